@@ -1,0 +1,227 @@
+/*
+ * reckon.h - libreckon: run model-written code in a walled, stateful kernel.
+ *
+ * The whole public interface. C89 and C++ can include it. Every handle is opaque; every function
+ * that can fail returns 0 (or a count) on success and a negative RECKON_E… otherwise, and then
+ * fills *err when err is not NULL. Handles are not thread-safe: use one engine per thread.
+ *
+ *   reckon_engine *engine;  reckon_session *session;  reckon_execution *done;
+ *   reckon_engine_open(NULL, &engine, NULL);
+ *   reckon_session_open(engine, NULL, &session, NULL);
+ *   reckon_execute(session, "6*7", 3, NULL, &done, NULL);
+ *   puts(reckon_execution_record(done));        one line of JSON, docs/record.schema.json
+ *   reckon_execution_free(done);  reckon_session_close(session);  reckon_engine_close(engine);
+ */
+#ifndef RECKON_H
+#define RECKON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RECKON_PUBLIC __attribute__((visibility("default")))
+#else
+#define RECKON_PUBLIC
+#endif
+
+#define RECKON_API_VERSION 1
+
+/* Error codes; the names in JSON are the lower-case part after RECKON_E. */
+#define RECKON_OK 0
+#define RECKON_EINVALID (-1)     /* the caller's input is wrong                */
+#define RECKON_ENOT_FOUND (-2)   /* a named thing does not exist               */
+#define RECKON_EDENIED (-3)      /* policy or the kernel refused               */
+#define RECKON_ELIMIT (-4)       /* a configured bound was reached             */
+#define RECKON_ETIMEOUT (-5)     /* no answer in the time that was agreed      */
+#define RECKON_ESYSTEM (-6)      /* a system call failed                       */
+#define RECKON_EPROTOCOL (-7)    /* a peer broke the wire protocol             */
+#define RECKON_ELOST (-8)        /* the session is gone, with its variables    */
+#define RECKON_EUNAVAILABLE (-9) /* this host lacks a wall or a facility       */
+
+typedef struct reckon_error {
+	int code;          /* RECKON_E… or RECKON_OK */
+	char message[320]; /* what failed and why */
+	char remedy[176];  /* what to do about it; may be empty */
+} reckon_error;
+
+typedef struct reckon_engine reckon_engine;
+typedef struct reckon_session reckon_session;
+typedef struct reckon_execution reckon_execution;
+
+/* ---- engine ---------------------------------------------------------------------------- */
+
+/*
+ * Set `size` to sizeof(reckon_engine_options) and everything else to zero for defaults;
+ * later versions add fields at the end.
+ */
+typedef struct reckon_engine_options {
+	size_t size;
+	/* Non-zero: a warden of its own, which ends with the engine. Zero: the user's warm one,
+	 * started when there is none, which ends by itself after some idle time. */
+	int private_warden;
+	/* Non-zero: refuse to open a session when any wall is missing (see `reckon doctor`). */
+	int strict;
+	/* Where artifacts and spooled output go; NULL: $RECKON_STATE, else /var/lib/reckon for root,
+	 * else $XDG_STATE_HOME/reckon, else ~/.local/state/reckon. Made when missing. */
+	const char *state_dir;
+	/* Directory of built templates; NULL: $RECKON_TEMPLATES, else STATE/templates. */
+	const char *template_dir;
+} reckon_engine_options;
+
+/* `options` may be NULL. *ret belongs to the caller: reckon_engine_close(). */
+RECKON_PUBLIC int reckon_engine_open(const reckon_engine_options *options, reckon_engine **ret,
+				     reckon_error *err);
+
+/* Ends the engine's sessions too. NULL is fine. */
+RECKON_PUBLIC void reckon_engine_close(reckon_engine *engine);
+
+/* Which walls stand, as JSON; *ret_json: free() it. Schema: docs/doctor.schema.json. */
+RECKON_PUBLIC int reckon_engine_doctor(reckon_engine *engine, char **ret_json, reckon_error *err);
+
+/* ---- sessions -------------------------------------------------------------------------- */
+
+typedef struct reckon_mount {
+	const char *source; /* host directory */
+	const char *target; /* absolute path in the box, below /mnt; NULL: /mnt/<basename of source> */
+	int writable;
+} reckon_mount;
+
+/* Zero means the default named; sizes in bytes. */
+typedef struct reckon_limits {
+	uint64_t wall_ms;      /* of one execution; 30 s */
+	uint64_t cpu_ms;       /* CPU time of one execution; none */
+	uint64_t memory_bytes; /* 1 GiB */
+	uint64_t disk_bytes;   /* workspace; 1 GiB */
+	uint64_t inodes;       /* files in the workspace; 100000 */
+	uint64_t file_bytes;   /* largest file; as disk_bytes */
+	uint32_t pids;         /* processes and threads; 128 */
+	uint32_t cpu_percent;  /* 100 = one core; no limit */
+	uint64_t output_bytes; /* kept of each of stdout and stderr; 1 MiB */
+	uint32_t displays;     /* rich results of one execution; 64 */
+	uint32_t reserved;
+} reckon_limits;
+
+typedef struct reckon_session_options {
+	size_t size;
+	const char *template_name; /* NULL: "data" when it is built, else "python" */
+	const char *language;      /* NULL: "python"; or "bash" */
+	reckon_limits limits;
+	const reckon_mount *mounts;
+	size_t mount_count;        /* at most 8 */
+	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
+	unsigned flags;            /* RECKON_SESSION_… */
+} reckon_session_options;
+
+#define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
+#define RECKON_SESSION_NO_WARM 2u   /* interpreter without the template's preloaded modules */
+#define RECKON_SESSION_WAIT_WARM 4u /* wait until the template's modules are preloaded */
+
+/* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
+RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
+				      reckon_session **ret, reckon_error *err);
+
+/* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. */
+RECKON_PUBLIC void reckon_session_close(reckon_session *session);
+
+/* "se_…", valid as long as the session. */
+RECKON_PUBLIC const char *reckon_session_id(const reckon_session *session);
+
+/*
+ * Asks a running execution to stop as Ctrl-C does; variables are kept where the language can.
+ * May be called from an event callback, a signal handler or another thread.
+ */
+RECKON_PUBLIC void reckon_interrupt(reckon_session *session);
+
+/* ---- executions ------------------------------------------------------------------------ */
+
+/* Returned by the callback: go on, or interrupt the execution. */
+#define RECKON_CONTINUE 0
+#define RECKON_STOP 1
+
+/*
+ * Called for each event in order: `json` is one line (no newline), {"event":"stream", "seq":1,
+ * "t":0.012, …}; names as in Jupyter, the last one is "done" and holds the record. For "stream"
+ * events `text`/`text_len` are the decoded text and `stream` is 1 or 2; else text is NULL.
+ * Nothing is kept after the call.
+ */
+typedef struct reckon_event {
+	const char *name;
+	const char *json;
+	size_t json_len;
+	int stream;
+	const char *text;
+	size_t text_len;
+} reckon_event;
+
+typedef int reckon_event_fn(const reckon_event *event, void *arg);
+
+typedef struct reckon_execute_options {
+	size_t size;
+	uint64_t wall_ms;          /* overrides the session's limit when not 0 */
+	uint64_t output_bytes;     /* likewise */
+	reckon_event_fn *on_event; /* or NULL */
+	void *on_event_arg;
+	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
+	int has_stdin;
+} reckon_execute_options;
+
+/*
+ * Runs one cell and waits for it. Returns RECKON_OK whenever there is a record, also for code
+ * that failed, timed out or died: look at reckon_execution_status(). *ret belongs to the caller.
+ * RECKON_ELOST when the session ended in an earlier execution.
+ */
+RECKON_PUBLIC int reckon_execute(reckon_session *session, const char *code, size_t code_len,
+				 const reckon_execute_options *options, reckon_execution **ret,
+				 reckon_error *err);
+
+RECKON_PUBLIC void reckon_execution_free(reckon_execution *execution);
+
+/* The record reckon.execution/1 as one line of JSON; valid as long as the execution. */
+RECKON_PUBLIC const char *reckon_execution_record(const reckon_execution *execution);
+
+/* "ok", "error", "timeout", "interrupted", "out_of_memory", "output_limit", "killed",
+ * "kernel_died" or "infra_error". */
+RECKON_PUBLIC const char *reckon_execution_status(const reckon_execution *execution);
+
+/* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
+RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);
+
+/* ---- variables, completion ------------------------------------------------------------- */
+
+/* [{"name","type","shape","size","preview"}…]; *ret_json: free() it. */
+RECKON_PUBLIC int reckon_variables(reckon_session *session, char **ret_json, reckon_error *err);
+
+/* {"cursor_start","cursor_end","matches":[…]}; cursor is a byte offset; free() the result. */
+RECKON_PUBLIC int reckon_complete(reckon_session *session, const char *code, size_t code_len,
+				  size_t cursor, char **ret_json, reckon_error *err);
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+/*
+ * `path` is relative to the workspace (/mnt/data). No symbolic link is ever followed, nothing but
+ * regular files is opened. put reads source_fd to its end; get writes to target_fd.
+ */
+RECKON_PUBLIC int reckon_file_put(reckon_session *session, const char *path, int source_fd,
+				  reckon_error *err);
+RECKON_PUBLIC int reckon_file_get(reckon_session *session, const char *path, int target_fd,
+				  reckon_error *err);
+/* [{"path","size","mime","modified"}…]; free() the result. */
+RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, reckon_error *err);
+
+/*
+ * What an earlier execution left behind, also when its session is gone: `id` is an artifact
+ * ("ar_…") or the handle of cut output ("out_…"). Writes `length` bytes from `offset`
+ * (length 0: to the end) to target_fd.
+ */
+RECKON_PUBLIC int reckon_artifact_get(reckon_engine *engine, const char *id, uint64_t offset,
+				      uint64_t length, int target_fd, reckon_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * clock.c - time.
+ *
+ * Runs in:  every process.
+ * Reads:    the system clocks.
+ * Never:    fails.
+ */
+#include "clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+uint64_t clock_mono_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE])
+{
+	struct timespec now;
+	struct tm utc;
+	size_t used;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &utc);
+	used = strftime(text, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
+	(void)snprintf(text + used, CLOCK_RFC3339_SIZE - used, ".%03uZ",
+		       (unsigned)(now.tv_nsec / 1000000) % 1000u);
+}

@@ -1,0 +1,176 @@
+/*
+ * fs.c - paths beneath a directory that somebody hostile can change.
+ *
+ * Runs in:  trusted processes.
+ * Reads:    directories that a box can change while we look.
+ * Never:    follows a symbolic link or opens a FIFO, socket or device.
+ */
+#include "fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "utf8.h"
+
+static int open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
+		.mode = mode,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	for (int tries = 0; tries < 16; tries++) {
+		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+
+		/* A rename elsewhere in the tree makes the kernel ask for another try. */
+		if (fd >= 0 || errno != EAGAIN)
+			return fd;
+	}
+	return -1;
+}
+
+bool fs_path_is_safe(const char *path)
+{
+	size_t len = strlen(path);
+	const char *part = path;
+
+	if (len == 0 || len > 4095 || !utf8_is_valid(path, len))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+			return false;
+	for (;;) {
+		size_t n = strcspn(part, "/");
+
+		if (n == 0 || n > 255 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
+			return false;
+		if (part[n] == '\0')
+			return true;
+		part += n + 1;
+	}
+}
+
+int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat *ret_st,
+			 struct err *err)
+{
+	cleanup_fd int fd = -1;
+
+	if (!fs_path_is_safe(path))
+		return err_set(err, ERR_INVALID, "not a path inside the workspace");
+	fd = open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
+	if (fd < 0 && (errno == ELOOP || errno == EXDEV))
+		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
+	if (fd < 0)
+		return err_sys(err, "open %.200s", path);
+	if (fstat(fd, ret_st) < 0)
+		return err_sys(err, "fstat %.200s", path);
+	if (!S_ISREG(ret_st->st_mode))
+		return err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *err)
+{
+	int fd;
+
+	if (path[0] != '\0' && !fs_path_is_safe(path))
+		return err_set(err, ERR_INVALID, "not a path inside the workspace");
+	fd = open_beneath(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return err_sys(err, "open directory %.200s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int make_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_parent,
+			const char **ret_name, struct err *err)
+{
+	cleanup_fd int at = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	const char *part = path;
+
+	if (at < 0)
+		return err_sys(err, "duplicate a directory");
+	for (;;) {
+		size_t n = strcspn(part, "/");
+		char name[256];
+		int next;
+
+		if (part[n] == '\0')
+			break;
+		memcpy(name, part, n);
+		name[n] = '\0';
+		if (mkdirat(at, name, 0755) == 0) {
+			if (uid != (uid_t)-1 &&
+			    fchownat(at, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+				return err_sys(err, "give %s to the session", name);
+		} else if (errno != EEXIST) {
+			return err_sys(err, "make directory %s", name);
+		}
+		next = open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0);
+		if (next < 0)
+			return err_sys(err, "open directory %s", name);
+		(void)close(at);
+		at = next;
+		part += n + 1;
+	}
+	*ret_parent = TAKE_FD(at);
+	*ret_name = part;
+	return 0;
+}
+
+int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_fd,
+		      struct err *err)
+{
+	cleanup_fd int parent = -1;
+	cleanup_fd int fd = -1;
+	const char *name;
+	struct stat st;
+
+	if (!fs_path_is_safe(path))
+		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", path);
+	if (make_parents(dir_fd, path, uid, gid, &parent, &name, err) < 0)
+		return (int)err->code;
+	fd = open_beneath(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
+	if (fd < 0)
+		return err_sys(err, "create %.200s", path);
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "fstat %.200s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
+	if (ftruncate(fd, 0) < 0)
+		return err_sys(err, "truncate %.200s", path);
+	if (uid != (uid_t)-1 && fchown(fd, uid, gid) < 0)
+		return err_sys(err, "give %.200s to the session", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int fs_mkdir_parents(const char *path, mode_t mode, struct err *err)
+{
+	char partial[4096];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(partial) || path[0] != '/')
+		return err_set(err, ERR_INVALID, "not an absolute path: %.200s", path);
+	memcpy(partial, path, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		if (partial[i] != '/' && partial[i] != '\0')
+			continue;
+		partial[i] = '\0';
+		if (mkdir(partial, mode) < 0 && errno != EEXIST)
+			return err_sys(err, "make directory %.200s", partial);
+		partial[i] = i < len ? '/' : '\0';
+	}
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * id.c - sortable, unguessable identifiers.
+ *
+ * Runs in:  every trusted process.
+ * Reads:    the clock and getrandom().
+ * Never:    repeats an identifier.
+ */
+#include "id.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+int id_new(char ret_id[ID_SIZE], const char *prefix, struct err *err)
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	uint8_t random[10];
+	char text[27];
+	struct timespec now;
+	uint64_t ms;
+	unsigned bits = 0, nbits = 0;
+	size_t out = 10;
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return err_sys(err, "getrandom");
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	ms = (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+	for (int i = 9; i >= 0; i--) {
+		text[i] = digits[ms & 31u];
+		ms >>= 5;
+	}
+	for (size_t i = 0; i < sizeof(random); i++) {
+		bits = (bits << 8) | random[i];
+		nbits += 8;
+		while (nbits >= 5) {
+			nbits -= 5;
+			text[out++] = digits[(bits >> nbits) & 31u];
+		}
+	}
+	text[26] = '\0';
+	(void)snprintf(ret_id, ID_SIZE, "%s_%s", prefix, text);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * mem.c - allocation that aborts instead of failing.
+ *
+ * Runs in:  every process.
+ * Reads:    nothing.
+ * Never:    is given a size that a peer chose.
+ */
+#include "mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *mem_new0(size_t count, size_t size)
+{
+	void *ptr = calloc(count, size);
+
+	if (ptr == NULL)
+		abort();
+	return ptr;
+}
+
+char *mem_strdup(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		abort();
+	return copy;
+}
+
+void *mem_grow(void *ptr, size_t count, size_t size)
+{
+	void *grown = reallocarray(ptr, count, size);
+
+	if (grown == NULL)
+		abort();
+	return grown;
+}

@@ -1,0 +1,18 @@
+/*
+ * mem.h - memory whose size is known at compile time or already bounded.
+ *
+ * These abort when memory runs out: a size that a peer can choose belongs into
+ * a `struct buf`, whose ceiling turns into ERR_LIMIT instead.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* Zeroed memory, never NULL; release with free(). */
+void *mem_new0(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
+
+/* A copy of a NUL-terminated string, never NULL; release with free(). */
+char *mem_strdup(const char *text) __attribute__((malloc, returns_nonnull));
+
+/* realloc() for arrays that aborts on failure or overflow; never NULL. */
+void *mem_grow(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));

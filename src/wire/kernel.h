@@ -1,0 +1,176 @@
+/*
+ * kernel.h - the one contract between the host side and a language kernel.
+ *
+ * It knows nothing of any language; the event model is Jupyter's. A kernel inherits one
+ * SOCK_SEQPACKET socket as descriptor KERNEL_FD. Each packet is a struct kernel_head followed by
+ * `payload_len` bytes of fields; a payload that would make the packet longer than
+ * KERNEL_INLINE_MAX travels as one sealed memory file instead (KERNEL_FLAG_BLOB), passed as the
+ * packet's only descriptor. A field is a struct kernel_field followed by `len` bytes, no padding,
+ * no terminator. Integers are in host order: both ends are on one machine.
+ *
+ * The kernel is hostile. Its packets are decoded by kernel_unpack(), which checks every bound,
+ * and judged by kernel_may_send(): anything else ends the kernel, never the host.
+ *
+ *   host                                  kernel
+ *    |                                       | (forked from a zygote, inside the box)
+ *    | <----------------------------- READY  |
+ *    | CONFIGURE ------------------------->  |   environment, seed; no answer
+ *    | EXECUTE [stdout, stderr, stdin] --->  |   three descriptors, fresh for each execution
+ *    | <------------------- DISPLAY, RESULT  |   any number, ids match the EXECUTE
+ *    | <------------------------------ SYNC  |   "drain the pipes before you go on"
+ *    | SYNC_ACK -------------------------->  |
+ *    | <------------------------------ DONE  |
+ *
+ * Text that a program prints does not travel in packets: the kernel puts the two pipes of EXECUTE
+ * in place of descriptors 1 and 2, so that subprocesses and C code are heard as well. What arrives
+ * in an execution's pipes after its DONE belongs to processes that outlived it and is never mixed
+ * into the next one. A SYNC exchange orders the two pipes and the packets among each other: a
+ * kernel sends it (after flushing) before DISPLAY, RESULT, ERROR, CLEAR_OUTPUT, INPUT_REQUEST and
+ * DONE when it wrote anything since the last one, and when it changes from one stream to the other.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define KERNEL_FD 3
+#define KERNEL_MAGIC 0x314b4b52u /* "RKK1" */
+#define KERNEL_INLINE_MAX (64u * 1024u)
+#define KERNEL_PAYLOAD_MAX (64u * 1024u * 1024u)
+#define KERNEL_FIELDS_MAX 8192u
+
+enum kernel_type {
+	/* host to kernel */
+	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED]; fds: stdout, stderr, stdin  */
+	KERNEL_VARIABLES = 2,	/* -> VARIABLES_REPLY                                           */
+	KERNEL_COMPLETE = 3,	/* CODE, CURSOR -> COMPLETE_REPLY                               */
+	KERNEL_INSPECT = 4,	/* CODE, CURSOR -> INSPECT_REPLY                                */
+	KERNEL_INPUT_REPLY = 5, /* TEXT, or none: end of input                                  */
+	KERNEL_SYNC_ACK = 6,
+	KERNEL_SHUTDOWN = 7,	/* end at once, no answer                                       */
+	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED at most once; no answer         */
+	/* kernel to host */
+	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
+	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
+	KERNEL_UPDATE_DISPLAY = 34, /* bundle with DISPLAY_ID                                   */
+	KERNEL_RESULT = 35,	    /* bundle: the value of the cell                            */
+	KERNEL_ERROR = 36,	    /* NAME VALUE TRACEBACK [REPAIR] (FRAME_FILE FRAME_LINE
+				       FRAME_FUNCTION FRAME_SOURCE)*                            */
+	KERNEL_CLEAR_OUTPUT = 37,   /* [WAIT]                                                   */
+	KERNEL_INPUT_REQUEST = 38,  /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
+	KERNEL_SYNC = 39,	    /* -> SYNC_ACK                                              */
+	KERNEL_DONE = 40,	    /* STATUS "ok" | "error" | "interrupted"                    */
+	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW)*     */
+	KERNEL_COMPLETE_REPLY = 42,  /* CURSOR_START CURSOR_END MATCH*                          */
+	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; none: nothing is known                    */
+};
+
+/* Field tags. Numbers are decimal text; text is UTF-8 (the host replaces what is not). */
+enum kernel_tag {
+	KERNEL_TAG_CODE = 1,
+	KERNEL_TAG_FILENAME = 2, /* name of the cell in tracebacks, "<cell 3>" */
+	KERNEL_TAG_CURSOR = 3,	 /* byte offset into CODE */
+	KERNEL_TAG_TEXT = 4,
+	KERNEL_TAG_ENV = 5,
+	KERNEL_TAG_SEED = 6,
+	KERNEL_TAG_INPUT_ALLOWED = 7, /* "1": INPUT_REQUEST will be answered */
+	KERNEL_TAG_LANGUAGE = 16,
+	KERNEL_TAG_VERSION = 17,
+	KERNEL_TAG_MIME = 18,
+	KERNEL_TAG_DATA = 19, /* belongs to the MIME before it: raw bytes, JSON text or UTF-8 text */
+	KERNEL_TAG_DISPLAY_ID = 20,
+	KERNEL_TAG_METADATA = 21, /* JSON object */
+	KERNEL_TAG_NAME = 22,
+	KERNEL_TAG_VALUE = 23,
+	KERNEL_TAG_TRACEBACK = 24,
+	KERNEL_TAG_REPAIR = 25,
+	KERNEL_TAG_FRAME_FILE = 26,
+	KERNEL_TAG_FRAME_LINE = 27,
+	KERNEL_TAG_FRAME_FUNCTION = 28,
+	KERNEL_TAG_FRAME_SOURCE = 29,
+	KERNEL_TAG_WAIT = 30,
+	KERNEL_TAG_PROMPT = 31,
+	KERNEL_TAG_PASSWORD = 32,
+	KERNEL_TAG_STATUS = 33,
+	KERNEL_TAG_VAR_NAME = 34,
+	KERNEL_TAG_VAR_TYPE = 35,
+	KERNEL_TAG_VAR_SHAPE = 36,
+	KERNEL_TAG_VAR_SIZE = 37, /* bytes, "" when unknown */
+	KERNEL_TAG_VAR_PREVIEW = 38,
+	KERNEL_TAG_CURSOR_START = 39,
+	KERNEL_TAG_CURSOR_END = 40,
+	KERNEL_TAG_MATCH = 41,
+	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
+};
+
+#define KERNEL_FLAG_BLOB 1u
+
+struct kernel_head {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags;
+	uint64_t id; /* the execution or request this belongs to; 0 for READY and CONFIGURE */
+	uint32_t payload_len;
+	uint32_t field_count;
+};
+
+struct kernel_field {
+	uint32_t tag;
+	uint32_t len;
+};
+
+/* One decoded field; `data` points into the payload and is not terminated. */
+struct kernel_item {
+	uint32_t tag;
+	uint32_t len;
+	const char *data;
+};
+
+/*
+ * Decodes a payload of exactly payload_len bytes into `ret_items` (room for `max_items`).
+ * Returns the number of items, or ERR_PROTOCOL when a length does not fit, the count is not
+ * `field_count`, or there are more than max_items. Pure; fuzzed (test/fuzz/fuzz_kernel.c).
+ */
+int kernel_unpack(const char *payload, size_t payload_len, uint32_t field_count,
+		  struct kernel_item *ret_items, size_t max_items, struct err *err);
+
+/* Appends one field to a payload under construction. */
+int kernel_pack(struct buf *payload, enum kernel_tag tag, const void *data, size_t len,
+		struct err *err);
+
+/* First item with this tag, or NULL. */
+const struct kernel_item *kernel_find(const struct kernel_item *items, size_t count,
+				      enum kernel_tag tag);
+
+/* What the host is waiting for. */
+enum kernel_state {
+	KERNEL_STATE_STARTING,	/* READY                                   */
+	KERNEL_STATE_IDLE,	/* nothing                                 */
+	KERNEL_STATE_EXECUTING, /* events and DONE of the execution        */
+	KERNEL_STATE_ASKING,	/* one *_REPLY                             */
+};
+
+/* The monitor table: whether a kernel may send `type` in `state`. */
+bool kernel_may_send(enum kernel_state state, uint16_t type);
+
+/* The fields of a payload are packed with kernel_pack(); counts them for the head. */
+uint32_t kernel_count_fields(const struct buf *payload);
+
+/*
+ * Sends one packet (as a blob when the payload is large). With KERNEL_EXECUTE up to three
+ * descriptors go along; a blob's descriptor always comes last.
+ */
+int kernel_send(int sock, enum kernel_type type, uint64_t id, const struct buf *payload,
+		const int *fds, size_t nfds, struct err *err);
+
+/*
+ * Receives one packet; the payload replaces what was in `payload`. Returns 1, 0 at end of file,
+ * or an error (ERR_TIMEOUT: nothing to read on a non-blocking socket). The caller still has to
+ * ask kernel_may_send(). Descriptors other than a blob's are stored in fds (at most fds_max).
+ */
+int kernel_recv(int sock, struct kernel_head *ret_head, struct buf *payload, int *fds,
+		size_t fds_max, size_t *ret_nfds, struct err *err);

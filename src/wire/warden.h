@@ -1,0 +1,159 @@
+/*
+ * warden.h - what a trusted client (libreckon, later reckond) may ask of reckon-warden.
+ *
+ * One SOCK_SEQPACKET connection; every message is one fixed-size struct, so there is nothing to
+ * parse. The warden listens on a private per-user socket (or has an inherited socketpair as its
+ * only connection), checks SO_PEERCRED, and ends every session of a connection that closes.
+ * Requests are answered in order, each by one struct warden_reply with the same `seq`;
+ * WARDEN_EVENT_ENDED may come in between and is sent once per session that ended on its own.
+ *
+ *   HELLO                       always the first message
+ *   OPEN    [mount dir fds]  -> [control socket, workspace dir]   a box with a kernel in it
+ *   BEGIN                    -> (none)   resets peaks and denial counts, records the base line
+ *   USAGE                    -> usage since BEGIN, measured from outside the box
+ *   INTERRUPT, CLOSE         -> (none)
+ *   BRANCH                   -> as OPEN; a copy of a live, idle session in a second box
+ *   PROBE                    -> which walls stand on this host
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
+#define WARDEN_VERSION 1u
+#define WARDEN_NAME_SIZE 64
+#define WARDEN_PATH_SIZE 256
+#define WARDEN_MOUNTS_MAX 8
+#define WARDEN_DENIED_MAX 16
+#define WARDEN_WALLS_MAX 24
+
+enum warden_type {
+	WARDEN_HELLO = 1,
+	WARDEN_OPEN = 2,
+	WARDEN_BEGIN = 3,
+	WARDEN_USAGE = 4,
+	WARDEN_INTERRUPT = 5,
+	WARDEN_CLOSE = 6,
+	WARDEN_BRANCH = 7,
+	WARDEN_PROBE = 8,
+	WARDEN_EVENT_ENDED = 64,
+};
+
+/* Zero means "no such limit", except where a default is named. */
+struct warden_limits {
+	uint64_t memory_bytes; /* of one process (RLIMIT_DATA) and, with disk, of the whole box */
+	uint64_t disk_bytes;   /* of /mnt/data, and of /tmp; default 1 GiB */
+	uint64_t inodes;       /* in each of them; default 100000 */
+	uint64_t file_bytes;   /* largest file (RLIMIT_FSIZE) */
+	uint32_t pids;	       /* processes and threads in the box; default 128 */
+	uint32_t cpu_percent;  /* share of CPU time, 100 = one core */
+};
+
+struct warden_mount {
+	char target[WARDEN_PATH_SIZE]; /* absolute path inside the box, below /mnt */
+	uint32_t writable;
+	uint32_t reserved;
+};
+
+#define WARDEN_OPEN_NO_PARKED 1u /* fork a kernel on demand, do not take a parked one (bench) */
+#define WARDEN_OPEN_NO_WARM 2u	 /* do not wait for, or use, the preloaded zygote */
+#define WARDEN_OPEN_WAIT_WARM 4u /* wait until the preloaded zygote is ready (bench, tests) */
+
+struct warden_open {
+	char template_name[WARDEN_NAME_SIZE];
+	char language[WARDEN_NAME_SIZE]; /* "python", "bash" */
+	struct warden_limits limits;
+	uint32_t flags;
+	uint32_t mount_count; /* as many descriptors come along, in the same order */
+	struct warden_mount mounts[WARDEN_MOUNTS_MAX];
+};
+
+struct warden_request {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint32_t seq;
+	uint32_t session; /* 0 for HELLO, OPEN, PROBE */
+	union {
+		struct warden_open open;
+		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
+	};
+};
+
+enum warden_warmth { WARDEN_COLD, WARDEN_WARM, WARDEN_PARKED };
+
+struct warden_opened {
+	uint32_t session;
+	uint32_t host_uid; /* owner of the session's files, seen from outside */
+	uint32_t host_gid;
+	int32_t kernel_pid; /* in the warden's pid namespace */
+	uint32_t has_twin;
+	uint32_t warmth; /* enum warden_warmth: what the kernel was made from */
+	struct warden_limits limits; /* as enforced, defaults filled in */
+};
+
+struct warden_denial {
+	char name[32]; /* system call */
+	uint64_t count;
+};
+
+/* Since BEGIN, from cgroups where the host has them, else from /proc (see `from_cgroup`). */
+struct warden_usage {
+	uint64_t cpu_user_ns;
+	uint64_t cpu_system_ns;
+	uint64_t memory_peak_bytes;
+	uint64_t read_bytes;	/* through read-like system calls of the kernel and reaped children */
+	uint64_t written_bytes;
+	uint64_t processes_peak;
+	uint64_t oom_kills;
+	uint64_t pids_refused;	 /* forks that hit the process limit */
+	uint64_t disk_used_bytes; /* of /mnt/data, now */
+	uint64_t inodes_used;
+	uint32_t from_cgroup;
+	uint32_t denied_count;
+	struct warden_denial denied[WARDEN_DENIED_MAX];
+};
+
+enum warden_end {
+	WARDEN_END_EXIT = 1,   /* the kernel process ended: detail = exit status     */
+	WARDEN_END_SIGNAL = 2, /* … by a signal: detail = signal number              */
+	WARDEN_END_OOM = 3,    /* the box went over its memory limit                 */
+	WARDEN_END_CLOSED = 4, /* the client closed it                               */
+	WARDEN_END_SYSCALL = 5, /* killed for a system call of a foreign ABI         */
+};
+
+struct warden_ended {
+	uint32_t cause; /* enum warden_end */
+	int32_t detail;
+	struct warden_usage usage; /* last known */
+};
+
+struct warden_wall {
+	char name[24];	 /* "user namespace", "seccomp", "memory limit", … */
+	char state[8];	 /* "on", "off", "partial" */
+	char detail[96]; /* what is missing and what it costs */
+	char remedy[96];
+};
+
+struct warden_walls {
+	uint32_t count;
+	uint32_t rootless;
+	struct warden_wall wall[WARDEN_WALLS_MAX];
+};
+
+struct warden_reply {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;	  /* of the request, or WARDEN_EVENT_ENDED */
+	uint32_t seq;	  /* of the request, 0 for events */
+	uint32_t session;
+	struct err err;	  /* code ERR_OK on success */
+	union {
+		struct warden_opened opened;
+		struct warden_usage usage;
+		struct warden_ended ended;
+		struct warden_walls walls;
+	};
+};
