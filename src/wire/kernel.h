@@ -53,6 +53,8 @@ enum kernel_type {
 	KERNEL_SYNC_ACK = 6,
 	KERNEL_SHUTDOWN = 7,	/* end at once, no answer                                       */
 	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED at most once; no answer         */
+	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
+				   OPEN_OFFSET)* files to open again; no answer              */
 	/* kernel to host */
 	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
@@ -104,6 +106,10 @@ enum kernel_tag {
 	KERNEL_TAG_CURSOR_START = 39,
 	KERNEL_TAG_CURSOR_END = 40,
 	KERNEL_TAG_MATCH = 41,
+	KERNEL_TAG_OPEN_FD = 43,
+	KERNEL_TAG_OPEN_PATH = 44,
+	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
+	KERNEL_TAG_OPEN_OFFSET = 46,
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 
