@@ -1,6 +1,7 @@
 /* base64.h - RFC 4648 base 64 with padding, the ordinary alphabet. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
