@@ -5,7 +5,6 @@
  * Reads:    what the engine found, as JSON.
  * Never:    calls a wall whole that is not.
  */
-#include <reckon.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "codec/json_read.h"
+#include "reckon.h"
 
 #define DOCTOR_JSON_MAX ((size_t)1024 * 1024)
 

@@ -7,7 +7,6 @@
  */
 #include <fcntl.h>
 #include <libgen.h>
-#include <reckon.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/parse.h"
 #include "cli/run.h"
+#include "reckon.h"
 
 #define SHOWN_MAX ((size_t)1024 * 1024 * 1024)
 

@@ -422,7 +422,9 @@ static int run_session(const struct run *run, reckon_engine *engine)
 		return cli_complain_reckon("run", &error);
 	if (run->out_path != NULL && run_files_open_dir(run->out_path, &out_dir, &err) < 0) {
 		reckon_session_close(output.session);
-		return cli_complain(&err);
+		err_wrap(&err, "--output");
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
 	}
 	output.engine = engine;
 	output.out_dir = out_dir;
@@ -485,8 +487,8 @@ static int cmd_run(const struct opt_command *self, int argc, char **argv)
 		opt_print_help(stdout, self);
 		status = EXIT_CODE_OK;
 	} else if (rc < 0 || check_together(&run, &err) < 0 || run_input_load(&run, &err) < 0) {
-		status = cli_complain(&err);
 		/* Nothing was started: whatever it is, it is about what was given to us. */
+		(void)cli_complain(&err);
 		status = EXIT_CODE_USAGE;
 	} else {
 		status = run_all(&run);

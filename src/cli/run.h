@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include <reckon.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 #include "base/err.h"
 #include "cli/term.h"
 #include "codec/json_read.h"
+#include "reckon.h"
 
 #define RUN_SOURCE_MAX ((size_t)4 * 1024 * 1024)
 #define RUN_CELLS_MAX 1000

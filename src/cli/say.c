@@ -6,7 +6,6 @@
  * Never:    lets such a text break the line or steer the terminal.
  */
 #include <errno.h>
-#include <reckon.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/term.h"
+#include "reckon.h"
 
 #define LINE_MAX_BYTES 8192
 
