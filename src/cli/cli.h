@@ -56,7 +56,7 @@ int cli_complain_reckon(const char *what, const struct reckon_error *error);
 int cli_write_stdout(const void *bytes, size_t len);
 
 /*
- * Replaces this process by libexec/NAME (beside the folder this program is in, or in
+ * Replaces this process by libexec/NAME (beside the folder this program is in, else in
  * $RECKON_LIBEXEC), with `argv` as it is. Returns only on failure, with the exit status.
  */
 int cli_exec_libexec(const char *name, char **argv);

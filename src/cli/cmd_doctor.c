@@ -84,6 +84,22 @@ static size_t print_walls(const struct json_value *walls)
 	return missing;
 }
 
+/* What `reckon run -t` can name, and whether root's walls or a user's were looked at. */
+static void print_host(const struct json_value *document)
+{
+	const struct json_value *templates = json_read_member(document, "templates");
+	const size_t count = json_read_count(templates);
+	bool rootless = false;
+
+	(void)json_read_bool(json_read_member(document, "rootless"), &rootless);
+	(void)printf("reckon %s, %s\n", text_of(document, "version"),
+		     rootless ? "without root" : "as root");
+	(void)printf("templates:");
+	for (size_t i = 0; i < count; i++)
+		(void)printf(" %s", json_read_text(json_read_at(templates, i), NULL));
+	(void)printf(count > 0 ? "\n\n" : " none (reckon template build data)\n\n");
+}
+
 static size_t count_missing(const struct json_value *walls)
 {
 	const size_t count = json_read_count(walls);
@@ -111,6 +127,7 @@ static int show(const struct doctor *doctor, const char *json)
 		(void)printf("%s\n", json);
 		missing = count_missing(walls);
 	} else {
+		print_host(document);
 		missing = print_walls(walls);
 	}
 	/* No list at all is no proof of a wall. */

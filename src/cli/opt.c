@@ -180,7 +180,7 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 
 static void print_item(FILE *out, const struct opt_item *item)
 {
-	char left[40];
+	char left[64];
 	const char *equals = item->name != NULL && item->value != NULL ? " " : "";
 
 	if (item->id < OPT_LONG && item->name != NULL)
@@ -193,7 +193,7 @@ static void print_item(FILE *out, const struct opt_item *item)
 	else
 		(void)snprintf(left, sizeof(left), "    --%s%s%s", item->name, equals,
 			       item->value != NULL ? item->value : "");
-	(void)fprintf(out, "  %-26s %s\n", left, item->help);
+	(void)fprintf(out, "  %-29s %s\n", left, item->help);
 }
 
 void opt_print_help(FILE *out, const struct opt_command *command)

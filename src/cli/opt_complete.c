@@ -269,7 +269,7 @@ void opt_print_manual(FILE *out, const struct opt_command *command)
 		manual_name(out, &command->items[i]);
 		(void)fputs("\n\t", out);
 		put_scdoc(out, command->items[i].help);
-		(void)fputs(command->items[i].repeat ? " May be given several times.\n" : "\n",
+		(void)fputs(command->items[i].repeat ? "; may be given several times\n" : "\n",
 			    out);
 	}
 }

@@ -85,7 +85,7 @@ int run_files_create(int dir_fd, const char *path, char temp[RUN_FILES_TEMP_SIZE
 	char id[ID_SIZE];
 
 	if (!fs_path_is_safe(path)) {
-		err_set(err, ERR_DENIED, "refused: its name would leave the directory or hide");
+		err_set(err, ERR_DENIED, "refused: the name leads out of the directory");
 		return (int)err->code;
 	}
 	if (id_new(id, "rk", err) < 0)

@@ -68,8 +68,8 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 				output->cell, number_of(limits, "wall_s"));
 	} else if (strcmp(status, "out_of_memory") == 0) {
 		cli_format_binary(size_of(limits, "memory_bytes"), size);
-		run_output_line("reckon: cell %zu: out of memory at the limit of %s, variables are "
-				"lost (--memory allows more)",
+		run_output_line("reckon: cell %zu: out of memory at the limit of %s (--memory "
+				"allows more)",
 				output->cell, size);
 	} else if (strcmp(status, "output_limit") == 0) {
 		run_output_line("reckon: cell %zu: stopped for printing without end (--max-output "

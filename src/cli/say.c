@@ -6,6 +6,7 @@
  * Never:    lets such a text break the line or steer the terminal.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,31 +67,41 @@ int cli_write_stdout(const void *bytes, size_t len)
 	return EXIT_CODE_RECKON;
 }
 
+/* Where our other programs may be: the same places, in the same order, as libreckon looks. */
+static int libexec_path(const char *name, char path[PATH_MAX], struct err *err)
+{
+	const char *given = getenv("RECKON_LIBEXEC");
+	char self[PATH_MAX];
+	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return err_sys(err, "/proc/self/exe");
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0'; /* the kernel gives an absolute path */
+	if (snprintf(path, PATH_MAX, "%s/../libexec/%s", self, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if (given != NULL && snprintf(path, PATH_MAX, "%s/%s", given, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if (snprintf(path, PATH_MAX, "%s/../libexec/reckon/%s", self, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	err_set(err, ERR_UNAVAILABLE, "%s: not found in libexec beside %.200s", name, self);
+	return err_remedy(err, "install it, or set RECKON_LIBEXEC to its directory");
+}
+
 int cli_exec_libexec(const char *name, char **argv)
 {
-	const char *dir = getenv("RECKON_LIBEXEC");
-	char self[4096], path[4352];
+	char path[PATH_MAX];
 	struct err err;
 
-	if (dir != NULL && dir[0] != '\0') {
-		(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	} else {
-		ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-		char *slash;
-
-		if (len < 0) {
-			err_sys(&err, "%s: where am I: /proc/self/exe", name);
-			return cli_complain(&err);
-		}
-		self[len] = '\0';
-		slash = strrchr(self, '/');
-		*(slash != NULL ? slash : self) = '\0';
-		(void)snprintf(path, sizeof(path), "%s/../libexec/%s", self, name);
+	if (libexec_path(name, path, &err) == 0) {
+		(void)execv(path, argv);
+		err_sys(&err, "%.200s", path);
 	}
-	(void)execv(path, argv);
-	err_sys(&err, "%s", path);
-	err_remedy(&err, "this part of Reckon is not installed; RECKON_LIBEXEC says where it is");
-	return cli_complain(&err);
+	(void)cli_complain(&err);
+	return EXIT_CODE_RECKON;
 }
 
 static void format_scaled(uint64_t bytes, unsigned step, const char *const *units,

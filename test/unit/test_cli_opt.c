@@ -189,10 +189,10 @@ static void help_shows_every_option(void **state)
 	opt_print_help(out, &cook);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "Usage: reckon cook [OPTION]... [FILE]...\n");
-	assert_contains(printed.text, "  -c CODE                    code to run\n");
-	assert_contains(printed.text, "  -o, --output DIR           it's a [place]\n");
-	assert_contains(printed.text, "      --size SIZE            how much\n");
-	assert_contains(printed.text, "      --quiet                say less\n");
+	assert_contains(printed.text, "  -c CODE                       code to run\n");
+	assert_contains(printed.text, "  -o, --output DIR              it's a [place]\n");
+	assert_contains(printed.text, "      --size SIZE               how much\n");
+	assert_contains(printed.text, "      --quiet                   say less\n");
 	free(printed.text);
 }
 
@@ -240,7 +240,7 @@ static void the_manual_has_the_same_options(void **state)
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "*reckon cook* [option...]");
 	assert_contains(printed.text, "*-o*, *--output* DIR\n\tit's a [place]\n");
-	assert_contains(printed.text, "*-c* CODE\n\tcode to run May be given several times.\n");
+	assert_contains(printed.text, "*-c* CODE\n\tcode to run; may be given several times\n");
 	free(printed.text);
 }
 
