@@ -11,12 +11,13 @@
 #include <string.h>
 
 /*
- * jansson recurses once per level and has its own, far higher bound. Counting brackets outside
- * strings first is exact for valid text, and for invalid text the parser finds the fault.
+ * jansson recurses once per level and takes some hundred bytes for a value of two, with bounds of
+ * its own that are far higher or none. Counting outside strings first is exact for valid text, and
+ * in invalid text the parser finds the fault.
  */
-static bool is_too_deep(const char *text, size_t len)
+static int check_size(const char *text, size_t len, size_t depth_max, struct err *err)
 {
-	size_t depth = 0;
+	size_t depth = 0, values = 1;
 	bool in_string = false;
 
 	for (size_t i = 0; i < len; i++) {
@@ -27,17 +28,23 @@ static bool is_too_deep(const char *text, size_t len)
 		else if (c == '"')
 			in_string = !in_string;
 		else if (!in_string && (c == '{' || c == '['))
-			depth++;
+			depth++, values++;
 		else if (!in_string && (c == '}' || c == ']') && depth > 0)
 			depth--;
-		if (depth > JSON_READ_DEPTH_MAX)
-			return true;
+		else if (!in_string && (c == ',' || c == ':'))
+			values++;
+		if (depth > depth_max)
+			return err_set(err, ERR_INVALID, "JSON nested deeper than %zu levels",
+				       depth_max);
+		if (values > JSON_READ_VALUES_MAX)
+			return err_set(err, ERR_LIMIT, "JSON of more than %u values",
+				       JSON_READ_VALUES_MAX);
 	}
-	return false;
+	return 0;
 }
 
-static int load(const char *text, size_t len, size_t max_len, size_t flags, json_t **ret,
-		struct err *err)
+static int load(const char *text, size_t len, size_t max_len, size_t depth_max, size_t flags,
+		json_t **ret, struct err *err)
 {
 	json_error_t fault;
 	json_t *root;
@@ -45,9 +52,8 @@ static int load(const char *text, size_t len, size_t max_len, size_t flags, json
 	if (len > max_len)
 		return err_set(err, ERR_LIMIT, "JSON of %zu bytes, at most %zu are taken", len,
 			       max_len);
-	if (is_too_deep(text, len))
-		return err_set(err, ERR_INVALID, "JSON nested deeper than %d levels",
-			       JSON_READ_DEPTH_MAX);
+	if (check_size(text, len, depth_max, err) < 0)
+		return (int)err->code;
 	root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL |
 			  flags, &fault);
 	if (root == NULL)
@@ -118,7 +124,8 @@ int json_read_compact(const char *text, size_t len, size_t max_len, struct buf *
 	json_auto_t *root = NULL;
 
 	/* Integers as reals: nobody looks at the value, and 2**80 is valid JSON. */
-	if (load(text, len, max_len, JSON_DECODE_INT_AS_REAL, &root, err) < 0)
+	if (load(text, len, max_len, JSON_READ_COMPACT_DEPTH_MAX, JSON_DECODE_INT_AS_REAL, &root,
+		 err) < 0)
 		return (int)err->code;
 	if (add_compact(text, len, ret, err) < 0)
 		return (int)err->code;
@@ -131,7 +138,7 @@ int json_read_parse(const char *text, size_t len, size_t max_len, struct json_va
 {
 	json_t *root;
 
-	if (load(text, len, max_len, 0, &root, err) < 0)
+	if (load(text, len, max_len, JSON_READ_DEPTH_MAX, 0, &root, err) < 0)
 		return (int)err->code;
 	*ret = (struct json_value *)root;
 	return 0;

@@ -3,7 +3,8 @@
  *
  * Refused, as ERR_INVALID: duplicate keys, invalid UTF-8, control characters in strings, lone
  * surrogates, anything after the value, nesting deeper than JSON_READ_DEPTH_MAX. A text longer
- * than the caller's bound is ERR_LIMIT. The message carries line and column.
+ * than the caller's bound, or with more than JSON_READ_VALUES_MAX values, is ERR_LIMIT. The message carries line and column. What is going to be
+ * embedded (json_read_compact) may nest less, so that the whole can be read again.
  */
 #pragma once
 
@@ -14,7 +15,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define JSON_READ_DEPTH_MAX 48
+#define JSON_READ_DEPTH_MAX 64
+#define JSON_READ_COMPACT_DEPTH_MAX 48
+#define JSON_READ_VALUES_MAX 1000000u /* keys count as well */
 
 enum json_kind {
 	JSON_KIND_NULL,

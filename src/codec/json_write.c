@@ -8,6 +8,7 @@
 #include "json_write.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base64.h"
@@ -218,10 +219,18 @@ void json_write_uint(struct json_writer *writer, uint64_t value)
 
 void json_write_seconds(struct json_writer *writer, uint64_t ns)
 {
+	char text[40];
+	size_t len;
+
 	/* Not through a double: a locale with a decimal comma would break the JSON. */
+	(void)snprintf(text, sizeof(text), "%" PRIu64 ".%06" PRIu64, ns / 1000000000u,
+		       ns % 1000000000u / 1000u);
+	for (len = strlen(text); text[len - 1] == '0'; len--)
+		;
+	if (text[len - 1] == '.')
+		len--;
 	if (value_begin(writer))
-		(void)buf_addf(writer->out, &writer->err, "%" PRIu64 ".%06" PRIu64,
-			       ns / 1000000000u, ns % 1000000000u / 1000u);
+		put(writer, text, len);
 }
 
 void json_write_bool(struct json_writer *writer, bool value)

@@ -43,7 +43,7 @@ void json_write_string(struct json_writer *writer, const char *text); /* NULL wr
 void json_write_base64(struct json_writer *writer, const void *bytes, size_t len);
 void json_write_int(struct json_writer *writer, int64_t value);
 void json_write_uint(struct json_writer *writer, uint64_t value);
-void json_write_seconds(struct json_writer *writer, uint64_t ns); /* 1500000000 as 1.500000 */
+void json_write_seconds(struct json_writer *writer, uint64_t ns); /* 1500000999 as 1.5 */
 void json_write_bool(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);
 

@@ -20,10 +20,12 @@
 #define WORKSPACE_ENTRIES_MAX 10000u
 #define WORKSPACE_DEPTH_MAX 64u
 #define WORKSPACE_FILE_MAX ((uint64_t)512 * 1024 * 1024) /* largest file kept as an artifact */
+/* Kept of one execution: holes make large files cheap inside, but not in the store. */
+#define WORKSPACE_COLLECT_MAX ((uint64_t)1024 * 1024 * 1024)
 
 enum workspace_kind {
 	WORKSPACE_FILE,
-	WORKSPACE_DIRECTORY, /* only seen inside a scan, never listed */
+	WORKSPACE_DIRECTORY, /* only one whose name is not text: listed as itself, not entered */
 	WORKSPACE_SYMLINK,
 	WORKSPACE_FIFO,
 	WORKSPACE_SOCKET,
@@ -41,8 +43,9 @@ struct workspace_entry {
 };
 
 struct workspace {
-	struct workspace_entry *entries; /* sorted by path; no directories */
+	struct workspace_entry *entries; /* sorted by path */
 	size_t count;
+	int64_t scanned_ns; /* when the scan began, on the clock that stamps files */
 	bool is_incomplete; /* a bound was reached, or a part could not be read */
 };
 
