@@ -28,7 +28,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	struct doctor *doctor = arg;
 
 	if (id == OPT_OPERAND) {
-		err_set(err, ERR_INVALID, "doctor: unexpected argument '%.100s'", value);
+		err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
 		return err_remedy(err, "see reckon doctor --help");
 	}
 	if (id == OPT_JSON)

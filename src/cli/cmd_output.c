@@ -40,15 +40,14 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 	if (id == OPT_RANGE)
 		return parse_range(value, &fetch->offset, &fetch->length, err) < 0
-			       ? err_wrap(err, "%s: --range", fetch->command)
+			       ? err_wrap(err, "--range")
 			       : 0;
 	if (id == 'o') {
 		fetch->path = value;
 		return 0;
 	}
 	if (fetch->id != NULL)
-		return err_set(err, ERR_INVALID, "%s: unexpected argument '%.100s'",
-			       fetch->command, value);
+		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
 	fetch->id = value;
 	return 0;
 }

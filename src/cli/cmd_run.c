@@ -278,7 +278,7 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	}
 }
 
-/* "reckon: run: --memory: why": the option is named the way it was written in the table. */
+/* Puts the option's name before what is wrong with its value. */
 static int take(int id, const char *value, void *arg, struct err *err)
 {
 	struct run *run = arg;
@@ -422,7 +422,7 @@ static int run_session(const struct run *run, reckon_engine *engine)
 		return cli_complain_reckon("run", &error);
 	if (run->out_path != NULL && run_files_open_dir(run->out_path, &out_dir, &err) < 0) {
 		reckon_session_close(output.session);
-		err_wrap(&err, "--output");
+		err_wrap(&err, "run: --output");
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
 	}
@@ -483,10 +483,12 @@ static int cmd_run(const struct opt_command *self, int argc, char **argv)
 
 	run_init(&run);
 	rc = opt_parse(self, argc, argv, take, &run, &err);
+	if (rc == 0 && (check_together(&run, &err) < 0 || run_input_load(&run, &err) < 0))
+		rc = err_wrap(&err, "%s", self->name);
 	if (rc > 0) {
 		opt_print_help(stdout, self);
 		status = EXIT_CODE_OK;
-	} else if (rc < 0 || check_together(&run, &err) < 0 || run_input_load(&run, &err) < 0) {
+	} else if (rc < 0) {
 		/* Nothing was started: whatever it is, it is about what was given to us. */
 		(void)cli_complain(&err);
 		status = EXIT_CODE_USAGE;

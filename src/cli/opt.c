@@ -170,11 +170,11 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 			return bad_option(command, word, id == ':', err);
 		item = id == OPT_OPERAND ? NULL : item_find(command, id);
 		if (fn(id, item == NULL || item->value != NULL ? optarg : NULL, arg, err) < 0)
-			return (int)err->code;
+			return err_wrap(err, "%s", command->name);
 	}
 	for (int i = optind; i < argc; i++) /* what stood after "--" */
 		if (fn(OPT_OPERAND, argv[i], arg, err) < 0)
-			return (int)err->code;
+			return err_wrap(err, "%s", command->name);
 	return 0;
 }
 

@@ -49,7 +49,8 @@ typedef int opt_fn(int id, const char *value, void *arg, struct err *err);
 
 /*
  * Hands every option and operand to `fn` in the order of the command line. Returns 0, 1 when the
- * user asked for help (nothing after that word was looked at), or a negative code.
+ * user asked for help (nothing after that word was looked at), or a negative code
+ * with the command's name before the message.
  */
 int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *fn, void *arg,
 	      struct err *err);

@@ -133,7 +133,7 @@ static void a_handlers_error_is_passed_on(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&got, &err, W("-c"), W("refuse"), W("x")), ERR_LIMIT);
-	assert_string_equal(err.text, "refused");
+	assert_string_equal(err.text, "cook: refused");
 	assert_int_equal(got.len, 0);
 	assert_int_equal(parse(&got, &err, W("--"), W("refuse")), ERR_LIMIT);
 }
