@@ -81,18 +81,22 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 	return true;
 }
 
+/* Any other end: the record's own words, and its advice where it has some. */
 static void report_other(const struct run_output *output, const struct json_value *record,
 			 const char *status)
 {
-	const char *value = text_of(json_read_member(record, "error"), "value");
-	const char *remedy = "";
+	const struct json_value *error = json_read_member(record, "error");
+	const char *value = text_of(error, "value");
+	const char *remedy = text_of(error, "repair");
+	size_t len = strlen(value);
 
-	if (strcmp(status, "infra_error") == 0)
-		remedy = " (reckon doctor says what this host lacks)";
-	else if (strcmp(status, "kernel_died") == 0 || strcmp(status, "killed") == 0)
-		remedy = " (variables are lost; run the cells again)";
-	run_output_line("reckon: cell %zu: %s%s%s%s", output->cell, status,
-			value[0] != '\0' ? ": " : "", value, remedy);
+	if (remedy[0] == '\0' && strcmp(status, "infra_error") == 0)
+		remedy = "reckon doctor says what this host lacks";
+	while (len > 0 && value[len - 1] == '.')
+		len--;
+	run_output_line("reckon: cell %zu: %s%s%.*s%s%s%s", output->cell, status,
+			len > 0 ? ": " : "", (int)len, value, remedy[0] != '\0' ? " (" : "",
+			remedy, remedy[0] != '\0' ? ")" : "");
 }
 
 static void report_truncated(const struct run_output *output, const struct json_value *record)

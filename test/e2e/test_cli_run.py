@@ -133,9 +133,9 @@ def test_memory_used_up_is_told_as_such(reckon):
     assert "MemoryError" in done.err or "--memory" in done.err
 
 
-def test_a_dead_kernel_is_137(reckon):
-    done = reckon("run", "-c", "import os; os.kill(os.getpid(), 9)").expect(137)
-    assert done.err.startswith("reckon: cell 1: ")
+def test_a_dead_kernel_is_the_codes_failure_and_told_in_one_line(reckon):
+    done = reckon("run", "-c", "import os; os.kill(os.getpid(), 9)").expect(1)
+    assert re.fullmatch(r"reckon: cell 1: kernel_died: [^\n]+\n", done.err)
 
 
 def test_exit_is_no_failure_of_reckon(reckon):
