@@ -1,7 +1,8 @@
 /*
  * run.h - the parts of `reckon run`: what was asked, what goes in, what comes out.
  *
- *   cmd_run.c     command line -> struct run, session, cells in order, Ctrl-C
+ *   cmd_run.c     session, cells in order, Ctrl-C
+ *   run_options.c the command line -> struct run
  *   run_input.c   sources and files: everything that can be wrong is found before a session exists
  *   run_output.c  events as they come, records in the mode that was asked for
  *   run_report.c  how a cell ended and what it cost, for a person
@@ -60,6 +61,19 @@ struct run {
 	bool json, events; /* both is an error, found after parsing */
 	bool receipt, strict, private_warden, keep_going;
 };
+
+/* ---- run_options.c ---- */
+
+struct opt_command;
+
+/* The opt_fn for struct run. */
+int run_options_take(int id, const char *value, void *arg, struct err *err);
+
+/* What no option alone can tell: that they go together, and that there is something to run. */
+int run_options_check(struct run *run, struct err *err);
+
+/* cmd_run.c; named in the table, which is with the options. */
+int cmd_run(const struct opt_command *self, int argc, char **argv);
 
 /* ---- run_input.c ---- */
 
