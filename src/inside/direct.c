@@ -17,7 +17,7 @@
 
 static const struct kernel_ops *find_language(const char *name)
 {
-	static const struct kernel_ops *const all[] = { &python_ops };
+	static const struct kernel_ops *const all[] = { &python_ops, &bash_ops };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (strcmp(all[i]->language, name) == 0)
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	}
 	ops = at < argc ? find_language(argv[at]) : NULL;
 	if (ops == NULL) {
-		(void)fprintf(stderr, "usage: %s [--template DIR] python [MODULE…]\n", argv[0]);
+		(void)fprintf(stderr, "usage: %s [--template DIR] python|bash [MODULE…]\n", argv[0]);
 		return 2;
 	}
 	how.modules = (const char *const *)(argv + at + 1);

@@ -31,7 +31,7 @@ def _shape(value):
         return str(len(value))
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and len(shape) < 10 and all(isinstance(n, int) for n in shape):
-        return "×".join(str(int(n)) for n in shape) if shape else ""
+        return str(tuple(int(n) for n in shape)) if shape else ""
     return ""
 
 
