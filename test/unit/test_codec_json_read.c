@@ -50,7 +50,7 @@ static void what_is_not_strict_is_refused(void **state)
 	static const char *const bad[] = {
 		"",	    " ",	  "{",		"[1,]",	  "{\"a\":1,\"a\":2}", "{'a':1}",
 		"01",	    "NaN",	  "Infinity",	"1 2",	  "\"\xff\"",	       "\"\\ud800\"",
-		"\"a\nb\"", "[1] trailing", "{\"a\"}",	"\"open", "// no\n1",	       "\xef\xbb\xbf" "1",
+		"\"a\nb\"", "[1] trailing", "{\"a\"}",	"\"open", "// no\n1",	       ("\xef\xbb\xbf" "1"),
 		"{\"a\\u0000b\":1}",
 	};
 	cleanup_buf struct buf out = BUF_INIT(256);

@@ -188,7 +188,7 @@ static void malformed_and_unknown_ids_are_refused(void **state)
 		"ar_../../../../../../../../etc/passw",
 		"xx_ba7816bf8f01cfea414140de5dae2223",
 		"ba7816bf8f01cfea414140de5dae2223",
-		"ar_" ABC_SHA256,
+		("ar_" ABC_SHA256),
 	};
 	struct fixture *fixture = *state;
 	uint64_t size = 77;
