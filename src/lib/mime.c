@@ -215,6 +215,8 @@ static bool looks_like_json(const char *text, size_t len)
 
 static const char *sniff_text(const char *text, size_t len)
 {
+	const char *newline;
+
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;
 		len -= 3;
@@ -229,9 +231,10 @@ static const char *sniff_text(const char *text, size_t len)
 		return "image/svg+xml";
 	if (starts_with(text, len, "<?xml"))
 		return memmem(text, len, "<svg", 4) != NULL ? "image/svg+xml" : "application/xml";
-	if (starts_with(text, len, "#!") && memchr(text, '\n', len) != NULL)
-		return memmem(text, (size_t)((const char *)memchr(text, '\n', len) - text), "python",
-			      6) != NULL ? "text/x-python" : "text/x-shellscript";
+	newline = memchr(text, '\n', len);
+	if (starts_with(text, len, "#!") && newline != NULL)
+		return memmem(text, (size_t)(newline - text), "python", 6) != NULL ?
+			       "text/x-python" : "text/x-shellscript";
 	return looks_like_json(text, len) ? "application/json" : "text/plain";
 }
 
