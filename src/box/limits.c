@@ -29,7 +29,8 @@ void limits_fill(const struct template *of, struct warden_limits *limits)
 	if (limits->inodes == 0)
 		limits->inodes = 100000;
 	if (limits->file_bytes == 0)
-		limits->file_bytes = limits->disk_bytes;
+		/* Above the quota, so that a full workspace is what a program is told of. */
+		limits->file_bytes = limits->disk_bytes + (1u << 20);
 	if (limits->pids == 0)
 		limits->pids = 128;
 }

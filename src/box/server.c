@@ -25,9 +25,9 @@ static void send_reply(const struct conn *conn, const struct warden_reply *reply
 {
 	struct err err;
 
-	/* A client that does not read its answers loses them, and then its connection. */
+	/* A client that is gone is noticed when its connection is read. */
 	if (fd_send_msg(conn->watch.fd, reply, sizeof(*reply), fds, nfds, &err) < 0)
-		log_line(LOG_WARN, "cannot answer a client", "why=\"%s\"", err.text);
+		log_line(LOG_DEBUG, "cannot answer a client", "why=\"%s\"", err.text);
 }
 
 static struct warden_reply reply_to(const struct warden_request *request)

@@ -153,8 +153,11 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		report_boot(boot_fd, &err, -1);
 		_exit(125);
 	}
-	if (spawn->with_twin != 0)
+	if (spawn->with_twin != 0) {
 		flags |= CLONE_VM;
+		/* An ended kernel stays a zombie of ours, so that its status can be read. */
+		(void)signal(SIGCHLD, SIG_DFL);
+	}
 #if defined(__x86_64__)
 	kernel = syscall(SYS_clone, flags, NULL, NULL, cached_tid, 0);
 #else
