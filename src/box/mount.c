@@ -178,7 +178,7 @@ static int enter_root(struct err *err)
 int mount_template_root(const struct mount_tree *tree, struct err *err)
 {
 	int trees[ARRAY_LEN(shown)];
-	int template_tree = -1, libexec_tree = -1;
+	int template_tree = -1, libexec_tree = -1, proc_tree = -1;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(err, "make mounts private");
@@ -192,6 +192,10 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 		return err_sys(err, "copy the mount %s", tree->template_tree);
 	if (clone_tree(AT_FDCWD, tree->libexec_dir, &libexec_tree) < 0)
 		return err_sys(err, "copy the mount %s", tree->libexec_dir);
+	/* A fresh procfs would show the outer pid namespace, which rootless we do not own. This copy
+	 * serves the zygote; every box covers it with one of its own. */
+	if (clone_tree(AT_FDCWD, "/proc", &proc_tree) < 0)
+		return err_sys(err, "copy the mount /proc");
 	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=200,mode=755") < 0)
 		return err_sys(err, "mount a tmpfs for the root");
 	if (chdir(STAGE) < 0)
@@ -202,8 +206,8 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 		return (int)err->code;
 	if (attach_dir_ro(libexec_tree, "opt/reckon", err) < 0 || hide_dist_packages(err) < 0)
 		return (int)err->code;
-	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return err_sys(err, "mount /proc");
+	if (attach_tree(proc_tree, "proc") < 0)
+		return err_sys(err, "attach /proc");
 	if (mount("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=16m,mode=1777") < 0)
 		return err_sys(err, "mount /tmp");
 	return enter_root(err);
