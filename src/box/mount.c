@@ -230,6 +230,14 @@ static uint64_t scratch_bytes(const struct mount_quota *quota)
 	return quota->memory_bytes / 2 > (16u << 20) ? quota->memory_bytes / 2 : 16u << 20;
 }
 
+static int protect_mnt(unsigned long read_only, struct err *err)
+{
+	if (mount(NULL, "/mnt", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | read_only,
+		  NULL) < 0)
+		return err_sys(err, "change the protection of /mnt");
+	return 0;
+}
+
 int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 {
 	char owner[64];
@@ -237,6 +245,15 @@ int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  "subset=pid,hidepid=invisible") < 0)
 		return err_sys(err, "mount the box's /proc");
+	/* A /mnt of the box's own: the root is shared by the template's boxes, so there could be no
+	 * mount points for host directories; and Landlock's rule for /mnt has to lie on what is
+	 * mounted there, because it passes over covered directories. */
+	if (mount_tmpfs("/mnt", 0, 65536, 64, ",mode=755", err) < 0)
+		return (int)err->code;
+	if (mkdir("/mnt/data", 0755) < 0)
+		return err_sys(err, "make the workspace");
+	if (protect_mnt(MS_RDONLY, err) < 0)
+		return (int)err->code;
 	(void)snprintf(owner, sizeof(owner), ",mode=755,uid=%u,gid=%u", quota->uid, quota->gid);
 	if (mount_tmpfs("/mnt/data", 0, quota->disk_bytes, quota->inodes, owner, err) < 0)
 		return (int)err->code;
@@ -273,20 +290,10 @@ int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, stru
 	return 0;
 }
 
-/*
- * The root is read-only and shared by the template's boxes, so mount points below /mnt need a /mnt
- * of the box's own: a tiny tmpfs that takes over the workspace.
- */
 int mount_host_dirs(const int *trees, const char *const *targets, size_t count, struct err *err)
 {
-	cleanup_fd int data = (int)syscall(SYS_open_tree, AT_FDCWD, "/mnt/data", OPEN_TREE_CLOEXEC);
-
-	if (data < 0)
-		return err_sys(err, "open the workspace mount");
-	if (mount_tmpfs("/mnt", 0, 65536, 64, ",mode=755", err) < 0)
+	if (protect_mnt(0, err) < 0)
 		return (int)err->code;
-	if (mkdir("/mnt/data", 0755) < 0 || attach_tree(data, "/mnt/data") < 0)
-		return err_sys(err, "move the workspace");
 	for (size_t i = 0; i < count; i++) {
 		char path[512];
 
@@ -302,10 +309,7 @@ int mount_host_dirs(const int *trees, const char *const *targets, size_t count, 
 		if (attach_tree(trees[i], path) < 0)
 			return err_sys(err, "attach the host directory at %s", path);
 	}
-	if (mount(NULL, "/mnt", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
-		  NULL) < 0)
-		return err_sys(err, "make /mnt read-only");
-	return 0;
+	return protect_mnt(MS_RDONLY, err);
 }
 
 #define LL_READ \
