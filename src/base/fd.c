@@ -155,7 +155,9 @@ ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max,
 		memcpy(got + ngot, CMSG_DATA(head), count * sizeof(int));
 		ngot += count;
 	}
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || ngot > fds_max) {
+	/* An empty packet reads as end of file, after which nobody would close what came with it. */
+	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || ngot > fds_max ||
+	    (n == 0 && ngot > 0)) {
 		close_all(got, ngot);
 		return err_set(err, ERR_PROTOCOL, "message cut or too many descriptors");
 	}

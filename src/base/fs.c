@@ -36,6 +36,16 @@ static int open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mod
 	return -1;
 }
 
+/* Reports a failed open; a link in the way is a refusal, not a fault of the system. */
+static int open_failed(const char *path, struct err *err)
+{
+	if (errno == ELOOP || errno == EXDEV)
+		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
+	if (errno == ENOTDIR)
+		return err_set(err, ERR_DENIED, "%.200s is not a directory", path);
+	return err_sys(err, "open %.200s", path);
+}
+
 bool fs_path_is_safe(const char *path)
 {
 	size_t len = strlen(path);
@@ -68,10 +78,8 @@ int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat 
 	fd = open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
-	if (fd < 0 && (errno == ELOOP || errno == EXDEV))
-		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
 	if (fd < 0)
-		return err_sys(err, "open %.200s", path);
+		return open_failed(path, err);
 	if (fstat(fd, ret_st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(ret_st->st_mode))
@@ -88,7 +96,7 @@ int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *e
 		return err_set(err, ERR_INVALID, "not a path inside the workspace");
 	fd = open_beneath(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
-		return err_sys(err, "open directory %.200s", path);
+		return open_failed(path, err);
 	*ret_fd = fd;
 	return 0;
 }
@@ -119,7 +127,7 @@ static int make_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int 
 		}
 		next = open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0);
 		if (next < 0)
-			return err_sys(err, "open directory %s", name);
+			return open_failed(name, err);
 		(void)close(at);
 		at = next;
 		part += n + 1;
@@ -143,7 +151,7 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 		return (int)err->code;
 	fd = open_beneath(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
 	if (fd < 0)
-		return err_sys(err, "create %.200s", path);
+		return open_failed(path, err);
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(st.st_mode))

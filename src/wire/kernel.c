@@ -43,10 +43,13 @@ int kernel_pack(struct buf *payload, enum kernel_tag tag, const void *data, size
 		struct err *err)
 {
 	struct kernel_field head = { .tag = (uint32_t)tag, .len = (uint32_t)len };
+	char *space;
 
 	if (len > KERNEL_PAYLOAD_MAX)
 		return err_set(err, ERR_LIMIT, "field of %zu bytes", len);
-	if (buf_add(payload, &head, sizeof(head), err) < 0)
+	/* Room for both first: a head without its data would spoil the fields before it. */
+	if (buf_reserve(payload, sizeof(head) + len, &space, err) < 0 ||
+	    buf_add(payload, &head, sizeof(head), err) < 0)
 		return (int)err->code;
 	return buf_add(payload, data, len, err);
 }

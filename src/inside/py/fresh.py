@@ -77,6 +77,8 @@ def _warm_pyplot():
     axes.legend()
     figures.as_bundle(figure)
     pyplot.close("all")
+    # Loaded fonts keep their files open, and a new kernel starts without descriptors.
+    sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
 def first_use():

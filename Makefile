@@ -1,0 +1,54 @@
+# A thin front: meson builds, tools/run-tests tests. `make run` and `make test` start from nothing.
+
+BUILD := build
+MESON_FLAGS ?=
+FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
+export PYTHON ?= /usr/bin/python3
+
+all: setup-build build
+
+setup-build:
+	@tools/setup.sh build
+
+setup-run:
+	@tools/setup.sh build run
+
+setup-test:
+	@tools/setup.sh build run test
+
+build:
+	@test -f $(BUILD)/build.ninja || meson setup $(MESON_FLAGS) $(BUILD)
+	@ninja -C $(BUILD)
+
+# Skips what is up to date, so this is quick the second time.
+templates: build
+	@$(BUILD)/bin/reckon template build python data
+
+run: setup-run
+	@$(MAKE) --no-print-directory templates
+	@examples/run.sh
+
+test: setup-test
+	@tools/run-tests all
+
+# The quick one: no set-up, no sanitizers.
+check:
+	@tools/run-tests build unit templates e2e
+
+lint:
+	@tools/run-tests build lint
+
+fuzz: setup-test
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
+
+soak: setup-test templates
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak
+
+bench: setup-run templates
+	@$(BUILD)/bin/reckon bench
+
+clean:
+	rm -rf $(BUILD) build-asan build-clang build-fuzz
+
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak bench clean

@@ -1,0 +1,55 @@
+/*
+ * branch.c - a second session grown from a live, idle one.
+ *
+ * Runs in:  libreckon.
+ * Reads:    nothing but the warden's answer.
+ * Never:    branches a session in the middle of an execution.
+ */
+#include "lib/branch.h"
+
+#include <string.h>
+
+#include "lib/api.h"
+#include "lib/session.h"
+
+#define BRANCH_TIMEOUT_MS 60000
+
+static int branch(struct reckon_session *parent, struct reckon_session **ret, struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_BRANCH };
+	struct reckon_session *session;
+	struct client_call call;
+
+	if (session_check(parent, err) < 0)
+		return (int)err->code;
+	if (parent->state != KERNEL_STATE_IDLE)
+		return err_set(err, ERR_INVALID, "only an idle session can be branched");
+	request.session = parent->number;
+	if (client_ask(parent->client, &request, NULL, 0, &call, BRANCH_TIMEOUT_MS, err) < 0)
+		return (int)err->code;
+	session = session_new(parent->engine, parent->client);
+	session->limits = parent->limits;
+	session->sequence = parent->sequence;
+	/* The copy has seen these numbers; it must not see them again. */
+	session->next_request = parent->next_request;
+	memcpy(session->language, parent->language, sizeof(session->language));
+	memcpy(session->template_name, parent->template_name, sizeof(session->template_name));
+	if (session_adopt(session, &call, err) < 0 ||
+	    workspace_scan(session->workspace, &session->files, err) < 0) {
+		session_free(session);
+		return (int)err->code;
+	}
+	session->state = KERNEL_STATE_IDLE;
+	session_link(session);
+	*ret = session;
+	return 0;
+}
+
+int session_branch(struct reckon_session *parent, struct reckon_session **ret, reckon_error *err)
+{
+	struct err inner;
+
+	if (branch(parent, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}

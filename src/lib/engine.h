@@ -1,0 +1,38 @@
+/*
+ * engine.h - what an engine holds; for the files of this folder and their tests.
+ */
+#pragma once
+
+#include <reckon.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "lib/client.h"
+#include "lib/store.h"
+
+struct reckon_engine {
+	struct client *client; /* NULL until a session or doctor needs the warden */
+	struct store *store;
+	struct reckon_session *sessions;
+	char *state_dir;
+	char *template_dir;
+	bool is_private;
+	bool is_strict;
+	bool is_busy; /* inside an execution: its callbacks may not start another call */
+};
+
+/*
+ * As reckon_engine_open(), but speaks to a warden at the other end of `warden_fd`, which it
+ * takes, also on failure. For tests.
+ */
+int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_engine **ret,
+		   struct err *err);
+
+/*
+ * The connection, made or made anew when there is none that lives. The sessions of a dead one
+ * stay on it and are lost.
+ */
+int engine_client(struct reckon_engine *engine, struct client **ret, struct err *err);
+
+/* ERR_INVALID when called from within an event callback. */
+int engine_check_idle(const struct reckon_engine *engine, struct err *err);

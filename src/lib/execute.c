@@ -1,0 +1,442 @@
+/*
+ * execute.c - run one cell: the loop between kernel, warden, program and caller.
+ *
+ * Runs in:  libreckon, inside reckon_execute().
+ * Reads:    output of hostile programs, packets of hostile kernels (packets.c).
+ * Never:    waits for only one of them: whatever hangs, the time limit is watched.
+ *
+ * Order: a packet is handled only after the pipes were drained, because what the program printed
+ * before it is in them by then. That is also all that SYNC needs.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "lib/api.h"
+#include "lib/run.h"
+
+#define CODE_MAX (32u * 1024u * 1024u)
+/* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
+#define GONE_NS (2000ull * 1000000u)
+
+struct reckon_execution {
+	struct buf record;
+	enum record_status status;
+};
+
+struct record_moment run_moment(struct run *run)
+{
+	return (struct record_moment){ .seq = run->events + 1,
+				       .elapsed_ns = clock_mono_ns() - run->start_ns };
+}
+
+void run_emit(struct run *run, const char *name, int stream, const struct buf *text)
+{
+	const reckon_event event = {
+		.name = name,
+		.json = buf_text(&run->event),
+		.json_len = run->event.len,
+		.stream = stream,
+		.text = text != NULL ? buf_text(text) : NULL,
+		.text_len = text != NULL ? text->len : 0,
+	};
+
+	run->events++;
+	if (run->options->on_event(&event, run->options->on_event_arg) != RECKON_CONTINUE &&
+	    run->end == RUN_GOING)
+		stop_begin(run, STOP_CALLER);
+}
+
+void run_fail(struct run *run, enum run_end end, const struct err *why)
+{
+	if (run->end != RUN_GOING)
+		return;
+	run->end = end;
+	run->why = *why;
+	/* The warden ends it in report.c, after it was asked what the execution cost. */
+	session_lose(run->session, why);
+}
+
+struct sink {
+	struct run *run;
+	int index;
+};
+
+static void emit_text(struct run *run, int index, const char *bytes, size_t len, bool is_last)
+{
+	struct err err;
+
+	if (run->options->on_event == NULL)
+		return;
+	buf_clear(&run->text);
+	buf_clear(&run->event);
+	if (stream_decode(&run->stream[index], bytes, len, is_last, &run->text, &err) == 0 &&
+	    run->text.len > 0 &&
+	    record_event_stream(run_moment(run), (enum record_stream)(index + 1), run->text.data,
+				run->text.len, &run->event, &err) == 0)
+		run_emit(run, RECORD_EVENT_STREAM, index + 1, &run->text);
+}
+
+static void take_output(const char *bytes, size_t len, void *arg)
+{
+	const struct sink *sink = arg;
+	struct run *run = sink->run;
+
+	record_note_output(run->record);
+	if (!stream_take(&run->stream[sink->index], bytes, len))
+		stop_begin(run, STOP_OUTPUT);
+	emit_text(run, sink->index, bytes, len, false);
+}
+
+void run_drain(struct run *run)
+{
+	for (int i = 0; i < 2; i++) {
+		struct sink sink = { run, i };
+
+		if (run->pipe[i] >= 0 && pipe_drain(run->pipe[i], take_output, &sink) == 0)
+			(void)close(TAKE_FD(run->pipe[i]));
+	}
+}
+
+static void clear_interrupts(struct reckon_session *session)
+{
+	uint64_t count;
+
+	/* Asked for when nothing ran: that execution is over, this one was not meant. */
+	if (read(session->interrupt_fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+static int send_execute(struct run *run, const char *code, size_t len, const int fds[3],
+			struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CODE_MAX + 4096);
+	char name[48];
+
+	(void)snprintf(name, sizeof(name), "<cell %llu>",
+		       (unsigned long long)run->session->sequence);
+	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
+	    kernel_pack(&payload, KERNEL_TAG_FILENAME, name, strlen(name), err) < 0)
+		return (int)err->code;
+	if (run->options->has_stdin &&
+	    kernel_pack(&payload, KERNEL_TAG_INPUT_ALLOWED, "1", 1, err) < 0)
+		return (int)err->code;
+	return kernel_send(run->session->control, KERNEL_EXECUTE, run->request, &payload, fds, 3,
+			   err);
+}
+
+/*
+ * A program opens its own descriptors again by name (/dev/stdout, tee /dev/stderr): the pipes have
+ * to belong to the box's user for that. Rootless they do, because it is our own.
+ */
+static int give_pipes(const struct reckon_session *session, const int fds[3], struct err *err)
+{
+	for (int i = 0; geteuid() == 0 && i < 3; i++)
+		if (fchown(fds[i], session->host_uid, session->host_gid) < 0)
+			return err_sys(err, "give a pipe to the session");
+	return 0;
+}
+
+/* Without a record, so with an error, until the kernel has been told. */
+static int run_begin(struct run *run, const char *code, size_t len, struct err *err)
+{
+	struct reckon_session *session = run->session;
+	cleanup_fd int out = -1, error = -1;
+	char started_at[CLOCK_RFC3339_SIZE];
+	int fds[3];
+
+	if (id_new(run->execution_id, "ex", err) < 0 ||
+	    pipe_new_from_box(&run->pipe[0], &out, err) < 0 ||
+	    pipe_new_from_box(&run->pipe[1], &error, err) < 0 ||
+	    feed_open(&run->feed, run->options->has_stdin ? run->options->stdin_fd : -1, err) < 0)
+		return (int)err->code;
+	clear_interrupts(session);
+	session->sequence++;
+	run->request = session->next_request++;
+	clock_rfc3339_now(started_at);
+	run->record = record_new(&(struct record_head){ .id = run->execution_id,
+							.session = session->id,
+							.kernel = session->language,
+							.sequence = session->sequence,
+							.started_at = started_at,
+							.displays_max = session->limits.displays });
+	for (int i = 0; i < 2; i++)
+		stream_init(&run->stream[i], session->engine->store, run->output_bytes);
+	fds[0] = out;
+	fds[1] = error;
+	fds[2] = run->feed.theirs;
+	if (give_pipes(session, fds, err) < 0 || session_tell(session, WARDEN_BEGIN, err) < 0)
+		return (int)err->code;
+	run->start_ns = clock_mono_ns();
+	if (send_execute(run, code, len, fds, err) < 0) {
+		/* An idle kernel reads; one that does not, or is gone, will not come back. */
+		session_kill(session, err);
+		*err = session->why_lost;
+		return (int)err->code;
+	}
+	session->state = KERNEL_STATE_EXECUTING;
+	return 0;
+}
+
+/* Room for control, warden, interrupt, two outputs, input (2), strays. */
+#define POLL_MAX (7 + STRAYS_MAX)
+
+struct polled {
+	struct pollfd fd[POLL_MAX];
+	size_t count;
+	size_t feed_at;
+	size_t feed_count;
+};
+
+static void poll_add(struct polled *polled, int fd)
+{
+	if (fd >= 0)
+		polled->fd[polled->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+}
+
+static void poll_fill(const struct run *run, struct polled *polled)
+{
+	const struct reckon_session *session = run->session;
+
+	polled->count = 0;
+	if (!run->control_ended)
+		poll_add(polled, session->control);
+	poll_add(polled, client_sock(session->client));
+	poll_add(polled, session->interrupt_fd);
+	poll_add(polled, run->pipe[0]);
+	poll_add(polled, run->pipe[1]);
+	polled->feed_at = polled->count;
+	polled->feed_count = feed_poll(&run->feed, polled->fd + polled->count);
+	polled->count += polled->feed_count;
+	if (run->wants_input)
+		poll_add(polled, run->feed.theirs);
+	for (size_t i = 0; i < session->strays.count; i++)
+		poll_add(polled, session->strays.fd[i]);
+}
+
+static void run_wait(struct run *run, struct polled *polled)
+{
+	uint64_t now = clock_mono_ns(), next = stop_next_ns(run);
+	struct timespec timeout;
+	struct err err;
+
+	if (run->gone_ns != 0 && run->gone_ns < next)
+		next = run->gone_ns;
+	next = next > now ? next - now : 0;
+	timeout.tv_sec = (time_t)(next / 1000000000u);
+	timeout.tv_nsec = (long)(next % 1000000000u);
+	poll_fill(run, polled);
+	if (ppoll(polled->fd, (nfds_t)polled->count, &timeout, NULL) < 0) {
+		polled->count = polled->feed_count = 0;
+		if (errno != EINTR) {
+			(void)err_sys(&err, "poll");
+			run_fail(run, RUN_INFRA, &err);
+		}
+	}
+}
+
+static void check_interrupt(struct run *run)
+{
+	uint64_t count;
+
+	if (read(run->session->interrupt_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+		stop_begin(run, STOP_CALLER);
+}
+
+/* A death has two signs, in any order: end of file on the socket and the warden's event. */
+static void check_gone(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	struct err err;
+
+	if (run->end != RUN_GOING)
+		return;
+	if (client_is_dead(session->client, &err)) {
+		run_fail(run, RUN_INFRA, &err);
+		return;
+	}
+	if (!run->control_ended && !session->has_ended)
+		return;
+	if (run->gone_ns == 0)
+		run->gone_ns = clock_mono_ns() + GONE_NS;
+	if ((run->control_ended && session->has_ended) || clock_mono_ns() >= run->gone_ns) {
+		(void)err_set(&err, ERR_LOST,
+			      "the kernel closed its connection; its variables are gone");
+		run_fail(run, RUN_DIED, session->has_ended ? &session->why_lost : &err);
+	}
+}
+
+static void run_turn(struct run *run)
+{
+	struct polled polled;
+
+	run_wait(run, &polled);
+	check_interrupt(run);
+	client_dispatch(run->session->client);
+	if (!run->control_ended)
+		packet_receive(run);
+	if (run->end == RUN_GOING)
+		run_drain(run);
+	stray_drain(&run->session->strays);
+	feed_move(&run->feed, polled.fd + polled.feed_at, polled.feed_count);
+	if (run->wants_input)
+		packet_answer_input(run);
+	check_gone(run);
+	if (run->end == RUN_GOING)
+		stop_check(run);
+}
+
+/* What is still in the pipes belongs to this execution; what comes later does not. */
+static void run_settle(struct run *run)
+{
+	struct reckon_session *session = run->session;
+
+	run->end_ns = clock_mono_ns();
+	run_drain(run);
+	for (int i = 0; i < 2; i++) {
+		emit_text(run, i, "", 0, true);
+		if (run->pipe[i] >= 0 && run->end == RUN_DONE)
+			stray_add(&session->strays, TAKE_FD(run->pipe[i]));
+	}
+	if (run->is_asking_usage)
+		client_forget(session->client, &run->usage_call);
+	run->is_asking_usage = false;
+	session->state = KERNEL_STATE_IDLE;
+}
+
+static void run_done(struct run *run)
+{
+	for (int i = 0; i < 2; i++) {
+		if (run->pipe[i] >= 0)
+			(void)close(run->pipe[i]);
+		stream_done(&run->stream[i]);
+	}
+	if (run->is_asking_usage)
+		client_forget(run->session->client, &run->usage_call);
+	feed_close(&run->feed);
+	record_free(run->record);
+	free(run->items);
+	buf_done(&run->event);
+	buf_done(&run->text);
+	buf_done(&run->input);
+	buf_done(&run->payload);
+	buf_done(&run->traceback);
+	run->session->engine->is_busy = false;
+}
+
+static void run_init(struct run *run, struct reckon_session *session,
+		     const reckon_execute_options *options)
+{
+	memset(run, 0, sizeof(*run));
+	run->session = session;
+	run->options = options;
+	run->wall_ms = options->wall_ms != 0 ? options->wall_ms : session->limits.wall_ms;
+	run->output_bytes = (size_t)(options->output_bytes != 0 ? options->output_bytes
+								: session->limits.output_bytes);
+	run->pipe[0] = run->pipe[1] = -1;
+	run->feed.source = run->feed.target = run->feed.theirs = -1;
+	run->event = BUF_INIT(RECORD_JSON_MAX);
+	run->text = BUF_INIT(RECORD_JSON_MAX);
+	run->input = BUF_INIT(RUN_INPUT_MAX);
+	run->payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	run->traceback = BUF_INIT(RUN_TRACEBACK_MAX);
+	run->items = mem_new0(KERNEL_FIELDS_MAX, sizeof(*run->items));
+	session->engine->is_busy = true;
+}
+
+static int check_arguments(const char *code, size_t len, const reckon_execute_options *options,
+			   struct err *err)
+{
+	if (code == NULL && len > 0)
+		return err_set(err, ERR_INVALID, "no code");
+	if (len > CODE_MAX)
+		return err_set(err, ERR_LIMIT, "code of %zu bytes; at most %u", len, CODE_MAX);
+	if (options->output_bytes > 64ull * 1024 * 1024)
+		return err_set(err, ERR_INVALID, "output_bytes is %llu, at most 64 MiB are kept",
+			       (unsigned long long)options->output_bytes);
+	return 0;
+}
+
+static int run_execution(struct run *run, const char *code, size_t len,
+			 struct reckon_execution *execution, struct err *err)
+{
+	struct err ignored;
+
+	if (run_begin(run, code, len, err) < 0)
+		return (int)err->code;
+	while (run->end == RUN_GOING)
+		run_turn(run);
+	run_settle(run);
+	if (report_finish(run, &execution->status, &execution->record, err) < 0)
+		return (int)err->code;
+	buf_clear(&run->event);
+	if (run->options->on_event != NULL &&
+	    record_event_done(run_moment(run), execution->record.data, execution->record.len,
+			      &run->event, &ignored) == 0)
+		run_emit(run, RECORD_EVENT_DONE, 0, NULL);
+	return 0;
+}
+
+static int execute(struct reckon_session *session, const char *code, size_t len,
+		   const reckon_execute_options *given, struct reckon_execution **ret,
+		   struct err *err)
+{
+	reckon_execute_options options;
+	struct reckon_execution *execution;
+
+	if (api_options("reckon_execute_options", &options, sizeof(options), given, err) < 0 ||
+	    check_arguments(code, len, &options, err) < 0)
+		return (int)err->code;
+
+	__attribute__((cleanup(run_done))) struct run run;
+
+	run_init(&run, session, &options);
+	execution = mem_new0(1, sizeof(*execution));
+	execution->record = BUF_INIT(RECORD_JSON_MAX);
+	if (run_execution(&run, code != NULL ? code : "", len, execution, err) < 0) {
+		reckon_execution_free(execution);
+		return (int)err->code;
+	}
+	*ret = execution;
+	return 0;
+}
+
+int reckon_execute(reckon_session *session, const char *code, size_t code_len,
+		   const reckon_execute_options *options, reckon_execution **ret,
+		   reckon_error *err)
+{
+	struct err inner;
+
+	if (session_check(session, &inner) < 0 ||
+	    execute(session, code, code_len, options, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+void reckon_execution_free(reckon_execution *execution)
+{
+	if (execution == NULL)
+		return;
+	buf_done(&execution->record);
+	free(execution);
+}
+
+const char *reckon_execution_record(const reckon_execution *execution)
+{
+	return buf_text(&execution->record);
+}
+
+const char *reckon_execution_status(const reckon_execution *execution)
+{
+	return record_status_name(execution->status);
+}
+
+int reckon_execution_exit_code(const reckon_execution *execution)
+{
+	return record_status_exit_code(execution->status);
+}

@@ -1,0 +1,127 @@
+/*
+ * files.c - put, get and list files of a workspace from outside its box.
+ *
+ * Runs in:  libreckon.
+ * Reads:    a directory that a hostile box changes while we look; only beneath it.
+ * Never:    follows a symbolic link, or parses what a file holds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/fs.h"
+#include "lib/api.h"
+#include "lib/session.h"
+
+#define LIST_MAX (64u * 1024u * 1024u)
+
+static int copy(int source, int target, struct err *err)
+{
+	char chunk[65536];
+
+	for (;;) {
+		ssize_t n = read(source, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, "read");
+		if (n == 0)
+			return 0;
+		if (fd_write_full(target, chunk, (size_t)n, err) < 0)
+			return (int)err->code;
+	}
+}
+
+/* What the host did to the workspace is not the next execution's doing. */
+static void note_files(struct reckon_session *session)
+{
+	struct workspace *now;
+	struct err ignored;
+
+	if (workspace_scan(session->workspace, &now, &ignored) < 0)
+		return;
+	workspace_free(session->files);
+	session->files = now;
+}
+
+static int put(struct reckon_session *session, const char *path, int source_fd, struct err *err)
+{
+	/* Only root may give files away; rootless, the box's user is our own. */
+	const bool give = geteuid() == 0;
+	cleanup_fd int target = -1;
+
+	if (session_check(session, err) < 0 ||
+	    fs_create_beneath(session->workspace, path, give ? session->host_uid : (uid_t)-1,
+			      give ? session->host_gid : (gid_t)-1, &target, err) < 0)
+		return (int)err->code;
+	if (copy(source_fd, target, err) < 0) {
+		if (err->errnum == ENOSPC || err->errnum == EDQUOT) {
+			(void)err_set(err, ERR_LIMIT, "%.100s does not fit: the workspace is "
+				      "limited to %llu bytes", path,
+				      (unsigned long long)session->limits.disk_bytes);
+			(void)err_remedy(err, "delete files, or open the session with a larger "
+					      "disk limit");
+		}
+		note_files(session);
+		return err_wrap(err, "put %.100s", path);
+	}
+	note_files(session);
+	return 0;
+}
+
+int reckon_file_put(reckon_session *session, const char *path, int source_fd, reckon_error *err)
+{
+	struct err inner;
+
+	if (put(session, path, source_fd, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+static int get(struct reckon_session *session, const char *path, int target_fd, struct err *err)
+{
+	cleanup_fd int source = -1;
+	struct stat st;
+
+	if (engine_check_idle(session->engine, err) < 0 ||
+	    fs_open_file_beneath(session->workspace, path, &source, &st, err) < 0)
+		return (int)err->code;
+	if (copy(source, target_fd, err) < 0)
+		return err_wrap(err, "get %.100s", path);
+	return 0;
+}
+
+int reckon_file_get(reckon_session *session, const char *path, int target_fd, reckon_error *err)
+{
+	struct err inner;
+
+	if (get(session, path, target_fd, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+static int list(struct reckon_session *session, char **ret_json, struct err *err)
+{
+	cleanup_workspace struct workspace *now = NULL;
+	cleanup_buf struct buf json = BUF_INIT(LIST_MAX);
+
+	if (engine_check_idle(session->engine, err) < 0 ||
+	    workspace_scan(session->workspace, &now, err) < 0 ||
+	    workspace_list_json(session->workspace, now, &json, err) < 0)
+		return (int)err->code;
+	*ret_json = TAKE_PTR(json.data);
+	return 0;
+}
+
+int reckon_file_list(reckon_session *session, char **ret_json, reckon_error *err)
+{
+	struct err inner;
+
+	if (list(session, ret_json, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}

@@ -1,0 +1,12 @@
+/* mime.h - the media type of a file by its first bytes, then its name. Pure. */
+#pragma once
+
+#include <stddef.h>
+
+#define MIME_HEAD_SIZE 4096 /* bytes of the beginning that are looked at */
+
+/*
+ * `name` is a path or file name (only what follows the last '.' counts; may be NULL), `head` the
+ * first `len` bytes of the file. Returns a static string, "application/octet-stream" at worst.
+ */
+const char *mime_guess(const char *name, const void *head, size_t len);

@@ -1,0 +1,170 @@
+/*
+ * pipes.c - pipes to and from programs.
+ *
+ * Runs in:  libreckon, while an execution runs.
+ * Reads:    bytes of hostile programs, only to hand them on or count them.
+ * Never:    blocks, or reads without a bound.
+ */
+#include "lib/pipes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(err, "pipe");
+	if (fd_set_nonblock(ends[0], true, err) < 0) {
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return (int)err->code;
+	}
+	*ret_ours = ends[0];
+	*ret_theirs = ends[1];
+	return 0;
+}
+
+int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
+{
+	char chunk[65536];
+	int pending = 0;
+	size_t left;
+
+	if (ioctl(fd, FIONREAD, &pending) < 0 || pending < 0)
+		pending = 0;
+	/* With nothing pending one read still has to tell "empty" from "ended". */
+	left = pending > 0 ? (size_t)pending : 1;
+	while (left > 0) {
+		ssize_t n = read(fd, chunk, left < sizeof(chunk) ? left : sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK;
+		if (n == 0)
+			return 0;
+		sink(chunk, (size_t)n, arg);
+		left -= (size_t)n;
+	}
+	return 1;
+}
+
+void stray_add(struct stray_set *set, int fd)
+{
+	if (set->count == STRAYS_MAX) {
+		(void)close(set->fd[0]);
+		memmove(set->fd, set->fd + 1, (STRAYS_MAX - 1) * sizeof(set->fd[0]));
+		set->count--;
+	}
+	set->fd[set->count++] = fd;
+}
+
+static void count_bytes(const char *bytes, size_t len, void *arg)
+{
+	(void)bytes;
+	((struct stray_set *)arg)->bytes += len;
+}
+
+void stray_drain(struct stray_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		if (pipe_drain(set->fd[i], count_bytes, set) > 0)
+			set->fd[kept++] = set->fd[i];
+		else
+			(void)close(set->fd[i]);
+	}
+	set->count = kept;
+}
+
+uint64_t stray_take_bytes(struct stray_set *set)
+{
+	const uint64_t bytes = set->bytes;
+
+	set->bytes = 0;
+	return bytes;
+}
+
+void stray_done(struct stray_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		(void)close(set->fd[i]);
+	set->count = 0;
+}
+
+int feed_open(struct feed *feed, int source, struct err *err)
+{
+	int ends[2];
+
+	feed->source = source;
+	feed->target = feed->theirs = -1;
+	feed->len = feed->at = 0;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(err, "pipe");
+	feed->theirs = ends[0];
+	feed->target = ends[1];
+	if (fd_set_nonblock(feed->target, true, err) < 0) {
+		feed_close(feed);
+		return (int)err->code;
+	}
+	if (source < 0)
+		(void)close(TAKE_FD(feed->target));
+	return 0;
+}
+
+void feed_close(struct feed *feed)
+{
+	if (feed->theirs >= 0)
+		(void)close(TAKE_FD(feed->theirs));
+	if (feed->target >= 0)
+		(void)close(TAKE_FD(feed->target));
+}
+
+size_t feed_poll(const struct feed *feed, struct pollfd *ret)
+{
+	if (feed->target < 0)
+		return 0;
+	if (feed->at < feed->len)
+		ret[0] = (struct pollfd){ .fd = feed->target, .events = POLLOUT };
+	else
+		ret[0] = (struct pollfd){ .fd = feed->source, .events = POLLIN };
+	return 1;
+}
+
+static void feed_read(struct feed *feed)
+{
+	ssize_t n = read(feed->source, feed->bytes, sizeof(feed->bytes));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+		return;
+	feed->at = 0;
+	feed->len = n > 0 ? (size_t)n : 0;
+	if (n <= 0) {
+		feed->source = -1;
+		(void)close(TAKE_FD(feed->target));
+	}
+}
+
+void feed_move(struct feed *feed, const struct pollfd *polled, size_t count)
+{
+	ssize_t n;
+
+	if (count == 0 || polled[0].revents == 0 || feed->target < 0)
+		return;
+	if (feed->at >= feed->len)
+		feed_read(feed);
+	if (feed->target < 0 || feed->at >= feed->len)
+		return;
+	n = write(feed->target, feed->bytes + feed->at, feed->len - feed->at);
+	if (n > 0)
+		feed->at += (size_t)n;
+}

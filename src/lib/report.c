@@ -1,0 +1,383 @@
+/*
+ * report.c - the end of an execution: what happened, why, what it cost, what it left.
+ *
+ * Runs in:  libreckon, inside reckon_execute().
+ * Reads:    the warden's measurements, the workspace (through workspace.h).
+ * Never:    blames the program for a failure of ours, or us for one of the program's.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "lib/denied.h"
+#include "lib/run.h"
+
+#define USAGE_TIMEOUT_MS 5000
+#define CLOSE_TIMEOUT_MS 5000
+
+static void measure(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	struct warden_request request = { .type = WARDEN_USAGE, .session = session->number };
+	struct client_call call;
+	struct err ignored;
+
+	if (session->has_ended) {
+		run->usage = session->ended.usage;
+		run->has_usage = true;
+		return;
+	}
+	if (client_ask(session->client, &request, NULL, 0, &call, USAGE_TIMEOUT_MS, &ignored) < 0)
+		return;
+	client_forget(session->client, &call);
+	run->usage = call.reply.usage;
+	run->has_usage = true;
+}
+
+static void end_session(struct run *run)
+{
+	struct warden_request request = { .type = WARDEN_CLOSE, .session = run->session->number };
+	struct client_call call;
+	struct err ignored;
+
+	/* Waited for, so that nothing writes to the workspace any more when we look at it. */
+	if (!run->session->has_ended && client_ask(run->session->client, &request, NULL, 0, &call,
+						   CLOSE_TIMEOUT_MS, &ignored) == 0)
+		client_forget(run->session->client, &call);
+}
+
+static bool is_oom(const struct run *run)
+{
+	return run->session->has_ended && run->session->ended.cause == WARDEN_END_OOM;
+}
+
+static enum record_status status_of_death(const struct run *run)
+{
+	if (is_oom(run))
+		return RECORD_OUT_OF_MEMORY;
+	switch (run->stop) {
+	case STOP_WALL:
+	case STOP_CPU:
+		return RECORD_TIMEOUT;
+	case STOP_OUTPUT:
+		return RECORD_OUTPUT_LIMIT;
+	case STOP_CALLER:
+		return RECORD_KILLED;
+	case STOP_NONE:
+		break;
+	}
+	return RECORD_KERNEL_DIED;
+}
+
+static enum record_status status_of_done(const struct run *run)
+{
+	switch (run->stop) {
+	case STOP_WALL:
+	case STOP_CPU:
+		return RECORD_TIMEOUT;
+	case STOP_OUTPUT:
+		return RECORD_OUTPUT_LIMIT;
+	case STOP_CALLER:
+		/* A program that came to its end all the same did what it was told to. */
+		return run->done == RUN_DONE_OK ? RECORD_OK : RECORD_INTERRUPTED;
+	case STOP_NONE:
+		break;
+	}
+	return run->done == RUN_DONE_OK ? RECORD_OK : RECORD_ERROR;
+}
+
+static enum record_status status_of(const struct run *run)
+{
+	switch (run->end) {
+	case RUN_DONE:
+		return status_of_done(run);
+	case RUN_DIED:
+	case RUN_KILLED:
+		return status_of_death(run);
+	case RUN_VIOLATION:
+		return RECORD_KERNEL_DIED;
+	case RUN_GOING:
+	case RUN_INFRA:
+		break;
+	}
+	return RECORD_INFRA_ERROR;
+}
+
+static void bytes_text(uint64_t bytes, char *ret, size_t size)
+{
+	static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	size_t i = 0;
+
+	while (i + 1 < ARRAY_LEN(unit) && bytes >= 1024 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		i++;
+	}
+	(void)snprintf(ret, size, "%" PRIu64 " %s", bytes, unit[i]);
+}
+
+static const char *kept_or_gone(const struct run *run)
+{
+	return run->end == RUN_DONE ? "Variables and files are kept."
+				    : "The kernel had to be ended: its variables are gone, files "
+				      "that the record lists are kept.";
+}
+
+static void explain_timeout(struct run *run)
+{
+	const bool is_cpu = run->stop == STOP_CPU;
+	char value[320], limit[32];
+
+	(void)stop_seconds(is_cpu ? run->session->limits.cpu_ms : run->wall_ms, limit);
+	(void)snprintf(value, sizeof(value), "stopped at the %s limit of %s. %s",
+		       is_cpu ? "CPU time" : "time", limit, kept_or_gone(run));
+	record_set_error(run->record, is_cpu ? "CpuLimit" : "TimeLimit", value,
+			 buf_text(&run->traceback),
+			 is_cpu ? "Do less work in one cell, or raise the cpu limit."
+				: "Split the work into smaller cells, or raise the wall limit.");
+}
+
+static void explain_memory(struct run *run)
+{
+	char value[320], limit[40];
+
+	bytes_text(run->session->limits.memory_bytes, limit, sizeof(limit));
+	(void)snprintf(value, sizeof(value),
+		       "the session went over its memory limit of %s and was ended: its variables "
+		       "are gone, files that the record lists are kept.",
+		       limit);
+	record_set_error(run->record, "OutOfMemory", value, NULL,
+			 "Open a new session and work on less data at a time (read in chunks, "
+			 "select columns, smaller types), or raise the memory limit.");
+}
+
+static void explain_output(struct run *run)
+{
+	char value[320], limit[40];
+
+	bytes_text(STREAM_SPOOL_MAX, limit, sizeof(limit));
+	(void)snprintf(value, sizeof(value), "stopped after it printed more than %s. %s", limit,
+		       kept_or_gone(run));
+	record_set_error(run->record, "OutputLimit", value, buf_text(&run->traceback),
+			 "Print less, or write to a file in the workspace.");
+}
+
+static void explain_death(struct run *run)
+{
+	char how[128], value[320];
+
+	if (run->session->has_ended)
+		session_describe_end(&run->session->ended, how, sizeof(how));
+	else
+		(void)snprintf(how, sizeof(how), "it closed its connection");
+	(void)snprintf(value, sizeof(value),
+		       "the kernel process ended (%s): its variables are gone, files that the "
+		       "record lists are kept.",
+		       how);
+	record_set_error(run->record, "KernelDied", value, NULL,
+			 "Open a new session and run the earlier cells again. Look for exit(), "
+			 "a crash in native code, or a signal to the own process.");
+}
+
+static void explain_violation(struct run *run)
+{
+	record_set_error(run->record, "KernelDied", run->why.text, NULL,
+			 "Open a new session. Code must not write to descriptor 3.");
+	record_add_diagnostic(run->record, "protocol_violation", run->why.text, NULL);
+}
+
+static void explain(struct run *run, enum record_status status)
+{
+	switch (status) {
+	case RECORD_TIMEOUT:
+		explain_timeout(run);
+		return;
+	case RECORD_OUT_OF_MEMORY:
+		explain_memory(run);
+		return;
+	case RECORD_OUTPUT_LIMIT:
+		explain_output(run);
+		return;
+	case RECORD_INTERRUPTED:
+		record_set_error(run->record, "Interrupted",
+				 "interrupted on request. Variables and files are kept.",
+				 buf_text(&run->traceback), NULL);
+		return;
+	case RECORD_KILLED:
+		record_set_error(run->record, "Killed",
+				 "ended on request, because it ignored interrupts: its variables "
+				 "are gone, files that the record lists are kept.",
+				 NULL, "Open a new session.");
+		return;
+	case RECORD_KERNEL_DIED:
+		if (run->end == RUN_VIOLATION)
+			explain_violation(run);
+		else
+			explain_death(run);
+		return;
+	case RECORD_INFRA_ERROR:
+		record_set_error(run->record, "ReckonError", run->why.text, NULL,
+				 run->why.remedy);
+		return;
+	case RECORD_OK:
+	case RECORD_ERROR:
+		break;
+	}
+}
+
+static void diagnose_usage(struct run *run)
+{
+	const struct warden_usage *usage = &run->usage;
+	const reckon_limits *limits = &run->session->limits;
+	char text[256], bound[40];
+
+	if (usage->oom_kills > 0 && !is_oom(run)) {
+		bytes_text(limits->memory_bytes, bound, sizeof(bound));
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " process(es) were killed at the memory limit of %s",
+			       usage->oom_kills, bound);
+		record_add_diagnostic(run->record, "process_out_of_memory", text, NULL);
+	}
+	if (usage->pids_refused > 0) {
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " new processes or threads were refused: the limit is "
+			       "%u; raise the pids limit if that many are needed",
+			       usage->pids_refused, limits->pids);
+		record_add_diagnostic(run->record, "process_limit", text, NULL);
+	}
+	if (limits->disk_bytes > 0 && usage->disk_used_bytes >= limits->disk_bytes) {
+		bytes_text(limits->disk_bytes, bound, sizeof(bound));
+		(void)snprintf(text, sizeof(text),
+			       "the workspace is full (%s); delete files or raise the disk limit",
+			       bound);
+		record_add_diagnostic(run->record, "disk_full", text, NULL);
+	}
+	if (limits->inodes > 0 && usage->inodes_used >= limits->inodes) {
+		(void)snprintf(text, sizeof(text),
+			       "the workspace holds as many files as it may (%" PRIu64 "); delete "
+			       "some or raise the inodes limit",
+			       limits->inodes);
+		record_add_diagnostic(run->record, "inode_limit", text, NULL);
+	}
+	denied_diagnose(usage, run->record);
+}
+
+static void diagnose(struct run *run)
+{
+	const uint64_t stray = stray_take_bytes(&run->session->strays);
+	char text[256], detail[64];
+
+	if (run->has_usage)
+		diagnose_usage(run);
+	if (stray > 0) {
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " bytes printed by processes or threads of earlier cells "
+			       "were dropped",
+			       stray);
+		(void)snprintf(detail, sizeof(detail), "{\"bytes\":%" PRIu64 "}", stray);
+		record_add_diagnostic(run->record, "stray_output", text, detail);
+	}
+	if (run->end != RUN_DONE && run->stop != STOP_NONE)
+		record_add_diagnostic(run->record, "kernel_lost",
+				      "the kernel did not react to interrupts and was ended; the "
+				      "session's variables are gone",
+				      NULL);
+	if (run->end == RUN_DONE && run->stop == STOP_CALLER && run->done == RUN_DONE_OK)
+		record_add_diagnostic(run->record, "interrupt_ignored",
+				      "the program came to its normal end although it was "
+				      "interrupted",
+				      NULL);
+}
+
+static void add_receipt(struct run *run)
+{
+	const reckon_limits *limits = &run->session->limits;
+	struct record_receipt receipt;
+
+	memset(&receipt, 0, sizeof(receipt));
+	if (run->has_usage)
+		record_receipt_from_usage(&receipt, &run->usage);
+	else
+		record_add_diagnostic(run->record, "not_measured",
+				      "the warden could not tell what this execution cost", NULL);
+	receipt.wall_ns = run->end_ns - run->start_ns;
+	receipt.limit_wall_ms = run->wall_ms;
+	receipt.limit_cpu_ms = limits->cpu_ms;
+	receipt.limit_memory_bytes = limits->memory_bytes;
+	receipt.limit_disk_bytes = limits->disk_bytes;
+	receipt.limit_output_bytes = run->output_bytes;
+	receipt.limit_pids = limits->pids;
+	receipt.limit_cpu_percent = limits->cpu_percent;
+	record_set_receipt(run->record, &receipt);
+}
+
+static void add_stream(struct run *run, int index)
+{
+	const enum record_stream which = index == 0 ? RECORD_STDOUT : RECORD_STDERR;
+	struct stream *stream = &run->stream[index];
+	char handle[STORE_ID_SIZE], text[400];
+	struct err err;
+
+	buf_clear(&run->text);
+	if (stream_text(stream, &run->text, &err) == 0)
+		record_set_stream(run->record, which, buf_text(&run->text), run->text.len);
+	if (!stream_is_cut(stream))
+		return;
+	stream_finish_spool(stream, handle, &err);
+	record_set_truncated(run->record, which, stream->total, stream->limit,
+			     handle[0] != '\0' ? handle : NULL);
+	if (handle[0] == '\0') {
+		(void)snprintf(text, sizeof(text), "the whole output could not be stored: %s",
+			       err.text);
+		record_add_diagnostic(run->record, "output_not_kept", text, NULL);
+	}
+}
+
+static void add_files(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	struct workspace *now;
+	struct err err;
+
+	if (workspace_scan(session->workspace, &now, &err) < 0) {
+		record_add_diagnostic(run->record, "workspace_unreadable", err.text, NULL);
+		return;
+	}
+	workspace_collect(session->workspace, session->files, now, session->engine->store,
+			  run->record);
+	workspace_free(session->files);
+	session->files = now;
+}
+
+/* The kernel's own error was told when it came; one that the host adds is told here. */
+static void tell_error(struct run *run, enum record_status status)
+{
+	struct err err;
+
+	if (run->options->on_event == NULL || status == RECORD_OK || status == RECORD_ERROR)
+		return;
+	buf_clear(&run->event);
+	if (record_event_error(run_moment(run), run->record, &run->event, &err) == 0)
+		run_emit(run, RECORD_EVENT_ERROR, 0, NULL);
+}
+
+int report_finish(struct run *run, enum record_status *ret_status, struct buf *ret_json,
+		  struct err *err)
+{
+	const enum record_status status = status_of(run);
+
+	measure(run);
+	if (run->end != RUN_DONE)
+		end_session(run);
+	explain(run, status);
+	tell_error(run, status);
+	add_stream(run, 0);
+	add_stream(run, 1);
+	add_files(run);
+	diagnose(run);
+	add_receipt(run);
+	if (record_finish(run->record, status, ret_json, err) < 0)
+		return (int)err->code;
+	*ret_status = status;
+	return 0;
+}

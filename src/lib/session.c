@@ -1,0 +1,214 @@
+/*
+ * session.c - what a session is made of, and how it ends.
+ *
+ * Runs in:  libreckon.
+ * Reads:    packets of a hostile kernel (only their frame), events of the warden.
+ * Never:    lets a session that lost its kernel go on as if nothing had happened.
+ */
+#include "lib/session.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "lib/api.h"
+
+struct reckon_session *session_new(struct reckon_engine *engine, struct client *client)
+{
+	struct reckon_session *session = mem_new0(1, sizeof(*session));
+
+	session->engine = engine;
+	session->client = client_ref(client);
+	session->control = session->workspace = session->interrupt_fd = -1;
+	session->state = KERNEL_STATE_STARTING;
+	session->next_request = 1;
+	return session;
+}
+
+int session_adopt(struct reckon_session *session, struct client_call *call, struct err *err)
+{
+	const struct warden_opened *opened = &call->reply.opened;
+
+	session->number = opened->session;
+	if (call->nfds != 2) {
+		client_forget(session->client, call);
+		return err_set(err, ERR_PROTOCOL, "the warden opened a session without descriptors");
+	}
+	session->control = TAKE_FD(call->fds[0]);
+	session->workspace = TAKE_FD(call->fds[1]);
+	client_forget(session->client, call);
+	session->host_uid = opened->host_uid;
+	session->host_gid = opened->host_gid;
+	session->limits.memory_bytes = opened->limits.memory_bytes;
+	session->limits.disk_bytes = opened->limits.disk_bytes;
+	session->limits.inodes = opened->limits.inodes;
+	session->limits.file_bytes = opened->limits.file_bytes;
+	session->limits.pids = opened->limits.pids;
+	session->limits.cpu_percent = opened->limits.cpu_percent;
+	session->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (session->interrupt_fd < 0)
+		return err_sys(err, "eventfd");
+	if (fd_set_nonblock(session->control, true, err) < 0)
+		return (int)err->code;
+	return id_new(session->id, "se", err);
+}
+
+void session_link(struct reckon_session *session)
+{
+	session->next = session->engine->sessions;
+	session->engine->sessions = session;
+}
+
+static void session_unlink(struct reckon_session *session)
+{
+	for (struct reckon_session **at = &session->engine->sessions; *at != NULL;
+	     at = &(*at)->next)
+		if (*at == session) {
+			*at = session->next;
+			return;
+		}
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+void session_free(struct reckon_session *session)
+{
+	struct err ignored;
+
+	if (session == NULL)
+		return;
+	session_unlink(session);
+	if (session->number != 0 && !client_is_dead(session->client, NULL))
+		(void)session_tell(session, WARDEN_CLOSE, &ignored);
+	close_if_open(session->control);
+	close_if_open(session->workspace);
+	close_if_open(session->interrupt_fd);
+	stray_done(&session->strays);
+	workspace_free(session->files);
+	client_unref(session->client);
+	free(session);
+}
+
+void reckon_session_close(reckon_session *session)
+{
+	/* From an event callback the execution above us still uses it; its engine ends it later. */
+	if (session == NULL || session->engine->is_busy)
+		return;
+	session_free(session);
+}
+
+const char *reckon_session_id(const reckon_session *session)
+{
+	return session->id;
+}
+
+void reckon_interrupt(reckon_session *session)
+{
+	const uint64_t one = 1;
+
+	/* A full counter means that enough interrupts are waiting already. */
+	if (session != NULL && write(session->interrupt_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void session_lose(struct reckon_session *session, const struct err *why)
+{
+	if (session->is_lost)
+		return;
+	session->is_lost = true;
+	session->why_lost = *why;
+	session->why_lost.code = ERR_LOST;
+	if (session->why_lost.remedy[0] == '\0')
+		(void)err_remedy(&session->why_lost,
+				 "open a new session; files that executions reported are kept as "
+				 "artifacts");
+}
+
+void session_kill(struct reckon_session *session, const struct err *why)
+{
+	struct err ignored;
+
+	session_lose(session, why);
+	(void)session_tell(session, WARDEN_CLOSE, &ignored);
+}
+
+void session_describe_end(const struct warden_ended *ended, char *ret, size_t size)
+{
+	switch ((enum warden_end)ended->cause) {
+	case WARDEN_END_EXIT:
+		(void)snprintf(ret, size, "exit status %d", ended->detail);
+		return;
+	case WARDEN_END_SIGNAL:
+		(void)snprintf(ret, size, "signal %d (%s)", ended->detail,
+			       sigdescr_np(ended->detail) != NULL ? sigdescr_np(ended->detail)
+								  : "unknown");
+		return;
+	case WARDEN_END_OOM:
+		(void)snprintf(ret, size, "out of memory");
+		return;
+	case WARDEN_END_CLOSED:
+		(void)snprintf(ret, size, "closed");
+		return;
+	case WARDEN_END_SYSCALL:
+		(void)snprintf(ret, size, "a system call of a foreign architecture");
+		return;
+	}
+	(void)snprintf(ret, size, "cause %u", ended->cause);
+}
+
+void session_note_ended(struct reckon_session *session, const struct warden_ended *ended)
+{
+	char how[96];
+	struct err why;
+
+	if (session->has_ended)
+		return;
+	session->has_ended = true;
+	session->ended = *ended;
+	session_describe_end(ended, how, sizeof(how));
+	(void)err_set(&why, ERR_LOST, "the kernel ended (%s); its variables are gone", how);
+	session_lose(session, &why);
+}
+
+int session_check(struct reckon_session *session, struct err *err)
+{
+	if (engine_check_idle(session->engine, err) < 0)
+		return (int)err->code;
+	client_dispatch(session->client);
+	if (!session->is_lost && client_is_dead(session->client, err))
+		session_lose(session, err);
+	if (session->is_lost) {
+		*err = session->why_lost;
+		return (int)err->code;
+	}
+	return 0;
+}
+
+int session_recv(struct reckon_session *session, struct kernel_head *ret_head, struct buf *payload,
+		 struct err *err)
+{
+	size_t nfds;
+
+	return kernel_recv(session->control, ret_head, payload, NULL, 0, &nfds, err);
+}
+
+int session_tell(struct reckon_session *session, enum warden_type type, struct err *err)
+{
+	struct warden_request request = { .type = (uint16_t)type, .session = session->number };
+
+	if (client_send(session->client, &request, NULL, 0, NULL, err) < 0) {
+		session_lose(session, err);
+		return (int)err->code;
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * store.h - content-addressed files below the state directory: artifacts and spooled output.
+ *
+ * STATE/artifacts/ab/<64 hex digits of SHA-256>, files 0600, directories 0700. A file is written
+ * to STATE/artifacts/tmp, made durable, and renamed: a crash leaves a whole file or none. The same
+ * content is stored once. Two ids lead to it, both with the first 32 digits: "ar_…" for files,
+ * "out_…" for the full text of cut output.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "mime.h"
+
+#define STORE_ID_SIZE 40
+#define STORE_SHA256_SIZE 65
+
+struct store;
+
+/* What was stored; `head` holds the first bytes as they were stored, for mime_guess(). */
+struct store_object {
+	char id[STORE_ID_SIZE]; /* "ar_…" or "out_…" */
+	char sha256[STORE_SHA256_SIZE];
+	uint64_t size;
+	bool was_new; /* the content was not there before */
+	size_t head_len;
+	unsigned char head[MIME_HEAD_SIZE];
+};
+
+/*
+ * Makes the directories when missing and sweeps temporary files left by processes that are gone.
+ * `state_dir` is absolute. *ret belongs to the caller: store_close().
+ */
+int store_open(const char *state_dir, struct store **ret, struct err *err);
+void store_close(struct store *store); /* NULL is fine */
+void store_closep(struct store **store);
+#define cleanup_store __attribute__((cleanup(store_closep)))
+
+/*
+ * Stores what `fd` gives from its current offset up to `size_max` bytes (or its end). On failure,
+ * a full disk included, nothing is left behind.
+ */
+int store_put_fd(struct store *store, int fd, uint64_t size_max, struct store_object *ret,
+		 struct err *err);
+
+/* A stream that is stored while it arrives; past max_bytes append gives ERR_LIMIT. */
+struct store_spool;
+int store_spool_open(struct store *store, uint64_t max_bytes, struct store_spool **ret,
+		     struct err *err);
+int store_spool_append(struct store_spool *spool, const void *bytes, size_t len, struct err *err);
+uint64_t store_spool_size(const struct store_spool *spool);
+/* Gives the handle "out_…" in ret->id and frees the spool, also on failure. */
+int store_spool_finish(struct store_spool *spool, struct store_object *ret, struct err *err);
+void store_spool_abandon(struct store_spool *spool); /* drops it; NULL is fine */
+
+/* Size of an object. ERR_INVALID: not an id; ERR_NOT_FOUND: no such object, or two match. */
+int store_stat(struct store *store, const char *id, uint64_t *ret_size, struct err *err);
+
+/* Writes `length` bytes from `offset` (0: to the end; less at the end) to target_fd. */
+int store_get(struct store *store, const char *id, uint64_t offset, uint64_t length, int target_fd,
+	      struct err *err);

@@ -1,0 +1,166 @@
+"""The checkers fail on what they are there for, and the tally cannot be green by accident."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TOOLS = ROOT / "tools"
+
+
+def run(tool, *arguments):
+    done = subprocess.run([sys.executable, str(TOOLS / tool), *map(str, arguments)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return done.returncode, done.stdout
+
+
+def plant(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+# ---- layers ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name, line", [
+    ("base/a.c", '#include "wire/kernel.h"'),
+    ("codec/a.c", '#include "wire/kernel.h"'),
+    ("wire/a.c", '#include "codec/json.h"'),
+    ("box/a.c", '#include "inside/kernel.h"'),
+    ("inside/a.c", '#include "lib/session.h"'),
+    ("lib/a.c", '#include "box/cgroup.h"'),
+    ("cli/a.c", '#include "wire/kernel.h"'),
+    ("box/a.c", '#include "reckon.h"'),
+    ("codec/a.c", "#include <reckon.h>"),
+    ("box/a.c", '#include "nowhere/a.h"'),
+    ("lib/a.c", "#include <seccomp.h>"),
+    ("lib/a.c", "#include <jansson.h>"),
+    ("box/a.c", "# include <Python.h>"),
+    ("base/a.c", "#include <curl/curl.h>"),
+    ("base/a.c", "#include <unheard_of.h>"),
+    ("elsewhere/a.c", "#include <stdio.h>"),
+])
+def test_a_forbidden_include_is_found(tmp_path, name, line):
+    status, text = run("check_layers.py", plant(tmp_path, {name: "#include <stdio.h>\n" + line}))
+    assert status == 1
+    assert name in text
+
+
+def test_allowed_includes_pass(tmp_path):
+    status, text = run("check_layers.py", plant(tmp_path, {
+        "base/a.c": '#include "a.h"\n#include "base/b.h"\n#include <sys/mman.h>\n',
+        "box/a.c": '#include <seccomp.h>\n#include "base/a.h"\n#include "wire/warden.h"\n',
+        "lib/a.c": '#include "reckon.h"\n#include <sodium.h>\n#include "codec/json.h"\n',
+        "cli/a.c": '#include <reckon.h>\n#include "codec/json.h"\n',
+    }))
+    assert (status, text.strip()) == (0, f"{tmp_path}: every include stays in its layer")
+
+
+# ---- sizes ----------------------------------------------------------------------------------
+
+def function(length):
+    return "int f(void)\n{\n" + "\tg();\n" * length + "}\n"
+
+
+@pytest.mark.parametrize("name, text, status, says", [
+    ("a.c", "\n" * 600, 0, "every file"),
+    ("a.c", "\n" * 601, 0, "warning: "),
+    ("a.c", "\n" * 1001, 1, "1001 lines"),
+    ("a.h", "\n" * 400, 0, "every file"),
+    ("a.h", "\n" * 401, 1, "401 lines"),
+    ("a.c", function(100), 0, "every file"),
+    ("a.c", "\n" + function(101), 1, "a.c:3: a function of 101 lines"),
+    ("a.c", "static int t[] = {\n" + "\t1,\n" * 300 + "};\n", 0, "every file"),
+])
+def test_sizes_are_held_to(tmp_path, name, text, status, says):
+    found, output = run("check_size.py", plant(tmp_path, {name: text}))
+    assert found == status
+    assert says in output
+
+
+# ---- headers --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("public, private, status", [
+    ("typedef int reckon_t;\n", "#include <stddef.h>\nsize_t f(void);\n", 0),
+    ("typedef int reckon_t;\n", "size_t f(void);\n", 1),
+    ("// a comment that C89 does not know\n", "int f(void);\n", 1),
+    ("int f(int class);\n", "int f(void);\n", 1),
+])
+def test_headers_must_compile_alone(tmp_path, public, private, status):
+    plant(tmp_path, {"include/reckon.h": public, "src/base/a.h": private})
+    assert run("check_headers.py", "gcc", "g++", tmp_path)[0] == status
+
+
+# ---- the tally ------------------------------------------------------------------------------
+
+@pytest.fixture
+def run_tests():
+    loader = importlib.machinery.SourceFileLoader("run_tests", str(TOOLS / "run-tests"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+    loader.exec_module(module)
+    return module
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="one" name="a"/>
+<testcase classname="one" name="b"><failure>why</failure></testcase>
+<testcase classname="one" name="c"><error>why</error></testcase>
+<testcase classname="one" name="d"><skipped/></testcase>
+<testcase classname="two" name="e"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_junit_cases_are_counted_and_a_skipped_suite_fails(run_tests, tmp_path):
+    (tmp_path / "junit.xml").write_text(JUNIT, encoding="utf-8")
+    tally = run_tests.Tally()
+    assert tally.add_junit(tmp_path / "junit.xml", "lane") == 5
+    assert tally.line() == "1 passed, 2 failed, 2 skipped"
+    tally.require_suites()
+    assert tally.line() == "1 passed, 3 failed, 2 skipped"
+
+
+def junit_step(run_tests, tmp_path, command):
+    run_tests.REPORTS = tmp_path
+    run_tests.ROOT = tmp_path
+    runner = run_tests.Runner()
+    runner.junit("step", command, tmp_path / "junit.xml")
+    return runner.tally.line()
+
+
+def test_a_run_that_ends_badly_without_a_failed_case_fails(run_tests, tmp_path):
+    good = "<testsuite><testcase classname='c' name='n'/></testsuite>"
+    write = f"cat >{tmp_path}/junit.xml <<'E'\n{good}\nE\n"
+    assert junit_step(run_tests, tmp_path, ["sh", "-c", write]) == "1 passed, 0 failed, 0 skipped"
+    assert junit_step(run_tests, tmp_path, ["sh", "-c", write + "exit 3"]) == \
+        "1 passed, 1 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("command", [
+    ["true"],
+    ["no-such-program"],
+    ["sh", "-c", "kill -9 $$"],
+])
+def test_a_run_without_a_report_fails(run_tests, tmp_path, command):
+    assert junit_step(run_tests, tmp_path, command) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_a_step_that_hangs_is_ended_with_its_children(run_tests, tmp_path):
+    run_tests.STEP_SECONDS = 0.3
+    script = f"sleep 1000 & echo $! >{tmp_path}/pid; wait"
+    assert junit_step(run_tests, tmp_path, ["sh", "-c", script]) == "0 passed, 1 failed, 0 skipped"
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        state = "gone"
+    assert state in ("gone", "Z", "X")
+
+
+def test_an_unknown_lane_is_a_usage_error():
+    assert run("run-tests", "no-such-lane")[0] == 2
+    assert run("run-tests")[0] == 2

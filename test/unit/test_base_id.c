@@ -1,0 +1,129 @@
+/*
+ * test_base_id.c - identifiers are well formed, unique and sorted by time; so are times.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    the clock.
+ * Never:    expects a duration, only an order.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+
+static void an_id_is_prefix_and_crockford_digits(void **state)
+{
+	struct err err;
+	char id[ID_SIZE];
+
+	(void)state;
+	assert_ok(&err, id_new(id, "se", &err));
+	assert_int_equal(strlen(id), 29);
+	assert_memory_equal(id, "se_", 3);
+	assert_int_equal(strspn(id + 3, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"), 26);
+	/* 48 bits of time in 50: the first digit is at most 7. */
+	assert_true(id[3] <= '7');
+	assert_ok(&err, id_new(id, "out", &err));
+	assert_int_equal(strlen(id), 30);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void ids_do_not_repeat(void **state)
+{
+	enum { COUNT = 20000 };
+	char (*ids)[ID_SIZE] = calloc(COUNT, sizeof(*ids));
+	struct err err;
+
+	(void)state;
+	assert_non_null(ids);
+	for (int i = 0; i < COUNT; i++)
+		assert_ok(&err, id_new(ids[i], "ex", &err));
+	qsort(ids, COUNT, sizeof(*ids), compare);
+	for (int i = 1; i < COUNT; i++)
+		assert_string_not_equal(ids[i - 1], ids[i]);
+	free(ids);
+}
+
+static void later_ids_sort_later(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	char before[ID_SIZE], after[ID_SIZE];
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, id_new(before, "ex", &err));
+	for (int i = 0; i < 20; i++) {
+		(void)nanosleep(&pause, NULL);
+		assert_ok(&err, id_new(after, "ex", &err));
+		assert_true(strcmp(before, after) < 0);
+		memcpy(before, after, sizeof(before));
+	}
+}
+
+/* The time in an identifier is now's: the digits are read back independently. */
+static void an_id_holds_its_time(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	struct err err;
+	char id[ID_SIZE];
+	uint64_t ms = 0;
+	time_t before = time(NULL), after;
+
+	(void)state;
+	assert_ok(&err, id_new(id, "ex", &err));
+	after = time(NULL);
+	for (int i = 3; i < 13; i++)
+		ms = ms * 32 + (uint64_t)(strchr(digits, id[i]) - digits);
+	assert_true(ms / 1000 + 1 >= (uint64_t)before);
+	assert_true(ms / 1000 <= (uint64_t)after + 1);
+}
+
+static void monotonic_time_never_goes_back(void **state)
+{
+	uint64_t last = clock_mono_ns();
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		uint64_t now = clock_mono_ns();
+
+		if (now < last)
+			fail_msg("the clock went back");
+		last = now;
+	}
+	assert_true(last > 0);
+}
+
+static void a_time_is_rfc3339_with_milliseconds(void **state)
+{
+	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+	char text[CLOCK_RFC3339_SIZE];
+
+	(void)state;
+	memset(text, '#', sizeof(text));
+	clock_rfc3339_now(text);
+	assert_int_equal(strlen(text), strlen(shape));
+	for (size_t i = 0; shape[i] != '\0'; i++)
+		if (shape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != shape[i])
+			fail_msg("%s", text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_id_is_prefix_and_crockford_digits),
+		cmocka_unit_test(ids_do_not_repeat),
+		cmocka_unit_test(later_ids_sort_later),
+		cmocka_unit_test(an_id_holds_its_time),
+		cmocka_unit_test(monotonic_time_never_goes_back),
+		cmocka_unit_test(a_time_is_rfc3339_with_milliseconds),
+	};
+
+	return cmocka_run_group_tests_name("base_id", tests, NULL, NULL);
+}

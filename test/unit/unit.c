@@ -1,0 +1,62 @@
+/*
+ * unit.c - helpers shared by the unit tests.
+ *
+ * Runs in:  test programs.
+ * Reads:    /proc/self/fd, its own temporary directories, UNIT_FILTER.
+ * Never:    is linked into a product program.
+ */
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* UNIT_FILTER='*word*' runs only the tests of that name; cmocka reads no variable of its own. */
+static void __attribute__((constructor)) set_filter(void)
+{
+	const char *pattern = getenv("UNIT_FILTER");
+
+	if (pattern != NULL)
+		cmocka_set_test_filter(pattern);
+}
+
+int unit_open_fds(void)
+{
+	cleanup_dir DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	return count;
+}
+
+int unit_mkdir(char path[64])
+{
+	const char *base = getenv("TMPDIR");
+	int fd;
+
+	(void)snprintf(path, 64, "%.40s/reckon-unit-XXXXXX", base != NULL ? base : "/tmp");
+	assert_non_null(mkdtemp(path));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+void unit_rmdir(const char *path)
+{
+	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}

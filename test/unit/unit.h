@@ -1,0 +1,39 @@
+/*
+ * unit.h - what every unit test starts with: cmocka and the headers it wants first.
+ *
+ * No test here calls skip(): what a host may lack belongs to test/e2e, where a skip is counted.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+
+/* A call that must succeed; shows the error text when it does not. */
+#define assert_ok(err, call)                                                \
+	do {                                                                \
+		if ((call) < 0)                                             \
+			fail_msg("%s: %s", #call, (err)->text);             \
+	} while (0)
+
+/* A call that must fail with this code, both as its result and in *err. */
+#define assert_err(err, expected, call)                                     \
+	do {                                                                \
+		err_clear(err);                                             \
+		assert_int_equal((call), (expected));                       \
+		assert_int_equal((err)->code, (expected));                  \
+		assert_int_not_equal((err)->text[0], '\0');                 \
+	} while (0)
+
+/* Number of open descriptors of this process, to show that none leaks. */
+int unit_open_fds(void);
+
+/* A fresh empty directory below $TMPDIR or /tmp, removed with all it holds by unit_rmdir(). */
+int unit_mkdir(char path[64]);
+void unit_rmdir(const char *path);

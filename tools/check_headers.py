@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Fail when a header does not compile alone.
+
+usage: check_headers.py CC CXX ROOT
+
+Each header under ROOT/src must bring what it uses. The public header must in addition be plain
+C89 and C++, because bindings include it from both.
+"""
+import concurrent.futures
+import pathlib
+import subprocess
+import sys
+
+LIBRARIES = ["libseccomp", "jansson", "libsodium", "inih", "python3-embed"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+
+
+def library_flags():
+    found = subprocess.run(["pkg-config", "--cflags", *LIBRARIES], check=True, text=True,
+                           stdout=subprocess.PIPE)
+    return found.stdout.split()
+
+
+def compile_alone(command, header):
+    """Includes the header as the only line of a file; returns the compiler's complaint or ''."""
+    run = subprocess.run([*command, *WARNINGS, "-"], input=f'#include "{header}"\n', text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return "" if run.returncode == 0 else f"{header}: {' '.join(command[:3])}\n{run.stdout}"
+
+
+def main():
+    cc, cxx, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    include = [f"-I{root / 'include'}", f"-I{root / 'src'}"]
+    internal = [cc, "-x", "c", "-std=gnu17", "-D_GNU_SOURCE", *include, *library_flags()]
+    headers = sorted(path.relative_to(root / "src") for path in (root / "src").rglob("*.h"))
+    jobs = [(internal, header) for header in headers]
+    jobs.append(([cc, "-x", "c", "-std=c89", "-pedantic", *include], "reckon.h"))
+    jobs.append(([cxx, "-x", "c++", "-std=c++11", "-pedantic", *include], "reckon.h"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        complaints = [text for text in pool.map(lambda job: compile_alone(*job), jobs) if text]
+    print("".join(complaints) or f"{len(jobs)} headers compile alone")
+    return 1 if complaints or not headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

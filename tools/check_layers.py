@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Fail when a source file includes across a boundary the tree forbids.
+
+Two rules. A folder may include only the folders below it, so that the trusted side cannot even
+name what parses hostile bytes. And each library's header may be seen by one folder alone, so that
+the tree is also the list of dependencies: an angle-bracket header that is neither the system's
+nor in HOME fails, and adding it here is a decision that a reviewer sees.
+"""
+import pathlib
+import re
+import sys
+
+MAY_INCLUDE = {  # folder: other project folders it may include
+    "base": set(),
+    "codec": {"base"},
+    "wire": {"base"},
+    "box": {"base", "wire"},
+    "inside": {"base", "wire"},
+    "lib": {"base", "codec", "wire"},
+    "cli": {"base", "codec"},
+}
+PUBLIC = {"lib", "cli"}  # who may include reckon.h
+HOME = {  # a library's header: the one folder that may see it
+    "seccomp.h": "box",
+    "ini.h": "box",
+    "Python.h": "inside",
+    "structmember.h": "inside",
+    "jansson.h": "codec",
+    "sodium.h": "lib",
+}
+SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
+SYSTEM = set("""
+    assert ctype dirent dlfcn elf endian errno fcntl fnmatch ftw getopt glob grp inttypes langinfo
+    libgen limits link locale math mntent poll pthread pty pwd regex sched semaphore setjmp signal
+    spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdio_ext stdlib stdnoreturn string
+    strings syscall syslog termios time ucontext uchar unistd utmp wchar wctype wordexp
+""".split())
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
+
+
+def judge(own, brackets, name):
+    """Why this include is wrong, or None."""
+    first, _, rest = name.partition("/")
+    if name == "reckon.h":
+        return None if own in PUBLIC else f"{own}/ may not include the public header"
+    if brackets == "<":
+        home = HOME.get(name)
+        if home is not None:
+            return None if home == own else f"<{name}> belongs to {home}/ alone"
+        known = first in SYSTEM_FOLDERS if rest else name.removesuffix(".h") in SYSTEM
+        return None if known else f"<{name}> is no system header and has no home in check_layers.py"
+    if not rest or first == own:
+        return None
+    if first not in MAY_INCLUDE:
+        return f'"{name}" names no folder of src/'
+    return None if first in MAY_INCLUDE[own] else f"{own}/ may not include {first}/"
+
+
+def check(src):
+    """Yields one line for each include that breaks a rule."""
+    for path in sorted(src.rglob("*.[ch]")):
+        own = path.relative_to(src).parts[0]
+        if own not in MAY_INCLUDE:
+            yield f"{path}: folder {own}/ is not in check_layers.py"
+            continue
+        text = path.read_text(encoding="utf-8")
+        for match in INCLUDE.finditer(text):
+            why = judge(own, *match.groups())
+            if why:
+                line = text.count("\n", 0, match.start(2)) + 1
+                yield f"{path}:{line}: {why}"
+
+
+def main():
+    src = pathlib.Path(sys.argv[1])
+    complaints = list(check(src))
+    print("\n".join(complaints) if complaints else f"{src}: every include stays in its layer")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

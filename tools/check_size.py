@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Fail when a source file or a function has grown past what a reader can hold.
+
+A .c file may have 600 lines (more is a warning) and never more than 1000, a header 400, a function
+body 100. There is no list of exceptions: split the file.
+"""
+import pathlib
+import sys
+
+SOURCE_SOFT, SOURCE_HARD, HEADER_HARD, FUNCTION_HARD = 600, 1000, 400, 100
+
+
+def functions(lines):
+    """Yields (line number, length) of each body; kernel bracing puts both braces in column 0."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line.startswith("{"):
+            start = number
+        elif line.startswith("}") and start is not None:
+            yield start, number - start - 1
+            start = None
+
+
+def check(path):
+    """Returns (failures, warnings) for one file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    failures, warnings = [], []
+    hard = HEADER_HARD if path.suffix == ".h" else SOURCE_HARD
+    if len(lines) > hard:
+        failures.append(f"{path}: {len(lines)} lines, at most {hard}")
+    elif path.suffix == ".c" and len(lines) > SOURCE_SOFT:
+        warnings.append(f"{path}: {len(lines)} lines, better below {SOURCE_SOFT}")
+    for number, length in functions(lines):
+        if length > FUNCTION_HARD:
+            failures.append(f"{path}:{number}: a function of {length} lines, at most {FUNCTION_HARD}")
+    return failures, warnings
+
+
+def main():
+    failed = []
+    for folder in sys.argv[1:]:
+        for path in sorted(pathlib.Path(folder).rglob("*.[ch]")):
+            failures, warnings = check(path)
+            failed += failures
+            for warning in warnings:
+                print("warning:", warning)
+    print("\n".join(failed) if failed else "every file and function is within its size")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
