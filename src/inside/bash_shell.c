@@ -298,17 +298,21 @@ static bool wait_line(const struct holder *holder, char *line, size_t size, bool
 	}
 }
 
-/* Runs one prepared command line and waits for its two answers: status, then "state". */
+/*
+ * Runs one command line and waits for its two answers: status, then "state". The holder
+ * is named by its number: a cell could unset a variable. Only the trap has to rely on one.
+ */
 static bool converse(struct holder *holder, const char *line, int *ret_status,
 		     bool *ret_interrupted, struct err *err)
 {
 	char text[2048], answer[32];
+	const int held = (int)holder->pid;
 	int n = snprintf(text, sizeof(text),
 			 "__reckon_holder=%d\n%s\n"
-			 "\\builtin printf '%%s\\n' \"$?\" >/proc/$__reckon_holder/fd/14\n"
-			 "{ %s; } >/proc/$__reckon_holder/fd/15 2>/dev/null || :\n"
-			 "\\builtin printf 'state\\n' >/proc/$__reckon_holder/fd/14\n",
-			 (int)holder->pid, line, STATE_COMMANDS);
+			 "\\builtin printf '%%s\\n' \"$?\" >/proc/%d/fd/14\n"
+			 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :\n"
+			 "\\builtin printf 'state\\n' >/proc/%d/fd/14\n",
+			 held, line, held, STATE_COMMANDS, held, held);
 	bool ignored = false;
 
 	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
@@ -370,10 +374,7 @@ static bool state_is_whole(const struct buf *state)
 int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_outcome *ret_outcome,
 		   struct err *err)
 {
-	static const char line[] =
-		"IFS= \\builtin read -r -d '' __reckon_cell </proc/$__reckon_holder/fd/13 "
-		"|| :; \\builtin eval \"$__reckon_cell\" </proc/$__reckon_holder/fd/10 "
-		">/proc/$__reckon_holder/fd/11 2>/proc/$__reckon_holder/fd/12";
+	char line[256];
 	struct holder holder = { .pidfd = -1, .keep = -1, .status = -1, .state = -1 };
 	struct bash_outcome outcome = { 0 };
 	cleanup_buf struct buf state = BUF_INIT(BASH_STATE_MAX);
@@ -387,6 +388,10 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 		holder_end(&holder);
 		return (int)err->code;
 	}
+	(void)snprintf(line, sizeof(line),
+		       "IFS= \\builtin read -r -d '' __reckon_cell </proc/%1$d/fd/13 || :; "
+		       "\\builtin eval \"$__reckon_cell\" </proc/%1$d/fd/10 >/proc/%1$d/fd/11 "
+		       "2>/proc/%1$d/fd/12", (int)holder.pid);
 	if (!converse(&holder, line, &outcome.exit_status, &outcome.interrupted, err)) {
 		/* The shell ended by itself, or a cell killed the holder: then it cannot answer. */
 		struct pollfd ended = { .fd = shell.pidfd, .events = POLLIN };
