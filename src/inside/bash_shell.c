@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -148,6 +149,25 @@ static int holder_spawn(struct holder *holder, int keep_far, const int *held, st
 }
 
 /* `fds` (stdout, stderr, stdin) stay the caller's. */
+/*
+ * A program that a kernel starts is opaque like the kernel until its exec has come far enough, and
+ * posix_spawn() returns a little earlier: until then the shell would not find the holder in /proc.
+ */
+static int holder_wait_visible(const struct holder *holder, struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)holder->pid,
+		       HOLD_FIRST + HOLD_STATE);
+	for (int tries = 0; tries < 20000; tries++) {
+		if (access(path, F_OK) == 0)
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	return err_set(err, ERR_TIMEOUT, "the holder of a cell's descriptors does not show up");
+}
+
 static int holder_start(struct holder *holder, const char *code, size_t len, const int *fds,
 			struct err *err)
 {
@@ -179,7 +199,7 @@ static int holder_start(struct holder *holder, const char *code, size_t len, con
 	if (result < 0)
 		return (int)err->code;
 	holder->pidfd = open_pidfd(holder->pid);
-	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : 0;
+	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : holder_wait_visible(holder, err);
 }
 
 static int command(const char *text, size_t len, struct err *err)
@@ -224,7 +244,9 @@ const struct buf *bash_shell_first_state(void)
 static int shell_spawn(struct err *err)
 {
 	char name[] = "bash", noprofile[] = "--noprofile", norc[] = "--norc", interactive[] = "-i";
-	char *argv[] = { name, noprofile, norc, interactive, NULL };
+	/* Commands come from a pipe: nobody edits them. */
+	char no_editing[] = "--noediting";
+	char *argv[] = { name, noprofile, norc, no_editing, interactive, NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2], code;
 
