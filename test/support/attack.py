@@ -267,12 +267,14 @@ class Weight:
 
     def boxes(self):
         """Directories of boxes in the wardens' cgroups."""
+        names = {f"reckon-{pid}" for _, pid, name in self.leftovers.new()
+                 if name.startswith("reckon-warden")}
         count = 0
-        for _, pid, name in self.leftovers.new():
-            if not name.startswith("reckon-warden"):
-                continue
-            for folder in pathlib.Path("/sys/fs/cgroup").rglob(f"reckon-{pid}"):
-                count += sum(entry.is_dir() for entry in folder.iterdir())
+        for folder, below, _ in os.walk("/sys/fs/cgroup"):
+            if os.path.basename(folder) in names:
+                count += len(below)
+            below[:] = [name for name in below if "/reckon-" not in folder and
+                        (name in names or not name.startswith("reckon-"))]
         return count
 
     def settle(self, wanted, seconds=10):
