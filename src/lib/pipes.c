@@ -32,16 +32,19 @@ int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
 	return 0;
 }
 
-int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
+size_t pipe_pending(int fd)
+{
+	int pending = 0;
+
+	return ioctl(fd, FIONREAD, &pending) == 0 && pending > 0 ? (size_t)pending : 0;
+}
+
+int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg)
 {
 	char chunk[65536];
-	int pending = 0;
-	size_t left;
-
-	if (ioctl(fd, FIONREAD, &pending) < 0 || pending < 0)
-		pending = 0;
 	/* With nothing pending one read still has to tell "empty" from "ended". */
-	left = pending > 0 ? (size_t)pending : 1;
+	size_t left = len > 0 ? len : 1;
+
 	while (left > 0) {
 		ssize_t n = read(fd, chunk, left < sizeof(chunk) ? left : sizeof(chunk));
 
@@ -55,6 +58,11 @@ int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
 		left -= (size_t)n;
 	}
 	return 1;
+}
+
+int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
+{
+	return pipe_take(fd, pipe_pending(fd), sink, arg);
 }
 
 void stray_add(struct stray_set *set, int fd)

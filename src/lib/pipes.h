@@ -14,11 +14,13 @@
 int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err);
 
 /*
- * Hands over what is in the pipe now, and no more: a program that writes as fast as we read cannot
- * hold us. Returns 1 while somebody may still write, 0 at end of file.
+ * Hands over `len` bytes, which pipe_pending() said are there, and no more: a program that writes
+ * as fast as we read cannot hold us. Returns 1 while somebody may still write, 0 at end of file.
  */
 typedef void pipe_sink_fn(const char *bytes, size_t len, void *arg);
-int pipe_drain(int fd, pipe_sink_fn *sink, void *arg);
+size_t pipe_pending(int fd);
+int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg);
+int pipe_drain(int fd, pipe_sink_fn *sink, void *arg); /* what is pending now */
 
 #define STRAYS_MAX 16
 

@@ -111,14 +111,16 @@ static void stopped(struct cell *cell)
 
 static void do_flood(struct cell *cell, size_t bytes)
 {
-	char line[64];
+	char block[14 * 1024 + 1];
 
-	for (size_t sent = 0, i = 0; sent < bytes && !interrupted; i++) {
-		size_t len = (size_t)snprintf(line, sizeof(line), "%012zu.\n", i);
+	for (size_t sent = 0, i = 0; sent < bytes && !interrupted;) {
+		size_t len = sizeof(block) - 1;
 
+		for (size_t at = 0; at < len; at += 14)
+			(void)snprintf(block + at, 15, "%012zu.\n", i++);
 		if (len > bytes - sent)
 			len = bytes - sent;
-		print(cell->out, line, len);
+		print(cell->out, block, len);
 		sent += len;
 	}
 	if (interrupted)
