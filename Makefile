@@ -8,8 +8,14 @@ export PYTHON ?= /usr/bin/python3
 
 all: setup-build build
 
-setup-build setup-run setup-test: setup-%:
-	@tools/setup.sh build $(filter-out build,$*)
+setup-build:
+	@tools/setup.sh build
+
+setup-run:
+	@tools/setup.sh build run
+
+setup-test:
+	@tools/setup.sh build run test
 
 build:
 	@test -f $(BUILD)/build.ninja || meson setup $(MESON_FLAGS) $(BUILD)
@@ -23,7 +29,7 @@ run: setup-run
 	@$(MAKE) --no-print-directory templates
 	@examples/run.sh
 
-test: setup-run setup-test
+test: setup-test
 	@tools/run-tests all
 
 # The quick one: no set-up, no sanitizers.
@@ -37,10 +43,10 @@ fuzz: setup-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 
 soak: setup-test templates
-	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -q test/soak
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak
 
 bench: setup-run templates
-	@test/bench/run
+	@$(BUILD)/bin/reckon bench
 
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-fuzz

@@ -41,14 +41,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 def judge(own, brackets, name):
     """Why this include is wrong, or None."""
     first, _, rest = name.partition("/")
+    if name == "reckon.h":
+        return None if own in PUBLIC else f"{own}/ may not include the public header"
     if brackets == "<":
         home = HOME.get(name)
         if home is not None:
             return None if home == own else f"<{name}> belongs to {home}/ alone"
         known = first in SYSTEM_FOLDERS if rest else name.removesuffix(".h") in SYSTEM
         return None if known else f"<{name}> is no system header and has no home in check_layers.py"
-    if name == "reckon.h":
-        return None if own in PUBLIC else f"{own}/ may not include the public header"
     if not rest or first == own:
         return None
     if first not in MAY_INCLUDE:

@@ -1,7 +1,6 @@
 /* base64.h - RFC 4648 base 64 with padding, the ordinary alphabet. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -9,5 +8,5 @@
 
 int base64_encode(const void *bytes, size_t len, struct buf *ret, struct err *err);
 
-/* Strict: padding is required, unused bits are zero, no white space. ERR_INVALID leaves ret as it was. */
+/* Strict: padding, no white space, unused bits zero. ERR_INVALID leaves ret as it was. */
 int base64_decode(const char *text, size_t len, struct buf *ret, struct err *err);

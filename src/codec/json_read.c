@@ -52,6 +52,9 @@ static int load(const char *text, size_t len, size_t max_len, size_t depth_max, 
 	if (len > max_len)
 		return err_set(err, ERR_LIMIT, "JSON of %zu bytes, at most %zu are taken", len,
 			       max_len);
+	/* jansson takes a NUL byte after the value for the end of the text. */
+	if (memchr(text, '\0', len) != NULL)
+		return err_set(err, ERR_INVALID, "not JSON, it holds a NUL byte");
 	if (check_size(text, len, depth_max, err) < 0)
 		return (int)err->code;
 	root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL |

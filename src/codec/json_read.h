@@ -2,9 +2,10 @@
  * json_read.h - JSON text from somebody else: strict, bounded, small.
  *
  * Refused, as ERR_INVALID: duplicate keys, invalid UTF-8, control characters in strings, lone
- * surrogates, anything after the value, nesting deeper than JSON_READ_DEPTH_MAX. A text longer
- * than the caller's bound, or with more than JSON_READ_VALUES_MAX values, is ERR_LIMIT. The message carries line and column. What is going to be
- * embedded (json_read_compact) may nest less, so that the whole can be read again.
+ * surrogates, NUL bytes, anything after the value, nesting deeper than JSON_READ_DEPTH_MAX. A text
+ * longer than the caller's bound, or with more than JSON_READ_VALUES_MAX values, is ERR_LIMIT. The
+ * message carries line and column. What is going to be embedded (json_read_compact) may nest less,
+ * so that the whole can be read again.
  */
 #pragma once
 
@@ -40,7 +41,7 @@ struct json_value;
 
 int json_read_parse(const char *text, size_t len, size_t max_len, struct json_value **ret,
 		    struct err *err);
-void json_read_free(struct json_value *document); /* only what json_read_parse() gave; NULL is fine */
+void json_read_free(struct json_value *document); /* of json_read_parse(); NULL is fine */
 
 enum json_kind json_read_kind(const struct json_value *value); /* NULL counts as null */
 
@@ -52,7 +53,7 @@ size_t json_read_count(const struct json_value *value); /* members; 0 for what h
 bool json_read_member_at(const struct json_value *value, size_t index, const char **ret_key,
 			 const struct json_value **ret_value);
 
-/* The text (terminated, may hold NUL bytes), or NULL when it is not a string. ret_len may be NULL. */
+/* The text (terminated, may hold NUL bytes), NULL when it is no string. ret_len may be NULL. */
 const char *json_read_text(const struct json_value *value, size_t *ret_len);
 /* False, and *ret untouched, when the value is of another kind. */
 bool json_read_int(const struct json_value *value, int64_t *ret);

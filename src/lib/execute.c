@@ -137,6 +137,18 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
 			   err);
 }
 
+/*
+ * A program opens its own descriptors again by name (/dev/stdout, tee /dev/stderr): the pipes have
+ * to belong to the box's user for that. Rootless they do, because it is our own.
+ */
+static int give_pipes(const struct reckon_session *session, const int fds[3], struct err *err)
+{
+	for (int i = 0; geteuid() == 0 && i < 3; i++)
+		if (fchown(fds[i], session->host_uid, session->host_gid) < 0)
+			return err_sys(err, "give a pipe to the session");
+	return 0;
+}
+
 /* Without a record, so with an error, until the kernel has been told. */
 static int run_begin(struct run *run, const char *code, size_t len, struct err *err)
 {
@@ -165,7 +177,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	fds[0] = out;
 	fds[1] = error;
 	fds[2] = run->feed.theirs;
-	if (session_tell(session, WARDEN_BEGIN, err) < 0)
+	if (give_pipes(session, fds, err) < 0 || session_tell(session, WARDEN_BEGIN, err) < 0)
 		return (int)err->code;
 	run->start_ns = clock_mono_ns();
 	if (send_execute(run, code, len, fds, err) < 0) {

@@ -46,7 +46,8 @@ bool image_size(const void *bytes, size_t len, uint32_t *ret_width, uint32_t *re
 {
 	const unsigned char *at = bytes;
 
-	if (len >= 24 && memcmp(at, "\x89PNG\r\n\x1a\n", 8) == 0 && memcmp(at + 12, "IHDR", 4) == 0) {
+	if (len >= 24 && memcmp(at, "\x89PNG\r\n\x1a\n", 8) == 0 &&
+	    memcmp(at + 12, "IHDR", 4) == 0) {
 		*ret_width = big16(at + 16) << 16 | big16(at + 18);
 		*ret_height = big16(at + 20) << 16 | big16(at + 22);
 		return true;

@@ -24,6 +24,7 @@ struct signature {
 	uint16_t len;
 	const char *bytes;
 	const char *mime;
+	bool in_container; /* counts only inside RIFF or ISO media */
 };
 
 static const struct signature signatures[] = {
@@ -31,7 +32,7 @@ static const struct signature signatures[] = {
 	{ 0, 3, "\xff\xd8\xff", "image/jpeg" },
 	{ 0, 6, "GIF87a", "image/gif" },
 	{ 0, 6, "GIF89a", "image/gif" },
-	{ 8, 4, "WEBP", "image/webp" },
+	{ 8, 4, "WEBP", "image/webp", true },
 	{ 0, 4, "II*\0", "image/tiff" },
 	{ 0, 4, "MM\0*", "image/tiff" },
 	{ 0, 4, "\0\0\1\0", "image/x-icon" },
@@ -51,15 +52,15 @@ static const struct signature signatures[] = {
 	{ 0, 6, "7z\xbc\xaf\x27\x1c", "application/x-7z-compressed" },
 	{ 0, 6, "Rar!\x1a\x07", "application/vnd.rar" },
 	{ 257, 5, "ustar", "application/x-tar" },
-	{ 8, 4, "WAVE", "audio/wav" },
-	{ 8, 4, "AVI ", "video/x-msvideo" },
+	{ 8, 4, "WAVE", "audio/wav", true },
+	{ 8, 4, "AVI ", "video/x-msvideo", true },
 	{ 0, 4, "fLaC", "audio/flac" },
 	{ 0, 4, "OggS", "audio/ogg" },
 	{ 0, 3, "ID3", "audio/mpeg" },
 	{ 0, 4, "\x1a\x45\xdf\xa3", "video/webm" },
-	{ 8, 4, "avif", "image/avif" },
-	{ 8, 4, "heic", "image/heic" },
-	{ 8, 2, "qt", "video/quicktime" },
+	{ 8, 4, "avif", "image/avif", true },
+	{ 8, 4, "heic", "image/heic", true },
+	{ 8, 2, "qt", "video/quicktime", true },
 	{ 4, 4, "ftyp", "video/mp4" },
 	{ 0, 4, "\x7f" "ELF", "application/x-elf" },
 	{ 0, 4, "\0asm", "application/wasm" },
@@ -160,16 +161,14 @@ static const struct extension *find_extension(const char *name)
 
 static const char *find_signature(const unsigned char *head, size_t len)
 {
+	bool is_container = len >= 12 && (memcmp(head, "RIFF", 4) == 0 ||
+					  memcmp(head + 4, "ftyp", 4) == 0);
+
 	for (size_t i = 0; i < ARRAY_LEN(signatures); i++) {
 		const struct signature *known = &signatures[i];
 
-		/* What stands at offset 8 counts only in its container: RIFF, or ISO media. */
-		bool is_riff = len >= 12 && memcmp(head, "RIFF", 4) == 0;
-		bool is_iso = len >= 12 && memcmp(head + 4, "ftyp", 4) == 0;
-
-		if (known->offset == 8 && !is_riff && !is_iso && memcmp(known->bytes, "DUCK", 4) != 0)
-			continue;
-		if (len >= (size_t)known->offset + known->len &&
+		if ((is_container || !known->in_container) &&
+		    len >= (size_t)known->offset + known->len &&
 		    memcmp(head + known->offset, known->bytes, known->len) == 0)
 			return known->mime;
 	}
@@ -216,6 +215,8 @@ static bool looks_like_json(const char *text, size_t len)
 
 static const char *sniff_text(const char *text, size_t len)
 {
+	const char *newline;
+
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;
 		len -= 3;
@@ -230,9 +231,10 @@ static const char *sniff_text(const char *text, size_t len)
 		return "image/svg+xml";
 	if (starts_with(text, len, "<?xml"))
 		return memmem(text, len, "<svg", 4) != NULL ? "image/svg+xml" : "application/xml";
-	if (starts_with(text, len, "#!") && memchr(text, '\n', len) != NULL)
-		return memmem(text, (size_t)((const char *)memchr(text, '\n', len) - text), "python",
-			      6) != NULL ? "text/x-python" : "text/x-shellscript";
+	newline = memchr(text, '\n', len);
+	if (starts_with(text, len, "#!") && newline != NULL)
+		return memmem(text, (size_t)(newline - text), "python", 6) != NULL ?
+			       "text/x-python" : "text/x-shellscript";
 	return looks_like_json(text, len) ? "application/json" : "text/plain";
 }
 

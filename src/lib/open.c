@@ -48,7 +48,8 @@ static int fill_limits(reckon_limits *limits, struct err *err)
 	if (limits->inodes == 0)
 		limits->inodes = 100000;
 	if (limits->file_bytes == 0)
-		limits->file_bytes = limits->disk_bytes;
+		/* Above the quota, so that a full workspace is what a program is told of. */
+		limits->file_bytes = limits->disk_bytes + (1u << 20);
 	if (limits->pids == 0)
 		limits->pids = 128;
 	if (limits->output_bytes == 0)

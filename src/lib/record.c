@@ -315,14 +315,18 @@ void record_add_note(struct record *record, const char *note, size_t len)
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-static void explain_limit(struct buf *ret, const char *what, uint64_t limit, const char *unit)
+/* "the limit of 1024 MiB": in the larger unit when that is exact. */
+static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uint64_t step,
+			  const char *small, const char *large)
 {
-	struct err ignored;
+	struct err ignored; /* `ret` has room for a sentence */
 
-	if (limit > 0)
-		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 "%s", what, limit, unit);
-	else
+	if (limit == 0)
 		(void)buf_adds(ret, what, &ignored);
+	else if (limit % step == 0)
+		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit / step, large);
+	else
+		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit, small);
 }
 
 void record_explain(const struct record *record, enum record_status status, struct buf *ret)
@@ -337,18 +341,19 @@ void record_explain(const struct record *record, enum record_status status, stru
 		(void)buf_adds(ret, "the code failed", &ignored);
 		break;
 	case RECORD_TIMEOUT:
-		explain_limit(ret, "stopped by the time limit", receipt->limit_wall_ms, " ms");
+		explain_limit(ret, "stopped by the time limit", receipt->limit_wall_ms, 1000, "ms",
+			      "s");
 		break;
 	case RECORD_INTERRUPTED:
 		(void)buf_adds(ret, "the execution was interrupted", &ignored);
 		break;
 	case RECORD_OUT_OF_MEMORY:
 		explain_limit(ret, "ended by the memory limit", receipt->limit_memory_bytes,
-			      " bytes");
+			      1u << 20, "bytes", "MiB");
 		break;
 	case RECORD_OUTPUT_LIMIT:
 		explain_limit(ret, "stopped by the output limit", receipt->limit_output_bytes,
-			      " bytes");
+			      1u << 20, "bytes", "MiB");
 		break;
 	case RECORD_KILLED:
 		(void)buf_adds(ret, "the kernel was killed; its variables are gone", &ignored);

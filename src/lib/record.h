@@ -107,7 +107,7 @@ void record_set_error(struct record *record, const char *name, const char *value
 struct record_file {
 	const char *path;     /* relative to the workspace; any bytes, made printable */
 	const char *change;   /* "created", "modified", "deleted" */
-	const char *kind;     /* "file", "symlink", "fifo", "socket", "device", "directory", "other" */
+	const char *kind;     /* workspace_kind_name(): "file", "symlink", … */
 	uint64_t size;
 	const char *mime;     /* NULL: null */
 	const char *sha256;   /* NULL: null */

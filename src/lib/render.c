@@ -108,7 +108,7 @@ static void render_error(const struct record *record, enum record_status status,
 		(void)buf_addf(ret, &ignored, "hint: %s\n", failure->repair);
 	if (status == RECORD_OK || status == RECORD_ERROR)
 		return;
-	/* Said even when an exception tells a story: KeyboardInterrupt alone hides the time limit. */
+	/* Said beside an exception, too: KeyboardInterrupt alone hides the time limit. */
 	record_explain(record, status, &why);
 	(void)buf_addf(ret, &ignored, "[%s] %s\n", record_status_name(status), buf_text(&why));
 }
@@ -148,8 +148,8 @@ static void render_notes(const struct record *record, struct buf *ret)
 
 		if (!cut->is_set)
 			continue;
-		(void)buf_addf(ret, &ignored, "[%s: %" PRIu64 " of %" PRIu64 " bytes kept", names[i],
-			       cut->bytes_kept, cut->bytes_total);
+		(void)buf_addf(ret, &ignored, "[%s: %" PRIu64 " of %" PRIu64 " bytes kept",
+			       names[i], cut->bytes_kept, cut->bytes_total);
 		if (cut->handle != NULL)
 			(void)buf_addf(ret, &ignored, "; all of it: %s", cut->handle);
 		add_string(ret, "]\n");

@@ -427,8 +427,8 @@ int store_get(struct store *store, const char *id, uint64_t offset, uint64_t len
 	if (open_object(store, id, &fd, &size, err) < 0)
 		return (int)err->code;
 	if (offset > size)
-		return err_set(err, ERR_INVALID, "%s ends at %" PRIu64 ", before offset %" PRIu64, id,
-			       size, offset);
+		return err_set(err, ERR_INVALID, "%s ends at %" PRIu64 ", before offset %" PRIu64,
+			       id, size, offset);
 	left = length == 0 || length > size - offset ? size - offset : length;
 	if (lseek(fd, (off_t)offset, SEEK_SET) < 0)
 		return err_sys(err, "seek in artifact %s", id);

@@ -284,8 +284,9 @@ void workspace_diff(const struct workspace *old, const struct workspace *new,
 		const struct workspace_entry *is = order >= 0 ? &new->entries[j++] : NULL;
 
 		if (was != NULL && is != NULL) {
-			if (!is_same(was, is))
-				deltas[count++] = (struct workspace_delta){ WORKSPACE_MODIFIED, is };
+			if (is_same(was, is))
+				continue;
+			deltas[count++] = (struct workspace_delta){ WORKSPACE_MODIFIED, is };
 		} else if (is != NULL) {
 			if (is_created(old, is))
 				deltas[count++] = (struct workspace_delta){ WORKSPACE_CREATED, is };

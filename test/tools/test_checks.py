@@ -36,6 +36,7 @@ def plant(root, files):
     ("lib/a.c", '#include "box/cgroup.h"'),
     ("cli/a.c", '#include "wire/kernel.h"'),
     ("box/a.c", '#include "reckon.h"'),
+    ("codec/a.c", "#include <reckon.h>"),
     ("box/a.c", '#include "nowhere/a.h"'),
     ("lib/a.c", "#include <seccomp.h>"),
     ("lib/a.c", "#include <jansson.h>"),
@@ -55,7 +56,7 @@ def test_allowed_includes_pass(tmp_path):
         "base/a.c": '#include "a.h"\n#include "base/b.h"\n#include <sys/mman.h>\n',
         "box/a.c": '#include <seccomp.h>\n#include "base/a.h"\n#include "wire/warden.h"\n',
         "lib/a.c": '#include "reckon.h"\n#include <sodium.h>\n#include "codec/json.h"\n',
-        "cli/a.c": '#include "reckon.h"\n#include "codec/json.h"\n',
+        "cli/a.c": '#include <reckon.h>\n#include "codec/json.h"\n',
     }))
     assert (status, text.strip()) == (0, f"{tmp_path}: every include stays in its layer")
 

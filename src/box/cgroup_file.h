@@ -1,0 +1,18 @@
+/* cgroup_file.h - reading and writing one control file below a directory descriptor. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* `group` may be "" for the directory itself. */
+int cgroup_file_write(int base, const char *group, const char *file, const char *text,
+		      struct err *err);
+int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_t value,
+			  struct err *err);
+/* A file that holds one number; 0 when it cannot be read. */
+uint64_t cgroup_file_number(int base, const char *group, const char *file);
+/* The number behind `key` in a file of "key number" lines; 0 when there is none. */
+uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
+/* Sends SIGKILL to every process of the group; returns how many there were. */
+int cgroup_file_kill_procs(int base, const char *group);

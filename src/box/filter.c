@@ -1,0 +1,299 @@
+/*
+ * filter.c - compiles the system call filter of a kernel.
+ *
+ * Runs in:  the warden, once at start.
+ * Reads:    libseccomp's name tables.
+ * Never:    loads a filter; kernels do that themselves (inside/enter.c).
+ */
+#include "box/filter.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "box/filter_list.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define X32_BIT 0x40000000u
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "Reckon knows x86-64 and arm64"
+#endif
+
+#define NR_MAX 1024 /* above every number that either architecture uses */
+
+#define RET_ALLOW SECCOMP_RET_ALLOW
+#define RET_REPORT SECCOMP_RET_USER_NOTIF
+#define RET_ERRNO(e) (SECCOMP_RET_ERRNO | (uint32_t)(e))
+
+#define OFF_NR ((uint32_t)offsetof(struct seccomp_data, nr))
+#define OFF_ARCH ((uint32_t)offsetof(struct seccomp_data, arch))
+#define OFF_ARG(n) ((uint32_t)(offsetof(struct seccomp_data, args) + 8u * (n))) /* low half */
+
+/* What a system call number leads to. */
+enum verdict {
+	VERDICT_ENOSYS,
+	VERDICT_ALLOW,
+	VERDICT_REPORT,
+	VERDICT_CLONE,
+	VERDICT_SOCKET,
+	VERDICT_SOCKETPAIR,
+	VERDICT_OOB_ARG2,
+	VERDICT_OOB_ARG3,
+	VERDICT_IOCTL,
+	VERDICT_PRCTL,
+	VERDICT_FUTEX,
+	VERDICT_PERSONALITY,
+	VERDICT_MADVISE,
+	VERDICT_FCNTL,
+};
+
+static const struct checked {
+	const char *name;
+	enum verdict verdict;
+} checked[] = {
+	{ "clone", VERDICT_CLONE },	   { "socket", VERDICT_SOCKET },
+	{ "socketpair", VERDICT_SOCKETPAIR }, { "sendmsg", VERDICT_OOB_ARG2 },
+	{ "recvmsg", VERDICT_OOB_ARG2 },   { "sendto", VERDICT_OOB_ARG3 },
+	{ "recvfrom", VERDICT_OOB_ARG3 },  { "sendmmsg", VERDICT_OOB_ARG3 },
+	{ "recvmmsg", VERDICT_OOB_ARG3 },  { "ioctl", VERDICT_IOCTL },
+	{ "prctl", VERDICT_PRCTL },	   { "futex", VERDICT_FUTEX },
+	{ "personality", VERDICT_PERSONALITY }, { "madvise", VERDICT_MADVISE },
+	{ "fcntl", VERDICT_FCNTL },
+};
+
+/* ioctl numbers that change a terminal, a file's flags or a file system; low 32 bits compared. */
+static const uint32_t ioctl_denied[] = {
+	0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */, 0x5423 /* TIOCSETD */, 0x540e /* TIOCSCTTY */,
+	0x40086602 /* FS_IOC_SETFLAGS */, 0x401c5820 /* FS_IOC_FSSETXATTR */,
+	0xc0045877 /* FIFREEZE */, 0xc0045878 /* FITHAW */, 0xc0185879 /* FITRIM */,
+	0x6601 /* FS_IOC_GETFLAGS, 32 bit form */, 0x8914 /* SIOCSIFFLAGS */,
+	0x8916 /* SIOCSIFADDR */, 0x8924 /* SIOCSIFHWADDR */, 0x89a0 /* SIOCBRADDBR */,
+};
+
+static const uint32_t prctl_allowed[] = {
+	PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS,
+	PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS,
+	PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
+	PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE,
+	PR_GET_THP_DISABLE, PR_GET_SPECULATION_CTRL, 0x53564d41 /* PR_SET_VMA */,
+};
+
+static void emit(struct filter_program *p, struct sock_filter insn)
+{
+	if (p->len < FILTER_INSNS_MAX)
+		p->insn[p->len] = insn;
+	p->len++;
+}
+
+static void load(struct filter_program *p, uint32_t offset)
+{
+	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
+}
+
+static void ret(struct filter_program *p, uint32_t action)
+{
+	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+}
+
+/* Returns `action` when the comparison holds, else goes on. */
+static void ret_if(struct filter_program *p, unsigned short test, uint32_t value, uint32_t action)
+{
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
+	ret(p, action);
+}
+
+static void and_k(struct filter_program *p, uint32_t mask)
+{
+	emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+}
+
+static void check_socket(struct filter_program *p)
+{
+	/* An empty network namespace does not cut AF_VSOCK; only this does. */
+	load(p, OFF_ARG(0));
+	ret_if(p, BPF_JEQ, AF_UNIX, RET_ALLOW);
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
+	ret(p, RET_REPORT);
+	load(p, OFF_ARG(1));
+	and_k(p, 0xf);
+	ret_if(p, BPF_JEQ, SOCK_STREAM, RET_ALLOW);
+	ret_if(p, BPF_JEQ, SOCK_DGRAM, RET_ALLOW);
+	ret(p, RET_REPORT);
+}
+
+static void check_futex(struct filter_program *p)
+{
+	static const uint32_t pi[] = { FUTEX_LOCK_PI, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI,
+				       FUTEX_WAIT_REQUEUE_PI, FUTEX_CMP_REQUEUE_PI,
+				       13 /* FUTEX_LOCK_PI2 */ };
+
+	load(p, OFF_ARG(1));
+	and_k(p, (uint32_t)FUTEX_CMD_MASK);
+	for (size_t i = 0; i < ARRAY_LEN(pi); i++)
+		ret_if(p, BPF_JEQ, pi[i], RET_ERRNO(ENOSYS));
+	ret(p, RET_ALLOW);
+}
+
+static void check_list(struct filter_program *p, unsigned arg, const uint32_t *values, size_t count,
+		       uint32_t on_match, uint32_t otherwise)
+{
+	load(p, OFF_ARG(arg));
+	for (size_t i = 0; i < count; i++)
+		ret_if(p, BPF_JEQ, values[i], on_match);
+	ret(p, otherwise);
+}
+
+static void check_mask(struct filter_program *p, unsigned arg, uint32_t mask, uint32_t on_match)
+{
+	load(p, OFF_ARG(arg));
+	ret_if(p, BPF_JSET, mask, on_match);
+	ret(p, RET_ALLOW);
+}
+
+static void emit_verdict(struct filter_program *p, enum verdict verdict)
+{
+	static const uint32_t personalities[] = { 0, 0xffffffffu };
+	static const uint32_t madvise_denied[] = { 100 /* HWPOISON */, 101 /* SOFT_OFFLINE */ };
+	static const uint32_t fcntl_denied[] = { 1024 /* F_SETLEASE */, 1026 /* F_NOTIFY */ };
+	static const uint32_t unix_only[] = { AF_UNIX };
+	const uint32_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+				    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+
+	switch (verdict) {
+	case VERDICT_ENOSYS:
+		ret(p, RET_ERRNO(ENOSYS));
+		break;
+	case VERDICT_ALLOW:
+		ret(p, RET_ALLOW);
+		break;
+	case VERDICT_REPORT:
+		ret(p, RET_REPORT);
+		break;
+	case VERDICT_CLONE:
+		check_mask(p, 0, namespaces, RET_REPORT);
+		break;
+	case VERDICT_SOCKET:
+		check_socket(p);
+		break;
+	case VERDICT_SOCKETPAIR:
+		check_list(p, 0, unix_only, 1, RET_ALLOW, RET_REPORT);
+		break;
+	case VERDICT_OOB_ARG2:
+		check_mask(p, 2, MSG_OOB, RET_ERRNO(EINVAL));
+		break;
+	case VERDICT_OOB_ARG3:
+		check_mask(p, 3, MSG_OOB, RET_ERRNO(EINVAL));
+		break;
+	case VERDICT_IOCTL:
+		check_list(p, 1, ioctl_denied, ARRAY_LEN(ioctl_denied), RET_REPORT, RET_ALLOW);
+		break;
+	case VERDICT_PRCTL:
+		check_list(p, 0, prctl_allowed, ARRAY_LEN(prctl_allowed), RET_ALLOW, RET_REPORT);
+		break;
+	case VERDICT_FUTEX:
+		check_futex(p);
+		break;
+	case VERDICT_PERSONALITY:
+		check_list(p, 0, personalities, 2, RET_ALLOW, RET_REPORT);
+		break;
+	case VERDICT_MADVISE:
+		check_list(p, 2, madvise_denied, 2, RET_REPORT, RET_ALLOW);
+		break;
+	case VERDICT_FCNTL:
+		check_list(p, 1, fcntl_denied, 2, RET_REPORT, RET_ALLOW);
+		break;
+	}
+}
+
+/* A run of numbers with one verdict. */
+struct range {
+	uint32_t first;
+	enum verdict verdict;
+};
+
+/*
+ * Binary search over ranges lo..hi. Conditional jumps reach 255 instructions, so a long left half
+ * is stepped over with an unconditional one.
+ */
+static void emit_tree(struct filter_program *p, const struct range *ranges, size_t lo, size_t hi)
+{
+	size_t mid = (lo + hi + 1) / 2;
+	unsigned short jump, left;
+
+	if (lo == hi) {
+		emit_verdict(p, ranges[lo].verdict);
+		return;
+	}
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[mid].first, 0, 1));
+	jump = p->len;
+	emit(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	emit_tree(p, ranges, lo, mid - 1);
+	left = (unsigned short)(p->len - jump - 1);
+	if (p->len < FILTER_INSNS_MAX)
+		p->insn[jump].k = left;
+	emit_tree(p, ranges, mid, hi);
+}
+
+static void mark(enum verdict *verdicts, const char *name, enum verdict verdict)
+{
+	int nr = seccomp_syscall_resolve_name(name);
+
+	if (nr >= 0 && nr < NR_MAX)
+		verdicts[nr] = verdict;
+}
+
+int filter_compile(struct filter_program *p, struct err *err)
+{
+	enum verdict verdicts[NR_MAX] = { VERDICT_ENOSYS };
+	struct range ranges[NR_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(filter_allowed); i++)
+		mark(verdicts, filter_allowed[i], VERDICT_ALLOW);
+	for (size_t i = 0; i < ARRAY_LEN(filter_denied); i++)
+		mark(verdicts, filter_denied[i], VERDICT_REPORT);
+	for (size_t i = 0; i < ARRAY_LEN(checked); i++)
+		mark(verdicts, checked[i].name, checked[i].verdict);
+	for (uint32_t nr = 0; nr < NR_MAX; nr++)
+		if (nr == 0 || verdicts[nr] != verdicts[nr - 1])
+			ranges[count++] = (struct range){ nr, verdicts[nr] };
+
+	p->len = 0;
+	load(p, OFF_ARCH);
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+	ret(p, SECCOMP_RET_KILL_PROCESS);
+	load(p, OFF_NR);
+#ifdef X32_BIT
+	/* syscall(-1) is nobody's ABI: it falls through to ENOSYS as the kernel would have it. */
+	ret_if(p, BPF_JGE, 0x80000000u, RET_ERRNO(ENOSYS));
+	ret_if(p, BPF_JGE, X32_BIT, SECCOMP_RET_KILL_PROCESS);
+#endif
+	emit_tree(p, ranges, 0, count - 1);
+	if (p->len > FILTER_INSNS_MAX)
+		return err_set(err, ERR_LIMIT, "the system call filter has %u instructions", p->len);
+	return 0;
+}
+
+void filter_name(int nr, char *ret_name, size_t size)
+{
+	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
+
+	if (name != NULL)
+		(void)snprintf(ret_name, size, "%s", name);
+	else
+		(void)snprintf(ret_name, size, "syscall_%d", nr);
+	free(name);
+}

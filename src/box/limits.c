@@ -1,0 +1,118 @@
+/*
+ * limits.c - the limits of a box: filled in, and put into force from outside.
+ *
+ * Runs in:  the warden.
+ * Reads:    a request that server.c has checked.
+ * Never:    asks the kernel process for cooperation.
+ *
+ * Memory has two bounds. RLIMIT_DATA bounds each process of the box to memory_bytes above what it
+ * inherited, so that an allocation fails and the program sees MemoryError. The memory cgroup bounds
+ * the whole box; the workspace lives in memory too, so its quota is added there: files that fit the
+ * disk quota must not get a program killed.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "box/state.h"
+
+#define GIB (1ull << 30)
+#define BOX_OWN_PIDS 1 /* reckon-init */
+
+void limits_fill(const struct template *of, struct warden_limits *limits)
+{
+	if (limits->memory_bytes == 0)
+		limits->memory_bytes = of->memory_bytes > 0 ? of->memory_bytes : GIB;
+	if (limits->disk_bytes == 0)
+		limits->disk_bytes = GIB;
+	if (limits->inodes == 0)
+		limits->inodes = 100000;
+	if (limits->file_bytes == 0)
+		/* Above the quota, so that a full workspace is what a program is told of. */
+		limits->file_bytes = limits->disk_bytes + (1u << 20);
+	if (limits->pids == 0)
+		limits->pids = 128;
+}
+
+/* Bytes that already count against RLIMIT_DATA: the zygote's heap, shared or not. */
+static uint64_t data_bytes(pid_t pid)
+{
+	char path[64], line[256];
+	cleanup_file FILE *file = NULL;
+	unsigned long long kib = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "VmData: %llu", &kib) == 1)
+			break;
+	return kib * 1024;
+}
+
+static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
+{
+	struct rlimit limit = { value, value }, now;
+
+	if (prlimit(pid, (__rlimit_resource_t)resource, NULL, &now) == 0 &&
+	    now.rlim_max < limit.rlim_max)
+		limit.rlim_max = limit.rlim_cur = now.rlim_max;
+	if (prlimit(pid, (__rlimit_resource_t)resource, &limit, NULL) < 0)
+		return err_sys(err, "set resource limit %d of a kernel", resource);
+	return 0;
+}
+
+static int limit_process(const struct session *session, struct err *err)
+{
+	const pid_t pid = session->kernel.kernel;
+	const struct warden_limits *limits = &session->limits;
+
+	if (set_rlimit(pid, RLIMIT_DATA, data_bytes(pid) + limits->memory_bytes, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_FSIZE, limits->file_bytes, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_CORE, 0, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_NOFILE, 4096, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_MEMLOCK, 8u << 20, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_MSGQUEUE, 0, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_SIGPENDING, 1024, err) < 0)
+		return (int)err->code;
+	/* A second wall behind the pids cgroup, and the only one where there is none. The count
+	 * is per user namespace since Linux 5.14, so other sessions do not matter. */
+	return set_rlimit(pid, RLIMIT_NPROC, limits->pids + BOX_OWN_PIDS, err);
+}
+
+static int resize(void *arg, struct err *err)
+{
+	return mount_session_resize(arg, err);
+}
+
+static int limit_disk(struct session *session, struct err *err)
+{
+	struct mount_quota *now = &session->shell.quota;
+	struct mount_quota want = *now;
+
+	want.disk_bytes = session->limits.disk_bytes;
+	want.memory_bytes = session->limits.memory_bytes;
+	want.inodes = session->limits.inodes;
+	if (want.disk_bytes == now->disk_bytes && want.memory_bytes == now->memory_bytes &&
+	    want.inodes == now->inodes)
+		return 0;
+	if (shell_run_in(&session->shell, resize, &want, err) < 0)
+		return err_wrap(err, "set the workspace's quota");
+	*now = want;
+	return 0;
+}
+
+int limits_apply(struct warden *warden, struct session *session, struct err *err)
+{
+	const struct warden_limits *limits = &session->limits;
+	const struct cgroup_limits groups = {
+		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
+		.pids = limits->pids + BOX_OWN_PIDS,
+		.cpu_percent = limits->cpu_percent,
+	};
+
+	if (limit_disk(session, err) < 0 ||
+	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
+		return (int)err->code;
+	return session->kernel.kernel > 0 ? limit_process(session, err) : 0;
+}

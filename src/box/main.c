@@ -1,0 +1,373 @@
+/*
+ * main.c - reckon-warden: builds boxes, makes kernels, kills and reaps.
+ *
+ * Runs in:  its own process, as root or as an ordinary user; one per user (or per engine).
+ * Reads:    fixed-size requests of processes of the same user (wire/warden.h).
+ * Never:    parses text from a client, talks to a network, or reads a byte a kernel wrote.
+ *
+ *   reckon-warden --listen-fd N | --client-fd N --templates DIR [--libexec DIR]
+ *                 [--idle-seconds N] [--park N] [--shells N]
+ *
+ * An ordinary user's warden begins by making a user namespace in which it is root: from there on
+ * the code is the same as root's, with one mapped uid.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/state.h"
+#include "box/sys.h"
+#include "box/trace.h"
+
+#define TICK_MS 20	  /* while something is being waited for without an event */
+#define REFILL_AFTER_MS 1 /* pools are refilled when no request came for so long */
+#define FINISH_MS 3000
+
+int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
+{
+	struct epoll_event event = { .events = events, .data.ptr = watch };
+
+	if (epoll_ctl(warden->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) < 0)
+		return err_sys(err, "watch a descriptor");
+	return 0;
+}
+
+void watch_remove(struct warden *warden, struct watch *watch)
+{
+	if (watch->fd >= 0 && watch->ready != NULL)
+		(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+}
+
+static void reap(struct warden *warden)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (WIFSTOPPED(status)) {
+			/* A zygote that got a signal is the only tracee that may go on; stopped
+			 * twins report nothing. SIGKILL needs no help. */
+			const int sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+
+			for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
+				for (int k = 0; k < ZYGOTE_KINDS; k++)
+					if (warden->templates[i].used &&
+					    warden->templates[i].zygotes[k].pid == pid)
+						(void)trace_pass_signal(pid, sig);
+			continue;
+		}
+		session_reap(warden, pid);
+		template_zygote_ended(warden, pid);
+	}
+	session_collect(warden);
+}
+
+static void on_signal(struct warden *warden, struct watch *watch, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(watch->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			warden->stopping = true;
+	reap(warden);
+}
+
+static int write_own(const char *file, const char *text, struct err *err)
+{
+	cleanup_fd int fd = open(file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return err_sys(err, "write %s", file);
+	return 0;
+}
+
+/*
+ * The process that stays behind in the outer pid namespace: it only waits, so that whoever started
+ * us sees our end. Should it be killed, pid 1 of the inner namespace goes with it.
+ */
+__attribute__((noreturn)) static void wait_for(pid_t pid)
+{
+	int status;
+
+	(void)syscall(SYS_close_range, 0, ~0u, 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
+}
+
+/* Twins are turned back to our pid namespace after each kernel, so it has to be ours too. */
+static int become_pid_one(struct err *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_sys(err, "fork");
+	if (pid > 0)
+		wait_for(pid);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
+		(void)err_sys(err, "mount /proc in a namespace of our own");
+		return err_remedy(err, "do not mask /proc in the container that Reckon runs in");
+	}
+	return 0;
+}
+
+static int become_namespace_root(struct warden *warden, struct err *err)
+{
+	char map[64];
+
+	warden->real_uid = geteuid();
+	warden->real_gid = getegid();
+	warden->rootless = warden->real_uid != 0;
+	if (!warden->rootless)
+		return 0;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0) {
+		(void)err_sys(err, "make a user namespace");
+		return err_remedy(err, "allow them: sysctl user.max_user_namespaces, or an AppArmor "
+				       "profile with userns; see reckon doctor");
+	}
+	(void)snprintf(map, sizeof(map), "0 %u 1", warden->real_uid);
+	if (write_own("/proc/self/setgroups", "deny", err) < 0 ||
+	    write_own("/proc/self/uid_map", map, err) < 0)
+		return (int)err->code;
+	(void)snprintf(map, sizeof(map), "0 %u 1", warden->real_gid);
+	if (write_own("/proc/self/gid_map", map, err) < 0)
+		return (int)err->code;
+	return become_pid_one(err);
+}
+
+static int set_up(struct warden *warden, struct err *err)
+{
+	const struct rlimit files = { 65536, 65536 };
+	struct rlimit now;
+	sigset_t caught;
+
+	/* Cgroups first: their files and our number are those of the outer namespaces. */
+	cgroup_host_open(&warden->cgroups);
+	if (become_namespace_root(warden, err) < 0)
+		return (int)err->code;
+	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (warden->epoll_fd < 0)
+		return err_sys(err, "epoll");
+	sigemptyset(&caught);
+	(void)sigaddset(&caught, SIGCHLD);
+	(void)sigaddset(&caught, SIGTERM);
+	(void)sigaddset(&caught, SIGINT);
+	(void)sigaddset(&caught, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &caught, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	warden->signal_fd = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (warden->signal_fd < 0)
+		return err_sys(err, "signalfd");
+	warden->signal_watch = (struct watch){ .ready = on_signal, .fd = warden->signal_fd };
+	if (watch_add(warden, &warden->signal_watch, EPOLLIN, err) < 0)
+		return (int)err->code;
+	/* Kernels whose twin died come to us. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_sys(err, "become the reaper");
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0 && getrlimit(RLIMIT_NOFILE, &now) == 0) {
+		now.rlim_cur = now.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &now);
+	}
+	(void)umask(022);
+	if (filter_compile(&warden->filter, err) < 0)
+		return (int)err->code;
+	return fd_memfd_sealed("reckon-filter", warden->filter.insn,
+			       warden->filter.len * sizeof(warden->filter.insn[0]),
+			       &warden->filter_fd, err);
+}
+
+static bool is_dying(const struct warden *warden)
+{
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+		if (warden->sessions[i] != NULL && (warden->sessions[i]->state == SESSION_DYING ||
+						    warden->sessions[i]->notify_paused))
+			return true;
+	return false;
+}
+
+static bool is_idle(const struct warden *warden)
+{
+	for (size_t i = 0; i < STATE_CONNS_MAX; i++)
+		if (warden->conns[i].used)
+			return false;
+	return true;
+}
+
+static void dispatch(struct warden *warden, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int n = epoll_wait(warden->epoll_fd, events, ARRAY_LEN(events), timeout_ms);
+
+	/* A handler may free what a later event names, so each is looked up when its turn comes:
+	 * one event per turn. The loop is level-triggered. */
+	if (n > 0) {
+		struct watch *watch = events[0].data.ptr;
+
+		watch->ready(warden, watch, events[0].events);
+	}
+	if (n == 0)
+		denial_resume(warden);
+}
+
+static void run(struct warden *warden)
+{
+	bool more = true;
+
+	warden->idle_since = clock_mono_ns();
+	while (!warden->stopping) {
+		const bool dying = is_dying(warden);
+		struct epoll_event probe;
+		int ready = epoll_wait(warden->epoll_fd, &probe, 1, more ? REFILL_AFTER_MS : 0);
+
+		if (ready > 0) {
+			dispatch(warden, 0);
+			more = true;
+			continue;
+		}
+		denial_resume(warden);
+		if (more) {
+			more = pool_refill(warden);
+			continue;
+		}
+		if (dying)
+			session_collect(warden);
+		if (warden->idle_ns > 0 && is_idle(warden) &&
+		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
+			break;
+		dispatch(warden, dying ? TICK_MS : 1000);
+		more = true;
+	}
+}
+
+/* Kills everything and waits until it is reaped, bounded. */
+static void finish(struct warden *warden)
+{
+	const uint64_t until = clock_mono_ns() + FINISH_MS * 1000000ull;
+	const struct timespec pause = { .tv_nsec = 2000000 };
+
+	warden->stopping = true;
+	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
+		if (warden->templates[i].used)
+			template_drop(warden, &warden->templates[i]);
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+		if (warden->sessions[i] != NULL)
+			session_end(warden, warden->sessions[i]);
+	for (;;) {
+		bool left = false;
+
+		reap(warden);
+		for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+			left = left || warden->sessions[i] != NULL;
+		if (!left || clock_mono_ns() > until)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	cgroup_host_close(&warden->cgroups);
+}
+
+static const struct option options[] = {
+	{ "listen-fd", required_argument, NULL, 'l' }, { "client-fd", required_argument, NULL, 'c' },
+	{ "templates", required_argument, NULL, 't' }, { "libexec", required_argument, NULL, 'x' },
+	{ "idle-seconds", required_argument, NULL, 'i' }, { "park", required_argument, NULL, 'p' },
+	{ "shells", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 },
+};
+
+static int parse(struct warden *warden, int argc, char **argv, int *ret_client, struct err *err)
+{
+	ssize_t n;
+	char *slash;
+	int opt;
+
+	n = readlink("/proc/self/exe", warden->libexec_dir, sizeof(warden->libexec_dir) - 1);
+	slash = n > 0 ? strrchr(warden->libexec_dir, '/') : NULL;
+	if (slash != NULL)
+		*slash = '\0';
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		const unsigned long number = optarg != NULL ? strtoul(optarg, NULL, 10) : 0;
+
+		switch (opt) {
+		case 'l':
+			warden->listen_fd = (int)number;
+			break;
+		case 'c':
+			*ret_client = (int)number;
+			break;
+		case 't':
+			(void)snprintf(warden->template_dir, sizeof(warden->template_dir), "%s", optarg);
+			break;
+		case 'x':
+			(void)snprintf(warden->libexec_dir, sizeof(warden->libexec_dir), "%s", optarg);
+			break;
+		case 'i':
+			warden->idle_ns = number * 1000000000ull;
+			break;
+		case 'p':
+			warden->park_target = number > 0 ? 1 : 0;
+			break;
+		case 's':
+			warden->shell_target = (unsigned)number;
+			break;
+		default:
+			return err_set(err, ERR_INVALID, "unknown option");
+		}
+	}
+	if (warden->template_dir[0] == '\0' || (warden->listen_fd < 0) == (*ret_client < 0))
+		return err_set(err, ERR_INVALID, "needs --templates and one of --listen-fd, --client-fd");
+	return 0;
+}
+
+static int start(struct warden *warden, int client, struct err *err)
+{
+	if (warden->listen_fd >= 0) {
+		warden->listen_watch = (struct watch){ .ready = server_accept,
+						       .fd = warden->listen_fd };
+		(void)fcntl(warden->listen_fd, F_SETFD, FD_CLOEXEC);
+		return watch_add(warden, &warden->listen_watch, EPOLLIN, err);
+	}
+	(void)fcntl(client, F_SETFD, FD_CLOEXEC);
+	warden->single_client = true;
+	return server_adopt(warden, client, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct warden *warden = mem_new0(1, sizeof(*warden));
+	struct err err = { 0 };
+	int client = -1;
+
+	log_init("warden");
+	warden->listen_fd = -1;
+	warden->park_target = 1;
+	warden->shell_target = 2;
+	if (parse(warden, argc, argv, &client, &err) < 0 || set_up(warden, &err) < 0 ||
+	    start(warden, client, &err) < 0) {
+		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text, err.remedy);
+		return 125;
+	}
+	run(warden);
+	finish(warden);
+	free(warden);
+	return 0;
+}

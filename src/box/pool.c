@@ -1,0 +1,97 @@
+/*
+ * pool.c - boxes and kernels made ahead of need.
+ *
+ * Runs in:  the warden, when nobody waits for it.
+ * Reads:    nothing.
+ * Never:    makes more than its targets.
+ *
+ * Network namespaces are dear to make (0.4 ms) and to destroy (another 0.4 ms of kernel time, later),
+ * and an ended box leaves nothing in its own but the loopback interface, so they are kept and
+ * joined by the next box. No two live boxes ever share one.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "box/state.h"
+
+int pool_take_netns(struct warden *warden)
+{
+	return warden->netns_count > 0 ? warden->netns_pool[--warden->netns_count] : -1;
+}
+
+void pool_recycle_netns(struct warden *warden, int fd)
+{
+	if (fd < 0)
+		return;
+	if (warden->netns_count < STATE_NETNS_MAX && !warden->stopping)
+		warden->netns_pool[warden->netns_count++] = fd;
+	else
+		(void)close(fd);
+}
+
+int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
+		    struct err *err)
+{
+	if (of->shell_count > 0) {
+		*ret = of->shells[--of->shell_count];
+		return 0;
+	}
+	return session_new(warden, of, ret, err);
+}
+
+static bool root_is_ready(const struct template *of)
+{
+	for (int k = 0; k < ZYGOTE_KINDS; k++)
+		if (of->zygotes[k].state == ZYGOTE_WARM)
+			return true;
+	return false;
+}
+
+static bool wants_parked(const struct warden *warden, const struct template *of)
+{
+	return warden->park_target > 0 && of->parked == NULL &&
+	       of->zygotes[ZYGOTE_PYTHON_WARM].state == ZYGOTE_WARM;
+}
+
+static bool refill_template(struct warden *warden, struct template *of)
+{
+	struct session *session;
+	struct err err;
+
+	if (wants_parked(warden, of)) {
+		if (pool_take_shell(warden, of, &session, &err) < 0) {
+			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
+			return false;
+		}
+		if (session_spawn(warden, session, &of->zygotes[ZYGOTE_PYTHON_WARM], &err) < 0) {
+			log_line(LOG_WARN, "cannot park a kernel", "why=\"%s\"", err.text);
+			session_end(warden, session);
+			return false;
+		}
+		session->state = SESSION_PARKED;
+		of->parked = session;
+		return true;
+	}
+	if (of->shell_count < warden->shell_target && of->shell_count < STATE_SHELLS_MAX) {
+		if (session_new(warden, of, &of->shells[of->shell_count], &err) < 0) {
+			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
+			return false;
+		}
+		of->shell_count++;
+		return true;
+	}
+	return false;
+}
+
+bool pool_refill(struct warden *warden)
+{
+	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++) {
+		struct template *of = &warden->templates[i];
+
+		if (of->used && root_is_ready(of) && refill_template(warden, of))
+			return true;
+	}
+	return false;
+}

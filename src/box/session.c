@@ -1,0 +1,397 @@
+/*
+ * session.c - the life of a session as the warden sees it.
+ *
+ * Runs in:  the warden.
+ * Reads:    what server.c has checked.
+ * Never:    reads a byte that a kernel wrote.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/copy.h"
+#include "box/resume.h"
+#include "box/state.h"
+#include "box/verify.h"
+
+/* Host uids for boxes: unused by distributions and by systemd (0x70000000 and up). */
+#define UID_BASE 0x70000000u
+#define UIDS_PER_WARDEN STATE_SESSIONS_MAX
+
+static uid_t host_uid_of(const struct warden *warden, unsigned slot)
+{
+	if (warden->rootless)
+		return warden->real_uid;
+	/* Wardens of one host must not share uids; their pids tell them apart. */
+	return UID_BASE + ((unsigned)getpid() % 65536u) * UIDS_PER_WARDEN + slot;
+}
+
+static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
+{
+	for (unsigned slot = 0; slot < STATE_SESSIONS_MAX; slot++)
+		if (warden->sessions[slot] == NULL) {
+			*ret = slot;
+			return 0;
+		}
+	return err_set(err, ERR_LIMIT, "%d sessions are open", STATE_SESSIONS_MAX);
+}
+
+static int root_ns_of(const struct template *of)
+{
+	for (int k = 0; k < ZYGOTE_KINDS; k++)
+		if (of->zygotes[k].state == ZYGOTE_WARM)
+			return of->zygotes[k].root_ns_fd;
+	return -1;
+}
+
+int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err)
+{
+	struct warden_limits limits = { 0 };
+	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
+	struct session *session;
+	unsigned slot;
+
+	if (free_slot(warden, &slot, err) < 0)
+		return (int)err->code;
+	limits_fill(of, &limits);
+	plan.slot = slot;
+	plan.host_uid = host_uid_of(warden, slot);
+	plan.host_gid = warden->rootless ? warden->real_gid : plan.host_uid;
+	plan.uid = warden->rootless ? 0 : plan.host_uid;
+	plan.gid = warden->rootless ? 0 : plan.host_gid;
+	plan.quota = (struct mount_quota){ .disk_bytes = limits.disk_bytes,
+					   .memory_bytes = limits.memory_bytes,
+					   .inodes = limits.inodes,
+					   .uid = plan.uid,
+					   .gid = plan.gid };
+	plan.netns_fd = pool_take_netns(warden);
+	session = mem_new0(1, sizeof(*session));
+	session->control_host = -1;
+	session->kernel = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
+	if (shell_build(&plan, &session->shell, err) < 0) {
+		pool_recycle_netns(warden, plan.netns_fd);
+		free(session);
+		return (int)err->code;
+	}
+	session->state = SESSION_SHELL;
+	session->of = of;
+	session->id = ++warden->next_session;
+	session->limits = limits;
+	session->twin_reaped = true;
+	warden->sessions[slot] = session;
+	*ret = session;
+	return 0;
+}
+
+static const char *describe_end(const struct warden_ended *ended)
+{
+	static const char *const names[] = { "?", "exit", "signal", "oom", "closed", "syscall" };
+
+	return ended->cause < ARRAY_LEN(names) ? names[ended->cause] : "?";
+}
+
+/* Wait status of an ended process, as its /proc entry shows it before it is reaped. */
+static int exit_status_of(pid_t pid)
+{
+	char path[64], text[1024];
+	cleanup_fd int fd = -1;
+	const char *last;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	last = strrchr(text, ' ');
+	return last != NULL ? (int)strtol(last + 1, NULL, 10) : 0;
+}
+
+static void note_end(struct warden *warden, struct session *session)
+{
+	const int status = exit_status_of(session->kernel.kernel);
+	struct warden_ended *ended = &session->ended;
+
+	usage_read(warden, session, &ended->usage);
+	if ((status & 0x7f) != 0) {
+		ended->cause = WARDEN_END_SIGNAL;
+		ended->detail = status & 0x7f;
+	} else {
+		ended->cause = WARDEN_END_EXIT;
+		ended->detail = status >> 8 & 0xff;
+	}
+	if (ended->cause == WARDEN_END_SIGNAL && ended->detail == SIGKILL &&
+	    ended->usage.oom_kills > 0)
+		ended->cause = WARDEN_END_OOM;
+	else if (ended->cause == WARDEN_END_SIGNAL && ended->detail == SIGSYS)
+		ended->cause = WARDEN_END_SYSCALL;
+	log_line(LOG_INFO, "kernel ended", "session=%u cause=%s detail=%d", session->id,
+		 describe_end(ended), ended->detail);
+}
+
+/* The kernel's pidfd became readable: it ended. Everything else of the box ends with it. */
+static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t events)
+{
+	struct session *session = watch->arg;
+
+	(void)events;
+	note_end(warden, session);
+	watch_remove(warden, &session->death_watch);
+	if (session->state == SESSION_PARKED) {
+		session->of->parked = NULL;
+		session_end(warden, session);
+		return;
+	}
+	session->state = SESSION_ENDED;
+	shell_kill(&session->shell);
+	twin_kill(&session->kernel);
+	server_session_ended(warden, session);
+}
+
+static int watch_kernel(struct warden *warden, struct session *session, struct err *err)
+{
+	session->twin_reaped = false;
+	session->death_watch = (struct watch){ .ready = kernel_ended, .arg = session,
+					       .fd = session->kernel.kernel_pidfd };
+	session->notify_watch = (struct watch){ .ready = denial_ready, .arg = session,
+						.fd = session->kernel.notify_fd };
+	if (verify_kernel(session->kernel.kernel, warden->rootless, err) < 0)
+		return (int)err->code;
+	if (watch_add(warden, &session->death_watch, EPOLLIN, err) < 0)
+		return (int)err->code;
+	return watch_add(warden, &session->notify_watch, EPOLLIN, err);
+}
+
+int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
+		  struct err *err)
+{
+	struct twin_spawn how = { .zygote = zygote->pid,
+				  .zygote_sock = zygote->sock,
+				  .traced = zygote->traced,
+				  .shell = &session->shell,
+				  .cgroups = &warden->cgroups };
+	cleanup_fd int kernel_end = -1;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	session->control_host = pair[0];
+	kernel_end = pair[1];
+	how.control_fd = kernel_end;
+	if (twin_spawn(&how, &session->kernel, err) < 0)
+		return err_wrap(err, "start a kernel");
+	return watch_kernel(warden, session, err);
+}
+
+/* Which zygote an OPEN is served from; NULL while it has to wait. */
+static int choose_zygote(struct warden *warden, struct template *of, const struct warden_open *open,
+			 struct zygote_proc **ret, enum warden_warmth *ret_warmth, struct err *err)
+{
+	struct zygote_proc *warm = NULL, *cold = NULL;
+
+	*ret_warmth = WARDEN_COLD;
+	if (strcmp(open->language, "bash") == 0)
+		return template_zygote(warden, of, ZYGOTE_BASH, ret, err);
+	if (strcmp(open->language, "python") != 0) {
+		(void)err_set(err, ERR_INVALID, "no kernel for the language \"%.40s\"",
+			      open->language);
+		return err_remedy(err, "languages are: python, bash");
+	}
+	if ((open->flags & WARDEN_OPEN_NO_WARM) != 0)
+		return template_zygote(warden, of, ZYGOTE_PYTHON_COLD, ret, err);
+	if ((open->flags & WARDEN_OPEN_WAIT_WARM) == 0 &&
+	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_WARM &&
+	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_FAILED) {
+		/* The bare interpreter is there in a few milliseconds and serves the first call;
+		 * the preloaded one warms up next to it. */
+		if (template_zygote(warden, of, ZYGOTE_PYTHON_COLD, &cold, err) < 0)
+			return (int)err->code;
+		if (cold != NULL && template_zygote(warden, of, ZYGOTE_PYTHON_WARM, &warm, err) < 0)
+			return (int)err->code;
+		*ret = cold;
+		return 0;
+	}
+	*ret_warmth = WARDEN_WARM;
+	return template_zygote(warden, of, ZYGOTE_PYTHON_WARM, ret, err);
+}
+
+static int take_or_spawn(struct warden *warden, struct template *of, const struct warden_open *open,
+			 struct zygote_proc *zygote, struct session **ret,
+			 enum warden_warmth *warmth, struct err *err)
+{
+	if (of->parked != NULL && *warmth == WARDEN_WARM &&
+	    (open->flags & WARDEN_OPEN_NO_PARKED) == 0) {
+		*ret = of->parked;
+		of->parked = NULL;
+		*warmth = WARDEN_PARKED;
+		return 0;
+	}
+	if (pool_take_shell(warden, of, ret, err) < 0)
+		return (int)err->code;
+	if (session_spawn(warden, *ret, zygote, err) < 0) {
+		session_end(warden, *ret);
+		return (int)err->code;
+	}
+	return 0;
+}
+
+int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
+		 struct session **ret, enum warden_warmth *ret_warmth, struct err *err)
+{
+	struct template *of;
+	struct zygote_proc *zygote;
+	struct session *session;
+
+	*ret = NULL;
+	if (template_find(warden, open->template_name, &of, err) < 0)
+		return (int)err->code;
+	if (choose_zygote(warden, of, open, &zygote, ret_warmth, err) < 0)
+		return (int)err->code;
+	if (zygote == NULL)
+		return 0;
+	if (take_or_spawn(warden, of, open, zygote, &session, ret_warmth, err) < 0)
+		return (int)err->code;
+	session->limits = open->limits;
+	limits_fill(of, &session->limits);
+	if (limits_apply(warden, session, err) < 0 ||
+	    hostdir_mount(warden, session, open, mount_fds, err) < 0) {
+		session_end(warden, session);
+		return (int)err->code;
+	}
+	session->state = SESSION_OPEN;
+	*ret = session;
+	return 0;
+}
+
+struct branch_files {
+	const struct session *from, *to;
+	struct resume files; /* what the parent has open */
+};
+
+static int copy_while_still(void *arg, struct err *err)
+{
+	struct branch_files *files = arg;
+
+	resume_collect(&files->files, files->from->kernel.kernel);
+	return copy_workspace(&files->from->shell, &files->to->shell, err);
+}
+
+int session_branch(struct warden *warden, struct session *parent, struct session **ret,
+		   struct err *err)
+{
+	struct session *session;
+	struct branch_files files = { .from = parent };
+	struct twin_branch how = { .parent = &parent->kernel,
+				   .parent_shell = &parent->shell,
+				   .cgroups = &warden->cgroups,
+				   .filter = warden->filter.insn,
+				   .filter_len = warden->filter.len,
+				   .while_still = copy_while_still,
+				   .arg = &files };
+	cleanup_fd int kernel_end = -1;
+	int pair[2], code;
+
+	if (parent->state != SESSION_OPEN)
+		return err_set(err, ERR_LOST, "the session has ended");
+	if (pool_take_shell(warden, parent->of, &session, err) < 0)
+		return (int)err->code;
+	session->limits = parent->limits;
+	files.to = session;
+	how.shell = &session->shell;
+	code = limits_apply(warden, session, err);
+	if (code == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		code = err_sys(err, "socketpair");
+	if (code == 0) {
+		session->control_host = pair[0];
+		kernel_end = pair[1];
+		how.control_fd = kernel_end;
+		code = twin_branch(&how, &session->kernel, err);
+	}
+	if (code == 0)
+		code = watch_kernel(warden, session, err);
+	if (code == 0)
+		code = limits_apply(warden, session, err);
+	if (code == 0)
+		code = resume_send(&files.files, session->control_host, err);
+	if (code < 0) {
+		session_end(warden, session);
+		return code;
+	}
+	session->state = SESSION_OPEN;
+	*ret = session;
+	return 0;
+}
+
+struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id)
+{
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+		struct session *at = warden->sessions[i];
+
+		if (at != NULL && at->id == id && at->conn == conn && at->state != SESSION_DYING)
+			return at;
+	}
+	return NULL;
+}
+
+void session_end(struct warden *warden, struct session *session)
+{
+	if (session->state == SESSION_DYING)
+		return;
+	if (session->state != SESSION_SHELL || session->kernel.kernel > 0) {
+		watch_remove(warden, &session->death_watch);
+		watch_remove(warden, &session->notify_watch);
+	}
+	shell_kill(&session->shell);
+	twin_kill(&session->kernel);
+	cgroup_kill(&warden->cgroups, session->shell.name);
+	if (session->control_host >= 0)
+		(void)close(session->control_host);
+	session->control_host = -1;
+	session->state = SESSION_DYING;
+	session->conn = NULL;
+}
+
+void session_reap(struct warden *warden, pid_t pid)
+{
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+		struct session *at = warden->sessions[i];
+
+		if (at == NULL)
+			continue;
+		if (at->shell.init == pid)
+			at->init_reaped = true;
+		if (at->kernel.twin == pid)
+			at->twin_reaped = true;
+		/* Pid 1 or the twin gone means that the kernel is gone or going: its pidfd says so. */
+	}
+}
+
+void session_collect(struct warden *warden)
+{
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+		struct session *at = warden->sessions[i];
+		struct err err;
+		int netns;
+
+		if (at == NULL || at->state != SESSION_DYING || !at->init_reaped)
+			continue;
+		if (cgroup_remove(&warden->cgroups, at->shell.name, &err) < 0)
+			continue;
+		shell_done(&at->shell, &netns);
+		pool_recycle_netns(warden, netns);
+		twin_done(&at->kernel);
+		warden->sessions[i] = NULL;
+		free(at);
+	}
+}

@@ -1,0 +1,195 @@
+/*
+ * state.h - what the warden holds: connections, templates with their zygotes, sessions.
+ *
+ * One process, one thread, one epoll loop. Anything that takes longer than a few milliseconds
+ * (warming a zygote up) happens in another process and is waited for in the loop; tracing steps
+ * are waited for in place.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "box/cgroup.h"
+#include "box/filter.h"
+#include "box/shell.h"
+#include "box/twin.h"
+#include "wire/warden.h"
+
+#define STATE_TEMPLATES_MAX 32
+#define STATE_SESSIONS_MAX 4096
+#define STATE_CONNS_MAX 256
+#define STATE_SHELLS_MAX 16
+#define STATE_NETNS_MAX 64
+#define STATE_MODULES_SIZE 1024
+#define STATE_ENV_MAX 48
+
+struct warden;
+
+/* Something the loop waits for. `ready` is called with epoll's events. */
+struct watch {
+	void (*ready)(struct warden *warden, struct watch *watch, uint32_t events);
+	void *arg;
+	int fd;
+};
+
+enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_WARMING, ZYGOTE_WARM, ZYGOTE_FAILED };
+
+struct zygote_proc {
+	enum zygote_state state;
+	pid_t pid;
+	int sock;
+	int root_ns_fd; /* mount namespace of the template's root */
+	bool traced;
+	struct watch watch;
+	struct err failure;
+	struct template *of;
+};
+
+enum zygote_kind { ZYGOTE_PYTHON_COLD, ZYGOTE_PYTHON_WARM, ZYGOTE_BASH, ZYGOTE_KINDS };
+
+struct template {
+	bool used;
+	char name[WARDEN_NAME_SIZE];
+	char tree[512]; /* host path, "" when the template has none */
+	char modules[STATE_MODULES_SIZE]; /* "a,b,c" */
+	char env[STATE_ENV_MAX][160];
+	size_t env_count;
+	uint64_t memory_bytes; /* [limits] of template.ini, 0: none */
+	uint64_t stamp;	       /* of template.ini: a rebuilt template is loaded anew */
+	struct zygote_proc zygotes[ZYGOTE_KINDS];
+	struct session *shells[STATE_SHELLS_MAX]; /* pooled boxes without a kernel */
+	size_t shell_count;
+	struct session *parked; /* one kernel, forked from the warm zygote, waiting */
+};
+
+struct denial {
+	int nr;
+	uint64_t count;
+};
+
+/*
+ * A session begins as a shell, may wait parked with a kernel, is opened by a client, ends on its
+ * own (ENDED: the client was told) or by its client, and is DYING until everything is reaped.
+ */
+enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_ENDED, SESSION_DYING };
+
+struct session {
+	enum session_state state;
+	uint32_t id;
+	struct conn *conn;
+	struct template *of;
+	struct shell shell;
+	struct twin_kernel kernel;
+	struct warden_limits limits;
+	struct watch death_watch, notify_watch;
+	int control_host; /* our end until a client takes it (parked sessions) */
+	struct cgroup_usage base;
+	uint64_t base_read, base_written, base_user, base_system;
+	uint64_t processes_peak;
+	struct denial denied[WARDEN_DENIED_MAX];
+	size_t denied_count;
+	uint64_t denied_total;
+	bool notify_paused;
+	bool init_reaped, twin_reaped;
+	struct warden_ended ended;
+};
+
+struct conn {
+	bool used;
+	bool greeted;
+	bool strict;
+	struct watch watch;
+	/* An OPEN that waits for a zygote; nothing else is read meanwhile. */
+	bool pending;
+	struct warden_request pending_request;
+	int pending_fds[WARDEN_MOUNTS_MAX];
+	size_t pending_nfds;
+};
+
+struct warden {
+	int epoll_fd;
+	int listen_fd;	/* or -1 */
+	int signal_fd;
+	struct watch listen_watch, signal_watch;
+	bool rootless;
+	uid_t real_uid; /* as the host sees us */
+	gid_t real_gid;
+	bool stopping;
+	bool single_client;
+	uint64_t idle_ns, idle_since;
+	uint32_t next_session;
+	size_t open_sessions;
+	char template_dir[512];
+	char libexec_dir[512];
+	struct cgroup_host cgroups;
+	struct filter_program filter;
+	int filter_fd;
+	unsigned park_target, shell_target;
+	struct template templates[STATE_TEMPLATES_MAX];
+	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
+	struct conn conns[STATE_CONNS_MAX];
+	int netns_pool[STATE_NETNS_MAX];
+	size_t netns_count;
+};
+
+/* loop.c */
+int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err);
+void watch_remove(struct warden *warden, struct watch *watch);
+
+/* template.c */
+int template_find(struct warden *warden, const char *name, struct template **ret, struct err *err);
+/* The zygote of this kind when it is warm. 0 and *ret NULL: still warming up, try again. */
+int template_zygote(struct warden *warden, struct template *of, enum zygote_kind kind,
+		    struct zygote_proc **ret, struct err *err);
+void template_zygote_ended(struct warden *warden, pid_t pid);
+void template_drop(struct warden *warden, struct template *of);
+
+/* pool.c */
+int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
+		    struct err *err);
+bool pool_refill(struct warden *warden); /* one step; true when there is more to do */
+int pool_take_netns(struct warden *warden); /* or -1 */
+void pool_recycle_netns(struct warden *warden, int fd);
+
+/* session.c */
+int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
+int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
+		  struct err *err);
+/* 0 and *ret NULL: a zygote is still warming up. */
+int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
+		 struct session **ret, enum warden_warmth *ret_warmth, struct err *err);
+int session_branch(struct warden *warden, struct session *parent, struct session **ret,
+		   struct err *err);
+struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id);
+void session_end(struct warden *warden, struct session *session);
+void session_reap(struct warden *warden, pid_t pid);
+void session_collect(struct warden *warden); /* finishes sessions that are dying */
+
+/* limits.c */
+void limits_fill(const struct template *of, struct warden_limits *limits);
+int limits_apply(struct warden *warden, struct session *session, struct err *err);
+
+/* hostdir.c */
+int hostdir_mount(struct warden *warden, const struct session *session,
+		  const struct warden_open *open, const int *fds, struct err *err);
+
+/* usage.c */
+void usage_begin(struct warden *warden, struct session *session);
+void usage_read(struct warden *warden, struct session *session, struct warden_usage *ret);
+
+/* denial.c */
+void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
+void denial_resume(struct warden *warden);
+
+/* server.c */
+int server_adopt(struct warden *warden, int sock, struct err *err);
+void server_accept(struct warden *warden, struct watch *watch, uint32_t events);
+void server_session_ended(struct warden *warden, struct session *session);
+void server_retry_pending(struct warden *warden);
+
+/* probe.c */
+void probe_walls(struct warden *warden, struct warden_walls *ret);
+int probe_strict(struct warden *warden, struct err *err);

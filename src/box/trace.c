@@ -1,0 +1,285 @@
+/*
+ * trace.c - system calls in a stopped process, by ptrace.
+ *
+ * Runs in:  the warden.
+ * Reads:    registers and one code word of stopped processes.
+ * Never:    lets a process go on that shares memory with user code, but for one checked
+ *           instruction or a page of our own.
+ */
+#include "box/trace.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "box/sys.h"
+#include "box/trace_arch.h"
+
+#if defined(__x86_64__)
+#define FP_SET NT_X86_XSTATE
+#else
+#define FP_SET NT_PRFPREG
+#endif
+
+#define LIST_PAGE_BYTES (64u * 1024u)
+
+static const unsigned long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE |
+				     PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL;
+
+int trace_seize(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) < 0)
+		return err_sys(err, "trace process %d", (int)pid);
+	return 0;
+}
+
+int trace_wait_stop(pid_t pid, int *ret_event, struct err *err)
+{
+	int status;
+	pid_t got;
+
+	do
+		got = waitpid(pid, &status, __WALL);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return err_sys(err, "wait for process %d", (int)pid);
+	if (!WIFSTOPPED(status))
+		return err_set(err, ERR_LOST, "process %d ended (status %x)", (int)pid,
+			       (unsigned)status);
+	*ret_event = status >> 8;
+	return 0;
+}
+
+int trace_interrupt(pid_t pid, struct err *err)
+{
+	int event;
+
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+		return err_sys(err, "interrupt process %d", (int)pid);
+	return trace_wait_stop(pid, &event, err);
+}
+
+int trace_event_pid(pid_t pid, pid_t *ret_pid, struct err *err)
+{
+	unsigned long message;
+
+	if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &message) < 0)
+		return err_sys(err, "read a trace event");
+	*ret_pid = (pid_t)message;
+	return 0;
+}
+
+int trace_continue(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_CONT, pid, NULL, NULL) < 0)
+		return err_sys(err, "continue process %d", (int)pid);
+	return 0;
+}
+
+int trace_pass_signal(pid_t pid, int sig)
+{
+	return ptrace(PTRACE_CONT, pid, NULL, (void *)(long)sig) < 0 ? ERR_SYSTEM : 0;
+}
+
+int trace_detach(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+		return err_sys(err, "let process %d go", (int)pid);
+	return 0;
+}
+
+static bool is_fork_event(int event)
+{
+	const int kind = event >> 8;
+
+	return kind == PTRACE_EVENT_FORK || kind == PTRACE_EVENT_VFORK || kind == PTRACE_EVENT_CLONE;
+}
+
+int trace_until_fork(pid_t pid, pid_t *ret_child, struct err *err)
+{
+	for (int stops = 0; stops < 64; stops++) {
+		int event, sig;
+
+		if (trace_wait_stop(pid, &event, err) < 0)
+			return (int)err->code;
+		if (is_fork_event(event))
+			return trace_event_pid(pid, ret_child, err);
+		/* A signal is passed on; a trace stop of another kind is not one. */
+		sig = (event >> 8) == 0 ? event & 0xff : 0;
+		if (trace_pass_signal(pid, sig) < 0)
+			return err_sys(err, "continue process %d", (int)pid);
+	}
+	return err_set(err, ERR_PROTOCOL, "process %d does not fork", (int)pid);
+}
+
+int trace_finish_call(pid_t pid, struct err *err)
+{
+	int event;
+
+	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
+		return err_sys(err, "step process %d", (int)pid);
+	return trace_wait_stop(pid, &event, err);
+}
+
+int trace_regs_get(pid_t pid, struct trace_regs *ret, struct err *err)
+{
+	struct iovec iov = { .iov_base = &ret->user, .iov_len = sizeof(ret->user) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &iov) < 0)
+		return err_sys(err, "read registers");
+	return 0;
+}
+
+int trace_regs_set(pid_t pid, const struct trace_regs *regs, struct err *err)
+{
+	struct trace_regs copy = *regs;
+	struct iovec iov = { .iov_base = &copy.user, .iov_len = sizeof(copy.user) };
+
+	if (ptrace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, &iov) < 0)
+		return err_sys(err, "set registers");
+	return 0;
+}
+
+int trace_fpregs_get(pid_t pid, struct trace_fpregs *ret, struct err *err)
+{
+	struct iovec iov = { .iov_base = ret->bytes, .iov_len = sizeof(ret->bytes) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, (void *)(long)FP_SET, &iov) < 0)
+		return err_sys(err, "read floating point registers");
+	ret->len = iov.iov_len;
+	return ret->len < sizeof(ret->bytes)
+		       ? 0
+		       : err_set(err, ERR_UNAVAILABLE, "floating point state is too large");
+}
+
+int trace_fpregs_set(pid_t pid, const struct trace_fpregs *regs, struct err *err)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)regs->bytes, .iov_len = regs->len };
+
+	if (ptrace(PTRACE_SETREGSET, pid, (void *)(long)FP_SET, &iov) < 0)
+		return err_sys(err, "set floating point registers");
+	return 0;
+}
+
+bool trace_stands_behind_call(pid_t pid, const struct trace_regs *regs)
+{
+	const uint64_t address = trace_arch_call_address(regs);
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)address, NULL);
+	return errno == 0 && trace_arch_is_call((uint64_t)word);
+}
+
+int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
+	       pid_t *ret_child, long *ret, struct err *err)
+{
+	struct trace_regs regs = *base;
+
+	trace_arch_call(&regs, nr, args);
+	if (trace_regs_set(pid, &regs, err) < 0)
+		return (int)err->code;
+	for (int stops = 0; stops < 16; stops++) {
+		int event;
+
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
+			return err_sys(err, "step process %d", (int)pid);
+		if (trace_wait_stop(pid, &event, err) < 0)
+			return (int)err->code;
+		if (is_fork_event(event)) {
+			if (ret_child != NULL && trace_event_pid(pid, ret_child, err) < 0)
+				return (int)err->code;
+			continue;
+		}
+		if (event != SIGTRAP)
+			return err_set(err, ERR_DENIED, "process %d was tampered with (stop %x)",
+				       (int)pid, (unsigned)event);
+		if (trace_regs_get(pid, &regs, err) < 0)
+			return (int)err->code;
+		*ret = trace_arch_result(&regs);
+		return 0;
+	}
+	return err_set(err, ERR_PROTOCOL, "a system call in process %d does not end", (int)pid);
+}
+
+static int write_memory(pid_t pid, uint64_t address, const void *bytes, size_t len, struct err *err)
+{
+	struct iovec local = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
+
+	if (process_vm_writev(pid, &local, 1, &remote, 1, 0) != (ssize_t)len)
+		return err_sys(err, "write to process %d", (int)pid);
+	return 0;
+}
+
+static int read_memory(pid_t pid, uint64_t address, void *bytes, size_t len, struct err *err)
+{
+	struct iovec local = { .iov_base = bytes, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
+
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)len)
+		return err_sys(err, "read from process %d", (int)pid);
+	return 0;
+}
+
+/* Page layout: code at 0, table at 256, data behind the table. */
+#define TABLE_OFFSET 256u
+
+static int place_list(pid_t pid, uint64_t page, const struct trace_list_call *calls, size_t count,
+		      const void *data, size_t data_len, struct err *err)
+{
+	const struct trace_list_code code = trace_arch_list_code();
+	const size_t table_len = count * sizeof(*calls);
+	const uint64_t data_at = page + TABLE_OFFSET + table_len;
+	cleanup_free char *image = calloc(1, LIST_PAGE_BYTES);
+	struct trace_list_call *table;
+
+	if (image == NULL || TABLE_OFFSET + table_len + data_len > LIST_PAGE_BYTES)
+		return err_set(err, ERR_LIMIT, "list of system calls is too long");
+	memcpy(image, code.bytes, code.len);
+	memcpy(image + TABLE_OFFSET, calls, table_len);
+	if (data_len > 0)
+		memcpy(image + TABLE_OFFSET + table_len, data, data_len);
+	table = (struct trace_list_call *)(void *)(image + TABLE_OFFSET);
+	for (size_t i = 0; i < count; i++)
+		for (int a = 0; a < 6; a++)
+			if (table[i].args[a] >> 32 == TRACE_DATA_BASE >> 32)
+				table[i].args[a] = data_at + (table[i].args[a] & 0xffffffffu);
+	return write_memory(pid, page, image, TABLE_OFFSET + table_len + data_len, err);
+}
+
+int trace_run_list(pid_t pid, const struct trace_regs *base, struct trace_list_call *calls,
+		   size_t count, const void *data, size_t data_len, struct err *err)
+{
+	const uint64_t map_args[6] = { 0, LIST_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+				       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 };
+	uint64_t unmap_args[6] = { 0, LIST_PAGE_BYTES };
+	struct trace_regs regs = *base;
+	long page, ignored;
+	int event;
+
+	if (trace_call(pid, base, SYS_mmap, map_args, NULL, &page, err) < 0)
+		return (int)err->code;
+	if (page < 0 && page > -4096)
+		return err_set(err, ERR_SYSTEM, "map a page in process %d: %s", (int)pid,
+			       strerror((int)-page));
+	if (place_list(pid, (uint64_t)page, calls, count, data, data_len, err) < 0)
+		return (int)err->code;
+	trace_arch_list(&regs, (uint64_t)page, (uint64_t)page + TABLE_OFFSET, count);
+	if (trace_regs_set(pid, &regs, err) < 0 || trace_continue(pid, err) < 0 ||
+	    trace_wait_stop(pid, &event, err) < 0)
+		return (int)err->code;
+	if (event != SIGTRAP)
+		return err_set(err, ERR_PROTOCOL, "list of system calls stopped with %x",
+			       (unsigned)event);
+	if (read_memory(pid, (uint64_t)page + TABLE_OFFSET, calls, count * sizeof(*calls), err) < 0)
+		return (int)err->code;
+	unmap_args[0] = (uint64_t)page;
+	return trace_call(pid, base, SYS_munmap, unmap_args, NULL, &ignored, err);
+}

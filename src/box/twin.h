@@ -1,0 +1,59 @@
+/*
+ * twin.h - kernels and their twins.
+ *
+ * A twin T is a fork of a zygote, outside every box. It made the kernel K with clone(CLONE_VM), so
+ * both share one memory, and stands stopped for ever behind that system call. A live session is
+ * copied by making T fork: see twin_branch(). inside/zygote.c has the other half of the story.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "box/cgroup.h"
+#include "box/shell.h"
+
+struct twin_kernel {
+	pid_t twin;	 /* T, or the plain parent of a kernel without twin */
+	pid_t kernel;	 /* K */
+	int kernel_pidfd; /* readable once K has ended */
+	int notify_fd;	 /* denied system calls */
+	bool traced;	 /* T is a real twin */
+};
+
+struct twin_spawn {
+	pid_t zygote;
+	int zygote_sock;
+	bool traced; /* the zygote is traced by us: make a twin */
+	const struct shell *shell;
+	const struct cgroup_host *cgroups;
+	int control_fd; /* the kernel's end; stays the caller's */
+};
+
+/* A fresh kernel in a shell. On failure nothing of it is left running. */
+int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err);
+
+struct twin_branch {
+	const struct twin_kernel *parent;
+	const struct shell *parent_shell;
+	const struct shell *shell; /* where the copy goes */
+	const struct cgroup_host *cgroups;
+	int control_fd; /* the copy's end of its control socket, in the warden */
+	const void *filter; /* struct sock_filter array */
+	unsigned short filter_len;
+	/* Called while the parent's processes stand still: copy what must be consistent. */
+	int (*while_still)(void *arg, struct err *err);
+	void *arg;
+};
+
+/*
+ * Copies a live kernel that is blocked at its cell boundary into another shell. The parent is
+ * untouched and goes on. ERR_INVALID when it is busy, ERR_DENIED when its memory was tampered
+ * with, ERR_UNAVAILABLE without a twin.
+ */
+int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err);
+
+/* Kills T (and K, should it still live); reaping is the warden's. */
+void twin_kill(const struct twin_kernel *kernel);
+void twin_done(struct twin_kernel *kernel); /* closes descriptors */

@@ -1,0 +1,207 @@
+/*
+ * twin_spawn.c - a fresh kernel in a shell.
+ *
+ * Runs in:  the warden.
+ * Reads:    trace events; the new kernel's one boot message, sent before it runs user code.
+ * Never:    lets a kernel run before it is in its cgroups.
+ */
+#include "box/twin.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "box/sys.h"
+#include "box/trace.h"
+#include "wire/zygote.h"
+
+#define BOOT_TIMEOUT_MS 10000
+
+
+/*
+ * T was left with descriptors of the zygote, and its next children would be born in the box's pid
+ * namespace: close everything and turn pid_ns_for_children back to its own.
+ */
+static int settle_twin(pid_t twin, struct err *err)
+{
+	struct trace_regs base;
+	uint64_t args[6] = { (uint64_t)twin };
+	long fd, result = 0;
+
+	if (trace_regs_get(twin, &base, err) < 0)
+		return (int)err->code;
+	if (trace_call(twin, &base, SYS_pidfd_open, args, NULL, &fd, err) < 0)
+		return (int)err->code;
+	args[0] = (uint64_t)fd;
+	args[1] = CLONE_NEWPID;
+	if (trace_call(twin, &base, SYS_setns, args, NULL, &result, err) < 0)
+		return (int)err->code;
+	if (fd < 0 || result != 0)
+		return err_set(err, ERR_SYSTEM, "turn the twin back to its pid namespace (%ld, %ld)",
+			       fd, result);
+	args[0] = 0;
+	args[1] = ~0u;
+	return trace_call(twin, &base, SYS_close_range, args, NULL, &result, err);
+}
+
+/* Follows zygote -> twin -> kernel through their forks; all three are traced. */
+static int follow(const struct twin_spawn *how, struct twin_kernel *kernel, struct err *err)
+{
+	int event;
+
+	if (trace_until_fork(how->zygote, &kernel->twin, err) < 0 ||
+	    trace_continue(how->zygote, err) < 0)
+		return (int)err->code;
+	/* Memory is charged to the group of the task that owns the map: T, before K exists. */
+	if (trace_wait_stop(kernel->twin, &event, err) < 0 ||
+	    cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0 ||
+	    trace_continue(kernel->twin, err) < 0)
+		return (int)err->code;
+	if (trace_until_fork(kernel->twin, &kernel->kernel, err) < 0 ||
+	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(kernel->twin, err) < 0)
+		return (int)err->code;
+	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
+	    cgroup_attach_box(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
+		return (int)err->code;
+	return trace_detach(kernel->kernel, err);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], line[256];
+	int parent = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	{
+		cleanup_file FILE *file = fopen(path, "re");
+
+		while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+			if (sscanf(line, "PPid: %d", &parent) == 1)
+				break;
+	}
+	return (pid_t)parent;
+}
+
+/* The kernel's one boot message, with its pid as the socket layer vouches for it. */
+static int receive_boot(int sock, int *ret_notify, pid_t *ret_pid, struct err *err)
+{
+	struct pollfd wait = { .fd = sock, .events = POLLIN };
+	struct zygote_boot boot = { 0 };
+	union {
+		char space[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = &boot, .iov_len = sizeof(boot) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+			      .msg_controllen = sizeof(control.space) };
+	int ready;
+	ssize_t n;
+
+	*ret_notify = -1;
+	do
+		ready = poll(&wait, 1, BOOT_TIMEOUT_MS);
+	while (ready < 0 && errno == EINTR);
+	if (ready == 0)
+		return err_set(err, ERR_TIMEOUT, "a new kernel does not answer");
+	n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	if (n != (ssize_t)sizeof(boot))
+		return err_set(err, ERR_LOST, "a new kernel ended before it was ready");
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(&msg); head != NULL;
+	     head = CMSG_NXTHDR(&msg, head)) {
+		struct ucred sender;
+
+		if (head->cmsg_level != SOL_SOCKET)
+			continue;
+		if (head->cmsg_type == SCM_RIGHTS)
+			memcpy(ret_notify, CMSG_DATA(head), sizeof(int));
+		if (head->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&sender, CMSG_DATA(head), sizeof(sender));
+			*ret_pid = sender.pid;
+		}
+	}
+	if (boot.err.code != ERR_OK) {
+		*err = boot.err;
+		return (int)err->code;
+	}
+	if (*ret_notify < 0)
+		return err_set(err, ERR_PROTOCOL, "a new kernel sent no filter listener");
+	return 0;
+}
+
+static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
+{
+	const struct zygote_spawn spawn = { .type = ZYGOTE_SPAWN,
+					    .has_landlock = how->shell->landlock_fd >= 0,
+					    .with_twin = how->traced };
+	const int fds[4] = { how->shell->init_pidfd, how->control_fd, boot_theirs,
+			     how->shell->landlock_fd };
+
+	return fd_send_msg(how->zygote_sock, &spawn, sizeof(spawn), fds,
+			   spawn.has_landlock != 0 ? 4 : 3, err);
+}
+
+int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err)
+{
+	struct twin_kernel kernel = { .kernel_pidfd = -1, .notify_fd = -1, .traced = how->traced };
+	const int on = 1;
+	cleanup_fd int ours = -1, theirs = -1;
+	pid_t sender = 0;
+	int pair[2], code;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	ours = pair[0];
+	theirs = pair[1];
+	if (setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return err_sys(err, "SO_PASSCRED");
+	if (start(how, theirs, err) < 0)
+		return err_wrap(err, "ask the zygote for a kernel");
+	(void)close(theirs);
+	theirs = -1;
+	code = how->traced ? follow(how, &kernel, err) : 0;
+	if (code == 0)
+		code = receive_boot(ours, &kernel.notify_fd, &sender, err);
+	if (code == 0 && !how->traced) {
+		kernel.kernel = sender;
+		kernel.twin = parent_of(sender);
+		code = cgroup_attach_twin(how->cgroups, how->shell->name, kernel.twin, err);
+		if (code == 0)
+			code = cgroup_attach_box(how->cgroups, how->shell->name, sender, err);
+	}
+	if (code == 0) {
+		kernel.kernel_pidfd = sys_pidfd_open(kernel.kernel);
+		if (kernel.kernel_pidfd < 0)
+			code = err_sys(err, "open the new kernel's pidfd");
+	}
+	if (code < 0) {
+		twin_kill(&kernel);
+		twin_done(&kernel);
+		return code;
+	}
+	*ret = kernel;
+	return 0;
+}
+
+void twin_kill(const struct twin_kernel *kernel)
+{
+	if (kernel->kernel > 0)
+		(void)kill(kernel->kernel, SIGKILL);
+	if (kernel->twin > 0)
+		(void)kill(kernel->twin, SIGKILL);
+}
+
+void twin_done(struct twin_kernel *kernel)
+{
+	if (kernel->kernel_pidfd >= 0)
+		(void)close(kernel->kernel_pidfd);
+	if (kernel->notify_fd >= 0)
+		(void)close(kernel->notify_fd);
+	*kernel = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
+}

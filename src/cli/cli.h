@@ -1,0 +1,68 @@
+/*
+ * cli.h - what the commands of `reckon` share: exit codes, the table of commands, how to complain.
+ *
+ * Messages have one shape, `reckon: what: why (remedy)`, one line on stderr. Text that may come
+ * from a file name or a box is escaped before it is shown.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cli/opt.h"
+
+struct reckon_error;
+
+enum {
+	EXIT_CODE_OK = 0,
+	EXIT_CODE_FAILED = 1,	    /* the code failed, or --strict found a wall missing */
+	EXIT_CODE_USAGE = 2,	    /* the user's input is wrong                         */
+	EXIT_CODE_TIMEOUT = 124,    /* time limit                                        */
+	EXIT_CODE_RECKON = 125,	    /* Reckon itself failed                              */
+	EXIT_CODE_INTERRUPTED = 130, /* second Ctrl-C                                    */
+	EXIT_CODE_KILLED = 137,	    /* killed, out of memory                             */
+	EXIT_CODE_PIPE = 141,	    /* whoever read our output went away                 */
+};
+
+/* The commands in the order in which help lists them; ends with NULL. */
+extern const struct opt_command *const cli_commands[];
+
+extern const struct opt_command cmd_run_table;
+extern const struct opt_command cmd_doctor_table;
+extern const struct opt_command cmd_template_table;
+extern const struct opt_command cmd_output_table;
+extern const struct opt_command cmd_artifact_table;
+extern const struct opt_command cmd_bench_table;
+extern const struct opt_command cmd_version_table;
+extern const struct opt_command cmd_help_table;
+
+/* NULL when there is none of that name. */
+const struct opt_command *cli_command_find(const char *name);
+
+/* Says so, with the nearest command; returns the exit status. */
+int cli_unknown_command(const char *word);
+
+/* `reckon` with these arguments; returns the exit status. */
+int cli_main(int argc, char **argv);
+
+/* Prints the error's line; returns the exit status that belongs to it. */
+int cli_complain(const struct err *err);
+
+/* The same for an error of libreckon; `what` (or NULL) goes before its message. */
+int cli_complain_reckon(const char *what, const struct reckon_error *error);
+
+/* Writes all of stdout; returns an exit status (0, EXIT_CODE_PIPE or EXIT_CODE_RECKON). */
+int cli_write_stdout(const void *bytes, size_t len);
+
+/*
+ * Replaces this process by libexec/NAME (beside the folder this program is in, else in
+ * $RECKON_LIBEXEC), with `argv` as it is. Returns only on failure, with the exit status.
+ */
+int cli_exec_libexec(const char *name, char **argv);
+
+#define CLI_SIZE_TEXT 24
+/* "812 B", "18 kB", "1.8 MB": files, to two or three figures. */
+void cli_format_size(uint64_t bytes, char text[CLI_SIZE_TEXT]);
+/* "64 MiB", "1 GiB", "1.5 GiB": memory and limits. */
+void cli_format_binary(uint64_t bytes, char text[CLI_SIZE_TEXT]);

@@ -1,0 +1,182 @@
+/*
+ * cmd_doctor.c - reckon doctor: which walls stand on this host.
+ *
+ * Runs in:  reckon.
+ * Reads:    what the engine found, as JSON.
+ * Never:    calls a wall whole that is not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "codec/json_read.h"
+#include "reckon.h"
+
+#define DOCTOR_JSON_MAX ((size_t)1024 * 1024)
+
+enum { OPT_JSON = OPT_LONG, OPT_STRICT };
+
+struct doctor {
+	bool json, strict;
+};
+
+static int take(int id, const char *value, void *arg, struct err *err)
+{
+	struct doctor *doctor = arg;
+
+	if (id == OPT_OPERAND) {
+		err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
+		return err_remedy(err, "see reckon doctor --help");
+	}
+	if (id == OPT_JSON)
+		doctor->json = true;
+	else
+		doctor->strict = true;
+	return 0;
+}
+
+static const char *text_of(const struct json_value *wall, const char *key)
+{
+	const char *text = json_read_text(json_read_member(wall, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+static bool is_standing(const struct json_value *wall)
+{
+	return strcmp(text_of(wall, "state"), "on") == 0;
+}
+
+static const char *colour_of(const struct json_value *wall)
+{
+	if (!isatty(STDOUT_FILENO))
+		return "";
+	if (is_standing(wall))
+		return "\x1b[32m";
+	return strcmp(text_of(wall, "state"), "partial") == 0 ? "\x1b[33m" : "\x1b[31m";
+}
+
+/* Prints the table; returns how many walls are missing, whole or in part. */
+static size_t print_walls(const struct json_value *walls)
+{
+	const size_t count = json_read_count(walls);
+	size_t missing = 0;
+
+	(void)printf("%-22s %-8s %s\n", "WALL", "STATE", "DETAIL");
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *wall = json_read_at(walls, i);
+		const char *colour = colour_of(wall);
+
+		(void)printf("%-22s %s%-8s%s %s\n", text_of(wall, "name"), colour,
+			     text_of(wall, "state"), colour[0] != '\0' ? "\x1b[0m" : "",
+			     text_of(wall, "detail"));
+		if (!is_standing(wall) && text_of(wall, "remedy")[0] != '\0')
+			(void)printf("%-31s -> %s\n", "", text_of(wall, "remedy"));
+		missing += !is_standing(wall);
+	}
+	if (missing == 0)
+		(void)printf("\nEvery wall stands.\n");
+	else
+		(void)printf("\n%zu of %zu walls missing or partial.\n", missing, count);
+	return missing;
+}
+
+/* What `reckon run -t` can name, and whether root's walls or a user's were looked at. */
+static void print_host(const struct json_value *document)
+{
+	const struct json_value *templates = json_read_member(document, "templates");
+	const size_t count = json_read_count(templates);
+	bool rootless = false;
+
+	(void)json_read_bool(json_read_member(document, "rootless"), &rootless);
+	(void)printf("reckon %s, %s\n", text_of(document, "version"),
+		     rootless ? "without root" : "as root");
+	(void)printf("templates:");
+	for (size_t i = 0; i < count; i++)
+		(void)printf(" %s", json_read_text(json_read_at(templates, i), NULL));
+	(void)printf(count > 0 ? "\n\n" : " none (reckon template build data)\n\n");
+}
+
+static size_t count_missing(const struct json_value *walls)
+{
+	const size_t count = json_read_count(walls);
+	size_t missing = 0;
+
+	for (size_t i = 0; i < count; i++)
+		missing += !is_standing(json_read_at(walls, i));
+	return missing;
+}
+
+static int show(const struct doctor *doctor, const char *json)
+{
+	struct json_value *document;
+	const struct json_value *walls;
+	struct err err;
+	size_t missing;
+
+	if (json_read_parse(json, strlen(json), DOCTOR_JSON_MAX, &document, &err) < 0) {
+		err_wrap(&err, "doctor");
+		(void)cli_complain(&err);
+		return EXIT_CODE_RECKON;
+	}
+	walls = json_read_member(document, "walls");
+	if (doctor->json) {
+		(void)printf("%s\n", json);
+		missing = count_missing(walls);
+	} else {
+		print_host(document);
+		missing = print_walls(walls);
+	}
+	/* No list at all is no proof of a wall. */
+	if (json_read_count(walls) == 0)
+		missing++;
+	json_read_free(document);
+	return doctor->strict && missing > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+}
+
+static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
+{
+	const reckon_engine_options options = { .size = sizeof(options) };
+	struct doctor doctor = { 0 };
+	reckon_engine *engine = NULL;
+	cleanup_free char *json = NULL;
+	reckon_error error;
+	struct err err;
+	int rc = opt_parse(self, argc, argv, take, &doctor, &err);
+	int status;
+
+	if (rc < 0) {
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	if (rc > 0) {
+		opt_print_help(stdout, self);
+		return EXIT_CODE_OK;
+	}
+	if (reckon_engine_open(&options, &engine, &error) < 0)
+		return cli_complain_reckon("doctor", &error);
+	if (reckon_engine_doctor(engine, &json, &error) < 0)
+		status = cli_complain_reckon("doctor", &error);
+	else
+		status = show(&doctor, json);
+	reckon_engine_close(engine);
+	return status;
+}
+
+static const struct opt_item doctor_items[] = {
+	{ OPT_JSON, "json", NULL, "as JSON", OPT_HINT_NONE, NULL, false },
+	{ OPT_STRICT, "strict", NULL, "exit with 1 when a wall is missing", OPT_HINT_NONE, NULL,
+	  false },
+};
+
+const struct opt_command cmd_doctor_table = {
+	.name = "doctor",
+	.operands = "",
+	.summary = "say which walls stand on this host, and what would mend the rest",
+	.items = doctor_items,
+	.count = ARRAY_LEN(doctor_items),
+	.run = cmd_doctor,
+};

@@ -1,0 +1,203 @@
+/*
+ * cmd_output.c - reckon output, reckon artifact: what earlier executions left behind.
+ *
+ * Runs in:  reckon.
+ * Reads:    stored bytes of a box.
+ * Never:    shows them to a terminal unescaped, or a file before it is whole.
+ */
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+#include "reckon.h"
+
+#define SHOWN_MAX ((size_t)1024 * 1024 * 1024)
+
+enum { OPT_RANGE = OPT_LONG };
+
+struct fetch {
+	const char *command; /* its name, for messages */
+	const char *id;
+	const char *path; /* of -o, else NULL */
+	uint64_t offset, length;
+};
+
+static int take(int id, const char *value, void *arg, struct err *err)
+{
+	struct fetch *fetch = arg;
+
+	if (id == OPT_RANGE)
+		return parse_range(value, &fetch->offset, &fetch->length, err) < 0
+			       ? err_wrap(err, "--range")
+			       : 0;
+	if (id == 'o') {
+		fetch->path = value;
+		return 0;
+	}
+	if (fetch->id != NULL)
+		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
+	fetch->id = value;
+	return 0;
+}
+
+static int get(const struct fetch *fetch, int fd)
+{
+	const reckon_engine_options options = { .size = sizeof(options) };
+	reckon_engine *engine;
+	reckon_error error;
+	int status = EXIT_CODE_OK;
+
+	if (reckon_engine_open(&options, &engine, &error) < 0)
+		return cli_complain_reckon(fetch->command, &error);
+	if (reckon_artifact_get(engine, fetch->id, fetch->offset, fetch->length, fd, &error) < 0)
+		status = cli_complain_reckon(fetch->command, &error);
+	reckon_engine_close(engine);
+	return status;
+}
+
+/* A directory's descriptor and a name in it, so that the file can replace its predecessor whole. */
+static int split_target(const char *path, int *ret_dir, char **ret_name, struct err *err)
+{
+	cleanup_free char *for_dir = mem_strdup(path);
+	cleanup_free char *for_name = mem_strdup(path);
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		err_set(err, ERR_INVALID, "%.200s: is a directory", path);
+		return err_remedy(err, "name the file to write");
+	}
+	fd = open(dirname(for_dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || faccessat(fd, ".", W_OK | X_OK, 0) < 0) {
+		err_sys(err, "%.200s", path);
+		cleanup_fd_fn(&fd);
+		return err_remedy(err, "name a file in a directory that you may write to");
+	}
+	*ret_dir = fd;
+	*ret_name = mem_strdup(basename(for_name));
+	return 0;
+}
+
+static int to_file(const struct fetch *fetch)
+{
+	char temp[RUN_FILES_TEMP_SIZE];
+	cleanup_free char *name = NULL;
+	cleanup_fd int dir = -1;
+	cleanup_fd int fd = -1;
+	struct err err;
+	int status;
+
+	if (split_target(fetch->path, &dir, &name, &err) < 0 ||
+	    run_files_create(dir, name, temp, &fd, &err) < 0) {
+		err_wrap(&err, "%s", fetch->command);
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	status = get(fetch, fd);
+	if (status == EXIT_CODE_OK && run_files_commit(dir, temp, name, &err) < 0) {
+		(void)cli_complain(&err);
+		status = EXIT_CODE_RECKON;
+	}
+	if (status != EXIT_CODE_OK)
+		run_files_abandon(dir, temp);
+	return status;
+}
+
+/* A range can begin and end in the middle of a character; anything else odd is not text. */
+static bool is_text(const char *bytes, size_t len)
+{
+	size_t skip = 0;
+
+	while (skip < len && skip < 3 && ((unsigned char)bytes[skip] & 0xc0) == 0x80)
+		skip++;
+	len -= skip;
+	return memchr(bytes + skip, '\0', len) == NULL &&
+	       utf8_is_valid(bytes + skip, len - utf8_incomplete_tail(bytes + skip, len));
+}
+
+static int to_terminal(const struct fetch *fetch)
+{
+	cleanup_fd int fd = memfd_create("reckon-output", MFD_CLOEXEC);
+	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX * 4);
+	struct term_filter filter = { .escape = true };
+	struct err err;
+	int status;
+
+	if (fd < 0) {
+		err_sys(&err, "%s: memfd_create", fetch->command);
+		return cli_complain(&err);
+	}
+	status = get(fetch, fd);
+	if (status != EXIT_CODE_OK)
+		return status;
+	if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, &bytes, &err) < 0 ||
+	    !is_text(buf_text(&bytes), bytes.len)) {
+		err_set(&err, ERR_INVALID, "%s: %.60s is not text", fetch->command, fetch->id);
+		err_remedy(&err, "-o FILE saves it");
+		return cli_complain(&err);
+	}
+	if (term_filter_add(&filter, buf_text(&bytes), bytes.len, &shown, &err) < 0 ||
+	    term_filter_end(&filter, &shown, &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&shown), shown.len);
+}
+
+static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
+{
+	struct fetch fetch = { .command = self->name };
+	struct err err;
+	int rc = opt_parse(self, argc, argv, take, &fetch, &err);
+
+	if (rc > 0) {
+		opt_print_help(stdout, self);
+		return EXIT_CODE_OK;
+	}
+	if (rc == 0 && fetch.id == NULL) {
+		rc = err_set(&err, ERR_INVALID, "%s: which one?", self->name);
+		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
+	}
+	if (rc < 0) {
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	if (fetch.path != NULL)
+		return to_file(&fetch);
+	return isatty(STDOUT_FILENO) ? to_terminal(&fetch) : get(&fetch, STDOUT_FILENO);
+}
+
+static const struct opt_item output_items[] = {
+	{ OPT_RANGE, "range", "A-B", "these bytes only, counting from 0; A- to the end",
+	  OPT_HINT_NONE, NULL, false },
+	{ 'o', "output", "FILE", "write to FILE", OPT_HINT_FILE, NULL, false },
+};
+
+const struct opt_command cmd_output_table = {
+	.name = "output",
+	.operands = "HANDLE",
+	.summary = "fetch the whole of output that was cut (out_...)",
+	.items = output_items,
+	.count = ARRAY_LEN(output_items),
+	.run = cmd_fetch,
+};
+
+const struct opt_command cmd_artifact_table = {
+	.name = "artifact",
+	.operands = "ID",
+	.summary = "fetch a file that an execution left (ar_...)",
+	.items = output_items + 1,
+	.count = ARRAY_LEN(output_items) - 1,
+	.run = cmd_fetch,
+};

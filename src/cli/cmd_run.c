@@ -1,0 +1,199 @@
+/*
+ * cmd_run.c - reckon run: cells in, what they print and make out.
+ *
+ * Runs in:  reckon.
+ * Reads:    nothing itself: run_options.c the command line, run_input.c the files.
+ * Never:    opens a session before all input is known to be good.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/run.h"
+
+/* ---- signals ---- */
+
+static atomic_int interrupts;
+static _Atomic(reckon_session *) running; /* lent to the handler while the session lives */
+
+/*
+ * The first Ctrl-C stops the cell, the second ends the run once the session is closed, the third
+ * does not wait for that: the warden notices that we are gone.
+ */
+static void on_interrupt(int signo)
+{
+	const int saved = errno;
+	reckon_session *session = atomic_load(&running);
+	const int count = atomic_fetch_add(&interrupts, 1) + 1;
+
+	(void)signo;
+	if (count >= 3)
+		_exit(EXIT_CODE_INTERRUPTED);
+	if (session != NULL)
+		reckon_interrupt(session);
+	errno = saved;
+}
+
+static void on_pipe(int signo)
+{
+	(void)signo;
+}
+
+/* Handlers rather than SIG_IGN: what we start must find the default again after exec. */
+static void set_signals(void)
+{
+	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGINT, &interrupt, NULL);
+	(void)sigaction(SIGPIPE, &pipe_gone, NULL);
+}
+
+/* ---- the run ---- */
+
+static int put_files(const struct run *run, reckon_session *session)
+{
+	reckon_error error;
+
+	for (size_t i = 0; i < run->file_count; i++)
+		if (reckon_file_put(session, run->files[i].name, run->files[i].fd, &error) < 0)
+			return cli_complain_reckon(run->files[i].path, &error);
+	return EXIT_CODE_OK;
+}
+
+static int run_cell(struct run_output *output, const struct run_cell *cell)
+{
+	const struct run *run = output->run;
+	const reckon_execute_options options = {
+		.size = sizeof(options),
+		.on_event = run->mode == RUN_MODE_JSON ? NULL : run_output_event,
+		.on_event_arg = output,
+		.stdin_fd = run->stdin_fd,
+		.has_stdin = run->stdin_fd >= 0,
+	};
+	reckon_execution *execution = NULL;
+	reckon_error error;
+	int status;
+
+	if (reckon_execute(output->session, cell->source.data, cell->source.len, &options,
+			   &execution, &error) < 0) {
+		char what[64];
+
+		(void)snprintf(what, sizeof(what), "cell %zu", output->cell);
+		return cli_complain_reckon(what, &error);
+	}
+	run_output_record(output, execution);
+	status = reckon_execution_exit_code(execution);
+	reckon_execution_free(execution);
+	return output->status != 0 ? output->status : status;
+}
+
+static int run_cells(const struct run *run, struct run_output *output)
+{
+	int first_failure = put_files(run, output->session);
+
+	if (first_failure != EXIT_CODE_OK)
+		return first_failure;
+	for (size_t i = 0; i < run->cell_count; i++) {
+		int status;
+
+		if (atomic_load(&interrupts) > 0)
+			return first_failure != 0 ? first_failure : EXIT_CODE_INTERRUPTED;
+		output->cell = i + 1;
+		status = run_cell(output, &run->cells[i]);
+		if (first_failure == EXIT_CODE_OK)
+			first_failure = status;
+		if (output->status != 0 || (status != EXIT_CODE_OK && !run->keep_going)) {
+			if (i + 1 < run->cell_count && output->status == 0)
+				run_output_line("reckon: %zu of %zu cells not run (--keep-going "
+						"runs them all the same)",
+						run->cell_count - i - 1, run->cell_count);
+			break;
+		}
+	}
+	return first_failure;
+}
+
+static int run_session(const struct run *run, reckon_engine *engine)
+{
+	const reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name = run->template_name,
+		.language = run->language,
+		.limits = run->limits,
+		.mounts = run->mounts,
+		.mount_count = run->mount_count,
+		.env = run->env,
+	};
+	struct run_output output;
+	cleanup_fd int out_dir = -1;
+	reckon_error error;
+	struct err err;
+	int status;
+
+	run_output_init(&output, run);
+	if (reckon_session_open(engine, &options, &output.session, &error) < 0)
+		return cli_complain_reckon("run", &error);
+	if (run->out_path != NULL && run_files_open_dir(run->out_path, &out_dir, &err) < 0) {
+		reckon_session_close(output.session);
+		err_wrap(&err, "run: --output");
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	output.engine = engine;
+	output.out_dir = out_dir;
+	atomic_store(&running, output.session);
+	status = run_cells(run, &output);
+	atomic_store(&running, NULL);
+	reckon_session_close(output.session);
+	if (atomic_load(&interrupts) > 1)
+		return EXIT_CODE_INTERRUPTED;
+	return status == EXIT_CODE_OK && output.unsaved ? EXIT_CODE_RECKON : status;
+}
+
+static int run_all(const struct run *run)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.private_warden = run->private_warden,
+		.strict = run->strict,
+	};
+	reckon_engine *engine;
+	reckon_error error;
+	int status;
+
+	set_signals();
+	if (reckon_engine_open(&options, &engine, &error) < 0)
+		return cli_complain_reckon("run", &error);
+	status = run_session(run, engine);
+	reckon_engine_close(engine);
+	return status;
+}
+
+int cmd_run(const struct opt_command *self, int argc, char **argv)
+{
+	struct run run;
+	struct err err;
+	int rc, status;
+
+	run_init(&run);
+	rc = opt_parse(self, argc, argv, run_options_take, &run, &err);
+	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0))
+		rc = err_wrap(&err, "%s", self->name);
+	if (rc > 0) {
+		opt_print_help(stdout, self);
+		status = EXIT_CODE_OK;
+	} else if (rc < 0) {
+		/* Nothing was started: whatever it is, it is about what was given to us. */
+		(void)cli_complain(&err);
+		status = EXIT_CODE_USAGE;
+	} else {
+		status = run_all(&run);
+	}
+	run_done(&run);
+	return status;
+}

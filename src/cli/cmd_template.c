@@ -1,0 +1,74 @@
+/*
+ * cmd_template.c - reckon template, reckon bench: handed to the programs in libexec.
+ *
+ * Runs in:  reckon.
+ * Reads:    the command line, for --help alone.
+ * Never:    judges arguments; the programs check their own. Their environment is ours, so
+ *           RECKON_TEMPLATES and RECKON_STATE reach them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int hand_over(const struct opt_command *self, const char *program, int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			opt_print_help(stdout, self);
+			return EXIT_CODE_OK;
+		}
+	}
+	return cli_exec_libexec(program, argv);
+}
+
+static int run_template(const struct opt_command *self, int argc, char **argv)
+{
+	struct err err;
+
+	if (argc < 2) {
+		err_set(&err, ERR_INVALID, "template: what to do?");
+		err_remedy(&err, "ls, build NAME, add NAME or rm NAME; see reckon help template");
+		return cli_complain(&err);
+	}
+	return hand_over(self, "reckon-template", argc, argv);
+}
+
+static int run_bench(const struct opt_command *self, int argc, char **argv)
+{
+	return hand_over(self, "reckon-bench", argc, argv);
+}
+
+enum { OPT_REQUIREMENTS = OPT_LONG, OPT_PRELOAD, OPT_ENV, OPT_MEMORY };
+
+static const struct opt_item template_items[] = {
+	{ OPT_REQUIREMENTS, "requirements", "FILE", "packages to install, as for pip (add)",
+	  OPT_HINT_FILE, NULL, false },
+	{ OPT_PRELOAD, "preload", "M,...", "modules imported before the first cell (add)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
+	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
+};
+
+const struct opt_command cmd_template_table = {
+	.name = "template",
+	.operands = "ls | build NAME... | add NAME | rm NAME",
+	.summary = "list, build, add or remove runtimes with their packages",
+	.notes = "\n"
+		 "  reckon template build data\n"
+		 "  reckon template add geo --requirements geo.txt --preload geopandas\n"
+		 "\n"
+		 "Templates live in $RECKON_TEMPLATES, else below the state directory.",
+	.items = template_items,
+	.count = sizeof(template_items) / sizeof(template_items[0]),
+	.operand_hint = OPT_HINT_CHOICE,
+	.operand_choices = "ls build add rm",
+	.run = run_template,
+};
+
+const struct opt_command cmd_bench_table = {
+	.name = "bench",
+	.operands = "[ARGUMENT]...",
+	.summary = "measure this host: cold and warm start, cells, memory",
+	.run = run_bench,
+};

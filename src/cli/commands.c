@@ -1,0 +1,97 @@
+/*
+ * commands.c - from the first word of the command line to the command.
+ *
+ * Runs in:  reckon.
+ * Reads:    the command line.
+ * Never:    touches anything before the command is known.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct opt_command *const cli_commands[] = {
+	&cmd_run_table,	     &cmd_doctor_table, &cmd_template_table, &cmd_output_table,
+	&cmd_artifact_table, &cmd_bench_table,	&cmd_version_table,  &cmd_help_table,
+	NULL,
+};
+
+static const char *command_name_next(size_t index, const void *arg)
+{
+	(void)arg;
+	return cli_commands[index] != NULL ? cli_commands[index]->name : NULL;
+}
+
+const struct opt_command *cli_command_find(const char *name)
+{
+	for (size_t i = 0; cli_commands[i] != NULL; i++)
+		if (strcmp(cli_commands[i]->name, name) == 0)
+			return cli_commands[i];
+	return NULL;
+}
+
+int cli_unknown_command(const char *word)
+{
+	const char *near = opt_nearest(word, command_name_next, NULL);
+	struct err err;
+
+	err_set(&err, ERR_INVALID, "%.100s: no such command", word);
+	if (near != NULL)
+		err_remedy(&err, "did you mean reckon %s?", near);
+	else
+		err_remedy(&err, "see reckon --help");
+	return cli_complain(&err);
+}
+
+/* What buffered text came to: a full disk must not look like success. */
+static int finish_stdout(int status)
+{
+	struct err err;
+
+	if (fflush(stdout) == 0)
+		return status;
+	err_sys(&err, "stdout");
+	(void)cli_complain(&err);
+	return EXIT_CODE_RECKON;
+}
+
+/* Hidden, for the build: completions and manuals are made from the tables. */
+static int print_derived(int argc, char **argv)
+{
+	const struct opt_command *command;
+	struct err err;
+
+	if (argc == 3 && strcmp(argv[1], "--completion") == 0) {
+		if (opt_print_completion(stdout, argv[2], cli_commands, &err) < 0)
+			return cli_complain(&err);
+		return finish_stdout(EXIT_CODE_OK);
+	}
+	command = argc == 3 ? cli_command_find(argv[2]) : NULL;
+	if (command == NULL)
+		return cli_unknown_command(argv[1]);
+	opt_print_manual(stdout, command);
+	return finish_stdout(EXIT_CODE_OK);
+}
+
+int cli_main(int argc, char **argv)
+{
+	const struct opt_command *command;
+
+	if (argc < 2) {
+		opt_print_overview(stderr, cli_commands);
+		return EXIT_CODE_USAGE;
+	}
+	if (strcmp(argv[1], "--completion") == 0 || strcmp(argv[1], "--manual") == 0)
+		return print_derived(argc, argv);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		opt_print_overview(stdout, cli_commands);
+		return finish_stdout(EXIT_CODE_OK);
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+		command = &cmd_version_table;
+	else
+		command = cli_command_find(argv[1]);
+	if (command == NULL)
+		return cli_unknown_command(argv[1]);
+	return finish_stdout(command->run(command, argc - 1, argv + 1));
+}

@@ -1,0 +1,134 @@
+/*
+ * say.c - how the commands talk: complaints, sizes, whole output; and how they hand over.
+ *
+ * Runs in:  reckon.
+ * Reads:    error texts, which may quote file names and what a box said.
+ * Never:    lets such a text break the line or steer the terminal.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/term.h"
+#include "reckon.h"
+
+#define LINE_MAX_BYTES 8192
+
+static void print_line(const char *what, const char *text, const char *remedy)
+{
+	cleanup_buf struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	struct err ignored;
+
+	/* A line that does not fit is printed as far as it goes. */
+	(void)buf_adds(&line, "reckon: ", &ignored);
+	if (what != NULL && term_escape_line(what, strlen(what), &line, &ignored) == 0)
+		(void)buf_adds(&line, ": ", &ignored);
+	(void)term_escape_line(text, strlen(text), &line, &ignored);
+	if (remedy[0] != '\0') {
+		(void)buf_adds(&line, " (", &ignored);
+		(void)term_escape_line(remedy, strlen(remedy), &line, &ignored);
+		(void)buf_adds(&line, ")", &ignored);
+	}
+	(void)fprintf(stderr, "%s\n", buf_text(&line));
+}
+
+int cli_complain(const struct err *err)
+{
+	print_line(NULL, err->text, err->remedy);
+	return err->code == ERR_INVALID || err->code == ERR_NOT_FOUND ? EXIT_CODE_USAGE
+								       : EXIT_CODE_RECKON;
+}
+
+int cli_complain_reckon(const char *what, const reckon_error *error)
+{
+	print_line(what, error->message, error->remedy);
+	return error->code == RECKON_EINVALID || error->code == RECKON_ENOT_FOUND
+		       ? EXIT_CODE_USAGE
+		       : EXIT_CODE_RECKON;
+}
+
+int cli_write_stdout(const void *bytes, size_t len)
+{
+	struct err err;
+
+	if (fd_write_full(STDOUT_FILENO, bytes, len, &err) == 0)
+		return EXIT_CODE_OK;
+	if (err.errnum == EPIPE)
+		return EXIT_CODE_PIPE;
+	err_wrap(&err, "stdout");
+	(void)cli_complain(&err);
+	return EXIT_CODE_RECKON;
+}
+
+/* Where our other programs may be: the same places, in the same order, as libreckon looks. */
+static int libexec_path(const char *name, char path[PATH_MAX], struct err *err)
+{
+	const char *given = getenv("RECKON_LIBEXEC");
+	char self[PATH_MAX];
+	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return err_sys(err, "/proc/self/exe");
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0'; /* the kernel gives an absolute path */
+	if (snprintf(path, PATH_MAX, "%s/../libexec/%s", self, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if (given != NULL && snprintf(path, PATH_MAX, "%s/%s", given, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if (snprintf(path, PATH_MAX, "%s/../libexec/reckon/%s", self, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	err_set(err, ERR_UNAVAILABLE, "%s: not found in libexec beside %.200s", name, self);
+	return err_remedy(err, "install it, or set RECKON_LIBEXEC to its directory");
+}
+
+int cli_exec_libexec(const char *name, char **argv)
+{
+	char path[PATH_MAX];
+	struct err err;
+
+	if (libexec_path(name, path, &err) == 0) {
+		(void)execv(path, argv);
+		err_sys(&err, "%.200s", path);
+	}
+	(void)cli_complain(&err);
+	return EXIT_CODE_RECKON;
+}
+
+static void format_scaled(uint64_t bytes, unsigned step, const char *const *units,
+			  char text[CLI_SIZE_TEXT])
+{
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	/* 999.5 would be printed as 1000 of the smaller unit. */
+	for (; value >= (double)step - 0.5 && units[unit + 1] != NULL; unit++)
+		value /= (double)step;
+	if (unit == 0 || value >= 9.95 || value - (double)(uint64_t)value < 0.05)
+		(void)snprintf(text, CLI_SIZE_TEXT, "%.0f %s", value, units[unit]);
+	else
+		(void)snprintf(text, CLI_SIZE_TEXT, "%.1f %s", value, units[unit]);
+}
+
+void cli_format_size(uint64_t bytes, char text[CLI_SIZE_TEXT])
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB", NULL };
+
+	format_scaled(bytes, 1000, units, text);
+}
+
+void cli_format_binary(uint64_t bytes, char text[CLI_SIZE_TEXT])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", NULL };
+
+	format_scaled(bytes, 1024, units, text);
+}

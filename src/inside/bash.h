@@ -1,0 +1,48 @@
+/*
+ * bash.h - the parts of the bash kernel, among themselves.
+ *
+ *   bash.c        the packet loop and one execution
+ *   bash_shell.c  the shell process: starting it, handing it a cell, its state as text
+ *   bash_state.c  what the state says about variables
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define BASH_STATE_MAX (8u * 1024u * 1024u)
+
+/*
+ * The shell's state as a script that brings it back: variables, a marker line, names of
+ * functions, a marker line, everything else. Written by the shell after each cell.
+ */
+#define BASH_MARK_FUNCTIONS ": reckon functions"
+#define BASH_MARK_REST ": reckon rest"
+
+struct bash_outcome {
+	int exit_status;   /* of the last command; 128 + n when it died of signal n */
+	bool shell_ended;  /* exit, exec, set -e: the next cell gets a new shell */
+	bool state_kept;   /* the shell that ended left its state behind */
+	bool interrupted;
+};
+
+/* Runs a cell in the session's shell (started when there is none); fds: stdout, stderr, stdin. */
+int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_outcome *ret_outcome,
+		   struct err *err);
+/* In the shell, if one runs, and in the environment of those to come. `entry` is "K=V". */
+void bash_shell_export(const char *entry);
+/* The shell is not part of this process's world any more (a branch): the next cell starts one. */
+void bash_shell_forget(void);
+/* For the shell to come: RANDOM begins with this. */
+void bash_shell_seed(const char *digits, size_t len);
+/* The state after the last cell, and that of a shell in which nothing was run yet. */
+const struct buf *bash_shell_state(void);
+const struct buf *bash_shell_first_state(void);
+
+/* Packs VARIABLES_REPLY fields for what is in `state` and not, just so, in `first`. */
+int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,
+			 struct err *err);

@@ -1,0 +1,434 @@
+/*
+ * bash_shell.c - the shell process behind a bash session.
+ *
+ * Runs in:  the bash kernel.
+ * Reads:    the shell's status line and its state, both of which cells can forge.
+ * Never:    waits for anything but the shell, its holder and an interrupt.
+ *
+ * One interactive bash runs for the whole session: interactive, because only then an interrupt or
+ * a failed expansion returns to the next command instead of ending the shell. Its standard input
+ * is our command channel; a cell's own descriptors come and go with the cell. They cannot be sent
+ * to a running bash, so they are opened by name: a holder process (cat, waiting for end of file)
+ * inherits them, and the shell redirects to /proc/HOLDER/fd/N. Not to our own /proc/PID/fd: a
+ * kernel is not dumpable, and then nobody may look there.
+ *
+ *   kernel --commands--> bash -i          /proc/HOLDER/fd/ 10 stdin  11 stdout  12 stderr
+ *     |                    | opens                          13 cell  14 status  15 state
+ *     +--spawns--> cat ----+
+ *
+ * After each cell the shell writes its state as a script. A shell that ended (exit, exec, set -e)
+ * is replaced by a new one that runs this script; so is the shell of a branch.
+ */
+#include "inside/bash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define HOLD_FIRST 10
+enum hold { HOLD_STDIN, HOLD_STDOUT, HOLD_STDERR, HOLD_CELL, HOLD_STATUS, HOLD_STATE, HOLD_COUNT_ };
+
+extern char **environ;
+
+static struct {
+	pid_t pid; /* 0: none */
+	int pidfd;
+	int commands; /* its standard input, our end */
+	struct buf state;
+	struct buf first_state;
+	char seed[24];
+} shell = { .pidfd = -1,
+	    .commands = -1,
+	    .state = { .max = BASH_STATE_MAX },
+	    .first_state = { .max = BASH_STATE_MAX } };
+
+/* The holder of one cell's descriptors. */
+struct holder {
+	pid_t pid;
+	int pidfd;
+	int keep; /* the write end of its standard input: closing it ends it */
+	int status;
+	int state;
+};
+
+/*
+ * Everything by \builtin, which no alias and only a malicious function can redefine. Functions
+ * come after their names so that VARIABLES need not parse shell text. No single quotes: it is
+ * part of a trap's text.
+ */
+#define STATE_COMMANDS                                                                          \
+	"\\builtin declare -p; \\builtin echo " BASH_MARK_FUNCTIONS "; \\builtin declare -F; "  \
+	"\\builtin echo " BASH_MARK_REST "; \\builtin declare -f; \\builtin alias -p; "         \
+	"\\builtin shopt -p; \\builtin set +o; \\builtin trap -p; \\builtin umask -p; "         \
+	"\\builtin printf cd\\ --\\ %q\\ \\|\\|\\ :\\\\n \"$PWD\""
+
+static int open_pidfd(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static void end_process(pid_t pid, int *pidfd)
+{
+	if (pid > 0) {
+		(void)kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	if (*pidfd >= 0)
+		(void)close(*pidfd);
+	*pidfd = -1;
+}
+
+static void holder_end(struct holder *holder)
+{
+	end_process(holder->pid, &holder->pidfd);
+	cleanup_fd_fn(&holder->keep);
+	cleanup_fd_fn(&holder->status);
+	cleanup_fd_fn(&holder->state);
+}
+
+/* Signals as a program expects to find them; the kernel's own SIGINT is blocked while it spawns. */
+static int spawn(const char *path, char *const *argv, const posix_spawn_file_actions_t *actions,
+		 bool own_group, pid_t *ret_pid, struct err *err)
+{
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int code;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	if (posix_spawnattr_init(&attributes) != 0)
+		return err_set(err, ERR_SYSTEM, "no memory to start %s", path);
+	(void)posix_spawnattr_setflags(&attributes,
+				       (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					       (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+	(void)posix_spawnattr_setsigmask(&attributes, &none);
+	(void)posix_spawnattr_setsigdefault(&attributes, &all);
+	(void)posix_spawnattr_setpgroup(&attributes, 0);
+	code = posix_spawn(ret_pid, path, actions, &attributes, argv, environ);
+	(void)posix_spawnattr_destroy(&attributes);
+	errno = code;
+	return code == 0 ? 0 : err_sys(err, "start %s", path);
+}
+
+/* Numbers that no HOLD_ place collides with while file actions are carried out. */
+static int lift(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 64);
+}
+
+static int holder_spawn(struct holder *holder, int keep_far, const int *held, struct err *err)
+{
+	char name[] = "cat";
+	char *argv[] = { name, NULL };
+	posix_spawn_file_actions_t actions;
+	int code;
+
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return err_set(err, ERR_SYSTEM, "no memory to start cat");
+	(void)posix_spawn_file_actions_adddup2(&actions, keep_far, STDIN_FILENO);
+	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	(void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	for (int i = 0; i < HOLD_COUNT_; i++)
+		(void)posix_spawn_file_actions_adddup2(&actions, held[i], HOLD_FIRST + i);
+	code = spawn("/bin/cat", argv, &actions, true, &holder->pid, err);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return code;
+}
+
+/* `fds` (stdout, stderr, stdin) stay the caller's. */
+static int holder_start(struct holder *holder, const char *code, size_t len, const int *fds,
+			struct err *err)
+{
+	cleanup_fd int cell = memfd_create("reckon-cell", MFD_CLOEXEC);
+	int keep[2], status[2], held[HOLD_COUNT_], result;
+
+	holder->state = memfd_create("reckon-state", MFD_CLOEXEC);
+	if (cell < 0 || holder->state < 0 || pipe2(keep, O_CLOEXEC) < 0)
+		return err_sys(err, "prepare a cell");
+	holder->keep = keep[1];
+	if (pipe2(status, O_CLOEXEC) < 0) {
+		(void)close(keep[0]);
+		return err_sys(err, "prepare a cell");
+	}
+	holder->status = status[0];
+	held[HOLD_STDIN] = lift(fds[2]);
+	held[HOLD_STDOUT] = lift(fds[0]);
+	held[HOLD_STDERR] = lift(fds[1]);
+	held[HOLD_CELL] = lift(cell);
+	held[HOLD_STATUS] = lift(status[1]);
+	held[HOLD_STATE] = lift(holder->state);
+	result = fd_write_full(cell, code, len, err);
+	if (result >= 0)
+		result = holder_spawn(holder, keep[0], held, err);
+	for (int i = 0; i < HOLD_COUNT_; i++)
+		(void)close(held[i]);
+	(void)close(status[1]);
+	(void)close(keep[0]);
+	if (result < 0)
+		return (int)err->code;
+	holder->pidfd = open_pidfd(holder->pid);
+	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : 0;
+}
+
+static int command(const char *text, size_t len, struct err *err)
+{
+	/* A shell that is gone is noticed by its pidfd; SIGPIPE is ignored. */
+	return fd_write_full(shell.commands, text, len, err);
+}
+
+static void shell_gone(void)
+{
+	if (shell.commands >= 0)
+		(void)close(shell.commands);
+	if (shell.pidfd >= 0)
+		(void)close(shell.pidfd);
+	shell.pid = 0;
+	shell.pidfd = -1;
+	shell.commands = -1;
+}
+
+void bash_shell_forget(void)
+{
+	shell.pid = 0;
+	shell.pidfd = -1;
+	shell.commands = -1;
+}
+
+void bash_shell_seed(const char *digits, size_t len)
+{
+	(void)snprintf(shell.seed, sizeof(shell.seed), "%.*s", (int)len, digits);
+}
+
+const struct buf *bash_shell_state(void)
+{
+	return &shell.state;
+}
+
+const struct buf *bash_shell_first_state(void)
+{
+	return &shell.first_state;
+}
+
+static int shell_spawn(struct err *err)
+{
+	char name[] = "bash", noprofile[] = "--noprofile", norc[] = "--norc", interactive[] = "-i";
+	char *argv[] = { name, noprofile, norc, interactive, NULL };
+	posix_spawn_file_actions_t actions;
+	int pipes[2], code;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_sys(err, "pipe");
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return err_set(err, ERR_SYSTEM, "no memory to start bash");
+	(void)posix_spawn_file_actions_adddup2(&actions, pipes[0], STDIN_FILENO);
+	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	(void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	code = spawn("/bin/bash", argv, &actions, true, &shell.pid, err);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(pipes[0]);
+	if (code < 0) {
+		shell.pid = 0;
+		(void)close(pipes[1]);
+		return code;
+	}
+	shell.commands = pipes[1];
+	shell.pidfd = open_pidfd(shell.pid);
+	return shell.pidfd < 0 ? err_sys(err, "pidfd_open") : 0;
+}
+
+/*
+ * Prompts and history off; what an exit leaves behind. An interactive bash says "exit" when it
+ * does, which nobody wants to read.
+ */
+static const char prepare[] =
+	"exit() { local __reckon_was=$?; { builtin exit \"${1-$__reckon_was}\"; } 2>/dev/null; }\n"
+	"PS1= PS2= PS4='+ ' PROMPT_COMMAND=; unset HISTFILE MAILCHECK; set +o history +H\n"
+	"shopt -u huponexit checkwinsize\n"
+	"trap '{ " STATE_COMMANDS "; } >/proc/$__reckon_holder/fd/15 2>/dev/null' EXIT\n";
+
+static int append_state(struct holder *holder, struct buf *into, struct err *err)
+{
+	buf_clear(into);
+	if (lseek(holder->state, 0, SEEK_SET) < 0)
+		return err_sys(err, "lseek");
+	return fd_read_all(holder->state, into, err);
+}
+
+/* Reads "what value" from the shell; false when shell or holder ended first. */
+static bool wait_line(const struct holder *holder, char *line, size_t size, bool *ret_interrupted)
+{
+	struct pollfd waits[] = { { .fd = holder->status, .events = POLLIN },
+				  { .fd = shell.pidfd, .events = POLLIN },
+				  { .fd = holder->pidfd, .events = POLLIN } };
+	size_t len = 0;
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	for (;;) {
+		char byte;
+		/* SIGINT is blocked but here, so that none slips in before the wait. */
+		int n = ppoll(waits, ARRAY_LEN(waits), NULL, &none);
+
+		if (n < 0 && errno == EINTR) {
+			(void)kill(-shell.pid, SIGINT);
+			*ret_interrupted = true;
+			continue;
+		}
+		if (n < 0 || (waits[0].revents & POLLIN) == 0)
+			return false;
+		if (read(holder->status, &byte, 1) != 1)
+			return false;
+		if (byte == '\n' || len + 1 >= size) {
+			line[len] = '\0';
+			return true;
+		}
+		line[len++] = byte;
+	}
+}
+
+/* Runs one prepared command line and waits for its two answers: status, then "state". */
+static bool converse(struct holder *holder, const char *line, int *ret_status,
+		     bool *ret_interrupted, struct err *err)
+{
+	char text[2048], answer[32];
+	int n = snprintf(text, sizeof(text),
+			 "__reckon_holder=%d\n%s\n"
+			 "\\builtin printf '%%s\\n' \"$?\" >/proc/$__reckon_holder/fd/14\n"
+			 "{ %s; } >/proc/$__reckon_holder/fd/15 2>/dev/null || :\n"
+			 "\\builtin printf 'state\\n' >/proc/$__reckon_holder/fd/14\n",
+			 (int)holder->pid, line, STATE_COMMANDS);
+	bool ignored = false;
+
+	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
+		return false;
+	if (!wait_line(holder, answer, sizeof(answer), ret_interrupted))
+		return false;
+	*ret_status = (int)strtol(answer, NULL, 10) & 0xff;
+	return wait_line(holder, answer, sizeof(answer), &ignored);
+}
+
+static int shell_start(struct err *err)
+{
+	struct holder holder = { .pidfd = -1, .keep = -1, .status = -1, .state = -1 };
+	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int nulls[] = { null, null, null };
+	char seed[80] = "RANDOM=$SRANDOM";
+	char line[256];
+	bool interrupted = false, ok;
+	int status = 0;
+
+	if (null < 0)
+		return err_sys(err, "open /dev/null");
+	if (shell_spawn(err) < 0 || command(prepare, sizeof(prepare) - 1, err) < 0)
+		return (int)err->code;
+	if (holder_start(&holder, shell.state.data, shell.state.len, nulls, err) < 0) {
+		holder_end(&holder);
+		return (int)err->code;
+	}
+	if (shell.seed[0] != '\0')
+		(void)snprintf(seed, sizeof(seed), "RANDOM=%s", shell.seed);
+	/* Readonly variables of bash itself complain when they are set again, to /dev/null. */
+	(void)snprintf(line, sizeof(line), ". /proc/$__reckon_holder/fd/13; __reckon_holder=%d; %s",
+		       (int)holder.pid, seed);
+	ok = converse(&holder, line, &status, &interrupted, err);
+	if (ok && shell.first_state.len == 0)
+		(void)append_state(&holder, &shell.first_state, err);
+	holder_end(&holder);
+	if (!ok)
+		return err_set(err, ERR_LOST, "the shell does not start");
+	return 0;
+}
+
+static void note_shell_end(struct bash_outcome *outcome)
+{
+	int status = 0;
+
+	while (waitpid(shell.pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	outcome->shell_ended = true;
+	outcome->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	shell_gone();
+}
+
+static bool state_is_whole(const struct buf *state)
+{
+	return strstr(buf_text(state), "\n" BASH_MARK_REST "\n") != NULL;
+}
+
+int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_outcome *ret_outcome,
+		   struct err *err)
+{
+	static const char line[] =
+		"IFS= \\builtin read -r -d '' __reckon_cell </proc/$__reckon_holder/fd/13 "
+		"|| :; \\builtin eval \"$__reckon_cell\" </proc/$__reckon_holder/fd/10 "
+		">/proc/$__reckon_holder/fd/11 2>/proc/$__reckon_holder/fd/12";
+	struct holder holder = { .pidfd = -1, .keep = -1, .status = -1, .state = -1 };
+	struct bash_outcome outcome = { 0 };
+	cleanup_buf struct buf state = BUF_INIT(BASH_STATE_MAX);
+
+	if (shell.pid == 0 && shell_start(err) < 0) {
+		end_process(shell.pid, &shell.pidfd);
+		shell_gone();
+		return (int)err->code;
+	}
+	if (holder_start(&holder, code, len, fds, err) < 0) {
+		holder_end(&holder);
+		return (int)err->code;
+	}
+	if (!converse(&holder, line, &outcome.exit_status, &outcome.interrupted, err)) {
+		/* The shell ended by itself, or a cell killed the holder: then it cannot answer. */
+		struct pollfd ended = { .fd = shell.pidfd, .events = POLLIN };
+
+		if (poll(&ended, 1, 0) == 0)
+			(void)kill(shell.pid, SIGKILL);
+		note_shell_end(&outcome);
+	}
+	if (append_state(&holder, &state, err) == 0 && state_is_whole(&state)) {
+		struct buf old = shell.state;
+
+		outcome.state_kept = true;
+		shell.state = state;
+		state = old;
+	}
+	holder_end(&holder);
+	*ret_outcome = outcome;
+	return 0;
+}
+
+void bash_shell_export(const char *entry)
+{
+	cleanup_buf struct buf line = BUF_INIT(1u << 20);
+	const char *equals = strchr(entry, '=');
+	cleanup_free char *name = NULL;
+	struct err err;
+	bool ok = true;
+
+	if (equals == NULL || equals == entry)
+		return;
+	name = strndup(entry, (size_t)(equals - entry));
+	if (name == NULL)
+		return;
+	(void)setenv(name, equals + 1, 1);
+	if (shell.pid == 0 && shell.state.len == 0)
+		return;
+	ok = buf_addf(&line, &err, "\n\\builtin export '%s'='", name) >= 0;
+	for (const char *at = equals + 1; ok && *at != '\0'; at++)
+		ok = (*at == '\'' ? buf_adds(&line, "'\\''", &err) : buf_addc(&line, *at, &err)) >= 0;
+	ok = ok && buf_adds(&line, "'\n", &err) >= 0;
+	if (ok && shell.pid != 0)
+		ok = command(line.data, line.len, &err) >= 0;
+	if (ok)
+		(void)buf_add(&shell.state, line.data, line.len, &err);
+}

@@ -1,0 +1,52 @@
+/*
+ * direct.c - reckon-kernel-direct: a kernel without a box, for debugging and for tests.
+ *
+ * Runs in:  its own process, with everything the caller may do. There is NO isolation.
+ * Reads:    packets on descriptor 3.
+ * Never:    part of a session; nothing that serves users starts it.
+ *
+ * usage: reckon-kernel-direct [--template DIR] LANGUAGE [MODULE…]
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "inside/languages.h"
+#include "wire/kernel.h"
+
+static const struct kernel_ops *find_language(const char *name)
+{
+	static const struct kernel_ops *const all[] = { &python_ops, &bash_ops };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (strcmp(all[i]->language, name) == 0)
+			return all[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct kernel_warmth how = { 0 };
+	const struct kernel_ops *ops;
+	struct err err;
+	int at = 1;
+
+	if (argc > 3 && strcmp(argv[1], "--template") == 0) {
+		how.template_dir = argv[2];
+		at = 3;
+	}
+	ops = at < argc ? find_language(argv[at]) : NULL;
+	if (ops == NULL) {
+		(void)fprintf(stderr, "usage: %s [--template DIR] python|bash [MODULE…]\n", argv[0]);
+		return 2;
+	}
+	how.modules = (const char *const *)(argv + at + 1);
+	if (ops->warm(&how, &err) < 0) {
+		(void)fprintf(stderr, "%s: %s%s%s\n", argv[0], err.text,
+			      err.remedy[0] != '\0' ? "; " : "", err.remedy);
+		return 1;
+	}
+	ops->after_fork();
+	return ops->serve(KERNEL_FD);
+}

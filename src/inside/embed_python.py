@@ -1,0 +1,22 @@
+"""Writes the Python layer (py/*.py) into a C source: embed_python.py OUTPUT FILE..."""
+
+import os
+import sys
+
+names = []
+with open(sys.argv[1], "w", encoding="ascii") as out:
+    out.write('#include "inside/python.h"\n\n')
+    for path in sys.argv[2:]:
+        name = os.path.basename(path).removesuffix(".py")
+        names.append(name)
+        with open(path, "rb") as source:
+            data = source.read() + b"\0"
+        out.write(f"static const char text_{name}[] = {{\n")
+        for at in range(0, len(data), 24):
+            line = ",".join(str(b if b < 128 else b - 256) for b in data[at : at + 24])
+            out.write(f"\t{line},\n")
+        out.write("};\n\n")
+    out.write("const struct python_layer_file python_layer_files[] = {\n")
+    for name in names:
+        out.write(f'\t{{ "{name}", text_{name} }},\n')
+    out.write("\t{ 0 },\n};\n")

@@ -1,0 +1,139 @@
+/*
+ * enter.c - from a trusted fork of a zygote to a process inside a box.
+ *
+ * Runs in:  a new kernel, before any user code.
+ * Reads:    descriptors from the warden.
+ * Never:    allocates; goes on after a wall could not be put up.
+ */
+#include "inside/enter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "wire/kernel.h"
+#include "wire/zygote.h"
+
+/* Where descriptors wait until the low numbers are free. */
+enum { PARK_CONTROL = 200, PARK_BOOT, PARK_LANDLOCK, PARK_NULL };
+
+/* After this the process holds 0-2, 3 and PARK_… only. The old ones belong to the host side. */
+static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *err)
+{
+	const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null_fd < 0)
+		return err_sys(err, "open /dev/null in the box");
+	if (dup3(plan->control_fd, PARK_CONTROL, O_CLOEXEC) < 0 ||
+	    dup3(boot_fd, PARK_BOOT, O_CLOEXEC) < 0 || dup3(null_fd, PARK_NULL, O_CLOEXEC) < 0)
+		return err_sys(err, "move descriptors");
+	if (plan->landlock_fd >= 0 && dup3(plan->landlock_fd, PARK_LANDLOCK, O_CLOEXEC) < 0)
+		return err_sys(err, "move descriptors");
+	if (syscall(SYS_close_range, 0, PARK_CONTROL - 1, 0) < 0 ||
+	    syscall(SYS_close_range, PARK_NULL + 1, ~0u, 0) < 0)
+		return err_sys(err, "close inherited descriptors");
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(PARK_NULL, fd) < 0)
+			return err_sys(err, "set standard descriptors");
+	if (dup3(PARK_CONTROL, KERNEL_FD, O_CLOEXEC) < 0)
+		return err_sys(err, "set the control descriptor");
+	(void)close(PARK_CONTROL);
+	(void)close(PARK_NULL);
+	return 0;
+}
+
+/*
+ * Having joined the user namespace, the process holds every capability in it, and changing the uid
+ * does not clear them: the uid it comes from has no meaning there, so the kernel's rule for
+ * leaving uid 0 does not fire. They are dropped one by one and by capset.
+ */
+static int drop_privileges(struct err *err)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
+			break;
+	/* Without privilege over the outer groups the kernel refuses; probe.c reports that. */
+	(void)setgroups(0, NULL);
+	if (setresgid(BOX_GID, BOX_GID, BOX_GID) < 0 || setresuid(BOX_UID, BOX_UID, BOX_UID) < 0)
+		return err_sys(err, "become the box's user");
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &head, none) < 0)
+		return err_sys(err, "drop capabilities");
+	return 0;
+}
+
+static int set_base_rlimits(struct err *err)
+{
+	static const struct {
+		int resource;
+		rlim_t value;
+	} fixed[] = {
+		{ RLIMIT_CORE, 0 },	    { RLIMIT_NOFILE, 4096 },
+		{ RLIMIT_MEMLOCK, 8u << 20 }, { RLIMIT_MSGQUEUE, 0 },
+		{ RLIMIT_RTPRIO, 0 },	    { RLIMIT_STACK, 64u << 20 },
+		{ RLIMIT_SIGPENDING, 1024 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+		struct rlimit now, want = { fixed[i].value, fixed[i].value };
+
+		if (getrlimit((__rlimit_resource_t)fixed[i].resource, &now) < 0)
+			return err_sys(err, "read a resource limit");
+		if (now.rlim_max < want.rlim_max)
+			want.rlim_max = now.rlim_max;
+		if (want.rlim_cur > want.rlim_max)
+			want.rlim_cur = want.rlim_max;
+		/* The stack's soft limit also places memory maps; it stays as inherited. */
+		if (fixed[i].resource == RLIMIT_STACK)
+			want.rlim_cur = now.rlim_cur < want.rlim_max ? now.rlim_cur : want.rlim_max;
+		if (setrlimit((__rlimit_resource_t)fixed[i].resource, &want) < 0)
+			return err_sys(err, "set a resource limit");
+	}
+	return 0;
+}
+
+int enter_box(const struct enter_plan *plan, int boot_fd, int *ret_boot_fd, int *ret_notify_fd,
+	      struct err *err)
+{
+	const int all = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+			CLONE_NEWUSER;
+	long notify;
+
+	*ret_boot_fd = boot_fd;
+	if (setns(plan->init_pidfd, all) < 0)
+		return err_sys(err, "join the box");
+	if (arrange_fds(plan, boot_fd, err) < 0)
+		return (int)err->code;
+	*ret_boot_fd = PARK_BOOT;
+	(void)setsid();
+	(void)umask(022);
+	if (chdir("/mnt/data") < 0)
+		return err_sys(err, "enter the workspace");
+	if (set_base_rlimits(err) < 0 || drop_privileges(err) < 0)
+		return (int)err->code;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(err, "forbid new privileges");
+	if (plan->landlock_fd >= 0 && syscall(SYS_landlock_restrict_self, PARK_LANDLOCK, 0) < 0)
+		return err_sys(err, "apply Landlock");
+	(void)close(PARK_LANDLOCK);
+	/* Last: what came before needs system calls that the filter refuses. */
+	notify = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			 plan->filter);
+	if (notify < 0)
+		return err_sys(err, "load the system call filter");
+	*ret_notify_fd = (int)notify;
+	return 0;
+}

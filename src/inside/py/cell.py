@@ -1,0 +1,192 @@
+"""One cell: parse, run, show the value of its last expression, report what went wrong."""
+
+import ast
+import asyncio
+import builtins
+import linecache
+import re
+import sys
+
+from _reckon import display, errors, figures, magic, render, streams, wire
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_CO_COROUTINE = 0x80
+_HISTORY_MAX = 1000
+_type = type
+
+namespace = sys.modules["__main__"].__dict__
+_inputs = [""]
+_outputs = {}
+_count = 0
+_loop = None
+_recursion = sys.getrecursionlimit()
+_setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
+_compile, _eval = compile, eval
+
+
+def setup():
+    """Names that a session starts with."""
+    namespace.update({"In": _inputs, "Out": _outputs, "_": "", "__": "", "___": ""})
+    builtins.exit = builtins.quit = _Exit()
+    builtins.display = display.display
+
+
+class _Exit:
+    """exit and quit: end the cell, keep the session."""
+
+    def __repr__(self):
+        return "exit() ends the cell; the session stays"
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def loop():
+    """The session's event loop: tasks that a cell starts go on in the next one that awaits."""
+    global _loop
+    if _loop is None or _loop.is_closed():
+        _loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_loop)
+    return _loop
+
+
+def take_loop():
+    """Gives up the event loop (in a branch, its descriptors are gone)."""
+    global _loop
+    old, _loop = _loop, None
+    return old
+
+
+def _run_code(code):
+    value = _eval(code, namespace)
+    if not code.co_flags & _CO_COROUTINE:
+        return value
+    running = loop()
+    task = running.create_task(value)
+    try:
+        return running.run_until_complete(task)
+    except BaseException:
+        if not task.done():
+            task.cancel()
+            running.run_until_complete(asyncio.wait([task], timeout=1))
+        raise
+
+
+def _remember_source(name, source):
+    lines = source.splitlines(keepends=True)
+    errors.sources[name] = lines
+    if len(errors.sources) > _HISTORY_MAX:
+        errors.sources.pop(next(iter(errors.sources)))
+    linecache.cache[name] = (len(source), None, lines, name)
+
+
+def _is_silenced(source, last):
+    """Whether a semicolon follows the last expression."""
+    lines = source.encode().split(b"\n")
+    rest = lines[last.end_lineno - 1][last.end_col_offset :]
+    rest += b"\n".join(lines[last.end_lineno :])
+    return re.match(rb"\s*;", rest) is not None
+
+
+def _parse(source, name):
+    """(code of the statements, code of the last expression, silenced) of a cell."""
+    source = magic.transform(source, name, _FLAGS)
+    tree = _compile(source, name, "exec", _FLAGS | ast.PyCF_ONLY_AST)
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return _compile(tree, name, "exec", _FLAGS), None, False
+    last = tree.body.pop()
+    silenced = _is_silenced(source, last)
+    body = _compile(tree, name, "exec", _FLAGS) if tree.body else None
+    return body, _compile(ast.Expression(last.value), name, "eval", _FLAGS), silenced
+
+
+def _keep_value(value):
+    """_, __, ___, _N and Out, unless the user gave these names a meaning of their own."""
+    if "_" not in builtins.__dict__ and namespace.get("_") is _keep_value.last:
+        namespace["___"] = namespace.get("__", "")
+        namespace["__"] = namespace["_"]
+        namespace["_"] = _keep_value.last = value
+    _outputs[_count] = namespace[f"_{_count}"] = value
+    if len(_outputs) > _HISTORY_MAX:
+        oldest = next(iter(_outputs))
+        del _outputs[oldest]
+        namespace.pop(f"_{oldest}", None)
+
+
+_keep_value.last = ""
+
+
+def _user_part(source, name):
+    """Runs user code only; returns (value, whether there is one to show)."""
+    body, last, silenced = _parse(source, name)
+    _setrecursionlimit(_recursion)
+    if body is not None:
+        _run_code(body)
+    if last is None:
+        return None, False
+    value = _run_code(last)
+    return value, value is not None and not silenced
+
+
+def _show(value):
+    shown = figures.claim(value)  # a figure as the value is not displayed a second time
+    figures.flush()
+    if value is not None or shown:
+        data, metadata = render.bundle(value)
+        wire.send(wire.RESULT, render.fields(data, metadata))
+    figures.release(value, shown)
+
+
+def _fail(error):
+    """Reports an exception; returns the status."""
+    if isinstance(error, SystemExit):
+        code = error.code
+        if code is None or code == 0:
+            return "ok"
+    if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+        try:
+            sys.last_type, sys.last_value = _type(error), error
+            sys.last_traceback = errors.strip(error.__traceback__)
+        except Exception:
+            pass
+    errors.send(error)
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+
+
+def _calm():
+    """Undoes what would make the kernel's own Python code fail."""
+    global _recursion
+    _recursion = _getrecursionlimit()
+    _setrecursionlimit(max(_recursion, 3000) if _recursion < 100000 else 3000)
+
+
+def run(source, name, input_allowed):
+    """Runs a cell; returns the status of its DONE."""
+    global _count
+    match = re.fullmatch(r"<cell (\d{1,9})>", name)
+    _count = int(match[1]) if match else _count + 1
+    name = name or f"<cell {_count}>"
+    _inputs.append(source)
+    if len(_inputs) > _HISTORY_MAX:
+        _inputs[-_HISTORY_MAX] = ""
+    streams.begin(input_allowed)
+    _remember_source(name, source)
+    status = "ok"
+    try:
+        value, has_value = _user_part(source, name)
+    except BaseException as error:
+        _calm()
+        status = _fail(error)
+        has_value = False
+    else:
+        _calm()
+    try:
+        if has_value:
+            _keep_value(value)
+            _show(value)
+        else:
+            figures.flush()
+    except BaseException as error:
+        if status == "ok":
+            status = _fail(error)
+    return status

@@ -1,0 +1,129 @@
+"""An exception as an ERROR packet: plain text, without the kernel's own frames, bounded."""
+
+import linecache
+import traceback
+from collections import deque
+
+from _reckon import pretty, wire
+
+VALUE_MAX = 64 * 1024
+TRACEBACK_MAX = 256 * 1024
+_FIRST, _LAST = 10, 40
+_MARK = "<reckon>"
+_TracebackException = traceback.TracebackException
+_getline = linecache.getline
+_type = type
+
+sources = {}  # file name of a cell -> its lines, in case user code empties linecache
+
+
+def _is_ours(trace):
+    return trace.tb_frame.f_code.co_filename.startswith(_MARK)
+
+
+def strip(trace):
+    """The traceback from the first frame that is not the kernel's."""
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return trace
+
+
+def _source(file, line):
+    lines = sources.get(file)
+    if lines is not None:
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+    try:
+        return _getline(file, line)
+    except Exception:
+        return ""
+
+
+def _frame_fields(trace):
+    first, last, total = [], deque(maxlen=_LAST), 0
+    while trace is not None:
+        if not _is_ours(trace):
+            total += 1
+            entry = (trace.tb_frame.f_code, trace.tb_lineno)
+            (first if total <= _FIRST else last).append(entry)
+        trace = trace.tb_next
+    fields = []
+    for code, line in first + list(last):
+        fields += [
+            (wire.FRAME_FILE, code.co_filename),
+            (wire.FRAME_LINE, str(line or 0)),
+            (wire.FRAME_FUNCTION, code.co_name),
+            (wire.FRAME_SOURCE, wire.clip(_source(code.co_filename, line or 0).strip(), 500)),
+        ]
+    return fields
+
+
+def _syntax_fields(error):
+    """A cell that does not parse has no frame; the place is what its reader needs."""
+    return [
+        (wire.FRAME_FILE, str(error.filename or "")),
+        (wire.FRAME_LINE, str(int(error.lineno or 0))),
+        (wire.FRAME_FUNCTION, "<module>"),
+        (wire.FRAME_SOURCE, wire.clip(str(error.text or "").strip(), 500)),
+    ]
+
+
+def _drop_ours(report, seen):
+    """Removes the kernel's frames from chained exceptions, too."""
+    if report is None or id(report) in seen or len(seen) > 100:
+        return
+    seen.add(id(report))
+    report.stack[:] = [f for f in report.stack if not f.filename.startswith(_MARK)]
+    for other in [report.__cause__, report.__context__, *(report.exceptions or ())]:
+        _drop_ours(other, seen)
+
+
+def _text(error, trace):
+    report = _TracebackException(
+        _type(error), error, trace, limit=-(_FIRST + _LAST), compact=True, max_group_width=10,
+        max_group_depth=5)
+    _drop_ours(report, set())
+    if not report.stack:
+        report.stack = None
+    pieces, size = [], 0
+    for piece in report.format():
+        pieces.append(piece)
+        size += len(piece)
+        if size > TRACEBACK_MAX:
+            break
+    text = "".join(pieces)
+    if len(text) > TRACEBACK_MAX:
+        half = TRACEBACK_MAX // 2
+        text = text[:half] + "\n… (cut) …\n" + text[-half:]
+    return text.rstrip("\n")
+
+
+def fields(error):
+    """The fields of ERROR. Works for any exception object, whatever its methods do."""
+    name = _type(error).__name__
+    trace = strip(error.__traceback__)
+    try:
+        value = str(error)
+        if _type(value) is not str:
+            value = str.__str__(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        value = f"<str of {name} failed>"
+    value = wire.clip(value, VALUE_MAX)
+    try:
+        text = _text(error, trace)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as other:
+        text = f"{name}: {value}\n(no traceback: {pretty.describe(other)})"
+    frames = _frame_fields(trace)
+    if not frames and _type(error) in (SyntaxError, IndentationError, TabError):
+        frames = _syntax_fields(error)
+    return [(wire.NAME, name), (wire.VALUE, value), (wire.TRACEBACK, text), *frames]
+
+
+def send(error):
+    try:
+        wire.send(wire.ERROR, fields(error))
+    except KeyboardInterrupt:
+        wire.send(wire.ERROR, fields(KeyboardInterrupt()))

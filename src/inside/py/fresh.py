@@ -1,0 +1,172 @@
+"""Beginnings: what is warmed in a zygote, made anew in its forks, and repaired in a branch."""
+
+import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import random
+import sys
+import tempfile
+
+from _reckon import cell, display, figures, look, render, tables, wire
+
+_seed = None
+
+
+class _Watch(importlib.abc.MetaPathFinder):
+    """Calls a function once when a module was imported, whenever that is."""
+
+    def __init__(self, hooks):
+        self._hooks = hooks
+
+    def find_spec(self, name, path=None, target=None):
+        hook = self._hooks.pop(name, None)
+        if hook is None:
+            return None
+        spec = importlib.util.find_spec(name) if path is None else (
+            importlib.machinery.PathFinder.find_spec(name, path, target))
+        if spec is None or spec.loader is None:
+            return None
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            try:
+                hook(module)
+            except Exception:
+                pass
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _has(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _warm_standard():
+    import json, re, subprocess, traceback  # noqa: E401 - imported for their cost
+
+    re.compile(r"(\d+)-(?P<name>\w*)").match("1-a")
+    json.loads(json.dumps({"a": [1, 2.5, None, "é"]}))
+    subprocess.list2cmdline(["a b"])
+    traceback.format_exception(ValueError("warm"))
+    cell.loop()
+    cell.take_loop().close()
+    render.bundle({"b": [1, (2,)], "a": {3}})
+
+
+def _warm_pandas():
+    pandas = sys.modules["pandas"]
+    frame = pandas.DataFrame({"a": [1, 2, 2], "b": [0.5, None, 1.5], "c": ["x", "y", "y"]})
+    frame.groupby("c").mean(numeric_only=True)
+    frame.describe()
+    render.bundle(frame)
+
+
+def _warm_pyplot():
+    pyplot = sys.modules["matplotlib.pyplot"]
+    figure, axes = pyplot.subplots()
+    axes.plot([1, 2, 3], label="warm")
+    axes.bar([1, 2], [3, 4])
+    axes.set_title("Title é")
+    axes.legend()
+    figures.as_bundle(figure)
+    pyplot.close("all")
+    # Loaded fonts keep their files open, and a new kernel starts without descriptors.
+    sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
+
+
+def first_use():
+    """In the zygote: what first use would cost every session is paid here once."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    if "matplotlib.pyplot" in sys.modules:
+        figures.hook(sys.modules["matplotlib.pyplot"])
+        _warm_pyplot()
+    else:
+        sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
+    if not _has("IPython"):
+        display.fake_ipython()
+    _warm_standard()
+    if "pandas" in sys.modules:
+        _warm_pandas()
+    cell.setup()
+    for name in ("last_type", "last_value", "last_traceback"):
+        sys.__dict__.pop(name, None)
+    gc.collect()
+    gc.freeze()
+
+
+def reseed():
+    """
+    In a fresh fork or branch: every source of chance that a copy would share.
+
+    Not reached: generators that a cell made itself (numpy.random.default_rng()) go on from where
+    they were, in each branch alike; str hashes keep the zygote's seed.
+    """
+    random.seed()
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+    ssl = sys.modules.get("_ssl")
+    if ssl is not None:
+        ssl.RAND_add(os.urandom(32), 32.0)
+    uuid = sys.modules.get("uuid")
+    if uuid is not None:
+        uuid._node = uuid._last_timestamp = None
+    tempfile._name_sequence = None
+
+
+def _plant(seed):
+    global _seed
+    if not seed:
+        return
+    _seed = int(seed)
+    random.seed(_seed)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(_seed % 2**32)
+    else:
+        sys.meta_path.insert(0, _Watch({"numpy.random": lambda m: m.seed(_seed % 2**32)}))
+
+
+def configure(environment, seed):
+    """CONFIGURE: variables of the environment, and a seed for repeatable runs."""
+    for entry in environment:
+        name, found, value = entry.partition("=")
+        if found and name:
+            os.environ[name] = value
+    _plant(seed)
+
+
+def forget_lost():
+    """In a branch, before files are opened again: the event loop's descriptors are not there."""
+    loop = cell.take_loop()
+    if loop is None:
+        return
+    import asyncio
+
+    for name in ("_selector", "_ssock", "_csock"):
+        try:
+            getattr(loop, name).close()
+        except Exception:
+            pass
+    loop._closed = True
+    asyncio.set_event_loop(None)
+
+
+def resume(seed, threads_lost, files_lost):
+    """In a branch, before its first cell."""
+    reseed()
+    _plant(seed)
+    if threads_lost:
+        wire.note("threads_lost", f"{threads_lost} thread(s) of the session are not in this branch")
+    if files_lost:
+        wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
+
+
+_ = look, tables  # loaded here so that nothing is imported later

@@ -1,0 +1,35 @@
+"""Packets and fields as wire/kernel.h numbers them, and how to send one."""
+
+import _reckon_c
+
+DISPLAY, UPDATE_DISPLAY, RESULT, ERROR, CLEAR_OUTPUT, INPUT_REQUEST = 33, 34, 35, 36, 37, 38
+VARIABLES_REPLY, COMPLETE_REPLY, INSPECT_REPLY = 41, 42, 43
+
+MIME, DATA, DISPLAY_ID, METADATA = 18, 19, 20, 21
+NAME, VALUE, TRACEBACK = 22, 23, 24
+FRAME_FILE, FRAME_LINE, FRAME_FUNCTION, FRAME_SOURCE = 26, 27, 28, 29
+WAIT, PROMPT, PASSWORD = 30, 31, 32
+VAR_NAME, VAR_TYPE, VAR_SHAPE, VAR_SIZE, VAR_PREVIEW = 34, 35, 36, 37, 38
+CURSOR_START, CURSOR_END, MATCH = 39, 40, 41
+
+# Private references: user code may replace what the modules hold.
+send = _reckon_c.send
+write = _reckon_c.write
+write_bytes = _reckon_c.write_bytes
+flush = _reckon_c.flush
+settle = _reckon_c.settle
+receive_input = _reckon_c.receive_input
+is_executing = _reckon_c.is_executing
+_note = _reckon_c.note
+
+
+def note(code, message):
+    """Adds a diagnostic to the DONE of this execution."""
+    _note(f"{code}: {message}"[:4000].encode("utf-8", "replace").decode("utf-8", "replace"))
+
+
+def clip(text, limit):
+    """At most `limit` characters, and a word about the rest."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit} more characters)"

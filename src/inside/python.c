@@ -1,0 +1,245 @@
+/*
+ * python.c - the Python kernel: starting the interpreter, and the first breath after a fork.
+ *
+ * Runs in:  reckon-zygote-python until it forks, then in a kernel; reckon-kernel-direct.
+ * Reads:    the template's packages, which are trusted; nothing that user code made.
+ * Never:    runs user code (python_serve.c does), looks at the environment for configuration,
+ *           or lets the distribution's own packages onto sys.path.
+ */
+#include "inside/python.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "inside/kernel.h"
+#include "inside/languages.h"
+
+static PyObject *layer; /* dict: name of a module of the Python layer -> module */
+
+PyObject *python_layer_get(const char *module, const char *name)
+{
+	PyObject *found = PyDict_GetItemString(layer, module);
+	PyObject *value = found != NULL ? PyDict_GetItemString(PyModule_GetDict(found), name) : NULL;
+
+	if (value == NULL)
+		PyErr_Format(PyExc_RuntimeError, "the kernel has no %s.%s", module, name);
+	return value;
+}
+
+/* Turns the pending Python exception into *err. */
+static int python_error(struct err *err, const char *what)
+{
+	PyObject *type, *value, *trace, *text = NULL;
+	const char *utf8 = NULL;
+
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	if (value != NULL)
+		text = PyObject_Str(value);
+	if (text != NULL)
+		utf8 = PyUnicode_AsUTF8(text);
+	(void)err_set(err, ERR_UNAVAILABLE, "%s: %s: %s", what,
+		      type != NULL ? ((PyTypeObject *)type)->tp_name : "?",
+		      utf8 != NULL ? utf8 : "no message");
+	PyErr_Clear();
+	Py_XDECREF(text);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	return (int)err->code;
+}
+
+static int status_error(struct err *err, PyStatus status)
+{
+	return err_set(err, ERR_UNAVAILABLE, "Python does not start: %s",
+		       status.err_msg != NULL ? status.err_msg : "no reason given");
+}
+
+/*
+ * The interpreter believes to be TEMPLATE/bin/python3, so that pyvenv.cfg beside it gives the
+ * template's packages and nothing else. Without a template there is no site at all: Debian's
+ * would add /usr/lib/python3/dist-packages, whose packages are built for another numpy.
+ */
+static int start_interpreter(const char *template_dir, struct err *err)
+{
+	char program[512] = RECKON_PYTHON_PROGRAM;
+	PyPreConfig pre;
+	PyConfig config;
+	PyStatus status;
+
+	if (template_dir != NULL &&
+	    snprintf(program, sizeof(program), "%s/bin/python3", template_dir) >= (int)sizeof(program))
+		return err_set(err, ERR_INVALID, "template path is too long");
+	if (PyImport_AppendInittab("_reckon_c", PyInit__reckon_c) < 0 ||
+	    PySys_AddAuditHook(python_audit, NULL) < 0)
+		return err_set(err, ERR_SYSTEM, "no memory for Python");
+	PyPreConfig_InitIsolatedConfig(&pre);
+	pre.utf8_mode = 1;
+	status = Py_PreInitialize(&pre);
+	if (PyStatus_Exception(status))
+		return status_error(err, status);
+	PyConfig_InitIsolatedConfig(&config);
+	config.install_signal_handlers = 1;
+	config.site_import = template_dir != NULL;
+	config.write_bytecode = 0;
+	status = PyConfig_SetBytesString(&config, &config.program_name, program);
+	if (!PyStatus_Exception(status))
+		status = PyConfig_SetBytesString(&config, &config.executable, program);
+	if (!PyStatus_Exception(status))
+		status = Py_InitializeFromConfig(&config);
+	PyConfig_Clear(&config);
+	return PyStatus_Exception(status) ? status_error(err, status) : 0;
+}
+
+static PyObject *new_module(const char *name, PyObject *builtins)
+{
+	PyObject *module = PyModule_New(name);
+	PyObject *dict = module != NULL ? PyModule_GetDict(module) : NULL;
+
+	if (dict == NULL || PyDict_SetItemString(dict, "__builtins__", builtins) < 0 ||
+	    PyDict_SetItemString(PyImport_GetModuleDict(), name, module) < 0) {
+		Py_XDECREF(module);
+		return NULL;
+	}
+	return module;
+}
+
+static int load_module(const struct python_layer_file *file, PyObject *builtins)
+{
+	char name[64], shown[64];
+	PyObject *module, *code, *done = NULL;
+
+	(void)snprintf(name, sizeof(name), "_reckon.%s", file->name);
+	(void)snprintf(shown, sizeof(shown), "<reckon>/%s.py", file->name);
+	module = new_module(name, builtins);
+	if (module == NULL)
+		return -1;
+	code = Py_CompileString(file->text, shown, Py_file_input);
+	if (code != NULL && PyModule_AddStringConstant(module, "__package__", "_reckon") == 0)
+		done = PyEval_EvalCode(code, PyModule_GetDict(module), PyModule_GetDict(module));
+	Py_XDECREF(code);
+	if (done == NULL || PyDict_SetItemString(layer, file->name, module) < 0) {
+		Py_XDECREF(done);
+		Py_DECREF(module);
+		return -1;
+	}
+	Py_DECREF(done);
+	Py_DECREF(module);
+	return 0;
+}
+
+/*
+ * The layer's modules see a copy of builtins: user code may replace print, len or open in the
+ * real one without taking the kernel down.
+ */
+static int load_layer(struct err *err)
+{
+	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());
+	PyObject *package = builtins != NULL ? new_module("_reckon", builtins) : NULL;
+	PyObject *path = PyList_New(0);
+	int code = -1;
+
+	layer = PyDict_New();
+	if (package != NULL && layer != NULL && path != NULL &&
+	    PyModule_AddObjectRef(package, "__path__", path) == 0)
+		code = 0;
+	for (const struct python_layer_file *file = python_layer_files;
+	     code == 0 && file->name != NULL; file++) {
+		code = load_module(file, builtins);
+		if (code < 0)
+			code = python_error(err, file->name);
+	}
+	Py_XDECREF(path);
+	Py_XDECREF(package);
+	Py_XDECREF(builtins);
+	if (code < 0 && !PyErr_Occurred())
+		return code;
+	return code < 0 ? python_error(err, "the kernel's Python layer") : 0;
+}
+
+/* The name of a thread of this process other than its first; false when there is none. */
+static bool find_second_thread(char *ret_name, size_t size)
+{
+	cleanup_dir DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	char path[300];
+	bool found = false;
+
+	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
+		cleanup_file FILE *comm = NULL;
+
+		if (entry->d_name[0] == '.' || atol(entry->d_name) == (long)getpid())
+			continue;
+		found = true;
+		(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		comm = fopen(path, "re");
+		if (comm == NULL || fgets(ret_name, (int)size, comm) == NULL)
+			(void)snprintf(ret_name, size, "?");
+		ret_name[strcspn(ret_name, "\n")] = '\0';
+	}
+	return found;
+}
+
+static int preload(const char *name, struct err *err)
+{
+	char thread[64];
+	PyObject *module = PyImport_ImportModule(name);
+
+	if (module == NULL)
+		return python_error(err, name);
+	Py_DECREF(module);
+	if (!find_second_thread(thread, sizeof(thread)))
+		return 0;
+	(void)err_set(err, ERR_INVALID, "module %s started thread '%s'", name, thread);
+	return err_remedy(err, "import it in cells instead, or set OPENBLAS_NUM_THREADS=1 (and the "
+				"like) in the template: a process with threads cannot be forked");
+}
+
+static int call_layer(const char *module, const char *name, struct err *err)
+{
+	PyObject *function = python_layer_get(module, name);
+	PyObject *done = function != NULL ? PyObject_CallNoArgs(function) : NULL;
+
+	if (done == NULL)
+		return python_error(err, name);
+	Py_DECREF(done);
+	return 0;
+}
+
+static int warm(const struct kernel_warmth *how, struct err *err)
+{
+	char thread[64];
+
+	if (start_interpreter(how->template_dir, err) < 0 || load_layer(err) < 0)
+		return (int)err->code;
+	for (const char *const *name = how->modules; name != NULL && *name != NULL; name++)
+		if (preload(*name, err) < 0)
+			return (int)err->code;
+	if (call_layer("fresh", "first_use", err) < 0)
+		return (int)err->code;
+	if (find_second_thread(thread, sizeof(thread)))
+		return err_set(err, ERR_INVALID, "the first use of a module started thread '%s'",
+			       thread);
+	PyOS_BeforeFork();
+	return 0;
+}
+
+static void after_fork(void)
+{
+	struct err err;
+
+	PyOS_AfterFork_Child();
+	(void)call_layer("fresh", "reseed", &err);
+}
+
+const struct kernel_ops python_ops = {
+	.language = "python",
+	.warm = warm,
+	.after_fork = after_fork,
+	.serve = python_serve,
+};

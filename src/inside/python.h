@@ -1,0 +1,55 @@
+/*
+ * python.h - the parts of the Python kernel, among themselves.
+ *
+ *   python.c        starts the interpreter, preloads modules, resets a fresh fork
+ *   python_serve.c  the packet loop; one execution; requests; a branch's first breath
+ *   python_io.c     streams and packets: what user code must not be able to break, so it is C
+ *   python_wire.c   the module _reckon_c, through which the Python layer reaches python_io.c
+ *   py/             the Python layer: semantics of a cell, results, errors
+ */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/kernel.h"
+
+/* The Python layer, generated from py/ at build time; ends with a NULL name. */
+struct python_layer_file {
+	const char *name; /* "cell" */
+	const char *text; /* NUL-terminated */
+};
+extern const struct python_layer_file python_layer_files[];
+
+enum python_stream { PYTHON_STDOUT, PYTHON_STDERR, PYTHON_STREAM_COUNT_ };
+
+/* python_io.c. All of these want the GIL; -1 means that a Python exception is set. */
+int python_io_start(int sock);
+void python_io_begin(uint64_t id); /* an execution starts: packets may be sent */
+void python_io_ask(uint64_t id);   /* a request starts: exactly one reply may be sent */
+void python_io_end(void);	   /* back to idle: nothing may be sent */
+int python_io_write(enum python_stream stream, const char *text, size_t len);
+int python_io_flush(void);
+int python_io_settle(void); /* flush and SYNC: before a child process may write */
+int python_io_send(enum kernel_type type, const struct buf *payload);
+/* Waits for INPUT_REPLY: 1 with `ret_text`, 0 at end of input, -1 with an exception. */
+int python_io_receive_input(struct buf *ret_text);
+/* Adds a NOTE for the next DONE; bounded, silently dropped beyond that. */
+void python_io_note(const char *text, size_t len);
+const struct buf *python_io_notes(void); /* packed fields, cleared by python_io_end() */
+bool python_io_is_executing(void);
+bool python_io_is_child(void); /* in a process that user code forked */
+void python_io_resumed(void);  /* in a branch: no other thread lives, its locks are free */
+
+/* python_wire.c */
+PyMODINIT_FUNC PyInit__reckon_c(void);
+int python_audit(const char *event, PyObject *args, void *data);
+
+/* python.c: an attribute of a module of the Python layer; borrowed, NULL with an exception. */
+PyObject *python_layer_get(const char *module, const char *name);
+
+/* python_serve.c */
+int python_serve(int sock);

@@ -1,0 +1,339 @@
+/*
+ * python_serve.c - the packet loop of the Python kernel.
+ *
+ * Runs in:  the Python kernel, main thread; everything here ends with the session.
+ * Reads:    packets of the host.
+ * Never:    trusts the Python layer to return: whatever it raises becomes an answer.
+ *
+ * While idle the GIL is free, so that threads of user code go on. SIGINT means "stop the cell":
+ * while no cell runs our own handler stands in for user code's, so that an interrupt that comes
+ * too late cannot hit the next cell.
+ */
+#include "inside/python.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "inside/resume.h"
+
+#define KEEP_PAYLOAD (1024u * 1024u)
+
+static struct kernel_item items[KERNEL_FIELDS_MAX];
+static struct sigaction user_interrupt;
+static volatile sig_atomic_t interrupt_early;
+static int control = KERNEL_FD;
+
+/* An interrupt that overtook its EXECUTE, which waits in the socket, is kept for it. */
+static void on_interrupt_idle(int sig)
+{
+	struct pollfd wait = { .fd = control, .events = POLLIN };
+	int kept = errno;
+
+	(void)sig;
+	if (poll(&wait, 1, 0) > 0)
+		interrupt_early = 1;
+	errno = kept;
+}
+
+static void interrupts_to_kernel(void)
+{
+	struct sigaction idle = { .sa_handler = on_interrupt_idle, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGINT, &idle, &user_interrupt);
+	/* What was tripped while results were being rendered has had its effect or is too late. */
+	while (PyErr_CheckSignals() < 0)
+		PyErr_Clear();
+}
+
+static void interrupts_to_user(void)
+{
+	(void)sigaction(SIGINT, &user_interrupt, NULL);
+	if (interrupt_early)
+		(void)raise(SIGINT);
+	interrupt_early = 0;
+}
+
+static void streams_to_null(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	for (int fd = 0; fd <= 2; fd++)
+		if (fd != null)
+			(void)dup2(null, fd);
+	if (null > 2)
+		(void)close(null);
+}
+
+static PyObject *text_of(const struct kernel_item *item)
+{
+	if (item == NULL)
+		return PyUnicode_FromString("");
+	return PyUnicode_DecodeUTF8(item->data, (Py_ssize_t)item->len, "replace");
+}
+
+static PyObject *call(const char *module, const char *name, PyObject *args)
+{
+	PyObject *function = args != NULL ? python_layer_get(module, name) : NULL;
+	PyObject *result = function != NULL ? PyObject_CallObject(function, args) : NULL;
+
+	Py_XDECREF(args);
+	return result;
+}
+
+/* The layer itself was interrupted or failed: say so without it. */
+static const char *answer_without_layer(void)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
+	bool interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+	PyObject *type, *value, *trace;
+	const char *name;
+	struct err err;
+
+	PyErr_Fetch(&type, &value, &trace);
+	name = type != NULL && PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "SystemError";
+	(void)kernel_pack(&payload, KERNEL_TAG_NAME, name, strlen(name), &err);
+	(void)kernel_pack(&payload, KERNEL_TAG_VALUE, "", 0, &err);
+	(void)kernel_pack(&payload, KERNEL_TAG_TRACEBACK, name, strlen(name), &err);
+	for (int tries = 0; tries < 3 && python_io_send(KERNEL_ERROR, &payload) < 0; tries++)
+		PyErr_Clear();
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	PyErr_Clear();
+	return interrupted ? "interrupted" : "error";
+}
+
+static void send_done(const char *status)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	const struct buf *notes = python_io_notes();
+	struct err err;
+
+	(void)kernel_pack(&payload, KERNEL_TAG_STATUS, status, strlen(status), &err);
+	if (notes->len > 0)
+		(void)buf_add(&payload, notes->data, notes->len, &err);
+	/* Sending flushes first, which user code's signal handlers may interrupt. */
+	for (int tries = 0; tries < 3 && python_io_send(KERNEL_DONE, &payload) < 0; tries++)
+		PyErr_Clear();
+}
+
+static void execute(const struct kernel_head *head, size_t count)
+{
+	const struct kernel_item *allowed = kernel_find(items, count, KERNEL_TAG_INPUT_ALLOWED);
+	bool input = allowed != NULL && allowed->len == 1 && allowed->data[0] == '1';
+	char status[16] = "error";
+	PyObject *result;
+	const char *answer;
+
+	python_io_begin(head->id);
+	interrupts_to_user();
+	result = call("cell", "run",
+		      Py_BuildValue("NNO", text_of(kernel_find(items, count, KERNEL_TAG_CODE)),
+				    text_of(kernel_find(items, count, KERNEL_TAG_FILENAME)),
+				    input ? Py_True : Py_False));
+	if (python_io_is_child()) /* user code forked and let the copy run off the cell's end */
+		_exit(0);
+	PyEval_SetTrace(NULL, NULL);
+	PyEval_SetProfile(NULL, NULL);
+	answer = result != NULL && PyUnicode_Check(result) ? PyUnicode_AsUTF8(result) : NULL;
+	interrupts_to_kernel();
+	if (answer == NULL && !PyErr_Occurred())
+		PyErr_SetString(PyExc_SystemError, "no status");
+	if (answer == NULL)
+		answer = answer_without_layer();
+	(void)snprintf(status, sizeof(status), "%s", answer);
+	Py_XDECREF(result);
+	send_done(status);
+	python_io_end();
+}
+
+static void execute_packet(const struct kernel_head *head, size_t count, int *fds, size_t nfds)
+{
+	static const int places[] = { STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO };
+
+	if (nfds != ARRAY_LEN(places))
+		_exit(1); /* the host's fault; without streams there is nobody to tell */
+	for (size_t i = 0; i < nfds; i++) {
+		(void)dup2(fds[i], places[i]);
+		if (fds[i] > 2)
+			(void)close(fds[i]);
+	}
+	execute(head, count);
+	streams_to_null();
+}
+
+/* VARIABLES, COMPLETE, INSPECT: the layer returns the fields; an exception becomes none. */
+static void request(const struct kernel_head *head, size_t count)
+{
+	const struct kernel_item *code = kernel_find(items, count, KERNEL_TAG_CODE);
+	uint64_t cursor = 0;
+	const char *function = "variables";
+	PyObject *args, *done;
+
+	(void)resume_number(kernel_find(items, count, KERNEL_TAG_CURSOR), &cursor);
+	if (code != NULL && cursor > code->len)
+		cursor = code->len;
+	if (head->type == KERNEL_VARIABLES) {
+		args = PyTuple_New(0);
+	} else {
+		function = head->type == KERNEL_COMPLETE ? "complete" : "inspect_";
+		args = Py_BuildValue("(y#K)", code != NULL ? code->data : "",
+				     code != NULL ? (Py_ssize_t)code->len : (Py_ssize_t)0,
+				     (unsigned long long)cursor);
+	}
+	python_io_ask(head->id);
+	interrupts_to_user(); /* a hostile __repr__ can be stopped like a cell */
+	done = call("look", function, args);
+	PyEval_SetTrace(NULL, NULL);
+	interrupts_to_kernel();
+	if (done == NULL) {
+		cleanup_buf struct buf empty = BUF_INIT(KERNEL_INLINE_MAX);
+
+		PyErr_Clear();
+		(void)python_io_send((enum kernel_type)(head->type - KERNEL_VARIABLES +
+							KERNEL_VARIABLES_REPLY), &empty);
+		PyErr_Clear();
+	}
+	Py_XDECREF(done);
+	python_io_end();
+}
+
+static PyObject *list_of(size_t count, enum kernel_tag tag)
+{
+	PyObject *list = PyList_New(0);
+
+	for (size_t i = 0; list != NULL && i < count; i++) {
+		PyObject *text;
+
+		if (items[i].tag != (uint32_t)tag)
+			continue;
+		text = text_of(&items[i]);
+		if (text == NULL || PyList_Append(list, text) < 0)
+			PyErr_Clear();
+		Py_XDECREF(text);
+	}
+	return list;
+}
+
+static void configure(size_t count)
+{
+	const struct kernel_item *seed = kernel_find(items, count, KERNEL_TAG_SEED);
+	PyObject *done = call("fresh", "configure",
+			      Py_BuildValue("NN", list_of(count, KERNEL_TAG_ENV), text_of(seed)));
+
+	PyErr_Clear();
+	Py_XDECREF(done);
+}
+
+/*
+ * The first packet of a branch. The interpreter is put in order as after a fork: all other
+ * threads are gone, and one of them may have held the GIL.
+ */
+static void resume(PyThreadState *thread, size_t count)
+{
+	PyObject *done;
+	unsigned lost = 0, failed;
+
+	for (PyThreadState *other = PyInterpreterState_ThreadHead(thread->interp); other != NULL;
+	     other = PyThreadState_Next(other))
+		lost += other != thread;
+	resume_apply(control);
+	streams_to_null();
+	python_io_resumed();
+	(void)PyThreadState_Swap(thread);
+	PyOS_AfterFork_Child();
+	/* Before files come back: what goes now may still close the numbers they had. */
+	done = call("fresh", "forget_lost", PyTuple_New(0));
+	PyErr_Clear();
+	Py_XDECREF(done);
+	failed = resume_reopen(items, count);
+	done = call("fresh", "resume",
+		    Py_BuildValue("NII", text_of(kernel_find(items, count, KERNEL_TAG_SEED)), lost,
+				  failed));
+	PyErr_Clear();
+	Py_XDECREF(done);
+}
+
+static void handle(const struct kernel_head *head, size_t count, int *fds, size_t nfds)
+{
+	switch (head->type) {
+	case KERNEL_EXECUTE:
+		execute_packet(head, count, fds, nfds);
+		return;
+	case KERNEL_VARIABLES:
+	case KERNEL_COMPLETE:
+	case KERNEL_INSPECT:
+		request(head, count);
+		break;
+	case KERNEL_CONFIGURE:
+		configure(count);
+		break;
+	case KERNEL_SHUTDOWN:
+		_exit(0);
+	default: /* an answer that nobody waits for any more */
+		break;
+	}
+	for (size_t i = 0; i < nfds; i++)
+		(void)close(fds[i]);
+}
+
+static int send_ready(struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
+	const char *version = Py_GetVersion();
+
+	if (kernel_pack(&payload, KERNEL_TAG_LANGUAGE, "python", 6, err) < 0 ||
+	    kernel_pack(&payload, KERNEL_TAG_VERSION, version, strcspn(version, " "), err) < 0)
+		return (int)err->code;
+	return kernel_send(control, KERNEL_READY, 0, &payload, NULL, 0, err);
+}
+
+/* Waits for one packet. Returns the number of fields in `items`, or -1: the session is over. */
+static int next_packet(struct buf *payload, struct kernel_head *ret_head, int *fds, size_t *ret_nfds)
+{
+	PyThreadState *thread;
+	struct err err;
+	int got, count;
+
+	if (payload->cap > KEEP_PAYLOAD)
+		buf_done(payload);
+	resume_save();
+	thread = PyEval_SaveThread();
+	got = kernel_recv(control, ret_head, payload, fds, 3, ret_nfds, &err);
+	count = got > 0 ? kernel_unpack(buf_text(payload), payload->len, ret_head->field_count,
+					items, ARRAY_LEN(items), &err)
+			: -1;
+	if (count >= 0 && ret_head->type == KERNEL_RESUME)
+		resume(thread, (size_t)count);
+	else
+		PyEval_RestoreThread(thread);
+	return count;
+}
+
+int python_serve(int sock)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	struct kernel_head head;
+	struct err err;
+	size_t nfds;
+	int fds[3], count;
+
+	control = sock;
+	(void)fcntl(sock, F_SETFD, FD_CLOEXEC); /* programs that cells start must not hold it */
+	if (python_io_start(sock) < 0)
+		return 1;
+	interrupts_to_kernel();
+	if (send_ready(&err) < 0)
+		return 1;
+	while ((count = next_packet(&payload, &head, fds, &nfds)) >= 0)
+		handle(&head, (size_t)count, fds, nfds);
+	/* Not Py_Finalize(): atexit handlers of user code could keep a dead session alive. */
+	return 0;
+}

@@ -1,0 +1,207 @@
+/*
+ * python_wire.c - the module _reckon_c: how the Python layer reaches streams and packets.
+ *
+ * Runs in:  the Python kernel.
+ * Reads:    arguments that user code may have prepared.
+ * Never:    holds state of its own.
+ */
+#include "inside/python.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static bool stream_from(int number, enum python_stream *ret)
+{
+	if (number != 1 && number != 2) {
+		PyErr_SetString(PyExc_ValueError, "a stream is 1 or 2");
+		return false;
+	}
+	*ret = number == 1 ? PYTHON_STDOUT : PYTHON_STDERR;
+	return true;
+}
+
+static PyObject *wire_write(PyObject *self, PyObject *args)
+{
+	enum python_stream stream;
+	PyObject *text, *bytes;
+	const char *utf8;
+	Py_ssize_t len;
+	int number, code;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "iU", &number, &text) || !stream_from(number, &stream))
+		return NULL;
+	if (PyUnicode_IS_COMPACT_ASCII(text)) {
+		utf8 = PyUnicode_AsUTF8AndSize(text, &len);
+		code = utf8 != NULL ? python_io_write(stream, utf8, (size_t)len) : -1;
+	} else {
+		/* Not PyUnicode_AsUTF8AndSize: it would keep the bytes with the string. */
+		bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+		if (bytes == NULL)
+			return NULL;
+		code = python_io_write(stream, PyBytes_AS_STRING(bytes),
+				       (size_t)PyBytes_GET_SIZE(bytes));
+		Py_DECREF(bytes);
+	}
+	return code < 0 ? NULL : PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
+}
+
+static PyObject *wire_write_bytes(PyObject *self, PyObject *args)
+{
+	enum python_stream stream;
+	Py_buffer bytes;
+	Py_ssize_t len;
+	int number, code;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "iy*", &number, &bytes))
+		return NULL;
+	len = bytes.len;
+	code = stream_from(number, &stream) ? python_io_write(stream, bytes.buf, (size_t)len) : -1;
+	PyBuffer_Release(&bytes);
+	return code < 0 ? NULL : PyLong_FromSsize_t(len);
+}
+
+static PyObject *wire_flush(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	if (python_io_flush() < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *wire_settle(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	if (python_io_settle() < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static int pack_data(struct buf *payload, unsigned tag, PyObject *data)
+{
+	struct err err = { 0 };
+	PyObject *bytes;
+	int code;
+
+	if (PyUnicode_Check(data))
+		bytes = PyUnicode_AsEncodedString(data, "utf-8", "backslashreplace");
+	else
+		bytes = PyBytes_FromObject(data);
+	if (bytes == NULL)
+		return -1;
+	code = kernel_pack(payload, (enum kernel_tag)tag, PyBytes_AS_STRING(bytes),
+			   (size_t)PyBytes_GET_SIZE(bytes), &err);
+	Py_DECREF(bytes);
+	if (code < 0)
+		PyErr_Format(PyExc_ValueError, "too large for a packet: %s", err.text);
+	return code < 0 ? -1 : 0;
+}
+
+/* send(type, [(tag, str or bytes), ...]) */
+static PyObject *wire_send(PyObject *self, PyObject *args)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	PyObject *fields;
+	int type;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "iO!", &type, &PyList_Type, &fields))
+		return NULL;
+	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields); i++) {
+		PyObject *data;
+		unsigned tag;
+
+		if (!PyArg_ParseTuple(PyList_GET_ITEM(fields, i), "IO", &tag, &data) ||
+		    pack_data(&payload, tag, data) < 0)
+			return NULL;
+	}
+	if (python_io_send((enum kernel_type)type, &payload) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* receive_input() -> str, or None at end of input; after an INPUT_REQUEST was sent */
+static PyObject *wire_receive_input(PyObject *self, PyObject *unused)
+{
+	cleanup_buf struct buf text = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	int code;
+
+	(void)self;
+	(void)unused;
+	if (!python_io_is_executing())
+		Py_RETURN_NONE;
+	code = python_io_receive_input(&text);
+	if (code < 0)
+		return NULL;
+	if (code == 0)
+		Py_RETURN_NONE;
+	return PyUnicode_DecodeUTF8(buf_text(&text), (Py_ssize_t)text.len, "replace");
+}
+
+static PyObject *wire_note(PyObject *self, PyObject *args)
+{
+	const char *text;
+	Py_ssize_t len;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "s#", &text, &len))
+		return NULL;
+	python_io_note(text, (size_t)len);
+	Py_RETURN_NONE;
+}
+
+static PyObject *wire_is_executing(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return PyBool_FromLong(python_io_is_executing());
+}
+
+static PyMethodDef wire_methods[] = {
+	{ "write", wire_write, METH_VARARGS, "write(stream, text): print text" },
+	{ "write_bytes", wire_write_bytes, METH_VARARGS, "write_bytes(stream, bytes)" },
+	{ "flush", wire_flush, METH_NOARGS, "flush(): hand all text to the pipes" },
+	{ "settle", wire_settle, METH_NOARGS, "settle(): flush, and wait until it was read" },
+	{ "send", wire_send, METH_VARARGS, "send(type, [(tag, data), ...])" },
+	{ "receive_input", wire_receive_input, METH_NOARGS, "receive_input() -> str or None" },
+	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
+	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
+	{ NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef wire_module = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "_reckon_c",
+	.m_doc = "Streams and packets of the kernel.",
+	.m_size = -1,
+	.m_methods = wire_methods,
+};
+
+PyMODINIT_FUNC PyInit__reckon_c(void)
+{
+	return PyModule_Create(&wire_module);
+}
+
+/*
+ * What was printed must be in the pipes before a child process can print as well, and before a
+ * fork copies our buffers.
+ */
+int python_audit(const char *event, PyObject *args, void *data)
+{
+	static const char *const starts[] = { "subprocess.Popen", "os.system", "os.fork",
+					      "os.forkpty",	  "os.exec",   "os.posix_spawn",
+					      "os.spawn" };
+
+	(void)args;
+	(void)data;
+	if (event[0] != 's' && (event[0] != 'o' || event[1] != 's'))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+		if (strcmp(event, starts[i]) == 0 && python_io_is_executing())
+			return python_io_settle();
+	return 0;
+}

@@ -1,0 +1,246 @@
+/*
+ * zygote.c - a warmed language process that is forked for each session.
+ *
+ * Runs in:  reckon-zygote-<language>: trusted until it forks.
+ * Reads:    fixed-size messages of the warden.
+ * Never:    runs user code, has a second thread, or holds a secret: every kernel can read what is
+ *           in its memory.
+ *
+ * For each session the zygote Z forks a twin T, and T clones the kernel K with CLONE_VM:
+ *
+ *   Z ──fork──▶ T ──clone(CLONE_VM)──▶ K
+ *               stopped by the warden   setns into the box, drops everything, runs user code
+ *
+ * T stays outside the box and shares K's memory. Whenever the warden needs a copy of the running
+ * session it makes T fork: the copy is born outside, where it can be put into a box of its own. T
+ * never executes an instruction of user mode again except the system calls the warden injects, so
+ * T and K sharing a stack is harmless: K leaves this frame by exit only.
+ */
+#include "inside/zygote.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "inside/enter.h"
+#include "inside/freeze.h"
+#include "inside/kernel.h"
+#include "inside/language.h"
+#include "wire/kernel.h"
+#include "wire/zygote.h"
+
+/* From glibc 2.35 on: where the thread's rseq area lies, and what it was registered with. */
+extern const ptrdiff_t __rseq_offset;
+extern const unsigned int __rseq_size;
+
+#if defined(__x86_64__)
+#define RSEQ_SIGNATURE 0x53053053u
+#else
+#define RSEQ_SIGNATURE 0xd428bc00u
+#endif
+#define RSEQ_UNREGISTER 1
+#define RSEQ_AREA_SIZE 32u /* what glibc 2.36 registers, whatever __rseq_size says is in use */
+
+#define FILTER_MAX 2048
+
+static struct sock_filter filter_insns[FILTER_MAX];
+static struct sock_fprog filter = { .filter = filter_insns };
+static void *robust_head;
+static size_t robust_len;
+static pid_t *cached_tid; /* glibc's idea of this thread's id, or NULL */
+
+static void *rseq_area(void)
+{
+	return (char *)__builtin_thread_pointer() + __rseq_offset;
+}
+
+/*
+ * glibc keeps the thread id in its thread descriptor, two words before the robust list head
+ * (nptl/descr.h, 2.36 and earlier). A raw clone does not update it; the kernel does when told
+ * where. The address is used only when the value found there proves it right.
+ */
+static void find_thread_state(void)
+{
+	pid_t *guess;
+
+	if (syscall(SYS_get_robust_list, 0, &robust_head, &robust_len) < 0 || robust_head == NULL)
+		return;
+	guess = (pid_t *)(void *)((char *)robust_head - 16);
+	if (*guess == (pid_t)syscall(SYS_gettid))
+		cached_tid = guess;
+}
+
+void zygote_thread_reset(void)
+{
+	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, 0, RSEQ_SIGNATURE);
+	if (robust_head != NULL)
+		(void)syscall(SYS_set_robust_list, robust_head, robust_len);
+}
+
+static int read_filter(struct err *err)
+{
+	ssize_t n = fd_read_full(ZYGOTE_FILTER_FD, filter_insns, sizeof(filter_insns), err);
+
+	if (n < 0)
+		return (int)err->code;
+	filter.len = (unsigned short)((size_t)n / sizeof(filter_insns[0]));
+	(void)close(ZYGOTE_FILTER_FD);
+	if (filter.len == 0)
+		return err_set(err, ERR_PROTOCOL, "the warden sent no system call filter");
+	return 0;
+}
+
+static void report_boot(int boot_fd, const struct err *err, int notify_fd)
+{
+	struct zygote_boot boot = { .err = *err };
+	struct err ignored;
+
+	(void)fd_send_msg(boot_fd, &boot, sizeof(boot), &notify_fd, notify_fd >= 0 ? 1 : 0, &ignored);
+}
+
+/* The zygote ignores SIGCHLD so that twins leave no zombies; a kernel waits for its children. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+__attribute__((noreturn)) static void kernel_main(const struct enter_plan *plan, int boot_fd)
+{
+	struct err err = { 0 };
+	int at = boot_fd, notify = -1;
+
+	if (enter_box(plan, boot_fd, &at, &notify, &err) < 0) {
+		report_boot(at, &err, -1);
+		_exit(125);
+	}
+	report_boot(at, &err, notify);
+	(void)close(at);
+	(void)close(notify);
+	zygote_thread_reset();
+	language_ops->after_fork();
+	exit(language_ops->serve(KERNEL_FD));
+}
+
+/* T: gives up what user code could use to steer it, makes K, and is stopped by the warden. */
+__attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, int boot_fd,
+						const struct zygote_spawn *spawn)
+{
+	struct err err = { 0 };
+	unsigned long flags = SIGCHLD | (cached_tid != NULL ? CLONE_CHILD_SETTID : 0);
+	long kernel;
+
+	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
+	(void)syscall(SYS_set_robust_list, NULL, sizeof(struct { void *p[3]; }));
+	if (setns(plan->init_pidfd, CLONE_NEWPID) < 0) {
+		(void)err_sys(&err, "join the box's pid namespace");
+		report_boot(boot_fd, &err, -1);
+		_exit(125);
+	}
+	if (spawn->with_twin != 0) {
+		flags |= CLONE_VM;
+		/* An ended kernel stays a zombie of ours, so that its status can be read. */
+		(void)signal(SIGCHLD, SIG_DFL);
+	}
+#if defined(__x86_64__)
+	kernel = syscall(SYS_clone, flags, NULL, NULL, cached_tid, 0);
+#else
+	kernel = syscall(SYS_clone, flags, NULL, NULL, 0, cached_tid);
+#endif
+	if (kernel == 0) {
+		reset_signals();
+		kernel_main(plan, boot_fd);
+	}
+	if (kernel > 0 && spawn->with_twin == 0) {
+		/* No twin wanted: stay as the kernel's parent until it has ended. SIGCHLD is
+		 * ignored here, so waiting returns with an error when it is gone. */
+		(void)syscall(SYS_close_range, 0, ~0u, 0);
+		(void)waitpid((pid_t)kernel, NULL, 0);
+		_exit(0);
+	}
+	_exit(125);
+}
+
+static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_t nfds)
+{
+	const size_t want = spawn->has_landlock != 0 ? 4 : 3;
+	struct enter_plan plan = { .filter = &filter };
+
+	if (spawn->type == ZYGOTE_SPAWN && nfds == want) {
+		plan.init_pidfd = fds[0];
+		plan.control_fd = fds[1];
+		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;
+		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
+			twin_main(&plan, fds[2], spawn);
+	}
+	for (size_t i = 0; i < nfds; i++)
+		(void)close(fds[i]);
+}
+
+static size_t split_list(char *list, const char **ret, size_t max)
+{
+	size_t count = 0;
+	char *save = NULL;
+
+	for (char *word = strtok_r(list, ",", &save); word != NULL && count + 1 < max;
+	     word = strtok_r(NULL, ",", &save))
+		ret[count++] = word;
+	ret[count] = NULL;
+	return count;
+}
+
+/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- */
+int main(int argc, char **argv)
+{
+	struct zygote_ready ready = { .type = ZYGOTE_READY };
+	const char *modules[128] = { NULL };
+	struct kernel_warmth warmth = { .modules = modules };
+	int code;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)signal(SIGCHLD, SIG_IGN);
+	if (argc != 3) {
+		(void)fprintf(stderr, "reckon-zygote is started by reckon-warden\n");
+		return 2;
+	}
+	if (strcmp(argv[1], "-") != 0)
+		warmth.template_dir = argv[1];
+	if (strcmp(argv[2], "-") != 0)
+		(void)split_list(argv[2], modules, ARRAY_LEN(modules));
+	find_thread_state();
+	code = read_filter(&ready.err);
+	if (code == 0)
+		code = language_ops->warm(&warmth, &ready.err);
+	if (code == 0)
+		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);
+	if (fd_send_msg(ZYGOTE_FD, &ready, sizeof(ready), NULL, 0, &ready.err) < 0 || code < 0)
+		return 1;
+	for (;;) {
+		struct zygote_spawn spawn;
+		int fds[4];
+		size_t nfds;
+		struct err err;
+		ssize_t n = fd_recv_msg(ZYGOTE_FD, &spawn, sizeof(spawn), fds, ARRAY_LEN(fds), &nfds,
+					&err);
+
+		if (n != (ssize_t)sizeof(spawn))
+			return n == 0 ? 0 : 1;
+		spawn_kernel(&spawn, fds, nfds);
+	}
+}

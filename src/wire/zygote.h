@@ -1,0 +1,47 @@
+/*
+ * zygote.h - what the warden and its zygotes say to each other (SOCK_SEQPACKET, fixed structs).
+ *
+ * A zygote is started in its template's root with
+ *   descriptor 3  this socket
+ *   descriptor 4  the system call filter: an array of struct sock_filter
+ * warms up, moves its heap into a memory file and sends ZYGOTE_READY. From then on it answers each
+ * ZYGOTE_SPAWN by forking a twin, which makes the kernel (inside/zygote.c). It sends nothing back:
+ * the warden traces it and sees the forks.
+ *
+ * The new kernel reports once on its boot socket: a struct zygote_boot, and on success the
+ * descriptor on which the warden receives denied system calls.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define ZYGOTE_FD 3
+#define ZYGOTE_FILTER_FD 4
+
+enum zygote_type { ZYGOTE_READY = 1, ZYGOTE_SPAWN = 2 };
+
+struct zygote_ready {
+	uint32_t type;
+	uint32_t frozen_areas;
+	uint64_t frozen_bytes;
+	struct err err; /* why warming up failed */
+};
+
+/* Descriptors: init's pidfd, the kernel's end of the control socket, the boot socket, and a
+ * Landlock ruleset when has_landlock. */
+struct zygote_spawn {
+	uint32_t type;
+	uint32_t has_landlock;
+	uint32_t with_twin; /* 0: make the kernel without one (no ptrace here) */
+	uint32_t reserved;
+};
+
+struct zygote_boot {
+	struct err err;
+};
+
+/* Identity of a kernel inside its box. */
+#define BOX_UID 1000
+#define BOX_GID 1000
