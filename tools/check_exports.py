@@ -11,7 +11,7 @@ def main() -> int:
     library, header = sys.argv[1:3]
     with open(header, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
-    declared = set(re.findall(r"RECKON_PUBLIC[^;(]*?\b(\w+)\(", text))
+    declared = set(re.findall(r"^RECKON_PUBLIC[^;(]*?\b(\w+)\(", text, flags=re.M))
     listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
                              capture_output=True, text=True).stdout
     shown = {line.split()[2].split("@")[0] for line in listing.splitlines()

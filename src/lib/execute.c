@@ -221,7 +221,7 @@ static void poll_fill(const struct run *run, struct polled *polled)
 	polled->feed_count = feed_poll(&run->feed, polled->fd + polled->count);
 	polled->count += polled->feed_count;
 	if (run->wants_input)
-		poll_add(polled, run->feed.theirs);
+		poll_add(polled, run->feed.peek);
 	for (size_t i = 0; i < session->strays.count; i++)
 		poll_add(polled, session->strays.fd[i]);
 }
@@ -357,7 +357,7 @@ static void run_init(struct run *run, struct reckon_session *session,
 	run->output_bytes = (size_t)(options->output_bytes != 0 ? options->output_bytes
 								: session->limits.output_bytes);
 	run->pipe[0] = run->pipe[1] = -1;
-	run->feed.source = run->feed.target = run->feed.theirs = -1;
+	run->feed = (struct feed){ .source = -1, .target = -1, .theirs = -1, .peek = -1 };
 	run->event = BUF_INIT(RECORD_JSON_MAX);
 	run->text = BUF_INIT(RECORD_JSON_MAX);
 	run->input = BUF_INIT(RUN_INPUT_MAX);

@@ -6,8 +6,6 @@
  * Never:    accepts a packet out of turn or for another execution: that ends the kernel.
  */
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "lib/run.h"
@@ -101,31 +99,18 @@ static void on_input(struct run *run, size_t count)
 
 /*
  * The program's own reads and its questions share one input, in order: what nobody has read yet
- * is still in the pipe, whose reading end we hold as well.
+ * is still in the pipe.
  */
 void packet_answer_input(struct run *run)
 {
 	cleanup_buf struct buf payload = BUF_INIT(RUN_INPUT_MAX + 64);
-	const bool at_end = run->feed.target < 0;
-	bool has_line = false;
-	int pending = 0;
 	struct err err;
+	const int n = feed_read_line(&run->feed, &run->input, &err);
 
-	if (ioctl(run->feed.theirs, FIONREAD, &pending) < 0)
-		pending = 0;
-	for (; pending > 0 && !has_line; pending--) {
-		struct pollfd ready = { .fd = run->feed.theirs, .events = POLLIN };
-		char byte;
-
-		/* The program may read from it at the same moment: never wait for what it took. */
-		if (poll(&ready, 1, 0) <= 0 || read(run->feed.theirs, &byte, 1) != 1)
-			break;
-		has_line = byte == '\n' || buf_addc(&run->input, byte, &err) < 0;
-	}
-	if (!has_line && (!at_end || pending > 0))
+	if (n == 0)
 		return;
 	run->wants_input = false;
-	if ((has_line || run->input.len > 0) &&
+	if (n > 0 &&
 	    kernel_pack(&payload, KERNEL_TAG_TEXT, buf_text(&run->input), run->input.len, &err) < 0)
 		return;
 	buf_clear(&run->input);

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <poll.h>
-#include <reckon.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +21,7 @@
 #include "lib/record.h"
 #include "lib/session.h"
 #include "lib/stream.h"
+#include "reckon.h"
 #include "wire/kernel.h"
 
 #define RUN_TRACEBACK_MAX (256u * 1024u)

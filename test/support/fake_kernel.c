@@ -407,6 +407,9 @@ void fake_kernel_main(int sock, const struct fake_config *config, bool is_branch
 	struct err err;
 	size_t nfds;
 
+	/* The test framework's handlers came along with the fork. */
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (config->kernel_never_ready)
