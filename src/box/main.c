@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -34,6 +35,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/state.h"
+#include "box/sys.h"
 #include "box/trace.h"
 
 #define TICK_MS 20	  /* while something is being waited for without an event */
@@ -99,6 +101,38 @@ static int write_own(const char *file, const char *text, struct err *err)
 	return 0;
 }
 
+/*
+ * The process that stays behind in the outer pid namespace: it only waits, so that whoever started
+ * us sees our end. Should it be killed, pid 1 of the inner namespace goes with it.
+ */
+__attribute__((noreturn)) static void wait_for(pid_t pid)
+{
+	int status;
+
+	(void)syscall(SYS_close_range, 0, ~0u, 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
+}
+
+/* Twins are turned back to our pid namespace after each kernel, so it has to be ours too. */
+static int become_pid_one(struct err *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_sys(err, "fork");
+	if (pid > 0)
+		wait_for(pid);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
+		(void)err_sys(err, "mount /proc in a namespace of our own");
+		return err_remedy(err, "do not mask /proc in the container that Reckon runs in");
+	}
+	return 0;
+}
+
 static int become_namespace_root(struct warden *warden, struct err *err)
 {
 	char map[64];
@@ -108,7 +142,7 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 	warden->rootless = warden->real_uid != 0;
 	if (!warden->rootless)
 		return 0;
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0) {
 		(void)err_sys(err, "make a user namespace");
 		return err_remedy(err, "allow them: sysctl user.max_user_namespaces, or an AppArmor "
 				       "profile with userns; see reckon doctor");
@@ -118,7 +152,9 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 	    write_own("/proc/self/uid_map", map, err) < 0)
 		return (int)err->code;
 	(void)snprintf(map, sizeof(map), "0 %u 1", warden->real_gid);
-	return write_own("/proc/self/gid_map", map, err);
+	if (write_own("/proc/self/gid_map", map, err) < 0)
+		return (int)err->code;
+	return become_pid_one(err);
 }
 
 static int set_up(struct warden *warden, struct err *err)
@@ -127,6 +163,10 @@ static int set_up(struct warden *warden, struct err *err)
 	struct rlimit now;
 	sigset_t caught;
 
+	/* Cgroups first: their files and our number are those of the outer namespaces. */
+	cgroup_host_open(&warden->cgroups);
+	if (become_namespace_root(warden, err) < 0)
+		return (int)err->code;
 	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (warden->epoll_fd < 0)
 		return err_sys(err, "epoll");
@@ -151,8 +191,7 @@ static int set_up(struct warden *warden, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &now);
 	}
 	(void)umask(022);
-	cgroup_host_open(&warden->cgroups);
-	if (become_namespace_root(warden, err) < 0 || filter_compile(&warden->filter, err) < 0)
+	if (filter_compile(&warden->filter, err) < 0)
 		return (int)err->code;
 	return fd_memfd_sealed("reckon-filter", warden->filter.insn,
 			       warden->filter.len * sizeof(warden->filter.insn[0]),

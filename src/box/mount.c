@@ -178,7 +178,7 @@ static int enter_root(struct err *err)
 int mount_template_root(const struct mount_tree *tree, struct err *err)
 {
 	int trees[ARRAY_LEN(shown)];
-	int template_tree = -1, libexec_tree = -1;
+	int template_tree = -1, libexec_tree = -1, proc_tree = -1;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(err, "make mounts private");
@@ -192,6 +192,10 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 		return err_sys(err, "copy the mount %s", tree->template_tree);
 	if (clone_tree(AT_FDCWD, tree->libexec_dir, &libexec_tree) < 0)
 		return err_sys(err, "copy the mount %s", tree->libexec_dir);
+	/* A fresh procfs would show the outer pid namespace, which rootless we do not own. This copy
+	 * serves the zygote; every box covers it with one of its own. */
+	if (clone_tree(AT_FDCWD, "/proc", &proc_tree) < 0)
+		return err_sys(err, "copy the mount /proc");
 	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=200,mode=755") < 0)
 		return err_sys(err, "mount a tmpfs for the root");
 	if (chdir(STAGE) < 0)
@@ -202,8 +206,8 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 		return (int)err->code;
 	if (attach_dir_ro(libexec_tree, "opt/reckon", err) < 0 || hide_dist_packages(err) < 0)
 		return (int)err->code;
-	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return err_sys(err, "mount /proc");
+	if (attach_tree(proc_tree, "proc") < 0)
+		return err_sys(err, "attach /proc");
 	if (mount("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=16m,mode=1777") < 0)
 		return err_sys(err, "mount /tmp");
 	return enter_root(err);
@@ -226,6 +230,14 @@ static uint64_t scratch_bytes(const struct mount_quota *quota)
 	return quota->memory_bytes / 2 > (16u << 20) ? quota->memory_bytes / 2 : 16u << 20;
 }
 
+static int protect_mnt(unsigned long read_only, struct err *err)
+{
+	if (mount(NULL, "/mnt", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | read_only,
+		  NULL) < 0)
+		return err_sys(err, "change the protection of /mnt");
+	return 0;
+}
+
 int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 {
 	char owner[64];
@@ -233,6 +245,15 @@ int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  "subset=pid,hidepid=invisible") < 0)
 		return err_sys(err, "mount the box's /proc");
+	/* A /mnt of the box's own: the root is shared by the template's boxes, so there could be no
+	 * mount points for host directories; and Landlock's rule for /mnt has to lie on what is
+	 * mounted there, because it passes over covered directories. */
+	if (mount_tmpfs("/mnt", 0, 65536, 64, ",mode=755", err) < 0)
+		return (int)err->code;
+	if (mkdir("/mnt/data", 0755) < 0)
+		return err_sys(err, "make the workspace");
+	if (protect_mnt(MS_RDONLY, err) < 0)
+		return (int)err->code;
 	(void)snprintf(owner, sizeof(owner), ",mode=755,uid=%u,gid=%u", quota->uid, quota->gid);
 	if (mount_tmpfs("/mnt/data", 0, quota->disk_bytes, quota->inodes, owner, err) < 0)
 		return (int)err->code;
@@ -269,20 +290,10 @@ int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, stru
 	return 0;
 }
 
-/*
- * The root is read-only and shared by the template's boxes, so mount points below /mnt need a /mnt
- * of the box's own: a tiny tmpfs that takes over the workspace.
- */
 int mount_host_dirs(const int *trees, const char *const *targets, size_t count, struct err *err)
 {
-	cleanup_fd int data = (int)syscall(SYS_open_tree, AT_FDCWD, "/mnt/data", OPEN_TREE_CLOEXEC);
-
-	if (data < 0)
-		return err_sys(err, "open the workspace mount");
-	if (mount_tmpfs("/mnt", 0, 65536, 64, ",mode=755", err) < 0)
+	if (protect_mnt(0, err) < 0)
 		return (int)err->code;
-	if (mkdir("/mnt/data", 0755) < 0 || attach_tree(data, "/mnt/data") < 0)
-		return err_sys(err, "move the workspace");
 	for (size_t i = 0; i < count; i++) {
 		char path[512];
 
@@ -298,10 +309,7 @@ int mount_host_dirs(const int *trees, const char *const *targets, size_t count, 
 		if (attach_tree(trees[i], path) < 0)
 			return err_sys(err, "attach the host directory at %s", path);
 	}
-	if (mount(NULL, "/mnt", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
-		  NULL) < 0)
-		return err_sys(err, "make /mnt read-only");
-	return 0;
+	return protect_mnt(MS_RDONLY, err);
 }
 
 #define LL_READ \
