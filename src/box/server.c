@@ -112,7 +112,7 @@ static void answer_open(struct warden *warden, struct conn *conn,
 		code = probe_strict(warden, &reply.err);
 	if (code == 0)
 		code = session_open(warden, &request->open, fds, &session, &warmth, &reply.err);
-	if (code == 0 && session == NULL) {
+	if (code >= 0 && session == NULL) {
 		/* A zygote is warming up: this connection waits, and is not read meanwhile. */
 		conn->pending = true;
 		conn->pending_request = *request;
@@ -122,7 +122,7 @@ static void answer_open(struct warden *warden, struct conn *conn,
 	}
 	conn->pending = false;
 	close_fds(fds, nfds);
-	if (code < 0)
+	if (code < 0 || session == NULL)
 		send_reply(conn, &reply, NULL, 0);
 	else
 		give(warden, conn, session, warmth, &reply);
