@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -148,6 +149,25 @@ static int holder_spawn(struct holder *holder, int keep_far, const int *held, st
 }
 
 /* `fds` (stdout, stderr, stdin) stay the caller's. */
+/*
+ * A program that a kernel starts is opaque like the kernel until its exec has come far enough, and
+ * posix_spawn() returns a little earlier: until then the shell would not find the holder in /proc.
+ */
+static int holder_wait_visible(const struct holder *holder, struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)holder->pid,
+		       HOLD_FIRST + HOLD_STATE);
+	for (int tries = 0; tries < 20000; tries++) {
+		if (access(path, F_OK) == 0)
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	return err_set(err, ERR_TIMEOUT, "the holder of a cell's descriptors does not show up");
+}
+
 static int holder_start(struct holder *holder, const char *code, size_t len, const int *fds,
 			struct err *err)
 {
@@ -179,7 +199,7 @@ static int holder_start(struct holder *holder, const char *code, size_t len, con
 	if (result < 0)
 		return (int)err->code;
 	holder->pidfd = open_pidfd(holder->pid);
-	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : 0;
+	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : holder_wait_visible(holder, err);
 }
 
 static int command(const char *text, size_t len, struct err *err)
@@ -224,7 +244,9 @@ const struct buf *bash_shell_first_state(void)
 static int shell_spawn(struct err *err)
 {
 	char name[] = "bash", noprofile[] = "--noprofile", norc[] = "--norc", interactive[] = "-i";
-	char *argv[] = { name, noprofile, norc, interactive, NULL };
+	/* Commands come from a pipe: nobody edits them. */
+	char no_editing[] = "--noediting";
+	char *argv[] = { name, noprofile, norc, no_editing, interactive, NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2], code;
 
@@ -298,17 +320,21 @@ static bool wait_line(const struct holder *holder, char *line, size_t size, bool
 	}
 }
 
-/* Runs one prepared command line and waits for its two answers: status, then "state". */
+/*
+ * Runs one command line and waits for its two answers: status, then "state". The holder
+ * is named by its number: a cell could unset a variable. Only the trap has to rely on one.
+ */
 static bool converse(struct holder *holder, const char *line, int *ret_status,
 		     bool *ret_interrupted, struct err *err)
 {
 	char text[2048], answer[32];
+	const int held = (int)holder->pid;
 	int n = snprintf(text, sizeof(text),
 			 "__reckon_holder=%d\n%s\n"
-			 "\\builtin printf '%%s\\n' \"$?\" >/proc/$__reckon_holder/fd/14\n"
-			 "{ %s; } >/proc/$__reckon_holder/fd/15 2>/dev/null || :\n"
-			 "\\builtin printf 'state\\n' >/proc/$__reckon_holder/fd/14\n",
-			 (int)holder->pid, line, STATE_COMMANDS);
+			 "\\builtin printf '%%s\\n' \"$?\" >/proc/%d/fd/14\n"
+			 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :\n"
+			 "\\builtin printf 'state\\n' >/proc/%d/fd/14\n",
+			 held, line, held, STATE_COMMANDS, held, held);
 	bool ignored = false;
 
 	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
@@ -370,10 +396,7 @@ static bool state_is_whole(const struct buf *state)
 int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_outcome *ret_outcome,
 		   struct err *err)
 {
-	static const char line[] =
-		"IFS= \\builtin read -r -d '' __reckon_cell </proc/$__reckon_holder/fd/13 "
-		"|| :; \\builtin eval \"$__reckon_cell\" </proc/$__reckon_holder/fd/10 "
-		">/proc/$__reckon_holder/fd/11 2>/proc/$__reckon_holder/fd/12";
+	char line[256];
 	struct holder holder = { .pidfd = -1, .keep = -1, .status = -1, .state = -1 };
 	struct bash_outcome outcome = { 0 };
 	cleanup_buf struct buf state = BUF_INIT(BASH_STATE_MAX);
@@ -387,6 +410,10 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 		holder_end(&holder);
 		return (int)err->code;
 	}
+	(void)snprintf(line, sizeof(line),
+		       "IFS= \\builtin read -r -d '' __reckon_cell </proc/%1$d/fd/13 || :; "
+		       "\\builtin eval \"$__reckon_cell\" </proc/%1$d/fd/10 >/proc/%1$d/fd/11 "
+		       "2>/proc/%1$d/fd/12", (int)holder.pid);
 	if (!converse(&holder, line, &outcome.exit_status, &outcome.interrupted, err)) {
 		/* The shell ended by itself, or a cell killed the holder: then it cannot answer. */
 		struct pollfd ended = { .fd = shell.pidfd, .events = POLLIN };

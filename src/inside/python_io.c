@@ -72,6 +72,8 @@ int python_io_start(int sock)
 {
 	io.sock = sock;
 	io.main_thread = PyThreadState_GetID(PyThreadState_Get());
+	/* Text of C code by the line, like that of Python, so that it keeps its place. */
+	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	if (io.lock == NULL)
 		io.lock = PyThread_allocate_lock();
 	if (io.lock == NULL)

@@ -15,8 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* In zygote.c, which reckon-kernel-direct does not contain. */
-__attribute__((weak)) void zygote_thread_reset(void);
+#include "inside/zygote.h"
+
+#pragma weak zygote_thread_reset /* reckon-kernel-direct has no zygote.c */
 
 #define SIGNAL_MAX 64
 

@@ -20,7 +20,7 @@ import jsonschema
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROOTLESS_ID = 65533  # next to nobody, and used by nothing else
-TIMEOUT = 180  # no call may hang the suite; nothing is measured with it
+TIMEOUT = 90  # no call may hang the suite; nothing is measured with it
 
 
 # ---- JSON -----------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ TAGS = dict(
     cursor_start=39, cursor_end=40, match=41, note=42, open_fd=43, open_path=44, open_flags=45,
     open_offset=46)
 NAMES = {number: name for name, number in TAGS.items()}
+BINARY = ("image/png", "image/jpeg")
 WAIT_MAX = 60  # seconds without any event: the kernel hangs
 
 
@@ -63,7 +64,7 @@ class Packet:
             if key == "mime":
                 mime = value.decode()
             elif key == "data":
-                found[mime] = value if mime.startswith("image/png") else value.decode("utf-8")
+                found[mime] = value if mime in BINARY else value.decode("utf-8")
         return found
 
     @property

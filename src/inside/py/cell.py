@@ -22,6 +22,15 @@ _loop = None
 _recursion = sys.getrecursionlimit()
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _compile, _eval = compile, eval
+_settrace, _setprofile = sys.settrace, sys.setprofile
+_Expr, _Expression, _ONLY_AST = ast.Expr, ast.Expression, ast.PyCF_ONLY_AST
+_cell_number = re.compile(r"<cell (\d{1,9})>").fullmatch
+_semicolon = re.compile(rb"\s*;").match
+_new_event_loop, _set_event_loop = asyncio.new_event_loop, asyncio.set_event_loop
+_wait = asyncio.wait
+_pristine = {}  # builtins, as they were before the first cell
+_patched = {}  # what user code made of them; the kernel's own work is done without
+_GONE = object()
 
 
 def setup():
@@ -29,6 +38,7 @@ def setup():
     namespace.update({"In": _inputs, "Out": _outputs, "_": "", "__": "", "___": ""})
     builtins.exit = builtins.quit = _Exit()
     builtins.display = display.display
+    _pristine.update(builtins.__dict__)
 
 
 class _Exit:
@@ -45,8 +55,8 @@ def loop():
     """The session's event loop: tasks that a cell starts go on in the next one that awaits."""
     global _loop
     if _loop is None or _loop.is_closed():
-        _loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(_loop)
+        _loop = _new_event_loop()
+        _set_event_loop(_loop)
     return _loop
 
 
@@ -68,7 +78,7 @@ def _run_code(code):
     except BaseException:
         if not task.done():
             task.cancel()
-            running.run_until_complete(asyncio.wait([task], timeout=1))
+            running.run_until_complete(_wait([task], timeout=1))
         raise
 
 
@@ -77,7 +87,8 @@ def _remember_source(name, source):
     errors.sources[name] = lines
     if len(errors.sources) > _HISTORY_MAX:
         errors.sources.pop(next(iter(errors.sources)))
-    linecache.cache[name] = (len(source), None, lines, name)
+    if _type(linecache.__dict__.get("cache")) is dict:
+        linecache.cache[name] = (len(source), None, lines, name)
 
 
 def _is_silenced(source, last):
@@ -85,19 +96,19 @@ def _is_silenced(source, last):
     lines = source.encode().split(b"\n")
     rest = lines[last.end_lineno - 1][last.end_col_offset :]
     rest += b"\n".join(lines[last.end_lineno :])
-    return re.match(rb"\s*;", rest) is not None
+    return _semicolon(rest) is not None
 
 
 def _parse(source, name):
     """(code of the statements, code of the last expression, silenced) of a cell."""
     source = magic.transform(source, name, _FLAGS)
-    tree = _compile(source, name, "exec", _FLAGS | ast.PyCF_ONLY_AST)
-    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+    tree = _compile(source, name, "exec", _FLAGS | _ONLY_AST)
+    if not tree.body or not isinstance(tree.body[-1], _Expr):
         return _compile(tree, name, "exec", _FLAGS), None, False
     last = tree.body.pop()
     silenced = _is_silenced(source, last)
     body = _compile(tree, name, "exec", _FLAGS) if tree.body else None
-    return body, _compile(ast.Expression(last.value), name, "eval", _FLAGS), silenced
+    return body, _compile(_Expression(last.value), name, "eval", _FLAGS), silenced
 
 
 def _keep_value(value):
@@ -119,7 +130,7 @@ _keep_value.last = ""
 def _user_part(source, name):
     """Runs user code only; returns (value, whether there is one to show)."""
     body, last, silenced = _parse(source, name)
-    _setrecursionlimit(_recursion)
+    _stir()
     if body is not None:
         _run_code(body)
     if last is None:
@@ -154,16 +165,34 @@ def _fail(error):
 
 
 def _calm():
-    """Undoes what would make the kernel's own Python code fail."""
+    """Undoes for a while what would make the kernel's own Python code fail."""
     global _recursion
     _recursion = _getrecursionlimit()
     _setrecursionlimit(max(_recursion, 3000) if _recursion < 100000 else 3000)
+    names = builtins.__dict__
+    for name, value in _pristine.items():
+        present = names.get(name, _GONE)
+        if present is not value and name != "_":
+            _patched[name] = present
+            names[name] = value
+
+
+def _stir():
+    """User code gets back what it had changed."""
+    names = builtins.__dict__
+    while _patched:
+        name, value = _patched.popitem()
+        if value is _GONE:
+            names.pop(name, None)
+        else:
+            names[name] = value
+    _setrecursionlimit(_recursion)
 
 
 def run(source, name, input_allowed):
     """Runs a cell; returns the status of its DONE."""
     global _count
-    match = re.fullmatch(r"<cell (\d{1,9})>", name)
+    match = _cell_number(name)
     _count = int(match[1]) if match else _count + 1
     name = name or f"<cell {_count}>"
     _inputs.append(source)
@@ -175,10 +204,14 @@ def run(source, name, input_allowed):
     try:
         value, has_value = _user_part(source, name)
     except BaseException as error:
+        _settrace(None)  # here, not in _calm(): calling a function would run the tracer
+        _setprofile(None)
         _calm()
         status = _fail(error)
         has_value = False
     else:
+        _settrace(None)
+        _setprofile(None)
         _calm()
     try:
         if has_value:

@@ -3,14 +3,17 @@
 import linecache
 import traceback
 from collections import deque
+from itertools import islice
 
-from _reckon import pretty, wire
+from _reckon import wire
 
 VALUE_MAX = 64 * 1024
 TRACEBACK_MAX = 256 * 1024
 _FIRST, _LAST = 10, 40
 _MARK = "<reckon>"
 _TracebackException = traceback.TracebackException
+_StackSummary, _FrameSummary = traceback.StackSummary, traceback.FrameSummary
+_walk = traceback.walk_tb
 _getline = linecache.getline
 _type = type
 
@@ -25,6 +28,9 @@ def strip(trace):
     """The traceback from the first frame that is not the kernel's."""
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
+        # A cell with await runs in the event loop, whose frame is no news to its author.
+        if trace is not None and trace.tb_frame.f_code.co_name == "run_until_complete":
+            trace = trace.tb_next
     return trace
 
 
@@ -77,10 +83,31 @@ def _drop_ours(report, seen):
         _drop_ours(other, seen)
 
 
+def _beginning(trace):
+    """What limit=-_LAST leaves out of a deep stack: its first frames, and how many more."""
+    total = sum(1 for _ in _walk(trace))
+    missing = total - _LAST
+    if missing <= 0:
+        return []
+    first = list(_StackSummary.extract(islice(_walk(trace), min(missing, _FIRST))))
+    if missing > _FIRST:
+        first.append(_FrameSummary(f"({missing - _FIRST} more frames)", 0, "…", line=""))
+    return first
+
+
+def _plain_text(name, value, frames):
+    """A traceback made with nothing but strings, for when the proper one fails."""
+    places = [data for tag, data in frames if tag in (wire.FRAME_FILE, wire.FRAME_LINE)]
+    lines = [f'  File "{places[at]}", line {places[at + 1]}' for at in range(0, len(places), 2)]
+    head = ["Traceback (most recent call last):"] if lines else []
+    return "\n".join([*head, *lines, f"{name}: {value}" if value else name])
+
+
 def _text(error, trace):
     report = _TracebackException(
-        _type(error), error, trace, limit=-(_FIRST + _LAST), compact=True, max_group_width=10,
+        _type(error), error, trace, limit=-_LAST, compact=True, max_group_width=10,
         max_group_depth=5)
+    report.stack[:0] = _beginning(trace)
     _drop_ours(report, set())
     if not report.stack:
         report.stack = None
@@ -114,11 +141,13 @@ def fields(error):
         text = _text(error, trace)
     except KeyboardInterrupt:
         raise
-    except BaseException as other:
-        text = f"{name}: {value}\n(no traceback: {pretty.describe(other)})"
+    except BaseException:
+        text = None
     frames = _frame_fields(trace)
     if not frames and _type(error) in (SyntaxError, IndentationError, TabError):
         frames = _syntax_fields(error)
+    if text is None:
+        text = _plain_text(name, value, frames)
     return [(wire.NAME, name), (wire.VALUE, value), (wire.TRACEBACK, text), *frames]
 
 

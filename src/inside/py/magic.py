@@ -24,6 +24,9 @@ class UsageError(Exception):
     """A magic that is not known, or was given wrong arguments."""
 
 
+UsageError.__module__ = "builtins"  # so that tracebacks call it by its bare name
+
+
 def _run_shell(command):
     wire.settle()
     done = subprocess.run(["/bin/bash", "-c", command])

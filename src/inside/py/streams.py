@@ -9,6 +9,7 @@ import sys
 from _reckon import wire
 
 _read = os.read
+_TextIOWrapper, _BufferedReader = io.TextIOWrapper, io.BufferedReader
 _type = type
 
 
@@ -119,7 +120,7 @@ _input_allowed = False
 
 def _new_stdin():
     raw = _Input()
-    text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "surrogateescape")
+    text = _TextIOWrapper(_BufferedReader(raw), "utf-8", "surrogateescape")
     text.raw_input = raw
     return text
 

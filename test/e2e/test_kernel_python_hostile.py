@@ -1,0 +1,180 @@
+"""The Python kernel against code that wants to break it: it answers, or it ends."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+import kernels  # noqa: E402
+import wire  # noqa: E402
+
+
+@pytest.fixture
+def kernel():
+    with kernels.kernel("python") as kernel:
+        yield kernel
+
+
+def still_whole(kernel):
+    """Text, value, display and error all arrive. The session has sys, and builtins as b."""
+    done = kernel.execute("_ = sys.__stdout__.write('text\\n')\nb.display({'z': [1]})\n\n1/0")
+    assert done.order == [("stdout", "text\n"), (wire.DISPLAY, "{'z': [1]}"), (wire.ERROR, None)]
+    assert done.error.text("name") == "ZeroDivisionError"
+    assert done.error.frames[-1][1] == "4"
+    assert kernel.execute("{'k': 1}").text == "{'k': 1}"
+
+
+@pytest.mark.parametrize("attack", [
+    "import builtins\nfor n in 'len isinstance open print getattr type str repr sorted list dict id hasattr super'.split(): setattr(builtins, n, None)",
+    "import builtins\nbuiltins.__import__ = None; builtins.__build_class__ = None",
+    "import json, threading, re, io, linecache, traceback, ast, asyncio, os, random\n"
+    "json.dumps = json.JSONEncoder = re.match = re.fullmatch = re.compile = io.BytesIO = None\n"
+    "io.TextIOWrapper = io.BufferedReader = traceback.TracebackException = linecache.getline = None\n"
+    "ast.parse = ast.Expr = threading.Thread = asyncio.wait = os.read = os.write = None",
+    "import sys\nsys.stdout = None; sys.stderr = None; sys.stdin = None",
+    "import sys\nsys.stdout.close(); sys.stderr.close(); sys.stdin.close()",
+    "import sys\nsys.stdout = sys.stderr = open('/dev/full', 'w')",
+    "import sys\nsys.modules.clear()",
+    "import sys\nfor n in [m for m in sys.modules if 'reckon' in m]: del sys.modules[n]",
+    "import sys\nsys.settrace(lambda *a: 1/0)",
+    "import sys\nsys.setprofile(lambda *a: 1/0)",
+    "import sys\nsys.setrecursionlimit(40)",
+    "import sys\nsys.setrecursionlimit(10**9)",
+    "import sys\nsys.excepthook = sys.displayhook = sys.unraisablehook = None",
+    "import gc\ngc.disable(); gc.set_threshold(1)",
+    "def f(): f()\nf()",
+    "globals().clear()\nimport builtins as b, sys",
+    "import linecache\nlinecache.clearcache(); linecache.cache = None",
+    "import signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)",
+    "import sys\nsys.meta_path.clear(); sys.path.clear(); sys.path_hooks.clear()",
+    "import sys\nsys.addaudithook(lambda *a: None)",
+    "import os\nos.environ.clear(); os.chdir('/proc/self')",
+])
+def test_the_kernel_outlives(kernel, attack):
+    kernel.execute("import builtins as b, sys")
+    kernel.execute(attack)
+    kernel.execute("1")
+    still_whole(kernel)
+
+
+@pytest.mark.parametrize("code", [
+    "import os\nos.close(3)",
+    "import os\nos.dup2(os.open('/dev/null', os.O_RDWR), 3)",
+    "import os\nos.closerange(0, 100)",
+    "import os\nos._exit(5)",
+    "import ctypes\nctypes.string_at(0)",
+    "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    "import os\nos.execv('/bin/true', ['true'])",
+])
+def test_a_kernel_without_its_socket_ends(code):
+    kernel = kernels.kernel("python")
+    with pytest.raises(wire.Gone):
+        kernel.execute(code)
+    assert kernel.process.wait(timeout=wire.WAIT_MAX) is not None
+    kernel.close()
+
+
+def test_forged_frames_are_the_programs_own(kernel):
+    """What reaches the host from descriptor 3 carries no more than the execution's own events."""
+    done = kernel.execute(
+        "import os, struct\nhead = struct.pack('=IHHQII', 0x314b4b52, 34 - 1, 0, %d, 0, 0)\n"
+        "for fd in (1, 2): _ = os.write(fd, head)\n_ = os.write(3, head)\nprint('real')\n1" % (kernel.ids + 1))
+    assert done.stdout.endswith("real\n") and done.text == "1"
+    assert len(done.displays) == 1 and done.displays[0].fields == []
+
+
+def test_children_do_not_get_the_socket(kernel):
+    done = kernel.execute("import subprocess\nsubprocess.run(['ls', '/proc/self/fd'], close_fds=False)")
+    assert "3" in done.stdout.split()  # ls's own look at the directory takes the free number
+    target = kernel.execute("import subprocess\n_ = subprocess.run('readlink /proc/$$/fd/*', shell=True, close_fds=False)")
+    assert "socket:" not in target.stdout
+
+
+@pytest.mark.parametrize("body, text", [
+    ("raise ValueError('no')", "<repr of H failed: ValueError: no>"),
+    ("return 5", "<repr of H failed: TypeError: __repr__ returned non-string (type int)>"),
+    ("raise SystemExit", "<repr of H failed: SystemExit>"),
+    ("return repr(self)", "<repr of H failed: RecursionError: maximum recursion depth exceeded>"),
+])
+def test_hostile_repr(kernel, body, text):
+    done = kernel.execute(f"class H:\n    def __repr__(self): {body}\nH()")
+    assert done.status == "ok"
+    assert done.text.startswith(text[:-1])
+    done = kernel.execute("[H()]")
+    assert "failed" in done.text
+
+
+def test_huge_repr_is_bounded(kernel):
+    done = kernel.execute("class H:\n    def __repr__(self): return 'x' * 30_000_000\nH()")
+    assert len(done.text) < 2**20 + 100
+    assert "more characters" in done.text
+
+
+def test_hooks_that_fail_are_notes(kernel):
+    done = kernel.execute("class H:\n    def _repr_html_(self): 1/0\n    def _repr_png_(self): return 5\nH()")
+    assert done.status == "ok" and "text/plain" in done.result
+    assert sum(note.startswith("display_failed:") for note in done.notes) == 2
+
+
+def test_getattr_that_answers_everything(kernel):
+    done = kernel.execute("class H:\n    def __getattr__(self, name): return lambda *a, **k: 'fake'\nH()")
+    assert set(done.result) == {"text/plain"}
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit", "return 5", "1/0", "return 'x' * 10_000_000"])
+def test_hostile_exception(kernel, body):
+    done = kernel.execute(f"class E(Exception):\n    def __str__(self): {body}\nraise E")
+    assert done.status == "error"
+    assert done.error.text("name") == "E"
+    assert len(done.error.text("value")) < 70_000
+    assert len(done.error.text("traceback")) < 300_000
+
+
+def test_long_chain_of_exceptions(kernel):
+    done = kernel.execute("e = None\nfor i in range(3000):\n    n = ValueError(i); n.__cause__ = e; e = n\nraise e")
+    assert done.error.text("name") == "ValueError"
+    kernel.execute("import sys, builtins as b")
+    still_whole(kernel)
+
+
+def test_large_source(kernel):
+    done = kernel.execute("x = '" + "y" * 3_000_000 + "'\nlen(x)")
+    assert done.text == "3000000"
+    done = kernel.execute("x = (" + "1," * 500_000)
+    assert done.error.text("name") == "SyntaxError"
+    assert len(done.error.text("traceback")) < 300_000
+
+
+def test_huge_output(kernel):
+    done = kernel.execute("print('x' * 20_000_000)\nfor i in range(100_000): print()")
+    assert len(done.stdout) == 20_000_001 + 100_000
+
+
+def test_reader_that_closes_its_pipe(kernel):
+    running = kernel.start("for i in range(10_000): print(i)\nprint('e', file=__import__('sys').stderr)\n7")
+    import os
+
+    for fd in [fd for fd, name in running.pipes.items() if name == "stdout"]:
+        os.close(fd)
+        del running.pipes[fd]
+    done = kernel.finish(running)
+    assert (done.status, done.stderr, done.text) == ("ok", "e\n", "7")
+
+
+def test_text_too_large_for_a_packet_is_left_out(kernel):
+    done = kernel.execute("class H:\n    def _repr_html_(self): return 'x' * (40 << 20)\nH()")
+    assert "text/html" not in done.result
+    assert any(note.startswith("display_limit:") for note in done.notes)
+
+
+def test_stolen_requests_are_the_thiefs_loss(kernel):
+    kernel.execute("import os, threading, socket\n"
+                   "s = socket.socket(fileno=os.dup(3))\n"
+                   "stolen = []\n"
+                   "threading.Thread(target=lambda: stolen.append(s.recv(1 << 17)), daemon=True).start()")
+    for _ in range(3):  # one of these goes to the thread; the others are answered
+        kernel.send(wire.VARIABLES, (), 9000)
+    replies = [kernel.receive(), kernel.receive()]
+    assert all(reply.type == wire.VARIABLES_REPLY for reply in replies)
