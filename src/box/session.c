@@ -60,7 +60,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	struct warden_limits limits = { 0 };
 	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
 	struct session *session;
-	unsigned slot;
+	unsigned slot = 0;
 
 	if (free_slot(warden, &slot, err) < 0)
 		return (int)err->code;
