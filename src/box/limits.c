@@ -10,11 +10,9 @@
  * the whole box; the workspace lives in memory too, so its quota is added there: files that fit the
  * disk quota must not get a program killed.
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include "base/cleanup.h"
+#include "box/procfile.h"
 #include "box/state.h"
 
 #define GIB (1ull << 30)
@@ -38,16 +36,7 @@ void limits_fill(const struct template *of, struct warden_limits *limits)
 /* Bytes that already count against RLIMIT_DATA: the zygote's heap, shared or not. */
 static uint64_t data_bytes(pid_t pid)
 {
-	char path[64], line[256];
-	cleanup_file FILE *file = NULL;
-	unsigned long long kib = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "VmData: %llu", &kib) == 1)
-			break;
-	return kib * 1024;
+	return procfile_number(pid, "status", "VmData:", 10, 0) * 1024;
 }
 
 static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)

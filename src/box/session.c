@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/copy.h"
+#include "box/procfile.h"
 #include "box/resume.h"
 #include "box/state.h"
 #include "box/verify.h"
@@ -59,7 +60,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	struct warden_limits limits = { 0 };
 	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
 	struct session *session;
-	unsigned slot;
+	unsigned slot = 0;
 
 	if (free_slot(warden, &slot, err) < 0)
 		return (int)err->code;
@@ -103,19 +104,11 @@ static const char *describe_end(const struct warden_ended *ended)
 /* Wait status of an ended process, as its /proc entry shows it before it is reaped. */
 static int exit_status_of(pid_t pid)
 {
-	char path[64], text[1024];
-	cleanup_fd int fd = -1;
-	const char *last;
-	ssize_t n;
+	static const int exit_code = 52;
+	int64_t status;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	last = strrchr(text, ' ');
-	return last != NULL ? (int)strtol(last + 1, NULL, 10) : 0;
+	procfile_stat(pid, &exit_code, 1, &status);
+	return (int)status;
 }
 
 static void note_end(struct warden *warden, struct session *session)

@@ -94,6 +94,7 @@ struct session {
 	uint64_t denied_total;
 	bool notify_paused;
 	bool init_reaped, twin_reaped;
+	bool is_untold; /* ended, and its client's socket had no room for the news */
 	struct warden_ended ended;
 };
 
@@ -101,6 +102,7 @@ struct conn {
 	bool used;
 	bool greeted;
 	bool strict;
+	bool has_untold; /* some session's is_untold */
 	struct watch watch;
 	/* An OPEN that waits for a zygote; nothing else is read meanwhile. */
 	bool pending;
