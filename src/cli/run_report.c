@@ -72,8 +72,8 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 				"allows more)",
 				output->cell, size);
 	} else if (strcmp(status, "output_limit") == 0) {
-		run_output_line("reckon: cell %zu: stopped for printing without end (--max-output "
-				"allows more)",
+		run_output_line("reckon: cell %zu: stopped for printing without end (a file can "
+				"take more)",
 				output->cell);
 	} else {
 		return false;
