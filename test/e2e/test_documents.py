@@ -70,7 +70,8 @@ def test_doctor_keeps_to_its_schema(reckon):
     schema = parse_json((ROOT / "docs/doctor.schema.json").read_bytes())
     (answer,) = reckon("doctor", "--json").expect(0).lines()
     jsonschema.validators.validator_for(schema)(schema).validate(answer)
-    assert answer["rootless"] is not reckon.user.is_root
+    # Root of a container may be served like an ordinary user.
+    assert answer["rootless"] or reckon.user.is_root
 
 
 def test_a_box_holds_what_the_table_says(reckon):
