@@ -58,6 +58,10 @@ def _warm_standard():
     cell.loop()
     cell.take_loop().close()
     render.bundle({"b": [1, (2,)], "a": {3}})
+    # Code that ran often enough is specialised once, here, and not page by page in every fork.
+    for _ in range(20):
+        cell._parse("x = 1\nx + 1", "<warm>")
+        reseed()
 
 
 def _warm_pandas():
