@@ -58,10 +58,6 @@ def _warm_standard():
     cell.loop()
     cell.take_loop().close()
     render.bundle({"b": [1, (2,)], "a": {3}})
-    # Code that ran often enough is specialised once, here, and not page by page in every fork.
-    for _ in range(20):
-        cell._parse("x = 1\nx + 1", "<warm>")
-        reseed()
 
 
 def _warm_pandas():
@@ -85,6 +81,17 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_cells():
+    """
+    Code that ran often enough is specialised once, here, and not page by page in every fork.
+    """
+    for _ in range(20):
+        reseed()
+        cell._parse("x = 1\nx + 1", "<warm>")
+        cell.run("_warm = 1", "<warm>", False)
+    cell.forget_warming("_warm", "<warm>")
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -99,6 +106,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     gc.collect()
