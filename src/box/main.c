@@ -75,7 +75,7 @@ static void reap(struct warden *warden)
 						(void)trace_pass_signal(pid, sig);
 			continue;
 		}
-		session_reap(warden, pid);
+		session_reap(warden, pid, status);
 		template_zygote_ended(warden, pid);
 	}
 	session_collect(warden);
@@ -215,20 +215,21 @@ static bool is_idle(const struct warden *warden)
 	return true;
 }
 
-static void dispatch(struct warden *warden, int timeout_ms)
+/*
+ * Handles one event; false when none came in time. One at a time, since a handler may free what a
+ * later event names; epoll gives them in the order in which they came, and that order counts: a
+ * client's BEGIN comes before the system calls of the cell that it begins.
+ */
+static bool dispatch(struct warden *warden, int timeout_ms)
 {
-	struct epoll_event events[16];
-	int n = epoll_wait(warden->epoll_fd, events, ARRAY_LEN(events), timeout_ms);
+	struct epoll_event event;
+	struct watch *watch;
 
-	/* A handler may free what a later event names, so each is looked up when its turn comes:
-	 * one event per turn. The loop is level-triggered. */
-	if (n > 0) {
-		struct watch *watch = events[0].data.ptr;
-
-		watch->ready(warden, watch, events[0].events);
-	}
-	if (n == 0)
-		denial_resume(warden);
+	if (epoll_wait(warden->epoll_fd, &event, 1, timeout_ms) <= 0)
+		return false;
+	watch = event.data.ptr;
+	watch->ready(warden, watch, event.events);
+	return true;
 }
 
 static void run(struct warden *warden)
@@ -238,11 +239,8 @@ static void run(struct warden *warden)
 	warden->idle_since = clock_mono_ns();
 	while (!warden->stopping) {
 		const bool dying = is_dying(warden);
-		struct epoll_event probe;
-		int ready = epoll_wait(warden->epoll_fd, &probe, 1, more ? REFILL_AFTER_MS : 0);
 
-		if (ready > 0) {
-			dispatch(warden, 0);
+		if (dispatch(warden, more ? REFILL_AFTER_MS : 0)) {
 			more = true;
 			continue;
 		}
@@ -256,7 +254,8 @@ static void run(struct warden *warden)
 		if (warden->idle_ns > 0 && is_idle(warden) &&
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
-		dispatch(warden, dying ? TICK_MS : 1000);
+		if (!dispatch(warden, dying ? TICK_MS : 1000))
+			denial_resume(warden);
 		more = true;
 	}
 }

@@ -14,13 +14,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/copy.h"
-#include "box/procfile.h"
 #include "box/resume.h"
 #include "box/state.h"
 #include "box/verify.h"
@@ -28,6 +29,7 @@
 /* Host uids for boxes: unused by distributions and by systemd (0x70000000 and up). */
 #define UID_BASE 0x70000000u
 #define UIDS_PER_WARDEN STATE_SESSIONS_MAX
+#define COLLECT_TRIES 2000 /* of 0.1 ms: what is killed ends sooner */
 
 static uid_t host_uid_of(const struct warden *warden, unsigned slot)
 {
@@ -60,7 +62,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	struct warden_limits limits = { 0 };
 	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
 	struct session *session;
-	unsigned slot = 0;
+	unsigned slot;
 
 	if (free_slot(warden, &slot, err) < 0)
 		return (int)err->code;
@@ -101,22 +103,41 @@ static const char *describe_end(const struct warden_ended *ended)
 	return ended->cause < ARRAY_LEN(names) ? names[ended->cause] : "?";
 }
 
-/* Wait status of an ended process, as its /proc entry shows it before it is reaped. */
-static int exit_status_of(pid_t pid)
+/*
+ * Wait status of an ended kernel. Its parent is the twin, which will never wait for it: with the
+ * twin gone the kernel comes to us, its subreaper. (Its /proc entry would show the status only to
+ * who may trace it, and an ended process cannot be shown to be ours.)
+ */
+static int collect_status(struct session *session)
 {
-	static const int exit_code = 52;
-	int64_t status;
+	const struct timespec pause = { .tv_nsec = 100000 };
+	const pid_t kernel = session->kernel.kernel;
+	int ignored;
 
-	procfile_stat(pid, &exit_code, 1, &status);
-	return (int)status;
+	twin_kill(&session->kernel);
+	for (int tries = 0; !session->kernel_reaped && tries < COLLECT_TRIES; tries++) {
+		if (!session->twin_reaped &&
+		    waitpid(session->kernel.twin, &ignored, __WALL | WNOHANG) == session->kernel.twin &&
+		    !WIFSTOPPED(ignored))
+			session->twin_reaped = true;
+		if (waitpid(kernel, &session->kernel_status, __WALL | WNOHANG) == kernel)
+			session->kernel_reaped = true;
+		else
+			(void)nanosleep(&pause, NULL);
+	}
+	/* Never to be killed again: the number may soon be somebody else's. */
+	session->kernel.twin = 0;
+	return session->kernel_status;
 }
 
 static void note_end(struct warden *warden, struct session *session)
 {
-	const int status = exit_status_of(session->kernel.kernel);
 	struct warden_ended *ended = &session->ended;
+	int status;
 
+	/* The accounts first: those in /proc go with the status. */
 	usage_read(warden, session, &ended->usage);
+	status = collect_status(session);
 	if ((status & 0x7f) != 0) {
 		ended->cause = WARDEN_END_SIGNAL;
 		ended->detail = status & 0x7f;
@@ -148,7 +169,6 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 	}
 	session->state = SESSION_ENDED;
 	shell_kill(&session->shell);
-	twin_kill(&session->kernel);
 	server_session_ended(warden, session);
 }
 
@@ -355,7 +375,7 @@ void session_end(struct warden *warden, struct session *session)
 	session->conn = NULL;
 }
 
-void session_reap(struct warden *warden, pid_t pid)
+void session_reap(struct warden *warden, pid_t pid, int status)
 {
 	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
 		struct session *at = warden->sessions[i];
@@ -364,8 +384,15 @@ void session_reap(struct warden *warden, pid_t pid)
 			continue;
 		if (at->shell.init == pid)
 			at->init_reaped = true;
-		if (at->kernel.twin == pid)
+		if (at->kernel.twin == pid) {
 			at->twin_reaped = true;
+			at->kernel.twin = 0;
+		}
+		/* Out of memory takes the twin too, and the kernel's status may be here first. */
+		if (at->kernel.kernel == pid) {
+			at->kernel_reaped = true;
+			at->kernel_status = status;
+		}
 		/* Pid 1 or the twin gone means that the kernel is gone or going: its pidfd says so. */
 	}
 }

@@ -93,7 +93,8 @@ struct session {
 	size_t denied_count;
 	uint64_t denied_total;
 	bool notify_paused;
-	bool init_reaped, twin_reaped;
+	bool init_reaped, twin_reaped, kernel_reaped;
+	int kernel_status; /* once it is reaped */
 	bool is_untold; /* ended, and its client's socket had no room for the news */
 	struct warden_ended ended;
 };
@@ -167,7 +168,7 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 		   struct err *err);
 struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id);
 void session_end(struct warden *warden, struct session *session);
-void session_reap(struct warden *warden, pid_t pid);
+void session_reap(struct warden *warden, pid_t pid, int status);
 void session_collect(struct warden *warden); /* finishes sessions that are dying */
 
 /* limits.c */

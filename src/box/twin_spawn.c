@@ -175,7 +175,9 @@ int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err
 
 void twin_kill(const struct twin_kernel *kernel)
 {
-	if (kernel->kernel > 0)
+	if (kernel->kernel_pidfd >= 0)
+		(void)sys_pidfd_signal(kernel->kernel_pidfd, SIGKILL);
+	else if (kernel->kernel > 0)
 		(void)kill(kernel->kernel, SIGKILL);
 	if (kernel->twin > 0)
 		(void)kill(kernel->twin, SIGKILL);

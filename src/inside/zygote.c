@@ -153,11 +153,10 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		report_boot(boot_fd, &err, -1);
 		_exit(125);
 	}
-	if (spawn->with_twin != 0) {
+	if (spawn->with_twin != 0)
 		flags |= CLONE_VM;
-		/* An ended kernel stays a zombie of ours, so that its status can be read. */
-		(void)signal(SIGCHLD, SIG_DFL);
-	}
+	/* An ended kernel stays a zombie of ours, so that its status can be read. */
+	(void)signal(SIGCHLD, SIG_DFL);
 #if defined(__x86_64__)
 	kernel = syscall(SYS_clone, flags, NULL, NULL, cached_tid, 0);
 #else
@@ -168,11 +167,11 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		kernel_main(plan, boot_fd);
 	}
 	if (kernel > 0 && spawn->with_twin == 0) {
-		/* No twin wanted: stay as the kernel's parent until it has ended. SIGCHLD is
-		 * ignored here, so waiting returns with an error when it is gone. */
+		/* No twin wanted: stay as the kernel's parent until the warden has no more use for
+		 * us; then the ended kernel and its status are the warden's. */
 		(void)syscall(SYS_close_range, 0, ~0u, 0);
-		(void)waitpid((pid_t)kernel, NULL, 0);
-		_exit(0);
+		for (;;)
+			(void)pause();
 	}
 	_exit(125);
 }

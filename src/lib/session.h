@@ -27,6 +27,9 @@ struct reckon_session {
 	uint32_t number; /* what the warden calls it */
 	uint32_t host_uid;
 	uint32_t host_gid;
+	int32_t kernel_pid; /* as the warden sees it */
+	bool has_twin;
+	enum warden_warmth warmth;
 	int control;   /* to the kernel, non-blocking */
 	int workspace; /* directory */
 

@@ -1,0 +1,77 @@
+"""Attacks run beside a neighbour: a second session with a secret, untouched by each of them.
+
+A test gets a `box` and tries to break out of it, or to do harm. After each test the neighbour must
+still answer with its secret, and what the host carries (processes, mounts, cgroups, descriptors of
+the warden) must be back to what it was before.
+"""
+import platform
+import secrets
+import tempfile
+
+import pytest
+from attack import Driver, Weight
+from leftovers import Leftovers
+
+
+@pytest.fixture(scope="module")
+def state(place):
+    return place.user.own(tempfile.mkdtemp(prefix="state-", dir=place.base))
+
+
+@pytest.fixture(scope="module")
+def weight(place):
+    return Weight(Leftovers(place.program_dirs))
+
+
+class Neighbour:
+    """A session of the same user that has nothing to do with the attack."""
+
+    def __init__(self, driver):
+        self.secret = secrets.token_hex(16)
+        self.box = driver.open(prelude=False)
+        self.box.expect("ok", f"secret = '{self.secret}'; open('secret.txt', 'w').write(secret)")
+
+    def check(self):
+        record = self.box.expect("ok", "print(secret, open('secret.txt').read())")
+        assert record["stdout"].split() == [self.secret, self.secret]
+
+
+@pytest.fixture(scope="module")
+def neighbour(place, state, weight):
+    """Has a driver of its own, so that it can be asked while the attack runs."""
+    driver = Driver(place, state)
+    try:
+        made = Neighbour(driver)
+        # One session of the kind the attacks use, so that what is kept for the next one is there.
+        warm = driver.open()
+        warm.expect("ok", "1")
+        warm.close()
+        yield made
+    finally:
+        driver.close()
+
+
+@pytest.fixture(scope="module")
+def base_weight(neighbour, weight):
+    weight.settle({}, 1)  # parked kernels and spare boxes are made when nobody waits
+    return weight.measure()
+
+
+@pytest.fixture
+def driver(place, state, neighbour, base_weight, weight):
+    """For sessions of one test; afterwards the host and the neighbour are as they were."""
+    made = Driver(place, state)
+    try:
+        yield made
+    finally:
+        made.close()
+    neighbour.check()
+    over = weight.settle(base_weight)
+    assert not over, f"more than before the attack: {over}"
+
+
+@pytest.fixture
+def box(driver):
+    if platform.machine() != "x86_64":
+        pytest.skip("the attacks' system call numbers are those of x86-64")
+    return driver.open()

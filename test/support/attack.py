@@ -1,0 +1,287 @@
+"""Holds several sessions at once and looks at them from outside, for test/attack.
+
+    driver = Driver(place, state)           one reckon-driver, speaking to the user's warden
+    box = driver.open(pids=64)              a session; limits by name
+    box.run("x = 5")                        the record
+    box.ask("answer = x + 1")               6: what the cell left in `answer`, through JSON
+    copy = box.branch()
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from reckon_cli import ROOT, reachable, record_validator
+
+LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_bytes", "pids",
+          "cpu_percent", "output_bytes", "displays")
+MIB = 1 << 20
+
+# What attack code starts with: system calls by name, and errors as their names.
+PRELUDE = r'''
+import ctypes as _ct, errno as _errno, os as _os
+_libc = _ct.CDLL(None, use_errno=True)
+_libc.syscall.restype = _ct.c_long
+NR = {NUMBERS}
+def call(nr, *args):
+    """The result of a system call (name or number), or the name of its error."""
+    _ct.set_errno(0)
+    nr = NR[nr] if isinstance(nr, str) else nr
+    result = _libc.syscall(_ct.c_long(nr), *[a if isinstance(a, (bytes, _ct._SimpleCData, _ct.Array,
+        _ct.Structure, type(None))) or hasattr(a, "_obj") else _ct.c_long(a) for a in args])
+    return _errno.errorcode.get(_ct.get_errno(), "?") if result == -1 else result
+def attempt(what, *args, **more):
+    """What a call returned, or the name of its error."""
+    try:
+        return what(*args, **more)
+    except OSError as e:
+        return _errno.errorcode.get(e.errno, repr(e))
+    except Exception as e:
+        return type(e).__name__
+'''
+
+# x86-64; the suite's raw calls are skipped elsewhere.
+NUMBERS = {
+    "io_setup": 206, "io_submit": 209, "io_uring_setup": 425, "io_uring_enter": 426,
+    "io_uring_register": 427, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
+    "keyctl": 250, "add_key": 248, "request_key": 249, "init_module": 175, "finit_module": 313,
+    "delete_module": 176, "kexec_load": 246, "kexec_file_load": 320, "reboot": 169, "swapon": 167,
+    "swapoff": 168, "acct": 163, "quotactl": 179, "syslog": 103, "iopl": 172, "ioperm": 173,
+    "modify_ldt": 154, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
+    "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+    "fspick": 433, "mount_setattr": 442, "fanotify_init": 300, "fanotify_mark": 301,
+    "inotify_init1": 294, "inotify_add_watch": 254, "lookup_dcookie": 212, "splice": 275,
+    "tee": 276, "vmsplice": 278, "memfd_secret": 447, "shmget": 29, "shmat": 30, "semget": 64,
+    "msgget": 68, "mq_open": 240, "move_pages": 279, "migrate_pages": 256, "mbind": 237,
+    "personality": 135, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
+    "pidfd_getfd": 438, "pidfd_open": 434, "kcmp": 312, "process_madvise": 440,
+    "process_mrelease": 448, "unshare": 272, "setns": 308, "clone": 56, "clone3": 435, "vfork": 58,
+    "setuid": 105, "setgid": 106, "setresuid": 117, "setresgid": 119, "setgroups": 116,
+    "capset": 126, "clock_settime": 227, "settimeofday": 164, "adjtimex": 159,
+    "clock_adjtime": 305, "sethostname": 170, "setdomainname": 171, "open_by_handle_at": 304,
+    "name_to_handle_at": 303, "mknod": 133, "prctl": 157, "seccomp": 317, "ioctl": 16, "kill": 62,
+    "tgkill": 234, "tkill": 200, "pidfd_send_signal": 424, "rt_sigqueueinfo": 129, "socket": 41,
+    "futex": 202, "madvise": 28, "mlockall": 151, "fcntl": 72, "setfsuid": 122, "gettid": 186,
+    "getpid": 39, "mmap": 9, "munmap": 11, "setrlimit": 160, "prlimit64": 302, "sysfs": 139,
+    "ustat": 136, "vhangup": 153, "sched_setattr": 314, "sched_setscheduler": 144,
+    "nfsservctl": 180, "remap_file_pages": 216, "uselib": 134, "create_module": 174,
+    "renameat2": 316, "linkat": 265, "fsetxattr": 190, "setxattr": 188, "lsm_set_self_attr": 460,
+    "cachestat": 451, "statmount": 457, "listmount": 458, "rseq": 334, "get_robust_list": 274,
+}
+
+
+class Refused(Exception):
+    """The library refused: code is negative as in reckon.h."""
+
+    def __init__(self, failed):
+        super().__init__(f"{failed['message']} ({failed['code']})")
+        self.code, self.message, self.remedy = failed["code"], failed["message"], failed["remedy"]
+
+
+def driver_program(place):
+    program = pathlib.Path(os.environ.get("RECKON_DRIVER",
+                                          ROOT / "build/test/support/reckon-driver")).resolve()
+    if place.user.is_root or reachable(program, place.user.uid):
+        return program
+    copy = place.base / "reckon-driver"
+    if not copy.exists():
+        shutil.copy2(program, copy)
+    return copy
+
+
+class Driver:
+    """A running reckon-driver of this place's user."""
+
+    def __init__(self, place, state, *args, wrap=(), env=None):
+        self.place = place
+        self.env = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
+            "HOME": str(place.home), "XDG_RUNTIME_DIR": str(place.runtime),
+            "RECKON_STATE": str(state), "RECKON_TEMPLATES": str(place.templates),
+            "RECKON_LIBEXEC": str(place.program.parent.parent / "libexec"), **(env or {})}
+        for name in ("RECKON_LOG", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                self.env[name] = os.environ[name]
+        self.process = subprocess.Popen([*wrap, str(driver_program(place)), *args], env=self.env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        cwd="/", start_new_session=True, **place.user.switch)
+
+    def send(self, op, **more):
+        line = json.dumps({"op": op, **more}, ensure_ascii=True) + "\n"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+
+    def receive(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise EOFError(f"reckon-driver ended with {self.process.wait()}")
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "failed" in answer:
+            raise Refused(answer["failed"])
+        return answer
+
+    def __call__(self, op, **more):
+        self.send(op, **more)
+        return self.receive()
+
+    def open(self, template="python", flags=0, language=None, prelude=True, env=None, **limits):
+        assert set(limits) <= set(LIMITS), limits
+        more = {"language": language} if language else {}
+        box = Box(self, self("open", template=template, flags=flags, limits=limits,
+                             env=env or [], **more))
+        if prelude and language in (None, "python"):
+            box.expect("ok", PRELUDE.replace("{NUMBERS}", repr(NUMBERS)))
+        return box
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=30)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Box:
+    """One session."""
+
+    def __init__(self, driver, opened):
+        self.driver = driver
+        self.name = opened["session"]
+        self.about = opened
+
+    def run(self, code, **more):
+        record = self.driver("exec", session=self.name, code=code, **more)
+        record_validator().validate(record)
+        return record
+
+    def start(self, code, **more):
+        """Sends a cell without waiting; finish() reads its record."""
+        self.driver.send("exec", session=self.name, code=code, **more)
+
+    def finish(self):
+        record = self.driver.receive()
+        record_validator().validate(record)
+        return record
+
+    def expect(self, status, code, **more):
+        record = self.run(code, **more)
+        assert record["status"] == status, show(record)
+        return record
+
+    def ask(self, code, **more):
+        """What the cell left in `answer`."""
+        record = self.expect("ok", code + "\nimport json as _json; print('\\n@@' + "
+                                          "_json.dumps(answer), flush=True)", **more)
+        return json.loads(record["stdout"].rpartition("@@")[2])
+
+    def branch(self):
+        return Box(self.driver, self.driver("branch", session=self.name))
+
+    def put(self, source, path):
+        return self.driver("put", session=self.name, source=str(source), path=path)
+
+    def get(self, path, target):
+        return self.driver("get", session=self.name, path=path, target=str(target))
+
+    def files(self):
+        return self.driver("files", session=self.name)
+
+    def variables(self):
+        return self.driver("variables", session=self.name)
+
+    def close(self):
+        self.driver("close", session=self.name)
+
+    @property
+    def pid(self):
+        """Of the kernel, on the host. The warden of an ordinary user counts in its own namespace."""
+        number = self.about["kernel_pid"]
+        user = self.driver.place.user
+        if user.is_root:
+            return number
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            chain = status_of(entry).get("NSpid", "").split()
+            owner = status_of(entry).get("Uid", "0").split()[0]
+            if len(chain) == 3 and chain[1] == str(number) and owner == str(user.uid):
+                return int(entry)
+        raise LookupError(f"no process {number} in the warden's pid namespace")
+
+
+def show(record):
+    text = json.dumps({key: record[key] for key in ("status", "error", "stdout", "stderr",
+                                                    "diagnostics", "receipt")})
+    return text[:4000]
+
+
+def status_of(pid):
+    """The fields of /proc/PID/status; empty when it is gone."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(\w+):\s*(.*)$", text, re.M))
+
+
+class Weight:
+    """What a host carries for one place: processes, mounts, cgroups, the wardens' descriptors."""
+
+    def __init__(self, leftovers):
+        self.leftovers = leftovers
+
+    def measure(self):
+        new = self.leftovers.new()
+        processes = [item for item in new if item[0] == "process"]
+        kinds = {}
+        for _, pid, name in processes:
+            kind = name.split()[0]
+            kinds[kind] = kinds.get(kind, 0) + 1
+            if kind == "reckon-warden":
+                kinds["descriptors"] = kinds.get("descriptors", 0) + self.descriptors(pid)
+        kinds["cgroups"] = self.boxes()
+        kinds["mounts"] = sum(item[0] == "mount" for item in new)
+        return kinds
+
+    @staticmethod
+    def descriptors(pid):
+        """Without network namespaces, which the warden keeps for the next box."""
+        count = 0
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                count += not os.readlink(f"/proc/{pid}/fd/{fd}").startswith("net:[")
+        except OSError:
+            pass
+        return count
+
+    def boxes(self):
+        """Directories of boxes in the wardens' cgroups."""
+        count = 0
+        for _, pid, name in self.leftovers.new():
+            if not name.startswith("reckon-warden"):
+                continue
+            for folder in pathlib.Path("/sys/fs/cgroup").rglob(f"reckon-{pid}"):
+                count += sum(entry.is_dir() for entry in folder.iterdir())
+        return count
+
+    def settle(self, wanted, seconds=10):
+        """Waits until nothing weighs more than `wanted`; returns what still does."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = self.measure()
+            over = {key: (wanted.get(key, 0), value) for key, value in now.items()
+                    if value > wanted.get(key, 0)}
+            if not over or time.monotonic() > deadline:
+                return over
+            time.sleep(0.03)

@@ -1,0 +1,291 @@
+/*
+ * driver.c - reckon-driver: several sessions held open, for tests that look at them from outside.
+ *
+ * Runs in:  a test, as its user; speaks to the user's warden, or with --private to one of its own.
+ * Reads:    one JSON object per line on standard input.
+ * Never:    part of the product: it reaches into the static libreckon.
+ *
+ *   {"op":"open","template":"python","flags":1,"limits":{"pids":64,…},"env":["A=1"]}
+ *       -> {"session":"s0","kernel_pid":…,"host_uid":…,"has_twin":…,"warmth":…}
+ *   {"op":"exec","session":"s0","code":"…","timeout_ms":…,"output_bytes":…,"interrupt_after_ms":…}
+ *       -> the record
+ *   {"op":"branch","session":"s0"}              -> as open
+ *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
+ *   {"op":"files"|"variables"|"close","session":"s0"}
+ *
+ * Each line is answered by one line; a refusal is {"failed":{"code":-3,"message":…,"remedy":…}}.
+ */
+#include <reckon.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "lib/branch.h"
+#include "lib/session.h"
+
+#define SESSIONS_MAX 512
+#define LINE_MAX_BYTES (64u << 20)
+
+static reckon_engine *engine;
+static reckon_session *sessions[SESSIONS_MAX];
+static size_t session_count;
+
+static const char *text_of(const struct json_value *line, const char *key)
+{
+	return json_read_text(json_read_member(line, key), NULL);
+}
+
+static uint64_t number_of(const struct json_value *line, const char *key)
+{
+	int64_t value = 0;
+
+	(void)json_read_int(json_read_member(line, key), &value);
+	return (uint64_t)value;
+}
+
+static void say(const char *json)
+{
+	(void)printf("%s\n", json);
+	(void)fflush(stdout);
+}
+
+static void say_failed(int code, const char *message, const char *remedy)
+{
+	cleanup_buf struct buf out = BUF_INIT(8192);
+	struct json_writer writer;
+	struct err err;
+
+	json_write_init(&writer, &out);
+	json_write_object_begin(&writer);
+	json_write_key(&writer, "failed");
+	json_write_object_begin(&writer);
+	json_write_key(&writer, "code");
+	json_write_int(&writer, code);
+	json_write_member_string(&writer, "message", message);
+	json_write_member_string(&writer, "remedy", remedy);
+	json_write_object_end(&writer);
+	json_write_object_end(&writer);
+	(void)json_write_finish(&writer, &err);
+	say(buf_text(&out));
+}
+
+static void say_error(const reckon_error *err)
+{
+	say_failed(err->code, err->message, err->remedy);
+}
+
+static void say_session(reckon_session *session)
+{
+	if (session_count == SESSIONS_MAX) {
+		reckon_session_close(session);
+		say_failed(RECKON_ELIMIT, "too many sessions for this driver", "");
+		return;
+	}
+	sessions[session_count] = session;
+	(void)printf("{\"session\":\"s%zu\",\"kernel_pid\":%d,\"host_uid\":%u,\"has_twin\":%s,"
+		     "\"warmth\":%d}\n",
+		     session_count++, session->kernel_pid, session->host_uid,
+		     session->has_twin ? "true" : "false", (int)session->warmth);
+	(void)fflush(stdout);
+}
+
+static void do_open(const struct json_value *line)
+{
+	const struct json_value *limits = json_read_member(line, "limits");
+	const struct json_value *env = json_read_member(line, "env");
+	const char *variables[16] = { NULL };
+	reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name = text_of(line, "template"),
+		.language = text_of(line, "language"),
+		.flags = (unsigned)number_of(line, "flags"),
+		.env = variables,
+		.limits = { .wall_ms = number_of(limits, "wall_ms"),
+			    .cpu_ms = number_of(limits, "cpu_ms"),
+			    .memory_bytes = number_of(limits, "memory_bytes"),
+			    .disk_bytes = number_of(limits, "disk_bytes"),
+			    .inodes = number_of(limits, "inodes"),
+			    .file_bytes = number_of(limits, "file_bytes"),
+			    .pids = (uint32_t)number_of(limits, "pids"),
+			    .cpu_percent = (uint32_t)number_of(limits, "cpu_percent"),
+			    .output_bytes = number_of(limits, "output_bytes"),
+			    .displays = (uint32_t)number_of(limits, "displays") },
+	};
+	reckon_session *session;
+	reckon_error err;
+
+	for (size_t i = 0; i < json_read_count(env) && i + 1 < ARRAY_LEN(variables); i++)
+		variables[i] = json_read_text(json_read_at(env, i), NULL);
+	if (reckon_session_open(engine, &options, &session, &err) < 0)
+		say_error(&err);
+	else
+		say_session(session);
+}
+
+static void do_branch(reckon_session *parent)
+{
+	reckon_session *session;
+	reckon_error err;
+
+	if (session_branch(parent, &session, &err) < 0)
+		say_error(&err);
+	else
+		say_session(session);
+}
+
+struct interrupter {
+	reckon_session *session;
+	uint64_t after_ms;
+};
+
+static void *interrupt_later(void *arg)
+{
+	const struct interrupter *what = arg;
+	const struct timespec wait = { .tv_sec = (time_t)(what->after_ms / 1000),
+				       .tv_nsec = (long)(what->after_ms % 1000) * 1000000 };
+
+	(void)nanosleep(&wait, NULL);
+	reckon_interrupt(what->session);
+	return NULL;
+}
+
+static void do_exec(const struct json_value *line, reckon_session *session)
+{
+	reckon_execute_options options = { .size = sizeof(options),
+					   .wall_ms = number_of(line, "timeout_ms"),
+					   .output_bytes = number_of(line, "output_bytes") };
+	struct interrupter interrupter = { session, number_of(line, "interrupt_after_ms") };
+	reckon_execution *done;
+	reckon_error err;
+	pthread_t thread;
+	size_t len = 0;
+	const char *code = json_read_text(json_read_member(line, "code"), &len);
+	bool timed = interrupter.after_ms > 0 &&
+		     pthread_create(&thread, NULL, interrupt_later, &interrupter) == 0;
+	int result = reckon_execute(session, code != NULL ? code : "", len, &options, &done, &err);
+
+	if (timed)
+		(void)pthread_join(thread, NULL);
+	if (result < 0) {
+		say_error(&err);
+		return;
+	}
+	say(reckon_execution_record(done));
+	reckon_execution_free(done);
+}
+
+static void do_copy(const struct json_value *line, reckon_session *session, bool put)
+{
+	const char *host = text_of(line, put ? "source" : "target");
+	const char *path = text_of(line, "path");
+	cleanup_fd int fd = -1;
+	reckon_error err;
+	int code;
+
+	if (host == NULL || path == NULL) {
+		say_failed(RECKON_EINVALID, "a path is missing", "");
+		return;
+	}
+	fd = open(host, put ? O_RDONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		say_failed(RECKON_ESYSTEM, "cannot open the test's own file", "");
+		return;
+	}
+	code = put ? reckon_file_put(session, path, fd, &err)
+		   : reckon_file_get(session, path, fd, &err);
+	if (code < 0)
+		say_error(&err);
+	else
+		say("{\"ok\":true}");
+}
+
+typedef int list_fn(reckon_session *session, char **ret_json, reckon_error *err);
+
+static void do_list(list_fn *list, reckon_session *session)
+{
+	cleanup_free char *json = NULL;
+	reckon_error err;
+
+	if (list(session, &json, &err) < 0)
+		say_error(&err);
+	else
+		say(json);
+}
+
+static void on_session(const char *op, const struct json_value *line)
+{
+	const char *name = text_of(line, "session");
+	const size_t at = name != NULL && name[0] == 's' ? strtoul(name + 1, NULL, 10) : SESSIONS_MAX;
+	reckon_session *session = at < session_count ? sessions[at] : NULL;
+
+	if (session == NULL) {
+		say_failed(RECKON_ENOT_FOUND, "no such session in this driver", "");
+	} else if (strcmp(op, "exec") == 0) {
+		do_exec(line, session);
+	} else if (strcmp(op, "branch") == 0) {
+		do_branch(session);
+	} else if (strcmp(op, "put") == 0 || strcmp(op, "get") == 0) {
+		do_copy(line, session, op[0] == 'p');
+	} else if (strcmp(op, "files") == 0) {
+		do_list(reckon_file_list, session);
+	} else if (strcmp(op, "variables") == 0) {
+		do_list(reckon_variables, session);
+	} else if (strcmp(op, "close") == 0) {
+		sessions[at] = NULL;
+		reckon_session_close(session);
+		say("{\"ok\":true}");
+	} else {
+		say_failed(RECKON_EINVALID, "unknown op", "");
+	}
+}
+
+static void handle(const char *text, size_t len)
+{
+	struct json_value *line;
+	struct err err;
+	const char *op;
+
+	if (json_read_parse(text, len, LINE_MAX_BYTES, &line, &err) < 0) {
+		say_failed((int)err.code, err.text, err.remedy);
+		return;
+	}
+	op = text_of(line, "op");
+	if (op != NULL && strcmp(op, "open") == 0)
+		do_open(line);
+	else
+		on_session(op != NULL ? op : "", line);
+	json_read_free(line);
+}
+
+int main(int argc, char **argv)
+{
+	reckon_engine_options options = { .size = sizeof(options) };
+	cleanup_free char *text = NULL;
+	reckon_error err;
+	size_t size = 0;
+	ssize_t len;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--private") == 0)
+			options.private_warden = 1;
+		else if (strcmp(argv[i], "--strict") == 0)
+			options.strict = 1;
+	}
+	if (reckon_engine_open(&options, &engine, &err) < 0) {
+		say_error(&err);
+		return 125;
+	}
+	while ((len = getline(&text, &size, stdin)) > 0)
+		handle(text, (size_t)len);
+	reckon_engine_close(engine);
+	return 0;
+}
