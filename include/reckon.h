@@ -124,7 +124,8 @@ typedef struct reckon_session_options {
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
 				      reckon_session **ret, reckon_error *err);
 
-/* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. */
+/* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. From within an
+ * event callback it does nothing: return RECKON_STOP first. */
 RECKON_PUBLIC void reckon_session_close(reckon_session *session);
 
 /* "se_…", valid as long as the session. */

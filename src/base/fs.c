@@ -142,7 +142,7 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 {
 	cleanup_fd int parent = -1;
 	cleanup_fd int fd = -1;
-	const char *name;
+	const char *name = NULL;
 	struct stat st;
 
 	if (!fs_path_is_safe(path))

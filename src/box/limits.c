@@ -10,15 +10,14 @@
  * the whole box; the workspace lives in memory too, so its quota is added there: files that fit the
  * disk quota must not get a program killed.
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include "base/cleanup.h"
+#include "box/procfile.h"
 #include "box/state.h"
 
 #define GIB (1ull << 30)
 #define BOX_OWN_PIDS 1 /* reckon-init */
+#define NPROC_SLACK 16
 
 void limits_fill(const struct template *of, struct warden_limits *limits)
 {
@@ -38,16 +37,7 @@ void limits_fill(const struct template *of, struct warden_limits *limits)
 /* Bytes that already count against RLIMIT_DATA: the zygote's heap, shared or not. */
 static uint64_t data_bytes(pid_t pid)
 {
-	char path[64], line[256];
-	cleanup_file FILE *file = NULL;
-	unsigned long long kib = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "VmData: %llu", &kib) == 1)
-			break;
-	return kib * 1024;
+	return procfile_number(pid, "status", "VmData:", 10, 0) * 1024;
 }
 
 static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
@@ -62,7 +52,8 @@ static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
 	return 0;
 }
 
-static int limit_process(const struct session *session, struct err *err)
+static int limit_process(const struct warden *warden, const struct session *session,
+			 struct err *err)
 {
 	const pid_t pid = session->kernel.kernel;
 	const struct warden_limits *limits = &session->limits;
@@ -75,9 +66,13 @@ static int limit_process(const struct session *session, struct err *err)
 	    set_rlimit(pid, RLIMIT_MSGQUEUE, 0, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_SIGPENDING, 1024, err) < 0)
 		return (int)err->code;
-	/* A second wall behind the pids cgroup, and the only one where there is none. The count
-	 * is per user namespace since Linux 5.14, so other sessions do not matter. */
-	return set_rlimit(pid, RLIMIT_NPROC, limits->pids + BOX_OWN_PIDS, err);
+	/* A second wall behind the pids cgroup, which counts what it refuses and so has to be met
+	 * first; and the only one where there is none. The count is per user namespace since Linux
+	 * 5.14, so other sessions do not matter. */
+	return set_rlimit(pid, RLIMIT_NPROC,
+			  limits->pids + BOX_OWN_PIDS +
+				  (cgroup_has(&warden->cgroups, CG_PIDS) ? NPROC_SLACK : 0),
+			  err);
 }
 
 static int resize(void *arg, struct err *err)
@@ -114,5 +109,5 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 	if (limit_disk(session, err) < 0 ||
 	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
 		return (int)err->code;
-	return session->kernel.kernel > 0 ? limit_process(session, err) : 0;
+	return session->kernel.kernel > 0 ? limit_process(warden, session, err) : 0;
 }

@@ -16,22 +16,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "box/procfile.h"
 #include "wire/kernel.h"
 
 static void read_position(pid_t kernel, struct resume_file *file)
 {
-	char path[64], line[128];
-	cleanup_file FILE *info = NULL;
-	unsigned long long value;
+	char name[32];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)kernel, file->fd);
-	info = fopen(path, "re");
-	while (info != NULL && fgets(line, sizeof(line), info) != NULL) {
-		if (sscanf(line, "pos: %llu", &value) == 1)
-			file->offset = value;
-		else if (sscanf(line, "flags: %llo", &value) == 1)
-			file->flags = (int)value;
-	}
+	(void)snprintf(name, sizeof(name), "fdinfo/%d", file->fd);
+	file->offset = procfile_number(kernel, name, "pos:", 10, 0);
+	file->flags = (int)procfile_number(kernel, name, "flags:", 8, 0);
 }
 
 void resume_collect(struct resume *ret, pid_t kernel)
@@ -55,8 +49,6 @@ void resume_collect(struct resume *ret, pid_t kernel)
 		if (file->fd <= KERNEL_FD || strncmp(file->path, "/mnt/data/", 10) != 0 ||
 		    strstr(file->path, " (deleted)") != NULL)
 			continue;
-		file->offset = 0;
-		file->flags = 0;
 		read_position(kernel, file);
 		ret->count++;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,14 +21,22 @@
 #include "box/sys.h"
 #include "box/state.h"
 
+#define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */
+
 static void send_reply(const struct conn *conn, const struct warden_reply *reply, const int *fds,
 		       size_t nfds)
 {
 	struct err err;
 
-	/* A client that is gone is noticed when its connection is read. */
-	if (fd_send_msg(conn->watch.fd, reply, sizeof(*reply), fds, nfds, &err) < 0)
+	/*
+	 * A client that is gone is noticed when its connection is read. One that does not read what
+	 * it is told (SEND_TIMEOUT_MS) has missed an answer, so its connection is worth nothing:
+	 * shut, it is found gone in its turn.
+	 */
+	if (fd_send_msg(conn->watch.fd, reply, sizeof(*reply), fds, nfds, &err) < 0) {
 		log_line(LOG_DEBUG, "cannot answer a client", "why=\"%s\"", err.text);
+		(void)shutdown(conn->watch.fd, SHUT_RDWR);
+	}
 }
 
 static struct warden_reply reply_to(const struct warden_request *request)
@@ -108,11 +117,15 @@ static void answer_open(struct warden *warden, struct conn *conn,
 	struct session *session = NULL;
 	int code = check_open(&request->open, nfds, &reply.err);
 
+	if (code == 0 && warden->broken.code != ERR_OK) {
+		reply.err = warden->broken;
+		code = (int)reply.err.code;
+	}
 	if (code == 0 && conn->strict)
 		code = probe_strict(warden, &reply.err);
 	if (code == 0)
 		code = session_open(warden, &request->open, fds, &session, &warmth, &reply.err);
-	if (code == 0 && session == NULL) {
+	if (code >= 0 && session == NULL) {
 		/* A zygote is warming up: this connection waits, and is not read meanwhile. */
 		conn->pending = true;
 		conn->pending_request = *request;
@@ -122,7 +135,7 @@ static void answer_open(struct warden *warden, struct conn *conn,
 	}
 	conn->pending = false;
 	close_fds(fds, nfds);
-	if (code < 0)
+	if (code < 0 || session == NULL)
 		send_reply(conn, &reply, NULL, 0);
 	else
 		give(warden, conn, session, warmth, &reply);
@@ -252,6 +265,43 @@ static void answer(struct warden *warden, struct conn *conn, const struct warden
 	drop_conn(warden, conn);
 }
 
+/* 0, or ERR_TIMEOUT when the client's socket is full. */
+static int tell_ended(const struct conn *conn, const struct session *session)
+{
+	const struct warden_reply event = { .magic = WARDEN_MAGIC,
+					    .version = WARDEN_VERSION,
+					    .type = WARDEN_EVENT_ENDED,
+					    .session = session->id,
+					    .ended = session->ended };
+	const ssize_t n = send(conn->watch.fd, &event, sizeof(event), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? ERR_TIMEOUT : 0;
+}
+
+static void watch_room(struct warden *warden, struct conn *conn, bool on)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | (on ? EPOLLOUT : 0u),
+				     .data.ptr = &conn->watch };
+
+	conn->has_untold = on;
+	(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_MOD, conn->watch.fd, &event);
+}
+
+/* Ends that a client could not be told of because it did not read; now it did. */
+static void tell_rest(struct warden *warden, struct conn *conn)
+{
+	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+		struct session *at = warden->sessions[i];
+
+		if (at == NULL || at->conn != conn || !at->is_untold)
+			continue;
+		if (tell_ended(conn, at) < 0)
+			return;
+		at->is_untold = false;
+	}
+	watch_room(warden, conn, false);
+}
+
 static void conn_ready(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct conn *conn = watch->arg;
@@ -261,6 +311,10 @@ static void conn_ready(struct warden *warden, struct watch *watch, uint32_t even
 	struct err err;
 	ssize_t n;
 
+	if ((events & EPOLLOUT) != 0)
+		tell_rest(warden, conn);
+	if ((events & ~(uint32_t)EPOLLOUT) == 0)
+		return;
 	if (conn->pending && (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0)
 		return;
 	n = fd_recv_msg(watch->fd, &request, sizeof(request), fds, WARDEN_MOUNTS_MAX, &nfds, &err);
@@ -285,11 +339,14 @@ static void conn_ready(struct warden *warden, struct watch *watch, uint32_t even
 
 int server_adopt(struct warden *warden, int sock, struct err *err)
 {
+	const struct timeval patience = { .tv_usec = SEND_TIMEOUT_MS * 1000 };
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return err_sys(err, "identify a client");
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
+		return err_sys(err, "bound the time that answers take");
 	/* Inside our user namespace our own uid is 0, and other users have no number. */
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
@@ -322,13 +379,12 @@ void server_accept(struct warden *warden, struct watch *watch, uint32_t events)
 
 void server_session_ended(struct warden *warden, struct session *session)
 {
-	struct warden_reply event = { .magic = WARDEN_MAGIC,
-				      .version = WARDEN_VERSION,
-				      .type = WARDEN_EVENT_ENDED,
-				      .session = session->id,
-				      .ended = session->ended };
+	struct conn *conn = session->conn;
 
-	(void)warden;
-	if (session->conn != NULL)
-		send_reply(session->conn, &event, NULL, 0);
+	if (conn == NULL || tell_ended(conn, session) == 0)
+		return;
+	/* Sessions may end by the hundred while their owner does something else. */
+	session->is_untold = true;
+	if (!conn->has_untold)
+		watch_room(warden, conn, true);
 }

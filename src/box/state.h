@@ -20,6 +20,9 @@
 
 #define STATE_TEMPLATES_MAX 32
 #define STATE_SESSIONS_MAX 4096
+/* Host uids of boxes: from here on unused by distributions and by systemd; 2^28 of them. */
+#define STATE_UID_BASE 0x70000000u
+#define STATE_UID_COUNT 0x10000000u
 #define STATE_CONNS_MAX 256
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
@@ -95,6 +98,7 @@ struct session {
 	bool notify_paused;
 	bool init_reaped, twin_reaped, kernel_reaped;
 	int kernel_status; /* once it is reaped */
+	bool is_untold; /* ended, and its client's socket had no room for the news */
 	struct warden_ended ended;
 };
 
@@ -102,6 +106,7 @@ struct conn {
 	bool used;
 	bool greeted;
 	bool strict;
+	bool has_untold; /* some session's is_untold */
 	struct watch watch;
 	/* An OPEN that waits for a zygote; nothing else is read meanwhile. */
 	bool pending;
@@ -120,6 +125,7 @@ struct warden {
 	gid_t real_gid;
 	bool stopping;
 	bool single_client;
+	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since;
 	uint32_t next_session;
 	size_t open_sessions;

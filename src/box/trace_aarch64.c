@@ -5,14 +5,12 @@
  * Reads:    registers of stopped processes.
  * Never:    makes a system call.
  *
- * The number of an interrupted call stays in x8; its first argument has been overwritten by the
- * result in x0, so a restart puts it back: kernels block in recvmsg(KERNEL_FD, …) only.
+ * A process that is stopped in a call which would be restarted has already been turned back to its
+ * `svc` with its first argument in x0 (arch/arm64/kernel/signal.c), unlike on x86-64; the number is
+ * in x8.
  */
 #include "box/trace_arch.h"
 
-#include <sys/syscall.h>
-
-#include "wire/kernel.h"
 
 static const uint32_t list_code[] = {
 	0xf9400268, /* loop: ldr x8, [x19]      */
@@ -71,14 +69,13 @@ int trace_arch_is_call(uint64_t word)
 
 long trace_blocked_in(const struct trace_regs *regs, uint64_t *ret_arg0)
 {
-	*ret_arg0 = KERNEL_FD;
+	*ret_arg0 = regs->user.regs[0];
 	return (long)regs->user.regs[8];
 }
 
 void trace_restart_call(struct trace_regs *regs)
 {
-	regs->user.pc -= 4;
-	regs->user.regs[0] = KERNEL_FD;
+	(void)regs;
 }
 
 uint64_t trace_stack(const struct trace_regs *regs)

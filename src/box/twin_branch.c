@@ -107,7 +107,11 @@ static int stop_parent(struct branching *b, struct err *err)
 static int copy_memory(struct branching *b, struct err *err)
 {
 	const pid_t twin = b->how->parent->twin;
-	/* A sibling, not a child: T never waits, the zygote's children leave no zombies. */
+	/*
+	 * A child of T's parent, not of T: the end of a branch would otherwise reach T as SIGCHLD in
+	 * the middle of a later branch, and leave a zombie that T never waits for. The zygote, and
+	 * the warden after it, reap.
+	 */
 	const uint64_t args[6] = { CLONE_PARENT | SIGCHLD };
 	struct err ignored;
 	long result;

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "box/procfile.h"
 #include "box/sys.h"
 #include "box/trace.h"
 #include "wire/zygote.h"
@@ -71,22 +71,6 @@ static int follow(const struct twin_spawn *how, struct twin_kernel *kernel, stru
 	    cgroup_attach_box(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
 		return (int)err->code;
 	return trace_detach(kernel->kernel, 0, err);
-}
-
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], line[256];
-	int parent = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	{
-		cleanup_file FILE *file = fopen(path, "re");
-
-		while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-			if (sscanf(line, "PPid: %d", &parent) == 1)
-				break;
-	}
-	return (pid_t)parent;
 }
 
 /* The kernel's one boot message, with its pid as the socket layer vouches for it. */
@@ -170,7 +154,7 @@ int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err
 		code = receive_boot(ours, &kernel.notify_fd, &sender, err);
 	if (code == 0 && !how->traced) {
 		kernel.kernel = sender;
-		kernel.twin = parent_of(sender);
+		kernel.twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
 		code = cgroup_attach_twin(how->cgroups, how->shell->name, kernel.twin, err);
 		if (code == 0)
 			code = cgroup_attach_box(how->cgroups, how->shell->name, sender, err);

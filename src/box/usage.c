@@ -6,64 +6,29 @@
  * Never:    asks the kernel process.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "box/procfile.h"
 #include "box/state.h"
 
 static void read_io(pid_t pid, uint64_t *ret_read, uint64_t *ret_written)
 {
-	char path[64], line[128];
-	cleanup_file FILE *file = NULL;
-	unsigned long long value;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		if (sscanf(line, "rchar: %llu", &value) == 1)
-			*ret_read = value;
-		else if (sscanf(line, "wchar: %llu", &value) == 1)
-			*ret_written = value;
-	}
+	*ret_read = procfile_number(pid, "io", "rchar:", 10, *ret_read);
+	*ret_written = procfile_number(pid, "io", "wchar:", 10, *ret_written);
 }
 
-/* utime, stime and those of reaped children: fields 14 to 17 of /proc/PID/stat, in clock ticks. */
+/* utime, stime and those of reaped children, in clock ticks. */
 static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 {
+	static const int fields[4] = { 14, 15, 16, 17 };
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	unsigned long long user = 0, system = 0, child_user = 0, child_system = 0;
-	char path[64], text[1024];
-	cleanup_file FILE *file = NULL;
-	const char *after_name;
+	int64_t ticks[4];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL || fgets(text, sizeof(text), file) == NULL)
-		return;
-	after_name = strrchr(text, ')');
-	if (after_name == NULL ||
-	    sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
-		   &user, &system, &child_user, &child_system) != 4)
-		return;
-	*ret_user = (user + child_user) * tick_ns;
-	*ret_system = (system + child_system) * tick_ns;
-}
-
-static uint64_t read_status_kib(pid_t pid, const char *key)
-{
-	char path[64], line[256];
-	cleanup_file FILE *file = NULL;
-	const size_t len = strlen(key);
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (strncmp(line, key, len) == 0)
-			return strtoull(line + len, NULL, 10) * 1024;
-	return 0;
+	procfile_stat(pid, fields, 4, ticks);
+	*ret_user = (uint64_t)(ticks[0] + ticks[2]) * tick_ns;
+	*ret_system = (uint64_t)(ticks[1] + ticks[3]) * tick_ns;
 }
 
 void usage_begin(struct warden *warden, struct session *session)
@@ -113,7 +78,7 @@ static void from_proc(struct session *session, struct warden_usage *ret)
 	read_cpu(session->kernel.kernel, &user, &system);
 	ret->cpu_user_ns = since(user, session->base_user);
 	ret->cpu_system_ns = since(system, session->base_system);
-	ret->memory_peak_bytes = read_status_kib(session->kernel.kernel, "VmHWM:");
+	ret->memory_peak_bytes = procfile_number(session->kernel.kernel, "status", "VmHWM:", 10, 0) * 1024;
 	ret->processes_peak = session->processes_peak;
 }
 

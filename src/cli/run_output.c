@@ -193,7 +193,9 @@ void run_output_record(struct run_output *output, const reckon_execution *execut
 	}
 	if (run->mode == RUN_MODE_TEXT) {
 		settle(output);
-		run_report_status(output, record);
+		/* Whoever went away has ended the run; there is nothing to say about it. */
+		if (output->status == 0)
+			run_report_status(output, record);
 	}
 	run_save_all(output, record);
 	if (run->receipt)

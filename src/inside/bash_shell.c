@@ -31,7 +31,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -123,13 +122,25 @@ static int spawn(const char *path, char *const *argv, const posix_spawn_file_act
 	return code == 0 ? 0 : err_sys(err, "start %s", path);
 }
 
+static int make_pipe(int *ret_read, int *ret_write, struct err *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(err, "pipe");
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
 /* Numbers that no HOLD_ place collides with while file actions are carried out. */
 static int lift(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 64);
 }
 
-static int holder_spawn(struct holder *holder, int keep_far, const int *held, struct err *err)
+static int holder_spawn(struct holder *holder, int keep_far, int echo_far, const int *held,
+			struct err *err)
 {
 	char name[] = "cat";
 	char *argv[] = { name, NULL };
@@ -139,7 +150,7 @@ static int holder_spawn(struct holder *holder, int keep_far, const int *held, st
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return err_set(err, ERR_SYSTEM, "no memory to start cat");
 	(void)posix_spawn_file_actions_adddup2(&actions, keep_far, STDIN_FILENO);
-	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	(void)posix_spawn_file_actions_adddup2(&actions, echo_far, STDOUT_FILENO);
 	(void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	for (int i = 0; i < HOLD_COUNT_; i++)
 		(void)posix_spawn_file_actions_adddup2(&actions, held[i], HOLD_FIRST + i);
@@ -148,64 +159,75 @@ static int holder_spawn(struct holder *holder, int keep_far, const int *held, st
 	return code;
 }
 
-/* `fds` (stdout, stderr, stdin) stay the caller's. */
 /*
- * A program that a kernel starts is opaque like the kernel until its exec has come far enough, and
- * posix_spawn() returns a little earlier: until then the shell would not find the holder in /proc.
+ * A spawn returns while the child is still on its way into the new program, and until it is there
+ * it is as little dumpable as we are: its /proc entry is closed to the shell. A byte through cat
+ * and back says that it has arrived.
  */
-static int holder_wait_visible(const struct holder *holder, struct err *err)
+static int holder_wait(const struct holder *holder, int echo, struct err *err)
 {
-	const struct timespec pause = { .tv_nsec = 100000 };
-	char path[64];
+	char byte = '\n', path[48];
+	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)holder->pid,
-		       HOLD_FIRST + HOLD_STATE);
-	for (int tries = 0; tries < 20000; tries++) {
-		if (access(path, F_OK) == 0)
-			return 0;
-		(void)nanosleep(&pause, NULL);
-	}
-	return err_set(err, ERR_TIMEOUT, "the holder of a cell's descriptors does not show up");
+	if (fd_write_full(holder->keep, &byte, 1, err) < 0)
+		return (int)err->code;
+	do
+		n = read(echo, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		return err_set(err, ERR_LOST, "the holder of a cell's streams has ended");
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)holder->pid, HOLD_FIRST);
+	return access(path, F_OK) == 0 ? 0 : err_sys(err, "a cell's streams in /proc");
 }
 
+/* `fds` (stdout, stderr, stdin) stay the caller's. */
 static int holder_start(struct holder *holder, const char *code, size_t len, const int *fds,
 			struct err *err)
 {
 	cleanup_fd int cell = memfd_create("reckon-cell", MFD_CLOEXEC);
-	int keep[2], status[2], held[HOLD_COUNT_], result;
+	cleanup_fd int keep_far = -1, echo = -1, echo_far = -1, status_far = -1;
+	int held[HOLD_COUNT_], result;
 
 	holder->state = memfd_create("reckon-state", MFD_CLOEXEC);
-	if (cell < 0 || holder->state < 0 || pipe2(keep, O_CLOEXEC) < 0)
-		return err_sys(err, "prepare a cell");
-	holder->keep = keep[1];
-	if (pipe2(status, O_CLOEXEC) < 0) {
-		(void)close(keep[0]);
-		return err_sys(err, "prepare a cell");
-	}
-	holder->status = status[0];
+	if (cell < 0 || holder->state < 0)
+		return err_sys(err, "memfd_create");
+	if (make_pipe(&keep_far, &holder->keep, err) < 0 || make_pipe(&echo, &echo_far, err) < 0 ||
+	    make_pipe(&holder->status, &status_far, err) < 0 ||
+	    fd_write_full(cell, code, len, err) < 0)
+		return (int)err->code;
 	held[HOLD_STDIN] = lift(fds[2]);
 	held[HOLD_STDOUT] = lift(fds[0]);
 	held[HOLD_STDERR] = lift(fds[1]);
 	held[HOLD_CELL] = lift(cell);
-	held[HOLD_STATUS] = lift(status[1]);
+	held[HOLD_STATUS] = lift(status_far);
 	held[HOLD_STATE] = lift(holder->state);
-	result = fd_write_full(cell, code, len, err);
-	if (result >= 0)
-		result = holder_spawn(holder, keep[0], held, err);
+	result = holder_spawn(holder, keep_far, echo_far, held, err);
 	for (int i = 0; i < HOLD_COUNT_; i++)
 		(void)close(held[i]);
-	(void)close(status[1]);
-	(void)close(keep[0]);
 	if (result < 0)
-		return (int)err->code;
+		return result;
+	cleanup_fd_fn(&echo_far); /* so that the end of cat is an end of file */
+	echo_far = -1;
 	holder->pidfd = open_pidfd(holder->pid);
-	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : holder_wait_visible(holder, err);
+	return holder->pidfd < 0 ? err_sys(err, "pidfd_open") : holder_wait(holder, echo, err);
 }
 
 static int command(const char *text, size_t len, struct err *err)
 {
 	/* A shell that is gone is noticed by its pidfd; SIGPIPE is ignored. */
 	return fd_write_full(shell.commands, text, len, err);
+}
+
+/* What the last command ended with, as "s130". */
+#define STATUS_COMMAND "\\builtin echo s$? >/proc/%d/fd/14"
+
+static bool ask_status(const struct holder *holder)
+{
+	char text[80];
+	struct err err;
+	int n = snprintf(text, sizeof(text), STATUS_COMMAND "\n", (int)holder->pid);
+
+	return n > 0 && command(text, (size_t)n, &err) >= 0;
 }
 
 static void shell_gone(void)
@@ -243,29 +265,27 @@ const struct buf *bash_shell_first_state(void)
 
 static int shell_spawn(struct err *err)
 {
-	char name[] = "bash", noprofile[] = "--noprofile", norc[] = "--norc", interactive[] = "-i";
-	/* Commands come from a pipe: nobody edits them. */
-	char no_editing[] = "--noediting";
-	char *argv[] = { name, noprofile, norc, no_editing, interactive, NULL };
+	/* Without line editing: there is no terminal, and readline costs a system call per byte. */
+	char name[] = "bash", noprofile[] = "--noprofile", norc[] = "--norc";
+	char noediting[] = "--noediting", interactive[] = "-i";
+	char *argv[] = { name, noprofile, norc, noediting, interactive, NULL };
 	posix_spawn_file_actions_t actions;
-	int pipes[2], code;
+	cleanup_fd int commands_far = -1;
+	int code;
 
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return err_sys(err, "pipe");
+	if (make_pipe(&commands_far, &shell.commands, err) < 0)
+		return (int)err->code;
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return err_set(err, ERR_SYSTEM, "no memory to start bash");
-	(void)posix_spawn_file_actions_adddup2(&actions, pipes[0], STDIN_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, commands_far, STDIN_FILENO);
 	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	(void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	code = spawn("/bin/bash", argv, &actions, true, &shell.pid, err);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	(void)close(pipes[0]);
 	if (code < 0) {
 		shell.pid = 0;
-		(void)close(pipes[1]);
 		return code;
 	}
-	shell.commands = pipes[1];
 	shell.pidfd = open_pidfd(shell.pid);
 	return shell.pidfd < 0 ? err_sys(err, "pidfd_open") : 0;
 }
@@ -288,61 +308,79 @@ static int append_state(struct holder *holder, struct buf *into, struct err *err
 	return fd_read_all(holder->state, into, err);
 }
 
-/* Reads "what value" from the shell; false when shell or holder ended first. */
-static bool wait_line(const struct holder *holder, char *line, size_t size, bool *ret_interrupted)
+/*
+ * Waits for the line that begins with `tag` and reads the number behind it; false when shell or
+ * holder ended first. With `interrupted`, SIGINT goes to the shell's commands: bash then drops the
+ * rest of its line, and with it the answer, so the question is put again until one comes. What
+ * bash has not read it cannot drop, which is why nothing else is ever written ahead.
+ */
+static bool wait_answer(const struct holder *holder, char tag, int *ret_number, bool *interrupted)
 {
 	struct pollfd waits[] = { { .fd = holder->status, .events = POLLIN },
 				  { .fd = shell.pidfd, .events = POLLIN },
 				  { .fd = holder->pidfd, .events = POLLIN } };
+	const struct timespec again = { .tv_nsec = 250 * 1000 * 1000 };
+	unsigned asked = 0;
+	char line[32];
 	size_t len = 0;
-	sigset_t none;
+	sigset_t mask;
 
-	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_BLOCK, NULL, &mask);
+	if (interrupted != NULL)
+		(void)sigdelset(&mask, SIGINT); /* blocked but here: none slips in before the wait */
 	for (;;) {
-		char byte;
-		/* SIGINT is blocked but here, so that none slips in before the wait. */
-		int n = ppoll(waits, ARRAY_LEN(waits), NULL, &none);
+		const bool asking = interrupted != NULL && *interrupted;
+		int n = ppoll(waits, ARRAY_LEN(waits), asking ? &again : NULL, &mask);
 
-		if (n < 0 && errno == EINTR) {
+		if (n < 0 && errno == EINTR && interrupted != NULL) {
 			(void)kill(-shell.pid, SIGINT);
-			*ret_interrupted = true;
+			*interrupted = true;
 			continue;
 		}
-		if (n < 0 || (waits[0].revents & POLLIN) == 0)
+		/* A command that was just being started can miss the signal: once more, later. */
+		if (n == 0 && ++asked % 4 == 0)
+			(void)kill(-shell.pid, SIGINT);
+		if (n == 0 && !ask_status(holder))
 			return false;
-		if (read(holder->status, &byte, 1) != 1)
+		if (n == 0)
+			continue;
+		if (n < 0 || (waits[0].revents & POLLIN) == 0 ||
+		    read(holder->status, &line[len], 1) != 1)
 			return false;
-		if (byte == '\n' || len + 1 >= size) {
-			line[len] = '\0';
+		if (line[len] != '\n' && len + 1 < sizeof(line)) {
+			len++;
+			continue;
+		}
+		line[len] = '\0';
+		len = 0;
+		if (line[0] == tag) { /* others answer questions that were put again */
+			*ret_number = (int)strtol(line + 1, NULL, 10) & 0xff;
 			return true;
 		}
-		line[len++] = byte;
 	}
 }
 
 /*
- * Runs one command line and waits for its two answers: status, then "state". The holder
- * is named by its number: a cell could unset a variable. Only the trap has to rely on one.
+ * Runs one command line (its status is the answer), then has the shell write its state. The
+ * holder is named by its number: a cell could unset a variable. Only the trap relies on one.
  */
-static bool converse(struct holder *holder, const char *line, int *ret_status,
-		     bool *ret_interrupted, struct err *err)
+static bool converse(struct holder *holder, const char *line, int *ret_status, bool *interrupted,
+		     struct err *err)
 {
-	char text[2048], answer[32];
+	char text[2048];
 	const int held = (int)holder->pid;
-	int n = snprintf(text, sizeof(text),
-			 "__reckon_holder=%d\n%s\n"
-			 "\\builtin printf '%%s\\n' \"$?\" >/proc/%d/fd/14\n"
-			 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :\n"
-			 "\\builtin printf 'state\\n' >/proc/%d/fd/14\n",
-			 held, line, held, STATE_COMMANDS, held, held);
-	bool ignored = false;
+	int ignored, n;
 
-	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
+	n = snprintf(text, sizeof(text), "__reckon_holder=%d; %s; " STATUS_COMMAND "\n", held, line,
+		     held);
+	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0 ||
+	    !wait_answer(holder, 's', ret_status, interrupted))
 		return false;
-	if (!wait_line(holder, answer, sizeof(answer), ret_interrupted))
-		return false;
-	*ret_status = (int)strtol(answer, NULL, 10) & 0xff;
-	return wait_line(holder, answer, sizeof(answer), &ignored);
+	n = snprintf(text, sizeof(text),
+		     "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; \\builtin echo d >/proc/%d/fd/14\n",
+		     STATE_COMMANDS, held, held);
+	return n > 0 && (size_t)n < sizeof(text) && command(text, (size_t)n, err) >= 0 &&
+	       wait_answer(holder, 'd', &ignored, NULL);
 }
 
 static int shell_start(struct err *err)
@@ -352,8 +390,8 @@ static int shell_start(struct err *err)
 	const int nulls[] = { null, null, null };
 	char seed[80] = "RANDOM=$SRANDOM";
 	char line[256];
-	bool interrupted = false, ok;
 	int status = 0;
+	bool ok;
 
 	if (null < 0)
 		return err_sys(err, "open /dev/null");
@@ -368,7 +406,7 @@ static int shell_start(struct err *err)
 	/* Readonly variables of bash itself complain when they are set again, to /dev/null. */
 	(void)snprintf(line, sizeof(line), ". /proc/$__reckon_holder/fd/13; __reckon_holder=%d; %s",
 		       (int)holder.pid, seed);
-	ok = converse(&holder, line, &status, &interrupted, err);
+	ok = converse(&holder, line, &status, NULL, err);
 	if (ok && shell.first_state.len == 0)
 		(void)append_state(&holder, &shell.first_state, err);
 	holder_end(&holder);

@@ -173,7 +173,7 @@ static bool find_second_thread(char *ret_name, size_t size)
 	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
 		cleanup_file FILE *comm = NULL;
 
-		if (entry->d_name[0] == '.' || atol(entry->d_name) == (long)getpid())
+		if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == (long)getpid())
 			continue;
 		found = true;
 		(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);

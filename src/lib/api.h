@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include <reckon.h>
 
 #include "base/err.h"
+#include "reckon.h"
 
 /* Copies *err to the caller's *ret (which may be NULL); returns the code. */
 int api_fail(reckon_error *ret, const struct err *err);

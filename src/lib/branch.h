@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <reckon.h>
+#include "reckon.h"
 
 /*
  * Only between executions of `parent`. The warden copies the process and the workspace and tells

@@ -23,6 +23,8 @@
 #define SEND_TIMEOUT_MS 10000
 #define HELLO_TIMEOUT_MS 10000
 #define EXIT_TIMEOUT_MS 5000
+/* So many answers fit the socket's buffer even if this program does not read for long. */
+#define UNANSWERED_MAX 8
 /* One turn of a caller's loop must end even if the warden talks without a pause. */
 #define DISPATCH_MAX 64
 
@@ -31,6 +33,7 @@ struct client {
 	pid_t pid;
 	unsigned refs;
 	uint32_t next_seq;
+	unsigned unanswered; /* requests, some of which nobody waits for (BEGIN, CLOSE) */
 	bool greeted; /* HELLO was answered: from now on losing it loses sessions */
 	bool dead;
 	struct err why;
@@ -154,33 +157,6 @@ static int wait_for(struct client *client, short events, int timeout_ms)
 	}
 }
 
-int client_send(struct client *client, struct warden_request *request, const int *fds, size_t nfds,
-		struct client_call *call, struct err *err)
-{
-	int code;
-
-	if (client_is_dead(client, err))
-		return (int)err->code;
-	request->magic = WARDEN_MAGIC;
-	request->version = WARDEN_VERSION;
-	request->seq = client->next_seq++;
-	code = fd_send_msg(client->sock, request, sizeof(*request), fds, nfds, err);
-	if (code == ERR_TIMEOUT && wait_for(client, POLLOUT, SEND_TIMEOUT_MS) > 0)
-		code = fd_send_msg(client->sock, request, sizeof(*request), fds, nfds, err);
-	if (code < 0) {
-		client_die(client, err->code == ERR_SYSTEM && err->errnum == EPIPE ? NULL : err);
-		(void)client_is_dead(client, err);
-		return (int)err->code;
-	}
-	if (call != NULL) {
-		memset(call, 0, sizeof(*call));
-		call->seq = request->seq;
-		call->next = client->calls;
-		client->calls = call;
-	}
-	return 0;
-}
-
 /* Another version's messages have another length; say so instead of "broken". */
 static int check_reply(const struct warden_reply *reply, size_t len, struct err *err)
 {
@@ -242,6 +218,8 @@ static int receive(struct client *client)
 	}
 	reply.err.text[sizeof(reply.err.text) - 1] = '\0';
 	reply.err.remedy[sizeof(reply.err.remedy) - 1] = '\0';
+	if (reply.type != WARDEN_EVENT_ENDED && client->unanswered > 0)
+		client->unanswered--;
 	if (reply.type != WARDEN_EVENT_ENDED)
 		deliver(client, &reply, fds, nfds);
 	else if (client->on_ended != NULL)
@@ -254,6 +232,55 @@ void client_dispatch(struct client *client)
 	for (int i = 0; i < DISPATCH_MAX; i++)
 		if (receive(client) == 0)
 			return;
+}
+
+/* Many CLOSEs in a row, say, must not fill the socket with answers that nobody waits for. */
+static int make_room(struct client *client, struct err *err)
+{
+	const uint64_t end = clock_mono_ns() + SEND_TIMEOUT_MS * 1000000ull;
+
+	for (;;) {
+		const uint64_t now = clock_mono_ns();
+
+		client_dispatch(client);
+		if (client_is_dead(client, err))
+			return (int)err->code;
+		if (client->unanswered < UNANSWERED_MAX)
+			return 0;
+		if (now >= end)
+			return err_set(err, ERR_TIMEOUT, "the warden does not answer");
+		(void)wait_for(client, POLLIN, (int)((end - now + 999999u) / 1000000u));
+	}
+}
+
+int client_send(struct client *client, struct warden_request *request, const int *fds, size_t nfds,
+		struct client_call *call, struct err *err)
+{
+	int code;
+
+	if (client_is_dead(client, err))
+		return (int)err->code;
+	if (client->unanswered >= UNANSWERED_MAX && make_room(client, err) < 0)
+		return (int)err->code;
+	request->magic = WARDEN_MAGIC;
+	request->version = WARDEN_VERSION;
+	request->seq = client->next_seq++;
+	code = fd_send_msg(client->sock, request, sizeof(*request), fds, nfds, err);
+	if (code == ERR_TIMEOUT && wait_for(client, POLLOUT, SEND_TIMEOUT_MS) > 0)
+		code = fd_send_msg(client->sock, request, sizeof(*request), fds, nfds, err);
+	if (code < 0) {
+		client_die(client, err->code == ERR_SYSTEM && err->errnum == EPIPE ? NULL : err);
+		(void)client_is_dead(client, err);
+		return (int)err->code;
+	}
+	client->unanswered++;
+	if (call != NULL) {
+		memset(call, 0, sizeof(*call));
+		call->seq = request->seq;
+		call->next = client->calls;
+		client->calls = call;
+	}
+	return 0;
 }
 
 int client_wait(struct client *client, struct client_call *call, int timeout_ms, struct err *err)

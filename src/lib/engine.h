@@ -3,12 +3,12 @@
  */
 #pragma once
 
-#include <reckon.h>
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "lib/client.h"
 #include "lib/store.h"
+#include "reckon.h"
 
 struct reckon_engine {
 	struct client *client; /* NULL until a session or doctor needs the warden */

@@ -5,8 +5,10 @@
  * Reads:    output of hostile programs, packets of hostile kernels (packets.c).
  * Never:    waits for only one of them: whatever hangs, the time limit is watched.
  *
- * Order: a packet is handled only after the pipes were drained, because what the program printed
- * before it is in them by then. That is also all that SYNC needs.
+ * Order: a kernel that has printed sends SYNC before its next packet and waits, so at any other
+ * packet the pipes hold only what was printed after it. Hence packets go first, SYNC and DONE
+ * drain, and between packets only those bytes are taken that were there before the socket was
+ * found empty: no packet can have been sent before them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -93,14 +95,19 @@ static void take_output(const char *bytes, size_t len, void *arg)
 	emit_text(run, sink->index, bytes, len, false);
 }
 
+static void take_pipe(struct run *run, int index, size_t len)
+{
+	struct sink sink = { run, index };
+
+	if (run->pipe[index] >= 0 && pipe_take(run->pipe[index], len, take_output, &sink) == 0)
+		(void)close(TAKE_FD(run->pipe[index]));
+}
+
 void run_drain(struct run *run)
 {
-	for (int i = 0; i < 2; i++) {
-		struct sink sink = { run, i };
-
-		if (run->pipe[i] >= 0 && pipe_drain(run->pipe[i], take_output, &sink) == 0)
-			(void)close(TAKE_FD(run->pipe[i]));
-	}
+	for (int i = 0; i < 2; i++)
+		if (run->pipe[i] >= 0)
+			take_pipe(run, i, pipe_pending(run->pipe[i]));
 }
 
 static void clear_interrupts(struct reckon_session *session)
@@ -214,7 +221,7 @@ static void poll_fill(const struct run *run, struct polled *polled)
 	polled->feed_count = feed_poll(&run->feed, polled->fd + polled->count);
 	polled->count += polled->feed_count;
 	if (run->wants_input)
-		poll_add(polled, run->feed.theirs);
+		poll_add(polled, run->feed.peek);
 	for (size_t i = 0; i < session->strays.count; i++)
 		poll_add(polled, session->strays.fd[i]);
 }
@@ -271,6 +278,20 @@ static void check_gone(struct run *run)
 	}
 }
 
+/* Packets first; see the top of this file. A kernel that never pauses still gets its output out. */
+static void take_in(struct run *run)
+{
+	size_t pending[2];
+
+	for (int i = 0; i < 2; i++)
+		pending[i] = run->pipe[i] >= 0 ? pipe_pending(run->pipe[i]) : 0;
+	if (!run->control_ended && packet_receive(run) && ++run->packets_in_a_row % 16 != 0)
+		return;
+	run->packets_in_a_row = 0;
+	for (int i = 0; i < 2 && run->end == RUN_GOING; i++)
+		take_pipe(run, i, pending[i]);
+}
+
 static void run_turn(struct run *run)
 {
 	struct polled polled;
@@ -278,10 +299,7 @@ static void run_turn(struct run *run)
 	run_wait(run, &polled);
 	check_interrupt(run);
 	client_dispatch(run->session->client);
-	if (!run->control_ended)
-		packet_receive(run);
-	if (run->end == RUN_GOING)
-		run_drain(run);
+	take_in(run);
 	stray_drain(&run->session->strays);
 	feed_move(&run->feed, polled.fd + polled.feed_at, polled.feed_count);
 	if (run->wants_input)
@@ -339,7 +357,7 @@ static void run_init(struct run *run, struct reckon_session *session,
 	run->output_bytes = (size_t)(options->output_bytes != 0 ? options->output_bytes
 								: session->limits.output_bytes);
 	run->pipe[0] = run->pipe[1] = -1;
-	run->feed.source = run->feed.target = run->feed.theirs = -1;
+	run->feed = (struct feed){ .source = -1, .target = -1, .theirs = -1, .peek = -1 };
 	run->event = BUF_INIT(RECORD_JSON_MAX);
 	run->text = BUF_INIT(RECORD_JSON_MAX);
 	run->input = BUF_INIT(RUN_INPUT_MAX);

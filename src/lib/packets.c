@@ -6,8 +6,6 @@
  * Never:    accepts a packet out of turn or for another execution: that ends the kernel.
  */
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "lib/run.h"
@@ -88,10 +86,6 @@ static void on_input(struct run *run, size_t count)
 	const bool password = is_true(kernel_find(run->items, count, KERNEL_TAG_PASSWORD));
 	struct err err;
 
-	if (run->wants_input) {
-		violation(run, "a second question before the answer to the first");
-		return;
-	}
 	if (run->options->on_event != NULL) {
 		buf_clear(&run->event);
 		if (record_event_input(run_moment(run), prompt != NULL ? prompt->data : "",
@@ -99,39 +93,27 @@ static void on_input(struct run *run, size_t count)
 				       &err) == 0)
 			run_emit(run, RECORD_EVENT_INPUT, 0, NULL);
 	}
+	/* A question that was interrupted is asked anew; what was typed for it is still there. */
 	run->wants_input = true;
-	buf_clear(&run->input);
 }
 
 /*
  * The program's own reads and its questions share one input, in order: what nobody has read yet
- * is still in the pipe, whose reading end we hold as well.
+ * is still in the pipe.
  */
 void packet_answer_input(struct run *run)
 {
 	cleanup_buf struct buf payload = BUF_INIT(RUN_INPUT_MAX + 64);
-	const bool at_end = run->feed.target < 0;
-	bool has_line = false;
-	int pending = 0;
 	struct err err;
+	const int n = feed_read_line(&run->feed, &run->input, &err);
 
-	if (ioctl(run->feed.theirs, FIONREAD, &pending) < 0)
-		pending = 0;
-	for (; pending > 0 && !has_line; pending--) {
-		struct pollfd ready = { .fd = run->feed.theirs, .events = POLLIN };
-		char byte;
-
-		/* The program may read from it at the same moment: never wait for what it took. */
-		if (poll(&ready, 1, 0) <= 0 || read(run->feed.theirs, &byte, 1) != 1)
-			break;
-		has_line = byte == '\n' || buf_addc(&run->input, byte, &err) < 0;
-	}
-	if (!has_line && (!at_end || pending > 0))
+	if (n == 0)
 		return;
 	run->wants_input = false;
-	if ((has_line || run->input.len > 0) &&
+	if (n > 0 &&
 	    kernel_pack(&payload, KERNEL_TAG_TEXT, buf_text(&run->input), run->input.len, &err) < 0)
 		return;
+	buf_clear(&run->input);
 	reply(run, KERNEL_INPUT_REPLY, &payload);
 }
 
@@ -182,6 +164,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 		on_input(run, count);
 		return;
 	case KERNEL_SYNC:
+		run_drain(run);
 		reply(run, KERNEL_SYNC_ACK, NULL);
 		return;
 	case KERNEL_DONE:
@@ -205,37 +188,43 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	violation(run, "a packet of a kind that is the host's");
 }
 
-void packet_receive(struct run *run)
+static void judge(struct run *run, const struct kernel_head *head)
+{
+	struct err err;
+	int n;
+
+	if (!kernel_may_send(run->session->state, head->type)) {
+		violation(run, "a packet out of turn");
+		return;
+	}
+	if (head->id != run->request) {
+		violation(run, "a packet for another execution");
+		return;
+	}
+	n = kernel_unpack(buf_text(&run->payload), run->payload.len, head->field_count, run->items,
+			  KERNEL_FIELDS_MAX, &err);
+	if (n < 0)
+		violation(run, err.text);
+	else
+		handle(run, head, (size_t)n);
+	/* A display of megabytes should not stay with an execution that lasts for hours. */
+	if (run->payload.cap > 16 * KERNEL_INLINE_MAX)
+		buf_done(&run->payload);
+}
+
+bool packet_receive(struct run *run)
 {
 	struct kernel_head head;
 	struct err err;
 	int n = session_recv(run->session, &head, &run->payload, &err);
 
 	if (n == ERR_TIMEOUT)
-		return;
-	if (n == 0 || n == ERR_SYSTEM) {
+		return false;
+	if (n == 0 || n == ERR_SYSTEM)
 		run->control_ended = true;
-		return;
-	}
-	if (n > 0 && !kernel_may_send(run->session->state, head.type)) {
-		violation(run, "a packet out of turn");
-		return;
-	}
-	if (n > 0 && head.id != run->request) {
-		violation(run, "a packet for another execution");
-		return;
-	}
-	if (n > 0)
-		n = kernel_unpack(buf_text(&run->payload), run->payload.len, head.field_count,
-				  run->items, KERNEL_FIELDS_MAX, &err);
-	if (n < 0) {
+	else if (n < 0)
 		violation(run, err.text);
-		return;
-	}
-	/* What the program printed before this packet is in the pipes by now. */
-	run_drain(run);
-	handle(run, &head, (size_t)n);
-	/* A display of megabytes should not stay with an execution that lasts for hours. */
-	if (run->payload.cap > 16 * KERNEL_INLINE_MAX)
-		buf_done(&run->payload);
+	else
+		judge(run, &head);
+	return true;
 }

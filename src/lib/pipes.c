@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -32,16 +33,19 @@ int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
 	return 0;
 }
 
-int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
+size_t pipe_pending(int fd)
+{
+	int pending = 0;
+
+	return ioctl(fd, FIONREAD, &pending) == 0 && pending > 0 ? (size_t)pending : 0;
+}
+
+int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg)
 {
 	char chunk[65536];
-	int pending = 0;
-	size_t left;
-
-	if (ioctl(fd, FIONREAD, &pending) < 0 || pending < 0)
-		pending = 0;
 	/* With nothing pending one read still has to tell "empty" from "ended". */
-	left = pending > 0 ? (size_t)pending : 1;
+	size_t left = len > 0 ? len : 1;
+
 	while (left > 0) {
 		ssize_t n = read(fd, chunk, left < sizeof(chunk) ? left : sizeof(chunk));
 
@@ -55,6 +59,11 @@ int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
 		left -= (size_t)n;
 	}
 	return 1;
+}
+
+int pipe_drain(int fd, pipe_sink_fn *sink, void *arg)
+{
+	return pipe_take(fd, pipe_pending(fd), sink, arg);
 }
 
 void stray_add(struct stray_set *set, int fd)
@@ -101,18 +110,28 @@ void stray_done(struct stray_set *set)
 	set->count = 0;
 }
 
+/* Non-blocking is a property of an open pipe end: the program's own must stay as it is. */
+static int open_peek(struct feed *feed, struct err *err)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", feed->theirs);
+	feed->peek = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return feed->peek < 0 ? err_sys(err, "open a pipe anew") : 0;
+}
+
 int feed_open(struct feed *feed, int source, struct err *err)
 {
 	int ends[2];
 
 	feed->source = source;
-	feed->target = feed->theirs = -1;
+	feed->target = feed->theirs = feed->peek = -1;
 	feed->len = feed->at = 0;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(err, "pipe");
 	feed->theirs = ends[0];
 	feed->target = ends[1];
-	if (fd_set_nonblock(feed->target, true, err) < 0) {
+	if (fd_set_nonblock(feed->target, true, err) < 0 || open_peek(feed, err) < 0) {
 		feed_close(feed);
 		return (int)err->code;
 	}
@@ -125,6 +144,8 @@ void feed_close(struct feed *feed)
 {
 	if (feed->theirs >= 0)
 		(void)close(TAKE_FD(feed->theirs));
+	if (feed->peek >= 0)
+		(void)close(TAKE_FD(feed->peek));
 	if (feed->target >= 0)
 		(void)close(TAKE_FD(feed->target));
 }
@@ -167,4 +188,25 @@ void feed_move(struct feed *feed, const struct pollfd *polled, size_t count)
 	n = write(feed->target, feed->bytes + feed->at, feed->len - feed->at);
 	if (n > 0)
 		feed->at += (size_t)n;
+}
+
+int feed_read_line(struct feed *feed, struct buf *line, struct err *err)
+{
+	for (;;) {
+		char byte;
+		ssize_t n;
+
+		/* A line past the ceiling is answered in pieces. */
+		if (line->len == line->max)
+			return 1;
+		n = read(feed->peek, &byte, 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return 0;
+		if (n == 0)
+			return line->len > 0 ? 1 : err_set(err, ERR_NOT_FOUND, "end of input");
+		if (byte == '\n' || buf_addc(line, byte, err) < 0)
+			return 1;
+	}
 }

@@ -8,17 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* Two close-on-exec descriptors; ours is non-blocking. */
 int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err);
 
 /*
- * Hands over what is in the pipe now, and no more: a program that writes as fast as we read cannot
- * hold us. Returns 1 while somebody may still write, 0 at end of file.
+ * Hands over `len` bytes, which pipe_pending() said are there, and no more: a program that writes
+ * as fast as we read cannot hold us. Returns 1 while somebody may still write, 0 at end of file.
  */
 typedef void pipe_sink_fn(const char *bytes, size_t len, void *arg);
-int pipe_drain(int fd, pipe_sink_fn *sink, void *arg);
+size_t pipe_pending(int fd);
+int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg);
+int pipe_drain(int fd, pipe_sink_fn *sink, void *arg); /* what is pending now */
 
 #define STRAYS_MAX 16
 
@@ -39,7 +42,8 @@ void stray_done(struct stray_set *set);
 struct feed {
 	int source; /* the caller's, or -1 when it has ended */
 	int target; /* write end, or -1 when closed */
-	int theirs; /* read end; ours too, so that writing never raises SIGPIPE */
+	int theirs; /* read end for the program; ours too, so that writing never raises SIGPIPE */
+	int peek;   /* the same end opened anew and non-blocking, see feed_read_line() */
 	size_t len;
 	size_t at;
 	char bytes[16384];
@@ -50,5 +54,11 @@ int feed_open(struct feed *feed, int source, struct err *err);
 void feed_close(struct feed *feed);
 /* What to poll for; returns the number of entries written (0..2). */
 size_t feed_poll(const struct feed *feed, struct pollfd *ret);
+/*
+ * Takes up to the end of a line from what the program has not read yet, without the newline; it
+ * may be reading at the same time. 1: a line, or the rest at the end of the input; 0: not yet;
+ * ERR_NOT_FOUND: the input is at its end.
+ */
+int feed_read_line(struct feed *feed, struct buf *line, struct err *err);
 /* Moves what can be moved without waiting; `polled` are feed_poll()'s `count` entries. */
 void feed_move(struct feed *feed, const struct pollfd *polled, size_t count);

@@ -23,16 +23,16 @@ static void measure(struct run *run)
 	struct client_call call;
 	struct err ignored;
 
-	if (session->has_ended) {
+	if (!session->has_ended && client_ask(session->client, &request, NULL, 0, &call,
+					      USAGE_TIMEOUT_MS, &ignored) == 0) {
+		client_forget(session->client, &call);
+		run->usage = call.reply.usage;
+		run->has_usage = true;
+	} else if (session->has_ended) {
+		/* It ended before or while we asked; the notice holds what was known last. */
 		run->usage = session->ended.usage;
 		run->has_usage = true;
-		return;
 	}
-	if (client_ask(session->client, &request, NULL, 0, &call, USAGE_TIMEOUT_MS, &ignored) < 0)
-		return;
-	client_forget(session->client, &call);
-	run->usage = call.reply.usage;
-	run->has_usage = true;
 }
 
 static void end_session(struct run *run)

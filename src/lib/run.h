@@ -9,7 +9,6 @@
 #pragma once
 
 #include <poll.h>
-#include <reckon.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +21,7 @@
 #include "lib/record.h"
 #include "lib/session.h"
 #include "lib/stream.h"
+#include "reckon.h"
 #include "wire/kernel.h"
 
 #define RUN_TRACEBACK_MAX (256u * 1024u)
@@ -80,6 +80,7 @@ struct run {
 	enum run_end end;
 	enum run_done done;
 	bool control_ended;
+	unsigned packets_in_a_row;
 	uint64_t gone_ns; /* until when to wait for the rest of a death notice */
 	struct err why; /* for RUN_VIOLATION and RUN_INFRA */
 };
@@ -91,8 +92,8 @@ void run_fail(struct run *run, enum run_end end, const struct err *why);
 void run_emit(struct run *run, const char *name, int stream, const struct buf *text);
 struct record_moment run_moment(struct run *run);
 
-/* packets.c: one packet, if there is one; sets run->end at the last. */
-void packet_receive(struct run *run);
+/* packets.c: one packet, if there is one (true); sets run->end at the last. */
+bool packet_receive(struct run *run);
 void packet_answer_input(struct run *run);
 
 /* stop.c */

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include <reckon.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,6 +11,7 @@
 #include "lib/engine.h"
 #include "lib/pipes.h"
 #include "lib/workspace.h"
+#include "reckon.h"
 #include "wire/kernel.h"
 #include "wire/warden.h"
 

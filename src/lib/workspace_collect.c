@@ -96,6 +96,9 @@ static void collect_content(struct collect *collect, const struct workspace_delt
 	file->sha256 = object.sha256;
 	file->artifact = object.id;
 	record_add_file(collect->record, file);
+	/* The record copied them; the file outlives the object. */
+	file->sha256 = NULL;
+	file->artifact = NULL;
 }
 
 static void collect_one(struct collect *collect, const struct workspace_delta *delta)
@@ -145,7 +148,7 @@ static void format_time(int64_t ns, char ret[32])
 	struct tm parts;
 
 	if (gmtime_r(&seconds, &parts) == NULL || parts.tm_year < -1900 || parts.tm_year > 8099)
-		(void)strcpy(ret, "1970-01-01T00:00:00Z");
+		(void)snprintf(ret, 32, "1970-01-01T00:00:00Z");
 	else
 		(void)strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }

@@ -24,10 +24,9 @@ def parent(box):
     return box
 
 
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # who has a memory cgroup here
 def test_pitfall_1_memory_is_charged_to_the_box(driver):
     """The map's owner is the twin, outside the box: the limit must hold nevertheless."""
-    if not driver.place.user.is_root:
-        pytest.skip("an ordinary user has no memory cgroup here")
     box = driver.open(memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     record = box.run(r'''
 import mmap
@@ -40,9 +39,8 @@ for m in held:
     assert record["receipt"]["memory_peak_bytes"] <= 81 * MIB
 
 
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_pitfall_1_in_a_branch(driver):
-    if not driver.place.user.is_root:
-        pytest.skip("an ordinary user has no memory cgroup here")
     box = driver.open(memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     box.expect("ok", "x = bytearray(b'x' * (20 << 20))")
     copy = box.branch()
@@ -247,6 +245,11 @@ def check_refusal(refused):
     assert refused.code == BUSY or "changed program code" in refused.message, refused
 
 
+def check_refusal(refused):
+    """Refused before anything was done, not because a step went another way than it should."""
+    assert refused.code == BUSY or "changed program code" in refused.message, refused
+
+
 RACE = r'''
 import mmap, struct, threading
 address = _ct.cast(_libc.syscall, _ct.c_void_p).value
@@ -348,12 +351,7 @@ answer = [attempt(a.send, b"x"), attempt(os.write, w, b"x"), attempt(listening.a
     parent.expect("ok", "child.kill()")
 
 
-DENY_PTdef check_refusal(refused):
-    """Refused before anything was done, not because a step went another way than it should."""
-    assert refused.code == BUSY or "changed program code" in refused.message, refused
-
-
-RACE = r'''
+DENY_PTRACE = r'''
 import ctypes, os, struct, sys
 insns = [(0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in insns))

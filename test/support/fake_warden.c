@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +86,7 @@ static void open_session(struct warden *warden, const struct warden_request *req
 	session->limits = request->open.limits;
 	session->pid = fork();
 	if (session->pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (chdir(session->dir) < 0 || dup2(pair[1], 3) < 0 ||
 		    close_range(4, ~0u, 0) < 0)
 			fail("kernel");
@@ -132,7 +134,8 @@ static void note_death(struct warden *warden, uint32_t index)
 	reply_with(warden, NULL, &event, NULL, 0);
 }
 
-static void answer(struct warden *warden, const struct warden_request *request)
+/* False: the warden is to end. */
+static bool answer(struct warden *warden, const struct warden_request *request)
 {
 	struct fake_session *session =
 		request->session > 0 ? &warden->session[request->session - 1] : NULL;
@@ -149,7 +152,7 @@ static void answer(struct warden *warden, const struct warden_request *request)
 		break;
 	case WARDEN_BEGIN:
 		if (warden->config->dies_at_begin)
-			_exit(0);
+			return false;
 		break;
 	case WARDEN_USAGE:
 		warden->cpu_ns += warden->config->cpu_ns_per_usage;
@@ -176,6 +179,7 @@ static void answer(struct warden *warden, const struct warden_request *request)
 	reply_with(warden, request, &reply, fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		(void)close(fds[i]);
+	return true;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -209,7 +213,8 @@ static void serve(struct warden *warden)
 			return;
 		for (size_t i = 0; i < nfds; i++)
 			(void)close(fds[i]);
-		answer(warden, &request);
+		if (!answer(warden, &request))
+			return;
 	}
 }
 

@@ -1,16 +1,36 @@
 """Kernels for tests: reckon-kernel-direct, found in the build directory."""
 
+import configparser
 import os
 import pathlib
 
+import reckon_cli
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DIRECT = pathlib.Path(os.environ.get("RECKON_BUILD", ROOT / "build")) / "libexec" / "reckon-kernel-direct"
-TREE = os.environ.get("RECKON_TEST_TEMPLATE_TREE")  # a virtual environment with pandas and friends
 
-# Wheels from PyPI start thread pools unless they are told not to, and a zygote must not have any.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+
+def _tree():
+    """A virtual environment with pandas and friends: the data template's, unless told otherwise."""
+    built = reckon_cli.templates_dir() / "data" / "tree"
+    return os.environ.get("RECKON_TEST_TEMPLATE_TREE") or (str(built) if built.exists() else None)
+
+
+TREE = _tree()
+
+
+def _one_thread():
+    """
+    What keeps the template's packages at one thread, as a zygote must be: wheels from PyPI start
+    pools unless they are told not to. Settings with paths are those of a box and mean nothing here.
+    """
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.optionxform = str
+    settings.read(pathlib.Path(TREE).parent / "template.ini" if TREE else [])
+    found = dict(settings["env"]) if settings.has_section("env") else {
+        "OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+    return {name: value for name, value in found.items() if "/" not in value}
 
 
 def kernel(*arguments, **popen):
@@ -19,4 +39,4 @@ def kernel(*arguments, **popen):
 
 def data_kernel():
     return kernel("--template", TREE, "python", "numpy", "pandas", "matplotlib.pyplot",
-                  env={**os.environ, **ONE_THREAD})
+                  env={**os.environ, **_one_thread()})

@@ -37,6 +37,8 @@ def plant(root, files):
     ("inside/a.c", '#include "lib/session.h"'),
     ("lib/a.c", '#include "box/cgroup.h"'),
     ("cli/a.c", '#include "wire/kernel.h"'),
+    ("bench/a.c", '#include "lib/session.h"'),
+    ("bench/a.c", '#include "wire/warden.h"'),
     ("box/a.c", '#include "reckon.h"'),
     ("codec/a.c", "#include <reckon.h>"),
     ("box/a.c", '#include "nowhere/a.h"'),
@@ -59,6 +61,7 @@ def test_allowed_includes_pass(tmp_path):
         "box/a.c": '#include <seccomp.h>\n#include "base/a.h"\n#include "wire/warden.h"\n',
         "lib/a.c": '#include "reckon.h"\n#include <sodium.h>\n#include "codec/json.h"\n',
         "cli/a.c": '#include <reckon.h>\n#include "codec/json.h"\n',
+        "bench/a.c": '#include <reckon.h>\n#include "lib/branch.h"\n',
     }))
     assert (status, text.strip()) == (0, f"{tmp_path}: every include stays in its layer")
 

@@ -81,6 +81,17 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_cells():
+    """
+    Code that ran often enough is specialised once, here, and not page by page in every fork.
+    """
+    for _ in range(20):
+        reseed()
+        cell._parse("x = 1\nx + 1", "<warm>")
+        cell.run("_warm = 1", "<warm>", False)
+    cell.forget_warming("_warm", "<warm>")
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -95,6 +106,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     gc.collect()
@@ -108,7 +120,7 @@ def reseed():
     Not reached: generators that a cell made itself (numpy.random.default_rng()) go on from where
     they were, in each branch alike; str hashes keep the zygote's seed.
     """
-    random.seed()
+    # The stdlib's own generator was seeded by its fork hook, see random.py.
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
@@ -160,7 +172,8 @@ def forget_lost():
 
 
 def resume(seed, threads_lost, files_lost):
-    """In a branch, before its first cell."""
+    """In a branch, before its first cell. It was not made by fork(), so no hook has run."""
+    random.seed()
     reseed()
     _plant(seed)
     if threads_lost:

@@ -1,0 +1,19 @@
+/* procfile.h - numbers out of /proc/PID/… files. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The number behind `key` at the beginning of a line of /proc/PID/FILE ("VmData:", "rchar:"), in
+ * `base` 8, 10 or 16; `otherwise` when the file or the line is not there.
+ */
+uint64_t procfile_number(pid_t pid, const char *file, const char *key, int base,
+			 uint64_t otherwise);
+
+/*
+ * Fields of /proc/PID/stat by their numbers in proc_pid_stat(5), from 4 (ppid) on; 0 for what is
+ * missing. The name in field 2 may hold anything and is passed over.
+ */
+void procfile_stat(pid_t pid, const int *fields, size_t count, int64_t *ret);

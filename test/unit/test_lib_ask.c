@@ -1,0 +1,94 @@
+/*
+ * test_lib_ask.c - variables and completion.
+ *
+ * Runs in:  the unit suite, against a fake warden and kernel.
+ * Reads:    JSON answers.
+ * Never:    needs a box.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/lib_fixture.h"
+
+static const struct fake_config plain;
+
+static struct json_value *parse(char *json)
+{
+	struct json_value *value;
+	struct err err;
+
+	assert_ok(&err, json_read_parse(json, strlen(json), strlen(json), &value, &err));
+	free(json);
+	return value;
+}
+
+static void test_variables(void **state)
+{
+	struct fixture fixture;
+	struct json_value *all;
+	const struct json_value *df;
+	int64_t size = 0;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_int_equal(reckon_variables(fixture.session, &json, &err), 0);
+	all = parse(json);
+	assert_int_equal(json_read_count(all), 2);
+	df = json_read_at(all, 0);
+	assert_string_equal(json_read_text(json_read_member(df, "name"), NULL), "df");
+	assert_string_equal(json_read_text(json_read_member(df, "preview"), NULL), "a \"b\"");
+	assert_true(json_read_int(json_read_member(df, "size"), &size));
+	assert_int_equal(size, 48);
+	/* "1e9" is not decimal digits: whatever a kernel claims, the JSON stays as promised. */
+	assert_int_equal(json_read_kind(json_read_member(json_read_at(all, 1), "size")),
+			 JSON_KIND_NULL);
+	json_read_free(all);
+	fixture_close(&fixture);
+}
+
+static void test_complete(void **state)
+{
+	struct fixture fixture;
+	struct json_value *answer;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_int_equal(reckon_complete(fixture.session, "pr", 2, 2, &json, &err), 0);
+	answer = parse(json);
+	assert_int_equal(json_read_count(json_read_member(answer, "matches")), 2);
+	json_read_free(answer);
+	assert_int_equal(reckon_complete(fixture.session, "pr", 2, 3, &json, &err),
+			 RECKON_EINVALID);
+	fixture_close(&fixture);
+}
+
+static void test_no_answer(void **state)
+{
+	struct fixture fixture;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_int_equal(reckon_complete(fixture.session, "hang", 4, 4, &json, &err),
+			 RECKON_ELOST);
+	fixture_assert_lost(&fixture, "no answer");
+	fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_no_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/*
+ * test_lib_hostile.c - kernels that lie, break the protocol or die; wardens that do.
+ *
+ * Runs in:  the unit suite, against a fake warden and kernel.
+ * Reads:    records.
+ * Never:    accepts that the host hangs, crashes or believes.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/engine.h"
+#include "support/lib_fixture.h"
+
+static const struct fake_config plain;
+
+static void check_violation(const char *what)
+{
+	struct fixture fixture;
+	char code[64];
+
+	(void)snprintf(code, sizeof(code), "out before\nviolate %s", what);
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, code, NULL);
+
+		assert_string_equal(result_status(&result), "kernel_died");
+		assert_true(result_has_diagnostic(&result, "protocol_violation"));
+		assert_string_equal(result_text(&result, "stdout"), "before\n");
+	}
+	fixture_assert_lost(&fixture, "protocol");
+	fixture_close(&fixture);
+}
+
+static void test_violations(void **state)
+{
+	static const char *const what[] = { "id",	"turn",	      "host",	  "status",
+					    "garbage",	"fields",     "unsealed", "descriptor",
+					    "sync-flood" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
+		check_violation(what[i]);
+}
+
+/* What comes after DONE is found by the next execution, which ends the kernel. */
+static void test_two_dones(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result first = fixture_run(&fixture, "violate two-dones", NULL);
+		cleanup_result struct result second = fixture_run(&fixture, "out 2", NULL);
+
+		assert_string_equal(result_status(&first), "ok");
+		assert_string_equal(result_status(&second), "kernel_died");
+		assert_true(result_has_diagnostic(&second, "protocol_violation"));
+	}
+	fixture_assert_lost(&fixture, "protocol");
+	fixture_close(&fixture);
+}
+
+static void test_deaths(void **state)
+{
+	static const struct {
+		const char *code;
+		const char *how;
+	} deaths[] = {
+		{ "out before\nexit 3", "exit status 3" },
+		{ "out before\nkill 11", "signal 11" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture fixture;
+
+		fixture_open(&fixture, &plain, NULL);
+		{
+			cleanup_result struct result result =
+				fixture_run(&fixture, deaths[i].code, NULL);
+
+			assert_string_equal(result_status(&result), "kernel_died");
+			assert_int_equal(reckon_execution_exit_code(result.execution), 1);
+			assert_string_equal(result_error(&result), "KernelDied");
+			assert_non_null(strstr(result_error_value(&result), deaths[i].how));
+			assert_string_equal(result_text(&result, "stdout"), "before\n");
+		}
+		fixture_assert_lost(&fixture, deaths[i].how);
+		fixture_close(&fixture);
+	}
+}
+
+static void test_out_of_memory(void **state)
+{
+	const struct fake_config config = { .ends_are_oom = true };
+	const reckon_session_options options = { .size = sizeof(options),
+						 .limits.memory_bytes = 256 << 20 };
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &config, &options);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "kill 9", NULL);
+
+		assert_string_equal(result_status(&result), "out_of_memory");
+		assert_string_equal(result_error(&result), "OutOfMemory");
+		assert_non_null(strstr(result_error_value(&result), "256 MiB"));
+	}
+	fixture_assert_lost(&fixture, "out of memory");
+	fixture_close(&fixture);
+}
+
+static void test_hang_up(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "hangup", NULL);
+
+		assert_string_equal(result_status(&result), "kernel_died");
+	}
+	fixture_assert_lost(&fixture, "closed its connection");
+	fixture_close(&fixture);
+}
+
+static void test_the_warden_dies(void **state)
+{
+	const struct fake_config config = { .dies_at_begin = true };
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &config, NULL);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "deaf", NULL);
+
+		assert_string_equal(result_status(&result), "infra_error");
+		assert_int_equal(reckon_execution_exit_code(result.execution), 125);
+		assert_non_null(strstr(result_error_value(&result), "warden died"));
+	}
+	fixture_assert_lost(&fixture, "warden died");
+	fixture_close(&fixture);
+}
+
+static void check_open_fails(const struct fake_config *config, int code, const char *why)
+{
+	struct fixture fixture;
+	reckon_error err;
+
+	fixture_open_engine(&fixture, config);
+	assert_int_equal(reckon_session_open(fixture.engine, NULL, &fixture.session, &err), code);
+	if (strstr(err.message, why) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.message, why);
+	assert_null(fixture.session);
+	fixture_close(&fixture);
+}
+
+static void test_kernels_that_never_start(void **state)
+{
+	const struct fake_config dead = { .kernel_never_ready = true };
+	const struct fake_config wrong = { .kernel_wrong_first = true };
+
+	(void)state;
+	check_open_fails(&dead, RECKON_ELOST, "exit status 7");
+	check_open_fails(&wrong, RECKON_EPROTOCOL, "READY");
+}
+
+static void test_another_version(void **state)
+{
+	const struct fake_config config = { .version = 99 };
+	struct fake_warden fake;
+	reckon_engine_options options = { .size = sizeof(options) };
+	reckon_engine *engine;
+	char dir[64];
+	struct err err;
+
+	(void)state;
+	fake_warden_start(&fake, &config);
+	(void)close(unit_mkdir(dir));
+	options.state_dir = dir;
+	assert_err(&err, ERR_PROTOCOL, engine_open_on(&options, fake.client_fd, &engine, &err));
+	assert_non_null(strstr(err.text, "version 99"));
+	assert_int_not_equal(err.remedy[0], '\0');
+	fake_warden_stop(&fake);
+	unit_rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_violations),
+		cmocka_unit_test(test_two_dones),
+		cmocka_unit_test(test_deaths),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_hang_up),
+		cmocka_unit_test(test_the_warden_dies),
+		cmocka_unit_test(test_kernels_that_never_start),
+		cmocka_unit_test(test_another_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/*
+ * test_lib_launch.c - finding, starting and sharing a warden.
+ *
+ * Runs in:  the unit suite. The same program, called by the name reckon-warden, is the warden.
+ * Reads:    its own temporary directories.
+ * Never:    touches the user's real warden.
+ */
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "lib/launch.h"
+
+extern char **environ;
+
+/* ---- as the warden: says what it was given, and counts who comes ------------------------- */
+
+static void describe(char *text, size_t size, int argc, char **argv)
+{
+	char cwd[256] = "", fds[64] = "";
+	size_t used = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			used += (size_t)snprintf(fds + used, sizeof(fds) - used, "%d,", fd);
+	(void)snprintf(text, size, "pid=%d fds=%s cwd=%s env=", getpid(), fds,
+		       getcwd(cwd, sizeof(cwd)));
+	for (char **env = environ; *env != NULL; env++)
+		(void)strncat(text, *env, size - strlen(text) - 1);
+	(void)strncat(text, " args=", size - strlen(text) - 1);
+	for (int i = 1; i < argc; i++) {
+		(void)strncat(text, argv[i], size - strlen(text) - 1);
+		(void)strncat(text, ",", size - strlen(text) - 1);
+	}
+}
+
+static int be_warden(int argc, char **argv)
+{
+	struct pollfd wait = { .fd = 3, .events = POLLIN };
+	char text[2048];
+
+	describe(text, sizeof(text), argc, argv);
+	if (strcmp(argv[1], "--client-fd") == 0) {
+		if (send(3, text, strlen(text), 0) < 0)
+			return 1;
+		/* Until the connection closes. */
+		return read(3, text, sizeof(text)) != 0;
+	}
+	/* A short life, so that no test leaves one behind. */
+	while (poll(&wait, 1, 3000) > 0) {
+		int sock = accept(3, NULL, NULL);
+
+		if (sock < 0 || send(sock, text, strlen(text), 0) < 0)
+			return 1;
+		(void)close(sock);
+	}
+	return 0;
+}
+
+/* ---- the tests --------------------------------------------------------------------------- */
+
+struct place {
+	char dir[64];
+	char warden[128];
+};
+
+static int setup(void **state)
+{
+	struct place *place = test_malloc(sizeof(*place));
+	char self[512];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	assert_true(n > 0);
+	self[n] = '\0';
+	(void)close(unit_mkdir(place->dir));
+	(void)snprintf(place->warden, sizeof(place->warden), "%s/reckon-warden", place->dir);
+	assert_int_equal(symlink(self, place->warden), 0);
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", place->dir, 1), 0);
+	assert_int_equal(setenv("RECKON_LIBEXEC", place->dir, 1), 0);
+	assert_int_equal(setenv("SECRET_TOKEN", "hunter2", 1), 0);
+	*state = place;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *place = *state;
+
+	unit_rmdir(place->dir);
+	test_free(place);
+	return 0;
+}
+
+static void listen_to(int sock, char *text, size_t size)
+{
+	ssize_t n = recv(sock, text, size - 1, 0);
+
+	assert_true(n > 0);
+	text[n] = '\0';
+	(void)close(sock);
+}
+
+static void check_clean(const char *text)
+{
+	assert_non_null(strstr(text, "fds=0,1,2,3, "));
+	assert_non_null(strstr(text, "cwd=/ "));
+	assert_null(strstr(text, "hunter2"));
+	assert_non_null(strstr(text, "env=PATH="));
+}
+
+static void test_find(void **state)
+{
+	const struct place *place = *state;
+	cleanup_free char *found = NULL;
+	char *none = NULL;
+	struct err err;
+
+	assert_ok(&err, launch_find_warden(&found, &err));
+	assert_string_equal(found, place->warden);
+	assert_int_equal(setenv("RECKON_LIBEXEC", "/nowhere", 1), 0);
+	if (launch_find_warden(&none, &err) < 0) {
+		assert_int_equal(err.code, ERR_UNAVAILABLE);
+		assert_non_null(strstr(err.remedy, "RECKON_LIBEXEC"));
+	}
+	free(none);
+}
+
+static void test_private(void **state)
+{
+	const struct place *place = *state;
+	char text[2048];
+	struct err err;
+	int sock, status;
+	pid_t pid;
+
+	assert_ok(&err, launch_private(place->warden, "/some/templates", &sock, &pid, &err));
+	listen_to(sock, text, sizeof(text));
+	check_clean(text);
+	assert_non_null(strstr(text, "--templates,/some/templates,"));
+	/* Our end is closed: it ends, and it was our child. */
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_shared_is_started_once(void **state)
+{
+	const struct place *place = *state;
+	char first[2048], second[2048], other[2048];
+	struct err err;
+	int sock;
+
+	assert_ok(&err, launch_join_shared(place->warden, "/t", &sock, &err));
+	listen_to(sock, first, sizeof(first));
+	check_clean(first);
+	assert_non_null(strstr(first, "--idle-seconds,900,"));
+	assert_ok(&err, launch_join_shared(place->warden, "/t", &sock, &err));
+	listen_to(sock, second, sizeof(second));
+	assert_string_equal(first, second);
+	/* Other templates, another warden. */
+	assert_ok(&err, launch_join_shared(place->warden, "/u", &sock, &err));
+	listen_to(sock, other, sizeof(other));
+	assert_string_not_equal(first, other);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* Many at once: the lock lets one of them start it. */
+static void test_shared_in_a_crowd(void **state)
+{
+	const struct place *place = *state;
+	pid_t crowd[8];
+	int ends[2];
+	char first[16] = "", text[2048];
+	struct err err;
+
+	assert_int_equal(pipe(ends), 0);
+	for (size_t i = 0; i < ARRAY_LEN(crowd); i++) {
+		int sock;
+
+		crowd[i] = fork();
+		if (crowd[i] != 0)
+			continue;
+		if (launch_join_shared(place->warden, "/crowd", &sock, &err) < 0)
+			_exit(1);
+		listen_to(sock, text, sizeof(text));
+		/* "pid=N fds…": fixed width through padding. */
+		_exit(dprintf(ends[1], "%-15.15s", strtok(text, " ")) == 15 ? 0 : 2);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(crowd); i++) {
+		int status;
+
+		assert_int_equal(waitpid(crowd[i], &status, 0), crowd[i]);
+		assert_int_equal(status, 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(crowd); i++) {
+		char pid[16] = "";
+
+		assert_int_equal(read(ends[0], pid, 15), 15);
+		if (i == 0)
+			memcpy(first, pid, sizeof(first));
+		assert_string_equal(pid, first);
+	}
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+/* A socket file whose warden is dead does not stand in the way. */
+static void test_a_dead_wardens_socket(void **state)
+{
+	const struct place *place = *state;
+	char text[2048], again[2048];
+	struct err err;
+	int sock;
+	pid_t pid = 0;
+
+	assert_ok(&err, launch_join_shared(place->warden, "/dead", &sock, &err));
+	listen_to(sock, text, sizeof(text));
+	assert_int_equal(sscanf(text, "pid=%d", &pid), 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	while (kill(pid, 0) == 0)
+		(void)usleep(1000);
+	assert_ok(&err, launch_join_shared(place->warden, "/dead", &sock, &err));
+	listen_to(sock, again, sizeof(again));
+	assert_string_not_equal(text, again);
+}
+
+static void test_a_directory_of_somebody_else(void **state)
+{
+	const struct place *place = *state;
+	char dir[128];
+	struct err err;
+	int sock;
+
+	(void)snprintf(dir, sizeof(dir), "%s/reckon", place->dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_err(&err, ERR_DENIED, launch_join_shared(place->warden, "/t", &sock, &err));
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(symlink("/tmp", dir), 0);
+	assert_true(launch_join_shared(place->warden, "/t", &sock, &err) < 0);
+}
+
+static void test_a_warden_that_cannot_run(void **state)
+{
+	const struct place *place = *state;
+	char path[128];
+	struct err err;
+	int sock;
+	pid_t pid;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/broken", place->dir);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs("not a program", file) >= 0);
+	(void)fclose(file);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_err(&err, ERR_SYSTEM, launch_private(path, "/t", &sock, &pid, &err));
+	assert_non_null(strstr(err.text, "broken"));
+	assert_err(&err, ERR_SYSTEM, launch_join_shared(path, "/t", &sock, &err));
+	/* No socket is left that nobody will ever answer. */
+	(void)snprintf(path, sizeof(path), "%s/reckon", place->dir);
+	{
+		cleanup_dir DIR *dir = opendir(path);
+		struct dirent *entry;
+
+		assert_non_null(dir);
+		while ((entry = readdir(dir)) != NULL)
+			assert_true(strlen(entry->d_name) < 5 ||
+				    strcmp(entry->d_name + strlen(entry->d_name) - 5, ".sock") != 0);
+	}
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_find),
+		TEST(test_private),
+		TEST(test_shared_is_started_once),
+		TEST(test_shared_in_a_crowd),
+		TEST(test_a_dead_wardens_socket),
+		TEST(test_a_directory_of_somebody_else),
+		TEST(test_a_warden_that_cannot_run),
+	};
+	const char *name = strrchr(argv[0], '/');
+
+	if (name != NULL && strcmp(name + 1, "reckon-warden") == 0)
+		return be_warden(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
