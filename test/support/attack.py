@@ -232,7 +232,7 @@ def status_of(pid):
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    return dict(re.findall(r"^(\w+):\s*(.*)$", text, re.M))
+    return dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.M))
 
 
 class Weight:
@@ -277,7 +277,7 @@ class Weight:
                         (name in names or not name.startswith("reckon-"))]
         return count
 
-    def settle(self, wanted, seconds=10):
+    def settle(self, wanted, seconds=4):
         """Waits until nothing weighs more than `wanted`; returns what still does."""
         deadline = time.monotonic() + seconds
         while True:
