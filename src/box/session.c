@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/copy.h"
-#include "box/procfile.h"
 #include "box/resume.h"
 #include "box/state.h"
 #include "box/verify.h"
@@ -60,7 +59,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	struct warden_limits limits = { 0 };
 	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
 	struct session *session;
-	unsigned slot = 0;
+	unsigned slot;
 
 	if (free_slot(warden, &slot, err) < 0)
 		return (int)err->code;

@@ -13,6 +13,7 @@
 #include "inside/freeze.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,20 @@ static int move_areas(const struct scratch *scratch, int fd, struct err *err)
 	return 0;
 }
 
+/*
+ * Free memory that malloc() has not sorted yet is sorted by the first large allocation, which
+ * writes to every free chunk: in each fork some hundred pages copied, unless it is done here.
+ */
+static void settle_malloc(void)
+{
+	const size_t large = 64u * 1024u; /* below what is mapped on its own */
+	void *volatile block;
+
+	(void)malloc_trim(0);
+	block = malloc(large);
+	free(block);
+}
+
 int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)
 {
 	cleanup_fd int fd = memfd_create("reckon-template", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -148,6 +163,7 @@ int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)
 		return err_sys(err, "memfd_create");
 	if (scratch == MAP_FAILED)
 		return err_sys(err, "map scratch memory");
+	settle_malloc();
 	code = read_maps(scratch, err);
 	for (char *line = scratch->maps, *next; code == 0 && *line != '\0'; line = next) {
 		next = strchr(line, '\n');

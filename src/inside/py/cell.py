@@ -41,6 +41,16 @@ def setup():
     _pristine.update(builtins.__dict__)
 
 
+def forget_warming(variable, name):
+    """Cells that ran in the zygote, and what they left, never were."""
+    global _count
+    _count = 0
+    del _inputs[1:]
+    namespace.pop(variable, None)
+    errors.sources.pop(name, None)
+    linecache.cache.pop(name, None)
+
+
 class _Exit:
     """exit and quit: end the cell, keep the session."""
 

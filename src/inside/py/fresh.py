@@ -81,6 +81,17 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_cells():
+    """
+    Code that ran often enough is specialised once, here, and not page by page in every fork.
+    """
+    for _ in range(20):
+        reseed()
+        cell._parse("x = 1\nx + 1", "<warm>")
+        cell.run("_warm = 1", "<warm>", False)
+    cell.forget_warming("_warm", "<warm>")
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -95,6 +106,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     gc.collect()
