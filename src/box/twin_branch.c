@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/procfile.h"
 #include "box/sys.h"
 #include "box/trace.h"
 #include "wire/kernel.h"
@@ -74,7 +75,38 @@ static int stop_parent(struct branching *b, struct err *err)
 	return trace_fpregs_get(kernel, &b->kernel_fp, err);
 }
 
-/* Steps 2 and 3, with the box already frozen. */
+/* Whether the file of a process's children, or what it counts, is empty. */
+static bool has_children(pid_t pid)
+{
+	char path[64], text[32];
+	cleanup_fd int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A host without this file cannot prove that nobody is there. */
+	return fd < 0 || read(fd, text, sizeof(text)) != 0;
+}
+
+/*
+ * Step 2. A freezer holds every process of the box. Without one, the kernel, which is stopped, has
+ * to be the only task there: nothing else can then change the memory it shares with its twin.
+ */
+static int still_the_box(const struct twin_branch *how, bool *ret_frozen, struct err *err)
+{
+	if (cgroup_has(how->cgroups, CG_FREEZER)) {
+		*ret_frozen = true;
+		return cgroup_freeze(how->cgroups, how->parent_shell->name, true, err);
+	}
+	if (procfile_number(how->parent->kernel, "status", "Threads:", 10, 0) == 1 &&
+	    !has_children(how->parent->kernel) && !has_children(how->parent_shell->init))
+		return 0;
+	(void)err_set(err, ERR_UNAVAILABLE,
+		      "the session has other threads or processes, and this host has no freezer to "
+		      "hold them");
+	return err_remedy(err, "end them first, or run where a freezer cgroup can be written");
+}
+
+/* Step 3, with the box already still. */
 static int copy_memory(struct branching *b, struct err *err)
 {
 	const pid_t twin = b->how->parent->twin;
@@ -302,10 +334,8 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	if (!how->parent->traced)
 		return err_set(err, ERR_UNAVAILABLE, "sessions have no twins on this host");
 	code = stop_parent(&b, err);
-	if (code == 0 && cgroup_has(how->cgroups, CG_FREEZER)) {
-		frozen = true;
-		code = cgroup_freeze(how->cgroups, how->parent_shell->name, true, err);
-	}
+	if (code == 0)
+		code = still_the_box(how, &frozen, err);
 	if (code == 0)
 		code = copy_memory(&b, err);
 	if (frozen)
