@@ -33,9 +33,9 @@ HOME = {  # a library's header: the one folder that may see it
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 SYSTEM = set("""
     assert ctype dirent dlfcn elf endian errno fcntl fnmatch ftw getopt glob grp inttypes langinfo
-    libgen limits link locale math mntent poll pthread pty pwd regex sched semaphore setjmp signal
-    spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdio_ext stdlib stdnoreturn string
-    strings syscall syslog termios time ucontext uchar unistd utmp wchar wctype wordexp
+    libgen limits link locale malloc math mntent poll pthread pty pwd regex sched semaphore setjmp
+    signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdio_ext stdlib stdnoreturn
+    string strings syscall syslog termios time ucontext uchar unistd utmp wchar wctype wordexp
 """.split())
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 

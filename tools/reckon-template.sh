@@ -60,7 +60,7 @@ fail()
 
 misused()
 {
-	echo "reckon-template: $1 (see reckon-template --help)" >&2
+	echo "reckon-template: $1 (see reckon help template)" >&2
 	exit 2
 }
 
@@ -109,7 +109,7 @@ find_definition()
 		ini=$share/$1.ini
 		lock=$share/$1.lock
 	fi
-	[[ -f $ini ]] || fail "no template is called '$1'" "reckon-template ls names those there are."
+	[[ -f $ini ]] || fail "no template is called '$1'" "reckon template ls names those there are."
 	[[ -f $lock ]] || lock=/dev/null
 }
 
@@ -561,7 +561,7 @@ remove()
 		remove_tree "$templates/.defined/$name"
 	fi
 	sweep "$name"
-	[[ $found -eq 1 ]] || fail "no template '$name' is built" "reckon-template ls names those there are."
+	[[ $found -eq 1 ]] || fail "no template '$name' is built" "reckon template ls names those there are."
 	rm -f -- "$templates/.$name.lock"
 }
 
@@ -569,7 +569,7 @@ verify()
 {
 	local name=$1 option=
 	[[ -f $templates/$name/template.ini ]] ||
-		fail "template '$name' is not built" "Run: reckon-template build $name"
+		fail "template '$name' is not built" "Run: reckon template build $name"
 	work=$(mktemp -d)
 	scratch=$work
 	[[ $verbose -eq 0 ]] || option=-v

@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -129,8 +130,14 @@ static void check_socket(struct filter_program *p)
 	ret(p, RET_REPORT);
 	load(p, OFF_ARG(1));
 	and_k(p, 0xf);
-	ret_if(p, BPF_JEQ, SOCK_STREAM, RET_ALLOW);
-	ret_if(p, BPF_JEQ, SOCK_DGRAM, RET_ALLOW);
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 2, 0));
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 1, 0));
+	ret(p, RET_REPORT);
+	/* SCTP, MPTCP and the like are stream sockets too. */
+	load(p, OFF_ARG(2));
+	ret_if(p, BPF_JEQ, 0, RET_ALLOW);
+	ret_if(p, BPF_JEQ, IPPROTO_TCP, RET_ALLOW);
+	ret_if(p, BPF_JEQ, IPPROTO_UDP, RET_ALLOW);
 	ret(p, RET_REPORT);
 }
 

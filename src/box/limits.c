@@ -17,6 +17,7 @@
 
 #define GIB (1ull << 30)
 #define BOX_OWN_PIDS 1 /* reckon-init */
+#define NPROC_SLACK 16
 
 void limits_fill(const struct template *of, struct warden_limits *limits)
 {
@@ -51,7 +52,8 @@ static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
 	return 0;
 }
 
-static int limit_process(const struct session *session, struct err *err)
+static int limit_process(const struct warden *warden, const struct session *session,
+			 struct err *err)
 {
 	const pid_t pid = session->kernel.kernel;
 	const struct warden_limits *limits = &session->limits;
@@ -64,9 +66,13 @@ static int limit_process(const struct session *session, struct err *err)
 	    set_rlimit(pid, RLIMIT_MSGQUEUE, 0, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_SIGPENDING, 1024, err) < 0)
 		return (int)err->code;
-	/* A second wall behind the pids cgroup, and the only one where there is none. The count
-	 * is per user namespace since Linux 5.14, so other sessions do not matter. */
-	return set_rlimit(pid, RLIMIT_NPROC, limits->pids + BOX_OWN_PIDS, err);
+	/* A second wall behind the pids cgroup, which counts what it refuses and so has to be met
+	 * first; and the only one where there is none. The count is per user namespace since Linux
+	 * 5.14, so other sessions do not matter. */
+	return set_rlimit(pid, RLIMIT_NPROC,
+			  limits->pids + BOX_OWN_PIDS +
+				  (cgroup_has(&warden->cgroups, CG_PIDS) ? NPROC_SLACK : 0),
+			  err);
 }
 
 static int resize(void *arg, struct err *err)
@@ -103,5 +109,5 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 	if (limit_disk(session, err) < 0 ||
 	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
 		return (int)err->code;
-	return session->kernel.kernel > 0 ? limit_process(session, err) : 0;
+	return session->kernel.kernel > 0 ? limit_process(warden, session, err) : 0;
 }

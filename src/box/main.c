@@ -34,6 +34,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
 #include "box/trace.h"
@@ -45,6 +46,7 @@
  */
 #define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
+#define BROKEN_IDLE_NS 2000000000ull
 
 int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
 {
@@ -137,13 +139,41 @@ static int become_pid_one(struct err *err)
 	return 0;
 }
 
+/* Whether the uids of boxes exist here: root of a container often has a few thousand, or one. */
+static bool has_box_uids(void)
+{
+	cleanup_file FILE *file = fopen("/proc/self/uid_map", "re");
+	char line[128];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		char *at = line;
+		const uint64_t inside = strtoull(at, &at, 10);
+		const uint64_t outside = strtoull(at, &at, 10);
+		const uint64_t count = strtoull(at, &at, 10);
+
+		(void)outside;
+		if (inside <= STATE_UID_BASE &&
+		    inside + count >= (uint64_t)STATE_UID_BASE + STATE_UID_COUNT)
+			return true;
+	}
+	return false;
+}
+
+static bool is_host_root(void)
+{
+	const uint64_t sys_admin = 1u << 21; /* CAP_SYS_ADMIN */
+
+	return geteuid() == 0 && has_box_uids() &&
+	       (procfile_number(getpid(), "status", "CapEff:", 16, 0) & sys_admin) != 0;
+}
+
 static int become_namespace_root(struct warden *warden, struct err *err)
 {
 	char map[64];
 
 	warden->real_uid = geteuid();
 	warden->real_gid = getegid();
-	warden->rootless = warden->real_uid != 0;
+	warden->rootless = !is_host_root();
 	if (!warden->rootless)
 		return 0;
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0) {
@@ -169,8 +199,11 @@ static int set_up(struct warden *warden, struct err *err)
 
 	/* Cgroups first: their files and our number are those of the outer namespaces. */
 	cgroup_host_open(&warden->cgroups);
-	if (become_namespace_root(warden, err) < 0)
-		return (int)err->code;
+	if (become_namespace_root(warden, &warden->broken) < 0) {
+		/* Say so to whoever asks, and go soon: the host may be mended meanwhile. */
+		log_line(LOG_INFO, "no session can start", "why=\"%s\"", warden->broken.text);
+		warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
+	}
 	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (warden->epoll_fd < 0)
 		return err_sys(err, "epoll");

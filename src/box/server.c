@@ -117,6 +117,10 @@ static void answer_open(struct warden *warden, struct conn *conn,
 	struct session *session = NULL;
 	int code = check_open(&request->open, nfds, &reply.err);
 
+	if (code == 0 && warden->broken.code != ERR_OK) {
+		reply.err = warden->broken;
+		code = (int)reply.err.code;
+	}
 	if (code == 0 && conn->strict)
 		code = probe_strict(warden, &reply.err);
 	if (code == 0)

@@ -26,9 +26,6 @@
 #include "box/state.h"
 #include "box/verify.h"
 
-/* Host uids for boxes: unused by distributions and by systemd (0x70000000 and up). */
-#define UID_BASE 0x70000000u
-#define UIDS_PER_WARDEN STATE_SESSIONS_MAX
 #define COLLECT_TRIES 2000 /* of 0.1 ms: what is killed ends sooner */
 
 static uid_t host_uid_of(const struct warden *warden, unsigned slot)
@@ -36,7 +33,7 @@ static uid_t host_uid_of(const struct warden *warden, unsigned slot)
 	if (warden->rootless)
 		return warden->real_uid;
 	/* Wardens of one host must not share uids; their pids tell them apart. */
-	return UID_BASE + ((unsigned)getpid() % 65536u) * UIDS_PER_WARDEN + slot;
+	return STATE_UID_BASE + ((unsigned)getpid() % 65536u) * STATE_SESSIONS_MAX + slot;
 }
 
 static int free_slot(struct warden *warden, unsigned *ret, struct err *err)

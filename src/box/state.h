@@ -20,6 +20,9 @@
 
 #define STATE_TEMPLATES_MAX 32
 #define STATE_SESSIONS_MAX 4096
+/* Host uids of boxes: from here on unused by distributions and by systemd; 2^28 of them. */
+#define STATE_UID_BASE 0x70000000u
+#define STATE_UID_COUNT 0x10000000u
 #define STATE_CONNS_MAX 256
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
@@ -123,6 +126,7 @@ struct warden {
 	gid_t real_gid;
 	bool stopping;
 	bool single_client;
+	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since;
 	uint32_t next_session;
 	size_t open_sessions;

@@ -39,11 +39,13 @@ static int run_bench(const struct opt_command *self, int argc, char **argv)
 	return hand_over(self, "reckon-bench", argc, argv);
 }
 
-enum { OPT_REQUIREMENTS = OPT_LONG, OPT_PRELOAD, OPT_ENV, OPT_MEMORY };
+enum { OPT_REQUIREMENTS = OPT_LONG, OPT_LOCK, OPT_PRELOAD, OPT_ENV, OPT_MEMORY };
 
 static const struct opt_item template_items[] = {
 	{ OPT_REQUIREMENTS, "requirements", "FILE", "packages to install, as for pip (add)",
 	  OPT_HINT_FILE, NULL, false },
+	{ OPT_LOCK, "lock", NULL, "pin what a FILE without hashes asks for (add)",
+	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRELOAD, "preload", "M,...", "modules imported before the first cell (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
@@ -56,7 +58,7 @@ const struct opt_command cmd_template_table = {
 	.summary = "list, build, add or remove runtimes with their packages",
 	.notes = "\n"
 		 "  reckon template build data\n"
-		 "  reckon template add geo --requirements geo.txt --preload geopandas\n"
+		 "  reckon template add geo --requirements geo.txt --lock --preload geopandas\n"
 		 "\n"
 		 "Templates live in $RECKON_TEMPLATES, else below the state directory.",
 	.items = template_items,

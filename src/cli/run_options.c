@@ -21,6 +21,7 @@
 enum {
 	OPT_STDIN = OPT_LONG,
 	OPT_TIMEOUT,
+	OPT_CPU_TIME,
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_PIDS,
@@ -51,6 +52,8 @@ static const struct opt_item run_items[] = {
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
+	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)",
+	  OPT_HINT_NONE, NULL, false },
 	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },
 	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },
 	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },
@@ -159,7 +162,7 @@ static int count_between(const char *value, uint64_t min, uint64_t max, uint32_t
 	return 0;
 }
 
-static int set_timeout(struct run *run, const char *value, struct err *err)
+static int set_time(uint64_t *ret_ms, const char *value, struct err *err)
 {
 	uint64_t ms;
 
@@ -169,7 +172,7 @@ static int set_timeout(struct run *run, const char *value, struct err *err)
 		err_set(err, ERR_INVALID, "%.60s is out of range", value);
 		return err_remedy(err, "at most 168h");
 	}
-	run->limits.wall_ms = ms;
+	*ret_ms = ms;
 	return 0;
 }
 
@@ -193,7 +196,9 @@ static int set_limit(struct run *run, int id, const char *value, struct err *err
 
 	switch (id) {
 	case OPT_TIMEOUT:
-		return set_timeout(run, value, err);
+		return set_time(&limits->wall_ms, value, err);
+	case OPT_CPU_TIME:
+		return set_time(&limits->cpu_ms, value, err);
 	case OPT_MEMORY:
 		return size_between(value, 16 * MIB, TIB, &limits->memory_bytes, err);
 	case OPT_CPUS:

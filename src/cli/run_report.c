@@ -63,17 +63,21 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 	char size[CLI_SIZE_TEXT];
 
 	if (strcmp(status, "timeout") == 0) {
-		run_output_line("reckon: cell %zu: stopped at the time limit of %g s (--timeout "
-				"allows more)",
-				output->cell, number_of(limits, "wall_s"));
+		const bool is_cpu = strcmp(text_of(json_read_member(record, "error"), "name"),
+					   "CpuLimit") == 0;
+
+		run_output_line("reckon: cell %zu: stopped at the %s limit of %g s (%s allows more)",
+				output->cell, is_cpu ? "CPU time" : "time",
+				number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
+				is_cpu ? "--cpu-time" : "--timeout");
 	} else if (strcmp(status, "out_of_memory") == 0) {
 		cli_format_binary(size_of(limits, "memory_bytes"), size);
 		run_output_line("reckon: cell %zu: out of memory at the limit of %s (--memory "
 				"allows more)",
 				output->cell, size);
 	} else if (strcmp(status, "output_limit") == 0) {
-		run_output_line("reckon: cell %zu: stopped for printing without end (--max-output "
-				"allows more)",
+		run_output_line("reckon: cell %zu: stopped for printing without end (a file can "
+				"take more)",
 				output->cell);
 	} else {
 		return false;

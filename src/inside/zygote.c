@@ -20,6 +20,7 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -135,7 +136,8 @@ __attribute__((noreturn)) static void kernel_main(const struct enter_plan *plan,
 	(void)close(notify);
 	zygote_thread_reset();
 	language_ops->after_fork();
-	exit(language_ops->serve(KERNEL_FD));
+	/* No exit handlers: libraries would take their whole memory apart, page by copied page. */
+	_exit(language_ops->serve(KERNEL_FD));
 }
 
 /* T: gives up what user code could use to steer it, makes K, and is stopped by the warden. */
@@ -226,6 +228,9 @@ int main(int argc, char **argv)
 	code = read_filter(&ready.err);
 	if (code == 0)
 		code = language_ops->warm(&warmth, &ready.err);
+	/* Consolidates free memory now: left to a kernel's first large free(), it would touch, and so
+	 * copy, every page with a small free block on it. */
+	(void)malloc_trim(0);
 	if (code == 0)
 		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);
 	if (fd_send_msg(ZYGOTE_FD, &ready, sizeof(ready), NULL, 0, &ready.err) < 0 || code < 0)
@@ -239,7 +244,7 @@ int main(int argc, char **argv)
 					&err);
 
 		if (n != (ssize_t)sizeof(spawn))
-			return n == 0 ? 0 : 1;
+			_exit(n == 0 ? 0 : 1);
 		spawn_kernel(&spawn, fds, nfds);
 	}
 }

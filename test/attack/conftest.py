@@ -42,10 +42,11 @@ def neighbour(place, state, weight):
     driver = Driver(place, state)
     try:
         made = Neighbour(driver)
-        # One session of the kind the attacks use, so that what is kept for the next one is there.
-        warm = driver.open()
-        warm.expect("ok", "1")
-        warm.close()
+        # One session of each kind, so that what is kept for the next one is there.
+        for language in ("python", "bash"):
+            warm = driver.open(language=language)
+            warm.expect("ok", "true" if language == "bash" else "1")
+            warm.close()
         yield made
     finally:
         driver.close()

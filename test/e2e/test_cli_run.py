@@ -357,3 +357,21 @@ def test_piping_into_another_program(reckon):
                                  check=True, timeout=120)
         assert process.wait(timeout=120) == 0
     assert counted.stdout.strip() == b"1000"
+
+
+def test_cpu_time_limit_keeps_variables(reckon):
+    done = reckon("run", "-t", "python", "--cpu-time", "300ms", "--keep-going",
+                  "-c", "x = 5\nwhile True: pass", "-c", "x")
+    assert done.status == 124
+    assert done.out == "5\n"
+    assert "CPU" in done.err
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_process_limit_is_named(reckon):
+    code = ("import os, time\npids = []\ntry:\n    while True:\n        pid = os.fork()\n"
+            "        if pid == 0:\n            time.sleep(60)\n        pids.append(pid)\n"
+            "except OSError:\n    print(len(pids))\nfor pid in pids: os.kill(pid, 9)")
+    record = reckon.record(code, "-t", "python", "--pids", "20")
+    assert record["status"] == "ok" and int(record["stdout"]) < 20
+    assert "process_limit" in [note["code"] for note in record["diagnostics"]]

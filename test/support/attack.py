@@ -232,7 +232,7 @@ def status_of(pid):
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    return dict(re.findall(r"^(\w+):\s*(.*)$", text, re.M))
+    return dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.M))
 
 
 class Weight:
@@ -267,15 +267,17 @@ class Weight:
 
     def boxes(self):
         """Directories of boxes in the wardens' cgroups."""
+        names = {f"reckon-{pid}" for _, pid, name in self.leftovers.new()
+                 if name.startswith("reckon-warden")}
         count = 0
-        for _, pid, name in self.leftovers.new():
-            if not name.startswith("reckon-warden"):
-                continue
-            for folder in pathlib.Path("/sys/fs/cgroup").rglob(f"reckon-{pid}"):
-                count += sum(entry.is_dir() for entry in folder.iterdir())
+        for folder, below, _ in os.walk("/sys/fs/cgroup"):
+            if os.path.basename(folder) in names:
+                count += len(below)
+            below[:] = [name for name in below if "/reckon-" not in folder and
+                        (name in names or not name.startswith("reckon-"))]
         return count
 
-    def settle(self, wanted, seconds=10):
+    def settle(self, wanted, seconds=4):
         """Waits until nothing weighs more than `wanted`; returns what still does."""
         deadline = time.monotonic() + seconds
         while True:

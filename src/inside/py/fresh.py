@@ -120,7 +120,7 @@ def reseed():
     Not reached: generators that a cell made itself (numpy.random.default_rng()) go on from where
     they were, in each branch alike; str hashes keep the zygote's seed.
     """
-    random.seed()
+    # The stdlib's own generator was seeded by its fork hook, see random.py.
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
@@ -172,7 +172,8 @@ def forget_lost():
 
 
 def resume(seed, threads_lost, files_lost):
-    """In a branch, before its first cell."""
+    """In a branch, before its first cell. It was not made by fork(), so no hook has run."""
+    random.seed()
     reseed()
     _plant(seed)
     if threads_lost:

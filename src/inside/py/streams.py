@@ -143,7 +143,7 @@ def begin(input_allowed):
 
 
 def _no_input():
-    return EOFError("input() has no one to answer: pass stdin=…")
+    return EOFError("input() has no one to answer: pass stdin (reckon run --stdin FILE)")
 
 
 def _ask(prompt, password):

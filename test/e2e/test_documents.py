@@ -1,0 +1,93 @@
+"""What the documents show is what happens: the README's commands, its C program, a box's contents."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import jsonschema
+from reckon_cli import ROOT, parse_json
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+STEP = re.compile(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", re.M)
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.M | re.S)
+
+
+def steps():
+    """Each command of the README with the output it shows; "> " continues a command."""
+    return [(command.replace("\n> ", "\n"), shown)
+            for block in blocks("console") for command, shown in STEP.findall(block)]
+
+
+def shell(reckon, command, **more_env):
+    """Runs a command as this test's user, with the built `reckon` on its path."""
+    env = {**reckon.env, **more_env}
+    env["PATH"] = f"{reckon.place.program.parent}:{env['PATH']}"
+    done = subprocess.run(["bash", "-c", command], cwd=reckon.cwd, env=env, text=True, timeout=90,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, **reckon.user.switch)
+    return done.stdout
+
+
+def matches(shown, output):
+    """Whether output is what was shown; "…" stands for any text, also of several lines."""
+    pattern = ".*".join(map(re.escape, shown.strip("\n").split("…")))
+    return re.fullmatch(pattern, output.strip("\n"), re.S) is not None
+
+
+def test_what_is_shown_is_compared():
+    assert matches("a … c\n", "a b c\n") and matches("a\n…", "a\nb\nc\n")
+    assert not matches("a\n", "a\nb\n") and not matches("a.c", "abc")
+
+
+def test_the_commands_of_the_readme(reckon):
+    found = steps()
+    assert len(found) > 5
+    for command, shown in found:
+        output = shell(reckon, command)
+        assert matches(shown, output), f"$ {command}\n--- shown\n{shown}\n--- printed\n{output}"
+
+
+def test_the_program_of_the_readme(reckon, tmp_path):
+    library = ROOT / "build/src/lib"
+    (program,) = blocks("c")
+    source, binary = reckon.cwd / "program.c", reckon.cwd / "program"
+    source.write_text(program)
+    reckon.user.own(source)
+    shutil.copytree(library, reckon.cwd / "lib", symlinks=True,
+                    ignore=lambda _, names: [name for name in names if ".so" not in name])
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", source,
+                    f"-L{reckon.cwd}/lib", "-lreckon", f"-Wl,-rpath,{reckon.cwd}/lib", "-o", binary],
+                   cwd=tmp_path, check=True)
+    libexec = pathlib.Path(reckon.place.program).parent.parent / "libexec"
+    record = parse_json(shell(reckon, str(binary), RECKON_LIBEXEC=str(libexec)))
+    assert record["status"] == "ok" and record["results"][0]["data"]["text/plain"] == "42"
+
+
+def test_doctor_keeps_to_its_schema(reckon):
+    schema = parse_json((ROOT / "docs/doctor.schema.json").read_bytes())
+    (answer,) = reckon("doctor", "--json").expect(0).lines()
+    jsonschema.validators.validator_for(schema)(schema).validate(answer)
+    # Root of a container may be served like an ordinary user.
+    assert answer["rootless"] or reckon.user.is_root
+
+
+def test_a_box_holds_what_the_table_says(reckon):
+    """Each top-level name of a box is in ARCHITECTURE.md's table, and the other way round."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.split("## Inside a box")[1].split("\n## ")[0]
+    first_cells = "".join(re.findall(r"^\| (`/.*?) \|", table, re.M))
+    told = set(re.findall(r"`/(\w+)", first_cells))
+    there = set(reckon("run", "-t", "python", "-c", "import os; print(*os.listdir('/'))")
+                .expect(0).out.split())
+    assert told == there
+
+
+def test_a_box_has_the_sizes_that_are_told(reckon):
+    code = ("import os\nfor p in '/mnt/data', '/tmp', '/dev/shm':\n"
+            "    s = os.statvfs(p); print(s.f_blocks * s.f_frsize >> 20)\n"
+            "print(os.getuid(), os.getcwd(), os.path.realpath(os.environ['HOME']))")
+    done = reckon("run", "-t", "python", "--memory", "256M", "--disk", "64M", "-c", code).expect(0)
+    assert done.out.split() == ["64", "128", "128", "1000", "/mnt/data", "/mnt/data"]

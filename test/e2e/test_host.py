@@ -1,0 +1,60 @@
+"""Hosts that lack something: one clear line, the right exit status, and a doctor that still works."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+only_a_user = pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
+
+# Inside a user namespace without room for another one, as some distributions and containers are.
+NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""
+
+
+def in_namespace(reckon, script, *args):
+    return subprocess.run(
+        [shutil.which("unshare") or "/usr/bin/unshare", "--user", "--map-root-user",
+         "sh", "-c", script, "sh", str(reckon.place.program), *args],
+        cwd=reckon.cwd, env=reckon.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=120, **reckon.user.switch)
+
+
+@only_a_user
+def test_no_user_namespaces(reckon):
+    done = in_namespace(reckon, NO_NAMESPACES, "run", "-t", "python", "--private", "-c", "print(1)")
+    assert done.returncode == 125
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "user namespace" in done.stderr and "max_user_namespaces" in done.stderr
+
+
+@only_a_user
+def test_doctor_explains_what_is_missing(reckon):
+    done = in_namespace(reckon, NO_NAMESPACES, "doctor")
+    assert done.returncode == 0
+    line = next(line for line in done.stdout.splitlines() if line.startswith("user namespace"))
+    assert "off" in line
+
+
+@only_a_user
+def test_root_of_a_namespace_with_one_uid(reckon):
+    done = in_namespace(reckon, 'exec "$@"', "run", "-t", "python", "--private", "-c",
+                        "import os; print(os.getuid())")
+    assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr
+
+
+@only_a_user
+def test_strict_refuses_without_every_wall(reckon):
+    done = reckon("run", "-t", "python", "--strict", "--private", "-c", "print(1)")
+    assert done.status == 125
+    assert done.err.count("\n") == 1 and "strict" in done.err
+
+
+def test_state_directory_that_cannot_be_written(reckon):
+    path = reckon.cwd / "state-is-a-file"
+    reckon.file(path.name, "x")
+    done = reckon("run", "-t", "python", "-c", "print(1)", env={"RECKON_STATE": str(path)})
+    assert done.status == 125
+    assert done.err.count("\n") == 1 and "RECKON_STATE" in done.err
+    assert os.path.getsize(path) == 1
