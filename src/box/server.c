@@ -223,7 +223,7 @@ static void drop_conn(struct warden *warden, struct conn *conn)
 	(void)close(conn->watch.fd);
 	if (conn->pending)
 		close_fds(conn->pending_fds, conn->pending_nfds);
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 
 		if (at != NULL && at->conn == conn && at->state != SESSION_DYING) {
@@ -294,7 +294,7 @@ static void watch_room(struct warden *warden, struct conn *conn, bool on)
 /* Ends that a client could not be told of because it did not read; now it did. */
 static void tell_rest(struct warden *warden, struct conn *conn)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 
 		if (at == NULL || at->conn != conn || !at->is_untold)
