@@ -29,6 +29,7 @@ enum row_id {
 	ROW_MANY_WARM,
 	ROW_MANY_DESTROY,
 	ROW_MANY_PSS,
+	ROW_MANY_PSS_CELL,
 	ROW_MANY_MEMORY,
 	/* peers */
 	ROW_PYTHON_PRINT,
@@ -101,7 +102,9 @@ int ours_warm(struct bench *bench, struct err *err);
 int ours_branch(struct bench *bench, struct err *err);
 int ours_cli(struct bench *bench, struct err *err);
 
-/* One session with the data stack that answered its first cell. */
+/* A session with the data stack; ours_session(): one that answered its first cell. */
+int ours_open_session(reckon_engine *engine, unsigned flags, reckon_session **ret,
+		      struct err *err);
 int ours_session(reckon_engine *engine, unsigned flags, reckon_session **ret, struct err *err);
 /* Runs a cell that has to end well. */
 int ours_cell(reckon_session *session, const char *code, struct err *err);

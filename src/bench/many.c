@@ -168,18 +168,56 @@ static void raise_descriptors(void)
 	}
 }
 
-static int open_crowd(struct bench *bench, struct crowd *crowd, struct err *err)
+static int open_crowd(struct bench *bench, struct crowd *crowd, double *seconds, struct err *err)
 {
 	crowd->at = mem_new0(bench->sessions, sizeof(*crowd->at));
 	while (crowd->count < bench->sessions) {
 		const uint64_t start = clock_mono_ns();
 
-		if (ours_session(bench->engine, 0, &crowd->at[crowd->count], err) < 0)
+		if (ours_open_session(bench->engine, 0, &crowd->at[crowd->count], err) < 0)
 			return err_wrap(err, "session %zu of %u", crowd->count + 1,
 					bench->sessions);
-		samples_add(&bench->rows[ROW_MANY_OPEN].samples, seconds_since(start));
-		crowd->count++;
+		seconds[crowd->count++] = seconds_since(start);
 	}
+	return 0;
+}
+
+/* The first cell counts to the start; the second one touches what every later one touches. */
+static int first_cells(struct bench *bench, struct crowd *crowd, const double *opening,
+		       struct err *err)
+{
+	for (size_t i = 0; i < crowd->count; i++) {
+		const uint64_t start = clock_mono_ns();
+
+		if (ours_cell(crowd->at[i], "x = 1", err) < 0)
+			return (int)err->code;
+		samples_add(&bench->rows[ROW_MANY_OPEN].samples, opening[i] + seconds_since(start));
+	}
+	return 0;
+}
+
+static int second_cells(struct crowd *crowd, struct err *err)
+{
+	for (size_t i = 0; i < crowd->count; i++)
+		if (ours_cell(crowd->at[i], "x += 1", err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* What the crowd takes beyond `before`, each; also the number of its kernels, which must fit. */
+static int measure_memory(struct bench *bench, const struct crowd *crowd,
+			  const struct proc_tree *before, enum row_id row, struct err *err)
+{
+	struct proc_tree now;
+
+	bench_pause_ms(500);
+	if (proc_tree_read(true, &now, err) < 0)
+		return (int)err->code;
+	if (now.kernels < before->kernels + crowd->count)
+		return err_set(err, ERR_SYSTEM, "%zu kernels for %zu sessions",
+			       now.kernels - before->kernels, crowd->count);
+	samples_add(&bench->rows[row].samples,
+		    ((double)now.pss_bytes - (double)before->pss_bytes) / (double)crowd->count);
 	return 0;
 }
 
@@ -204,32 +242,36 @@ static int destroy_crowd(struct bench *bench, struct crowd *crowd, size_t before
 	return 0;
 }
 
+static int live_in_crowd(struct bench *bench, struct crowd *crowd, const struct proc_tree *before,
+			 struct err *err)
+{
+	const uint64_t available = proc_memory_available();
+	cleanup_free double *opening = mem_new0(bench->sessions, sizeof(*opening));
+
+	bench_say(bench, "opening %u sessions", bench->sessions);
+	if (open_crowd(bench, crowd, opening, err) < 0 ||
+	    measure_memory(bench, crowd, before, ROW_MANY_PSS, err) < 0)
+		return (int)err->code;
+	samples_add(&bench->rows[ROW_MANY_MEMORY].samples,
+		    ((double)available - (double)proc_memory_available()) / (double)crowd->count);
+	if (first_cells(bench, crowd, opening, err) < 0 ||
+	    measure_memory(bench, crowd, before, ROW_MANY_PSS_CELL, err) < 0 ||
+	    second_cells(crowd, err) < 0)
+		return (int)err->code;
+	return measure_cells(bench, crowd, ROW_MANY_WARM, err);
+}
+
 int many_live(struct bench *bench, struct err *err)
 {
 	__attribute__((cleanup(crowd_done))) struct crowd crowd = { 0 };
-	struct proc_tree before, after;
-	uint64_t free_before, free_after;
+	struct proc_tree before;
 
 	raise_descriptors();
 	bench_pause_ms(500);
 	if (measure_cells(bench, NULL, ROW_MANY_ONE, err) < 0 ||
-	    proc_tree_read(true, &before, err) < 0)
+	    proc_tree_read(true, &before, err) < 0 ||
+	    live_in_crowd(bench, &crowd, &before, err) < 0)
 		return (int)err->code;
-	free_before = proc_memory_available();
-	bench_say(bench, "opening %u sessions", bench->sessions);
-	if (open_crowd(bench, &crowd, err) < 0)
-		return (int)err->code;
-	bench_pause_ms(500);
-	free_after = proc_memory_available();
-	if (measure_cells(bench, &crowd, ROW_MANY_WARM, err) < 0)
-		return (int)err->code;
-	bench_say(bench, "reading what they take");
-	if (proc_tree_read(true, &after, err) < 0)
-		return (int)err->code;
-	samples_add(&bench->rows[ROW_MANY_PSS].samples,
-		    ((double)after.pss_bytes - (double)before.pss_bytes) / (double)crowd.count);
-	samples_add(&bench->rows[ROW_MANY_MEMORY].samples,
-		    ((double)free_before - (double)free_after) / (double)crowd.count);
 	bench_say(bench, "destroying them");
 	if (destroy_crowd(bench, &crowd, before.kernels, err) < 0)
 		return (int)err->code;

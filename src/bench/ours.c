@@ -14,7 +14,7 @@
 #include "bench/proc.h"
 #include "lib/branch.h"
 
-#define SETTLE_MS 60 /* the pools are refilled after the client has been quiet for a moment */
+#define SETTLE_MS 120 /* the pools are refilled after the client has been quiet for a moment */
 
 static double seconds_since(uint64_t start_ns)
 {
@@ -37,16 +37,25 @@ int ours_cell(reckon_session *session, const char *code, struct err *err)
 	return exit_code == 0 ? 0 : (int)err->code;
 }
 
-int ours_session(reckon_engine *engine, unsigned flags, reckon_session **ret, struct err *err)
+int ours_open_session(reckon_engine *engine, unsigned flags, reckon_session **ret,
+		      struct err *err)
 {
 	const reckon_session_options options = { .size = sizeof(options),
 						 .template_name = "data",
 						 .flags = flags };
-	reckon_session *session;
 	reckon_error error;
 
-	if (reckon_session_open(engine, &options, &session, &error) < 0)
+	if (reckon_session_open(engine, &options, ret, &error) < 0)
 		return bench_fail(err, &error);
+	return 0;
+}
+
+int ours_session(reckon_engine *engine, unsigned flags, reckon_session **ret, struct err *err)
+{
+	reckon_session *session;
+
+	if (ours_open_session(engine, flags, &session, err) < 0)
+		return (int)err->code;
 	if (ours_cell(session, "x = 1", err) < 0) {
 		reckon_session_close(session);
 		return (int)err->code;

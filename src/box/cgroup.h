@@ -55,8 +55,19 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 int cgroup_limit(const struct cgroup_host *host, const char *name,
 		 const struct cgroup_limits *limits, struct err *err);
 int cgroup_attach_box(const struct cgroup_host *host, const char *name, pid_t pid, struct err *err);
+/*
+ * A twin counts as one of the box's processes where each controller has a hierarchy of its own
+ * (v1): then what it forks is in every group from birth.
+ */
 int cgroup_attach_twin(const struct cgroup_host *host, const char *name, pid_t pid,
 		       struct err *err);
+/* A new child of the twin, where birth alone does not put it into the box's part. */
+int cgroup_attach_child(const struct cgroup_host *host, const char *name, pid_t pid,
+			struct err *err);
+/* Before the box is frozen: the twin has to go on. */
+int cgroup_unfreeze_twin(const struct cgroup_host *host, pid_t pid, struct err *err);
+/* Processes of ours that count as the box's: its pid 1, and a twin. */
+unsigned cgroup_own_pids(const struct cgroup_host *host);
 
 /* Stops or resumes all processes of the box and waits until they are (bounded). ERR_UNAVAILABLE
  * without a freezer. */

@@ -68,7 +68,7 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 
 void denial_resume(struct warden *warden)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 		struct err ignored;
 

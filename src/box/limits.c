@@ -102,7 +102,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 	const struct warden_limits *limits = &session->limits;
 	const struct cgroup_limits groups = {
 		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
-		.pids = limits->pids + BOX_OWN_PIDS,
+		.pids = limits->pids + cgroup_own_pids(&warden->cgroups),
 		.cpu_percent = limits->cpu_percent,
 	};
 

@@ -40,7 +40,11 @@
 #include "box/trace.h"
 
 #define TICK_MS 20	  /* while something is being waited for without an event */
-#define REFILL_AFTER_MS 1 /* pools are refilled when no request came for so long */
+/*
+ * Pools are refilled when no request came for so long. Making a box blocks for some milliseconds
+ * (box/twin.h): the first cells of the session that emptied the pool go before.
+ */
+#define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
 #define BROKEN_IDLE_NS 2000000000ull
 
@@ -237,7 +241,7 @@ static int set_up(struct warden *warden, struct err *err)
 
 static bool is_dying(const struct warden *warden)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+	for (size_t i = 0; i < warden->slot_count; i++)
 		if (warden->sessions[i] != NULL && (warden->sessions[i]->state == SESSION_DYING ||
 						    warden->sessions[i]->notify_paused))
 			return true;
@@ -271,16 +275,18 @@ static bool dispatch(struct warden *warden, int timeout_ms)
 
 static void run(struct warden *warden)
 {
-	bool more = true;
+	bool more = true, quiet = false;
 
 	warden->idle_since = clock_mono_ns();
 	while (!warden->stopping) {
 		const bool dying = is_dying(warden);
 
-		if (dispatch(warden, more ? REFILL_AFTER_MS : 0)) {
+		if (dispatch(warden, more && !quiet ? REFILL_AFTER_MS : 0)) {
 			more = true;
+			quiet = false;
 			continue;
 		}
+		quiet = true;
 		denial_resume(warden);
 		if (more) {
 			more = pool_refill(warden);
@@ -291,7 +297,8 @@ static void run(struct warden *warden)
 		if (warden->idle_ns > 0 && is_idle(warden) &&
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
-		if (!dispatch(warden, dying ? TICK_MS : 1000))
+		quiet = !dispatch(warden, dying ? TICK_MS : 1000);
+		if (quiet)
 			denial_resume(warden);
 		more = true;
 	}
@@ -307,14 +314,14 @@ static void finish(struct warden *warden)
 	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
 		if (warden->templates[i].used)
 			template_drop(warden, &warden->templates[i]);
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+	for (size_t i = 0; i < warden->slot_count; i++)
 		if (warden->sessions[i] != NULL)
 			session_end(warden, warden->sessions[i]);
 	for (;;) {
 		bool left = false;
 
 		reap(warden);
-		for (size_t i = 0; i < STATE_SESSIONS_MAX; i++)
+		for (size_t i = 0; i < warden->slot_count; i++)
 			left = left || warden->sessions[i] != NULL;
 		if (!left || clock_mono_ns() > until)
 			break;

@@ -55,6 +55,26 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
 	       of->zygotes[ZYGOTE_PYTHON_WARM].state == ZYGOTE_WARM;
 }
 
+/* Half a kernel for a pooled shell; true when there was something to do. */
+static bool seed_one(struct warden *warden, struct template *of)
+{
+	struct zygote_proc *zygote = &of->zygotes[ZYGOTE_PYTHON_WARM];
+	struct err err;
+
+	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
+		return false;
+	for (size_t i = 0; i < of->shell_count; i++) {
+		if (of->shells[i]->seed.twin > 0)
+			continue;
+		if (session_seed(warden, of->shells[i], zygote, &err) < 0) {
+			log_line(LOG_WARN, "cannot prepare a kernel", "why=\"%s\"", err.text);
+			return false;
+		}
+		return true;
+	}
+	return false;
+}
+
 static bool refill_template(struct warden *warden, struct template *of)
 {
 	struct session *session;
@@ -74,6 +94,8 @@ static bool refill_template(struct warden *warden, struct template *of)
 		of->parked = session;
 		return true;
 	}
+	if (seed_one(warden, of))
+		return true;
 	if (of->shell_count < warden->shell_target && of->shell_count < STATE_SHELLS_MAX) {
 		if (session_new(warden, of, &of->shells[of->shell_count], &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);

@@ -41,6 +41,8 @@ static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
 	for (unsigned slot = 0; slot < STATE_SESSIONS_MAX; slot++)
 		if (warden->sessions[slot] == NULL) {
 			*ret = slot;
+			if (slot >= warden->slot_count)
+				warden->slot_count = slot + 1;
 			return 0;
 		}
 	return err_set(err, ERR_LIMIT, "%d sessions are open", STATE_SESSIONS_MAX);
@@ -59,7 +61,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	struct warden_limits limits = { 0 };
 	struct shell_plan plan = { .cgroups = &warden->cgroups, .root_ns_fd = root_ns_of(of) };
 	struct session *session;
-	unsigned slot;
+	unsigned slot = 0;
 
 	if (free_slot(warden, &slot, err) < 0)
 		return (int)err->code;
@@ -78,6 +80,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 	session = mem_new0(1, sizeof(*session));
 	session->control_host = -1;
 	session->kernel = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
+	session->seed.boot = -1;
 	if (shell_build(&plan, &session->shell, err) < 0) {
 		pool_recycle_netns(warden, plan.netns_fd);
 		free(session);
@@ -183,14 +186,27 @@ static int watch_kernel(struct warden *warden, struct session *session, struct e
 	return watch_add(warden, &session->notify_watch, EPOLLIN, err);
 }
 
-int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
-		  struct err *err)
+static void drop_seed(struct session *session)
 {
-	struct twin_spawn how = { .zygote = zygote->pid,
-				  .zygote_sock = zygote->sock,
-				  .traced = zygote->traced,
-				  .shell = &session->shell,
-				  .cgroups = &warden->cgroups };
+	twin_drop(&session->seed);
+	if (session->control_host >= 0)
+		(void)close(TAKE_FD(session->control_host));
+}
+
+static struct twin_spawn spawn_of(const struct warden *warden, const struct session *session,
+				  const struct zygote_proc *zygote)
+{
+	return (struct twin_spawn){ .zygote = zygote->pid,
+				    .zygote_sock = zygote->sock,
+				    .traced = zygote->traced,
+				    .shell = &session->shell,
+				    .cgroups = &warden->cgroups };
+}
+
+int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
+		 struct err *err)
+{
+	struct twin_spawn how = spawn_of(warden, session, zygote);
 	cleanup_fd int kernel_end = -1;
 	int pair[2];
 
@@ -199,7 +215,23 @@ int session_spawn(struct warden *warden, struct session *session, struct zygote_
 	session->control_host = pair[0];
 	kernel_end = pair[1];
 	how.control_fd = kernel_end;
-	if (twin_spawn(&how, &session->kernel, err) < 0)
+	if (twin_prepare(&how, &session->seed, err) < 0) {
+		drop_seed(session);
+		return (int)err->code;
+	}
+	return 0;
+}
+
+int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
+		  struct err *err)
+{
+	struct twin_spawn how = spawn_of(warden, session, zygote);
+
+	if (session->seed.twin > 0 && session->seed.zygote != zygote->pid)
+		drop_seed(session);
+	if (session->seed.twin == 0 && session_seed(warden, session, zygote, err) < 0)
+		return err_wrap(err, "start a kernel");
+	if (twin_complete(&how, &session->seed, &session->kernel, err) < 0)
 		return err_wrap(err, "start a kernel");
 	return watch_kernel(warden, session, err);
 }
@@ -316,6 +348,7 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 		return err_set(err, ERR_LOST, "the session has ended");
 	if (pool_take_shell(warden, parent->of, &session, err) < 0)
 		return (int)err->code;
+	drop_seed(session);
 	session->limits = parent->limits;
 	files.to = session;
 	how.shell = &session->shell;
@@ -345,7 +378,7 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 
 struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 
 		if (at != NULL && at->id == id && at->conn == conn && at->state != SESSION_DYING)
@@ -364,6 +397,7 @@ void session_end(struct warden *warden, struct session *session)
 	}
 	shell_kill(&session->shell);
 	twin_kill(&session->kernel);
+	twin_drop(&session->seed);
 	cgroup_kill(&warden->cgroups, session->shell.name);
 	if (session->control_host >= 0)
 		(void)close(session->control_host);
@@ -374,7 +408,7 @@ void session_end(struct warden *warden, struct session *session)
 
 void session_reap(struct warden *warden, pid_t pid, int status)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 
 		if (at == NULL)
@@ -396,7 +430,7 @@ void session_reap(struct warden *warden, pid_t pid, int status)
 
 void session_collect(struct warden *warden)
 {
-	for (size_t i = 0; i < STATE_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 		struct err err;
 		int netns;

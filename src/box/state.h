@@ -86,6 +86,7 @@ struct session {
 	struct template *of;
 	struct shell shell;
 	struct twin_kernel kernel;
+	struct twin_seed seed; /* of a pooled shell: half a kernel */
 	struct warden_limits limits;
 	struct watch death_watch, notify_watch;
 	int control_host; /* our end until a client takes it (parked sessions) */
@@ -137,6 +138,7 @@ struct warden {
 	unsigned park_target, shell_target;
 	struct template templates[STATE_TEMPLATES_MAX];
 	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
+	size_t slot_count; /* slots above were never used, and are not looked at */
 	struct conn conns[STATE_CONNS_MAX];
 	int netns_pool[STATE_NETNS_MAX];
 	size_t netns_count;
@@ -163,6 +165,9 @@ void pool_recycle_netns(struct warden *warden, int fd);
 
 /* session.c */
 int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
+/* Half of that, for a pooled shell. */
+int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
+		 struct err *err);
 int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
 		  struct err *err);
 /* 0 and *ret NULL: a zygote is still warming up. */

@@ -31,7 +31,27 @@ struct twin_spawn {
 	int control_fd; /* the kernel's end; stays the caller's */
 };
 
-/* A fresh kernel in a shell. On failure nothing of it is left running. */
+/*
+ * The first half of a kernel, made ahead of need: T, stopped at its birth and in the box's groups.
+ * Moving a process into a group is the dear part, because the kernel of the host waits for a grace
+ * period of all its processors (some 10 ms); what T makes later is born there.
+ */
+struct twin_seed {
+	pid_t twin;   /* 0: none */
+	pid_t zygote; /* whose fork it is */
+	int boot;     /* where K's first message will come */
+};
+
+int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err *err);
+
+/* The second half. Takes the seed, also when it fails. */
+int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,
+		  struct err *err);
+
+/* Ends a seed that is not needed. */
+void twin_drop(struct twin_seed *seed);
+
+/* Both halves: a fresh kernel in a shell. On failure nothing of it is left running. */
 int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err);
 
 struct twin_branch {

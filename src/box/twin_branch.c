@@ -339,6 +339,8 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	if (!how->parent->traced)
 		return err_set(err, ERR_UNAVAILABLE, "sessions have no twins on this host");
 	code = stop_parent(&b, err);
+	if (code == 0)
+		code = cgroup_unfreeze_twin(how->cgroups, how->parent->twin, err);
 	if (code == 0) {
 		code = standstill_begin(&still, how->cgroups, how->parent_shell,
 					how->parent->kernel, err);
@@ -354,7 +356,7 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	if (code == 0)
 		code = make_kernel(&b, err);
 	if (code == 0)
-		code = cgroup_attach_box(how->cgroups, how->shell->name, b.kernel, err);
+		code = cgroup_attach_child(how->cgroups, how->shell->name, b.kernel, err);
 	if (code == 0)
 		code = enter_box(&b, &notify, err);
 	if (code == 0)

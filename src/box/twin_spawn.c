@@ -51,24 +51,29 @@ static int settle_twin(pid_t twin, struct err *err)
 	return trace_call(twin, &base, SYS_close_range, args, NULL, &result, err);
 }
 
-/* Follows zygote -> twin -> kernel through their forks; all three are traced. */
-static int follow(const struct twin_spawn *how, struct twin_kernel *kernel, struct err *err)
+/* Zygote -> twin, which stops at its birth. */
+static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err *err)
 {
 	int event;
 
-	if (trace_until_fork(how->zygote, &kernel->twin, err) < 0 ||
-	    trace_continue(how->zygote, err) < 0)
+	if (trace_until_fork(how->zygote, ret_twin, err) < 0 ||
+	    trace_continue(how->zygote, err) < 0 || trace_wait_stop(*ret_twin, &event, err) < 0)
 		return (int)err->code;
 	/* Memory is charged to the group of the task that owns the map: T, before K exists. */
-	if (trace_wait_stop(kernel->twin, &event, err) < 0 ||
-	    cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0 ||
-	    trace_continue(kernel->twin, err) < 0)
-		return (int)err->code;
-	if (trace_until_fork(kernel->twin, &kernel->kernel, err) < 0 ||
+	return cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
+}
+
+/* Twin -> kernel. */
+static int follow_kernel(const struct twin_spawn *how, struct twin_kernel *kernel, struct err *err)
+{
+	int event;
+
+	if (trace_continue(kernel->twin, err) < 0 ||
+	    trace_until_fork(kernel->twin, &kernel->kernel, err) < 0 ||
 	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(kernel->twin, err) < 0)
 		return (int)err->code;
 	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
-	    cgroup_attach_box(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
+	    cgroup_attach_child(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
 		return (int)err->code;
 	return trace_detach(kernel->kernel, 0, err);
 }
@@ -131,34 +136,56 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 			   spawn.has_landlock != 0 ? 4 : 3, err);
 }
 
-int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err)
+int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err *err)
 {
-	struct twin_kernel kernel = { .kernel_pidfd = -1, .notify_fd = -1, .traced = how->traced };
+	struct twin_seed seed = { .zygote = how->zygote };
 	const int on = 1;
-	cleanup_fd int ours = -1, theirs = -1;
-	pid_t sender = 0;
 	int pair[2], code;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, "socketpair");
-	ours = pair[0];
-	theirs = pair[1];
-	if (setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-		return err_sys(err, "SO_PASSCRED");
-	if (start(how, theirs, err) < 0)
-		return err_wrap(err, "ask the zygote for a kernel");
-	(void)close(theirs);
-	theirs = -1;
-	code = how->traced ? follow(how, &kernel, err) : 0;
-	if (code == 0)
-		code = receive_boot(ours, &kernel.notify_fd, &sender, err);
-	if (code == 0 && !how->traced) {
-		kernel.kernel = sender;
-		kernel.twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
-		code = cgroup_attach_twin(how->cgroups, how->shell->name, kernel.twin, err);
-		if (code == 0)
-			code = cgroup_attach_box(how->cgroups, how->shell->name, sender, err);
+	seed.boot = pair[0];
+	code = 0;
+	if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		code = err_sys(err, "SO_PASSCRED");
+	if (code == 0 && start(how, pair[1], err) < 0)
+		code = err_wrap(err, "ask the zygote for a kernel");
+	(void)close(pair[1]);
+	if (code == 0 && how->traced)
+		code = follow_twin(how, &seed.twin, err);
+	if (code < 0) {
+		twin_drop(&seed);
+		return code;
 	}
+	*ret = seed;
+	return 0;
+}
+
+/* A kernel without a twin runs already; it has read nothing yet but our descriptors. */
+static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twin_kernel *kernel,
+			  struct err *err)
+{
+	kernel->kernel = sender;
+	kernel->twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
+	if (cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0)
+		return (int)err->code;
+	return cgroup_attach_box(how->cgroups, how->shell->name, sender, err);
+}
+
+int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,
+		  struct err *err)
+{
+	struct twin_kernel kernel = { .kernel_pidfd = -1, .notify_fd = -1, .traced = how->traced,
+				      .twin = seed->twin };
+	cleanup_fd int boot = seed->boot;
+	pid_t sender = 0;
+	int code = how->traced ? follow_kernel(how, &kernel, err) : 0;
+
+	*seed = (struct twin_seed){ .boot = -1 };
+	if (code == 0)
+		code = receive_boot(boot, &kernel.notify_fd, &sender, err);
+	if (code == 0 && !how->traced)
+		code = adopt_untraced(how, sender, &kernel, err);
 	if (code == 0) {
 		kernel.kernel_pidfd = sys_pidfd_open(kernel.kernel);
 		if (kernel.kernel_pidfd < 0)
@@ -171,6 +198,24 @@ int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err
 	}
 	*ret = kernel;
 	return 0;
+}
+
+int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err)
+{
+	struct twin_seed seed;
+
+	if (twin_prepare(how, &seed, err) < 0)
+		return (int)err->code;
+	return twin_complete(how, &seed, ret, err);
+}
+
+void twin_drop(struct twin_seed *seed)
+{
+	if (seed->twin > 0)
+		(void)kill(seed->twin, SIGKILL);
+	if (seed->boot >= 0)
+		(void)close(seed->boot);
+	*seed = (struct twin_seed){ .boot = -1 };
 }
 
 void twin_kill(const struct twin_kernel *kernel)

@@ -64,7 +64,7 @@ static void from_cgroup(struct warden *warden, struct session *session, struct w
 	ret->pids_refused = since(now.pids_refused, session->base.pids_refused);
 	/* pid 1 of the box is ours. A kernel that keeps no peak is sampled here. */
 	peak = now.pids_peak > session->base.pids_peak ? now.pids_peak : now.pids;
-	peak = since(peak, 1);
+	peak = since(peak, cgroup_own_pids(&warden->cgroups));
 	if (peak > session->processes_peak)
 		session->processes_peak = peak;
 	ret->processes_peak = session->processes_peak;
