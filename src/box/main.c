@@ -70,15 +70,19 @@ static void reap(struct warden *warden)
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		if (WIFSTOPPED(status)) {
-			/* A zygote that got a signal is the only tracee that may go on; stopped
-			 * twins report nothing. SIGKILL needs no help. */
+			/* A zygote that got a signal may go on, and a task of a box that did not
+			 * stop in time for a branch; stopped twins report nothing. SIGKILL needs
+			 * no help. */
 			const int sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+			bool is_zygote = false;
 
 			for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
 				for (int k = 0; k < ZYGOTE_KINDS; k++)
 					if (warden->templates[i].used &&
 					    warden->templates[i].zygotes[k].pid == pid)
-						(void)trace_pass_signal(pid, sig);
+						is_zygote = trace_pass_signal(pid, sig) == 0;
+			if (!is_zygote)
+				(void)trace_stray(pid, status);
 			continue;
 		}
 		session_reap(warden, pid, status);

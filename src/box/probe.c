@@ -196,7 +196,7 @@ void probe_walls(struct warden *warden, struct warden_walls *walls)
 	add_cgroup(warden, walls, "process limit", CG_PIDS, "RLIMIT_NPROC only");
 	add_cgroup(warden, walls, "cpu limit", CG_CPU, "no CPU share; wall and CPU time limits work");
 	add_cgroup(warden, walls, "freezer", CG_FREEZER,
-		   "branching relies on ptrace stops alone");
+		   "a session is stopped task by task before it is branched");
 	add_cgroup(warden, walls, "cpu accounting", CG_CPUACCT,
 		   "receipts come from /proc and miss processes nobody waited for");
 	add_tried(walls, "twins", try_ptrace, "live sessions can be branched",

@@ -48,8 +48,8 @@ static struct warden_reply reply_to(const struct warden_request *request)
 				      .session = request->session };
 }
 
-static void fill_opened(const struct session *session, enum warden_warmth warmth,
-			struct warden_opened *ret)
+static void fill_opened(const struct warden *warden, const struct session *session,
+			enum warden_warmth warmth, struct warden_opened *ret)
 {
 	*ret = (struct warden_opened){ .session = session->id,
 				       .host_uid = session->shell.host_uid,
@@ -58,6 +58,10 @@ static void fill_opened(const struct session *session, enum warden_warmth warmth
 				       .has_twin = session->kernel.traced,
 				       .warmth = warmth,
 				       .limits = session->limits };
+	if (!cgroup_has(&warden->cgroups, CG_MEMORY))
+		ret->unheld |= WARDEN_UNHELD_MEMORY;
+	if (!cgroup_has(&warden->cgroups, CG_CPU))
+		ret->unheld |= WARDEN_UNHELD_CPU;
 }
 
 /* Hands the control socket and the workspace over; from now on the session is the client's. */
@@ -78,7 +82,7 @@ static void give(struct warden *warden, struct conn *conn, struct session *sessi
 	}
 	session->conn = conn;
 	reply->session = session->id;
-	fill_opened(session, warmth, &reply->opened);
+	fill_opened(warden, session, warmth, &reply->opened);
 	fds[0] = session->control_host;
 	fds[1] = workspace;
 	send_reply(conn, reply, fds, 2);

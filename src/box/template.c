@@ -108,7 +108,8 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 	ret->stamp = ini_stamp(path);
 	if (ret->stamp == 0) {
 		(void)err_set(err, ERR_NOT_FOUND, "no template \"%s\" is built", name);
-		return err_remedy(err, "build it: reckon template build %s", name);
+		return err_remedy(err, "reckon template ls names what can be built; reckon template add "
+				       "makes one of your own");
 	}
 	line = ini_parse(path, on_ini_line, ret);
 	if (line != 0)

@@ -16,8 +16,10 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "box/sys.h"
 #include "box/trace_arch.h"
 
@@ -28,6 +30,8 @@
 #endif
 
 #define LIST_PAGE_BYTES (64u * 1024u)
+#define PAGE_BYTES 4096u
+#define INTERRUPT_NS 100000000ull
 
 static const unsigned long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE |
 				     PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL;
@@ -35,6 +39,13 @@ static const unsigned long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE |
 int trace_seize(pid_t pid, struct err *err)
 {
 	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) < 0)
+		return err_sys(err, "trace process %d", (int)pid);
+	return 0;
+}
+
+int trace_hold(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0)
 		return err_sys(err, "trace process %d", (int)pid);
 	return 0;
 }
@@ -56,13 +67,33 @@ int trace_wait_stop(pid_t pid, int *ret_event, struct err *err)
 	return 0;
 }
 
-int trace_interrupt(pid_t pid, struct err *err)
+int trace_interrupt(pid_t pid, int *ret_sig, struct err *err)
 {
-	int event;
+	const struct timespec pause = { .tv_nsec = 20000 };
+	const uint64_t until = clock_mono_ns() + INTERRUPT_NS;
+	int status = 0;
+	pid_t got;
 
+	*ret_sig = 0;
 	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
 		return err_sys(err, "interrupt process %d", (int)pid);
-	return trace_wait_stop(pid, &event, err);
+	while ((got = waitpid(pid, &status, __WALL | WNOHANG)) == 0) {
+		if (clock_mono_ns() > until)
+			return err_set(err, ERR_TIMEOUT, "process %d does not stand still", (int)pid);
+		(void)nanosleep(&pause, NULL);
+	}
+	if (got < 0)
+		return err_sys(err, "wait for process %d", (int)pid);
+	if (!WIFSTOPPED(status))
+		return err_set(err, ERR_LOST, "process %d ended", (int)pid);
+	if (status >> 16 == 0)
+		*ret_sig = WSTOPSIG(status);
+	return 0;
+}
+
+bool trace_stray(pid_t pid, int status)
+{
+	return status >> 16 == PTRACE_EVENT_STOP && ptrace(PTRACE_DETACH, pid, NULL, NULL) == 0;
 }
 
 int trace_event_pid(pid_t pid, pid_t *ret_pid, struct err *err)
@@ -87,9 +118,9 @@ int trace_pass_signal(pid_t pid, int sig)
 	return ptrace(PTRACE_CONT, pid, NULL, (void *)(long)sig) < 0 ? ERR_SYSTEM : 0;
 }
 
-int trace_detach(pid_t pid, struct err *err)
+int trace_detach(pid_t pid, int sig, struct err *err)
 {
-	if (ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+	if (ptrace(PTRACE_DETACH, pid, NULL, (void *)(long)sig) < 0)
 		return err_sys(err, "let process %d go", (int)pid);
 	return 0;
 }
@@ -197,6 +228,9 @@ int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t
 				return (int)err->code;
 			continue;
 		}
+		/* A child of this one ended: no signal of user code gets here. */
+		if (event == SIGCHLD)
+			continue;
 		if (event != SIGTRAP)
 			return err_set(err, ERR_DENIED, "process %d was tampered with (stop %x)",
 				       (int)pid, (unsigned)event);
@@ -252,6 +286,33 @@ static int place_list(pid_t pid, uint64_t page, const struct trace_list_call *ca
 			if (table[i].args[a] >> 32 == TRACE_DATA_BASE >> 32)
 				table[i].args[a] = data_at + (table[i].args[a] & 0xffffffffu);
 	return write_memory(pid, page, image, TABLE_OFFSET + table_len + data_len, err);
+}
+
+int trace_own_page(pid_t pid, const struct trace_regs *base, struct trace_regs *ret_base,
+		   uint64_t *ret_page, struct err *err)
+{
+	const struct trace_list_code code = trace_arch_list_code();
+	const uint64_t args[6] = { 0, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 };
+	long page;
+
+	if (trace_call(pid, base, SYS_mmap, args, NULL, &page, err) < 0)
+		return (int)err->code;
+	if (page < 0 && page > -4096)
+		return err_set(err, ERR_SYSTEM, "map a page in process %d: %s", (int)pid,
+			       strerror((int)-page));
+	*ret_page = (uint64_t)page;
+	*ret_base = *base;
+	trace_arch_stand_in_list(ret_base, (uint64_t)page);
+	return write_memory(pid, (uint64_t)page, code.bytes, code.len, err);
+}
+
+int trace_drop_page(pid_t pid, const struct trace_regs *base, uint64_t page, struct err *err)
+{
+	const uint64_t args[6] = { page, PAGE_BYTES };
+	long ignored;
+
+	return trace_call(pid, base, SYS_munmap, args, NULL, &ignored, err);
 }
 
 int trace_run_list(pid_t pid, const struct trace_regs *base, struct trace_list_call *calls,

@@ -25,13 +25,20 @@ struct trace_fpregs {
 };
 
 int trace_seize(pid_t pid, struct err *err); /* follows forks and clones; dies with us */
-int trace_interrupt(pid_t pid, struct err *err); /* stops a seized process and waits for it */
+int trace_hold(pid_t pid, struct err *err);  /* the same, but follows nothing */
+/*
+ * Stops a seized process and waits for it, but not for long: a process can be where nothing stops
+ * it (ERR_TIMEOUT; should it stop later, trace_stray() lets it go). *ret_sig is a signal that was
+ * about to be delivered and is for trace_detach() to give back, or 0.
+ */
+int trace_interrupt(pid_t pid, int *ret_sig, struct err *err);
+bool trace_stray(pid_t pid, int status); /* lets a late one go; false: it did not stop that way */
 int trace_wait_stop(pid_t pid, int *ret_event, struct err *err);
 int trace_event_pid(pid_t pid, pid_t *ret_pid, struct err *err);
 int trace_continue(pid_t pid, struct err *err);
 /* Lets a process go on with a signal that stopped it (0: none). */
 int trace_pass_signal(pid_t pid, int sig);
-int trace_detach(pid_t pid, struct err *err);
+int trace_detach(pid_t pid, int sig, struct err *err);
 /* Waits for the next fork or clone of `pid`, letting it run; signals are passed on. */
 int trace_until_fork(pid_t pid, pid_t *ret_child, struct err *err);
 /* From inside a clone to just behind its `syscall` instruction. */
@@ -57,6 +64,15 @@ bool trace_stands_behind_call(pid_t pid, const struct trace_regs *regs);
  */
 int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
 	       pid_t *ret_child, long *ret, struct err *err);
+
+/*
+ * Maps a page of our own into `pid` with the list code on it, and *ret_base to stand behind its
+ * `syscall`: what runs from there does not depend on memory that user code can still reach. The
+ * mapping itself runs from `base`. trace_drop_page() unmaps it, from `base` of the process's own.
+ */
+int trace_own_page(pid_t pid, const struct trace_regs *base, struct trace_regs *ret_base,
+		   uint64_t *ret_page, struct err *err);
+int trace_drop_page(pid_t pid, const struct trace_regs *base, uint64_t page, struct err *err);
 
 /* One entry of a list; its layout is known to the code in trace_<arch>.c. */
 struct trace_list_call {

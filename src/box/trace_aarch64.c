@@ -50,6 +50,13 @@ struct trace_list_code trace_arch_list_code(void)
 	return (struct trace_list_code){ (const uint8_t *)list_code, sizeof(list_code) };
 }
 
+#define LIST_CALL 16u /* offset of the `svc` in list_code */
+
+void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code)
+{
+	regs->user.pc = code + LIST_CALL + 4;
+}
+
 uint64_t trace_arch_call_address(const struct trace_regs *regs)
 {
 	return regs->user.pc - 4;

@@ -19,4 +19,6 @@ void trace_arch_list(struct trace_regs *regs, uint64_t code, uint64_t table, uin
 struct trace_list_code trace_arch_list_code(void);
 /* Whether the word at (pc - 4 … pc) ends in a `syscall` instruction. */
 uint64_t trace_arch_call_address(const struct trace_regs *regs);
+/* Where the list code has its `syscall` instruction, and regs that stand right behind it. */
+void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code);
 int trace_arch_is_call(uint64_t word);

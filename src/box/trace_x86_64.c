@@ -57,6 +57,13 @@ struct trace_list_code trace_arch_list_code(void)
 	return (struct trace_list_code){ list_code, sizeof(list_code) };
 }
 
+#define LIST_CALL 27u /* offset of the `syscall` in list_code */
+
+void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code)
+{
+	regs->user.rip = code + LIST_CALL + 2;
+}
+
 uint64_t trace_arch_call_address(const struct trace_regs *regs)
 {
 	return regs->user.rip - 2;

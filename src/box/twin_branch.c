@@ -9,7 +9,8 @@
  *   1. K stands in its cell boundary's recvmsg: stop it, keep its registers.
  *   2. Freeze the box: no process that shares the memory may change it under us.
  *   3. T stands behind an untouched `syscall`: make it fork. T2 is a copy-on-write image of the
- *      session, born outside. Copy the files. The parent goes on from here.
+ *      session, born outside. Give it a page of ours to make calls from, and memory of its own
+ *      where it would share it. Copy the files. The parent goes on from here.
  *   4. T2 enters the new shell's pid namespace and makes K2 with clone(CLONE_VM).
  *   5. K2 joins the other namespaces, gets its descriptors, drops everything, loads the filter:
  *      one list of system calls run natively from a page of ours.
@@ -28,21 +29,29 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/standstill.h"
 #include "box/sys.h"
 #include "box/trace.h"
+#include "box/unshare.h"
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-#define FIRST_FREE_FD 4
+#define BUSY_TRIES 60
 #define CAP_COUNT 41 /* CAP_CHECKPOINT_RESTORE + 1; higher ones are refused harmlessly */
 
 struct branching {
 	const struct twin_branch *how;
 	struct trace_regs kernel_regs;
 	struct trace_fpregs kernel_fp;
+	int kernel_sig; /* that the stop held back */
+	bool is_stopped;
+	struct trace_regs own; /* of T2, behind a `syscall` on a page of ours */
+	struct trace_regs twin_regs; /* where T and T2 stand otherwise */
+	uint64_t page;
 	pid_t twin;   /* T2 */
 	pid_t kernel; /* K2 */
 	long init_fd, control_fd, landlock_fd; /* numbers in T2 and K2 */
@@ -60,21 +69,41 @@ static int call(pid_t pid, const struct trace_regs *base, long *ret, struct err 
 	return 0;
 }
 
-/* Step 1. */
+/*
+ * Step 1. A kernel that has just said DONE may still be on its way to the cell boundary, so it is
+ * given a moment to get there.
+ */
 static int stop_parent(struct branching *b, struct err *err)
 {
+	const struct timespec pause = { .tv_nsec = 500000 };
 	const pid_t kernel = b->how->parent->kernel;
-	uint64_t fd;
 
-	if (trace_seize(kernel, err) < 0 || trace_interrupt(kernel, err) < 0 ||
-	    trace_regs_get(kernel, &b->kernel_regs, err) < 0)
-		return (int)err->code;
-	if (trace_blocked_in(&b->kernel_regs, &fd) != SYS_recvmsg || fd != KERNEL_FD)
-		return err_set(err, ERR_INVALID, "the session is busy; branch it between cells");
-	return trace_fpregs_get(kernel, &b->kernel_fp, err);
+	for (int tries = 0; tries < BUSY_TRIES; tries++) {
+		uint64_t fd;
+
+		if (trace_hold(kernel, err) < 0 || trace_interrupt(kernel, &b->kernel_sig, err) < 0)
+			return err->code == ERR_TIMEOUT
+				       ? err_set(err, ERR_INVALID, "the session is busy")
+				       : (int)err->code;
+		b->is_stopped = true;
+		if (trace_regs_get(kernel, &b->kernel_regs, err) < 0)
+			return (int)err->code;
+		if (trace_blocked_in(&b->kernel_regs, &fd) == SYS_recvmsg && fd == KERNEL_FD)
+			return trace_fpregs_get(kernel, &b->kernel_fp, err);
+		b->is_stopped = false;
+		if (trace_detach(kernel, b->kernel_sig, err) < 0)
+			return (int)err->code;
+		(void)nanosleep(&pause, NULL);
+	}
+	return err_set(err, ERR_INVALID, "the session is busy; branch it between cells");
 }
 
-/* Steps 2 and 3, with the box already frozen. */
+/*
+ * Steps 2 and 3, with the box already frozen. T2's page of our own and its own copies of shared
+ * memory are made before anything runs again: the page that holds the `syscall` may be one that
+ * user code shares between T and T2 (MAP_SHARED, or a private map of a file it can write to), and
+ * could be changed once the parent goes on.
+ */
 static int copy_memory(struct branching *b, struct err *err)
 {
 	const pid_t twin = b->how->parent->twin;
@@ -84,20 +113,25 @@ static int copy_memory(struct branching *b, struct err *err)
 	 * the warden after it, reap.
 	 */
 	const uint64_t args[6] = { CLONE_PARENT | SIGCHLD };
-	struct trace_regs base;
+	struct err ignored;
 	long result;
-	int event;
+	int event, code;
 
-	if (trace_regs_get(twin, &base, err) < 0)
+	if (trace_regs_get(twin, &b->twin_regs, err) < 0)
 		return (int)err->code;
-	if (!trace_stands_behind_call(twin, &base))
+	if (!trace_stands_behind_call(twin, &b->twin_regs))
 		return err_set(err, ERR_DENIED,
 			       "the session changed program code that branching relies on");
-	if (trace_call(twin, &base, SYS_clone, args, &b->twin, &result, err) < 0)
-		return (int)err->code;
+	code = trace_call(twin, &b->twin_regs, SYS_clone, args, &b->twin, &result, err);
+	/* Wherever the step led, T stands where it stood. */
+	(void)trace_regs_set(twin, &b->twin_regs, &ignored);
+	if (code < 0)
+		return code;
 	if (result <= 0 || b->twin <= 0)
 		return err_set(err, ERR_SYSTEM, "the twin cannot fork: %s", strerror((int)-result));
-	if (trace_wait_stop(b->twin, &event, err) < 0)
+	if (trace_wait_stop(b->twin, &event, err) < 0 ||
+	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0 ||
+	    unshare_memory(b->twin, &b->own, err) < 0)
 		return (int)err->code;
 	return b->how->while_still != NULL ? b->how->while_still(b->how->arg, err) : 0;
 }
@@ -107,12 +141,11 @@ static int make_kernel(struct branching *b, struct err *err)
 {
 	const struct twin_branch *how = b->how;
 	const uint64_t clone_args[6] = { CLONE_VM | SIGCHLD };
-	struct trace_regs base;
+	const struct trace_regs base = b->own;
 	long warden, result;
 	int event;
 
-	if (trace_regs_get(b->twin, &base, err) < 0 ||
-	    call(b->twin, &base, &b->init_fd, err, SYS_pidfd_open, (uint64_t)how->shell->init, 0, 0,
+	if (call(b->twin, &base, &b->init_fd, err, SYS_pidfd_open, (uint64_t)how->shell->init, 0, 0,
 		 "open the box's pid 1") < 0 ||
 	    call(b->twin, &base, &warden, err, SYS_pidfd_open, (uint64_t)getpid(), 0, 0,
 		 "open the warden") < 0 ||
@@ -135,7 +168,8 @@ static int make_kernel(struct branching *b, struct err *err)
 		 "open the twin") < 0 ||
 	    call(b->twin, &base, &result, err, SYS_setns, (uint64_t)warden, CLONE_NEWPID, 0,
 		 "turn the twin back to its pid namespace") < 0 ||
-	    call(b->twin, &base, &result, err, SYS_close_range, 0, ~0u, 0, "close descriptors") < 0)
+	    call(b->twin, &base, &result, err, SYS_close_range, 0, ~0u, 0, "close descriptors") < 0 ||
+	    trace_regs_set(b->twin, &b->twin_regs, err) < 0)
 		return (int)err->code;
 	return trace_wait_stop(b->kernel, &event, err);
 }
@@ -283,19 +317,22 @@ static int start_kernel(struct branching *b, struct err *err)
 {
 	struct trace_regs regs = b->kernel_regs;
 
+	/* Behind all walls: from here on it may run what the session's memory says. */
+	if (trace_drop_page(b->kernel, &b->twin_regs, b->page, err) < 0)
+		return (int)err->code;
 	trace_restart_call(&regs);
 	if (trace_fpregs_set(b->kernel, &b->kernel_fp, err) < 0 ||
 	    trace_regs_set(b->kernel, &regs, err) < 0)
 		return (int)err->code;
-	return trace_detach(b->kernel, err);
+	return trace_detach(b->kernel, 0, err);
 }
 
 int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err)
 {
 	struct branching b = { .how = how };
 	struct twin_kernel made = { .kernel_pidfd = -1, .notify_fd = -1, .traced = true };
+	struct standstill still;
 	struct err ignored;
-	bool frozen = false;
 	long notify = -1;
 	int code;
 
@@ -304,15 +341,15 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	code = stop_parent(&b, err);
 	if (code == 0)
 		code = cgroup_unfreeze_twin(how->cgroups, how->parent->twin, err);
-	if (code == 0 && cgroup_has(how->cgroups, CG_FREEZER)) {
-		frozen = true;
-		code = cgroup_freeze(how->cgroups, how->parent_shell->name, true, err);
+	if (code == 0) {
+		code = standstill_begin(&still, how->cgroups, how->parent_shell,
+					how->parent->kernel, err);
+		if (code == 0)
+			code = copy_memory(&b, err);
+		standstill_end(&still);
 	}
-	if (code == 0)
-		code = copy_memory(&b, err);
-	if (frozen)
-		(void)cgroup_freeze(how->cgroups, how->parent_shell->name, false, &ignored);
-	(void)trace_detach(how->parent->kernel, &ignored);
+	if (b.is_stopped)
+		(void)trace_detach(how->parent->kernel, b.kernel_sig, &ignored);
 
 	if (code == 0)
 		code = cgroup_attach_twin(how->cgroups, how->shell->name, b.twin, err);

@@ -75,7 +75,7 @@ static int follow_kernel(const struct twin_spawn *how, struct twin_kernel *kerne
 	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
 	    cgroup_attach_child(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
 		return (int)err->code;
-	return trace_detach(kernel->kernel, err);
+	return trace_detach(kernel->kernel, 0, err);
 }
 
 /* The kernel's one boot message, with its pid as the socket layer vouches for it. */

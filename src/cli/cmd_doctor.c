@@ -139,7 +139,8 @@ static int show(const struct doctor *doctor, const char *json)
 
 static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 {
-	const reckon_engine_options options = { .size = sizeof(options) };
+	/* A warden of its own: the shared one may stand in another namespace or container. */
+	const reckon_engine_options options = { .size = sizeof(options), .private_warden = 1 };
 	struct doctor doctor = { 0 };
 	reckon_engine *engine = NULL;
 	cleanup_free char *json = NULL;

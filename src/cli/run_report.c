@@ -71,10 +71,13 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 				number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
 				is_cpu ? "--cpu-time" : "--timeout");
 	} else if (strcmp(status, "out_of_memory") == 0) {
+		char disk[CLI_SIZE_TEXT];
+
 		cli_format_binary(size_of(limits, "memory_bytes"), size);
-		run_output_line("reckon: cell %zu: out of memory at the limit of %s (--memory "
-				"allows more)",
-				output->cell, size);
+		cli_format_binary(size_of(limits, "disk_bytes"), disk);
+		run_output_line("reckon: cell %zu: out of memory at the limit of %s, and %s for files "
+				"(--memory allows more)",
+				output->cell, size, disk);
 	} else if (strcmp(status, "output_limit") == 0) {
 		run_output_line("reckon: cell %zu: stopped for printing without end (a file can "
 				"take more)",
@@ -136,11 +139,9 @@ void run_report_status(struct run_output *output, const struct json_value *recor
 	const char *status = text_of(record, "status");
 
 	report_truncated(output, record);
-	if (strcmp(status, "ok") == 0)
-		return;
 	if (strcmp(status, "error") == 0)
 		report_traceback(output, record);
-	else if (!report_limit(output, record, status))
+	else if (strcmp(status, "ok") != 0 && !report_limit(output, record, status))
 		report_other(output, record, status);
 	report_diagnostics(record);
 }
@@ -186,7 +187,7 @@ static void receipt_denied(const struct json_value *receipt)
 		int64_t times = 0;
 
 		(void)json_read_int(count, &times);
-		if (buf_addf(&line, &err, "%s%s (%lld times)", i > 0 ? ", " : "", name,
+		if (buf_addf(&line, &err, "%s%s (%lld×)", i > 0 ? ", " : "", name,
 			     (long long)times) < 0)
 			break;
 	}
@@ -207,7 +208,8 @@ void run_report_receipt(const struct run_output *output, const struct json_value
 			number_of(receipt, "cpu_system_s"));
 	limit_text(limits, "memory_bytes", limit);
 	cli_format_binary(size_of(receipt, "memory_peak_bytes"), first);
-	run_output_line("  memory     %s peak%s", first, limit);
+	cli_format_binary(size_of(limits, "disk_bytes"), second);
+	run_output_line("  memory     %s peak%s, and %s for files", first, limit, second);
 	cli_format_size(size_of(receipt, "read_bytes"), first);
 	cli_format_size(size_of(receipt, "written_bytes"), second);
 	run_output_line("  i/o        %s read, %s written", first, second);

@@ -77,8 +77,8 @@ void denied_diagnose(const struct warden_usage *usage, struct record *record)
 
 		(void)snprintf(name, sizeof(name), "%.*s", (int)sizeof(denial->name),
 			       denial->name);
-		(void)snprintf(text, sizeof(text), "%s was refused by the sandbox %" PRIu64
-			       " time(s): %s", name, denial->count, find_advice(name));
+		(void)snprintf(text, sizeof(text), "%s was refused by the sandbox (%" PRIu64
+			       "×): %s", name, denial->count, find_advice(name));
 		json_write_init(&json, &detail);
 		json_write_object_begin(&json);
 		json_write_member_string(&json, "syscall", name);

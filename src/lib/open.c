@@ -41,8 +41,7 @@ static int fill_limits(reckon_limits *limits, struct err *err)
 {
 	if (limits->wall_ms == 0)
 		limits->wall_ms = 30000;
-	if (limits->memory_bytes == 0)
-		limits->memory_bytes = GIB_1;
+	/* memory_bytes stays 0 when nobody named it: the template may have a say, then the warden. */
 	if (limits->disk_bytes == 0)
 		limits->disk_bytes = GIB_1;
 	if (limits->inodes == 0)
@@ -244,15 +243,20 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	struct reckon_session *session;
 	struct client *client;
 	struct client_call call;
+	uint32_t asked;
 
-	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0 ||
-	    fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
+	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0)
+		return (int)err->code;
+	asked = (options.limits.memory_bytes > 0 ? WARDEN_UNHELD_MEMORY : 0) |
+		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0);
+	if (fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
 	    fill_request(engine, &options, &request, &mounts, err) < 0 ||
 	    engine_client(engine, &client, err) < 0 ||
 	    client_ask(client, &request, mounts.fd, mounts.count, &call, OPEN_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
 	session = session_new(engine, client);
 	session->limits = options.limits;
+	session->asked = asked;
 	memcpy(session->language, request.open.language, sizeof(session->language));
 	memcpy(session->template_name, request.open.template_name,
 	       sizeof(session->template_name));

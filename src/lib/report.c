@@ -137,13 +137,23 @@ static void explain_timeout(struct run *run)
 				: "Split the work into smaller cells, or raise the wall limit.");
 }
 
+/* "1 GiB, and 1 GiB for files": the workspace lies in memory and has its quota on top. */
+static void memory_bound(const reckon_limits *limits, char *ret, size_t size)
+{
+	char memory[40], disk[40];
+
+	bytes_text(limits->memory_bytes, memory, sizeof(memory));
+	bytes_text(limits->disk_bytes, disk, sizeof(disk));
+	(void)snprintf(ret, size, "%s, and %s for files", memory, disk);
+}
+
 static void explain_memory(struct run *run)
 {
-	char value[320], limit[40];
+	char value[320], limit[96];
 
-	bytes_text(run->session->limits.memory_bytes, limit, sizeof(limit));
+	memory_bound(&run->session->limits, limit, sizeof(limit));
 	(void)snprintf(value, sizeof(value),
-		       "the session went over its memory limit of %s and was ended: its variables "
+		       "the session went over its memory limit (%s) and was ended: its variables "
 		       "are gone, files that the record lists are kept.",
 		       limit);
 	record_set_error(run->record, "OutOfMemory", value, NULL,
@@ -225,14 +235,31 @@ static void explain(struct run *run, enum record_status status)
 	}
 }
 
+/* Nothing is weakened in silence: a limit that was asked for and does not hold is named, once. */
+static void diagnose_unheld(struct run *run)
+{
+	struct reckon_session *session = run->session;
+
+	if ((session->unheld & WARDEN_UNHELD_CPU) != 0)
+		record_add_diagnostic(run->record, "limit_not_held",
+				      "the CPU share that was asked for is not held on this host "
+				      "(no cpu cgroup, see reckon doctor); time limits are", NULL);
+	if ((session->unheld & WARDEN_UNHELD_MEMORY) != 0)
+		record_add_diagnostic(run->record, "limit_not_held",
+				      "the memory limit holds for each process, not for all of the "
+				      "session's together (no memory cgroup, see reckon doctor)",
+				      NULL);
+	session->unheld = 0;
+}
+
 static void diagnose_usage(struct run *run)
 {
 	const struct warden_usage *usage = &run->usage;
 	const reckon_limits *limits = &run->session->limits;
-	char text[256], bound[40];
+	char text[256], bound[96];
 
 	if (usage->oom_kills > 0 && !is_oom(run)) {
-		bytes_text(limits->memory_bytes, bound, sizeof(bound));
+		memory_bound(limits, bound, sizeof(bound));
 		(void)snprintf(text, sizeof(text),
 			       "%" PRIu64 " process(es) were killed at the memory limit of %s",
 			       usage->oom_kills, bound);
@@ -259,6 +286,7 @@ static void diagnose_usage(struct run *run)
 			       limits->inodes);
 		record_add_diagnostic(run->record, "inode_limit", text, NULL);
 	}
+	diagnose_unheld(run);
 	denied_diagnose(usage, run->record);
 }
 

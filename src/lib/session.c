@@ -49,6 +49,7 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 	session->host_gid = opened->host_gid;
 	session->kernel_pid = opened->kernel_pid;
 	session->has_twin = opened->has_twin != 0;
+	session->unheld = opened->unheld & session->asked;
 	session->warmth = (enum warden_warmth)opened->warmth;
 	session->limits.memory_bytes = opened->limits.memory_bytes;
 	session->limits.disk_bytes = opened->limits.disk_bytes;

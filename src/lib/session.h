@@ -23,6 +23,8 @@ struct reckon_session {
 	char language[WARDEN_NAME_SIZE];
 	char template_name[WARDEN_NAME_SIZE];
 	reckon_limits limits; /* defaults filled in */
+	uint32_t asked; /* WARDEN_UNHELD_… bits of limits that the caller named */
+	uint32_t unheld; /* those of them that this host cannot hold; told in the next record */
 
 	uint32_t number; /* what the warden calls it */
 	uint32_t host_uid;

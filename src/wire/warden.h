@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 1u
+#define WARDEN_VERSION 2u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -84,6 +84,10 @@ struct warden_request {
 
 enum warden_warmth { WARDEN_COLD, WARDEN_WARM, WARDEN_PARKED };
 
+/* Limits that this host cannot hold for the whole box (no cgroup controller). */
+#define WARDEN_UNHELD_MEMORY 1u
+#define WARDEN_UNHELD_CPU 2u
+
 struct warden_opened {
 	uint32_t session;
 	uint32_t host_uid; /* owner of the session's files, seen from outside */
@@ -91,7 +95,9 @@ struct warden_opened {
 	int32_t kernel_pid; /* in the warden's pid namespace */
 	uint32_t has_twin;
 	uint32_t warmth; /* enum warden_warmth: what the kernel was made from */
-	struct warden_limits limits; /* as enforced, defaults filled in */
+	uint32_t unheld; /* WARDEN_UNHELD_… */
+	uint32_t reserved;
+	struct warden_limits limits; /* defaults filled in */
 };
 
 struct warden_denial {

@@ -37,16 +37,17 @@ class Neighbour:
 
 
 @pytest.fixture(scope="module")
-def neighbour(place, state, weight):
+def neighbour(request, place, state, weight):
     """Has a driver of its own, so that it can be asked while the attack runs."""
     driver = Driver(place, state)
     try:
         made = Neighbour(driver)
         # One session of each kind, so that what is kept for the next one is there.
-        for language in ("python", "bash"):
-            warm = driver.open(language=language)
-            warm.expect("ok", "true" if language == "bash" else "1")
-            warm.close()
+        for template in getattr(request.module, "TEMPLATES", ["python"]):
+            for language in ("python", "bash"):
+                warm = driver.open(template, flags=4, language=language)
+                warm.expect("ok", "true" if language == "bash" else "1")
+                warm.close()
         yield made
     finally:
         driver.close()

@@ -217,7 +217,7 @@ def test_receipt_is_for_people_and_apart_from_the_output(reckon):
     done = reckon("run", "--receipt", "-c", "print(1)", "-c", "2").expect(0)
     assert done.out == "1\n2\n"
     assert re.search(r"receipt of cell 1: ok\n  wall +\d+\.\d{3} s of 30 s\n  cpu ", done.err)
-    assert re.search(r"  memory +\S+ \w*B peak of 1 GiB\n", done.err)
+    assert re.search(r"  memory +\S+ \w*B peak of 1 GiB, and 1 GiB for files\n", done.err)
     assert "receipt of cell 2: ok" in done.err
 
 

@@ -58,3 +58,16 @@ def test_state_directory_that_cannot_be_written(reckon):
     assert done.status == 125
     assert done.err.count("\n") == 1 and "RECKON_STATE" in done.err
     assert os.path.getsize(path) == 1
+
+
+@only_a_user
+def test_limits_that_do_not_hold_are_named(reckon):
+    record = reckon.record("1", "-t", "python", "--cpus", "0.5", "--memory", "500M")
+    notes = [note for note in record["diagnostics"] if note["code"] == "limit_not_held"]
+    held = {line.split("  ")[0] for line in reckon("doctor").out.splitlines() if "  on  " in line}
+    assert len(notes) == len({"memory limit", "cpu limit"} - held)
+
+
+def test_nothing_is_said_of_limits_that_nobody_asked_for(reckon):
+    record = reckon.record("1", "-t", "python")
+    assert record["diagnostics"] == []

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,18 +84,26 @@ static void say_error(const reckon_error *err)
 	say_failed(err->code, err->message, err->remedy);
 }
 
+/* "device" is that of the workspace: no other box has it. */
 static void say_session(reckon_session *session)
 {
+	struct stat st;
+
 	if (session_count == SESSIONS_MAX) {
 		reckon_session_close(session);
 		say_failed(RECKON_ELIMIT, "too many sessions for this driver", "");
 		return;
 	}
+	if (fstat(session->workspace, &st) < 0) {
+		say_failed(RECKON_ESYSTEM, "no workspace", "");
+		return;
+	}
 	sessions[session_count] = session;
 	(void)printf("{\"session\":\"s%zu\",\"kernel_pid\":%d,\"host_uid\":%u,\"has_twin\":%s,"
-		     "\"warmth\":%d}\n",
+		     "\"warmth\":%d,\"device\":%llu}\n",
 		     session_count++, session->kernel_pid, session->host_uid,
-		     session->has_twin ? "true" : "false", (int)session->warmth);
+		     session->has_twin ? "true" : "false", (int)session->warmth,
+		     (unsigned long long)st.st_dev);
 	(void)fflush(stdout);
 }
 
