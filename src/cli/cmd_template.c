@@ -71,15 +71,15 @@ const struct opt_command cmd_template_table = {
 enum { OPT_JSON = OPT_LONG, OPT_QUICK, OPT_RUNS, OPT_PEERS, OPT_INSTALL_PEERS };
 
 static const struct opt_item bench_items[] = {
-	{ OPT_JSON, "json", NULL, "one JSON object (reckon.bench/1) instead of a table",
+	{ OPT_JSON, "json", NULL, "one JSON object instead of a table",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_QUICK, "quick", NULL, "a minute instead of several: fewer runs, 200 sessions",
+	{ OPT_QUICK, "quick", NULL, "fewer runs, and 200 sessions",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_RUNS, "runs", "N", "rounds", OPT_HINT_NONE, NULL, false },
-	{ OPT_PEERS, "peers", "LIST", "all, none, or some of python,bwrap,crun,ipykernel",
+	{ OPT_PEERS, "peers", "LIST", "all, none, python,bwrap,crun,ipykernel",
 	  OPT_HINT_CHOICE, "all none python bwrap crun ipykernel", false },
 	{ OPT_INSTALL_PEERS, "install-peers", NULL,
-	  "first install ipykernel below the state directory, with pip", OPT_HINT_NONE, NULL, false },
+	  "first install ipykernel, with pip", OPT_HINT_NONE, NULL, false },
 };
 
 const struct opt_command cmd_bench_table = {
@@ -87,8 +87,8 @@ const struct opt_command cmd_bench_table = {
 	.operands = "",
 	.summary = "measure this host: cold and warm start, cells, memory",
 	.notes = "\n"
-		 "Everything is measured in one run, in turns, next to plain Python, bubblewrap, crun\n"
-		 "and a Jupyter kernel; docs/benchmarks.md says what each row is.",
+		 "Everything is measured in one run, in turns, next to plain Python,\n"
+		 "bubblewrap, crun and a Jupyter kernel: see docs/benchmarks.md.",
 	.items = bench_items,
 	.count = sizeof(bench_items) / sizeof(bench_items[0]),
 	.run = run_bench,
