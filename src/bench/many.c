@@ -147,7 +147,8 @@ static int measure_cells(struct bench *bench, struct crowd *crowd, enum row_id r
 	for (size_t i = 0; i < LATENCY_RUNS; i++) {
 		/* A prime stride: another session each time, far from the last one. */
 		reckon_session *session =
-			crowd != NULL ? crowd->at[i * 7919 % crowd->count] : bench->live;
+			crowd != NULL && crowd->count > 0 ? crowd->at[i * 7919 % crowd->count]
+							  : bench->live;
 		const uint64_t start = clock_mono_ns();
 
 		if (ours_cell(session, "x += 1", err) < 0)
