@@ -48,12 +48,15 @@ struct area {
 /* "from-to rwxs offset device inode name"; private areas are passed over. */
 static bool parse_line(const char *line, struct area *ret)
 {
-	unsigned long long from, to;
-	char flags[5];
+	char *flags;
 
-	if (sscanf(line, "%llx-%llx %4s", &from, &to, flags) != 3 || flags[3] != 's')
+	ret->from = strtoull(line, &flags, 16);
+	if (*flags != '-')
 		return false;
-	*ret = (struct area){ .from = from, .to = to };
+	ret->to = strtoull(flags + 1, &flags, 16);
+	if (flags[0] != ' ' || strnlen(flags, 6) < 6 || flags[4] != 's')
+		return false;
+	flags++;
 	ret->prot = (flags[0] == 'r' ? PROT_READ : 0) | (flags[1] == 'w' ? PROT_WRITE : 0) |
 		    (flags[2] == 'x' ? PROT_EXEC : 0);
 	return true;
