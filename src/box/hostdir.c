@@ -22,7 +22,7 @@
 #include "base/fs.h"
 #include "box/state.h"
 
-static bool target_is_safe(const char *target)
+bool hostdir_target_is_safe(const char *target)
 {
 	return strncmp(target, "/mnt/", 5) == 0 && strcmp(target, "/mnt/data") != 0 &&
 	       strncmp(target, "/mnt/data/", 10) != 0 &&
@@ -118,7 +118,7 @@ static int prepare(const struct warden *warden, const struct session *session,
 	cleanup_fd int dir = -1, map = -1;
 	struct stat st;
 
-	if (!target_is_safe(mount->target)) {
+	if (!hostdir_target_is_safe(mount->target)) {
 		(void)err_set(err, ERR_INVALID, "%.150s is not a place for a mount", mount->target);
 		return err_remedy(err, "choose a path below /mnt, other than /mnt/data");
 	}

@@ -185,6 +185,7 @@ void limits_fill(const struct template *of, struct warden_limits *limits);
 int limits_apply(struct warden *warden, struct session *session, struct err *err);
 
 /* hostdir.c */
+bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */
 int hostdir_mount(struct warden *warden, const struct session *session,
 		  const struct warden_open *open, const int *fds, struct err *err);
 

@@ -316,6 +316,15 @@ g = mmap.mmap(f.fileno(), 4096)
     assert copy.ask("answer = m[0:5].decode()") == "other"
 
 
+def test_too_much_shared_memory_is_refused(parent):
+    parent.expect("ok", "import mmap; m = mmap.mmap(-1, 300 << 20); m[0] = 1")
+    with pytest.raises(Refused) as refused:
+        parent.branch()
+    assert refused.value.code == -4 and refused.value.remedy
+    parent.expect("ok", "m.close()")
+    assert parent.branch().ask("answer = 1") == 1
+
+
 def test_pitfall_8_a_process_that_shares_the_memory(parent):
     """clone(CLONE_VM): not a thread, not in /proc/K/task, but able to change K's memory."""
     record = parent.run(RACE.replace("race = threading.Thread(target=run, args=(at, flag), "
