@@ -89,6 +89,26 @@ static bool find_own_group(const char *controller, char *ret, size_t size)
 	return false;
 }
 
+/* A number may be somebody else's by now, or belong to an ended process that nobody waits for. */
+static bool is_warden(long pid)
+{
+	char path[64], text[128] = "";
+	cleanup_fd int fd = -1;
+	const char *name, *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		/* Where /proc shows us only our own processes. */
+		return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return false;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	return name != NULL && end != NULL && strncmp(name, "(reckon-warden)", 15) == 0 &&
+	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
 /* Removes groups of wardens that are dead: "reckon-<pid>" without such a process. */
 static void sweep(const char *parent)
 {
@@ -104,7 +124,7 @@ static void sweep(const char *parent)
 		if (strncmp(entry->d_name, "reckon-", 7) != 0)
 			continue;
 		pid = strtol(entry->d_name + 7, NULL, 10);
-		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		if (pid <= 0 || is_warden(pid))
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%.200s", parent, entry->d_name);
 		boxes = opendir(path);
