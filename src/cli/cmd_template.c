@@ -68,7 +68,7 @@ static const struct opt_item template_items[] = {
 
 const struct opt_command cmd_template_table = {
 	.name = "template",
-	.operands = "ls | build NAME... | add NAME | verify NAME | rm NAME",
+	.operands = "ls | build | add | verify | rm [NAME]...",
 	.summary = "list, build, add or remove runtimes with their packages",
 	.notes = "\n"
 		 "  reckon template build data\n"
