@@ -14,7 +14,7 @@ set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
 
-readonly builder=1 # part of the stamp: raise it when the same lock would give another tree
+readonly builder=2 # part of the stamp: raise it when the same lock would give another tree
 readonly inside=/opt/template
 readonly python=${RECKON_PYTHON:-/usr/bin/python3}
 
