@@ -90,7 +90,9 @@ struct session {
 	struct warden_limits limits;
 	struct watch death_watch, notify_watch;
 	int control_host; /* our end until a client takes it (parked sessions) */
-	struct cgroup_usage base;
+	struct cgroup_usage base; /* at BEGIN */
+	struct cgroup_usage last; /* at the last USAGE, when is_measured */
+	bool is_measured;
 	uint64_t base_read, base_written, base_user, base_system;
 	uint64_t processes_peak;
 	struct denial denied[WARDEN_DENIED_MAX];
