@@ -70,7 +70,7 @@ class _Gap:
 
 
 class _Within:
-    """A with statement of two functions, made without contextlib: user code may have broken that."""
+    """A with statement of two functions; without contextlib, which user code may have broken."""
 
     def __init__(self, enter, leave):
         self._enter, self._leave = enter, leave
