@@ -14,7 +14,7 @@ set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
 
-readonly builder=1 # part of the stamp: raise it when the same lock would give another tree
+readonly builder=2 # part of the stamp: raise it when the same lock would give another tree
 readonly inside=/opt/template
 readonly python=${RECKON_PYTHON:-/usr/bin/python3}
 
@@ -64,6 +64,14 @@ misused()
 	exit 2
 }
 
+# unknown WHAT [REMEDY]: a name that leads nowhere is the caller's mistake too.
+unknown()
+{
+	echo "reckon-template: $1" >&2
+	echo "  ${2:-reckon template ls names those there are.}" >&2
+	exit 2
+}
+
 # ---- where things are ---------------------------------------------------------------------------
 
 find_share()
@@ -100,6 +108,17 @@ need_name()
 		misused "'$1' is no template name: use a-z, 0-9, - and _, at most 63 characters"
 }
 
+# What the warden's reader of template.ini would cut is refused here.
+need_setting()
+{
+	[[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]{0,59}=[^[:cntrl:]]*$ ]] || misused "--env takes NAME=value"
+	local value=${1#*=}
+	[[ $value == "${value#[[:blank:]]}" && $value == "${value%[[:blank:]]}" ]] ||
+		misused "--env: a value neither begins nor ends with a blank"
+	[[ $value != *[[:blank:]]\;* ]] || misused "--env: ';' after a blank would begin a comment"
+	[[ $(printf %s "$value" | wc -c) -le 90 ]] || misused "--env: a value has 90 bytes at most"
+}
+
 # Sets `ini` and `lock` to the definition of template $1: the user's own, else one of ours.
 find_definition()
 {
@@ -109,7 +128,7 @@ find_definition()
 		ini=$share/$1.ini
 		lock=$share/$1.lock
 	fi
-	[[ -f $ini ]] || fail "no template is called '$1'" "reckon template ls names those there are."
+	[[ -f $ini ]] || unknown "no template is called '$1'"
 	[[ -f $lock ]] || lock=/dev/null
 }
 
@@ -171,18 +190,33 @@ remove_tree()
 	rm -rf -- "$1"
 }
 
-# Leftovers of template $1. The caller holds its lock, so a tmp directory belongs to nobody; an old
-# tree that is still mounted in some box stays until a later call.
+# Leftovers of template $1: the caller holds its lock, so a tmp directory belongs to nobody. Old trees
+# of every template: nothing but a box uses one, and while it is mounted there it stays.
 sweep()
 {
 	local path
-	for path in "$templates/.$1".tmp-* "$templates/.$1".old-*; do
+	for path in "$templates/.$1".tmp-* "$templates"/.*.old-*; do
 		[[ -e $path && $path != "$work" ]] || continue
 		if [[ $path == *.old-* ]] &&
-			grep -qsF -- "/.$1.old-${path##*.old-}/" /proc/[0-9]*/mountinfo; then
+			grep -qsF -- "/${path##*/}/" /proc/[0-9]*/mountinfo; then
 			continue
 		fi
 		remove_tree "$path"
+	done
+}
+
+# Takes the lock of template $1 as lock_fd. `rm` removes the file, so whoever waited looks again.
+take_lock()
+{
+	local path=$templates/.$1.lock
+	while :; do
+		exec {lock_fd}> "$path"
+		flock -n "$lock_fd" || {
+			echo "$1: waiting for another build" >&2
+			flock "$lock_fd"
+		}
+		[[ ! /proc/self/fd/$lock_fd -ef $path ]] || return 0
+		exec {lock_fd}>&-
 	done
 }
 
@@ -225,7 +259,8 @@ pip_source_options()
 	done
 	if [[ $offline -eq 1 ]]; then
 		[[ ${#wheel_dirs[@]} -gt 0 ]] || misused "--offline needs --find-links"
-		unset PIP_INDEX_URL PIP_EXTRA_INDEX_URL
+		unset PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS
+		export PIP_CONFIG_FILE=/dev/null
 		pip_options+=(--no-index)
 	fi
 }
@@ -274,7 +309,8 @@ move_paths()
 }
 
 # run_inside TREE INI ARGUMENT…: the tree's Python with the template's environment, before or without
-# a box: what would lie in the box's /opt/template and /tmp lies in TREE and in $scratch.
+# a box: what would lie in the box's /opt/template and /tmp lies in TREE and in $scratch. -B, because
+# compile_tree would keep what was compiled here, with the path of the build in it.
 run_inside()
 {
 	local tree=$1 definition=$2 line settings=()
@@ -285,7 +321,7 @@ run_inside()
 		settings+=("${line//\/tmp\//$scratch/}")
 	done < <(ini_section "$definition" env)
 	env -i PATH=/usr/bin:/bin HOME="$scratch" TMPDIR="$scratch" LANG=C.UTF-8 \
-		"${settings[@]}" "$tree/bin/python3" -I "$@"
+		"${settings[@]}" "$tree/bin/python3" -I -B "$@"
 }
 
 warm_fonts()
@@ -338,11 +374,22 @@ if libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE) != 0:
 PYTHON
 }
 
+# One module per line: the warden reads no line longer than 200 bytes.
+preload_section()
+{
+	local module
+	echo '[preload]'
+	for module in $(words "$1"); do
+		echo "modules = $module"
+	done
+}
+
 write_ini()
 {
 	local name=$1 version=$2 definition=$3 section
 	printf '[template]\nname = %s\npython = %s\n' "$name" "$version"
-	for section in preload env limits; do
+	preload_section "$(ini_get "$definition" preload modules)"
+	for section in env limits; do
 		printf '[%s]\n' "$section"
 		ini_section "$definition" "$section"
 	done
@@ -411,11 +458,7 @@ build_one()
 	pip_source_options
 	mkdir -p -- "$templates"
 	chmod a+rx -- "$templates" 2>/dev/null || true
-	exec {lock_fd}> "$templates/.$name.lock"
-	flock -n "$lock_fd" || {
-		echo "$name: waiting for another build" >&2
-		flock "$lock_fd"
-	}
+	take_lock "$name"
 	if [[ $force -eq 1 || $(built_value "$name" stamp) != "$stamp" ]]; then
 		work=$templates/.$name.tmp-$$
 		sweep "$name"
@@ -445,7 +488,8 @@ pin()
 		--dry-run --ignore-installed --report "$work/report.json" "${constraints[@]}" \
 		-r "$requirements" > "$work/pip.log" 2>&1 || {
 		grep -v '^WARNING: Running pip as' "$work/pip.log" >&2
-		fail "$requirements could not be resolved to wheels"
+		fail "$requirements could not be resolved to wheels" \
+			"Without a network give --offline --find-links DIR; a mirror: --index-url URL."
 	}
 	"$python" -I "$share/lib/pin.py" "$work/report.json" "$base"
 }
@@ -460,7 +504,7 @@ define()
 	fi
 	cp -- "$requirements" "$work/requirements.in"
 	if [[ $pin_now -eq 1 ]]; then
-		pin "$work/requirements.in" "$base_lock" > "$work/lock"
+		pin "$requirements" "$base_lock" > "$work/lock"
 	else
 		grep -q -- '--hash=sha256:' "$requirements" ||
 			fail "$requirements has no hashes" \
@@ -468,17 +512,18 @@ define()
 		cat -- "$base_lock" "$requirements" > "$work/lock"
 	fi
 	modules=$(ini_get "$base_ini" preload modules)
-	[[ -z $preload ]] || modules=${modules:+$modules, }${preload//,/, }
+	modules+=,$preload
 	limit=$memory
 	[[ -n $limit ]] || limit=$(ini_get "$base_ini" limits memory)
 	{
 		printf '[template]\nname = %s\npython = %s\n' "$name" "$(python_version)"
 		printf '[build]\ndrop_tests = %s\n' "$(ini_get "$base_ini" build drop_tests)"
-		printf '[preload]\nmodules = %s\n[env]\n' "$modules"
+		preload_section "$modules"
+		echo '[env]'
 		for item in "${settings[@]}"; do
 			printf '%s = %s\n' "${item%%=*}" "${item#*=}"
 		done
-		ini_section "${base_ini/#\/dev\/null/$share/python.ini}" env |
+		ini_section "${base_ini/#\/dev\/null/$share/data.ini}" env |
 			grep -vE "^($(IFS='|'; echo "${settings[*]%%=*}")|) = " || true
 		printf '[limits]\nmemory = %s\n' "${limit:-1G}"
 	} > "$work/template.ini"
@@ -490,11 +535,17 @@ add()
 {
 	local name=$1 home=$templates/.defined/$1 options=() directory
 	[[ ! -f $share/$name.ini ]] || fail "'$name' is one of Reckon's own templates" "Take another name."
-	[[ ! -e $home || $force -eq 1 ]] ||
+	# A definition without a tree is what a killed `add` leaves: it is in nobody's way.
+	[[ ! -e $home || ! -e $templates/$name || $force -eq 1 ]] ||
 		fail "template '$name' is there already" "Remove it first, or give --force."
 	pip_source_options
 	mkdir -p -- "$templates/.defined"
 	chmod a+rx -- "$templates" 2>/dev/null || true
+	exec {defined_fd}< "$templates/.defined"
+	flock "$defined_fd" # one `add` at a time, so that what others left belongs to nobody
+	for directory in "$templates"/.defined/.*.tmp-*; do
+		remove_tree "$directory"
+	done
 	work=$templates/.defined/.$name.tmp-$$
 	mkdir -- "$work"
 	define "$name"
@@ -551,8 +602,7 @@ remove()
 	local name=$1 found=0
 	if [[ -e $templates/$name || -e $templates/.defined/$name ]]; then
 		found=1
-		exec {lock_fd}> "$templates/.$name.lock"
-		flock "$lock_fd"
+		take_lock "$name"
 	fi
 	if [[ -e $templates/$name ]]; then
 		mv -T -- "$templates/$name" "$templates/.$name.old-$$"
@@ -561,7 +611,7 @@ remove()
 		remove_tree "$templates/.defined/$name"
 	fi
 	sweep "$name"
-	[[ $found -eq 1 ]] || fail "no template '$name' is built" "reckon template ls names those there are."
+	[[ $found -eq 1 ]] || unknown "no template '$name' is built"
 	rm -f -- "$templates/.$name.lock"
 }
 
@@ -569,7 +619,7 @@ verify()
 {
 	local name=$1 option=
 	[[ -f $templates/$name/template.ini ]] ||
-		fail "template '$name' is not built" "Run: reckon template build $name"
+		unknown "template '$name' is not built" "Run: reckon template build $name"
 	work=$(mktemp -d)
 	scratch=$work
 	[[ $verbose -eq 0 ]] || option=-v
@@ -596,11 +646,11 @@ main()
 		--from) from=$2; shift ;;
 		--preload) preload=$2; shift ;;
 		--env)
-			[[ $2 =~ ^[A-Za-z_][A-Za-z0-9_]*=[^[:cntrl:]]*$ ]] || misused "--env takes NAME=value"
+			need_setting "$2"
 			settings+=("$2"); shift
 			;;
 		--memory)
-			[[ $2 =~ ^[1-9][0-9]*[KMGT]?$ ]] || misused "--memory takes a size such as 512M"
+			[[ $2 =~ ^[1-9][0-9]*[KMGkmg]?$ ]] || misused "--memory takes a size such as 512M"
 			memory=$2; shift
 			;;
 		--lock) pin_now=1 ;;
@@ -620,7 +670,8 @@ main()
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	case $command in
-	ls | build) ;;
+	ls) [[ ${#names[@]} -eq 0 ]] || misused "ls takes no name" ;;
+	build) ;;
 	add | rm | verify) [[ ${#names[@]} -eq 1 ]] || misused "$command takes one name" ;;
 	-h | --help | help) usage; return ;;
 	*) misused "unknown command '$command'" ;;

@@ -147,7 +147,8 @@ static int measure_cells(struct bench *bench, struct crowd *crowd, enum row_id r
 	for (size_t i = 0; i < LATENCY_RUNS; i++) {
 		/* A prime stride: another session each time, far from the last one. */
 		reckon_session *session =
-			crowd != NULL ? crowd->at[i * 7919 % crowd->count] : bench->live;
+			crowd != NULL && crowd->count > 0 ? crowd->at[i * 7919 % crowd->count]
+							  : bench->live;
 		const uint64_t start = clock_mono_ns();
 
 		if (ours_cell(session, "x += 1", err) < 0)
@@ -214,8 +215,8 @@ static int measure_memory(struct bench *bench, const struct crowd *crowd,
 	if (proc_tree_read(true, &now, err) < 0)
 		return (int)err->code;
 	if (now.kernels < before->kernels + crowd->count)
-		return err_set(err, ERR_SYSTEM, "%zu kernels for %zu sessions",
-			       now.kernels - before->kernels, crowd->count);
+		return err_set(err, ERR_SYSTEM, "%zu kernels (%zu processes) for %zu sessions",
+			       now.kernels - before->kernels, now.processes - before->processes, crowd->count);
 	samples_add(&bench->rows[row].samples,
 		    ((double)now.pss_bytes - (double)before->pss_bytes) / (double)crowd->count);
 	return 0;

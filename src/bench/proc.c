@@ -145,7 +145,8 @@ static bool read_process(const char *pid, struct process *ret)
 	*close_at = '\0';
 	*ret = (struct process){ .pid = (pid_t)strtol(text, NULL, 10) };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", open_at + 1);
-	return close_at[2] != 'Z' && sscanf(close_at + 4, "%d", &ret->parent) == 1;
+	ret->parent = (pid_t)strtol(close_at + 4, NULL, 10);
+	return close_at[2] != 'Z';
 }
 
 static int read_all(struct processes *all, struct err *err)
@@ -202,8 +203,10 @@ static uint64_t read_pss(pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	file = fopen(path, "re");
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "Pss: %llu", &kib) == 1)
+		if (strncmp(line, "Pss:", 4) == 0) {
+			kib = strtoull(line + 4, NULL, 10);
 			break;
+		}
 	return (uint64_t)kib * 1024;
 }
 
@@ -220,7 +223,8 @@ int proc_tree_read(bool with_pss, struct proc_tree *ret, struct err *err)
 
 	if (read_all(&all, err) < 0)
 		return (int)err->code;
-	qsort(all.at, all.count, sizeof(*all.at), by_pid);
+	if (all.count > 0)
+		qsort(all.at, all.count, sizeof(*all.at), by_pid);
 	for (size_t i = 0; i < all.count; i++) {
 		const struct process *at = &all.at[i];
 		const int depth = generation(&all, at);
@@ -244,7 +248,9 @@ uint64_t proc_memory_available(void)
 	unsigned long long kib = 0;
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+		if (strncmp(line, "MemAvailable:", 13) == 0) {
+			kib = strtoull(line + 13, NULL, 10);
 			break;
+		}
 	return (uint64_t)kib * 1024;
 }

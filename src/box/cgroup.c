@@ -528,15 +528,24 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 
 /* ---- accounts ----------------------------------------------------------------------------- */
 
+/* The total is exact; its parts are counted in ticks, too coarse for a cell, and only divide it. */
+static void read_cpuacct(int base, const char *name, struct cgroup_usage *ret)
+{
+	const uint64_t total = cgroup_file_number(base, name, "cpuacct.usage");
+	const uint64_t user = cgroup_file_number(base, name, "cpuacct.usage_user");
+	const uint64_t system = cgroup_file_number(base, name, "cpuacct.usage_sys");
+	const double share = user + system > 0 ? (double)user / (double)(user + system) : 1.0;
+
+	ret->cpu_user_ns = (uint64_t)((double)total * share);
+	ret->cpu_system_ns = total - ret->cpu_user_ns;
+}
+
 static void read_v1(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
 {
 	const int memory = host->base[CG_MEMORY], pids = host->base[CG_PIDS];
 
 	if (host->base[CG_CPUACCT] >= 0) {
-		ret->cpu_user_ns =
-			cgroup_file_number(host->base[CG_CPUACCT], name, "cpuacct.usage_user");
-		ret->cpu_system_ns =
-			cgroup_file_number(host->base[CG_CPUACCT], name, "cpuacct.usage_sys");
+		read_cpuacct(host->base[CG_CPUACCT], name, ret);
 	}
 	if (memory >= 0) {
 		ret->memory_bytes = cgroup_file_number(memory, name, "memory.usage_in_bytes");

@@ -150,6 +150,7 @@ static int attach_dir_ro(int tree, const char *target, struct err *err)
 static int hide_dist_packages(struct err *err)
 {
 	static const char *const hidden[] = { "usr/lib/python3/dist-packages",
+					      "usr/lib/python3.11/dist-packages",
 					      "usr/local/lib/python3.11/dist-packages" };
 
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {

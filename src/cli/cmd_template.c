@@ -28,7 +28,8 @@ static int run_template(const struct opt_command *self, int argc, char **argv)
 
 	if (argc < 2) {
 		err_set(&err, ERR_INVALID, "template: what to do?");
-		err_remedy(&err, "ls, build NAME, add NAME or rm NAME; see reckon help template");
+		err_remedy(&err, "ls, build NAME, add NAME, verify NAME or rm NAME; see reckon help "
+				 "template");
 		return cli_complain(&err);
 	}
 	return hand_over(self, "reckon-template", argc, argv);
@@ -39,22 +40,35 @@ static int run_bench(const struct opt_command *self, int argc, char **argv)
 	return hand_over(self, "reckon-bench", argc, argv);
 }
 
-enum { OPT_REQUIREMENTS = OPT_LONG, OPT_LOCK, OPT_PRELOAD, OPT_ENV, OPT_MEMORY };
+enum {
+	OPT_REQUIREMENTS = OPT_LONG, OPT_LOCK, OPT_FROM, OPT_PRELOAD, OPT_ENV, OPT_MEMORY, OPT_FORCE,
+	OPT_INDEX_URL, OPT_FIND_LINKS, OPT_OFFLINE,
+};
 
 static const struct opt_item template_items[] = {
 	{ OPT_REQUIREMENTS, "requirements", "FILE", "packages to install, as for pip (add)",
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_LOCK, "lock", NULL, "pin what a FILE without hashes asks for (add)",
 	  OPT_HINT_NONE, NULL, false },
+	{ OPT_FROM, "from", "TEMPLATE", "start from its packages, modules and settings (add)",
+	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRELOAD, "preload", "M,...", "modules imported before the first cell (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
 	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
+	{ OPT_FORCE, "force", NULL, "build although nothing changed; replace what is there (add)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (build, add)", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_FIND_LINKS, "find-links", "DIR", "directory of wheels (build, add)", OPT_HINT_FILE, NULL,
+	  true },
+	{ OPT_OFFLINE, "offline", NULL, "use those directories alone (build, add)", OPT_HINT_NONE,
+	  NULL, false },
 };
 
 const struct opt_command cmd_template_table = {
 	.name = "template",
-	.operands = "ls | build NAME... | add NAME | rm NAME",
+	.operands = "ls | build NAME... | add NAME | verify NAME | rm NAME",
 	.summary = "list, build, add or remove runtimes with their packages",
 	.notes = "\n"
 		 "  reckon template build data\n"
@@ -64,22 +78,22 @@ const struct opt_command cmd_template_table = {
 	.items = template_items,
 	.count = sizeof(template_items) / sizeof(template_items[0]),
 	.operand_hint = OPT_HINT_CHOICE,
-	.operand_choices = "ls build add rm",
+	.operand_choices = "ls build add verify rm",
 	.run = run_template,
 };
 
 enum { OPT_JSON = OPT_LONG, OPT_QUICK, OPT_RUNS, OPT_PEERS, OPT_INSTALL_PEERS };
 
 static const struct opt_item bench_items[] = {
-	{ OPT_JSON, "json", NULL, "one JSON object (reckon.bench/1) instead of a table",
+	{ OPT_JSON, "json", NULL, "one JSON object instead of a table",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_QUICK, "quick", NULL, "a minute instead of several: fewer runs, 200 sessions",
+	{ OPT_QUICK, "quick", NULL, "fewer runs, and 200 sessions",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_RUNS, "runs", "N", "rounds", OPT_HINT_NONE, NULL, false },
-	{ OPT_PEERS, "peers", "LIST", "all, none, or some of python,bwrap,crun,ipykernel",
+	{ OPT_PEERS, "peers", "LIST", "all, none, python,bwrap,crun,ipykernel",
 	  OPT_HINT_CHOICE, "all none python bwrap crun ipykernel", false },
 	{ OPT_INSTALL_PEERS, "install-peers", NULL,
-	  "first install ipykernel below the state directory, with pip", OPT_HINT_NONE, NULL, false },
+	  "first install ipykernel, with pip", OPT_HINT_NONE, NULL, false },
 };
 
 const struct opt_command cmd_bench_table = {
@@ -87,8 +101,8 @@ const struct opt_command cmd_bench_table = {
 	.operands = "",
 	.summary = "measure this host: cold and warm start, cells, memory",
 	.notes = "\n"
-		 "Everything is measured in one run, in turns, next to plain Python, bubblewrap, crun\n"
-		 "and a Jupyter kernel; docs/benchmarks.md says what each row is.",
+		 "Everything is measured in one run, in turns, next to plain Python,\n"
+		 "bubblewrap, crun and a Jupyter kernel: see docs/benchmarks.md.",
 	.items = bench_items,
 	.count = sizeof(bench_items) / sizeof(bench_items[0]),
 	.run = run_bench,

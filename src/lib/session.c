@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "lib/api.h"
 
+#define CLOSE_TIMEOUT_MS 10000
+
 struct reckon_session *session_new(struct reckon_engine *engine, struct client *client)
 {
 	struct reckon_session *session = mem_new0(1, sizeof(*session));
@@ -87,13 +89,21 @@ static void close_if_open(int fd)
 
 void session_free(struct reckon_session *session)
 {
+	struct warden_request request = { .type = WARDEN_CLOSE };
+	struct client_call call;
 	struct err ignored;
 
 	if (session == NULL)
 		return;
+	request.session = session->number;
 	session_unlink(session);
-	if (session->number != 0 && !client_is_dead(session->client, NULL))
-		(void)session_tell(session, WARDEN_CLOSE, &ignored);
+	/*
+	 * Answered before the kernel can see that we are gone: else it ends by itself meanwhile, and
+	 * the warden has to find out why.
+	 */
+	if (session->number != 0 && !client_is_dead(session->client, NULL) &&
+	    client_ask(session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS, &ignored) == 0)
+		client_forget(session->client, &call);
 	close_if_open(session->control);
 	close_if_open(session->workspace);
 	close_if_open(session->interrupt_fd);

@@ -109,6 +109,8 @@ def first_use():
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
+    # Modules of the workspace. Last, so that a file called random.py breaks nobody's import.
+    sys.path.append("")
     gc.collect()
     gc.freeze()
 
@@ -131,6 +133,9 @@ def reseed():
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
     tempfile._name_sequence = None
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        process.ORIGINAL_DIR = None  # the zygote's, where no module of the workspace is
 
 
 def _plant(seed):
