@@ -25,7 +25,7 @@ def _one_thread():
     What keeps the template's packages at one thread, as a zygote must be: wheels from PyPI start
     pools unless they are told not to. Settings with paths are those of a box and mean nothing here.
     """
-    settings = configparser.ConfigParser(interpolation=None)
+    settings = configparser.ConfigParser(interpolation=None, strict=False)
     settings.optionxform = str
     settings.read(pathlib.Path(TREE).parent / "template.ini" if TREE else [])
     found = dict(settings["env"]) if settings.has_section("env") else {

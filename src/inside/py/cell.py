@@ -185,11 +185,14 @@ def _user_part(source, name):
 
 
 def _show(value):
+    """Makes the value's text before Out knows the value, as IPython does; then sends it."""
     shown = figures.claim(value)  # a figure as the value is not displayed a second time
     figures.flush()
-    if value is not None or shown:
+    try:
         data, metadata = render.bundle(value)
-        wire.send(wire.RESULT, render.fields(data, metadata))
+    finally:
+        _keep_value(value)
+    wire.send(wire.RESULT, render.fields(data, metadata))
     figures.release(value, shown)
 
 
@@ -276,7 +279,6 @@ def run(source, name, input_allowed):
         _calm()
     try:
         if has_value:
-            _keep_value(value)
             _show(value)
         else:
             figures.flush()

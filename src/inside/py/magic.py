@@ -58,7 +58,7 @@ def _cell_magic(source):
     if match is None:
         match = _SHELL_CELL.match(start)
         return f"{_NAME}.shell_lines({match[1]!r})" if match else None
-    above = source[: len(source) - len(start)].count("\n") + 1
+    above = source[: len(source) - len(start)].count("\n") + 2
     body = start[match.end() :]
     body += "\n" if body and not body.endswith("\n") else ""
     return f"{_NAME}.cell({match[1]!r}, {match[2].strip()!r}, {body!r}, {above})"
