@@ -380,6 +380,13 @@ def test_bare_magic_words_are_names_first(shared):
     assert shared.execute("pwd").text == "3"
 
 
+def test_the_shell_is_for_cells_and_not_for_libraries(shared):
+    assert shared.execute("import IPython\nIPython.get_ipython() is get_ipython()").text == "True"
+    assert shared.execute("import types; library = types.ModuleType('library')\n"
+                          "exec('import IPython\\nfound = IPython.get_ipython()', library.__dict__)\n"
+                          "library.found").text is None
+
+
 def test_unknown_magic_says_what_there_is(shared):
     error = shared.execute("%nosuch 1").error
     assert error.text("name") == "UsageError"

@@ -101,7 +101,7 @@ def first_use():
     else:
         sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
     if not _has("IPython"):
-        display.fake_ipython(shell.get_ipython, capture.capture_output)
+        display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
     _warm_standard()
     if "pandas" in sys.modules:
         _warm_pandas()

@@ -1,8 +1,11 @@
 """get_ipython(): the part of IPython's shell object that notebooks and libraries use."""
 
 import builtins
+import sys
 
 from _reckon import formatters, magics
+
+_getframe = sys._getframe
 
 
 class _Events:
@@ -72,6 +75,14 @@ _shell = Shell(magics._namespace())
 
 def get_ipython():
     return _shell
+
+
+def imported_get_ipython():
+    """
+    IPython.get_ipython(): the shell for cells, None for libraries. Those that import it take a shell
+    for a notebook's front end, and plotly, for one, would send five megabytes of JavaScript ahead.
+    """
+    return _shell if _getframe(1).f_globals is _shell.user_ns else None
 
 
 builtins.get_ipython = get_ipython
