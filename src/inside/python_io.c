@@ -36,6 +36,7 @@ static struct {
 	int sock;
 	uint64_t id;
 	bool executing;
+	bool closing;		 /* DONE is on its way: from here on only the main thread prints */
 	bool asking;
 	bool child;		 /* a process that user code forked */
 	int last;		 /* stream, LAST_PACKET or LAST_NOTHING */
@@ -48,6 +49,8 @@ static struct {
 	unsigned depth;
 	struct {
 		size_t len;
+		size_t begun_at;   /* from here on the text is of one thread … */
+		uint64_t begun_by; /* … this one */
 		char bytes[STREAM_BUFFER];
 	} out[PYTHON_STREAM_COUNT_];
 	struct buf notes;
@@ -140,7 +143,7 @@ static bool is_stray(void)
 
 	if (io.child || thread == io.main_thread)
 		return false;
-	if (!io.executing)
+	if (!io.executing || io.closing)
 		return true;
 	if (PyContextVar_Get(current_execution, NULL, &value) < 0)
 		PyErr_Clear();
@@ -265,11 +268,16 @@ static int drain(enum python_stream stream)
 static int write_locked(enum python_stream stream, const char *text, size_t len)
 {
 	const enum python_stream other = stream == PYTHON_STDOUT ? PYTHON_STDERR : PYTHON_STDOUT;
+	const uint64_t me = PyThreadState_GetID(PyThreadState_Get());
 
 	if (drain(other) < 0)
 		return -1;
 	if (len > STREAM_BUFFER - io.out[stream].len)
 		return drain(stream) < 0 ? -1 : write_pipe(stream, text, len);
+	if (io.out[stream].len == 0 || io.out[stream].begun_by != me) {
+		io.out[stream].begun_at = io.out[stream].len;
+		io.out[stream].begun_by = me;
+	}
 	memcpy(io.out[stream].bytes + io.out[stream].len, text, len);
 	io.out[stream].len += len;
 	return memchr(text, '\n', len) != NULL ? drain(stream) : 0;
@@ -286,9 +294,35 @@ int python_io_write(enum python_stream stream, const char *text, size_t len)
 		return 0;
 	}
 	enter();
-	code = write_locked(stream, text, len);
+	if (is_stray()) { /* the execution ended while this thread waited */
+		keep_stray(text, len);
+		code = 0;
+	} else {
+		code = write_locked(stream, text, len);
+	}
 	leave();
 	return code;
+}
+
+/*
+ * At the end of an execution: the line that another thread has begun and is still to end. It is kept
+ * with the rest of that line, which is stray, and does not run into a later cell.
+ */
+static void keep_begun_lines(void)
+{
+	PyInterpreterState *interp = PyInterpreterState_Get();
+
+	for (int i = 0; i < PYTHON_STREAM_COUNT_; i++) {
+		PyThreadState *thread = PyInterpreterState_ThreadHead(interp);
+		const size_t start = io.out[i].begun_at;
+
+		while (thread != NULL && PyThreadState_GetID(thread) != io.out[i].begun_by)
+			thread = PyThreadState_Next(thread);
+		if (thread != NULL && io.out[i].begun_by != io.main_thread && start < io.out[i].len) {
+			keep_stray(io.out[i].bytes + start, io.out[i].len - start);
+			io.out[i].len = start;
+		}
+	}
 }
 
 static int flush_locked(void)
@@ -365,6 +399,10 @@ int python_io_send(enum kernel_type type, const struct buf *payload)
 		return -1;
 	}
 	enter();
+	if (type == KERNEL_DONE && !io.closing) {
+		io.closing = true;
+		keep_begun_lines();
+	}
 	code = send_locked(type, payload);
 	leave();
 	return code;
@@ -482,6 +520,7 @@ void python_io_end(void)
 	if (io.executing)
 		buf_clear(&io.notes);
 	io.executing = false;
+	io.closing = false;
 	io.asking = false;
 	io.id = 0;
 }

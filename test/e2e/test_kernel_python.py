@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 import threading
 
@@ -56,7 +57,7 @@ def test_ready_names_language_and_version(shared):
     ("'a;b'", "'a;b'"),
     ("None", None),
     ("  y = 2\n  y * 3", "6"),
-    ("{'b': 1, 'a': 2}", "{'a': 2, 'b': 1}"),
+    ("{'b': 1, 'a': 2}", "{'b': 1, 'a': 2}"),
     ("(1,)", "(1,)"),
     ("{3, 1, 2}", "{1, 2, 3}"),
     ("a = []; a.append(a); a", "[[...]]"),
@@ -213,6 +214,26 @@ def test_background_thread_is_reported_not_mixed_in(fresh):
     assert any(note.startswith("background_output:") and "late" in note for note in done.notes)
 
 
+def test_line_of_a_background_thread_is_kept_whole(fresh):
+    """Its beginning came before the cell ended, its newline after."""
+    first = fresh.execute("import sys, threading\nsaid, go = threading.Event(), threading.Event()\n"
+                          "def work():\n    sys.stdout.write('late'); said.set()\n"
+                          "    go.wait(); sys.stdout.write('\\n')\n"
+                          "print('one', end='')\n"
+                          "t = threading.Thread(target=work); t.start(); _ = said.wait(30)")
+    assert first.stdout == "one"
+    second = fresh.execute("go.set(); t.join(30); print('two')")
+    assert second.stdout == "two\n"
+    assert [n.partition("cells: ")[2] for n in [*first.notes, *second.notes] if "background" in n] == [
+        "late\n"]
+
+
+def test_text_of_a_thread_that_ended_needs_no_newline(fresh):
+    done = fresh.execute("import threading\nt = threading.Thread(target=lambda: print('in', end=''))\n"
+                         "t.start(); t.join()")
+    assert (done.stdout, done.notes) == ("in", [])
+
+
 def test_threads_of_the_cell_are_its_own(fresh):
     done = fresh.execute("import threading\nt = threading.Thread(target=print, args=('in',))\nt.start(); t.join()")
     assert (done.stdout, done.notes) == ("in\n", [])
@@ -323,8 +344,47 @@ def test_escapes_in_strings_are_text(shared):
 def test_cell_magics(shared, tmp_path):
     assert shared.execute("%%bash\necho $((6 * 7))").stdout == "42\n"
     assert shared.execute(f"%%writefile {tmp_path}/f.txt\nline").status == "ok"
-    assert (tmp_path / "f.txt").read_text() == "line"
+    assert (tmp_path / "f.txt").read_text() == "line\n"
     assert shared.execute("%matplotlib inline\n3").text == "3"
+
+
+def test_errors_after_a_magic_are_the_ones_reported(shared):
+    error = shared.execute("%matplotlib inline\nx = = 1").error
+    assert error.text("name") == "SyntaxError"
+    assert "line 2" in error.text("traceback")
+
+
+def test_time_shows_value_and_time(shared):
+    done = shared.execute("%%time\nv = 20\nv + 1")
+    assert done.text == "21"
+    assert re.fullmatch(r"CPU times: user .+, sys: .+, total: .+\nWall time: .+\n", done.stdout)
+    done = shared.execute("%timeit -n 2 -r 3 v + 1")
+    assert re.fullmatch(r".+ ± .+ per loop \(mean ± std. dev. of 3 runs, 2 loops each\)\n", done.stdout)
+
+
+def test_lines_below_a_cell_magic_keep_their_numbers(shared):
+    frames = shared.execute("%%time\n\n1/0").error.all("frame_line")
+    assert frames[-1] == "3"
+
+
+def test_help(shared):
+    shared.execute("def helped(a):\n    'What it does.'\n    return a")
+    assert "What it does." in shared.execute("helped?").stdout
+    assert "return a" in shared.execute("helped??").stdout
+    assert "not found" in shared.execute("nobody?").stdout
+
+
+def test_bare_magic_words_are_names_first(shared):
+    assert shared.execute("pwd").text.startswith("'/")
+    assert shared.execute("pwd = 3\npwd").text == "3"
+    assert shared.execute("pwd").text == "3"
+
+
+def test_the_shell_is_for_cells_and_not_for_libraries(shared):
+    assert shared.execute("import IPython\nIPython.get_ipython() is get_ipython()").text == "True"
+    assert shared.execute("import types; library = types.ModuleType('library')\n"
+                          "exec('import IPython\\nfound = IPython.get_ipython()', library.__dict__)\n"
+                          "library.found").text is None
 
 
 def test_unknown_magic_says_what_there_is(shared):

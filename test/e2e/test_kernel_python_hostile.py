@@ -178,3 +178,13 @@ def test_stolen_requests_are_the_thiefs_loss(kernel):
         kernel.send(wire.VARIABLES, (), 9000)
     replies = [kernel.receive(), kernel.receive()]
     assert all(reply.type == wire.VARIABLES_REPLY for reply in replies)
+
+
+def test_recursion_that_takes_all_memory_is_named():
+    """CPython forgets to set an exception when the stack of a recursion cannot grow any further."""
+    with kernels.kernel("python") as kernel:
+        done = kernel.execute("import resource, sys\n"
+                              "resource.setrlimit(resource.RLIMIT_DATA, (200 << 20, 200 << 20))\n"
+                              "sys.setrecursionlimit(10**9)\ndef f():\n    f()\nf()")
+        assert done.error.text("name") == "MemoryError"
+        assert kernel.execute("1 + 1").text == "2"

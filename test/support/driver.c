@@ -8,7 +8,7 @@
  *   {"op":"open","template":"python","flags":1,"limits":{"pids":64,…},"env":["A=1"]}
  *       -> {"session":"s0","kernel_pid":…,"host_uid":…,"has_twin":…,"warmth":…}
  *   {"op":"exec","session":"s0","code":"…","timeout_ms":…,"output_bytes":…,"interrupt_after_ms":…}
- *       -> the record
+ *       -> the record; with "events":true each event instead, the last of which holds the record
  *   {"op":"branch","session":"s0"}              -> as open
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
@@ -89,8 +89,11 @@ static void say_error(const reckon_error *err)
 static void say_session(reckon_session *session)
 {
 	struct stat st;
+	size_t at = 0;
 
-	if (session_count == SESSIONS_MAX) {
+	while (at < session_count && sessions[at] != NULL)
+		at++;
+	if (at == SESSIONS_MAX) {
 		reckon_session_close(session);
 		say_failed(RECKON_ELIMIT, "too many sessions for this driver", "");
 		return;
@@ -99,10 +102,12 @@ static void say_session(reckon_session *session)
 		say_failed(RECKON_ESYSTEM, "no workspace", "");
 		return;
 	}
-	sessions[session_count] = session;
+	sessions[at] = session;
+	if (at == session_count)
+		session_count++;
 	(void)printf("{\"session\":\"s%zu\",\"kernel_pid\":%d,\"host_uid\":%u,\"has_twin\":%s,"
 		     "\"warmth\":%d,\"device\":%llu}\n",
-		     session_count++, session->kernel_pid, session->host_uid,
+		     at, session->kernel_pid, session->host_uid,
 		     session->has_twin ? "true" : "false", (int)session->warmth,
 		     (unsigned long long)st.st_dev);
 	(void)fflush(stdout);
@@ -168,6 +173,13 @@ static void *interrupt_later(void *arg)
 	return NULL;
 }
 
+static int say_event(const reckon_event *event, void *arg)
+{
+	(void)arg;
+	say(event->json);
+	return RECKON_CONTINUE;
+}
+
 static void do_exec(const struct json_value *line, reckon_session *session)
 {
 	reckon_execute_options options = { .size = sizeof(options),
@@ -179,17 +191,22 @@ static void do_exec(const struct json_value *line, reckon_session *session)
 	pthread_t thread;
 	size_t len = 0;
 	const char *code = json_read_text(json_read_member(line, "code"), &len);
+	bool events = false;
 	bool timed = interrupter.after_ms > 0 &&
 		     pthread_create(&thread, NULL, interrupt_later, &interrupter) == 0;
-	int result = reckon_execute(session, code != NULL ? code : "", len, &options, &done, &err);
+	int result;
 
+	(void)json_read_bool(json_read_member(line, "events"), &events);
+	options.on_event = events ? say_event : NULL;
+	result = reckon_execute(session, code != NULL ? code : "", len, &options, &done, &err);
 	if (timed)
 		(void)pthread_join(thread, NULL);
 	if (result < 0) {
 		say_error(&err);
 		return;
 	}
-	say(reckon_execution_record(done));
+	if (!events)
+		say(reckon_execution_record(done));
 	reckon_execution_free(done);
 }
 

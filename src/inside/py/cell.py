@@ -4,20 +4,25 @@ import ast
 import asyncio
 import builtins
 import linecache
+import os
 import re
 import sys
 
-from _reckon import display, errors, figures, magic, render, streams, wire
+from _reckon import (
+    display, errors, figures, magic, magics, render, shell, streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _CO_COROUTINE = 0x80
 _HISTORY_MAX = 1000
+_FORGOTTEN, _DEEP = "error return without exception set", 10000
 _type = type
 
 namespace = sys.modules["__main__"].__dict__
 _inputs = [""]
 _outputs = {}
+_dirs = []
 _count = 0
+_name = ""  # of the cell that runs
 _loop = None
 _recursion = sys.getrecursionlimit()
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
@@ -35,9 +40,11 @@ _GONE = object()
 
 def setup():
     """Names that a session starts with."""
-    namespace.update({"In": _inputs, "Out": _outputs, "_": "", "__": "", "___": ""})
+    namespace.update({"In": _inputs, "Out": _outputs, "_ih": _inputs, "_oh": _outputs,
+                      "_dh": _dirs, **dict.fromkeys(("_", "__", "___", "_i", "_ii", "_iii"), "")})
     builtins.exit = builtins.quit = _Exit()
     builtins.display = display.display
+    builtins.get_ipython = shell.get_ipython
     _pristine.update(builtins.__dict__)
 
 
@@ -46,7 +53,10 @@ def forget_warming(variable, name):
     global _count
     _count = 0
     del _inputs[1:]
-    namespace.pop(variable, None)
+    _dirs.clear()
+    for other in [variable, *(n for n in namespace if re.fullmatch(r"_i\d+", n))]:
+        namespace.pop(other, None)
+    namespace.update({"_i": "", "_ii": "", "_iii": ""})
     errors.sources.pop(name, None)
     linecache.cache.pop(name, None)
 
@@ -101,6 +111,18 @@ def _remember_source(name, source):
         linecache.cache[name] = (len(source), None, lines, name)
 
 
+def _run_text(source, line):
+    """Runs what stands from line `line` of the cell on; the value of its last expression."""
+    body, last, silenced = _parse("\n" * (line - 1) + source, _name)
+    if body is not None:
+        _run_code(body)
+    value = None if last is None else _run_code(last)
+    return None if silenced else value
+
+
+magics.runner = _run_text
+
+
 def _is_silenced(source, last):
     """Whether a semicolon follows the last expression."""
     lines = source.encode().split(b"\n")
@@ -119,6 +141,19 @@ def _parse(source, name):
     silenced = _is_silenced(source, last)
     body = _compile(tree, name, "exec", _FLAGS) if tree.body else None
     return body, _compile(_Expression(last.value), name, "eval", _FLAGS), silenced
+
+
+def _keep_input(source):
+    """In, and _i, _ii, _iii, _iN: what earlier cells were. A cell sees itself in In alone."""
+    namespace["_iii"], namespace["_ii"] = namespace.get("_ii", ""), namespace.get("_i", "")
+    namespace["_i"] = _inputs[-1]
+    _inputs.append(source)
+    namespace[f"_i{_count}"] = source
+    if len(_inputs) > _HISTORY_MAX:
+        _inputs[-_HISTORY_MAX] = ""
+        namespace.pop(f"_i{_count - _HISTORY_MAX}", None)
+    if not _dirs:
+        _dirs.append(os.getcwd())
 
 
 def _keep_value(value):
@@ -150,16 +185,35 @@ def _user_part(source, name):
 
 
 def _show(value):
+    """Makes the value's text before Out knows the value, as IPython does; then sends it."""
     shown = figures.claim(value)  # a figure as the value is not displayed a second time
     figures.flush()
-    if value is not None or shown:
+    try:
         data, metadata = render.bundle(value)
-        wire.send(wire.RESULT, render.fields(data, metadata))
+    finally:
+        _keep_value(value)
+    wire.send(wire.RESULT, render.fields(data, metadata))
     figures.release(value, shown)
+
+
+def _outgrew_memory(error):
+    """
+    Whether a recursion without a limit took all memory: CPython then forgets to set MemoryError, and
+    calls that a SystemError of its own.
+    """
+    if _type(error) is not SystemError or error.args != (_FORGOTTEN,):
+        return False
+    trace, depth = error.__traceback__, 0
+    while trace is not None and depth < _DEEP:
+        trace, depth = trace.tb_next, depth + 1
+    return depth == _DEEP
 
 
 def _fail(error):
     """Reports an exception; returns the status."""
+    if _outgrew_memory(error):
+        trace = error.__traceback__
+        error = MemoryError("a recursion outgrew the memory").with_traceback(trace)
     if isinstance(error, SystemExit):
         code = error.code
         if code is None or code == 0:
@@ -202,12 +256,12 @@ def _stir():
 def run(source, name, input_allowed):
     """Runs a cell; returns the status of its DONE."""
     global _count
+    global _name
     match = _cell_number(name)
     _count = int(match[1]) if match else _count + 1
     name = name or f"<cell {_count}>"
-    _inputs.append(source)
-    if len(_inputs) > _HISTORY_MAX:
-        _inputs[-_HISTORY_MAX] = ""
+    _name = name
+    _keep_input(source)
     streams.begin(input_allowed)
     _remember_source(name, source)
     status = "ok"
@@ -225,7 +279,6 @@ def run(source, name, input_allowed):
         _calm()
     try:
         if has_value:
-            _keep_value(value)
             _show(value)
         else:
             figures.flush()

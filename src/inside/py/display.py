@@ -5,7 +5,7 @@ import os
 import sys
 import types
 
-from _reckon import render, wire
+from _reckon import pretty, render, wire
 
 _type = type
 
@@ -35,7 +35,7 @@ def _send(kind, value, raw, metadata, display_id, include, exclude):
     if metadata:
         meta.update(metadata)
     if data:
-        wire.send(kind, render.fields(data, meta, display_id))
+        render.show(kind, data, meta, display_id)
 
 
 def display(*values, include=None, exclude=None, metadata=None, transient=None, display_id=None,
@@ -193,7 +193,7 @@ _SHARED = ("DisplayHandle DisplayObject TextDisplayObject FileLink HTML IFrame I
            "update_display").split()
 
 
-def fake_ipython():
+def fake_ipython(get_ipython, capture_output):
     """IPython and IPython.display in sys.modules, for a template that lacks them."""
     package = types.ModuleType("IPython", "A part of IPython's interface, made by the kernel.")
     module = types.ModuleType("IPython.display", "display() and its objects, made by the kernel.")
@@ -206,7 +206,15 @@ def fake_ipython():
         setattr(module, f"display_{name}", _display_as(name))
     package.__path__ = core.__path__ = []
     package.display, package.core, core.display = module, core, core_display
-    package.get_ipython = lambda: None  # there is no shell object; libraries test for None
-    package.__version__, package.version_info = "0.0", (0, 0)
-    for name in (package, module, core, core_display):
+    utils, kept, streams = (types.ModuleType(f"IPython.{name}") for name in (
+        "utils", "utils.capture", "utils.io"))
+    for place in (kept, streams):
+        place.capture_output = capture_output
+    utils.__path__, utils.capture, utils.io, package.utils = [], kept, streams, utils
+    library, printing = types.ModuleType("IPython.lib"), types.ModuleType("IPython.lib.pretty")
+    printing.pretty, printing.PrettyPrinter = pretty.pretty, pretty.Printer
+    library.__path__, library.pretty, package.lib = [], printing, library
+    package.get_ipython = get_ipython
+    package.__version__, package.version_info = "9.0.0", (9, 0, 0)
+    for name in (package, module, core, core_display, utils, kept, streams, library, printing):
         sys.modules[name.__name__] = name

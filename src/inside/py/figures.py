@@ -65,7 +65,7 @@ def _display(figure):
     except BaseException as error:
         wire.note("display_failed", f"figure: {pretty.describe(error)}")
         return
-    wire.send(wire.DISPLAY, render.fields(data, metadata))
+    render.show(wire.DISPLAY, data, metadata)
 
 
 def flush(*_args, **_options):

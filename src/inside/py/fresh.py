@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 
-from _reckon import cell, display, figures, look, render, tables, wire
+from _reckon import capture, cell, display, figures, look, render, shell, tables, wire
 
 _seed = None
 
@@ -101,7 +101,7 @@ def first_use():
     else:
         sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
     if not _has("IPython"):
-        display.fake_ipython()
+        display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
     _warm_standard()
     if "pandas" in sys.modules:
         _warm_pandas()

@@ -6,7 +6,7 @@ import re
 import sys
 import types
 
-from _reckon import cell, pretty, wire
+from _reckon import cell, magics, pretty, wire
 
 _VARIABLES_MAX = 1000
 _MATCHES_MAX = 1000
@@ -143,7 +143,7 @@ def _word_at(source, cursor):
     return call[-1] if call else None
 
 
-def _describe(name, value):
+def _describe(name, value, detailed=False):
     lines = []
     if callable(value):
         signature = _quiet(lambda: str(inspect.signature(value)), None)
@@ -155,7 +155,24 @@ def _describe(name, value):
     doc = _quiet(lambda: inspect.getdoc(value), None)
     if isinstance(doc, str):
         lines += ["", wire.clip(doc, 64 * 1024)]
+    source = _quiet(lambda: inspect.getsource(value), None) if detailed else None
+    if isinstance(source, str):
+        lines += ["", "Source:", wire.clip(source, 64 * 1024)]
     return "\n".join(lines)
+
+
+def describe(name, detailed):
+    """The text of name? and name??, or None."""
+    try:
+        value = _resolve(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
+    return _describe(name, value, detailed)
+
+
+magics.describe, magics.preview = describe, _preview
 
 
 def inspect_(source, cursor):

@@ -21,6 +21,7 @@ _HOOKS = (
 _PART_MAX = 32 << 20  # of one representation
 _BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 
+captures = []  # lists of what %%capture keeps, the innermost last
 extras = []  # functions(value, bundle, metadata) for types without hooks of their own
 
 
@@ -55,7 +56,7 @@ def _call(value, name):
     return method()
 
 
-def _put(bundle, metadata, mime, got):
+def put(bundle, metadata, mime, got):
     extra = None
     if isinstance(got, tuple) and len(got) == 2 and isinstance(got[1], dict):
         got, extra = got
@@ -89,7 +90,7 @@ def _mimebundle(value, bundle, metadata):
             metadata.update(meta)
     if isinstance(got, dict):
         for mime, data in got.items():
-            _put(bundle, metadata, str(mime), data)
+            put(bundle, metadata, str(mime), data)
 
 
 def bundle(value):
@@ -98,7 +99,7 @@ def bundle(value):
     _guard("_repr_mimebundle_", _mimebundle, value, data, metadata)
     for mime, name in _HOOKS:
         if mime not in data:
-            _guard(name, lambda m=mime, n=name: _put(data, metadata, m, _call(value, n)))
+            _guard(name, lambda m=mime, n=name: put(data, metadata, m, _call(value, n)))
     for extra in extras:
         _guard(extra.__name__, extra, value, data, metadata)
     if "text/plain" not in data:
@@ -110,8 +111,16 @@ def raw(value):
     """The bundle of display({...}, raw=True)."""
     data, metadata = {}, {}
     for mime, part in value.items():
-        _put(data, metadata, str(mime), part)
+        put(data, metadata, str(mime), part)
     return data, metadata
+
+
+def show(kind, data, metadata, display_id=None):
+    """Displays a bundle, or keeps it where a capture is on."""
+    if captures:
+        captures[-1].append((data, metadata))
+    else:
+        wire.send(kind, fields(data, metadata, display_id))
 
 
 def fields(data, metadata, display_id=None):
