@@ -320,11 +320,6 @@ void cgroup_host_close(struct cgroup_host *host)
 
 /* ---- one box ------------------------------------------------------------------------------ */
 
-static void part_name(char *ret, size_t size, const char *name, const char *part)
-{
-	(void)snprintf(ret, size, "%s/%s", name, part);
-}
-
 int cgroup_create(const struct cgroup_host *host, const char *name, struct err *err)
 {
 	char part[128];
@@ -335,10 +330,10 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 		if (mkdirat(base, name, 0755) < 0)
 			return err_sys(err, "make cgroup %s", name);
 		enable_v2(base, name);
-		part_name(part, sizeof(part), name, "box");
+		cgroup_part_name(part, sizeof(part), name, "box");
 		if (mkdirat(base, part, 0755) < 0)
 			return err_sys(err, "make cgroup %s", part);
-		part_name(part, sizeof(part), name, "twin");
+		cgroup_part_name(part, sizeof(part), name, "twin");
 		if (mkdirat(base, part, 0755) < 0)
 			return err_sys(err, "make cgroup %s", part);
 		return 0;
@@ -393,7 +388,7 @@ static int limit_v2(const struct cgroup_host *host, const char *name,
 		/* The kernel and its twin share their memory: an out-of-memory kill takes both. */
 		(void)cgroup_file_write(base, name, "memory.oom.group", "1", &ignored);
 	}
-	part_name(part, sizeof(part), name, "box");
+	cgroup_part_name(part, sizeof(part), name, "box");
 	if (host->base[CG_PIDS] >= 0 && limits->pids > 0 &&
 	    cgroup_file_write_u64(base, part, "pids.max", limits->pids, err) < 0)
 		return (int)err->code;
@@ -418,7 +413,7 @@ int cgroup_attach_box(const struct cgroup_host *host, const char *name, pid_t pi
 {
 	char part[128];
 
-	part_name(part, sizeof(part), name, "box");
+	cgroup_part_name(part, sizeof(part), name, "box");
 	if (host->kind == CGROUP_V2)
 		return cgroup_file_write_u64(host->base[CG_FREEZER], part, "cgroup.procs",
 					     (uint64_t)pid, err);
@@ -433,7 +428,7 @@ int cgroup_attach_twin(const struct cgroup_host *host, const char *name, pid_t p
 {
 	char part[128];
 
-	part_name(part, sizeof(part), name, "twin");
+	cgroup_part_name(part, sizeof(part), name, "twin");
 	if (host->kind == CGROUP_V2)
 		return cgroup_file_write_u64(host->base[CG_FREEZER], part, "cgroup.procs",
 					     (uint64_t)pid, err);
@@ -483,7 +478,7 @@ int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen,
 	if (host->base[CG_FREEZER] < 0)
 		return err_set(err, ERR_UNAVAILABLE, "this host gives us no freezer");
 	if (host->kind == CGROUP_V2) {
-		part_name(group, sizeof(group), name, "box");
+		cgroup_part_name(group, sizeof(group), name, "box");
 		code = cgroup_file_write(host->base[CG_FREEZER], group, "cgroup.freeze",
 					 frozen ? "1" : "0", err);
 	} else {
@@ -508,7 +503,7 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 		/* Not a walk over the processes: a fork bomb makes them faster than we can read. */
 		if (cgroup_file_write(host->base[CG_FREEZER], name, "cgroup.kill", "1", &ignored) == 0)
 			return;
-		part_name(part, sizeof(part), name, "box");
+		cgroup_part_name(part, sizeof(part), name, "box");
 		(void)cgroup_file_kill_procs(host->base[CG_FREEZER], part);
 		return;
 	}
@@ -529,10 +524,10 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 	if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];
 
-		part_name(part, sizeof(part), name, "box");
+		cgroup_part_name(part, sizeof(part), name, "box");
 		if (unlinkat(base, part, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			return err_sys(err, "remove cgroup %s", part);
-		part_name(part, sizeof(part), name, "twin");
+		cgroup_part_name(part, sizeof(part), name, "twin");
 		if (unlinkat(base, part, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			return err_sys(err, "remove cgroup %s", part);
 		if (unlinkat(base, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
@@ -544,82 +539,4 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 		    errno != ENOENT)
 			return err_sys(err, "remove %s cgroup %s", controller_names[i], name);
 	return 0;
-}
-
-/* ---- accounts ----------------------------------------------------------------------------- */
-
-/* The total is exact; its parts are counted in ticks, too coarse for a cell, and only divide it. */
-static void read_cpu_v1(int base, const char *name, struct cgroup_usage *ret)
-{
-	const uint64_t total = cgroup_file_number(base, name, "cpuacct.usage");
-	const uint64_t system = cgroup_file_number(base, name, "cpuacct.usage_sys");
-	const uint64_t user = cgroup_file_number(base, name, "cpuacct.usage_user");
-	const double share = user + system > 0 ? (double)user / (double)(user + system) : 1.0;
-
-	ret->cpu_user_ns = (uint64_t)((double)total * share);
-	ret->cpu_system_ns = total - ret->cpu_user_ns;
-}
-
-void cgroup_read_cpu(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
-{
-	char part[128];
-
-	if (host->kind == CGROUP_V1 && host->base[CG_CPUACCT] >= 0) {
-		read_cpu_v1(host->base[CG_CPUACCT], name, ret);
-	} else if (host->kind == CGROUP_V2) {
-		const int base = host->base[CG_FREEZER];
-
-		part_name(part, sizeof(part), name, "box");
-		ret->cpu_user_ns = cgroup_file_key(base, part, "cpu.stat", "user_usec") * 1000;
-		ret->cpu_system_ns = cgroup_file_key(base, part, "cpu.stat", "system_usec") * 1000;
-	}
-}
-
-static void read_v1(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
-{
-	const int memory = host->base[CG_MEMORY], pids = host->base[CG_PIDS];
-
-	if (memory >= 0) {
-		ret->memory_peak_bytes =
-			cgroup_file_number(memory, name, "memory.max_usage_in_bytes");
-		ret->oom_kills = cgroup_file_key(memory, name, "memory.oom_control", "oom_kill");
-	}
-	if (pids >= 0) {
-		ret->pids = cgroup_file_number(pids, name, "pids.current");
-		ret->pids_peak = cgroup_file_number(pids, name, "pids.peak");
-		ret->pids_refused = cgroup_file_key(pids, name, "pids.events", "max");
-	}
-}
-
-static void read_v2(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
-{
-	const int base = host->base[CG_FREEZER];
-	char part[128];
-
-	part_name(part, sizeof(part), name, "box");
-	ret->memory_peak_bytes = cgroup_file_number(base, name, "memory.peak");
-	ret->oom_kills = cgroup_file_key(base, name, "memory.events", "oom_kill");
-	ret->pids = cgroup_file_number(base, part, "pids.current");
-	ret->pids_peak = cgroup_file_number(base, part, "pids.peak");
-	ret->pids_refused = cgroup_file_key(base, part, "pids.events", "max");
-}
-
-void cgroup_read(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	cgroup_read_cpu(host, name, ret);
-	if (host->kind == CGROUP_V1)
-		read_v1(host, name, ret);
-	else if (host->kind == CGROUP_V2)
-		read_v2(host, name, ret);
-}
-
-void cgroup_reset_peak(const struct cgroup_host *host, const char *name)
-{
-	struct err ignored;
-
-	/* v2 lets the peak be reset from Linux 6.12 on, per open descriptor only: not used. */
-	if (host->kind == CGROUP_V1 && host->base[CG_MEMORY] >= 0)
-		(void)cgroup_file_write(host->base[CG_MEMORY], name, "memory.max_usage_in_bytes", "0",
-					&ignored);
 }

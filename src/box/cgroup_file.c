@@ -104,3 +104,8 @@ int cgroup_file_kill_procs(int base, const char *group)
 	}
 	return count;
 }
+
+void cgroup_part_name(char *ret, size_t size, const char *name, const char *part)
+{
+	(void)snprintf(ret, size, "%s/%s", name, part);
+}

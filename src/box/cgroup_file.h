@@ -1,6 +1,7 @@
 /* cgroup_file.h - reading and writing one control file below a directory descriptor. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -16,3 +17,6 @@ uint64_t cgroup_file_number(int base, const char *group, const char *file);
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
 /* Sends SIGKILL to every process of the group; returns how many there were. */
 int cgroup_file_kill_procs(int base, const char *group);
+
+/* "NAME/PART", the group of a part of a box (v2). */
+void cgroup_part_name(char *ret, size_t size, const char *name, const char *part);
