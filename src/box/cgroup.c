@@ -89,6 +89,26 @@ static bool find_own_group(const char *controller, char *ret, size_t size)
 	return false;
 }
 
+/* A number may be somebody else's by now, or belong to an ended process that nobody waits for. */
+static bool is_warden(long pid)
+{
+	char path[64], text[128] = "";
+	cleanup_fd int fd = -1;
+	const char *name, *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		/* Where /proc shows us only our own processes. */
+		return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return false;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	return name != NULL && end != NULL && strncmp(name, "(reckon-warden)", 15) == 0 &&
+	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
 /* Removes groups of wardens that are dead: "reckon-<pid>" without such a process. */
 static void sweep(const char *parent)
 {
@@ -104,7 +124,7 @@ static void sweep(const char *parent)
 		if (strncmp(entry->d_name, "reckon-", 7) != 0)
 			continue;
 		pid = strtol(entry->d_name + 7, NULL, 10);
-		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		if (pid <= 0 || is_warden(pid))
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%.200s", parent, entry->d_name);
 		boxes = opendir(path);
@@ -529,26 +549,37 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 /* ---- accounts ----------------------------------------------------------------------------- */
 
 /* The total is exact; its parts are counted in ticks, too coarse for a cell, and only divide it. */
-static void read_cpuacct(int base, const char *name, struct cgroup_usage *ret)
+static void read_cpu_v1(int base, const char *name, struct cgroup_usage *ret)
 {
 	const uint64_t total = cgroup_file_number(base, name, "cpuacct.usage");
-	const uint64_t user = cgroup_file_number(base, name, "cpuacct.usage_user");
 	const uint64_t system = cgroup_file_number(base, name, "cpuacct.usage_sys");
+	const uint64_t user = cgroup_file_number(base, name, "cpuacct.usage_user");
 	const double share = user + system > 0 ? (double)user / (double)(user + system) : 1.0;
 
 	ret->cpu_user_ns = (uint64_t)((double)total * share);
 	ret->cpu_system_ns = total - ret->cpu_user_ns;
 }
 
+void cgroup_read_cpu(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
+{
+	char part[128];
+
+	if (host->kind == CGROUP_V1 && host->base[CG_CPUACCT] >= 0) {
+		read_cpu_v1(host->base[CG_CPUACCT], name, ret);
+	} else if (host->kind == CGROUP_V2) {
+		const int base = host->base[CG_FREEZER];
+
+		part_name(part, sizeof(part), name, "box");
+		ret->cpu_user_ns = cgroup_file_key(base, part, "cpu.stat", "user_usec") * 1000;
+		ret->cpu_system_ns = cgroup_file_key(base, part, "cpu.stat", "system_usec") * 1000;
+	}
+}
+
 static void read_v1(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
 {
 	const int memory = host->base[CG_MEMORY], pids = host->base[CG_PIDS];
 
-	if (host->base[CG_CPUACCT] >= 0) {
-		read_cpuacct(host->base[CG_CPUACCT], name, ret);
-	}
 	if (memory >= 0) {
-		ret->memory_bytes = cgroup_file_number(memory, name, "memory.usage_in_bytes");
 		ret->memory_peak_bytes =
 			cgroup_file_number(memory, name, "memory.max_usage_in_bytes");
 		ret->oom_kills = cgroup_file_key(memory, name, "memory.oom_control", "oom_kill");
@@ -566,9 +597,6 @@ static void read_v2(const struct cgroup_host *host, const char *name, struct cgr
 	char part[128];
 
 	part_name(part, sizeof(part), name, "box");
-	ret->cpu_user_ns = cgroup_file_key(base, part, "cpu.stat", "user_usec") * 1000;
-	ret->cpu_system_ns = cgroup_file_key(base, part, "cpu.stat", "system_usec") * 1000;
-	ret->memory_bytes = cgroup_file_number(base, name, "memory.current");
 	ret->memory_peak_bytes = cgroup_file_number(base, name, "memory.peak");
 	ret->oom_kills = cgroup_file_key(base, name, "memory.events", "oom_kill");
 	ret->pids = cgroup_file_number(base, part, "pids.current");
@@ -579,6 +607,7 @@ static void read_v2(const struct cgroup_host *host, const char *name, struct cgr
 void cgroup_read(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
 {
 	memset(ret, 0, sizeof(*ret));
+	cgroup_read_cpu(host, name, ret);
 	if (host->kind == CGROUP_V1)
 		read_v1(host, name, ret);
 	else if (host->kind == CGROUP_V2)

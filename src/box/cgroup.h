@@ -81,7 +81,6 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 struct cgroup_usage {
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
-	uint64_t memory_bytes;
 	uint64_t memory_peak_bytes; /* since the last reset where the kernel can, else ever */
 	uint64_t oom_kills;
 	uint64_t pids;
@@ -89,5 +88,7 @@ struct cgroup_usage {
 	uint64_t pids_refused;
 };
 
+/* Everything; cgroup_read_cpu() only the first two. Both leave at 0 what cannot be read. */
 void cgroup_read(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret);
+void cgroup_read_cpu(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret);
 void cgroup_reset_peak(const struct cgroup_host *host, const char *name);

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +22,10 @@
 #include "base/fs.h"
 #include "box/state.h"
 
-static bool target_is_safe(const char *target)
+bool hostdir_target_is_safe(const char *target)
 {
 	return strncmp(target, "/mnt/", 5) == 0 && strcmp(target, "/mnt/data") != 0 &&
+	       strncmp(target, "/mnt/data/", 10) != 0 &&
 	       memchr(target, '\0', WARDEN_PATH_SIZE) != NULL && fs_path_is_safe(target + 1);
 }
 
@@ -55,6 +57,7 @@ static int reopen_here(int fd, int *ret, struct stat *ret_st, struct err *err)
  */
 static int owner_map(const struct stat *st, const struct session *session, int *ret, struct err *err)
 {
+	const pid_t warden_pid = getpid();
 	char path[64], line[64];
 	int pair[2];
 	pid_t pid;
@@ -64,7 +67,8 @@ static int owner_map(const struct stat *st, const struct session *session, int *
 		return err_sys(err, "pipe");
 	pid = fork();
 	if (pid == 0) {
-		if (unshare(CLONE_NEWUSER) < 0 || write(pair[1], "u", 1) != 1)
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != warden_pid ||
+		    unshare(CLONE_NEWUSER) < 0 || write(pair[1], "u", 1) != 1)
 			_exit(1);
 		(void)close(pair[1]);
 		for (;;)
@@ -114,7 +118,7 @@ static int prepare(const struct warden *warden, const struct session *session,
 	cleanup_fd int dir = -1, map = -1;
 	struct stat st;
 
-	if (!target_is_safe(mount->target)) {
+	if (!hostdir_target_is_safe(mount->target)) {
 		(void)err_set(err, ERR_INVALID, "%.150s is not a place for a mount", mount->target);
 		return err_remedy(err, "choose a path below /mnt, other than /mnt/data");
 	}

@@ -97,7 +97,19 @@ static int child_prepare(const struct shell_plan *plan, int sock, struct err *er
 	return 0;
 }
 
-__attribute__((noreturn)) static void child_main(const struct shell_plan *plan, int sock)
+/*
+ * Whether the warden still holds its end. Asked once its death would be ours: it may have died
+ * before, and its pid cannot be seen from in here.
+ */
+static bool warden_lives(int sock)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
+__attribute__((noreturn)) static void child_main(const struct shell_plan *plan, int sock,
+						 int wardens_end)
 {
 	char name[] = "reckon-init";
 	char *const argv[] = { name, NULL };
@@ -107,6 +119,8 @@ __attribute__((noreturn)) static void child_main(const struct shell_plan *plan, 
 	struct err ignored;
 	sigset_t none;
 
+	/* Else we would keep our own line to a dead warden open, and wait at it for ever. */
+	(void)close(wardens_end);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGCHLD, SIG_IGN); /* stays ignored over exec: orphans leave no zombies */
@@ -115,7 +129,7 @@ __attribute__((noreturn)) static void child_main(const struct shell_plan *plan, 
 	if (child_prepare(plan, sock, &report.err) == 0) {
 		/* After the change of uid, which clears it. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		if (chdir("/") == 0)
+		if (warden_lives(sock) && chdir("/") == 0)
 			(void)execve("/opt/reckon/reckon-init", argv, envp);
 		(void)err_sys(&report.err, "execute reckon-init in the box");
 		(void)err_remedy(&report.err, "make the libexec folder readable for everybody");
@@ -233,7 +247,7 @@ int shell_build(const struct shell_plan *plan, struct shell *ret, struct err *er
 	args.pidfd = (uint64_t)(uintptr_t)&shell.init_pidfd;
 	shell.init = sys_clone3(&args);
 	if (shell.init == 0)
-		child_main(plan, theirs);
+		child_main(plan, theirs, ours);
 	if (shell.init < 0) {
 		(void)err_sys(err, "clone a box");
 		shell.init_pidfd = -1;

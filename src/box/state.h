@@ -90,7 +90,9 @@ struct session {
 	struct warden_limits limits;
 	struct watch death_watch, notify_watch;
 	int control_host; /* our end until a client takes it (parked sessions) */
-	struct cgroup_usage base;
+	struct cgroup_usage base; /* at BEGIN */
+	struct cgroup_usage last; /* at the last USAGE, when is_measured */
+	bool is_measured;
 	uint64_t base_read, base_written, base_user, base_system;
 	uint64_t processes_peak;
 	struct denial denied[WARDEN_DENIED_MAX];
@@ -185,6 +187,7 @@ void limits_fill(const struct template *of, struct warden_limits *limits);
 int limits_apply(struct warden *warden, struct session *session, struct err *err);
 
 /* hostdir.c */
+bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */
 int hostdir_mount(struct warden *warden, const struct session *session,
 		  const struct warden_open *open, const int *fds, struct err *err);
 

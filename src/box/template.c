@@ -338,9 +338,17 @@ int template_zygote(struct warden *warden, struct template *of, enum zygote_kind
 void template_zygote_ended(struct warden *warden, pid_t pid)
 {
 	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
-		for (int k = 0; warden->templates[i].used && k < ZYGOTE_KINDS; k++)
-			if (warden->templates[i].zygotes[k].pid == pid)
-				warden->templates[i].zygotes[k].pid = 0;
+		for (int k = 0; warden->templates[i].used && k < ZYGOTE_KINDS; k++) {
+			struct zygote_proc *zygote = &warden->templates[i].zygotes[k];
+
+			if (zygote->pid != pid)
+				continue;
+			zygote->pid = 0;
+			/* Nobody may be served from it any more. One that was warming up is left to
+			 * its socket, which says why it failed. */
+			if (zygote->state == ZYGOTE_WARM)
+				zygote_forget(warden, zygote);
+		}
 }
 
 void template_drop(struct warden *warden, struct template *of)

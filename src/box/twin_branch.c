@@ -130,8 +130,13 @@ static int copy_memory(struct branching *b, struct err *err)
 	if (result <= 0 || b->twin <= 0)
 		return err_set(err, ERR_SYSTEM, "the twin cannot fork: %s", strerror((int)-result));
 	if (trace_wait_stop(b->twin, &event, err) < 0 ||
-	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0 ||
-	    unshare_memory(b->twin, &b->own, err) < 0)
+	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0)
+		return (int)err->code;
+	/* The parent's box must not pay for the copy. Joining groups takes a while, so the parent is
+	 * not made to wait for it without need. */
+	if (unshare_is_needed(b->twin) &&
+	    (cgroup_attach_twin(b->how->cgroups, b->how->shell->name, b->twin, err) < 0 ||
+	     unshare_memory(b->twin, &b->own, err) < 0))
 		return (int)err->code;
 	return b->how->while_still != NULL ? b->how->while_still(b->how->arg, err) : 0;
 }

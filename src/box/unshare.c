@@ -182,6 +182,15 @@ static int replace(pid_t pid, const struct trace_regs *base, int memory, const s
 	}
 }
 
+bool unshare_is_needed(pid_t pid)
+{
+	struct areas areas = { .count = 0 };
+	struct err ignored;
+
+	/* What cannot be read is for unshare_memory() to complain about. */
+	return find_shared(pid, &areas, &ignored) < 0 || areas.count > 0;
+}
+
 int unshare_memory(pid_t pid, const struct trace_regs *base, struct err *err)
 {
 	struct areas areas = { .count = 0 };

@@ -50,13 +50,13 @@ static const struct opt_item template_items[] = {
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_LOCK, "lock", NULL, "pin what a FILE without hashes asks for (add)",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_FROM, "from", "TEMPLATE", "start from its packages, modules and settings (add)",
+	{ OPT_FROM, "from", "TEMPLATE", "begin with what it has (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRELOAD, "preload", "M,...", "modules imported before the first cell (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
 	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
-	{ OPT_FORCE, "force", NULL, "build although nothing changed; replace what is there (add)",
+	{ OPT_FORCE, "force", NULL, "build all the same (build), replace (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (build, add)", OPT_HINT_NONE, NULL,
 	  false },
@@ -68,7 +68,7 @@ static const struct opt_item template_items[] = {
 
 const struct opt_command cmd_template_table = {
 	.name = "template",
-	.operands = "ls | build NAME... | add NAME | verify NAME | rm NAME",
+	.operands = "ls | build | add | verify | rm [NAME]...",
 	.summary = "list, build, add or remove runtimes with their packages",
 	.notes = "\n"
 		 "  reckon template build data\n"

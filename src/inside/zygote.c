@@ -172,6 +172,7 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		/* No twin wanted: stay as the kernel's parent until the warden has no more use for
 		 * us; then the ended kernel and its status are the warden's. */
 		(void)syscall(SYS_close_range, 0, ~0u, 0);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		for (;;)
 			(void)pause();
 	}

@@ -180,7 +180,12 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	if (give_pipes(session, fds, err) < 0 || session_tell(session, WARDEN_BEGIN, err) < 0)
 		return (int)err->code;
 	run->start_ns = clock_mono_ns();
-	if (send_execute(run, code, len, fds, err) < 0) {
+	err_clear(err);
+	if (send_execute(run, code, len, fds, err) < 0 && err->code == ERR_SYSTEM &&
+	    err->errnum == EPIPE) {
+		/* Gone since the check before: told like an end in the middle, which it may be. */
+		run->control_ended = true;
+	} else if (err->code != ERR_OK) {
 		/* An idle kernel reads; one that does not, or is gone, will not come back. */
 		session_kill(session, err);
 		*err = session->why_lost;

@@ -87,10 +87,7 @@ def test_pitfall_3_the_warden_is_killed(place, state):
         namespaces = {os.readlink(f"/proc/{pid}/ns/pid") for pid in kernels} \
             if os.geteuid() == 0 else set()
         os.kill(warden, signal.SIGKILL)
-        deadline = time.monotonic() + 5
-        while alive(kernels, namespaces):
-            assert time.monotonic() < deadline, "something outlived its warden"
-            time.sleep(0.02)
+        wait_until_dead(kernels, namespaces)
         with pytest.raises(Refused) as refused:
             box.run("x")
         assert refused.value.code == -8
@@ -118,6 +115,13 @@ def alive(pids, namespaces):
         if inside and status_of(entry).get("State", "X")[0] not in "XZ":
             found.add(int(entry))
     return found
+
+
+def wait_until_dead(pids, namespaces):
+    deadline = time.monotonic() + 5
+    while alive(pids, namespaces):
+        assert time.monotonic() < deadline, "something outlived its warden"
+        time.sleep(0.02)
 
 
 def warden_of(driver):
@@ -312,6 +316,15 @@ g = mmap.mmap(f.fileno(), 4096)
     assert copy.ask("answer = m[0:5].decode()") == "other"
 
 
+def test_too_much_shared_memory_is_refused(parent):
+    parent.expect("ok", "import mmap; m = mmap.mmap(-1, 300 << 20); m[0] = 1")
+    with pytest.raises(Refused) as refused:
+        parent.branch()
+    assert refused.value.code == -4 and refused.value.remedy
+    parent.expect("ok", "m.close()")
+    assert parent.branch().ask("answer = 1") == 1
+
+
 def test_pitfall_8_a_process_that_shares_the_memory(parent):
     """clone(CLONE_VM): not a thread, not in /proc/K/task, but able to change K's memory."""
     record = parent.run(RACE.replace("race = threading.Thread(target=run, args=(at, flag), "
@@ -379,6 +392,11 @@ def test_pitfall_10_without_ptrace(place, state):
         assert box.ask("answer = 1") == 1
         record = box.run("import os; os._exit(3)")
         assert record["status"] == "kernel_died" and "exit status 3" in record["error"]["value"]
+        kernels = [driver.open().pid for _ in range(3)]
+        namespaces = {os.readlink(f"/proc/{pid}/ns/pid") for pid in kernels} \
+            if os.geteuid() == 0 else set()
+        os.kill(warden_of(driver), signal.SIGKILL)
+        wait_until_dead(kernels, namespaces)
     finally:
         driver.close()
 

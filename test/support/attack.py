@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import subprocess
 import time
@@ -19,6 +20,8 @@ from reckon_cli import ROOT, reachable, record_validator
 LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_bytes", "pids",
           "cpu_percent", "output_bytes", "displays")
 MIB = 1 << 20
+SECONDS = 60  # no call may hang the suite; nothing is measured with it
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 # What attack code starts with: system calls by name, and errors as their names.
 PRELUDE = r'''
@@ -115,6 +118,9 @@ class Driver:
         self.process.stdin.flush()
 
     def receive(self):
+        # Answers are single lines, so nothing is left in Python's buffer between two of them.
+        if not select.select([self.process.stdout], [], [], SECONDS)[0]:
+            raise AssertionError(f"reckon-driver gave no answer in {SECONDS} s")
         line = self.process.stdout.readline()
         if not line:
             raise EOFError(f"reckon-driver ended with {self.process.wait()}")

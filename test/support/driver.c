@@ -12,6 +12,7 @@
  *   {"op":"branch","session":"s0"}              -> as open
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
+ *   {"op":"layout"}      -> where struct warden_request has its members
  *
  * Each line is answered by one line; a refusal is {"failed":{"code":-3,"message":…,"remedy":…}}.
  */
@@ -274,6 +275,19 @@ static void on_session(const char *op, const struct json_value *line)
 	}
 }
 
+/* How a request to the warden is laid out, for those who want to make a bad one. */
+static void do_layout(void)
+{
+	(void)printf("{\"magic\":%u,\"version\":%u,\"size\":%zu,\"template\":%zu,\"language\":%zu,"
+		     "\"mount_count\":%zu,\"target\":%zu}\n",
+		     WARDEN_MAGIC, WARDEN_VERSION, sizeof(struct warden_request),
+		     offsetof(struct warden_request, open.template_name),
+		     offsetof(struct warden_request, open.language),
+		     offsetof(struct warden_request, open.mount_count),
+		     offsetof(struct warden_request, open.mounts[0].target));
+	(void)fflush(stdout);
+}
+
 static void handle(const char *text, size_t len)
 {
 	struct json_value *line;
@@ -287,6 +301,8 @@ static void handle(const char *text, size_t len)
 	op = text_of(line, "op");
 	if (op != NULL && strcmp(op, "open") == 0)
 		do_open(line);
+	else if (op != NULL && strcmp(op, "layout") == 0)
+		do_layout();
 	else
 		on_session(op != NULL ? op : "", line);
 	json_read_free(line);
