@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "inside/languages.h"
+#include "inside/signals.h"
 #include "wire/kernel.h"
 
 static const struct kernel_ops *find_language(const char *name)
@@ -32,6 +33,7 @@ int main(int argc, char **argv)
 	struct err err;
 	int at = 1;
 
+	signals_forget_inherited();
 	if (argc > 3 && strcmp(argv[1], "--template") == 0) {
 		how.template_dir = argv[2];
 		at = 3;

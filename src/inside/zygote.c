@@ -40,6 +40,7 @@
 #include "inside/freeze.h"
 #include "inside/kernel.h"
 #include "inside/language.h"
+#include "inside/signals.h"
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
@@ -216,6 +217,7 @@ int main(int argc, char **argv)
 	int code;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	signals_forget_inherited();
 	(void)signal(SIGCHLD, SIG_IGN);
 	if (argc != 3) {
 		(void)fprintf(stderr, "reckon-zygote is started by reckon-warden\n");

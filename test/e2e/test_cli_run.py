@@ -375,3 +375,16 @@ def test_process_limit_is_named(reckon):
     record = reckon.record(code, "-t", "python", "--pids", "20")
     assert record["status"] == "ok" and int(record["stdout"]) < 20
     assert "process_limit" in [note["code"] for note in record["diagnostics"]]
+
+
+def test_interrupts_work_for_a_background_job(reckon):
+    """A shell starts background jobs with SIGINT ignored, and that is inherited over exec."""
+    ignore = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); " \
+             "os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", ignore, str(reckon.place.program), "run", "--private",
+         "-t", "python", "--timeout", "1s", "--keep-going", "-c", "x = 5\nwhile True: pass",
+         "-c", "x"],
+        cwd=reckon.cwd, env=reckon.env, capture_output=True, text=True, timeout=120,
+        **reckon.user.switch)
+    assert (done.returncode, done.stdout) == (124, "5\n"), done.stderr
