@@ -15,9 +15,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "box/state.h"
 
 #define BUDGET_PER_TURN 32
+#define PAUSE_NS 2000000ull
 #define FREE_DENIALS 1024 /* per execution, before a box has to wait */
 
 static void count(struct session *session, int nr)
@@ -63,11 +65,18 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 	if (session->denied_total % BUDGET_PER_TURN == 0 && session->denied_total > FREE_DENIALS) {
 		session->notify_paused = true;
 		watch_remove(warden, watch);
+		if (warden->denials_due_ns == 0)
+			warden->denials_due_ns = clock_mono_ns() + PAUSE_NS;
 	}
 }
 
 void denial_resume(struct warden *warden)
 {
+	/* By the clock, not when the loop is idle: others that keep the warden busy must not keep
+	 * a box waiting for ever. */
+	if (warden->denials_due_ns == 0 || clock_mono_ns() < warden->denials_due_ns)
+		return;
+	warden->denials_due_ns = 0;
 	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 		struct err ignored;

@@ -46,6 +46,7 @@
  */
 #define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
+#define DENIAL_MS 2 /* see denial.c */
 #define BROKEN_IDLE_NS 2000000000ull
 
 int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
@@ -242,8 +243,7 @@ static int set_up(struct warden *warden, struct err *err)
 static bool is_dying(const struct warden *warden)
 {
 	for (size_t i = 0; i < warden->slot_count; i++)
-		if (warden->sessions[i] != NULL && (warden->sessions[i]->state == SESSION_DYING ||
-						    warden->sessions[i]->notify_paused))
+		if (warden->sessions[i] != NULL && warden->sessions[i]->state == SESSION_DYING)
 			return true;
 	return false;
 }
@@ -273,6 +273,14 @@ static bool dispatch(struct warden *warden, int timeout_ms)
 	return true;
 }
 
+/* How long to wait for a request before something else is done. */
+static int first_wait_ms(const struct warden *warden, bool refill)
+{
+	if (warden->denials_due_ns != 0)
+		return DENIAL_MS;
+	return refill ? REFILL_AFTER_MS : 0;
+}
+
 static void run(struct warden *warden)
 {
 	bool more = true, quiet = false;
@@ -281,13 +289,13 @@ static void run(struct warden *warden)
 	while (!warden->stopping) {
 		const bool dying = is_dying(warden);
 
-		if (dispatch(warden, more && !quiet ? REFILL_AFTER_MS : 0)) {
+		denial_resume(warden);
+		if (dispatch(warden, first_wait_ms(warden, more && !quiet))) {
 			more = true;
 			quiet = false;
 			continue;
 		}
 		quiet = true;
-		denial_resume(warden);
 		if (more) {
 			more = pool_refill(warden);
 			continue;
@@ -297,9 +305,8 @@ static void run(struct warden *warden)
 		if (warden->idle_ns > 0 && is_idle(warden) &&
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
-		quiet = !dispatch(warden, dying ? TICK_MS : 1000);
-		if (quiet)
-			denial_resume(warden);
+		quiet = !dispatch(warden, warden->denials_due_ns != 0 ? DENIAL_MS
+								      : dying ? TICK_MS : 1000);
 		more = true;
 	}
 }

@@ -132,6 +132,7 @@ struct warden {
 	uint64_t idle_ns, idle_since;
 	uint32_t next_session;
 	size_t open_sessions;
+	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
 	char template_dir[512];
 	char libexec_dir[512];
 	struct cgroup_host cgroups;
