@@ -15,9 +15,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "box/state.h"
 
 #define BUDGET_PER_TURN 32
+#define PAUSE_NS 2000000ull
 #define FREE_DENIALS 1024 /* per execution, before a box has to wait */
 
 static void count(struct session *session, int nr)
@@ -62,12 +64,18 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 	(void)answer_one(session);
 	if (session->denied_total % BUDGET_PER_TURN == 0 && session->denied_total > FREE_DENIALS) {
 		session->notify_paused = true;
+		if (warden->resume_at == 0)
+			warden->resume_at = clock_mono_ns() + PAUSE_NS;
 		watch_remove(warden, watch);
 	}
 }
 
+/* By the clock and not when the loop has nothing else to do: others may always have something. */
 void denial_resume(struct warden *warden)
 {
+	if (warden->resume_at == 0 || clock_mono_ns() < warden->resume_at)
+		return;
+	warden->resume_at = 0;
 	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 		struct err ignored;

@@ -242,8 +242,7 @@ static int set_up(struct warden *warden, struct err *err)
 static bool is_dying(const struct warden *warden)
 {
 	for (size_t i = 0; i < warden->slot_count; i++)
-		if (warden->sessions[i] != NULL && (warden->sessions[i]->state == SESSION_DYING ||
-						    warden->sessions[i]->notify_paused))
+		if (warden->sessions[i] != NULL && warden->sessions[i]->state == SESSION_DYING)
 			return true;
 	return false;
 }
@@ -263,14 +262,24 @@ static bool is_idle(const struct warden *warden)
  */
 static bool dispatch(struct warden *warden, int timeout_ms)
 {
-	struct epoll_event event;
-	struct watch *watch;
+	const uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
 
-	if (epoll_wait(warden->epoll_fd, &event, 1, timeout_ms) <= 0)
-		return false;
-	watch = event.data.ptr;
-	watch->ready(warden, watch, event.events);
-	return true;
+	for (;;) {
+		const uint64_t now = clock_mono_ns();
+		const int left = now < until ? (int)((until - now + 999999u) / 1000000u) : 0;
+		struct epoll_event event;
+		struct watch *watch;
+
+		denial_resume(warden);
+		if (epoll_wait(warden->epoll_fd, &event, 1,
+			       warden->resume_at != 0 && left > 1 ? 1 : left) > 0) {
+			watch = event.data.ptr;
+			watch->ready(warden, watch, event.events);
+			return true;
+		}
+		if (left == 0 || warden->resume_at == 0)
+			return false;
+	}
 }
 
 static void run(struct warden *warden)
@@ -287,7 +296,6 @@ static void run(struct warden *warden)
 			continue;
 		}
 		quiet = true;
-		denial_resume(warden);
 		if (more) {
 			more = pool_refill(warden);
 			continue;
@@ -298,8 +306,6 @@ static void run(struct warden *warden)
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
 		quiet = !dispatch(warden, dying ? TICK_MS : 1000);
-		if (quiet)
-			denial_resume(warden);
 		more = true;
 	}
 }

@@ -130,6 +130,7 @@ struct warden {
 	bool single_client;
 	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since;
+	uint64_t resume_at; /* when paused denials are looked at again, 0: none are */
 	uint32_t next_session;
 	size_t open_sessions;
 	char template_dir[512];
