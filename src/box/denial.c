@@ -64,18 +64,19 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 	(void)answer_one(session);
 	if (session->denied_total % BUDGET_PER_TURN == 0 && session->denied_total > FREE_DENIALS) {
 		session->notify_paused = true;
-		if (warden->resume_at == 0)
-			warden->resume_at = clock_mono_ns() + PAUSE_NS;
 		watch_remove(warden, watch);
+		if (warden->denials_due_ns == 0)
+			warden->denials_due_ns = clock_mono_ns() + PAUSE_NS;
 	}
 }
 
-/* By the clock and not when the loop has nothing else to do: others may always have something. */
 void denial_resume(struct warden *warden)
 {
-	if (warden->resume_at == 0 || clock_mono_ns() < warden->resume_at)
+	/* By the clock, not when the loop is idle: others that keep the warden busy must not keep
+	 * a box waiting for ever. */
+	if (warden->denials_due_ns == 0 || clock_mono_ns() < warden->denials_due_ns)
 		return;
-	warden->resume_at = 0;
+	warden->denials_due_ns = 0;
 	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
 		struct err ignored;

@@ -24,9 +24,9 @@
 
 bool hostdir_target_is_safe(const char *target)
 {
-	return strncmp(target, "/mnt/", 5) == 0 && strcmp(target, "/mnt/data") != 0 &&
-	       strncmp(target, "/mnt/data/", 10) != 0 &&
-	       memchr(target, '\0', WARDEN_PATH_SIZE) != NULL && fs_path_is_safe(target + 1);
+	return memchr(target, '\0', WARDEN_PATH_SIZE) != NULL &&
+	       strncmp(target, "/mnt/", 5) == 0 && strcmp(target, "/mnt/data") != 0 &&
+	       strncmp(target, "/mnt/data/", 10) != 0 && fs_path_is_safe(target + 1);
 }
 
 static int reopen_here(int fd, int *ret, struct stat *ret_st, struct err *err)

@@ -46,6 +46,7 @@
  */
 #define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
+#define DENIAL_MS 2 /* see denial.c */
 #define BROKEN_IDLE_NS 2000000000ull
 
 int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
@@ -262,24 +263,22 @@ static bool is_idle(const struct warden *warden)
  */
 static bool dispatch(struct warden *warden, int timeout_ms)
 {
-	const uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
+	struct epoll_event event;
+	struct watch *watch;
 
-	for (;;) {
-		const uint64_t now = clock_mono_ns();
-		const int left = now < until ? (int)((until - now + 999999u) / 1000000u) : 0;
-		struct epoll_event event;
-		struct watch *watch;
+	if (epoll_wait(warden->epoll_fd, &event, 1, timeout_ms) <= 0)
+		return false;
+	watch = event.data.ptr;
+	watch->ready(warden, watch, event.events);
+	return true;
+}
 
-		denial_resume(warden);
-		if (epoll_wait(warden->epoll_fd, &event, 1,
-			       warden->resume_at != 0 && left > 1 ? 1 : left) > 0) {
-			watch = event.data.ptr;
-			watch->ready(warden, watch, event.events);
-			return true;
-		}
-		if (left == 0 || warden->resume_at == 0)
-			return false;
-	}
+/* How long to wait for a request before something else is done. */
+static int first_wait_ms(const struct warden *warden, bool refill)
+{
+	if (warden->denials_due_ns != 0)
+		return DENIAL_MS;
+	return refill ? REFILL_AFTER_MS : 0;
 }
 
 static void run(struct warden *warden)
@@ -290,7 +289,8 @@ static void run(struct warden *warden)
 	while (!warden->stopping) {
 		const bool dying = is_dying(warden);
 
-		if (dispatch(warden, more && !quiet ? REFILL_AFTER_MS : 0)) {
+		denial_resume(warden);
+		if (dispatch(warden, first_wait_ms(warden, more && !quiet))) {
 			more = true;
 			quiet = false;
 			continue;
@@ -305,7 +305,8 @@ static void run(struct warden *warden)
 		if (warden->idle_ns > 0 && is_idle(warden) &&
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
-		quiet = !dispatch(warden, dying ? TICK_MS : 1000);
+		quiet = !dispatch(warden, warden->denials_due_ns != 0 ? DENIAL_MS
+								      : dying ? TICK_MS : 1000);
 		more = true;
 	}
 }

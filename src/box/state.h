@@ -130,9 +130,9 @@ struct warden {
 	bool single_client;
 	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since;
-	uint64_t resume_at; /* when paused denials are looked at again, 0: none are */
 	uint32_t next_session;
 	size_t open_sessions;
+	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
 	char template_dir[512];
 	char libexec_dir[512];
 	struct cgroup_host cgroups;

@@ -197,7 +197,7 @@ static void test_output_past_the_limit(void **state)
 		assert_int_equal(fseek(file, 0, SEEK_END), 0);
 		assert_int_equal(ftell(file), 300000);
 		rewind(file);
-		whole = malloc(300000);
+		whole = calloc(1, 300000 + 1);
 		assert_int_equal(fread(whole, 1, 300000, file), 300000);
 		/* Lossless: each line is where it was printed. */
 		for (int i = 0; i < 300000 / 14; i++)
