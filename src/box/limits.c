@@ -52,6 +52,16 @@ static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
 	return 0;
 }
 
+/*
+ * Descriptors on their way through sockets are counted per host user, against the limit of whoever
+ * sends one more. Rootless, that user is the caller: few enough must be left over for the caller's
+ * own programs, and for new kernels, which keep the warden's limit until this one is set.
+ */
+static uint64_t descriptors(const struct warden *warden)
+{
+	return warden->rootless ? 512 : 4096;
+}
+
 static int limit_process(const struct warden *warden, const struct session *session,
 			 struct err *err)
 {
@@ -61,7 +71,7 @@ static int limit_process(const struct warden *warden, const struct session *sess
 	if (set_rlimit(pid, RLIMIT_DATA, data_bytes(pid) + limits->memory_bytes, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_FSIZE, limits->file_bytes, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_CORE, 0, err) < 0 ||
-	    set_rlimit(pid, RLIMIT_NOFILE, 4096, err) < 0 ||
+	    set_rlimit(pid, RLIMIT_NOFILE, descriptors(warden), err) < 0 ||
 	    set_rlimit(pid, RLIMIT_MEMLOCK, 8u << 20, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_MSGQUEUE, 0, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_SIGPENDING, 1024, err) < 0)

@@ -81,10 +81,9 @@ static int set_base_rlimits(struct err *err)
 		int resource;
 		rlim_t value;
 	} fixed[] = {
-		{ RLIMIT_CORE, 0 },	    { RLIMIT_NOFILE, 4096 },
-		{ RLIMIT_MEMLOCK, 8u << 20 }, { RLIMIT_MSGQUEUE, 0 },
-		{ RLIMIT_RTPRIO, 0 },	    { RLIMIT_STACK, 64u << 20 },
-		{ RLIMIT_SIGPENDING, 1024 },
+		{ RLIMIT_CORE, 0 },	  { RLIMIT_MEMLOCK, 8u << 20 },
+		{ RLIMIT_MSGQUEUE, 0 },	  { RLIMIT_RTPRIO, 0 },
+		{ RLIMIT_STACK, 64u << 20 }, { RLIMIT_SIGPENDING, 1024 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
