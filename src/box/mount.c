@@ -181,8 +181,11 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 	int trees[ARRAY_LEN(shown)];
 	int template_tree = -1, libexec_tree = -1, proc_tree = -1;
 
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return err_sys(err, "make mounts private");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		(void)err_sys(err, "make mounts private");
+		return err_remedy(err, "in a chroot, its root has to be a mount point: "
+				       "mount --bind DIR DIR");
+	}
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		trees[i] = -1;
 		if (clone_tree(AT_FDCWD, shown[i].source, &trees[i]) < 0 && shown[i].required)
