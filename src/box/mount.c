@@ -183,8 +183,8 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
 		(void)err_sys(err, "make mounts private");
-		return err_remedy(err, "in a chroot, its root has to be a mount point: "
-				       "mount --bind DIR DIR");
+		return err_remedy(err, "the kernel makes no boxes in a chroot; enter the tree by "
+				       "pivot_root, as containers do");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		trees[i] = -1;
