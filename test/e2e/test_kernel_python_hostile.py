@@ -188,3 +188,6 @@ def test_recursion_that_takes_all_memory_is_named():
                               "sys.setrecursionlimit(10**9)\ndef f():\n    f()\nf()")
         assert done.error.text("name") == "MemoryError"
         assert kernel.execute("1 + 1").text == "2"
+        depth = ("import sys\nn, t = 0, sys.last_traceback\n"
+                 "while t: n, t = n + 1, t.tb_next\nn")
+        assert int(kernel.execute(depth).text) < 20000  # its frames hold no memory any more

@@ -123,8 +123,10 @@ JUNIT = """<testsuites><testsuite>
 def test_junit_cases_are_counted_and_a_skipped_suite_fails(run_tests, tmp_path):
     (tmp_path / "junit.xml").write_text(JUNIT, encoding="utf-8")
     tally = run_tests.Tally()
-    assert tally.add_junit(tmp_path / "junit.xml", "lane") == 5
+    failures = []
+    assert tally.add_junit(tmp_path / "junit.xml", "lane", failures) == 5
     assert tally.line() == "1 passed, 2 failed, 2 skipped"
+    assert [failure.partition(":")[0] for failure in failures] == ["b", "c"]
     tally.require_suites()
     assert tally.line() == "1 passed, 3 failed, 2 skipped"
 

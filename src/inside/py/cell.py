@@ -198,19 +198,32 @@ def _show(value):
 
 def _outgrew_memory(error):
     """
-    Whether a recursion without a limit took all memory: CPython then forgets to set MemoryError, and
-    calls that a SystemError of its own.
+    Whether a recursion without a limit took all memory. CPython then forgets to set MemoryError, and
+    calls that a SystemError of its own. Most of the traceback is dropped: it holds what is missing,
+    each frame of it, and whoever reports the error needs memory.
     """
-    if _type(error) is not SystemError or error.args != (_FORGOTTEN,):
+    forgotten = _type(error) is SystemError and error.args == (_FORGOTTEN,)
+    if not forgotten and _type(error) is not MemoryError:
         return False
     trace, depth = error.__traceback__, 0
     while trace is not None and depth < _DEEP:
         trace, depth = trace.tb_next, depth + 1
-    return depth == _DEEP
+    if trace is not None:
+        trace.tb_next = None
+    return trace is not None
 
 
 def _fail(error):
     """Reports an exception; returns the status."""
+    try:
+        return _report(error)
+    except MemoryError:  # what the exception holds is what is missing
+        sys.last_type = sys.last_value = sys.last_traceback = None
+        error.__traceback__ = error.__context__ = error.__cause__ = None
+        return _report(error)
+
+
+def _report(error):
     if _outgrew_memory(error):
         trace = error.__traceback__
         error = MemoryError("a recursion outgrew the memory").with_traceback(trace)
