@@ -131,6 +131,9 @@ RECKON_PUBLIC void reckon_session_close(reckon_session *session);
 /* "se_…", valid as long as the session. */
 RECKON_PUBLIC const char *reckon_session_id(const reckon_session *session);
 
+/* RECKON_OK when the session can run code, RECKON_ELOST with the reason when its kernel is gone. */
+RECKON_PUBLIC int reckon_session_check(reckon_session *session, reckon_error *err);
+
 /*
  * Asks a running execution to stop as Ctrl-C does; variables are kept where the language can.
  * May be called from an event callback, a signal handler or another thread.
@@ -168,6 +171,9 @@ typedef struct reckon_execute_options {
 	void *on_event_arg;
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
+	/* NULL: a new one; else the id that the record shall have, "ex_" and 26 characters of
+	 * 0-9 and A-Z. Whoever names it sees to it that no two executions have the same. */
+	const char *execution_id;
 } reckon_execute_options;
 
 /*
@@ -210,6 +216,12 @@ RECKON_PUBLIC int reckon_file_put(reckon_session *session, const char *path, int
 				  reckon_error *err);
 RECKON_PUBLIC int reckon_file_get(reckon_session *session, const char *path, int target_fd,
 				  reckon_error *err);
+/* The same file opened for reading: *ret_fd is the caller's to close. The box may go on changing
+ * what it holds, so fewer than *ret_size bytes may come. */
+RECKON_PUBLIC int reckon_file_open(reckon_session *session, const char *path, int *ret_fd,
+				   uint64_t *ret_size, reckon_error *err);
+/* Removes a file, or a directory that is empty. */
+RECKON_PUBLIC int reckon_file_delete(reckon_session *session, const char *path, reckon_error *err);
 /* [{"path","size","mime","modified"}…]; free() the result. */
 RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, reckon_error *err);
 
@@ -220,6 +232,9 @@ RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, rec
  */
 RECKON_PUBLIC int reckon_artifact_get(reckon_engine *engine, const char *id, uint64_t offset,
 				      uint64_t length, int target_fd, reckon_error *err);
+/* The same object opened for reading, at its beginning: *ret_fd is the caller's to close. */
+RECKON_PUBLIC int reckon_artifact_open(reckon_engine *engine, const char *id, int *ret_fd,
+				       uint64_t *ret_size, reckon_error *err);
 
 #ifdef __cplusplus
 }

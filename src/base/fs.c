@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -162,6 +163,35 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 		return err_sys(err, "give %.200s to the session", path);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+int fs_remove_beneath(int dir_fd, const char *path, struct err *err)
+{
+	cleanup_fd int parent = -1;
+	char above[4096];
+	const char *name;
+
+	if (!fs_path_is_safe(path))
+		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", path);
+	name = strrchr(path, '/');
+	(void)snprintf(above, sizeof(above), "%.*s", name != NULL ? (int)(name - path) : 0, path);
+	name = name != NULL ? name + 1 : path;
+	parent = open_beneath(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
+	if (parent < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
+	if (parent < 0)
+		return open_failed(path, err);
+	if (unlinkat(parent, name, 0) == 0)
+		return 0;
+	if (errno == EISDIR && unlinkat(parent, name, AT_REMOVEDIR) == 0)
+		return 0;
+	if (errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
+	if (errno == ENOTEMPTY) {
+		(void)err_set(err, ERR_INVALID, "the directory %.200s is not empty", path);
+		return err_remedy(err, "remove what it holds first");
+	}
+	return err_sys(err, "remove %.200s", path);
 }
 
 int fs_mkdir_parents(const char *path, mode_t mode, struct err *err)

@@ -34,5 +34,8 @@ int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *e
 int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_fd,
 		      struct err *err);
 
+/* Removes a file, link or other node, or an empty directory. */
+int fs_remove_beneath(int dir_fd, const char *path, struct err *err);
+
 /* mkdir -p for an absolute path of our own; existing directories are fine. */
 int fs_mkdir_parents(const char *path, mode_t mode, struct err *err);

@@ -229,3 +229,13 @@ int reckon_artifact_get(reckon_engine *engine, const char *id, uint64_t offset, 
 		return api_fail(err, &inner);
 	return api_ok(err);
 }
+
+int reckon_artifact_open(reckon_engine *engine, const char *id, int *ret_fd, uint64_t *ret_size,
+			 reckon_error *err)
+{
+	struct err inner;
+
+	if (store_open_object(engine->store, id, ret_fd, ret_size, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}

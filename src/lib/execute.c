@@ -149,6 +149,19 @@ static int give_pipes(const struct reckon_session *session, const int fds[3], st
 	return 0;
 }
 
+static int choose_id(struct run *run, struct err *err)
+{
+	const char *given = run->options->execution_id;
+
+	if (given == NULL)
+		return id_new(run->execution_id, "ex", err);
+	if (strncmp(given, "ex_", 3) != 0 || strlen(given) != 29 ||
+	    strspn(given + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 26)
+		return err_set(err, ERR_INVALID, "\"%.64s\" is not an execution's id", given);
+	memcpy(run->execution_id, given, 30);
+	return 0;
+}
+
 /* Without a record, so with an error, until the kernel has been told. */
 static int run_begin(struct run *run, const char *code, size_t len, struct err *err)
 {
@@ -157,7 +170,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	char started_at[CLOCK_RFC3339_SIZE];
 	int fds[3];
 
-	if (id_new(run->execution_id, "ex", err) < 0 ||
+	if (choose_id(run, err) < 0 ||
 	    pipe_new_from_box(&run->pipe[0], &out, err) < 0 ||
 	    pipe_new_from_box(&run->pipe[1], &error, err) < 0 ||
 	    feed_open(&run->feed, run->options->has_stdin ? run->options->stdin_fd : -1, err) < 0)

@@ -104,6 +104,39 @@ int reckon_file_get(reckon_session *session, const char *path, int target_fd, re
 	return api_ok(err);
 }
 
+static int open_file(struct reckon_session *session, const char *path, int *ret_fd,
+		     uint64_t *ret_size, struct err *err)
+{
+	struct stat st;
+
+	if (engine_check_idle(session->engine, err) < 0 ||
+	    fs_open_file_beneath(session->workspace, path, ret_fd, &st, err) < 0)
+		return (int)err->code;
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int reckon_file_open(reckon_session *session, const char *path, int *ret_fd, uint64_t *ret_size,
+		     reckon_error *err)
+{
+	struct err inner;
+
+	if (open_file(session, path, ret_fd, ret_size, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_file_delete(reckon_session *session, const char *path, reckon_error *err)
+{
+	struct err inner;
+
+	if (session_check(session, &inner) < 0 ||
+	    fs_remove_beneath(session->workspace, path, &inner) < 0)
+		return api_fail(err, &inner);
+	note_files(session);
+	return api_ok(err);
+}
+
 static int list(struct reckon_session *session, char **ret_json, struct err *err)
 {
 	cleanup_workspace struct workspace *now = NULL;

@@ -208,6 +208,15 @@ int session_check(struct reckon_session *session, struct err *err)
 	return 0;
 }
 
+int reckon_session_check(reckon_session *session, reckon_error *err)
+{
+	struct err inner;
+
+	if (session_check(session, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
 int session_recv(struct reckon_session *session, struct kernel_head *ret_head, struct buf *payload,
 		 struct err *err)
 {

@@ -380,8 +380,8 @@ static int find_name(int dir_fd, const char *digits, char ret_name[STORE_SHA256_
 	return 0;
 }
 
-static int open_object(struct store *store, const char *id, int *ret_fd, uint64_t *ret_size,
-		       struct err *err)
+int store_open_object(struct store *store, const char *id, int *ret_fd, uint64_t *ret_size,
+		      struct err *err)
 {
 	const char *digits = id_digits(id);
 	cleanup_fd int dir_fd = -1;
@@ -414,7 +414,7 @@ int store_stat(struct store *store, const char *id, uint64_t *ret_size, struct e
 {
 	cleanup_fd int fd = -1;
 
-	return open_object(store, id, &fd, ret_size, err);
+	return store_open_object(store, id, &fd, ret_size, err);
 }
 
 int store_get(struct store *store, const char *id, uint64_t offset, uint64_t length, int target_fd,
@@ -424,7 +424,7 @@ int store_get(struct store *store, const char *id, uint64_t offset, uint64_t len
 	cleanup_fd int fd = -1;
 	uint64_t size, left;
 
-	if (open_object(store, id, &fd, &size, err) < 0)
+	if (store_open_object(store, id, &fd, &size, err) < 0)
 		return (int)err->code;
 	if (offset > size)
 		return err_set(err, ERR_INVALID, "%s ends at %" PRIu64 ", before offset %" PRIu64,

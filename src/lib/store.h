@@ -59,6 +59,10 @@ void store_spool_abandon(struct store_spool *spool); /* drops it; NULL is fine *
 /* Size of an object. ERR_INVALID: not an id; ERR_NOT_FOUND: no such object, or two match. */
 int store_stat(struct store *store, const char *id, uint64_t *ret_size, struct err *err);
 
+/* The object opened for reading, and its size; errors as store_stat(). */
+int store_open_object(struct store *store, const char *id, int *ret_fd, uint64_t *ret_size,
+		      struct err *err);
+
 /* Writes `length` bytes from `offset` (0: to the end; less at the end) to target_fd. */
 int store_get(struct store *store, const char *id, uint64_t offset, uint64_t length, int target_fd,
 	      struct err *err);

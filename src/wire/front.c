@@ -1,0 +1,248 @@
+/*
+ * front.c - frames between reckon-front and reckond, and who may send what.
+ *
+ * Runs in:  reckon-front, reckond and tests.
+ * Reads:    frames of a front that may be captured.
+ * Never:    trusts a length, a count or a descriptor.
+ */
+#include "wire/front.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define HANDLE_MAX 40u
+#define PATH_MAX_BYTES 4095u
+#define NAME_MAX_BYTES 63u
+
+/* How long a field of this tag may be in a request, and how long it must be. */
+static const struct bound {
+	uint32_t min;
+	uint32_t max;
+} bounds[] = {
+	[FRONT_TAG_KEY] = { 0, FRONT_KEY_MAX },
+	[FRONT_TAG_SESSION] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_EXECUTION] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_TEMPLATE] = { 1, NAME_MAX_BYTES },
+	[FRONT_TAG_LANGUAGE] = { 1, NAME_MAX_BYTES },
+	[FRONT_TAG_LIMITS] = { sizeof(struct front_limits), sizeof(struct front_limits) },
+	[FRONT_TAG_ENV] = { 2, FRONT_ENV_BYTES_MAX },
+	[FRONT_TAG_METADATA] = { 2, FRONT_METADATA_MAX },
+	[FRONT_TAG_IDLE_MS] = { 8, 8 },
+	[FRONT_TAG_CODE] = { 0, FRONT_CODE_MAX },
+	[FRONT_TAG_TIMEOUT_MS] = { 8, 8 },
+	[FRONT_TAG_BACKGROUND] = { 0, 0 },
+	[FRONT_TAG_IDEMPOTENCY] = { 1, FRONT_KEY_MAX },
+	[FRONT_TAG_CURSOR] = { 8, 8 },
+	[FRONT_TAG_PATH] = { 1, PATH_MAX_BYTES },
+	[FRONT_TAG_HANDLE] = { 1, HANDLE_MAX },
+	[FRONT_TAG_AFTER] = { 8, 8 },
+	[FRONT_TAG_BEFORE] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_LIMIT] = { 8, 8 },
+	[FRONT_TAG_SIZE] = { 8, 8 },
+	[FRONT_TAG_TICKET] = { 8, 8 },
+};
+
+#define BIT(tag) (1u << (unsigned)(FRONT_TAG_##tag))
+
+/* The table: what a request must and may hold. A type without `is_request` is none. */
+static const struct shape {
+	bool is_request;
+	uint32_t must;
+	uint32_t may;
+} shapes[FRONT_REQUEST_COUNT] = {
+	[FRONT_CANCEL] = { true, 0, 0 },
+	[FRONT_HEALTH] = { true, 0, 0 },
+	[FRONT_AUTH] = { true, BIT(KEY), 0 },
+	[FRONT_SESSION_CREATE] = { true, BIT(KEY), BIT(TEMPLATE) | BIT(LANGUAGE) | BIT(LIMITS) |
+				   BIT(ENV) | BIT(METADATA) | BIT(IDLE_MS) },
+	[FRONT_SESSION_LIST] = { true, BIT(KEY), BIT(BEFORE) | BIT(LIMIT) },
+	[FRONT_SESSION_SHOW] = { true, BIT(KEY) | BIT(SESSION), 0 },
+	[FRONT_SESSION_PATCH] = { true, BIT(KEY) | BIT(SESSION), BIT(METADATA) | BIT(IDLE_MS) },
+	[FRONT_SESSION_DELETE] = { true, BIT(KEY) | BIT(SESSION), 0 },
+	[FRONT_EXECUTE] = { true, BIT(KEY) | BIT(SESSION) | BIT(CODE),
+			    BIT(TIMEOUT_MS) | BIT(BACKGROUND) | BIT(IDEMPOTENCY) },
+	[FRONT_EXECUTION_LIST] = { true, BIT(KEY) | BIT(SESSION), BIT(BEFORE) | BIT(LIMIT) },
+	[FRONT_EXECUTION_SHOW] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), 0 },
+	[FRONT_EVENTS] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), BIT(AFTER) },
+	[FRONT_INTERRUPT] = { true, BIT(KEY) | BIT(SESSION), 0 },
+	[FRONT_VARIABLES] = { true, BIT(KEY) | BIT(SESSION), 0 },
+	[FRONT_COMPLETE] = { true, BIT(KEY) | BIT(SESSION) | BIT(CODE) | BIT(CURSOR), 0 },
+	[FRONT_FILE_LIST] = { true, BIT(KEY) | BIT(SESSION), 0 },
+	[FRONT_FILE_GET] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), 0 },
+	[FRONT_FILE_PUT] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), BIT(SIZE) },
+	[FRONT_FILE_COMMIT] = { true, BIT(TICKET), 0 },
+	[FRONT_FILE_DELETE] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), 0 },
+	[FRONT_ARTIFACT_GET] = { true, BIT(KEY) | BIT(HANDLE), 0 },
+};
+
+bool front_may_send(enum front_state state, uint16_t type)
+{
+	switch (state) {
+	case FRONT_STATE_STARTING:
+		return type == FRONT_READY;
+	case FRONT_STATE_SERVING:
+		return type < FRONT_REQUEST_COUNT && shapes[type].is_request;
+	}
+	return false;
+}
+
+int front_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
+{
+	uint32_t seen = 0, envs = 0;
+	const struct shape *shape;
+
+	if (!front_may_send(FRONT_STATE_SERVING, type))
+		return err_set(err, ERR_PROTOCOL, "request %u is in no table", type);
+	shape = &shapes[type];
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t tag = items[i].tag;
+
+		if (tag >= ARRAY_LEN(bounds) || ((shape->must | shape->may) >> tag & 1u) == 0)
+			return err_set(err, ERR_PROTOCOL, "request %u with field %u", type, tag);
+		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
+			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,
+				       items[i].len);
+		if (tag == FRONT_TAG_ENV ? ++envs > FRONT_ENV_MAX : (seen >> tag & 1u) != 0)
+			return err_set(err, ERR_PROTOCOL, "field %u too often", tag);
+		seen |= 1u << tag;
+	}
+	if ((seen & shape->must) != shape->must)
+		return err_set(err, ERR_PROTOCOL, "request %u lacks a field", type);
+	return 0;
+}
+
+int front_pack(struct buf *payload, enum front_tag tag, const void *data, size_t len,
+	       struct err *err)
+{
+	return kernel_pack(payload, (enum kernel_tag)tag, data, len, err);
+}
+
+int front_pack_text(struct buf *payload, enum front_tag tag, const char *text, struct err *err)
+{
+	return front_pack(payload, tag, text, strlen(text), err);
+}
+
+int front_pack_u64(struct buf *payload, enum front_tag tag, uint64_t value, struct err *err)
+{
+	return front_pack(payload, tag, &value, sizeof(value), err);
+}
+
+const struct kernel_item *front_find(const struct kernel_item *items, size_t count,
+				     enum front_tag tag)
+{
+	return kernel_find(items, count, (enum kernel_tag)tag);
+}
+
+uint64_t front_u64(const struct kernel_item *items, size_t count, enum front_tag tag,
+		   uint64_t otherwise)
+{
+	const struct kernel_item *item = front_find(items, count, tag);
+	uint64_t value;
+
+	if (item == NULL || item->len != sizeof(value))
+		return otherwise;
+	memcpy(&value, item->data, sizeof(value));
+	return value;
+}
+
+bool front_text(const struct kernel_item *items, size_t count, enum front_tag tag, char *ret,
+		size_t size)
+{
+	const struct kernel_item *item = front_find(items, count, tag);
+
+	if (item == NULL || item->len >= size || memchr(item->data, '\0', item->len) != NULL)
+		return false;
+	memcpy(ret, item->data, item->len);
+	ret[item->len] = '\0';
+	return true;
+}
+
+int front_send(int sock, enum front_type type, uint64_t id, const struct buf *payload, int fd,
+	       struct err *err)
+{
+	struct front_head head = { .magic = FRONT_MAGIC, .type = (uint16_t)type, .id = id };
+	char frame[sizeof(head) + FRONT_INLINE_MAX];
+	size_t len = payload != NULL ? payload->len : 0, nfds = 0;
+	cleanup_fd int blob = -1;
+	int pass[2];
+
+	if (len > FRONT_PAYLOAD_MAX)
+		return err_set(err, ERR_LIMIT, "a frame of %zu bytes", len);
+	if (fd >= 0)
+		pass[nfds++] = fd;
+	head.payload_len = (uint32_t)len;
+	head.field_count = len > 0 ? kernel_count_fields(payload) : 0;
+	if (len > FRONT_INLINE_MAX) {
+		if (fd_memfd_sealed("reckon-frame", payload->data, len, &blob, err) < 0)
+			return (int)err->code;
+		head.flags = FRONT_FLAG_BLOB;
+		pass[nfds++] = blob;
+		len = 0;
+	}
+	memcpy(frame, &head, sizeof(head));
+	if (len > 0)
+		memcpy(frame + sizeof(head), payload->data, len);
+	return fd_send_msg(sock, frame, sizeof(head) + len, pass, nfds, err);
+}
+
+/* The payload of a frame that was received whole; takes the blob's descriptor out of `fds`. */
+static int take_payload(const struct front_head *head, const char *rest, size_t rest_len, int *fds,
+			size_t *nfds, struct buf *payload, struct err *err)
+{
+	cleanup_fd int blob = -1;
+
+	if (head->magic != FRONT_MAGIC)
+		return err_set(err, ERR_PROTOCOL, "frame without our magic number");
+	if (head->payload_len > FRONT_PAYLOAD_MAX)
+		return err_set(err, ERR_PROTOCOL, "frame of %u bytes", head->payload_len);
+	if ((head->flags & FRONT_FLAG_BLOB) == 0) {
+		if (head->payload_len != rest_len)
+			return err_set(err, ERR_PROTOCOL,
+				       "payload of another length than announced");
+		return buf_add(payload, rest, rest_len, err);
+	}
+	if (*nfds == 0 || rest_len != 0)
+		return err_set(err, ERR_PROTOCOL, "a blob without its memory file");
+	blob = fds[--*nfds];
+	if (fd_read_sealed(blob, payload, err) < 0)
+		return err_wrap(err, "blob");
+	if (payload->len != head->payload_len)
+		return err_set(err, ERR_PROTOCOL, "a blob of another length than announced");
+	return 0;
+}
+
+int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *ret_fd,
+	       struct err *err)
+{
+	char frame[sizeof(*ret_head) + FRONT_INLINE_MAX];
+	int fds[2];
+	size_t nfds;
+	ssize_t n = fd_recv_msg(sock, frame, sizeof(frame), fds, ARRAY_LEN(fds), &nfds, err);
+	int code;
+
+	*ret_fd = -1;
+	if (n <= 0)
+		return (int)n;
+	buf_clear(payload);
+	memset(ret_head, 0, sizeof(*ret_head));
+	if ((size_t)n < sizeof(*ret_head)) {
+		code = err_set(err, ERR_PROTOCOL, "frame of %zd bytes", n);
+	} else {
+		memcpy(ret_head, frame, sizeof(*ret_head));
+		code = take_payload(ret_head, frame + sizeof(*ret_head),
+				    (size_t)n - sizeof(*ret_head), fds, &nfds, payload, err);
+	}
+	if (code == 0 && nfds > 1)
+		code = err_set(err, ERR_PROTOCOL, "descriptors nobody asked for");
+	if (code < 0) {
+		for (size_t i = 0; i < nfds; i++)
+			(void)close(fds[i]);
+		return code;
+	}
+	if (nfds == 1)
+		*ret_fd = fds[0];
+	return 1;
+}

@@ -1,0 +1,205 @@
+/*
+ * front.h - what reckon-front may ask of reckond, and how it is answered.
+ *
+ * The front reads HTTP from anybody and is taken for captured; reckond reads only these frames.
+ * One SOCK_SEQPACKET socket, descriptor FRONT_FD of the front. Each frame is a struct front_head
+ * followed by fields as in kernel.h; a payload larger than FRONT_INLINE_MAX travels as one sealed
+ * memory file (FRONT_FLAG_BLOB), after any other descriptor. Integers in fields are 8 bytes in
+ * host order.
+ *
+ *   front                                   reckond
+ *    | READY ------------------------------->  |   once, after it dropped everything
+ *    | request (id) ------------------------>  |   ids grow; at most FRONT_PENDING_MAX unanswered
+ *    | <------------------ REPLY or ERROR (id) |   exactly one each, in any order
+ *    | CANCEL (id) ------------------------->  |   whoever asked went away: the reply may not come
+ *
+ * Everything is a question with one answer, also the events of an execution (EVENTS answers with
+ * what there is, or waits until there is something): so a slow client never makes a queue here.
+ * What a request may hold is one table, front_check(); when it may come, front_may_send().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/kernel.h"
+
+#define FRONT_FD 3
+#define FRONT_LISTEN_FD 4
+#define FRONT_MAGIC 0x31464b52u /* "RKF1" */
+#define FRONT_INLINE_MAX (48u * 1024u)
+#define FRONT_PAYLOAD_MAX (64u * 1024u * 1024u)
+#define FRONT_FIELDS_MAX 8192u
+#define FRONT_PENDING_MAX 16384u
+#define FRONT_CODE_MAX (4u * 1024u * 1024u)
+#define FRONT_METADATA_MAX (16u * 1024u)
+#define FRONT_ENV_MAX 256u
+#define FRONT_ENV_BYTES_MAX (32u * 1024u)
+#define FRONT_ID_MAX 31u
+#define FRONT_KEY_MAX 128u
+#define FRONT_LIST_MAX 500u /* entries of one list reply */
+
+enum front_type {
+	/* front to reckond */
+	FRONT_READY = 1,
+	FRONT_CANCEL = 2,
+	FRONT_HEALTH = 3,	   /* -> VERSION, COUNT                                      */
+	FRONT_AUTH = 4,		   /* KEY -> nothing: is the key good                        */
+	FRONT_SESSION_CREATE = 5,  /* -> a session                                           */
+	FRONT_SESSION_LIST = 6,	   /* -> sessions, newest first                              */
+	FRONT_SESSION_SHOW = 7,	   /* -> a session                                           */
+	FRONT_SESSION_PATCH = 8,   /* -> a session                                           */
+	FRONT_SESSION_DELETE = 9,  /* -> nothing                                             */
+	FRONT_EXECUTE = 10,	   /* -> BODY, the record; with BACKGROUND an execution      */
+	FRONT_EXECUTION_LIST = 11, /* -> executions, newest first                            */
+	FRONT_EXECUTION_SHOW = 12, /* -> BODY, the record, or an execution                   */
+	FRONT_EVENTS = 13,	   /* -> [GAP] (EVENT_ID EVENT_NAME EVENT_DATA)* [END]       */
+	FRONT_INTERRUPT = 14,	   /* -> COUNT: executions that were running (0 or 1)        */
+	FRONT_VARIABLES = 15,	   /* -> BODY                                                */
+	FRONT_COMPLETE = 16,	   /* -> BODY                                                */
+	FRONT_FILE_LIST = 17,	   /* -> BODY                                                */
+	FRONT_FILE_GET = 18,	   /* -> SIZE, descriptor                                    */
+	FRONT_FILE_PUT = 19,	   /* -> SIZE (at most), descriptor to write to              */
+	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
+	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
+	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	/* reckond to front */
+	FRONT_REPLY = 64,
+	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
+};
+
+#define FRONT_REQUEST_COUNT 23
+
+enum front_tag {
+	FRONT_TAG_KEY = 1,
+	FRONT_TAG_SESSION = 2,
+	FRONT_TAG_EXECUTION = 3,
+	FRONT_TAG_TEMPLATE = 4,
+	FRONT_TAG_LANGUAGE = 5,
+	FRONT_TAG_LIMITS = 6,	/* struct front_limits */
+	FRONT_TAG_ENV = 7,	/* NAME=value, any number */
+	FRONT_TAG_METADATA = 8, /* a JSON object, checked by the front; reckond keeps it unread */
+	FRONT_TAG_IDLE_MS = 9,
+	FRONT_TAG_CODE = 10,
+	FRONT_TAG_TIMEOUT_MS = 11,
+	FRONT_TAG_BACKGROUND = 12, /* present: answer at once */
+	FRONT_TAG_IDEMPOTENCY = 13,
+	FRONT_TAG_CURSOR = 14,
+	FRONT_TAG_PATH = 15,
+	FRONT_TAG_HANDLE = 16, /* "ar_…" or "out_…" */
+	FRONT_TAG_AFTER = 17,  /* EVENTS: the last id that is known */
+	FRONT_TAG_BEFORE = 18, /* lists: entries older than this id */
+	FRONT_TAG_LIMIT = 19,
+	FRONT_TAG_SIZE = 20,
+	FRONT_TAG_TICKET = 21,
+	/* replies */
+	FRONT_TAG_ERROR = 32, /* enum front_error */
+	FRONT_TAG_MESSAGE = 33,
+	FRONT_TAG_CAUSE = 34,
+	FRONT_TAG_REMEDY = 35,
+	FRONT_TAG_RETRY_S = 36,
+	FRONT_TAG_BODY = 37, /* JSON; a long one is a descriptor, with SIZE */
+	FRONT_TAG_STATUS = 38,
+	FRONT_TAG_CREATED_AT = 39,
+	FRONT_TAG_ENDED_AT = 40,
+	FRONT_TAG_USED_AT = 41,
+	FRONT_TAG_WHY = 42,
+	FRONT_TAG_QUEUED = 43,
+	FRONT_TAG_SEQUENCE = 44,
+	FRONT_TAG_EVENT_ID = 45,
+	FRONT_TAG_EVENT_NAME = 46,
+	FRONT_TAG_EVENT_DATA = 47,
+	FRONT_TAG_GAP = 48,
+	FRONT_TAG_END = 49,
+	FRONT_TAG_COUNT = 50,
+	FRONT_TAG_VERSION = 51,
+};
+
+/* Zero: the default. As reckon_limits. */
+struct front_limits {
+	uint64_t wall_ms;
+	uint64_t cpu_ms;
+	uint64_t memory_bytes;
+	uint64_t disk_bytes;
+	uint64_t inodes;
+	uint64_t file_bytes;
+	uint64_t output_bytes;
+	uint64_t pids;
+	uint64_t cpu_percent;
+	uint64_t displays;
+};
+
+/* What an ERROR says; the front knows name and HTTP status of each. */
+enum front_error {
+	FRONT_ERR_INTERNAL = 0,
+	FRONT_ERR_INVALID,
+	FRONT_ERR_UNAUTHORIZED,
+	FRONT_ERR_DENIED,
+	FRONT_ERR_NOT_FOUND, /* a file, an artifact, a template */
+	FRONT_ERR_SESSION_NOT_FOUND,
+	FRONT_ERR_SESSION_CLOSED,
+	FRONT_ERR_SESSION_EXPIRED,
+	FRONT_ERR_SESSION_LOST,
+	FRONT_ERR_EXECUTION_NOT_FOUND,
+	FRONT_ERR_CONFLICT, /* an Idempotency-Key that was used for something else */
+	FRONT_ERR_BUSY,	    /* a queue or table is full: RETRY_S */
+	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
+	FRONT_ERR_TIMEOUT,
+	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_COUNT_
+};
+
+#define FRONT_FLAG_BLOB 1u
+
+struct front_head {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags;
+	uint64_t id; /* of the request */
+	uint32_t payload_len;
+	uint32_t field_count;
+};
+
+/* What reckond knows of its front. */
+enum front_state {
+	FRONT_STATE_STARTING, /* READY   */
+	FRONT_STATE_SERVING,  /* requests */
+};
+
+/* The monitor table: whether a front may send `type` in `state`. */
+bool front_may_send(enum front_state state, uint16_t type);
+
+/*
+ * Whether the fields are those that a request of this type may have: known tags, each at most as
+ * often and as long as the table says, and every one that it needs. ERR_PROTOCOL otherwise.
+ */
+int front_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err);
+
+/* Building a payload. Texts are not terminated on the wire. */
+int front_pack(struct buf *payload, enum front_tag tag, const void *data, size_t len,
+	       struct err *err);
+int front_pack_text(struct buf *payload, enum front_tag tag, const char *text, struct err *err);
+int front_pack_u64(struct buf *payload, enum front_tag tag, uint64_t value, struct err *err);
+
+/* Reading one; front_u64() and front_text() give `otherwise` when there is no such field. */
+const struct kernel_item *front_find(const struct kernel_item *items, size_t count,
+				     enum front_tag tag);
+uint64_t front_u64(const struct kernel_item *items, size_t count, enum front_tag tag,
+		   uint64_t otherwise);
+/* Copies it with a NUL; false when it is missing, too long for `size`, or holds a NUL. */
+bool front_text(const struct kernel_item *items, size_t count, enum front_tag tag, char *ret,
+		size_t size);
+
+/* Sends one frame; `fd` (or -1) goes along. ERR_TIMEOUT: the peer does not read just now. */
+int front_send(int sock, enum front_type type, uint64_t id, const struct buf *payload, int fd,
+	       struct err *err);
+
+/*
+ * Receives one frame: 1, 0 at end of file, or an error (ERR_TIMEOUT: nothing there). The payload
+ * replaces what was in `payload`; *ret_fd is a descriptor that came along, or -1.
+ */
+int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *ret_fd,
+	       struct err *err);
