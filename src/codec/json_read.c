@@ -147,6 +147,24 @@ int json_read_parse(const char *text, size_t len, size_t max_len, struct json_va
 	return 0;
 }
 
+static int add_bytes(const char *bytes, size_t len, void *arg)
+{
+	struct err ignored;
+
+	return buf_add(arg, bytes, len, &ignored) < 0 ? -1 : 0;
+}
+
+int json_read_print(const struct json_value *value, struct buf *ret, struct err *err)
+{
+	const size_t before = ret->len;
+
+	if (json_dump_callback((const json_t *)value, add_bytes, ret,
+			       JSON_COMPACT | JSON_ENCODE_ANY) == 0)
+		return 0;
+	ret->len = before;
+	return err_set(err, ERR_LIMIT, "JSON of more than %zu bytes", ret->max);
+}
+
 void json_read_free(struct json_value *document)
 {
 	json_decref((json_t *)document);

@@ -43,6 +43,9 @@ int json_read_parse(const char *text, size_t len, size_t max_len, struct json_va
 		    struct err *err);
 void json_read_free(struct json_value *document); /* of json_read_parse(); NULL is fine */
 
+/* Appends the value as compact JSON; ERR_LIMIT, and nothing appended, when it does not fit. */
+int json_read_print(const struct json_value *value, struct buf *ret, struct err *err);
+
 enum json_kind json_read_kind(const struct json_value *value); /* NULL counts as null */
 
 /* NULL when it is missing, or when `value` is not an object or array. */

@@ -1,0 +1,294 @@
+/*
+ * api.c - the JSON bodies of the native API as structs.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    JSON text of clients.
+ * Never:    passes over a field it does not know.
+ */
+#include "codec/api.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static int parse_object(const char *text, size_t len, struct json_value **ret, struct err *err)
+{
+	/* No body is an empty object: everything has a default. */
+	if (len == 0)
+		return json_read_parse("{}", 2, API_BODY_MAX, ret, err);
+	if (json_read_parse(text, len, API_BODY_MAX, ret, err) < 0)
+		return err_wrap(err, "the body is not JSON");
+	if (json_read_kind(*ret) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "the body must be a JSON object");
+	return 0;
+}
+
+static int take_text(const char *name, const struct json_value *value, const char **ret,
+		     size_t *ret_len, struct err *err)
+{
+	size_t len = 0;
+	const char *text = json_read_text(value, &len);
+
+	if (text == NULL)
+		return err_set(err, ERR_INVALID, "%s must be a string", name);
+	if (ret_len == NULL && (len != strlen(text) || len == 0 || len > 63))
+		return err_set(err, ERR_INVALID, "%s must have 1 to 63 characters", name);
+	*ret = text;
+	if (ret_len != NULL)
+		*ret_len = len;
+	return 0;
+}
+
+static int take_bool(const char *name, const struct json_value *value, bool *ret, struct err *err)
+{
+	if (!json_read_bool(value, ret))
+		return err_set(err, ERR_INVALID, "%s must be true or false", name);
+	return 0;
+}
+
+/* Seconds, with a fraction, as milliseconds. */
+static int take_seconds(const char *name, const struct json_value *value, double min, double max,
+			uint64_t *ret, struct err *err)
+{
+	double seconds;
+	int64_t whole;
+
+	if (json_read_int(value, &whole))
+		seconds = (double)whole;
+	else if (!json_read_double(value, &seconds))
+		return err_set(err, ERR_INVALID, "%s must be a number of seconds", name);
+	if (!isfinite(seconds) || seconds < min || seconds > max)
+		return err_set(err, ERR_INVALID, "%s must be from %g to %g", name, min, max);
+	*ret = (uint64_t)(seconds * 1000.0 + 0.5);
+	return 0;
+}
+
+static int take_number(const char *name, const struct json_value *value, int64_t max,
+		       uint64_t *ret, struct err *err)
+{
+	int64_t number;
+
+	if (!json_read_int(value, &number))
+		return err_set(err, ERR_INVALID, "%s must be a whole number", name);
+	if (number < 1 || number > max)
+		return err_set(err, ERR_INVALID, "%s must be from 1 to %lld", name,
+			       (long long)max);
+	*ret = (uint64_t)number;
+	return 0;
+}
+
+static int take_limit(const char *name, const struct json_value *value, struct api_limits *limits,
+		      struct err *err)
+{
+	const int64_t bytes_max = (int64_t)1 << 50;
+	const struct {
+		const char *name;
+		uint64_t *to;
+		int64_t max;
+	} numbers[] = {
+		{ "memory_bytes", &limits->memory_bytes, bytes_max },
+		{ "disk_bytes", &limits->disk_bytes, bytes_max },
+		{ "files", &limits->inodes, 1000000000 },
+		{ "file_bytes", &limits->file_bytes, bytes_max },
+		{ "output_bytes", &limits->output_bytes, 64 << 20 },
+		{ "processes", &limits->pids, 4194304 },
+		{ "cpu_percent", &limits->cpu_percent, 1000000 },
+		{ "displays", &limits->displays, 100000 },
+	};
+
+	if (strcmp(name, "wall_s") == 0)
+		return take_seconds("limits.wall_s", value, 0.001, 86400, &limits->wall_ms, err);
+	if (strcmp(name, "cpu_s") == 0)
+		return take_seconds("limits.cpu_s", value, 0.001, 86400, &limits->cpu_ms, err);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		char full[64];
+
+		if (strcmp(name, numbers[i].name) != 0)
+			continue;
+		(void)snprintf(full, sizeof(full), "limits.%s", name);
+		return take_number(full, value, numbers[i].max, numbers[i].to, err);
+	}
+	return err_set(err, ERR_INVALID, "unknown field limits.%.60s", name);
+}
+
+static int take_limits(const struct json_value *value, struct api_limits *limits, struct err *err)
+{
+	const struct json_value *member;
+	const char *name;
+
+	if (json_read_kind(value) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "limits must be an object");
+	for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++)
+		if (take_limit(name, member, limits, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+static bool is_env_name(const char *name)
+{
+	return name[0] != '\0' && !(name[0] >= '0' && name[0] <= '9') &&
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+		       strlen(name);
+}
+
+static int take_env(const struct json_value *value, struct api_session *ret, struct err *err)
+{
+	const struct json_value *member;
+	const char *name;
+
+	if (json_read_kind(value) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "env must be an object of strings");
+	for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++) {
+		size_t len = 0;
+		const char *text = json_read_text(member, &len);
+
+		if (!is_env_name(name))
+			return err_set(err, ERR_INVALID, "env: \"%.60s\" is no variable's name",
+				       name);
+		if (text == NULL || strlen(text) != len)
+			return err_set(err, ERR_INVALID,
+				       "env.%.60s must be a string without NUL", name);
+		if (i >= API_ENV_MAX)
+			return err_set(err, ERR_INVALID, "env: more than %u variables",
+				       API_ENV_MAX);
+		if (buf_addf(&ret->env, err, "%s=", name) < 0 ||
+		    buf_add(&ret->env, text, len + 1, err) < 0)
+			return err_set(err, ERR_INVALID, "env: more than %u bytes",
+				       API_ENV_BYTES_MAX);
+		ret->env_count++;
+	}
+	return 0;
+}
+
+static int take_metadata(const struct json_value *value, struct api_session *ret, struct err *err)
+{
+	if (json_read_kind(value) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "metadata must be an object");
+	if (json_read_print(value, &ret->metadata, err) < 0)
+		return err_set(err, ERR_INVALID, "metadata is larger than %u bytes or too deep",
+			       API_METADATA_MAX);
+	ret->has_metadata = true;
+	return 0;
+}
+
+static int take_session_field(const char *name, const struct json_value *value, bool is_patch,
+			      struct api_session *ret, struct err *err)
+{
+	if (strcmp(name, "metadata") == 0)
+		return take_metadata(value, ret, err);
+	if (strcmp(name, "idle_timeout_s") == 0) {
+		ret->has_idle = true;
+		return take_seconds(name, value, API_IDLE_MS_MIN / 1000.0,
+				    (double)API_IDLE_MS_MAX / 1000.0, &ret->idle_ms, err);
+	}
+	if (!is_patch && strcmp(name, "template") == 0)
+		return take_text(name, value, &ret->template_name, NULL, err);
+	if (!is_patch && strcmp(name, "language") == 0)
+		return take_text(name, value, &ret->language, NULL, err);
+	if (!is_patch && strcmp(name, "limits") == 0)
+		return take_limits(value, &ret->limits, err);
+	if (!is_patch && strcmp(name, "env") == 0)
+		return take_env(value, ret, err);
+	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
+}
+
+int api_session_parse(const char *text, size_t len, bool is_patch, struct api_session *ret,
+		      struct err *err)
+{
+	const struct json_value *value;
+	const char *name;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->env = BUF_INIT(API_ENV_BYTES_MAX);
+	ret->metadata = BUF_INIT(API_METADATA_MAX);
+	if (parse_object(text, len, &ret->document, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
+		if (take_session_field(name, value, is_patch, ret, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+void api_session_done(struct api_session *session)
+{
+	json_read_free(session->document);
+	buf_done(&session->env);
+	buf_done(&session->metadata);
+}
+
+static int take_code(const struct json_value *value, struct api_execute *ret, struct err *err)
+{
+	if (take_text("code", value, &ret->code, &ret->code_len, err) < 0)
+		return (int)err->code;
+	if (ret->code_len > API_CODE_MAX)
+		return err_set(err, ERR_INVALID, "code is longer than %u bytes", API_CODE_MAX);
+	return 0;
+}
+
+static int take_execute_field(const char *name, const struct json_value *value,
+			      struct api_execute *ret, struct err *err)
+{
+	if (strcmp(name, "code") == 0)
+		return take_code(value, ret, err);
+	if (strcmp(name, "timeout_s") == 0)
+		return take_seconds(name, value, 0.001, 86400, &ret->timeout_ms, err);
+	if (strcmp(name, "stream") == 0)
+		return take_bool(name, value, &ret->stream, err);
+	if (strcmp(name, "background") == 0)
+		return take_bool(name, value, &ret->background, err);
+	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
+}
+
+int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err)
+{
+	const struct json_value *value;
+	const char *name;
+
+	memset(ret, 0, sizeof(*ret));
+	if (parse_object(text, len, &ret->document, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
+		if (take_execute_field(name, value, ret, err) < 0)
+			return (int)err->code;
+	if (ret->code == NULL)
+		return err_set(err, ERR_INVALID, "code is missing");
+	if (ret->stream && ret->background)
+		return err_set(err, ERR_INVALID, "stream and background exclude each other");
+	return 0;
+}
+
+int api_complete_parse(const char *text, size_t len, struct api_execute *ret, struct err *err)
+{
+	const struct json_value *value;
+	const char *name;
+	int64_t cursor = -1;
+
+	memset(ret, 0, sizeof(*ret));
+	if (parse_object(text, len, &ret->document, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++) {
+		if (strcmp(name, "code") == 0) {
+			if (take_code(value, ret, err) < 0)
+				return (int)err->code;
+		} else if (strcmp(name, "cursor") == 0) {
+			if (!json_read_int(value, &cursor) || cursor < 0)
+				return err_set(err, ERR_INVALID, "cursor must be a byte offset");
+		} else {
+			return err_set(err, ERR_INVALID, "unknown field %.60s", name);
+		}
+	}
+	if (ret->code == NULL)
+		return err_set(err, ERR_INVALID, "code is missing");
+	if (cursor > (int64_t)ret->code_len)
+		return err_set(err, ERR_INVALID, "cursor is past the end of code");
+	ret->cursor = cursor < 0 ? ret->code_len : (size_t)cursor;
+	return 0;
+}
+
+void api_execute_done(struct api_execute *execute)
+{
+	json_read_free(execute->document);
+}

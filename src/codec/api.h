@@ -1,0 +1,62 @@
+/*
+ * api.h - the JSON bodies of the native API as structs. What is not known is refused by name.
+ *
+ * The texts point into the parsed document, which api_done() frees. Errors are ERR_INVALID with
+ * the field's name in the message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/json_read.h"
+
+#define API_BODY_MAX (8u * 1024u * 1024u) /* JSON text: code may need more than it has bytes */
+#define API_CODE_MAX (4u * 1024u * 1024u)
+#define API_METADATA_MAX (16u * 1024u)
+#define API_ENV_MAX 256u
+#define API_ENV_BYTES_MAX (32u * 1024u)
+#define API_IDLE_MS_MIN 1000u
+#define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
+
+/* Zero where nothing was said. */
+struct api_limits {
+	uint64_t wall_ms, cpu_ms, memory_bytes, disk_bytes, inodes, file_bytes, output_bytes;
+	uint64_t pids, cpu_percent, displays;
+};
+
+struct api_session {
+	struct json_value *document;
+	const char *template_name; /* NULL: not given */
+	const char *language;
+	struct api_limits limits;
+	struct buf env; /* NAME=value and a NUL, one after the other */
+	size_t env_count;
+	struct buf metadata; /* a compact JSON object, or empty */
+	bool has_metadata;
+	uint64_t idle_ms;
+	bool has_idle;
+};
+
+/* Both parse what POST (and with `is_patch` what PATCH) of a session may hold. */
+int api_session_parse(const char *text, size_t len, bool is_patch, struct api_session *ret,
+		      struct err *err);
+void api_session_done(struct api_session *session);
+
+struct api_execute {
+	struct json_value *document;
+	const char *code;
+	size_t code_len;
+	uint64_t timeout_ms; /* 0: the session's */
+	bool stream;
+	bool background;
+	size_t cursor; /* of complete: a byte offset */
+};
+
+int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
+/* {"code", "cursor"?}; without a cursor it is at the end. */
+int api_complete_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
+void api_execute_done(struct api_execute *execute);

@@ -1,0 +1,188 @@
+/*
+ * front.h - what the files of reckon-front share.
+ *
+ *   main.c      start, fence, accepting
+ *   upstream.c  frames to and from reckond, which connection waits for which
+ *   conn.c      one connection: bytes in, bytes out, time limits
+ *   route.c     from method and path to what is asked
+ *   request.c   what a client asks, as a frame
+ *   reply.c     what reckond says, as HTTP
+ *   shape.c     fields of a frame as JSON
+ *   stream.c    events (SSE), files
+ *   fence.c     what is given up before the first byte
+ *
+ * A connection serves one request at a time, and has at most one frame unanswered: while it
+ * waits, what a client sends ahead is read up to CONN_AHEAD_MAX bytes and no further.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/http.h"
+#include "loop/loop.h"
+#include "wire/front.h"
+
+#define CONN_AHEAD_MAX (64u * 1024u)
+#define CONN_OUT_LOW (64u * 1024u)  /* below this, more of a file or of events is fetched */
+#define CONN_OUT_MAX (128u * 1024u * 1024u)
+#define KEEP_ALIVE_MS 75000u
+#define EVENTS_FIRST_MS 1000u  /* without an event so long, the head of a stream is sent */
+#define EVENTS_BEAT_MS 15000u  /* a comment, so that proxies keep a silent stream open */
+#define PROGRESS_BYTES 16384u  /* at least so much in each body time limit */
+#define BODY_BEFORE_AUTH (64u * 1024u) /* a longer body is read after the key was looked at */
+
+enum route_id {
+	ROUTE_HEALTH,
+	ROUTE_OPENAPI,
+	ROUTE_SESSIONS,
+	ROUTE_SESSION,
+	ROUTE_EXECUTIONS,
+	ROUTE_EXECUTION,
+	ROUTE_EVENTS,
+	ROUTE_INTERRUPT,
+	ROUTE_VARIABLES,
+	ROUTE_COMPLETE,
+	ROUTE_FILES,
+	ROUTE_FILE,
+	ROUTE_ARTIFACT,
+	ROUTE_NONE,
+};
+
+/* What a request line names, decoded. */
+struct target {
+	enum route_id route;
+	unsigned verbs; /* that this route knows */
+	char session[FRONT_ID_MAX + 1];
+	char execution[FRONT_ID_MAX + 1];
+	char handle[48];
+	char *path; /* of a file; allocated */
+};
+
+enum conn_state {
+	CONN_HEAD,    /* reading a head */
+	CONN_AUTH,    /* the key of a long body is looked at */
+	CONN_BODY,    /* reading a body */
+	CONN_WAIT,    /* a frame is unanswered */
+	CONN_SEND,    /* an answer is on its way */
+	CONN_EVENTS,  /* a stream of events */
+	CONN_CLOSING, /* what is left is sent, then it is closed */
+};
+
+struct conn {
+	struct conn *next, *previous;
+	struct conn *next_waiting; /* in upstream.c's table */
+	struct front *front;
+	int fd;
+	struct loop_io *io;
+	struct loop_timer *timer;
+	enum conn_state state;
+	struct http http;
+	struct target target;
+	struct buf in, out, body;
+	size_t out_at;	   /* of `out`: sent already */
+	bool message_done; /* the request was read to its end */
+	bool has_shut;	   /* our side is closed, what still comes is thrown away */
+	uint64_t waiting; /* id of the unanswered frame, or 0 */
+	bool read_ended;
+	bool is_dead;	  /* to be freed when nobody is inside it */
+	unsigned inside;
+	uint64_t progress; /* bytes since the timer was set */
+	/* a file on its way out */
+	int file;
+	uint64_t file_at, file_left;
+	uint64_t want_first, want_length; /* ?offset, ?length */
+	/* an upload on its way in */
+	int upload;
+	uint64_t ticket, upload_max;
+	bool disk_full;
+	/* events */
+	uint64_t last_event;
+	bool head_sent, is_chunked;
+	bool wants_events; /* this EXECUTE is followed by its events */
+	bool wants_record; /* of the reply: 202 or 200 */
+};
+
+struct front {
+	struct loop *loop;
+	struct loop_io *upstream_io, *listen_io;
+	struct loop_timer *end_timer, *accept_timer;
+	struct conn *conns;
+	unsigned conn_count, conn_max;
+	uint64_t header_ms, body_ms;
+	uint64_t next_id;
+	bool is_ending;
+	struct waiting_table *waiting;
+	struct outbox *outbox;
+	struct buf payload; /* of the frame that is looked at */
+	struct kernel_item *items;
+	char *chunk; /* CONN_AHEAD_MAX bytes, for reading */
+};
+
+/* ---- upstream.c ---- */
+int upstream_open(struct front *front, struct err *err);
+/* Sends a frame; its answer comes to reply_take(). */
+void upstream_ask(struct conn *conn, enum front_type type, const struct buf *payload);
+void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
+void upstream_ready(struct front *front);
+
+/* ---- conn.c ---- */
+void conn_new(struct front *front, int fd);
+void conn_free(struct conn *conn);
+void conn_process(struct conn *conn);	/* what is in the buffers */
+void conn_read_body(struct conn *conn); /* the head was found good */
+void conn_write(struct conn *conn, const void *bytes, size_t len);
+void conn_writef(struct conn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void conn_finish(struct conn *conn); /* the answer is complete in `out` and `file` */
+void conn_abort(struct conn *conn);  /* close without another byte */
+void conn_flush(struct conn *conn);
+
+/* ---- route.c ---- */
+/* 0, or an error: ERR_NOT_FOUND with route ROUTE_NONE, ERR_INVALID. */
+int route_find(const char *path, struct target *ret, struct err *err);
+void target_done(struct target *target);
+
+/* ---- request.c ---- */
+void request_head(struct conn *conn); /* the head is there */
+void request_done(struct conn *conn); /* all of it is there */
+
+/* ---- reply.c ---- */
+void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
+		size_t count, int fd);
+void reply_json(struct conn *conn, unsigned status, const struct buf *json);
+void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
+		 const char *cause, const char *remedy, unsigned retry_s);
+void reply_err(struct conn *conn, unsigned status, const struct err *err);
+/* The head; `length` UINT64_MAX: chunks, or to the end of the connection. */
+void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t length,
+		const char *extra);
+void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size);
+const char *reply_error_name(enum front_error error, unsigned *ret_status);
+
+/* ---- shape.c ---- */
+int shape_session(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err);
+int shape_sessions(const struct kernel_item *items, size_t count, struct buf *ret,
+		   struct err *err);
+int shape_execution(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err);
+int shape_executions(const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err);
+int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
+		struct buf *ret, struct err *err);
+
+/* ---- stream.c ---- */
+void stream_begin(struct conn *conn, const char *execution);
+void stream_take(struct conn *conn, const struct front_head *head,
+		 const struct kernel_item *items, size_t count);
+void stream_more(struct conn *conn); /* the client has taken what there was */
+void stream_beat(struct conn *conn);
+void stream_file(struct conn *conn); /* the next piece of a file into `out` */
+/* {"wrap": what the file holds, which is JSON} */
+void stream_wrapped(struct conn *conn, const char *wrap, int fd, uint64_t size);
+
+/* The OpenAPI document, embedded. */
+extern const char openapi_json[];
+extern const unsigned openapi_json_len;

@@ -1,0 +1,115 @@
+/*
+ * main.c - reckon-front: speaks HTTP with anybody, and asks reckond for everything.
+ *
+ * Runs in:  reckon-front, started by reckond: descriptor 3 is the socket to it, 4 the listener.
+ * Reads:    the network; before that nothing but its three numbers.
+ * Never:    opens, connects, executes, or holds a secret longer than a request.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "front/fence.h"
+#include "front/front.h"
+
+#define ACCEPT_IN_A_ROW 64
+#define ACCEPT_PAUSE_MS 100u
+#define OWN_DESCRIPTORS 64u
+
+/* One more than may be: told so, as far as that goes without waiting. */
+static void turn_away(int fd)
+{
+	static const char full[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+		"Content-Length: 109\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+		"{\"error\":{\"code\":\"unavailable\",\"message\":\"too many connections\","
+		"\"cause\":null,\"remedy\":\"ask again in a while\"}}";
+
+	(void)send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL);
+	(void)close(fd);
+}
+
+static void on_listen(unsigned ready, void *arg)
+{
+	struct front *front = arg;
+
+	(void)ready;
+	for (int i = 0; i < ACCEPT_IN_A_ROW; i++) {
+		const int fd = accept4(FRONT_LISTEN_FD, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			/* Out of descriptors or memory: some of both come back when others end. */
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM) {
+				loop_io_want(front->listen_io, 0);
+				loop_timer_set(front->accept_timer, ACCEPT_PAUSE_MS);
+			}
+			return;
+		}
+		if (front->conn_count >= front->conn_max)
+			turn_away(fd);
+		else
+			conn_new(front, fd);
+	}
+}
+
+static void on_accept_again(void *arg)
+{
+	struct front *front = arg;
+
+	if (front->listen_io != NULL)
+		loop_io_want(front->listen_io, LOOP_READ);
+}
+
+static int start(struct front *front, struct err *err)
+{
+	/* reckond may start another one of us on the same socket: it must not make us wait. */
+	if (loop_new(&front->loop, err) < 0 || upstream_open(front, err) < 0 ||
+	    loop_timer_new(front->loop, on_accept_again, front, &front->accept_timer, err) < 0 ||
+	    loop_io_new(front->loop, FRONT_LISTEN_FD, on_listen, front, &front->listen_io, err) < 0)
+		return (int)err->code;
+	front->chunk = mem_new0(CONN_AHEAD_MAX, 1);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct front *front = mem_new0(1, sizeof(*front));
+	struct rlimit files = { 1024, 1024 };
+	struct err err;
+
+	log_init("front");
+	if (argc != 4 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) {
+		log_line(LOG_ERROR, "reckond starts this program", NULL);
+		return 2;
+	}
+	front->conn_max = (unsigned)strtoul(argv[1], NULL, 10);
+	front->header_ms = strtoull(argv[2], NULL, 10);
+	front->body_ms = strtoull(argv[3], NULL, 10);
+	/* Two for each connection: itself, and a file on its way. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_max < 2ull * front->conn_max + OWN_DESCRIPTORS)
+		front->conn_max = (unsigned)(files.rlim_max - OWN_DESCRIPTORS) / 2;
+	tzset(); /* reads a file, once */
+	if (start(front, &err) < 0 ||
+	    fence_enter(2ull * front->conn_max + OWN_DESCRIPTORS, &err) < 0) {
+		log_line(LOG_ERROR, "cannot start", "why=\"%s\"", err.text);
+		return 125;
+	}
+	loop_io_want(front->listen_io, LOOP_READ);
+	upstream_ready(front);
+	if (loop_run(front->loop, &err) < 0) {
+		log_line(LOG_ERROR, "the loop failed", "why=\"%s\"", err.text);
+		return 125;
+	}
+	return 0;
+}

@@ -1,0 +1,395 @@
+/*
+ * reply.c - what reckond says, as HTTP.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    frames of reckond.
+ * Never:    answers with anything but JSON when something is wrong.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "codec/json_write.h"
+#include "front/front.h"
+
+#define JSON_MAX ((size_t)64 * 1024 * 1024)
+
+static const struct {
+	const char *name;
+	unsigned status;
+} errors[FRONT_ERR_COUNT_] = {
+	[FRONT_ERR_INTERNAL] = { "internal", 500 },
+	[FRONT_ERR_INVALID] = { "invalid", 400 },
+	[FRONT_ERR_UNAUTHORIZED] = { "unauthorized", 401 },
+	[FRONT_ERR_DENIED] = { "denied", 403 },
+	[FRONT_ERR_NOT_FOUND] = { "not_found", 404 },
+	[FRONT_ERR_SESSION_NOT_FOUND] = { "session_not_found", 404 },
+	[FRONT_ERR_SESSION_CLOSED] = { "session_closed", 410 },
+	[FRONT_ERR_SESSION_EXPIRED] = { "session_expired", 410 },
+	[FRONT_ERR_SESSION_LOST] = { "session_lost", 410 },
+	[FRONT_ERR_EXECUTION_NOT_FOUND] = { "execution_not_found", 404 },
+	[FRONT_ERR_CONFLICT] = { "idempotency_conflict", 409 },
+	[FRONT_ERR_BUSY] = { "busy", 429 },
+	[FRONT_ERR_LIMIT] = { "limit", 413 },
+	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
+	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+};
+
+const char *reply_error_name(enum front_error error, unsigned *ret_status)
+{
+	if ((unsigned)error >= FRONT_ERR_COUNT_)
+		error = FRONT_ERR_INTERNAL;
+	*ret_status = errors[error].status;
+	return errors[error].name;
+}
+
+static const char *reason_of(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *reason;
+	} known[] = {
+		{ 200, "OK" },		   { 201, "Created" },	     { 202, "Accepted" },
+		{ 204, "No Content" },	   { 206, "Partial Content" }, { 400, "Bad Request" },
+		{ 401, "Unauthorized" },   { 403, "Forbidden" },     { 404, "Not Found" },
+		{ 405, "Method Not Allowed" }, { 408, "Request Timeout" }, { 409, "Conflict" },
+		{ 410, "Gone" },	   { 413, "Content Too Large" },
+		{ 415, "Unsupported Media Type" }, { 416, "Range Not Satisfiable" },
+		{ 417, "Expectation Failed" }, { 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" },
+		{ 501, "Not Implemented" }, { 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
+		{ 507, "Insufficient Storage" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].status == status)
+			return known[i].reason;
+	return "Status";
+}
+
+/* The name of an error that HTTP itself knows. */
+static const char *name_of(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *name;
+	} known[] = {
+		{ 400, "invalid" },	   { 404, "not_found" },    { 413, "body_too_large" },
+		{ 431, "head_too_large" }, { 501, "not_supported" }, { 505, "not_supported" },
+		{ 507, "disk_full" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].status == status)
+			return known[i].name;
+	return "internal";
+}
+
+void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t length,
+		const char *extra)
+{
+	const time_t now = time(NULL);
+	char date[40] = "", framing[64];
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm) != NULL)
+		(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	/* The rest of an unread body would be taken for the next request. */
+	if (!conn->message_done)
+		conn->http.keep_alive = false;
+	if (length != UINT64_MAX)
+		(void)snprintf(framing, sizeof(framing), "Content-Length: %" PRIu64 "\r\n",
+			       length);
+	else
+		(void)snprintf(framing, sizeof(framing), "%s",
+			       conn->is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+	conn_writef(conn,
+		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s%s"
+		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+		    "Connection: %s\r\n\r\n",
+		    status, reason_of(status), date, type, framing, extra,
+		    conn->http.keep_alive ? "keep-alive" : "close");
+}
+
+void reply_json(struct conn *conn, unsigned status, const struct buf *json)
+{
+	reply_head(conn, status, "application/json", json->len, "");
+	conn_write(conn, buf_text(json), json->len);
+	conn_finish(conn);
+}
+
+void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
+		 const char *cause, const char *remedy, unsigned retry_s)
+{
+	cleanup_buf struct buf json = BUF_INIT(16384);
+	char extra[64] = "";
+	struct err err;
+
+	if (shape_error(code, message, cause, remedy, &json, &err) < 0) {
+		conn_abort(conn);
+		return;
+	}
+	if (status == 429 || status == 503)
+		(void)snprintf(extra, sizeof(extra), "Retry-After: %u\r\n",
+			       retry_s > 0 ? retry_s : 1);
+	else if (status == 401)
+		(void)snprintf(extra, sizeof(extra), "WWW-Authenticate: Bearer\r\n");
+	reply_head(conn, status, "application/json", json.len, extra);
+	conn_write(conn, json.data, json.len);
+	conn_finish(conn);
+}
+
+void reply_err(struct conn *conn, unsigned status, const struct err *err)
+{
+	const char *remedy = err->remedy;
+
+	if (remedy[0] == '\0' && (status == 404 || status == 400))
+		remedy = "see GET /reckon/v1/openapi.json";
+	reply_error(conn, status, name_of(status), err->text, "", remedy, 0);
+}
+
+static void take_error(struct conn *conn, const struct kernel_item *items, size_t count)
+{
+	char message[512] = "", cause[512] = "", remedy[256] = "";
+	unsigned status;
+	const char *name = reply_error_name(
+		(enum front_error)front_u64(items, count, FRONT_TAG_ERROR, FRONT_ERR_INTERNAL),
+		&status);
+
+	(void)front_text(items, count, FRONT_TAG_MESSAGE, message, sizeof(message));
+	(void)front_text(items, count, FRONT_TAG_CAUSE, cause, sizeof(cause));
+	(void)front_text(items, count, FRONT_TAG_REMEDY, remedy, sizeof(remedy));
+	reply_error(conn, status, name, message, cause, remedy,
+		    (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size)
+{
+	const bool is_json = strcmp(type, "application/json") == 0;
+	const char *range = is_json ? NULL : http_header(&conn->http, "range");
+	uint64_t first = 0, length = size;
+	char extra[160];
+	struct err err;
+	int ranged = 0;
+
+	conn->file = fd;
+	/* ?offset and ?length; a length of 0 is the rest. */
+	if (conn->target.route == ROUTE_ARTIFACT && !is_json) {
+		first = conn->want_first;
+		if (first <= size)
+			length = size - first;
+		if (conn->want_length != 0 && conn->want_length < length)
+			length = conn->want_length;
+	}
+	if (range != NULL && first == 0 && length == size)
+		ranged = http_range(range, size, &first, &length, &err);
+	if (ranged < 0 || first > size) {
+		(void)snprintf(extra, sizeof(extra), "Content-Range: bytes */%" PRIu64 "\r\n", size);
+		reply_head(conn, 416, "application/json", 2, extra);
+		conn_write(conn, "{}", 2);
+		conn_finish(conn);
+		return;
+	}
+	extra[0] = '\0';
+	if (ranged > 0)
+		(void)snprintf(extra, sizeof(extra),
+			       "Accept-Ranges: bytes\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64
+			       "/%" PRIu64 "\r\n",
+			       first, first + length - 1, size);
+	else if (!is_json)
+		(void)snprintf(extra, sizeof(extra),
+			       "Accept-Ranges: bytes\r\nContent-Disposition: attachment\r\n");
+	reply_head(conn, ranged > 0 ? 206 : status, type, length, extra);
+	conn->file_at = first;
+	conn->file_left = length;
+	conn_finish(conn);
+}
+
+/* ---- replies by route ----------------------------------------------------------------------- */
+
+static void reply_nothing(struct conn *conn)
+{
+	static const char body[] = "{}";
+	struct buf json = BUF_INIT(16);
+	struct err err;
+
+	if (buf_adds(&json, body, &err) == 0)
+		reply_json(conn, 200, &json);
+	buf_done(&json);
+}
+
+static void reply_body(struct conn *conn, const char *wrap, const struct kernel_item *body)
+{
+	cleanup_buf struct buf json = BUF_INIT(FRONT_INLINE_MAX * 2);
+	struct err err;
+
+	if ((wrap[0] != '\0' && buf_addf(&json, &err, "{\"%s\":", wrap) < 0) ||
+	    buf_add(&json, body->data, body->len, &err) < 0 ||
+	    (wrap[0] != '\0' && buf_addc(&json, '}', &err) < 0))
+		conn_abort(conn);
+	else
+		reply_json(conn, 200, &json);
+}
+
+typedef int shape_fn(const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err);
+
+static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
+			const struct kernel_item *items, size_t count)
+{
+	cleanup_buf struct buf json = BUF_INIT(JSON_MAX);
+	struct err err;
+
+	if (shape(items, count, &json, &err) < 0)
+		reply_err(conn, 500, &err);
+	else
+		reply_json(conn, status, &json);
+}
+
+static int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
+			struct err *err)
+{
+	struct json_writer json;
+	char version[64] = "";
+
+	(void)front_text(items, count, FRONT_TAG_VERSION, version, sizeof(version));
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", "ok");
+	json_write_member_string(&json, "version", version);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+static int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
+			   struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_bool(&json, "interrupted",
+			       front_u64(items, count, FRONT_TAG_COUNT, 0) > 0);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+static void take_execution(struct conn *conn, const struct kernel_item *items, size_t count)
+{
+	char id[FRONT_ID_MAX + 1] = "";
+
+	(void)front_text(items, count, FRONT_TAG_EXECUTION, id, sizeof(id));
+	if (conn->wants_events)
+		stream_begin(conn, id);
+	else if (conn->http.verb == HTTP_VERB_POST)
+		reply_shape(conn, conn->wants_record ? 200 : 202, shape_execution, items, count);
+	else
+		reply_shape(conn, 200, conn->target.route == ROUTE_EXECUTION ? shape_execution
+									     : shape_executions,
+			    items, count);
+}
+
+static void take_fields(struct conn *conn, const struct kernel_item *items, size_t count)
+{
+	const bool is_post = conn->http.verb == HTTP_VERB_POST;
+
+	switch (conn->target.route) {
+	case ROUTE_HEALTH:
+		reply_shape(conn, 200, shape_health, items, count);
+		return;
+	case ROUTE_SESSIONS:
+		reply_shape(conn, is_post ? 201 : 200, is_post ? shape_session : shape_sessions,
+			    items, count);
+		return;
+	case ROUTE_SESSION:
+		if (conn->http.verb == HTTP_VERB_DELETE)
+			reply_nothing(conn);
+		else
+			reply_shape(conn, 200, shape_session, items, count);
+		return;
+	case ROUTE_EXECUTIONS:
+	case ROUTE_EXECUTION:
+		take_execution(conn, items, count);
+		return;
+	case ROUTE_INTERRUPT:
+		reply_shape(conn, 200, shape_interrupt, items, count);
+		return;
+	case ROUTE_FILE:
+		reply_nothing(conn);
+		return;
+	case ROUTE_OPENAPI:
+	case ROUTE_EVENTS:
+	case ROUTE_VARIABLES:
+	case ROUTE_COMPLETE:
+	case ROUTE_FILES:
+	case ROUTE_ARTIFACT:
+	case ROUTE_NONE:
+		break;
+	}
+	reply_error(conn, 500, "internal", "an answer without a body", "", "", 0);
+}
+
+/* The key is good, or the file to write to is there: now the body may come. */
+static void take_go_ahead(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
+{
+	if (conn->target.route == ROUTE_FILE) {
+		conn->upload = fd;
+		conn->http.body_max = front_u64(items, count, FRONT_TAG_SIZE, 0);
+		if (fd < 0) {
+			reply_error(conn, 500, "internal", "there is no file to write to", "", "", 0);
+			return;
+		}
+	} else if (fd >= 0) {
+		(void)close(fd);
+	}
+	conn_read_body(conn);
+}
+
+static void take_answer(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
+{
+	const struct kernel_item *body = front_find(items, count, FRONT_TAG_BODY);
+	const enum route_id route = conn->target.route;
+	const char *wrap = route == ROUTE_VARIABLES ? "variables"
+			   : route == ROUTE_FILES   ? "files"
+						    : "";
+	const bool is_json = route != ROUTE_FILE && route != ROUTE_ARTIFACT;
+
+	if (fd >= 0 && wrap[0] != '\0') {
+		stream_wrapped(conn, wrap, fd, front_u64(items, count, FRONT_TAG_SIZE, 0));
+	} else if (fd >= 0) {
+		reply_file(conn, 200, is_json ? "application/json" : "application/octet-stream", fd,
+			   front_u64(items, count, FRONT_TAG_SIZE, 0));
+	} else if (body != NULL) {
+		reply_body(conn, wrap, body);
+	} else {
+		take_fields(conn, items, count);
+	}
+}
+
+void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
+		size_t count, int fd)
+{
+	if (head->type != FRONT_REPLY && fd >= 0) {
+		(void)close(fd);
+		fd = -1;
+	}
+	if (conn->state == CONN_EVENTS && (head->type == FRONT_REPLY || conn->head_sent)) {
+		if (fd >= 0)
+			(void)close(fd);
+		stream_take(conn, head, items, count);
+	} else if (head->type != FRONT_REPLY) {
+		conn->ticket = 0;
+		take_error(conn, items, count);
+	} else if (conn->state == CONN_AUTH) {
+		take_go_ahead(conn, items, count, fd);
+	} else {
+		take_answer(conn, items, count, fd);
+	}
+}

@@ -1,0 +1,175 @@
+/*
+ * shape.c - fields of a frame as the JSON of the API.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    frames of reckond.
+ * Never:    writes JSON by hand; what is embedded was checked when it came in.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/json_write.h"
+#include "front/front.h"
+
+static void member(struct json_writer *json, const char *key, const struct kernel_item *items,
+		   size_t count, enum front_tag tag)
+{
+	const struct kernel_item *item = front_find(items, count, tag);
+
+	if (item != NULL)
+		json_write_member_text(json, key, item->data, item->len);
+}
+
+static void member_seconds(struct json_writer *json, const char *key, uint64_t ms)
+{
+	json_write_key(json, key);
+	json_write_seconds(json, ms * 1000000u);
+}
+
+/* Only what was set; the rest are defaults, which the record of an execution names. */
+static void limits(struct json_writer *json, const struct kernel_item *item)
+{
+	struct front_limits l = { 0 };
+
+	if (item != NULL && item->len == sizeof(l))
+		memcpy(&l, item->data, sizeof(l));
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "memory_bytes", l.memory_bytes }, { "disk_bytes", l.disk_bytes },
+		{ "files", l.inodes },		    { "file_bytes", l.file_bytes },
+		{ "output_bytes", l.output_bytes }, { "processes", l.pids },
+		{ "cpu_percent", l.cpu_percent },   { "displays", l.displays },
+	};
+
+	json_write_key(json, "limits");
+	json_write_object_begin(json);
+	if (l.wall_ms != 0)
+		member_seconds(json, "wall_s", l.wall_ms);
+	if (l.cpu_ms != 0)
+		member_seconds(json, "cpu_s", l.cpu_ms);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].value != 0)
+			json_write_member_uint(json, numbers[i].name, numbers[i].value);
+	json_write_object_end(json);
+}
+
+static void session(struct json_writer *json, const struct kernel_item *items, size_t count)
+{
+	const struct kernel_item *metadata = front_find(items, count, FRONT_TAG_METADATA);
+
+	json_write_object_begin(json);
+	member(json, "id", items, count, FRONT_TAG_SESSION);
+	member(json, "status", items, count, FRONT_TAG_STATUS);
+	json_write_key(json, "template");
+	if (front_find(items, count, FRONT_TAG_TEMPLATE) != NULL)
+		json_write_text(json, front_find(items, count, FRONT_TAG_TEMPLATE)->data,
+				front_find(items, count, FRONT_TAG_TEMPLATE)->len);
+	else
+		json_write_null(json);
+	member(json, "language", items, count, FRONT_TAG_LANGUAGE);
+	limits(json, front_find(items, count, FRONT_TAG_LIMITS));
+	json_write_key(json, "metadata");
+	if (metadata != NULL)
+		json_write_raw(json, metadata->data, metadata->len);
+	else
+		json_write_raw(json, "{}", 2);
+	member_seconds(json, "idle_timeout_s", front_u64(items, count, FRONT_TAG_IDLE_MS, 0));
+	json_write_member_uint(json, "pending", front_u64(items, count, FRONT_TAG_QUEUED, 0));
+	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
+	member(json, "why", items, count, FRONT_TAG_WHY);
+	json_write_object_end(json);
+}
+
+static void execution(struct json_writer *json, const struct kernel_item *items, size_t count)
+{
+	json_write_object_begin(json);
+	member(json, "id", items, count, FRONT_TAG_EXECUTION);
+	member(json, "session", items, count, FRONT_TAG_SESSION);
+	json_write_member_uint(json, "sequence", front_u64(items, count, FRONT_TAG_SEQUENCE, 0));
+	member(json, "status", items, count, FRONT_TAG_STATUS);
+	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
+	member(json, "why", items, count, FRONT_TAG_WHY);
+	json_write_object_end(json);
+}
+
+typedef void shape_one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
+
+/* {"key": [one, …], "next": the last id, or null}; each one begins with a field of tag `first`. */
+static int list(const char *key, enum front_tag first, shape_one_fn *one,
+		const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	const struct kernel_item *last = NULL;
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_key(&json, key);
+	json_write_array_begin(&json);
+	for (size_t i = 0, n; i < count; i += n) {
+		for (n = 1; i + n < count && items[i + n].tag != (uint32_t)first; n++)
+			;
+		last = &items[i];
+		one(&json, items + i, n);
+	}
+	json_write_array_end(&json);
+	json_write_key(&json, "next");
+	if (last != NULL)
+		json_write_text(&json, last->data, last->len);
+	else
+		json_write_null(&json);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+int shape_sessions(const struct kernel_item *items, size_t count, struct buf *ret,
+		   struct err *err)
+{
+	return list("sessions", FRONT_TAG_SESSION, session, items, count, ret, err);
+}
+
+int shape_executions(const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err)
+{
+	return list("executions", FRONT_TAG_EXECUTION, execution, items, count, ret, err);
+}
+
+int shape_session(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	session(&json, items, count);
+	return json_write_finish(&json, err);
+}
+
+int shape_execution(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	execution(&json, items, count);
+	return json_write_finish(&json, err);
+}
+
+int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
+		struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_key(&json, "error");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "code", code);
+	json_write_member_string(&json, "message", message);
+	json_write_member_string(&json, "cause", cause[0] != '\0' ? cause : NULL);
+	json_write_member_string(&json, "remedy", remedy[0] != '\0' ? remedy : NULL);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}

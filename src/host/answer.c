@@ -1,0 +1,148 @@
+/*
+ * answer.c - the request table of the front: who it comes from, what it names, who answers it.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    fields that passed front_check().
+ * Never:    answers anything but HEALTH without a good key.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/host.h"
+
+typedef void answer_fn(struct host *host, const struct asked *asked);
+
+static void answer_health(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct err err;
+
+	if (front_pack_text(&payload, FRONT_TAG_VERSION, RECKON_VERSION, &err) == 0 &&
+	    front_pack_u64(&payload, FRONT_TAG_COUNT, host->session_count, &err) == 0)
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+static void answer_auth(struct host *host, const struct asked *asked)
+{
+	peer_reply(host, asked->id, NULL, -1);
+}
+
+static answer_fn *const table[FRONT_REQUEST_COUNT] = {
+	[FRONT_HEALTH] = answer_health,
+	[FRONT_AUTH] = answer_auth,
+	[FRONT_SESSION_CREATE] = answer_session_create,
+	[FRONT_SESSION_LIST] = answer_session_list,
+	[FRONT_SESSION_SHOW] = answer_session_show,
+	[FRONT_SESSION_PATCH] = answer_session_patch,
+	[FRONT_SESSION_DELETE] = answer_session_delete,
+	[FRONT_EXECUTE] = answer_execute,
+	[FRONT_EXECUTION_LIST] = answer_execution_list,
+	[FRONT_EXECUTION_SHOW] = answer_execution_show,
+	[FRONT_EVENTS] = answer_events,
+	[FRONT_INTERRUPT] = answer_interrupt,
+	[FRONT_VARIABLES] = answer_ask,
+	[FRONT_COMPLETE] = answer_ask,
+	[FRONT_FILE_LIST] = answer_file,
+	[FRONT_FILE_GET] = answer_file,
+	[FRONT_FILE_PUT] = answer_file_put,
+	[FRONT_FILE_COMMIT] = answer_file_commit,
+	[FRONT_FILE_DELETE] = answer_file,
+	[FRONT_ARTIFACT_GET] = answer_artifact,
+};
+
+void answer(struct host *host, const struct asked *asked)
+{
+	const struct kernel_item *key = front_find(asked->items, asked->count, FRONT_TAG_KEY);
+
+	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
+	if (key != NULL && !key_is_good(host, key->data, key->len)) {
+		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
+			  key->len == 0 ? "an API key is needed" : "this API key is not known", "",
+			  "send the header Authorization: Bearer rk_...", 0);
+		return;
+	}
+	table[asked->type](host, asked);
+}
+
+void answer_cancel(struct host *host, uint64_t id)
+{
+	execution_forget(host, id);
+	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
+		if (host->uploads[i].ticket == id)
+			upload_drop(&host->uploads[i]);
+}
+
+void answer_gone(struct host *host, uint64_t request, const char *session_id)
+{
+	struct db_session row;
+	enum front_error error = FRONT_ERR_SESSION_LOST;
+	char message[128];
+	struct err err;
+	int found = db_session_find(host->db, session_id, &row, &err);
+
+	if (found < 0) {
+		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		return;
+	}
+	if (found == 0) {
+		(void)snprintf(message, sizeof(message), "there is no session %s", session_id);
+		peer_fail(host, request, FRONT_ERR_SESSION_NOT_FOUND, message, "",
+			  "create one: POST /reckon/v1/sessions", 0);
+		return;
+	}
+	if (strcmp(row.state, "closed") == 0)
+		error = FRONT_ERR_SESSION_CLOSED;
+	else if (strcmp(row.state, "expired") == 0)
+		error = FRONT_ERR_SESSION_EXPIRED;
+	(void)snprintf(message, sizeof(message), "session %s is %s: its variables and files are gone",
+		       session_id, row.state);
+	peer_fail(host, request, error, message, row.why,
+		  "create a new session; its records and the artifacts they name can still be read",
+		  0);
+	db_session_done(&row);
+}
+
+struct session *answer_session(struct host *host, const struct asked *asked, bool for_job)
+{
+	char id[ID_SIZE] = "";
+	struct session *session;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
+	session = session_find(host, id);
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, asked->id, id);
+		return NULL;
+	}
+	if (host->is_stopping) {
+		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
+			  "ask again when it is back", 2);
+		return NULL;
+	}
+	if (for_job && session->queued >= HOST_QUEUE_MAX) {
+		peer_fail(host, asked->id, FRONT_ERR_BUSY,
+			  "too many requests wait for this session", "",
+			  "wait for those, interrupt the running one, or use another session", 1);
+		return NULL;
+	}
+	return session;
+}
+
+void answer_artifact(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	cleanup_fd int fd = -1;
+	char handle[64] = "";
+	reckon_error error;
+	uint64_t size;
+	struct err err;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
+	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0)
+		peer_fail_reckon(host, asked->id, &error);
+	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0)
+		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+}

@@ -1,0 +1,328 @@
+/*
+ * answer_execute.c - executions: start, look at, follow, interrupt; questions to a kernel.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests, the database.
+ * Never:    runs code twice for one Idempotency-Key.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define LIST_DEFAULT 100u
+
+static int pack_execution(struct host *host, struct buf *payload, const struct db_execution *row,
+			  struct err *err)
+{
+	struct session *session = session_find(host, row->session);
+	const struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
+	const char *status = row->status;
+	const struct {
+		enum front_tag tag;
+		const char *text;
+	} texts[] = {
+		{ FRONT_TAG_EXECUTION, row->id },     { FRONT_TAG_SESSION, row->session },
+		{ FRONT_TAG_CREATED_AT, row->created_at }, { FRONT_TAG_ENDED_AT, row->ended_at },
+		{ FRONT_TAG_WHY, row->why },
+	};
+
+	if (strcmp(status, "pending") == 0)
+		status = live != NULL && live->state == EXECUTION_RUNNING ? "running" : "queued";
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if ((texts[i].text[0] != '\0' || i == 0) &&
+		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
+			return (int)err->code;
+	if (front_pack_text(payload, FRONT_TAG_STATUS, status, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_SEQUENCE, row->sequence, err);
+}
+
+static void reply_execution(struct host *host, uint64_t request, const struct db_execution *row,
+			    bool with_record)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct err err;
+
+	if (with_record && row->record.len > 0)
+		peer_reply_body(host, request, row->record.data, row->record.len);
+	else if (pack_execution(host, &payload, row, &err) < 0)
+		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	else
+		peer_reply(host, request, &payload, -1);
+}
+
+/* ---- EXECUTE -------------------------------------------------------------------------------- */
+
+/* What makes two requests with one key the same: the code and what bounds it. */
+static void hash_request(const struct host *host, const struct asked *asked,
+			 unsigned char ret[32])
+{
+	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
+	unsigned char both[32 + 8];
+	const uint64_t timeout = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+
+	key_hash(host, code->data, code->len, both);
+	memcpy(both + 32, &timeout, sizeof(timeout));
+	key_hash(host, both, sizeof(both), ret);
+}
+
+static void answer_again(struct host *host, const struct asked *asked, struct session *session,
+			 const struct db_execution *row)
+{
+	const bool background =
+		front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL;
+	unsigned char hash[32];
+	struct execution *live;
+
+	hash_request(host, asked, hash);
+	if (memcmp(hash, row->request_hash, sizeof(hash)) != 0) {
+		peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
+			  "this Idempotency-Key was used for another request", "",
+			  "use a new key for new code", 0);
+		return;
+	}
+	live = execution_find(session, row->id);
+	if (background || live == NULL || live->state == EXECUTION_FINISHED)
+		reply_execution(host, asked->id, row, !background);
+	else
+		execution_wait(live, asked->id);
+}
+
+static int start(struct host *host, const struct asked *asked, struct session *session,
+		 const char *idempotency, struct err *err)
+{
+	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
+	struct db_execution row = { .sequence = session->sequence + 1 };
+	struct execution *execution = execution_new(session, err);
+	struct job *job;
+
+	if (execution == NULL)
+		return (int)err->code;
+	memcpy(row.id, execution->id, sizeof(row.id));
+	memcpy(row.session, session->row.id, sizeof(row.session));
+	clock_rfc3339_now(row.created_at);
+	hash_request(host, asked, row.request_hash);
+	/* Kept before it runs: after a crash the key must not run the code again. */
+	if (db_execution_add(host->db, &row, idempotency, code->data, code->len, err) < 0) {
+		execution_free(execution);
+		return (int)err->code;
+	}
+	session->sequence++;
+	job = job_new(session, JOB_EXECUTE, 0);
+	job->execution = execution;
+	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+	if (buf_add(&job->code, code->data, code->len, err) < 0) {
+		execution_fail(execution, FRONT_ERR_INTERNAL, err->text);
+		job_free(job);
+		return (int)err->code;
+	}
+	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) == NULL)
+		execution_wait(execution, asked->id);
+	session_enqueue(session, job);
+	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) {
+		(void)snprintf(row.status, sizeof(row.status), "pending");
+		reply_execution(host, asked->id, &row, false);
+	}
+	return 0;
+}
+
+void answer_execute(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+	char idempotency[FRONT_KEY_MAX + 1];
+	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
+					idempotency, sizeof(idempotency));
+	struct db_execution row;
+	struct err err;
+	int found = 0;
+
+	if (session == NULL)
+		return;
+	if (has_key)
+		found = db_execution_by_key(host->db, session->row.id, idempotency, &row, &err);
+	if (found == 1) {
+		answer_again(host, asked, session, &row);
+		db_execution_done(&row);
+		return;
+	}
+	if (found == 0 && (session = answer_session(host, asked, true)) == NULL)
+		return;
+	if (found < 0 || start(host, asked, session, has_key ? idempotency : NULL, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+static int add_execution(const struct db_execution *row, void *arg, struct err *err)
+{
+	void **both = arg;
+
+	return pack_execution(both[0], both[1], row, err);
+}
+
+/* Whether the id ever was a session's; answers when it was not. */
+static bool was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
+{
+	struct db_session row;
+	struct err err;
+
+	id[0] = '\0';
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, ID_SIZE);
+	if (session_find(host, id) != NULL)
+		return true;
+	if (db_session_find(host->db, id, &row, &err) == 1) {
+		db_session_done(&row);
+		return true;
+	}
+	answer_gone(host, asked->id, id);
+	return false;
+}
+
+void answer_execution_list(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	char id[ID_SIZE], before[ID_SIZE];
+	void *both[] = { host, &payload };
+	struct err err;
+
+	if (!was_session(host, asked, id))
+		return;
+	if (limit > FRONT_LIST_MAX)
+		limit = FRONT_LIST_MAX;
+	if (db_execution_list(host->db, id,
+			      front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
+					 sizeof(before))
+				      ? before
+				      : NULL,
+			      (unsigned)limit, add_execution, both, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+/* The row of the execution that the request names; false when it was answered with an error. */
+static bool find_execution(struct host *host, const struct asked *asked, struct db_execution *ret)
+{
+	char id[ID_SIZE], execution[ID_SIZE] = "", message[128];
+	struct err err;
+	int found;
+
+	if (!was_session(host, asked, id))
+		return false;
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
+			 sizeof(execution));
+	found = db_execution_find(host->db, id, execution, ret, &err);
+	if (found == 1)
+		return true;
+	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
+		       execution, id);
+	if (found == 0)
+		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
+			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
+	else
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	return false;
+}
+
+void answer_execution_show(struct host *host, const struct asked *asked)
+{
+	struct db_execution row;
+
+	if (!find_execution(host, asked, &row))
+		return;
+	reply_execution(host, asked->id, &row, true);
+	db_execution_done(&row);
+}
+
+/* Of an execution whose events are gone: how many are not known, then its end from the record. */
+static void replay_end(struct host *host, const struct asked *asked,
+		       const struct db_execution *row)
+{
+	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	cleanup_buf struct buf event = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct err err;
+	int code = 0;
+
+	if (row->record.len > 0) {
+		if (buf_addf(&event, &err, "{\"event\":\"done\",\"record\":") < 0 ||
+		    buf_add(&event, row->record.data, row->record.len, &err) < 0 ||
+		    buf_addc(&event, '}', &err) < 0 ||
+		    front_pack_u64(&payload, FRONT_TAG_GAP, 0, &err) < 0 ||
+		    front_pack_u64(&payload, FRONT_TAG_EVENT_ID, after + 1, &err) < 0 ||
+		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
+		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
+			code = (int)err.code;
+	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_SESSION_LOST, &err) < 0 ||
+		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
+		code = (int)err.code;
+	}
+	if (code < 0 || front_pack(&payload, FRONT_TAG_END, "", 0, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	else
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+void answer_events(struct host *host, const struct asked *asked)
+{
+	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
+	struct execution *live = NULL;
+	struct session *session;
+	struct db_execution row;
+
+	if (!find_execution(host, asked, &row))
+		return;
+	session = session_find(host, row.session);
+	if (session != NULL)
+		live = execution_find(session, row.id);
+	if (live != NULL)
+		execution_wait_events(live, asked->id, after);
+	else
+		replay_end(host, asked, &row);
+	db_execution_done(&row);
+}
+
+/* ---- interrupt, questions ------------------------------------------------------------------- */
+
+void answer_interrupt(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct session *session = answer_session(host, asked, false);
+	const bool runs = session != NULL && session->running != NULL &&
+			  session->running->execution != NULL;
+	struct err err;
+
+	if (session == NULL)
+		return;
+	if (runs) {
+		session->running->execution->wants_stop = true;
+		reckon_interrupt(session->handle);
+	}
+	if (front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+void answer_ask(struct host *host, const struct asked *asked)
+{
+	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
+	struct session *session = answer_session(host, asked, true);
+	struct job *job;
+	struct err err;
+
+	if (session == NULL)
+		return;
+	job = job_new(session, asked->type == FRONT_VARIABLES ? JOB_VARIABLES : JOB_COMPLETE,
+		      asked->id);
+	job->cursor = (size_t)front_u64(asked->items, asked->count, FRONT_TAG_CURSOR, 0);
+	if (code != NULL && buf_add(&job->code, code->data, code->len, &err) < 0) {
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+		job_free(job);
+		return;
+	}
+	session_enqueue(session, job);
+}

@@ -1,0 +1,216 @@
+/*
+ * answer_session.c - create, list, show, change and end sessions.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests, the database.
+ * Never:    gives an old id a new session.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define LIST_DEFAULT 100u
+
+int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
+			struct err *err)
+{
+	const struct session *live = session_find(host, row->id);
+	const struct {
+		enum front_tag tag;
+		const char *text;
+	} texts[] = {
+		{ FRONT_TAG_SESSION, row->id },	       { FRONT_TAG_STATUS, row->state },
+		{ FRONT_TAG_TEMPLATE, row->template_name }, { FRONT_TAG_LANGUAGE, row->language },
+		{ FRONT_TAG_METADATA, row->metadata != NULL ? row->metadata : "{}" },
+		{ FRONT_TAG_CREATED_AT, row->created_at },  { FRONT_TAG_ENDED_AT, row->ended_at },
+		{ FRONT_TAG_WHY, row->why },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if ((texts[i].text[0] != '\0' || i == 0) &&
+		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
+			return (int)err->code;
+	if (front_pack(payload, FRONT_TAG_LIMITS, &row->limits, sizeof(row->limits), err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_IDLE_MS, row->idle_ms, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_QUEUED,
+			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
+		return (int)err->code;
+	return 0;
+}
+
+static void reply_session(struct host *host, uint64_t request, const struct db_session *row)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct err err;
+
+	if (answer_pack_session(host, &payload, row, &err) < 0)
+		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	else
+		peer_reply(host, request, &payload, -1);
+}
+
+/* "NAME=value" strings as reckon.h wants them: one buffer and pointers into it. */
+static int take_env(struct job *job, const struct asked *asked, struct err *err)
+{
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < asked->count; i++) {
+		const struct kernel_item *item = &asked->items[i];
+
+		if (item->tag != FRONT_TAG_ENV)
+			continue;
+		if (memchr(item->data, '\0', item->len) != NULL)
+			return err_set(err, ERR_INVALID, "a variable with a NUL byte");
+		if (buf_add(&job->env, item->data, item->len, err) < 0 ||
+		    buf_addc(&job->env, '\0', err) < 0)
+			return (int)err->code;
+		count++;
+	}
+	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
+	for (size_t i = 0; i < count; i++) {
+		job->env_list[i] = job->env.data + at;
+		at += strlen(job->env_list[i]) + 1;
+	}
+	return 0;
+}
+
+static char *metadata_of(const struct asked *asked)
+{
+	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_METADATA);
+	char *text;
+
+	if (item == NULL || memchr(item->data, '\0', item->len) != NULL)
+		return NULL;
+	text = mem_new0(item->len + 1, 1);
+	memcpy(text, item->data, item->len);
+	return text;
+}
+
+static void take_limits(struct session *session, const struct asked *asked)
+{
+	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
+
+	if (item != NULL)
+		memcpy(&session->limits, item->data, sizeof(session->limits));
+	/* What libreckon takes as 32 bits; the front checked, but may be captured. */
+	if (session->limits.pids > UINT32_MAX)
+		session->limits.pids = UINT32_MAX;
+	if (session->limits.cpu_percent > UINT32_MAX)
+		session->limits.cpu_percent = UINT32_MAX;
+	if (session->limits.displays > UINT32_MAX)
+		session->limits.displays = UINT32_MAX;
+	session->row.limits = session->limits;
+}
+
+void answer_session_create(struct host *host, const struct asked *asked)
+{
+	struct session *session;
+	struct job *job;
+	struct err err;
+
+	if (host->is_stopping) {
+		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
+			  "ask again when it is back", 2);
+		return;
+	}
+	if (host->session_count >= host->config.sessions_max) {
+		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
+			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
+		return;
+	}
+	session = mem_new0(1, sizeof(*session));
+	session->host = host;
+	session->next = host->sessions;
+	host->sessions = session;
+	host->session_count++;
+	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
+			 session->row.template_name, sizeof(session->row.template_name));
+	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
+			sizeof(session->row.language)))
+		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
+	take_limits(session, asked);
+	session->row.metadata = metadata_of(asked);
+	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
+					 host->config.idle_ms);
+	job = job_new(session, JOB_OPEN, asked->id);
+	if (take_env(job, asked, &err) < 0) {
+		/* It goes through the same door as any failed opening, without a thread. */
+		job->error.code = RECKON_EINVALID;
+		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
+		session_job_done(session, job);
+		return;
+	}
+	session_enqueue(session, job);
+}
+
+static int add_session(const struct db_session *row, void *arg, struct err *err)
+{
+	void **both = arg;
+
+	return answer_pack_session(both[0], both[1], row, err);
+}
+
+/* Whether there is a session of this id, whatever became of it, is all that `before` needs. */
+void answer_session_list(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	void *both[] = { host, &payload };
+	char before[ID_SIZE];
+	struct err err;
+
+	if (limit > FRONT_LIST_MAX)
+		limit = FRONT_LIST_MAX;
+	if (db_session_list(host->db,
+			    front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
+				       sizeof(before))
+				    ? before
+				    : NULL,
+			    (unsigned)limit, add_session, both, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+void answer_session_show(struct host *host, const struct asked *asked)
+{
+	const struct session *session = answer_session(host, asked, false);
+
+	if (session != NULL)
+		reply_session(host, asked->id, &session->row);
+}
+
+void answer_session_patch(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+	char *metadata = metadata_of(asked);
+	struct err err;
+
+	if (session == NULL) {
+		free(metadata);
+		return;
+	}
+	if (metadata != NULL) {
+		free(session->row.metadata);
+		session->row.metadata = metadata;
+	}
+	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
+					 session->row.idle_ms);
+	if (db_session_change(host->db, &session->row, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		reply_session(host, asked->id, &session->row);
+}
+
+void answer_session_delete(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+
+	if (session != NULL)
+		session_end(session, FRONT_ERR_SESSION_CLOSED, "a client closed it", asked->id);
+}

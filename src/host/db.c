@@ -1,0 +1,253 @@
+/*
+ * db.c - the database: opening it, its tables, keys, what a crash left.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    STATE/reckond.db, which is our user's alone.
+ * Never:    goes on with a database of a newer version.
+ */
+#include "host/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/db_inner.h"
+
+#define DB_VERSION 1
+
+static const char tables[] =
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;"
+	"CREATE TABLE key(hash BLOB PRIMARY KEY, created_at TEXT NOT NULL) STRICT;"
+	"CREATE TABLE session(id TEXT PRIMARY KEY, state TEXT NOT NULL, template TEXT NOT NULL,"
+	" language TEXT NOT NULL, limits BLOB NOT NULL, metadata TEXT, idle_ms INTEGER NOT NULL,"
+	" created_at TEXT NOT NULL, ended_at TEXT, why TEXT) STRICT;"
+	"CREATE TABLE execution(id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session(id),"
+	" sequence INTEGER NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL,"
+	" ended_at TEXT, why TEXT, idempotency TEXT, request_hash BLOB NOT NULL,"
+	" code BLOB NOT NULL, record TEXT) STRICT;"
+	"CREATE INDEX execution_by_session ON execution(session, sequence);"
+	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
+	" WHERE idempotency IS NOT NULL;"
+	"PRAGMA user_version = 1;";
+
+int db_failed(struct db *db, const char *what, struct err *err)
+{
+	const int code = sqlite3_errcode(db->sqlite);
+
+	(void)err_set(err, code == SQLITE_FULL ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
+		      sqlite3_errmsg(db->sqlite));
+	if (code == SQLITE_FULL)
+		(void)err_remedy(err, "free some space where the state directory is");
+	return (int)err->code;
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+	if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return db_failed(db, "execute", err);
+	return 0;
+}
+
+void db_statement_done(sqlite3_stmt **statement)
+{
+	(void)sqlite3_finalize(*statement);
+}
+
+int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err)
+{
+	if (sqlite3_prepare_v2(db->sqlite, sql, -1, ret, NULL) != SQLITE_OK)
+		return db_failed(db, "prepare", err);
+	return 0;
+}
+
+void db_bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+	if (text == NULL)
+		(void)sqlite3_bind_null(statement, index);
+	else
+		(void)sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+}
+
+void db_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t len)
+{
+	(void)sqlite3_bind_blob64(statement, index, len > 0 ? bytes : "", len, SQLITE_STATIC);
+}
+
+void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size)
+{
+	const unsigned char *text = sqlite3_column_text(statement, column);
+
+	(void)snprintf(ret, size, "%s", text != NULL ? (const char *)text : "");
+}
+
+int db_step(struct db *db, sqlite3_stmt *statement, struct err *err)
+{
+	const int code = sqlite3_step(statement);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	return code == SQLITE_DONE ? 0 : db_failed(db, "step", err);
+}
+
+static int read_version(struct db *db, int *ret, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "PRAGMA user_version", &statement, err) < 0 ||
+	    db_step(db, statement, err) < 0)
+		return (int)err->code;
+	*ret = sqlite3_column_int(statement, 0);
+	return 0;
+}
+
+static int make_tables(struct db *db, struct err *err)
+{
+	int version;
+
+	if (db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+			"PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; BEGIN IMMEDIATE",
+		    err) < 0 ||
+	    read_version(db, &version, err) < 0)
+		return (int)err->code;
+	if (version > DB_VERSION) {
+		(void)err_set(err, ERR_UNAVAILABLE, "the database is of a newer Reckon (%d)",
+			      version);
+		return err_remedy(err, "update Reckon, or use another --state");
+	}
+	if (version == 0 && db_exec(db, tables, err) < 0)
+		return (int)err->code;
+	return db_exec(db, "COMMIT", err);
+}
+
+int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err)
+{
+	struct db *db;
+	char path[4200];
+	/* SQLite gives files it makes the mode of the database: ours alone. */
+	cleanup_fd int fd = openat(state_fd, "reckond.db", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				   0600);
+
+	if (fd < 0)
+		return err_sys(err, "open %.200s/reckond.db", state_dir);
+	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
+	db = mem_new0(1, sizeof(*db));
+	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK)
+		(void)db_failed(db, "open", err);
+	else if (make_tables(db, err) == 0) {
+		*ret = db;
+		return 0;
+	}
+	db_close(db);
+	return (int)err->code;
+}
+
+void db_close(struct db *db)
+{
+	if (db == NULL)
+		return;
+	(void)sqlite3_close(db->sqlite);
+	free(db);
+}
+
+int db_secret(struct db *db, unsigned char ret[32], struct err *err)
+{
+	cleanup_statement sqlite3_stmt *find = NULL, *add = NULL;
+	int found;
+
+	if (db_prepare(db, "SELECT value FROM meta WHERE name = 'key_secret'", &find, err) < 0)
+		return (int)err->code;
+	found = db_step(db, find, err);
+	if (found < 0)
+		return found;
+	if (found == 1 && sqlite3_column_bytes(find, 0) == 32) {
+		memcpy(ret, sqlite3_column_blob(find, 0), 32);
+		return 0;
+	}
+	randombytes_buf(ret, 32);
+	if (db_prepare(db, "INSERT INTO meta VALUES('key_secret', ?)", &add, err) < 0)
+		return (int)err->code;
+	db_bind_bytes(add, 1, ret, 32);
+	return db_step(db, add, err);
+}
+
+int db_key_count(struct db *db, int *ret, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "SELECT count(*) FROM key", &statement, err) < 0 ||
+	    db_step(db, statement, err) < 0)
+		return (int)err->code;
+	*ret = sqlite3_column_int(statement, 0);
+	return 0;
+}
+
+int db_key_add(struct db *db, const unsigned char hash[32], struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char now[CLOCK_RFC3339_SIZE];
+
+	if (db_prepare(db, "INSERT INTO key VALUES(?, ?)", &statement, err) < 0)
+		return (int)err->code;
+	clock_rfc3339_now(now);
+	db_bind_bytes(statement, 1, hash, 32);
+	db_bind_text(statement, 2, now);
+	return db_step(db, statement, err);
+}
+
+/*
+ * Looked up by its hash under a secret that nobody outside knows: how long the comparison takes
+ * says nothing about a key.
+ */
+bool db_key_has(struct db *db, const unsigned char hash[32])
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	struct err ignored;
+
+	if (db_prepare(db, "SELECT 1 FROM key WHERE hash = ?", &statement, &ignored) < 0)
+		return false;
+	db_bind_bytes(statement, 1, hash, 32);
+	return db_step(db, statement, &ignored) == 1;
+}
+
+static int recover(struct db *db, const char *why, int *ret_lost, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *sessions = NULL, *executions = NULL;
+	char now[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339_now(now);
+	if (db_prepare(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2"
+			   " WHERE state = 'live'", &sessions, err) < 0 ||
+	    db_prepare(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
+			   " WHERE status = 'pending'", &executions, err) < 0)
+		return (int)err->code;
+	db_bind_text(sessions, 1, now);
+	db_bind_text(sessions, 2, why);
+	db_bind_text(executions, 1, now);
+	db_bind_text(executions, 2, why);
+	if (db_step(db, sessions, err) < 0)
+		return (int)err->code;
+	*ret_lost = sqlite3_changes(db->sqlite);
+	return db_step(db, executions, err);
+}
+
+int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err)
+{
+	struct err ignored;
+
+	if (db_exec(db, "BEGIN IMMEDIATE", err) < 0)
+		return (int)err->code;
+	if (recover(db, why, ret_lost, err) < 0) {
+		(void)db_exec(db, "ROLLBACK", &ignored);
+		return (int)err->code;
+	}
+	return db_exec(db, "COMMIT", err);
+}

@@ -1,0 +1,93 @@
+/*
+ * db.h - what reckond keeps: keys, sessions that are and were, executions with their records.
+ *
+ * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment; a
+ * power cut may take the last ones (synchronous=NORMAL), never the file's order.
+ * A session's row is never removed: it says what became of its id.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "wire/front.h"
+
+#define DB_KEYS_MAX 64
+#define DB_WHY_SIZE 400
+
+struct db;
+
+int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err);
+void db_close(struct db *db); /* NULL is fine */
+
+/* ---- keys ---- */
+/* The secret that key hashes are made with; made when there is none. */
+int db_secret(struct db *db, unsigned char ret[32], struct err *err);
+int db_key_count(struct db *db, int *ret, struct err *err);
+int db_key_add(struct db *db, const unsigned char hash[32], struct err *err);
+bool db_key_has(struct db *db, const unsigned char hash[32]);
+
+/* ---- sessions ---- */
+#define DB_STATE_SIZE 12
+struct db_session {
+	char id[ID_SIZE];
+	char state[DB_STATE_SIZE]; /* "live", "closed", "expired", "lost" */
+	char template_name[64];
+	char language[64];
+	struct front_limits limits;
+	char *metadata; /* JSON, or NULL */
+	uint64_t idle_ms;
+	char created_at[CLOCK_RFC3339_SIZE];
+	char ended_at[CLOCK_RFC3339_SIZE]; /* "" while it is live */
+	char why[DB_WHY_SIZE];
+	uint64_t queued; /* not kept: filled in by whoever knows */
+};
+void db_session_done(struct db_session *session);
+
+int db_session_add(struct db *db, const struct db_session *session, struct err *err);
+int db_session_change(struct db *db, const struct db_session *session, struct err *err);
+int db_session_end(struct db *db, const char *id, const char *state, const char *why,
+		   struct err *err);
+/* 1: found; 0: there never was one. */
+int db_session_find(struct db *db, const char *id, struct db_session *ret, struct err *err);
+
+typedef int db_session_fn(const struct db_session *session, void *arg, struct err *err);
+/* Newest first; those older than `before` (NULL: all). */
+int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
+		    void *arg, struct err *err);
+
+/* What a crash left: live sessions become lost, unfinished executions too. How many sessions. */
+int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err);
+
+/* ---- executions ---- */
+struct db_execution {
+	char id[ID_SIZE];
+	char session[ID_SIZE];
+	uint64_t sequence;
+	char status[24]; /* "pending", "lost", "failed", or the record's */
+	char created_at[CLOCK_RFC3339_SIZE];
+	char ended_at[CLOCK_RFC3339_SIZE];
+	char why[DB_WHY_SIZE];
+	unsigned char request_hash[32];
+	struct buf record; /* JSON, or empty */
+};
+void db_execution_done(struct db_execution *execution);
+
+/* `idempotency` may be NULL. */
+int db_execution_add(struct db *db, const struct db_execution *execution, const char *idempotency,
+		     const char *code, size_t code_len, struct err *err);
+int db_execution_finish(struct db *db, const char *id, const char *status, const char *why,
+			const char *record, size_t record_len, struct err *err);
+int db_execution_find(struct db *db, const char *session, const char *id,
+		      struct db_execution *ret, struct err *err);
+int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
+			struct db_execution *ret, struct err *err);
+
+typedef int db_execution_fn(const struct db_execution *execution, void *arg, struct err *err);
+int db_execution_list(struct db *db, const char *session, const char *before, unsigned limit,
+		      db_execution_fn *fn, void *arg, struct err *err);

@@ -1,0 +1,28 @@
+/* db_inner.h - how db.c and db_rows.c speak with SQLite. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "host/db.h"
+
+struct db {
+	sqlite3 *sqlite;
+};
+
+int db_failed(struct db *db, const char *what, struct err *err);
+int db_exec(struct db *db, const char *sql, struct err *err);
+
+/* One statement for one use; finalized by its scope. */
+void db_statement_done(sqlite3_stmt **statement);
+#define cleanup_statement __attribute__((cleanup(db_statement_done)))
+int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err);
+
+/* `index` from 1. NULL text becomes NULL. */
+void db_bind_text(sqlite3_stmt *statement, int index, const char *text);
+void db_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t len);
+void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size);
+
+/* 1: a row; 0: done. */
+int db_step(struct db *db, sqlite3_stmt *statement, struct err *err);

@@ -1,0 +1,203 @@
+/*
+ * execution.c - one execution: who waits for its record or its events, and what became of it.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back, rings.
+ * Never:    gives out the end of an execution before its record is kept.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+struct execution *execution_new(struct session *session, struct err *err)
+{
+	struct execution *execution = mem_new0(1, sizeof(*execution));
+
+	if (id_new(execution->id, "ex", err) < 0) {
+		free(execution);
+		return NULL;
+	}
+	execution->session = session;
+	execution->ring = ring_new();
+	execution->next = session->executions;
+	session->executions = execution;
+	return execution;
+}
+
+void execution_free(struct execution *execution)
+{
+	for (struct execution **at = &execution->session->executions; *at != NULL;
+	     at = &(*at)->next)
+		if (*at == execution) {
+			*at = execution->next;
+			break;
+		}
+	ring_free(execution->ring);
+	free(execution->waiters);
+	free(execution->event_waiters);
+	free(execution);
+}
+
+struct execution *execution_find(struct session *session, const char *id)
+{
+	for (struct execution *at = session->executions; at != NULL; at = at->next)
+		if (strcmp(at->id, id) == 0)
+			return at;
+	return NULL;
+}
+
+void execution_wait(struct execution *execution, uint64_t request)
+{
+	execution->waiters = mem_grow(execution->waiters, execution->waiter_count + 1,
+				      sizeof(*execution->waiters));
+	execution->waiters[execution->waiter_count++] = request;
+}
+
+/* Answers an EVENTS request if there is something to say. */
+static bool try_events(struct execution *execution, uint64_t request, uint64_t after)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct err err;
+	int packed = ring_read(execution->ring, after, &payload, &err);
+
+	if (packed < 0) {
+		peer_fail(execution->session->host, request, FRONT_ERR_INTERNAL, err.text, "", "",
+			  0);
+		return true;
+	}
+	if (packed == 0)
+		return false;
+	/* What a client that only sees events has to know; harmless before the end. */
+	if (execution->failed &&
+	    (front_pack_u64(&payload, FRONT_TAG_ERROR, execution->failure, &err) < 0 ||
+	     front_pack_text(&payload, FRONT_TAG_MESSAGE, execution->why.text, &err) < 0))
+		log_line(LOG_WARN, "an error could not be told", NULL);
+	peer_reply(execution->session->host, request, &payload, -1);
+	return true;
+}
+
+void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after)
+{
+	if (try_events(execution, request, after))
+		return;
+	execution->event_waiters = mem_grow(execution->event_waiters,
+					    execution->event_waiter_count + 1,
+					    sizeof(*execution->event_waiters));
+	execution->event_waiters[execution->event_waiter_count++] =
+		(struct event_waiter){ request, after };
+}
+
+static void publish(struct execution *execution)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < execution->event_waiter_count; i++) {
+		const struct event_waiter waiter = execution->event_waiters[i];
+
+		if (!try_events(execution, waiter.request, waiter.after))
+			execution->event_waiters[kept++] = waiter;
+	}
+	execution->event_waiter_count = kept;
+}
+
+void execution_publish(struct host *host)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			if (at->event_waiter_count > 0)
+				publish(at);
+}
+
+static void forget_one(struct execution *execution, uint64_t request)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < execution->event_waiter_count; i++)
+		if (execution->event_waiters[i].request != request)
+			execution->event_waiters[kept++] = execution->event_waiters[i];
+	execution->event_waiter_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		if (execution->waiters[i] != request)
+			execution->waiters[kept++] = execution->waiters[i];
+	execution->waiter_count = kept;
+}
+
+void execution_forget(struct host *host, uint64_t request)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			forget_one(at, request);
+}
+
+/* Only the newest finished ones keep their events. */
+static void drop_old(struct session *session)
+{
+	struct execution *next;
+	unsigned kept = 0;
+
+	for (struct execution *at = session->executions; at != NULL; at = next) {
+		next = at->next;
+		if (at->state == EXECUTION_FINISHED && ++kept > HOST_RINGS_KEPT)
+			execution_free(at);
+	}
+}
+
+static void keep(struct execution *execution, const struct job *job)
+{
+	struct host *host = execution->session->host;
+	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
+	struct err err;
+
+	if (db_execution_finish(host->db, execution->id, status,
+				execution->failed ? execution->why.text : NULL,
+				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
+				&err) < 0)
+		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
+			 execution->id, err.text);
+}
+
+static void settle(struct execution *execution)
+{
+	execution->state = EXECUTION_FINISHED;
+	ring_finish(execution->ring);
+	publish(execution);
+	execution->waiter_count = 0;
+	drop_old(execution->session);
+}
+
+void execution_finish(struct execution *execution, const struct job *job)
+{
+	struct host *host = execution->session->host;
+
+	if (job->json == NULL) {
+		execution->failed = true;
+		execution->failure = job->error.code == RECKON_ELOST ? FRONT_ERR_SESSION_LOST
+								     : FRONT_ERR_INTERNAL;
+		(void)err_set(&execution->why, ERR_LOST, "%s", job->error.message);
+	}
+	keep(execution, job);
+	for (size_t i = 0; i < execution->waiter_count; i++) {
+		if (job->json != NULL)
+			peer_reply_body(host, execution->waiters[i], job->json, job->json_len);
+		else
+			peer_fail_reckon(host, execution->waiters[i], &job->error);
+	}
+	settle(execution);
+}
+
+void execution_fail(struct execution *execution, enum front_error error, const char *why)
+{
+	execution->failed = true;
+	execution->failure = error;
+	(void)err_set(&execution->why, ERR_LOST, "%s", why);
+	keep(execution, NULL);
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		peer_fail(execution->session->host, execution->waiters[i], error, why,
+			  "it had not begun", "", 0);
+	settle(execution);
+}

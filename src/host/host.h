@@ -1,0 +1,232 @@
+/*
+ * host.h - what the files of reckond share.
+ *
+ *   main.c            options, start, signals, the graceful end
+ *   peer.c            the front's process, its frames, what is unanswered
+ *   answer.c          the request table: one function for each request
+ *   answer_session.c answer_execute.c answer_file.c
+ *   session.c         a session's life: opening, its queue of jobs, expiry, its end
+ *   execution.c       one execution: its events, who waits for it, its record
+ *   work.c            what a job does, in a thread of the pool; pool.c: the threads
+ *   ring.c            events of an execution, written by its thread, read by the loop
+ *   db.c db_rows.c    SQLite; key.c: keys
+ *
+ * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
+ * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
+ * lock. Only the loop speaks with the front and with SQLite.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/clock.h"
+#include "host/db.h"
+#include "host/pool.h"
+#include "host/ring.h"
+#include "loop/loop.h"
+#include "reckon.h"
+#include "wire/front.h"
+
+#define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
+#define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
+#define HOST_UPLOADS_MAX 64u
+#define HOST_ADDRESS_SIZE 96
+
+struct config {
+	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
+	const char *state_dir;		 /* NULL: as libreckon chooses */
+	bool public_ok;
+	unsigned workers;
+	unsigned sessions_max;
+	unsigned connections_max;
+	uint64_t idle_ms;	  /* of sessions that name none */
+	uint64_t header_timeout_ms; /* the front's */
+	uint64_t body_timeout_ms;
+};
+
+/* A descriptor that the front fills, until the COMMIT with its ticket. */
+struct upload {
+	uint64_t ticket; /* 0: free */
+	int fd;
+	char session[ID_SIZE];
+	char *path;
+};
+
+struct execution {
+	struct execution *next; /* of the session, newest first */
+	struct session *session;
+	char id[ID_SIZE];
+	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
+	bool wants_stop;
+	struct ring *ring;
+	uint64_t *waiters; /* requests that get the record */
+	size_t waiter_count;
+	struct event_waiter {
+		uint64_t request;
+		uint64_t after;
+	} *event_waiters;
+	size_t event_waiter_count;
+	enum front_error failure; /* when it finished without a record */
+	struct err why;
+	bool failed;
+};
+
+enum job_kind {
+	JOB_OPEN,
+	JOB_EXECUTE,
+	JOB_VARIABLES,
+	JOB_COMPLETE,
+	JOB_FILE_LIST,
+	JOB_FILE_GET,
+	JOB_FILE_PUT,
+	JOB_FILE_DELETE,
+	JOB_CLOSE,
+};
+
+struct job {
+	struct pool_item item; /* first: the pool knows no more of a job */
+	struct job *next;
+	enum job_kind kind;
+	struct session *session;
+	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
+	struct execution *execution;
+	/* what to do */
+	struct buf code;
+	size_t cursor;
+	uint64_t timeout_ms;
+	char *path;
+	int fd; /* of an upload */
+	struct buf env;
+	char **env_list;
+	/* what came of it */
+	reckon_error error; /* code 0: success */
+	char *json;
+	size_t json_len;
+	char status[24];
+	int ret_fd;
+	uint64_t ret_size;
+	bool is_lost; /* the session, found after the job */
+	reckon_error why_lost;
+};
+
+enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
+
+struct session {
+	struct session *next;
+	struct host *host;
+	struct db_session row; /* id, template, … as in the database */
+	struct front_limits limits;
+	enum session_phase phase;
+	enum front_error end; /* CLOSING: what its id is answered with from now on */
+	reckon_engine *engine;	 /* the running job's, if there is one */
+	reckon_session *handle;
+	struct job *running;
+	struct job *first, *last;
+	unsigned queued;
+	uint64_t idle_since_ns;
+	uint64_t sequence;
+	struct execution *executions; /* unfinished ones and the last few */
+};
+
+struct host {
+	struct config config;
+	struct loop *loop;
+	struct db *db;
+	struct pool *pool;
+	struct peer *peer;
+	struct loop_io *wake_io;
+	struct loop_timer *tick;
+	reckon_engine *engine; /* for artifacts; never meets a warden */
+	int state_fd;
+	int listen_fd;
+	char listening[HOST_ADDRESS_SIZE];
+	char libexec[512];
+	struct session *sessions;
+	unsigned session_count;
+	struct upload uploads[HOST_UPLOADS_MAX];
+	unsigned char key_secret[32];
+	bool is_stopping;
+	int exit_status;
+};
+
+/* ---- peer.c ---- */
+int peer_start(struct host *host, struct err *err);
+void peer_stop(struct host *host); /* ends the front and waits for it */
+bool peer_is_pending(const struct host *host, uint64_t request);
+/* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
+void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
+void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
+	       const char *cause, const char *remedy, unsigned retry_s);
+/* A body of any size: inline, or as a sealed memory file. */
+void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
+void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
+
+/* ---- answer.c ---- */
+struct asked {
+	uint64_t id;
+	uint16_t type;
+	const struct kernel_item *items;
+	size_t count;
+};
+/* `request` passed front_check(). */
+void answer(struct host *host, const struct asked *asked);
+void answer_cancel(struct host *host, uint64_t id);
+/* The session that the request names, ready for a job; NULL when it was answered with an error. */
+struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
+void answer_session_create(struct host *host, const struct asked *asked);
+void answer_session_list(struct host *host, const struct asked *asked);
+void answer_session_show(struct host *host, const struct asked *asked);
+void answer_session_patch(struct host *host, const struct asked *asked);
+void answer_session_delete(struct host *host, const struct asked *asked);
+void answer_execute(struct host *host, const struct asked *asked);
+void answer_execution_list(struct host *host, const struct asked *asked);
+void answer_execution_show(struct host *host, const struct asked *asked);
+void answer_events(struct host *host, const struct asked *asked);
+void answer_interrupt(struct host *host, const struct asked *asked);
+void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
+void answer_file(struct host *host, const struct asked *asked); /* LIST, GET, DELETE */
+void answer_file_put(struct host *host, const struct asked *asked);
+void answer_file_commit(struct host *host, const struct asked *asked);
+void answer_artifact(struct host *host, const struct asked *asked);
+void upload_drop(struct upload *upload);
+/* Answers with what became of a session that is no more, or was never. */
+void answer_gone(struct host *host, uint64_t request, const char *session_id);
+int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
+			struct err *err);
+
+/* ---- session.c ---- */
+struct session *session_find(struct host *host, const char *id);
+struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
+void job_free(struct job *job);
+void session_enqueue(struct session *session, struct job *job);
+/* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
+void session_end(struct session *session, enum front_error end, const char *why,
+		 uint64_t request);
+void session_job_done(struct session *session, struct job *job);
+void session_tick(struct host *host); /* expiry, interrupts that came too early */
+
+/* ---- execution.c ---- */
+struct execution *execution_new(struct session *session, struct err *err);
+struct execution *execution_find(struct session *session, const char *id);
+void execution_free(struct execution *execution);
+void execution_wait(struct execution *execution, uint64_t request);
+void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after);
+void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
+void execution_finish(struct execution *execution, const struct job *job);
+void execution_fail(struct execution *execution, enum front_error error, const char *why);
+void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- work.c: in a thread of the pool ---- */
+void work_run(struct pool_item *item);
+
+/* ---- key.c ---- */
+#define KEY_TEXT_SIZE 64
+/* Makes the first key when there is none: *ret_key is its text, else "". */
+int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err);
+bool key_is_good(const struct host *host, const char *text, size_t len);
+void key_hash(const struct host *host, const void *bytes, size_t len, unsigned char ret[32]);

@@ -1,0 +1,454 @@
+/*
+ * peer.c - the front's process: started fenced off, spoken with in frames, replaced when it dies.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    frames of a front that may be captured; front_may_send() and front_check() judge them.
+ * Never:    waits for the front. A breach of the protocol ends it.
+ *
+ * Request ids get the front's generation in their upper 16 bits, so that what was asked by a front
+ * that is gone is never answered to its successor.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define BUCKETS 4096u
+#define ID_BITS 48
+#define ID_MASK ((1ull << ID_BITS) - 1)
+#define RESTARTS_MAX 5u
+#define RESTARTS_WITHIN_NS (60ull * 1000000000u)
+#define STOP_MS 3000u
+#define FRAMES_IN_A_ROW 64
+
+struct pending {
+	struct pending *next;
+	uint64_t request;
+};
+
+struct outgoing {
+	struct outgoing *next;
+	enum front_type type;
+	uint64_t request;
+	struct buf payload;
+	int fd;
+};
+
+struct peer {
+	struct host *host;
+	pid_t pid;
+	int sock;
+	struct loop_io *io;
+	enum front_state state;
+	uint64_t generation;
+	uint64_t last_id;
+	struct pending *buckets[BUCKETS];
+	unsigned pending_count;
+	struct outgoing *first, *last;
+	unsigned restarts;
+	uint64_t restarts_since_ns;
+	bool is_stopping;
+	bool was_ready;
+	struct buf payload;
+	struct kernel_item *items;
+};
+
+/* ---- what is unanswered --------------------------------------------------------------------- */
+
+static struct pending **find(struct peer *peer, uint64_t request)
+{
+	struct pending **at = &peer->buckets[request % BUCKETS];
+
+	while (*at != NULL && (*at)->request != request)
+		at = &(*at)->next;
+	return at;
+}
+
+bool peer_is_pending(const struct host *host, uint64_t request)
+{
+	return host->peer != NULL && *find(host->peer, request) != NULL;
+}
+
+static bool take_pending(struct peer *peer, uint64_t request)
+{
+	struct pending **at = find(peer, request), *found = *at;
+
+	if (found == NULL)
+		return false;
+	*at = found->next;
+	free(found);
+	peer->pending_count--;
+	return true;
+}
+
+static void add_pending(struct peer *peer, uint64_t request)
+{
+	struct pending *pending = mem_new0(1, sizeof(*pending));
+
+	pending->request = request;
+	pending->next = peer->buckets[request % BUCKETS];
+	peer->buckets[request % BUCKETS] = pending;
+	peer->pending_count++;
+}
+
+static void drop_pending(struct peer *peer)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (peer->buckets[i] != NULL) {
+			const uint64_t request = peer->buckets[i]->request;
+
+			(void)take_pending(peer, request);
+			answer_cancel(peer->host, request);
+		}
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static void outgoing_free(struct outgoing *outgoing)
+{
+	buf_done(&outgoing->payload);
+	if (outgoing->fd >= 0)
+		(void)close(outgoing->fd);
+	free(outgoing);
+}
+
+static void flush(struct peer *peer)
+{
+	struct outgoing *at;
+	struct err err;
+
+	while ((at = peer->first) != NULL && peer->sock >= 0) {
+		if (front_send(peer->sock, at->type, at->request & ID_MASK, &at->payload, at->fd,
+			       &err) < 0 &&
+		    err.code == ERR_TIMEOUT)
+			break;
+		/* Another failure means that it is gone, which the loop is going to see. */
+		peer->first = at->next;
+		outgoing_free(at);
+	}
+	if (peer->first == NULL)
+		peer->last = NULL;
+	if (peer->io != NULL)
+		loop_io_want(peer->io, LOOP_READ | (peer->first != NULL ? LOOP_WRITE : 0));
+}
+
+/* At most one for each request that is unanswered, so the queue is bounded by those. */
+static void post(struct peer *peer, enum front_type type, uint64_t request,
+		 const struct buf *payload, int fd)
+{
+	struct outgoing *outgoing = mem_new0(1, sizeof(*outgoing));
+	struct err err;
+
+	outgoing->type = type;
+	outgoing->request = request;
+	outgoing->fd = fd;
+	outgoing->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	if (payload != NULL && payload->len > 0 &&
+	    buf_add(&outgoing->payload, payload->data, payload->len, &err) < 0)
+		log_line(LOG_ERROR, "an answer was lost", "why=\"%s\"", err.text);
+	if (peer->last != NULL)
+		peer->last->next = outgoing;
+	else
+		peer->first = outgoing;
+	peer->last = outgoing;
+	flush(peer);
+}
+
+void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd)
+{
+	if (host->peer != NULL && take_pending(host->peer, request))
+		post(host->peer, FRONT_REPLY, request, payload, fd);
+	else if (fd >= 0)
+		(void)close(fd);
+}
+
+void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
+	       const char *cause, const char *remedy, unsigned retry_s)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct err err;
+
+	if (host->peer == NULL || !take_pending(host->peer, request))
+		return;
+	if (front_pack_u64(&payload, FRONT_TAG_ERROR, error, &err) < 0 ||
+	    front_pack_text(&payload, FRONT_TAG_MESSAGE, message, &err) < 0 ||
+	    front_pack_text(&payload, FRONT_TAG_CAUSE, cause, &err) < 0 ||
+	    front_pack_text(&payload, FRONT_TAG_REMEDY, remedy, &err) < 0 ||
+	    front_pack_u64(&payload, FRONT_TAG_RETRY_S, retry_s, &err) < 0)
+		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
+	post(host->peer, FRONT_ERROR, request, &payload, -1);
+}
+
+void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
+{
+	static const struct {
+		int code;
+		enum front_error error;
+	} known[] = {
+		{ RECKON_EINVALID, FRONT_ERR_INVALID },
+		{ RECKON_ENOT_FOUND, FRONT_ERR_NOT_FOUND },
+		{ RECKON_EDENIED, FRONT_ERR_DENIED },
+		{ RECKON_ELIMIT, FRONT_ERR_LIMIT },
+		{ RECKON_ETIMEOUT, FRONT_ERR_TIMEOUT },
+		{ RECKON_ELOST, FRONT_ERR_SESSION_LOST },
+		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
+	};
+	enum front_error found = FRONT_ERR_INTERNAL;
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].code == error->code)
+			found = known[i].error;
+	peer_fail(host, request, found, error->message, "", error->remedy, 0);
+}
+
+void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	cleanup_fd int fd = -1;
+	struct err err;
+	int code;
+
+	if (len + 64 < FRONT_INLINE_MAX) {
+		code = front_pack(&payload, FRONT_TAG_BODY, json, len, &err);
+	} else {
+		code = fd_memfd_sealed("reckon-body", json, len, &fd, &err);
+		if (code == 0)
+			code = front_pack_u64(&payload, FRONT_TAG_SIZE, len, &err);
+	}
+	if (code < 0)
+		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	else
+		peer_reply(host, request, &payload, TAKE_FD(fd));
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+static int take_request(struct peer *peer, const struct front_head *head, struct err *err)
+{
+	struct asked asked = { .type = head->type, .items = peer->items };
+	int count;
+
+	if (!front_may_send(peer->state, head->type))
+		return err_set(err, ERR_PROTOCOL, "request %u in state %d", head->type,
+			       (int)peer->state);
+	if (head->type == FRONT_READY) {
+		peer->state = FRONT_STATE_SERVING;
+		if (!peer->was_ready)
+			(void)dprintf(STDOUT_FILENO, "reckon: listening on http://%s\n",
+				      peer->host->listening);
+		peer->was_ready = true;
+		return 0;
+	}
+	count = kernel_unpack(buf_text(&peer->payload), peer->payload.len, head->field_count,
+			      peer->items, FRONT_FIELDS_MAX, err);
+	if (count < 0 || front_check(head->type, peer->items, (size_t)count, err) < 0)
+		return (int)err->code;
+	if (head->id > ID_MASK)
+		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
+	asked.id = peer->generation << ID_BITS | head->id;
+	asked.count = (size_t)count;
+	if (head->type == FRONT_CANCEL) {
+		(void)take_pending(peer, asked.id);
+		answer_cancel(peer->host, asked.id);
+		return 0;
+	}
+	if (head->id <= peer->last_id || peer->pending_count >= FRONT_PENDING_MAX)
+		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64 " again, or too many",
+			       head->id);
+	peer->last_id = head->id;
+	add_pending(peer, asked.id);
+	answer(peer->host, &asked);
+	return 0;
+}
+
+static void lost(struct peer *peer, const char *why);
+
+static void on_frame(unsigned ready, void *arg)
+{
+	struct peer *peer = arg;
+	struct front_head head;
+	struct err err;
+
+	if ((ready & LOOP_WRITE) != 0)
+		flush(peer);
+	for (int i = 0; i < FRAMES_IN_A_ROW; i++) {
+		int fd, n = front_recv(peer->sock, &head, &peer->payload, &fd, &err);
+
+		if (n == ERR_TIMEOUT)
+			return;
+		if (n > 0 && fd >= 0) {
+			(void)close(fd);
+			n = err_set(&err, ERR_PROTOCOL, "a descriptor from the front");
+		}
+		if (n > 0)
+			n = take_request(peer, &head, &err);
+		else if (n == 0)
+			n = err_set(&err, ERR_LOST, "it ended");
+		if (n < 0) {
+			lost(peer, err.text);
+			return;
+		}
+	}
+}
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+/* Between fork and exec of a program with threads: only what is safe there. */
+static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
+						   int listener)
+{
+	static char *const environment[] = { NULL };
+	const int high_sock = fcntl(sock, F_DUPFD, 10);
+	const int high_listener = fcntl(listener, F_DUPFD, 10);
+	const int null_fd = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (high_sock < 0 || high_listener < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
+	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
+	    dup2(high_listener, FRONT_LISTEN_FD) < 0 ||
+	    close_range(FRONT_LISTEN_FD + 1, ~0u, 0) < 0)
+		_exit(126);
+	(void)execve(path, argv, environment);
+	_exit(127);
+}
+
+static int spawn(struct peer *peer, struct err *err)
+{
+	const struct config *config = &peer->host->config;
+	cleanup_fd int ours = -1, theirs = -1;
+	char path[600], connections[24], header[24], body[24];
+	char name[] = "reckon-front";
+	char *argv[] = { name, connections, header, body, NULL };
+	int pair[2];
+
+	(void)snprintf(path, sizeof(path), "%s/reckon-front", peer->host->libexec);
+	(void)snprintf(connections, sizeof(connections), "%u", config->connections_max);
+	(void)snprintf(header, sizeof(header), "%" PRIu64, config->header_timeout_ms);
+	(void)snprintf(body, sizeof(body), "%" PRIu64, config->body_timeout_ms);
+	if (access(path, X_OK) < 0)
+		return err_sys(err, "%.200s", path);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	ours = pair[0];
+	theirs = pair[1];
+	if (fd_set_nonblock(ours, true, err) < 0)
+		return (int)err->code;
+	peer->pid = fork();
+	if (peer->pid < 0)
+		return err_sys(err, "fork");
+	if (peer->pid == 0)
+		become_front(path, argv, theirs, peer->host->listen_fd);
+	peer->sock = TAKE_FD(ours);
+	peer->state = FRONT_STATE_STARTING;
+	peer->generation = (peer->generation + 1) & 0xffffu;
+	peer->last_id = 0;
+	if (loop_io_new(peer->host->loop, peer->sock, on_frame, peer, &peer->io, err) < 0)
+		return (int)err->code;
+	loop_io_want(peer->io, LOOP_READ);
+	return 0;
+}
+
+static void drop_process(struct peer *peer, int sig)
+{
+	loop_io_free(peer->io);
+	peer->io = NULL;
+	if (peer->sock >= 0)
+		(void)close(TAKE_FD(peer->sock));
+	if (peer->pid > 0) {
+		if (sig != 0)
+			(void)kill(peer->pid, sig);
+		while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		peer->pid = -1;
+	}
+	while (peer->first != NULL) {
+		struct outgoing *next = peer->first->next;
+
+		outgoing_free(peer->first);
+		peer->first = next;
+	}
+	peer->last = NULL;
+	drop_pending(peer);
+}
+
+/* Its sessions and executions go on; clients see a closed connection and may ask again. */
+static void lost(struct peer *peer, const char *why)
+{
+	const uint64_t now = clock_mono_ns();
+	struct host *host = peer->host;
+	struct err err;
+
+	log_line(LOG_ERROR, "the front is gone", "why=\"%s\"", why);
+	drop_process(peer, SIGKILL);
+	if (host->is_stopping)
+		return;
+	if (now - peer->restarts_since_ns > RESTARTS_WITHIN_NS) {
+		peer->restarts_since_ns = now;
+		peer->restarts = 0;
+	}
+	if (!peer->was_ready || ++peer->restarts > RESTARTS_MAX) {
+		log_line(LOG_ERROR, "the front does not stay up, so the daemon ends", NULL);
+	} else if (spawn(peer, &err) < 0) {
+		log_line(LOG_ERROR, "the front cannot be started", "why=\"%s\"", err.text);
+	} else {
+		log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->pid);
+		return;
+	}
+	host->exit_status = 125;
+	loop_stop(host->loop);
+}
+
+int peer_start(struct host *host, struct err *err)
+{
+	struct peer *peer = mem_new0(1, sizeof(*peer));
+
+	peer->host = host;
+	peer->sock = -1;
+	peer->pid = -1;
+	peer->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	peer->items = mem_new0(FRONT_FIELDS_MAX, sizeof(*peer->items));
+	peer->restarts_since_ns = clock_mono_ns();
+	host->peer = peer;
+	return spawn(peer, err);
+}
+
+void peer_stop(struct host *host)
+{
+	struct peer *peer = host->peer;
+	const uint64_t end = clock_mono_ns() + STOP_MS * 1000000ull;
+	const struct timespec pause = { .tv_nsec = 5000000 };
+
+	if (peer == NULL)
+		return;
+	/* The end of our side tells it to send what it has and to go. */
+	if (peer->sock >= 0)
+		(void)shutdown(peer->sock, SHUT_WR);
+	while (peer->pid > 0 && clock_mono_ns() < end) {
+		if (waitpid(peer->pid, NULL, WNOHANG) != 0)
+			peer->pid = -1;
+		else
+			(void)nanosleep(&pause, NULL);
+	}
+	drop_process(peer, SIGKILL);
+	buf_done(&peer->payload);
+	free(peer->items);
+	free(peer);
+	host->peer = NULL;
+}

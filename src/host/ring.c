@@ -1,0 +1,156 @@
+/*
+ * ring.c - the events of one execution.
+ *
+ * Runs in:  reckond: pushed by a thread of the pool, read by the loop.
+ * Reads:    events as libreckon gives them out.
+ * Never:    makes the writer wait.
+ */
+#include "host/ring.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "wire/front.h"
+
+struct event {
+	uint64_t id;
+	char name[24];
+	char *json;
+	size_t len;
+};
+
+struct ring {
+	pthread_mutex_t lock;
+	struct event *events; /* RING_EVENTS_MAX places, made with the first event */
+	size_t first, count, bytes;
+	uint64_t next_id;
+	bool is_finished;
+};
+
+struct ring *ring_new(void)
+{
+	struct ring *ring = mem_new0(1, sizeof(*ring));
+
+	(void)pthread_mutex_init(&ring->lock, NULL);
+	ring->next_id = 1;
+	return ring;
+}
+
+void ring_free(struct ring *ring)
+{
+	if (ring == NULL)
+		return;
+	for (size_t i = 0; i < ring->count; i++)
+		free(ring->events[(ring->first + i) % RING_EVENTS_MAX].json);
+	(void)pthread_mutex_destroy(&ring->lock);
+	free(ring->events);
+	free(ring);
+}
+
+static void drop_oldest(struct ring *ring)
+{
+	struct event *event = &ring->events[ring->first];
+
+	ring->bytes -= event->len;
+	free(event->json);
+	ring->first = (ring->first + 1) % RING_EVENTS_MAX;
+	ring->count--;
+}
+
+/* The size is a program's choice: without memory for it the event counts as gone. */
+static char *copy(const char *json, size_t len)
+{
+	char *text = len <= RING_EVENT_MAX ? malloc(len + 1) : NULL;
+
+	if (text != NULL) {
+		memcpy(text, json, len);
+		text[len] = '\0';
+	}
+	return text;
+}
+
+void ring_push(struct ring *ring, const char *name, const char *json, size_t len)
+{
+	char *text = copy(json, len);
+	struct event *event;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->events == NULL)
+		ring->events = mem_new0(RING_EVENTS_MAX, sizeof(*ring->events));
+	while (ring->count > 0 &&
+	       (ring->count == RING_EVENTS_MAX || ring->bytes + len > RING_BYTES_MAX))
+		drop_oldest(ring);
+	if (text != NULL) {
+		event = &ring->events[(ring->first + ring->count) % RING_EVENTS_MAX];
+		*event = (struct event){ .id = ring->next_id, .json = text, .len = len };
+		strncpy(event->name, name, sizeof(event->name) - 1);
+		ring->count++;
+		ring->bytes += len;
+	}
+	ring->next_id++;
+	(void)pthread_mutex_unlock(&ring->lock);
+}
+
+void ring_finish(struct ring *ring)
+{
+	(void)pthread_mutex_lock(&ring->lock);
+	ring->is_finished = true;
+	(void)pthread_mutex_unlock(&ring->lock);
+}
+
+static int pack_event(const struct event *event, struct buf *payload, struct err *err)
+{
+	if (front_pack_u64(payload, FRONT_TAG_EVENT_ID, event->id, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_EVENT_NAME, event->name, err) < 0 ||
+	    front_pack(payload, FRONT_TAG_EVENT_DATA, event->json, event->len, err) < 0)
+		return (int)err->code;
+	return 0;
+}
+
+static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, struct err *err)
+{
+	uint64_t known = after;
+	int packed = 0;
+	size_t i = 0;
+
+	while (i < ring->count && ring->events[(ring->first + i) % RING_EVENTS_MAX].id <= known)
+		i++;
+	for (; i < ring->count && (packed == 0 || payload->len < RING_BATCH_BYTES); i++) {
+		const struct event *event = &ring->events[(ring->first + i) % RING_EVENTS_MAX];
+
+		if (!ring->is_finished && strcmp(event->name, "done") == 0)
+			return packed;
+		/* A gap stands alone, before what follows it, so that ids stay in order. */
+		if (event->id > known + 1) {
+			if (packed > 0)
+				return packed;
+			if (front_pack_u64(payload, FRONT_TAG_GAP, event->id - known - 1, err) < 0)
+				return (int)err->code;
+			packed++;
+		}
+		if (packed > 1 && payload->len + event->len > RING_BATCH_BYTES)
+			return packed;
+		if (pack_event(event, payload, err) < 0)
+			return (int)err->code;
+		packed += 3;
+		known = event->id;
+	}
+	if (ring->is_finished && i == ring->count) {
+		if (front_pack(payload, FRONT_TAG_END, "", 0, err) < 0)
+			return (int)err->code;
+		packed++;
+	}
+	return packed;
+}
+
+int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err *err)
+{
+	int packed;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	packed = read_locked(ring, after, payload, err);
+	(void)pthread_mutex_unlock(&ring->lock);
+	return packed;
+}

@@ -1,0 +1,37 @@
+/*
+ * ring.h - the events of one execution: written by its thread, read by the loop.
+ *
+ * The writer never waits for a reader. The ring keeps the newest events within a number and a sum
+ * of bytes; a reader that asks for what is gone is told how many are missing. Ids are the events'
+ * own numbers, from 1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define RING_EVENTS_MAX 4096u
+#define RING_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define RING_EVENT_MAX ((size_t)32 * 1024 * 1024) /* a longer one is left out, as if it were gone */
+#define RING_BATCH_BYTES ((size_t)40 * 1024)
+
+struct ring;
+
+struct ring *ring_new(void);
+void ring_free(struct ring *ring); /* NULL is fine */
+
+void ring_push(struct ring *ring, const char *name, const char *json, size_t len);
+
+/* No more events come. Until then the last one, "done", is held back: its record is not yet kept. */
+void ring_finish(struct ring *ring);
+
+/*
+ * Packs events after `after` as GAP, EVENT_… and END fields (wire/front.h): at least one if there
+ * is one, then as many as fit into RING_BATCH_BYTES. Returns how many fields were packed; 0: there
+ * is nothing new yet.
+ */
+int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err *err);

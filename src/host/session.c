@@ -1,0 +1,250 @@
+/*
+ * session.c - a session's life: opening, its queue of jobs, expiry, its end.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back from the pool.
+ * Never:    runs two jobs of one session at once, or answers for a session that lost its state.
+ *
+ *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel, stop--> CLOSING --closed--> (a row)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+struct session *session_find(struct host *host, const char *id)
+{
+	for (struct session *at = host->sessions; at != NULL; at = at->next)
+		if (at->phase != SESSION_OPENING && strcmp(at->row.id, id) == 0)
+			return at;
+	return NULL;
+}
+
+struct job *job_new(struct session *session, enum job_kind kind, uint64_t request)
+{
+	struct job *job = mem_new0(1, sizeof(*job));
+
+	job->session = session;
+	job->kind = kind;
+	job->request = request;
+	job->fd = job->ret_fd = -1;
+	job->code = BUF_INIT(FRONT_CODE_MAX);
+	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
+	return job;
+}
+
+void job_free(struct job *job)
+{
+	if (job->fd >= 0)
+		(void)close(job->fd);
+	if (job->ret_fd >= 0)
+		(void)close(job->ret_fd);
+	buf_done(&job->code);
+	buf_done(&job->env);
+	free(job->env_list);
+	free(job->path);
+	free(job->json);
+	free(job);
+}
+
+static void session_free(struct session *session)
+{
+	struct host *host = session->host;
+
+	for (struct session **at = &host->sessions; *at != NULL; at = &(*at)->next)
+		if (*at == session) {
+			*at = session->next;
+			break;
+		}
+	host->session_count--;
+	while (session->executions != NULL)
+		execution_free(session->executions);
+	db_session_done(&session->row);
+	free(session);
+	/* The last one to go ends a daemon that is stopping. */
+	if (host->is_stopping && host->sessions == NULL)
+		loop_stop(host->loop);
+}
+
+static void pump(struct session *session)
+{
+	struct job *job = session->first;
+
+	if (session->running != NULL || job == NULL)
+		return;
+	session->first = job->next;
+	if (session->first == NULL)
+		session->last = NULL;
+	session->queued--;
+	session->running = job;
+	if (job->execution != NULL)
+		job->execution->state = EXECUTION_RUNNING;
+	pool_submit(session->host->pool, &job->item);
+}
+
+void session_enqueue(struct session *session, struct job *job)
+{
+	job->next = NULL;
+	if (session->last != NULL)
+		session->last->next = job;
+	else
+		session->first = job;
+	session->last = job;
+	session->queued++;
+	pump(session);
+}
+
+static void fail_waiting(struct session *session, enum front_error end, const char *why)
+{
+	struct job *next;
+
+	for (struct job *job = session->first; job != NULL; job = next) {
+		next = job->next;
+		if (job->execution != NULL)
+			execution_fail(job->execution, end, why);
+		else
+			peer_fail(session->host, job->request, end, why, "", "", 0);
+		job_free(job);
+	}
+	session->first = session->last = NULL;
+	session->queued = 0;
+}
+
+static const char *state_of(enum front_error end)
+{
+	if (end == FRONT_ERR_SESSION_CLOSED)
+		return "closed";
+	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
+}
+
+void session_end(struct session *session, enum front_error end, const char *why,
+		 uint64_t request)
+{
+	struct err err;
+
+	if (session->phase == SESSION_CLOSING)
+		return;
+	session->phase = SESSION_CLOSING;
+	session->end = end;
+	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
+	if (session->row.id[0] != '\0' &&
+	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
+		log_line(LOG_ERROR, "the end of a session could not be kept",
+			 "session=%s why=\"%s\"", session->row.id, err.text);
+	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
+		 state_of(end), why);
+	fail_waiting(session, end, why);
+	if (session->running != NULL && session->running->execution != NULL) {
+		session->running->execution->wants_stop = true;
+		reckon_interrupt(session->handle);
+	}
+	session_enqueue(session, job_new(session, JOB_CLOSE, request));
+}
+
+static void opened(struct session *session, struct job *job)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct host *host = session->host;
+	struct err err;
+
+	if (session->phase == SESSION_CLOSING) {
+		/* Its CLOSE waits in the queue already. */
+		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
+		pump(session);
+		return;
+	}
+	if (session->handle == NULL) {
+		peer_fail_reckon(host, job->request, &job->error);
+		session_free(session);
+		return;
+	}
+	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
+		       reckon_session_id(session->handle));
+	clock_rfc3339_now(session->row.created_at);
+	session->phase = SESSION_LIVE;
+	session->idle_since_ns = clock_mono_ns();
+	if (db_session_add(host->db, &session->row, &err) < 0) {
+		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
+	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
+		/* Whoever asked for it never got its id. */
+		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
+	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
+		log_line(LOG_INFO, "session opened", "session=%s", session->row.id);
+		peer_reply(host, job->request, &payload, -1);
+	}
+}
+
+static void answer_job(struct session *session, struct job *job)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct host *host = session->host;
+	struct err err;
+
+	if (job->execution != NULL) {
+		execution_finish(job->execution, job);
+	} else if (job->error.code < 0) {
+		peer_fail_reckon(host, job->request, &job->error);
+	} else if (job->json != NULL) {
+		peer_reply_body(host, job->request, job->json, job->json_len);
+	} else if (job->ret_fd >= 0) {
+		if (front_pack_u64(&payload, FRONT_TAG_SIZE, job->ret_size, &err) == 0)
+			peer_reply(host, job->request, &payload, TAKE_FD(job->ret_fd));
+	} else {
+		peer_reply(host, job->request, NULL, -1);
+	}
+}
+
+void session_job_done(struct session *session, struct job *job)
+{
+	session->running = NULL;
+	session->idle_since_ns = clock_mono_ns();
+	if (job->kind == JOB_OPEN) {
+		opened(session, job);
+		job_free(job);
+		return;
+	}
+	if (job->kind == JOB_CLOSE) {
+		peer_reply(session->host, job->request, NULL, -1);
+		job_free(job);
+		session_free(session);
+		return;
+	}
+	answer_job(session, job);
+	if (job->is_lost)
+		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
+	job_free(job);
+	pump(session);
+}
+
+static void tick_one(struct session *session, uint64_t now)
+{
+	char why[96];
+
+	/* An interrupt that met the moment before the code began was not heard: said again. */
+	if (session->running != NULL && session->running->execution != NULL &&
+	    session->running->execution->wants_stop)
+		reckon_interrupt(session->handle);
+	if (session->phase != SESSION_LIVE || session->running != NULL ||
+	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
+		return;
+	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
+		       (unsigned long long)(session->row.idle_ms / 1000));
+	session_end(session, FRONT_ERR_SESSION_EXPIRED, why, 0);
+}
+
+void session_tick(struct host *host)
+{
+	const uint64_t now = clock_mono_ns();
+	struct session *next;
+
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		tick_one(at, now);
+	}
+}

@@ -1,0 +1,145 @@
+/*
+ * work.c - what a job does, in a thread of the pool: the calls of libreckon, which block.
+ *
+ * Runs in:  a thread of reckond's pool.
+ * Reads:    its job, the handles of its session.
+ * Never:    touches anything else of reckond; a ring has a lock of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+static int on_event(const reckon_event *event, void *arg)
+{
+	const struct job *job = arg;
+
+	ring_push(job->execution->ring, event->name, event->json, event->json_len);
+	pool_wake(job->session->host->pool);
+	return RECKON_CONTINUE;
+}
+
+static void work_open(struct job *job)
+{
+	struct session *session = job->session;
+	const struct front_limits *limits = &session->limits;
+	const reckon_engine_options engine = {
+		.size = sizeof(engine),
+		.state_dir = session->host->config.state_dir,
+	};
+	const reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name =
+			session->row.template_name[0] != '\0' ? session->row.template_name : NULL,
+		.language = session->row.language[0] != '\0' ? session->row.language : NULL,
+		.limits = { .wall_ms = limits->wall_ms,
+			    .cpu_ms = limits->cpu_ms,
+			    .memory_bytes = limits->memory_bytes,
+			    .disk_bytes = limits->disk_bytes,
+			    .inodes = limits->inodes,
+			    .file_bytes = limits->file_bytes,
+			    .pids = (uint32_t)limits->pids,
+			    .cpu_percent = (uint32_t)limits->cpu_percent,
+			    .output_bytes = limits->output_bytes,
+			    .displays = (uint32_t)limits->displays },
+		.env = (const char *const *)job->env_list,
+	};
+
+	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
+		return;
+	if (reckon_session_open(session->engine, &options, &session->handle, &job->error) < 0) {
+		reckon_engine_close(session->engine);
+		session->engine = NULL;
+	}
+}
+
+static void work_execute(struct job *job)
+{
+	const reckon_execute_options options = {
+		.size = sizeof(options),
+		.wall_ms = job->timeout_ms,
+		.on_event = on_event,
+		.on_event_arg = job,
+		.execution_id = job->execution->id,
+	};
+	reckon_execution *done;
+	const char *record;
+
+	if (reckon_execute(job->session->handle, buf_text(&job->code), job->code.len, &options,
+			   &done, &job->error) < 0)
+		return;
+	record = reckon_execution_record(done);
+	job->json = mem_strdup(record);
+	job->json_len = strlen(record);
+	strncpy(job->status, reckon_execution_status(done), sizeof(job->status) - 1);
+	reckon_execution_free(done);
+}
+
+static void work_ask(struct job *job)
+{
+	reckon_session *handle = job->session->handle;
+
+	if (job->kind == JOB_VARIABLES)
+		(void)reckon_variables(handle, &job->json, &job->error);
+	else if (job->kind == JOB_COMPLETE)
+		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
+				      &job->json, &job->error);
+	else
+		(void)reckon_file_list(handle, &job->json, &job->error);
+	job->json_len = job->json != NULL ? strlen(job->json) : 0;
+}
+
+static void work_put(struct job *job)
+{
+	/* The front wrote it; where it stopped does not matter. */
+	if (lseek(job->fd, 0, SEEK_SET) < 0) {
+		job->error.code = RECKON_ESYSTEM;
+		return;
+	}
+	(void)reckon_file_put(job->session->handle, job->path, job->fd, &job->error);
+}
+
+static void work_close(struct session *session)
+{
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->handle = NULL;
+	session->engine = NULL;
+}
+
+void work_run(struct pool_item *item)
+{
+	struct job *job = (struct job *)(void *)item;
+	struct session *session = job->session;
+
+	switch (job->kind) {
+	case JOB_OPEN:
+		work_open(job);
+		return;
+	case JOB_CLOSE:
+		work_close(session);
+		return;
+	case JOB_EXECUTE:
+		work_execute(job);
+		break;
+	case JOB_VARIABLES:
+	case JOB_COMPLETE:
+	case JOB_FILE_LIST:
+		work_ask(job);
+		break;
+	case JOB_FILE_GET:
+		(void)reckon_file_open(session->handle, job->path, &job->ret_fd, &job->ret_size,
+				       &job->error);
+		break;
+	case JOB_FILE_PUT:
+		work_put(job);
+		break;
+	case JOB_FILE_DELETE:
+		(void)reckon_file_delete(session->handle, job->path, &job->error);
+		break;
+	}
+	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;
+}
