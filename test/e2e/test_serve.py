@@ -1,0 +1,553 @@
+"""`reckon serve`: sessions over HTTP, their life, their queue, their files and their end."""
+
+import hashlib
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+from reckon_serve import SECONDS, Server, is_alive, memory_kib, wait_gone
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+# ---- life ---------------------------------------------------------------------------------------
+
+def test_life_of_a_session(server):
+    answer = server.ask("POST", "/sessions", {
+        "template": "python", "language": "python", "limits": {"wall_s": 20, "processes": 64},
+        "env": {"COLOUR": "blue"}, "metadata": {"who": ["me", 1]}, "idle_timeout_s": 600})
+    assert answer.status == 201
+    made = answer.json
+    session = made["id"]
+    assert made["status"] == "live" and made["template"] == "python"
+    assert made["limits"] == {"wall_s": 20, "processes": 64}
+    assert made["metadata"] == {"who": ["me", 1]} and made["idle_timeout_s"] == 600
+
+    record = server.execute(session, "import os\nx = 6\nos.environ['COLOUR']")
+    assert record["status"] == "ok" and record["session"] == session
+    assert record["results"][0]["data"]["text/plain"] == "'blue'"
+    assert record["receipt"]["limits"]["wall_s"] == 20
+    record = server.execute(session, "print(x * 7)")
+    assert (record["stdout"], record["sequence"]) == ("42\n", 2)
+    assert server.execute(session, "1/0")["error"]["name"] == "ZeroDivisionError"
+
+    assert server.ask("GET", f"/sessions/{session}").json["pending"] == 0
+    changed = server.ask("PATCH", f"/sessions/{session}",
+                         {"metadata": {}, "idle_timeout_s": 5.5}).json
+    assert (changed["metadata"], changed["idle_timeout_s"]) == ({}, 5.5)
+    assert [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]] == [session]
+
+    assert server.ask("DELETE", f"/sessions/{session}").status == 200
+    gone = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert (gone.status, gone.code) == (410, "session_closed")
+    assert server.ask("GET", "/sessions").json["sessions"][0]["status"] == "closed"
+
+
+def test_ids_that_are_none(server):
+    for method, path, body in [("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None),
+                               ("POST", "/executions", {"code": "1"}), ("GET", "/executions", None),
+                               ("GET", "/variables", None), ("GET", "/files", None),
+                               ("POST", "/interrupt", None), ("GET", "/files/a", None),
+                               ("DELETE", "/files/a", None), ("PUT", "/files/a", "x"),
+                               ("POST", "/complete", {"code": "a"}),
+                               ("GET", "/executions/ex_1", None),
+                               ("GET", "/executions/ex_1/events", None)]:
+        for name in ("se_01M80J7V9Z7WCA235G7GJNP5HC", "x", "a%2Fb", "-" * 500):
+            answer = server.ask(method, f"/sessions/{name}{path}", body)
+            assert (answer.status, answer.code) == (404, "session_not_found"), (method, path)
+
+
+def test_bash(server):
+    session = server.create(language="bash")
+    server.execute(session, "n=3")
+    assert server.execute(session, "echo $((n * 2))")["stdout"] == "6\n"
+
+
+def test_what_cannot_be_created(server):
+    answer = server.ask("POST", "/sessions", {"template": "no-such"})
+    assert answer.status in (400, 404) and "no-such" in answer.json["error"]["message"]
+    answer = server.ask("POST", "/sessions", {"template": "python", "language": "cobol"})
+    assert answer.status in (400, 404) and "cobol" in answer.json["error"]["message"]
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+
+
+@as_root
+def test_idle_sessions_expire(reckon):
+    with Server(reckon, "--idle-timeout", "1") as server:
+        session = server.create()
+        kept = server.create(idle_timeout_s=600)
+        deadline = time.monotonic() + SECONDS
+        while (answer := server.ask("GET", f"/sessions/{session}")).status == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert (answer.status, answer.code) == (410, "session_expired")
+        assert server.execute(kept, "1")["status"] == "ok"
+
+
+def test_a_dead_kernel_is_told(server):
+    session = server.create()
+    record = server.execute(session, "import os\nos.kill(os.getpid(), 9)")
+    assert record["status"] == "kernel_died"
+    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert (answer.status, answer.code) == (410, "session_lost")
+    assert "variables" in answer.json["error"]["message"]
+    assert "kernel" in answer.json["error"]["cause"]
+    assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
+
+
+@as_root
+def test_as_many_sessions_as_may_be(reckon):
+    with Server(reckon, "--max-sessions", "1") as server:
+        first = server.create()
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert (answer.status, answer.code) == (429, "busy")
+        assert int(answer.headers["Retry-After"]) > 0
+        server.ask("DELETE", f"/sessions/{first}")
+        server.create()
+
+
+# ---- executions ---------------------------------------------------------------------------------
+
+def test_requests_of_one_session_run_in_order(server):
+    session = server.create()
+    server.execute(session, "seen = []")
+    ids = [server.background(session, f"import time; time.sleep(0.05); seen.append({n})")
+           for n in range(5)]
+    assert server.execute(session, "print(seen)")["stdout"] == "[0, 1, 2, 3, 4]\n"
+    assert [server.poll(session, each)["sequence"] for each in ids] == [2, 3, 4, 5, 6]
+    listed = server.ask("GET", f"/sessions/{session}/executions?limit=3").json
+    assert [each["sequence"] for each in listed["executions"]] == [7, 6, 5]
+    listed = server.ask("GET", f"/sessions/{session}/executions?before={listed['next']}").json
+    assert [each["sequence"] for each in listed["executions"]] == [4, 3, 2, 1]
+
+
+def test_sessions_do_not_wait_for_each_other(server):
+    slow, fast = server.create(), server.create()
+    running = server.background(slow, "while True: pass")
+    assert server.execute(fast, "1")["status"] == "ok"
+    assert server.ask("GET", f"/sessions/{slow}/executions/{running}").json["status"] == "running"
+    server.ask("POST", f"/sessions/{slow}/interrupt")
+    assert server.poll(slow, running)["status"] == "interrupted"
+
+
+def test_a_full_queue_says_when_to_come_back(server):
+    session = server.create()
+    running = server.background(session, "while True: pass", timeout_s=60)
+    queued = []
+    while True:
+        answer = server.ask("POST", f"/sessions/{session}/executions",
+                            {"code": "1", "background": True})
+        if answer.status != 202:
+            break
+        assert len(queued) < 100
+        queued.append(answer.json["id"])
+    assert (answer.status, answer.code) == (429, "busy")
+    assert int(answer.headers["Retry-After"]) > 0
+    server.ask("POST", f"/sessions/{session}/interrupt")
+    assert server.poll(session, running)["status"] == "interrupted"
+    assert {server.poll(session, each)["status"] for each in queued} == {"ok"}
+
+
+def test_interrupt_keeps_the_variables(server):
+    session = server.create()
+    assert server.ask("POST", f"/sessions/{session}/interrupt").json == {"interrupted": False}
+    server.execute(session, "kept = 5")
+    # At once: the interrupt meets the moment in which the code is only about to begin.
+    for _ in range(3):
+        running = server.background(session, "while True: pass", timeout_s=60)
+        assert server.ask("POST", f"/sessions/{session}/interrupt", "{}").status == 200
+        assert server.poll(session, running)["status"] == "interrupted"
+    assert server.execute(session, "print(kept)")["stdout"] == "5\n"
+
+
+def test_a_time_limit_of_one_execution(server):
+    session = server.create()
+    record = server.execute(session, "n = 1\nwhile True: pass", timeout_s=0.3)
+    assert record["status"] == "timeout"
+    assert server.execute(session, "print(n)")["stdout"] == "1\n"
+
+
+def test_delete_ends_what_runs(server):
+    session = server.create()
+    running = server.background(session, "while True: pass", timeout_s=60)
+    waiting = server.background(session, "1")
+    assert server.ask("DELETE", f"/sessions/{session}").status == 200
+    assert server.poll(session, running)["status"] == "interrupted"
+    assert server.poll(session, waiting)["status"] == "failed"
+
+
+def test_idempotency(server):
+    session = server.create()
+    server.execute(session, "n = 0")
+    headers = {"Idempotency-Key": "first"}
+    records = [server.execute(session, "n += 1", headers) for _ in range(3)]
+    assert len({record["id"] for record in records}) == 1
+    # Also while it runs, in every way of asking.
+    path, body = f"/sessions/{session}/executions", {"code": "import time; time.sleep(.5); n += 1"}
+    again = {"Idempotency-Key": "second"}
+    first = server.ask("POST", path, {**body, "background": True}, again).json["id"]
+    assert server.execute(session, body["code"], again)["id"] == first
+    with server.events("POST", path, {**body, "stream": True}, again) as (events, _):
+        assert [data for _, name, data in events if name == "done"][0]["record"]["id"] == first
+    assert server.execute(session, "print(n)")["stdout"] == "2\n"
+    answer = server.ask("POST", path, {"code": "n += 2"}, headers)
+    assert (answer.status, answer.code) == (409, "idempotency_conflict")
+    other = server.create()
+    assert server.execute(other, "n = 1", headers)["id"] != records[0]["id"]
+
+
+def test_variables_and_completion(server):
+    session = server.create()
+    server.execute(session, "alpha = [1, 2]\nalphabet = 'x'")
+    variables = server.ask("GET", f"/sessions/{session}/variables").json["variables"]
+    assert {"alpha", "alphabet"} <= {each["name"] for each in variables}
+    answer = server.ask("POST", f"/sessions/{session}/complete", {"code": "alph"}).json
+    assert {"alpha", "alphabet"} <= set(answer["matches"])
+    answer = server.ask("POST", f"/sessions/{session}/complete", {"code": "alph", "cursor": 9})
+    assert (answer.status, answer.code) == (400, "invalid")
+
+
+# ---- events -------------------------------------------------------------------------------------
+
+CELL = "import time\nfor i in range(6): print(i, flush=True); time.sleep(0.1)\n'end'"
+
+
+def test_events_as_they_come(server):
+    session = server.create()
+    with server.events("POST", f"/sessions/{session}/executions",
+                       {"code": CELL, "stream": True}) as (events, response):
+        assert response.headers["Reckon-Execution"].startswith("ex_")
+        first = next(events)
+        assert (first[1], first[2]["text"]) == ("stream", "0\n")
+        path = response.headers["Location"].removeprefix("/reckon/v1")
+        assert server.ask("GET", path).json["status"] == "running"
+        rest = list(events)
+    everything = [first, *rest]
+    assert [number for number, _, _ in everything] == list(range(1, len(everything) + 1))
+    assert "".join(data["text"] for _, name, data in everything if name == "stream") == \
+        "0\n1\n2\n3\n4\n5\n"
+    assert [name for _, name, _ in everything][-2:] == ["execute_result", "done"]
+    assert everything[-1][2]["record"] == server.ask("GET", path).json
+
+
+def test_events_again_from_an_id(server):
+    session = server.create()
+    execution = server.background(session, CELL)
+    path = f"/sessions/{session}/executions/{execution}/events"
+    with server.events("GET", path) as (events, _):
+        everything = list(events)
+    assert everything[-1][1] == "done"
+    with server.events("GET", path, headers={"Last-Event-ID": "3"}) as (events, _):
+        assert list(events) == everything[3:]
+    with server.events("GET", path + f"?after={len(everything)}") as (events, _):
+        assert not list(events)
+    # Events are kept for the last few executions; the end of any can be had from its record.
+    for _ in range(6):
+        server.execute(session, "1")
+    with server.events("GET", path + "?after=2") as (events, _):
+        (_, name, data), = events
+    assert name == "done" and data["record"] == everything[-1][2]["record"]
+
+
+def test_a_client_that_goes_away_stops_nothing(server):
+    session = server.create()
+    with server.events("POST", f"/sessions/{session}/executions",
+                       {"code": CELL, "stream": True}) as (events, response):
+        next(events)
+        execution = response.headers["Reckon-Execution"]
+    assert server.poll(session, execution)["stdout"] == "0\n1\n2\n3\n4\n5\n"
+
+
+def test_a_slow_reader_is_told_what_it_missed(server):
+    session = server.create()
+    code = "for i in range(12000): print(i, flush=True); print(i, end='', file=__import__('sys')" \
+           ".stderr, flush=True)"
+    execution = server.background(session, code, timeout_s=60)
+    server.poll(session, execution)
+    path = f"/sessions/{session}/executions/{execution}/events"
+    with server.events("GET", path) as (events, _):
+        got = list(events)
+    assert got[-1][1] == "done"
+    ids = [number for number, name, _ in got if name != "gap"]
+    missing = sum(data["missing"] for _, name, data in got if name == "gap")
+    assert ids == sorted(set(ids)) and len(ids) + missing == ids[-1]
+    # As many as a ring holds: what was left out is counted, not passed over.
+    assert (missing > 0) == (ids[-1] > 4096)
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+def test_files(server):
+    session = server.create()
+    path = f"/sessions/{session}/files"
+    content = os.urandom(300_000)
+    assert server.ask("PUT", f"{path}/in/a%20b.bin", content).status == 200
+    assert server.ask("PUT", f"{path}/empty", b"").status == 200
+    record = server.execute(session, "import hashlib; d = open('in/a b.bin', 'rb').read()\n"
+                                     "hashlib.sha256(d).hexdigest()")
+    assert record["results"][0]["data"]["text/plain"] == f"'{hashlib.sha256(content).hexdigest()}'"
+    assert record["files"] == []
+    listed = server.ask("GET", path).json["files"]
+    assert {each["path"]: each["size"] for each in listed} == {"in/a b.bin": 300_000, "empty": 0}
+    got = server.ask("GET", f"{path}/in/a%20b.bin")
+    assert got.body == content and got.headers["Content-Disposition"] == "attachment"
+    part = server.ask("GET", f"{path}/in/a%20b.bin", headers={"Range": "bytes=1000-1999"})
+    assert (part.status, part.body) == (206, content[1000:2000])
+    assert part.headers["Content-Range"] == "bytes 1000-1999/300000"
+    assert server.ask("GET", f"{path}/in/a%20b.bin",
+                      headers={"Range": "bytes=-10"}).body == content[-10:]
+    assert server.ask("GET", f"{path}/empty", headers={"Range": "bytes=5-"}).status == 416
+    assert server.ask("DELETE", f"{path}/in/a%20b.bin").status == 200
+    assert server.ask("GET", f"{path}/in/a%20b.bin").code == "not_found"
+    assert server.ask("DELETE", f"{path}/in/a%20b.bin").code == "not_found"
+
+
+def test_chunked_upload(server):
+    session = server.create()
+    connection = server.connect()
+    connection.request("PUT", f"/reckon/v1/sessions/{session}/files/c", iter([b"ab", b"cd" * 9]),
+                       server.headers(), encode_chunked=True)
+    assert connection.getresponse().status == 200
+    connection.close()
+    assert server.execute(session, "print(open('c').read())")["stdout"] == "ab" + "cd" * 9 + "\n"
+
+
+@pytest.mark.parametrize("path", ["../a", "a/../../b", "/etc/passwd", "a//b", "%2e%2e/a", "a%00b",
+                                  "a%0ab", ".", "%ff", "a/"])
+def test_paths_that_lead_nowhere(server, path):
+    session = server.create()
+    for method, body in (("GET", None), ("PUT", b"x"), ("DELETE", None)):
+        answer = server.ask(method, f"/sessions/{session}/files/{path}", body)
+        assert answer.status == 400, (method, answer)
+        assert answer.code == "invalid"
+
+
+def test_links_are_not_followed(server):
+    session = server.create()
+    server.execute(session, "import os; os.symlink('/etc/passwd', 'l'); os.symlink('/etc', 'd')")
+    path = f"/sessions/{session}/files"
+    for name in ("l", "d/passwd"):
+        assert server.ask("GET", f"{path}/{name}").status in (403, 404)
+        assert server.ask("PUT", f"{path}/{name}", b"x").status in (403, 404)
+    assert server.ask("GET", path).json["files"] == []
+    assert server.ask("DELETE", f"{path}/l").status == 200
+
+
+def test_half_an_upload_is_none(server):
+    session = server.create()
+    connection = server.connect()
+    connection.putrequest("PUT", f"/reckon/v1/sessions/{session}/files/half")
+    for name, value in server.headers({"Content-Length": "100000"}).items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    connection.send(b"x" * 50_000)
+    connection.close()
+    time.sleep(0.2)
+    assert server.ask("GET", f"/sessions/{session}/files").json["files"] == []
+    assert server.execute(session, "import os; print(os.listdir())")["stdout"] == "[]\n"
+
+
+def test_more_than_the_workspace_holds(server):
+    session = server.create(limits={"disk_bytes": 1 << 20})
+    path = f"/sessions/{session}/files/big"
+    answer = server.ask("PUT", path, b"x" * (1 << 21))
+    assert (answer.status, answer.code) == (413, "limit")
+    assert server.ask("PUT", path, b"x" * 1000).status == 200
+
+
+@as_root
+def test_a_large_upload_takes_no_memory(server):
+    size, piece = 256 << 20, b"0123456789abcdef" * 65536
+    session = server.create(limits={"disk_bytes": 1 << 30})
+    pids = [server.process.pid, server.front()]
+    before = [memory_kib(pid) for pid in pids]
+    connection = server.connect()
+    connection.putrequest("PUT", f"/reckon/v1/sessions/{session}/files/large")
+    for name, value in server.headers({"Content-Length": str(size)}).items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    most = list(before)
+    for _ in range(size // len(piece)):
+        connection.send(piece)
+        most = [max(a, memory_kib(pid)) for a, pid in zip(most, pids)]
+    assert connection.getresponse().read() == b"{}"
+    connection.request("GET", f"/reckon/v1/sessions/{session}/files/large", None, server.headers())
+    response = connection.getresponse()
+    got = 0
+    while part := response.read(1 << 20):
+        got += len(part)
+        most = [max(a, memory_kib(pid)) for a, pid in zip(most, pids)]
+    connection.close()
+    assert got == size
+    for was, is_now in zip(before, most):
+        assert is_now - was < 16 * 1024, (before, most)
+
+
+def test_output_that_was_cut_and_artifacts(server):
+    session = server.create(limits={"output_bytes": 2048})
+    record = server.execute(session, "print('0123456789' * 1000)\nopen('f.txt', 'w').write('kept')")
+    handle = record["truncated"]["stdout"]["handle"]
+    whole = server.ask("GET", f"/outputs/{handle}").body
+    assert whole == b"0123456789" * 1000 + b"\n"
+    assert server.ask("GET", f"/outputs/{handle}?offset=5000&length=20").body == whole[5000:5020]
+    assert server.ask("GET", f"/outputs/{handle}?offset=99999").status == 416
+    artifact = record["files"][0]["artifact"]
+    server.ask("DELETE", f"/sessions/{session}")
+    assert server.ask("GET", f"/artifacts/{artifact}").body == b"kept"
+    assert server.ask("GET", "/artifacts/ar_" + "0" * 32).code == "not_found"
+    assert server.ask("GET", "/artifacts/x").code == "invalid"
+
+
+# ---- the daemon's own life ----------------------------------------------------------------------
+
+def test_killed_and_started_again(reckon):
+    with Server(reckon) as server:
+        session = server.create(metadata={"a": 1})
+        record = server.execute(session, "x = 1\nprint('before')")
+        closed = server.create()
+        server.ask("DELETE", f"/sessions/{closed}")
+        running = server.background(session, "while True: pass", timeout_s=100)
+        headers = {"Idempotency-Key": "k"}
+        waiting = threading.Thread(target=lambda: ask_quietly(server, session, headers))
+        waiting.start()
+        time.sleep(0.3)
+        front = server.front()
+        server.stop(signal.SIGKILL)
+        waiting.join(SECONDS)
+        wait_gone(front)
+
+        server.start()
+        assert not any("API key" in line for line in server.lines)
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "x"}, headers)
+        assert (answer.status, answer.code) == (410, "session_lost")
+        assert "crash" in answer.json["error"]["cause"]
+        assert server.ask("GET", f"/sessions/{closed}").code == "session_closed"
+        path = f"/sessions/{session}/executions"
+        assert server.ask("GET", f"{path}/{record['id']}").json == record
+        lost = server.ask("GET", f"{path}/{running}").json
+        assert lost["status"] == "lost" and "crash" in lost["why"]
+        listed = server.ask("GET", path).json["executions"]
+        assert [each["status"] for each in listed] == ["lost", "lost", "ok"]
+        with server.events("GET", f"{path}/{running}/events") as (events, _):
+            (_, name, data), = events
+        assert name == "failed" and data["error"]["code"] == "session_lost"
+        assert server.execute(server.create(), "1")["status"] == "ok"
+
+
+def ask_quietly(server, session, headers):
+    try:
+        server.ask("POST", f"/sessions/{session}/executions", {"code": "1"}, headers)
+    except (ConnectionError, OSError):
+        pass
+
+
+def test_a_graceful_stop_gives_the_record(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        answers = []
+        code = "import time\ntry:\n  while True: time.sleep(0.01)\nfinally: print('cleaned')"
+        asking = threading.Thread(target=lambda: answers.append(
+            server.ask("POST", f"/sessions/{session}/executions", {"code": code})))
+        asking.start()
+        while server.ask("GET", f"/sessions/{session}").json["pending"] == 0:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        assert server.stop() == 0
+        asking.join(SECONDS)
+        assert answers[0].status == 200 and answers[0].json["status"] == "interrupted"
+        assert answers[0].json["stdout"] == "cleaned\n"
+        server.start()
+        answer = server.ask("GET", f"/sessions/{session}")
+        assert answer.code == "session_lost"
+        assert answer.json["error"]["cause"] == "the daemon was stopped"
+
+
+def test_a_front_that_dies_is_replaced(server):
+    session = server.create()
+    server.execute(session, "x = 7")
+    front = server.front()
+    os.kill(front, signal.SIGKILL)
+    wait_gone(front)
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            assert server.ask("GET", "/health").status == 200
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert server.front() != front
+    assert server.execute(session, "print(x)")["stdout"] == "7\n"
+    assert "started again" in server.log()
+
+
+def test_a_front_that_keeps_dying_ends_the_daemon(reckon):
+    with Server(reckon) as server:
+        server.create()
+        for _ in range(7):
+            if not is_alive(server.process.pid):
+                break
+            try:
+                os.kill(server.front(), signal.SIGKILL)
+            except (AssertionError, OSError):
+                pass
+            time.sleep(0.2)
+        assert server.process.wait(SECONDS) == 125
+        assert "does not stay up" in server.log()
+
+
+def test_keys(reckon):
+    with Server(reckon) as server:
+        assert sum("API key" in line for line in server.lines) == 1
+        for headers in ({}, {"Authorization": "Bearer rk_" + "A" * 43},
+                        {"Authorization": "Bearer "}, {"Authorization": server.key},
+                        {"Authorization": "Basic " + server.key},
+                        {"Authorization": f"Bearer {server.key}x"},
+                        {"Authorization": f"Bearer {server.key[:-1]}"},
+                        {"Authorization": "Bearer rk_" + "A" * 4000}):
+            answer = server.ask("GET", "/sessions", headers=headers, key=False)
+            assert (answer.status, answer.code) == (401, "unauthorized"), headers
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+        # Before a long body is read.
+        answer = server.ask("POST", "/sessions", b"x" * 200_000, {"Authorization": "Bearer no"},
+                            key=False)
+        assert answer.status == 401
+        assert server.ask("GET", "/health", key=False).status == 200
+        kept = b"".join(path.read_bytes() for path in reckon.state.iterdir() if path.is_file())
+        assert kept and server.key.encode() not in kept
+        assert server.key not in server.log()
+        server.stop()
+        server.start()
+        assert len(server.lines) == 1
+        assert server.ask("GET", "/sessions").status == 200
+
+
+def test_starts_that_are_refused(reckon):
+    for args, word in [(["--listen", "0.0.0.0:0"], "--public"), (["--listen", "localhost:1"], "127"),
+                       (["--listen", "127.0.0.1"], "ADDRESS:PORT"),
+                       (["--workers", "0"], "1 to 1024"), (["--max-sessions", "many"], "240")]:
+        done = reckon("serve", *args)
+        assert done.status == 2, done
+        assert word in done.err and done.err.count("\n") == 1
+    with Server(reckon) as server:
+        done = reckon("serve", "--listen", "127.0.0.1:0", "--state", reckon.state)
+        assert done.status == 2 and "another reckond" in done.err
+        done = reckon("serve", "--listen", f"127.0.0.1:{server.port}", "--state",
+                      reckon.work / "other")
+        assert done.status == 125 and "listen on" in done.err
+
+
+def test_history_is_json_of_the_schema(server):
+    session = server.create()
+    record = server.execute(session, "print('\\x00\\ud800' if False else '\\u2028')")
+    again = server.ask("GET", f"/sessions/{session}/executions/{record['id']}")
+    assert json.dumps(again.json) == json.dumps(record)
