@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import sys
 
-LIBRARIES = ["libseccomp", "jansson", "libsodium", "inih", "python3-embed"]
+LIBRARIES = ["libseccomp", "jansson", "libsodium", "inih", "python3-embed", "sqlite3"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 
 

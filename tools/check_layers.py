@@ -16,19 +16,25 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "wire": {"base"},
     "box": {"base", "wire"},
     "inside": {"base", "wire"},
+    "loop": {"base"},
+    "front": {"base", "codec", "wire", "loop"},
+    "host": {"base", "wire", "loop"},
     "lib": {"base", "codec", "wire"},
     "cli": {"base", "codec"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {("bench", "lib"): {"lib/branch.h"}}  # all that the first may see of the second
-PUBLIC = {"lib", "cli", "bench"}  # who may include reckon.h
-HOME = {  # a library's header: the one folder that may see it
+PUBLIC = {"lib", "cli", "bench", "host"}  # who may include reckon.h
+HOME = {  # a library's header: the folder that may see it, or each of them
     "seccomp.h": "box",
     "ini.h": "box",
     "Python.h": "inside",
     "structmember.h": "inside",
     "jansson.h": "codec",
-    "sodium.h": "lib",
+    "llhttp.h": "codec",
+    "sodium.h": ("lib", "host"),
+    "sqlite3.h": "host",
+    "event2/event.h": "loop",
 }
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 SYSTEM = set("""
@@ -48,7 +54,8 @@ def judge(own, brackets, name):
     if brackets == "<":
         home = HOME.get(name)
         if home is not None:
-            return None if home == own else f"<{name}> belongs to {home}/ alone"
+            homes = (home,) if isinstance(home, str) else home
+            return None if own in homes else f"<{name}> belongs to {'/ and '.join(homes)}/ alone"
         known = first in SYSTEM_FOLDERS if rest else name.removesuffix(".h") in SYSTEM
         return None if known else f"<{name}> is no system header and has no home in check_layers.py"
     if not rest or first == own:

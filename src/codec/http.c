@@ -90,6 +90,8 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
 	if (http->inner->is_head_done || http->header_count == 0)
 		return http_refuse(http, 400, ERR_INVALID, "trailers are not accepted");
 	header = &http->header[http->header_count - 1];
+	if (header->value != NULL && header->value + header->value_len != at)
+		return http_refuse(http, 400, ERR_INVALID, "a header without a name");
 	if (header->value == NULL)
 		header->value = own(http, at);
 	header->value_len += len;
@@ -349,6 +351,8 @@ static int judge_byte(struct http *http, char byte)
 		return http_refuse(http, 400, ERR_INVALID, "a line feed without carriage return");
 	if (inner->newlines == 1 && (byte == ' ' || byte == '\t'))
 		return http_refuse(http, 400, ERR_INVALID, "a folded header");
+	if (inner->newlines == 1 && byte == ':')
+		return http_refuse(http, 400, ERR_INVALID, "a header without a name");
 	if (((unsigned char)byte < 0x20 && byte != '\r' && byte != '\n' && byte != '\t') ||
 	    byte == 0x7f)
 		return http_refuse(http, 400, ERR_INVALID, "a control character");

@@ -260,6 +260,7 @@ static bool feed(struct conn *conn)
 	case HTTP_STEP_MORE:
 		return false;
 	case HTTP_STEP_HEAD:
+		conn->message_done = !conn->http.has_body;
 		request_head(conn);
 		return true;
 	case HTTP_STEP_DONE:

@@ -1,0 +1,81 @@
+"""The walls of reckon-front: seen from outside, and tried from inside."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+from reckon_cli import ROOT
+from reckon_serve import Server
+
+PROBE = ROOT / "build/test/support/reckon-fence-probe"
+
+
+def status_of(pid):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def test_the_front_from_outside(reckon):
+    with Server(reckon) as server:
+        assert server.ask("GET", "/health").status == 200
+        status = status_of(server.front())
+        assert status["Seccomp"] == "2"
+        assert status["NoNewPrivs"] == "1"
+        for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            assert int(status[name], 16) == 0, name
+        uids = set(status["Uid"].split())
+        if reckon.user.is_root:
+            assert int(status["CapBnd"], 16) == 0
+            assert uids.isdisjoint({"0"}) and len(uids) == 1
+            assert set(status["Gid"].split()) == uids and status["Groups"].strip() == ""
+        if os.geteuid() == 0:
+            folder = pathlib.Path(f"/proc/{server.front()}/fd")
+            opened = {os.readlink(path) for path in folder.iterdir()}
+            known = ("socket:", "anon_inode:", "/dev/null", "pipe:", str(reckon.work / "serve.log"))
+            assert all(name.startswith(known) for name in opened), opened
+            assert str(reckon.state) not in str(opened)
+            limits = pathlib.Path(f"/proc/{server.front()}/limits").read_text()
+            row = next(line for line in limits.splitlines() if line.startswith("Max processes"))
+            assert row.split()[2] == "0"
+
+
+def test_the_daemon_serves_no_connection_itself(reckon):
+    with Server(reckon) as server:
+        connection = server.connect()
+        connection.request("GET", "/reckon/v1/health")
+        assert connection.getresponse().read()
+        inodes = set()
+        for path in pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir():
+            target = os.readlink(path)
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+        table = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+        states = [line.split()[3] for line in table if line.split()[9] in inodes]
+        connection.close()
+        assert states == ["0A"], "only the listening socket, which it keeps for the next front"
+
+
+@pytest.fixture(scope="module")
+def attempts(as_user):
+    probe = PROBE
+    if not as_user.is_root and os.geteuid() == 0:
+        # The build may lie where an ordinary user cannot go: run it from where it was opened.
+        descriptor = os.open(PROBE, os.O_RDONLY)
+        done = subprocess.run([f"/proc/self/fd/{descriptor}"], capture_output=True, text=True,
+                              check=True, pass_fds=[descriptor], **as_user.switch)
+        os.close(descriptor)
+    else:
+        done = subprocess.run([probe], capture_output=True, text=True, check=True)
+    return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+
+
+def test_a_captured_front_opens_runs_and_reaches_nothing(attempts):
+    needed = {name: code for name, code in attempts.items() if name.startswith("needed: ")}
+    assert len(needed) == 2 and set(needed.values()) == {"0"}
+    tried = {name: code for name, code in attempts.items() if name not in needed}
+    assert len(tried) >= 25
+    worked = [name for name, code in tried.items() if code == "0"]
+    assert not worked
+    assert {tried[name] for name in ("open", "exec", "socket", "connect", "ptrace", "fork",
+                                     "map to run", "make run")} == {"1"}
