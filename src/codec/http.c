@@ -203,7 +203,7 @@ static size_t count_header(const struct http *http, const char *name)
 	return count;
 }
 
-/* Names in lower case, both parts terminated; over the bytes that separated them. */
+/* Names in lower case, values without white space behind them, both parts terminated; over the bytes that separated them. */
 static void settle_headers(struct http *http)
 {
 	for (size_t i = 0; i < http->header_count; i++) {
@@ -212,7 +212,10 @@ static void settle_headers(struct http *http)
 
 		if (header->value == NULL)
 			header->value = empty;
-		else
+		while (header->value_len > 0 && (header->value[header->value_len - 1] == ' ' ||
+						 header->value[header->value_len - 1] == '\t'))
+			header->value_len--;
+		if (header->value != empty)
 			header->value[header->value_len] = '\0';
 		header->name[header->name_len] = '\0';
 		for (char *at = header->name; *at != '\0'; at++)

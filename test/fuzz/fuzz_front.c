@@ -1,0 +1,112 @@
+/*
+ * fuzz_front.c - frames of a captured front, as reckond takes them in.
+ *
+ * Runs in:  the fuzz suite.
+ * Reads:    the fuzzer's bytes, through a socketpair as reckond would.
+ * Never:    leaves a descriptor open; a leak ends the run when they are used up.
+ *
+ * The first byte: bits 0-1 how many descriptors come along, bit 2 whether the last of them is
+ * sealed, bit 3 whether a valid head is put in front; the second the type in that head.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "wire/front.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct kernel_item items[FRONT_FIELDS_MAX];
+
+/* A request that was let through must keep every promise that reckond builds on. */
+static void judge(const struct front_head *head, const struct buf *payload)
+{
+	struct err err;
+	char text[FRONT_ID_MAX + 1];
+	const int count = kernel_unpack(buf_text(payload), payload->len, head->field_count, items,
+					FRONT_FIELDS_MAX, &err);
+
+	if (count < 0 || front_check(head->type, items, (size_t)count, &err) < 0) {
+		if (err.code != ERR_PROTOCOL)
+			abort();
+		return;
+	}
+	if (!front_may_send(FRONT_STATE_SERVING, head->type) ||
+	    front_may_send(FRONT_STATE_STARTING, head->type))
+		abort();
+	for (int i = 0; i < count; i++)
+		if (items[i].len > FRONT_CODE_MAX || items[i].tag > FRONT_TAG_TICKET)
+			abort();
+	if (head->type == FRONT_EXECUTE &&
+	    front_find(items, (size_t)count, FRONT_TAG_CODE) == NULL)
+		abort();
+	if (front_text(items, (size_t)count, FRONT_TAG_SESSION, text, sizeof(text)) &&
+	    strlen(text) > FRONT_ID_MAX)
+		abort();
+	(void)front_u64(items, (size_t)count, FRONT_TAG_LIMIT, 0);
+}
+
+static void receive(int sock)
+{
+	cleanup_buf struct buf payload = BUF_INIT(1u << 20);
+	cleanup_fd int fd = -1;
+	struct front_head head;
+	struct err err;
+	const int got = front_recv(sock, &head, &payload, &fd, &err);
+
+	if (got <= 0) {
+		if (fd != -1)
+			abort();
+		return;
+	}
+	if (head.magic != FRONT_MAGIC || head.payload_len != payload.len)
+		abort();
+	judge(&head, &payload);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char frame[sizeof(struct front_head) + FRONT_INLINE_MAX + 64];
+	struct front_head head = { .magic = FRONT_MAGIC };
+	cleanup_fd int host = -1, front = -1, blob = -1;
+	size_t at = 0, nfds, len;
+	struct err err;
+	int sock[2], fds[3];
+
+	if (size < 3)
+		return 0;
+	len = size - 3;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sock) < 0)
+		abort();
+	host = sock[0];
+	front = sock[1];
+	nfds = data[0] & 3u;
+	for (size_t i = 0; i < nfds; i++)
+		fds[i] = front;
+	if (nfds > 0 && (data[0] & 4u) != 0) {
+		if (fd_memfd_sealed("fuzz", data + 3, len, &blob, &err) < 0)
+			abort();
+		fds[nfds - 1] = blob;
+		head.flags = FRONT_FLAG_BLOB;
+	}
+	if ((data[0] & 8u) != 0) {
+		head.type = data[1];
+		head.field_count = data[2];
+		head.payload_len = (uint32_t)len;
+		memcpy(frame, &head, sizeof(head));
+		at = sizeof(head);
+	}
+	if (len > sizeof(frame) - at)
+		len = sizeof(frame) - at;
+	if (blob < 0 || at == 0) {
+		memcpy(frame + at, data + 3, len);
+		at += len;
+	}
+	if (fd_send_msg(front, frame, at, fds, nfds, &err) == 0)
+		receive(host);
+	return 0;
+}

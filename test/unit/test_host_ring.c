@@ -1,0 +1,155 @@
+/*
+ * test_host_ring.c - events of an execution: in order, from any id, counted when they are gone.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    waits.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/ring.h"
+#include "wire/front.h"
+
+struct got {
+	uint64_t gap, first, last;
+	unsigned events;
+	bool end;
+};
+
+/* What one ring_read() after `after` gives; ids have to follow one another. */
+static bool read_once(struct ring *ring, uint64_t after, struct got *ret)
+{
+	static struct kernel_item items[FRONT_FIELDS_MAX];
+	struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct err err;
+	const int count = ring_read(ring, after, &payload, &err);
+
+	memset(ret, 0, sizeof(*ret));
+	assert_true(count >= 0);
+	assert_int_equal(kernel_unpack(buf_text(&payload), payload.len, (uint32_t)count, items,
+				       FRONT_FIELDS_MAX, &err),
+			 count);
+	for (int i = 0; i < count; i++) {
+		if (items[i].tag == FRONT_TAG_GAP)
+			ret->gap = front_u64(items + i, 1, FRONT_TAG_GAP, 0);
+		if (items[i].tag == FRONT_TAG_END)
+			ret->end = true;
+		if (items[i].tag != FRONT_TAG_EVENT_ID)
+			continue;
+		const uint64_t id = front_u64(items + i, 1, FRONT_TAG_EVENT_ID, 0);
+
+		if (ret->events++ == 0)
+			ret->first = id;
+		else
+			assert_int_equal(id, ret->last + 1);
+		ret->last = id;
+	}
+	buf_done(&payload);
+	return count > 0;
+}
+
+static void in_order_and_from_any_id(void **state)
+{
+	struct ring *ring = ring_new();
+	struct got got;
+
+	(void)state;
+	assert_false(read_once(ring, 0, &got));
+	for (int i = 0; i < 5; i++)
+		ring_push(ring, "stream", "{}", 2);
+	assert_true(read_once(ring, 0, &got));
+	assert_true(got.first == 1 && got.last == 5 && got.gap == 0 && !got.end);
+	assert_true(read_once(ring, 3, &got));
+	assert_true(got.first == 4 && got.last == 5);
+	assert_false(read_once(ring, 5, &got));
+	ring_push(ring, "done", "{}", 2);
+	/* Held back until the record is kept. */
+	assert_false(read_once(ring, 5, &got));
+	ring_finish(ring);
+	assert_true(read_once(ring, 5, &got));
+	assert_true(got.first == 6 && got.end);
+	assert_true(read_once(ring, 6, &got));
+	assert_true(got.events == 0 && got.end);
+	ring_free(ring);
+}
+
+/* Follows the ring to its end; events and gaps have to add up. */
+static void follow(struct ring *ring, uint64_t total)
+{
+	uint64_t after = 0, events = 0, missing = 0;
+	struct got got;
+
+	do {
+		assert_true(read_once(ring, after, &got));
+		if (got.events > 0) {
+			assert_int_equal(got.first, after + got.gap + 1);
+			after = got.last;
+		}
+		events += got.events;
+		missing += got.gap;
+	} while (!got.end);
+	assert_int_equal(events + missing, total);
+	assert_true(events <= RING_EVENTS_MAX && missing > 0);
+}
+
+static void what_is_gone_is_counted(void **state)
+{
+	struct ring *ring = ring_new();
+
+	(void)state;
+	for (unsigned i = 0; i < RING_EVENTS_MAX + 100; i++)
+		ring_push(ring, "stream", "{\"a\":1}", 7);
+	ring_finish(ring);
+	follow(ring, RING_EVENTS_MAX + 100);
+	ring_free(ring);
+}
+
+static void bytes_are_bounded_too(void **state)
+{
+	struct ring *ring = ring_new();
+	char *large = malloc(RING_BYTES_MAX / 2);
+
+	(void)state;
+	assert_non_null(large);
+	memset(large, 'x', RING_BYTES_MAX / 2);
+	for (int i = 0; i < 5; i++)
+		ring_push(ring, "display_data", large, RING_BYTES_MAX / 2);
+	ring_finish(ring);
+	follow(ring, 5);
+	ring_free(ring);
+	free(large);
+}
+
+static void one_that_is_too_large_is_missing(void **state)
+{
+	struct ring *ring = ring_new();
+	char *large = calloc(1, RING_EVENT_MAX + 1);
+	struct got got;
+
+	(void)state;
+	assert_non_null(large);
+	ring_push(ring, "stream", "{}", 2);
+	ring_push(ring, "display_data", large, RING_EVENT_MAX + 1);
+	ring_push(ring, "stream", "{}", 2);
+	ring_finish(ring);
+	assert_true(read_once(ring, 1, &got));
+	assert_true(got.gap == 1 && got.first == 3 && got.end);
+	ring_free(ring);
+	free(large);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_order_and_from_any_id),
+		cmocka_unit_test(what_is_gone_is_counted),
+		cmocka_unit_test(bytes_are_bounded_too),
+		cmocka_unit_test(one_that_is_too_large_is_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
