@@ -29,6 +29,7 @@ struct http_inner {
 	size_t url_len;
 	bool is_complete;
 	bool is_head_done;
+	bool in_name;
 };
 
 int http_refuse(struct http *http, unsigned status, enum err_code code, const char *fmt, ...)
@@ -71,14 +72,22 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
 
 	if (http->inner->is_head_done)
 		return http_refuse(http, 400, ERR_INVALID, "trailers are not accepted");
-	if (header == NULL || header->value != NULL) {
+	/* A value may be empty and then never come: the name's end is what counts. */
+	if (header == NULL || !http->inner->in_name) {
 		if (http->header_count == HTTP_HEADERS_MAX)
 			return http_refuse(http, 431, ERR_LIMIT, "more than %u headers",
 					   HTTP_HEADERS_MAX);
 		header = &http->header[http->header_count++];
 		*header = (struct http_header){ .name = own(http, at) };
 	}
+	http->inner->in_name = true;
 	header->name_len += len;
+	return 0;
+}
+
+static int on_field_complete(llhttp_t *parser)
+{
+	((struct http *)parser->data)->inner->in_name = false;
 	return 0;
 }
 
@@ -89,6 +98,8 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
 
 	if (http->inner->is_head_done || http->header_count == 0)
 		return http_refuse(http, 400, ERR_INVALID, "trailers are not accepted");
+	if (len == 0)
+		return 0;
 	header = &http->header[http->header_count - 1];
 	if (header->value != NULL && header->value + header->value_len != at)
 		return http_refuse(http, 400, ERR_INVALID, "a header without a name");
@@ -130,6 +141,7 @@ static int on_complete(llhttp_t *parser)
 static const llhttp_settings_t settings = {
 	.on_url = on_url,
 	.on_header_field = on_field,
+	.on_header_field_complete = on_field_complete,
 	.on_header_value = on_value,
 	.on_headers_complete = on_headers_complete,
 	.on_body = on_body,

@@ -192,6 +192,8 @@ static void on_upstream(unsigned ready, void *arg)
 			return;
 		}
 		take_frame(front, &head, fd);
+		if (front->payload.cap > FRONT_INLINE_MAX * 2)
+			buf_done(&front->payload); /* a large one is no reason to stay large */
 	}
 }
 

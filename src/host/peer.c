@@ -301,6 +301,8 @@ static void on_frame(unsigned ready, void *arg)
 			lost(peer, err.text);
 			return;
 		}
+		if (peer->payload.cap > FRONT_INLINE_MAX * 2)
+			buf_done(&peer->payload); /* a large one is no reason to stay large */
 	}
 }
 

@@ -102,6 +102,23 @@ static void one_after_the_other(void **state)
 	http_done(&http);
 }
 
+static void an_empty_value_is_one_of_its_own(void **state)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nA:\r\nB:  \r\nC: d\r\n\r\n";
+	struct http http;
+	struct seen seen;
+
+	(void)state;
+	http_init(&http);
+	(void)feed(&http, text, 999, &seen);
+	assert_int_equal(seen.last, HTTP_STEP_DONE);
+	assert_int_equal(http.header_count, 4);
+	assert_string_equal(http_header(&http, "a"), "");
+	assert_string_equal(http_header(&http, "b"), "");
+	assert_string_equal(http_header(&http, "c"), "d");
+	http_done(&http);
+}
+
 static void bounds(void **state)
 {
 	char *text = calloc(1, 40000);
@@ -198,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_in_pieces_is_the_same),
 		cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(an_empty_value_is_one_of_its_own),
 		cmocka_unit_test(bounds),
 		cmocka_unit_test(decoding),
 		cmocka_unit_test(queries),
