@@ -30,6 +30,7 @@ struct http_inner {
 	bool is_complete;
 	bool is_head_done;
 	bool in_name;
+	unsigned skipped; /* bytes of an empty line before the request */
 };
 
 int http_refuse(struct http *http, unsigned status, enum err_code code, const char *fmt, ...)
@@ -384,23 +385,30 @@ static enum http_step feed_head(struct http *http, const char *bytes, size_t len
 	struct err err;
 	size_t used = 0;
 
+	/* One empty line before the request is passed over, as HTTP asks for. */
+	while (used < len && inner->head.len == 0 && inner->skipped < 2) {
+		if (bytes[used] != "\r\n"[inner->skipped])
+			break;
+		inner->skipped++;
+		used++;
+	}
+	bytes += used;
+	len -= used;
+	*ret_used += used;
+	used = 0;
+	if (inner->skipped == 1 && len > 0) {
+		(void)http_refuse(http, 400, ERR_INVALID,
+				  "a carriage return without line feed");
+		return HTTP_STEP_BAD;
+	}
 	while (used < len && inner->newlines < 2) {
+		if (inner->head.len + used == 0 && (bytes[0] == '\r' || bytes[0] == '\n')) {
+			(void)http_refuse(http, 400, ERR_INVALID, "empty lines");
+			return HTTP_STEP_BAD;
+		}
 		if (judge_byte(http, bytes[used]) < 0)
 			return HTTP_STEP_BAD;
 		used++;
-		/* One empty line before the request is passed over, as HTTP asks for. */
-		if (inner->head.len + used == 2 && inner->newlines == 1 && inner->head.len == 0) {
-			bytes += used;
-			len -= used;
-			*ret_used += used;
-			used = 0;
-			inner->newlines = 0;
-			inner->last = '\0';
-			if (len > 0 && (bytes[0] == '\r' || bytes[0] == '\n')) {
-				(void)http_refuse(http, 400, ERR_INVALID, "empty lines");
-				return HTTP_STEP_BAD;
-			}
-		}
 	}
 	if (buf_add(&inner->head, bytes, used, &err) < 0) {
 		(void)http_refuse(http, 431, ERR_LIMIT, "a head of more than %u bytes",
