@@ -60,7 +60,7 @@ static void key_of(const struct conn *conn, char ret[FRONT_KEY_MAX + 1])
 	while (*value == ' ')
 		value++;
 	if (strlen(value) <= FRONT_KEY_MAX)
-		strcpy(ret, value);
+		(void)snprintf(ret, FRONT_KEY_MAX + 1, "%s", value);
 }
 
 static int pack_key(const struct conn *conn, struct buf *payload, struct err *err)
@@ -145,15 +145,18 @@ static void refuse_verb(struct conn *conn)
 		      { HTTP_VERB_PUT, "PUT" },	  { HTTP_VERB_PATCH, "PATCH" },
 		      { HTTP_VERB_DELETE, "DELETE" } };
 	cleanup_buf struct buf json = BUF_INIT(4096);
-	char allow[64] = "Allow:";
+	char allow[96] = "Allow";
+	const char *between = ": ";
+	size_t used = strlen(allow);
 	struct err err;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if ((conn->target.verbs & names[i].verb) != 0) {
-			strcat(allow, allow[6] == '\0' ? " " : ", ");
-			strcat(allow, names[i].name);
+			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s", between,
+						 names[i].name);
+			between = ", ";
 		}
-	strcat(allow, "\r\n");
+	(void)snprintf(allow + used, sizeof(allow) - used, "\r\n");
 	if (shape_error("method_not_allowed", "this method does nothing here", "",
 			"the Allow header names what does", &json, &err) < 0)
 		conn_abort(conn);
@@ -225,7 +228,7 @@ static int take_query(const struct conn *conn, const char *known, struct query *
 		else if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
 			code = err_set(err, ERR_INVALID, "before must be an id");
 		else
-			strcpy(ret->before, value);
+			(void)snprintf(ret->before, sizeof(ret->before), "%s", value);
 		if (code < 0)
 			return code;
 	}

@@ -5,6 +5,7 @@
  * Reads:    the path of a request line, as sent.
  * Never:    decodes twice. Only a file's path may hold encoded characters that matter.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,7 @@ static bool take_id(const struct part *part, char *ret, size_t size)
 static void take_some_id(const struct part *part, char *ret, size_t size)
 {
 	if (!take_id(part, ret, size))
-		strcpy(ret, "-");
+		(void)snprintf(ret, size, "-");
 }
 
 static int take_stars(struct target *ret, const struct part *stars, size_t count, struct err *err)
