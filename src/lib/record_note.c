@@ -152,6 +152,14 @@ static void add_charts(struct buf *ret, const struct json_value *figure)
 		(void)buf_adds(ret, "; \xe2\x80\xa6", &ignored);
 }
 
+/* A chart that the kernel could not describe says less than the image beside it. */
+static bool is_told(const struct json_value *chart)
+{
+	const char *type = json_read_text(json_read_member(chart, "type"), NULL);
+
+	return type != NULL && type[0] != '\0' && strcmp(type, "unknown") != 0;
+}
+
 static bool note_chart(struct record_result *result, const char *data, size_t len)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
@@ -160,7 +168,7 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 
 	if (json_read_parse(data, len, CHART_MAX, &chart, &err) < 0)
 		return false;
-	if (json_read_kind(chart) == JSON_KIND_OBJECT) {
+	if (is_told(chart)) {
 		add_charts(&line, chart);
 		(void)buf_addf(&result->note, &err, "chart: %s\n", buf_text(&line));
 	}

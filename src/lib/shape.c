@@ -192,10 +192,10 @@ static void take_source(struct shape *shape, const struct shape_source *source)
 
 /* ---- blocks of base64, bars ------------------------------------------------------------- */
 
-static bool is_base64_item(struct shape *shape, const struct item *item)
+static bool is_base64_item(struct shape *shape, const struct item *item, bool is_last)
 {
 	shape->work += item->len;
-	return item->kind == ITEM_LINE && shape_line_is_base64(shape_item_text(shape, item), item->len);
+	return item->kind == ITEM_LINE && shape_line_is_base64(shape_item_text(shape, item), item->len, is_last);
 }
 
 /* Items from `at` on that are base64 lines of one width, with the shorter last one. */
@@ -205,12 +205,12 @@ static size_t base64_run(struct shape *shape, size_t at)
 	size_t end = at, width = items->at[at].len;
 
 	while (end < items->count && items->at[end].len == width &&
-	       is_base64_item(shape, &items->at[end]))
+	       is_base64_item(shape, &items->at[end], false))
 		end++;
 	if (end - at < BASE64_LINES_MIN)
 		return end - at;
 	if (end < items->count && items->at[end].len < width &&
-	    is_base64_item(shape, &items->at[end]))
+	    is_base64_item(shape, &items->at[end], true))
 		end++;
 	return end - at;
 }

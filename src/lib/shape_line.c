@@ -132,17 +132,19 @@ static bool add_without_blobs(const char *line, size_t len, struct buf *ret)
 	return changed;
 }
 
-bool shape_line_is_base64(const char *line, size_t len)
+bool shape_line_is_base64(const char *line, size_t len, bool is_last)
 {
 	struct letters letters;
 	size_t run;
 
-	if (len < BLOCK_WIDTH_MIN)
+	if (len == 0 || (len < BLOCK_WIDTH_MIN && !is_last))
 		return false;
 	run = blob_length(line, len, 0, &letters);
 	while (run < len && line[run] == '=')
 		run++;
-	return run == len && letters.lower > 0 && letters.upper > 0 &&
+	if (run != len || is_last)
+		return run == len;
+	return letters.lower > 0 && letters.upper > 0 &&
 	       letters.digits + letters.others > 0 && letters.lower + letters.upper < len;
 }
 

@@ -14,8 +14,9 @@
  */
 bool shape_line_add(const char *line, size_t len, struct buf *ret);
 
-/* Whether the line is nothing but base64, as in a block of lines of one width. */
-bool shape_line_is_base64(const char *line, size_t len);
+/* Whether the line is nothing but base64, as in a block of lines of one width; the last one may be
+ * short, and is only looked at for its letters. */
+bool shape_line_is_base64(const char *line, size_t len, bool is_last);
 
 /* Whether it shows the state of a progress bar; *ret_label: hash of what names the bar. */
 bool shape_line_is_bar(const char *line, size_t len, uint64_t *ret_label);

@@ -75,11 +75,21 @@ static bool is_comment(const struct lexer *lexer)
 	return lexer->dialect->word_spaces_alone || lexer->has_space || lexer->last == '\n';
 }
 
+enum side { SIDE_NEUTRAL, SIDE_WORD, SIDE_OPERATOR };
+
+static enum side side_of(char c)
+{
+	if (is_word(c))
+		return SIDE_WORD;
+	return c != '\0' && strchr("+-*/%=<>!&|^~@.:?", c) != NULL ? SIDE_OPERATOR : SIDE_NEUTRAL;
+}
+
 static void put(struct lexer *lexer, char c)
 {
 	/* Between words and between operators it tells things apart, as in "- -1" and "--1". */
 	bool counts = lexer->has_space && lexer->last != '\n' &&
-		      (!lexer->dialect->word_spaces_alone || is_word(lexer->last) == is_word(c));
+		      (!lexer->dialect->word_spaces_alone ||
+		       (side_of(c) != SIDE_NEUTRAL && side_of(c) == side_of(lexer->last)));
 
 	if (counts)
 		lexer->hash = fnv(lexer->hash, ' ');
