@@ -90,6 +90,14 @@ static bool add_series(struct buf *ret, const struct json_value *elements)
 	return true;
 }
 
+/* A group that nobody named is "Group 0" there, which says nothing. */
+static bool is_named(const struct json_value *group)
+{
+	const char *name = json_read_text(group, NULL);
+
+	return name != NULL && strncmp(name, "Group ", 6) != 0;
+}
+
 /* ", 3 bars: north 12, south 7, west 9" */
 static void add_elements(struct buf *ret, const struct json_value *elements, const char *type)
 {
@@ -109,7 +117,8 @@ static void add_elements(struct buf *ret, const struct json_value *elements, con
 		if (!json_read_double(json_read_member(element, "value"), &value))
 			return;
 		(void)buf_adds(ret, i == 0 ? ": " : ", ", &ignored);
-		add_label(ret, element, "group", "", " ");
+		if (is_named(json_read_member(element, "group")))
+			add_label(ret, element, "group", "", " ");
 		add_label(ret, element, "label", "", " ");
 		(void)buf_addf(ret, &ignored, "%.6g", value);
 	}

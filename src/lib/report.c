@@ -412,7 +412,8 @@ static void note_repeats(struct run *run, enum record_status status)
 	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
 		return;
 	record_view_error(run->record, &error);
-	failure.error = stuck_error_fingerprint(error.name, error.value, error.source, code);
+	failure.error = stuck_error_fingerprint(session->language, error.name, error.value,
+						error.source, code);
 	failure.files_after = session->files_changes;
 	stuck_note_failure(&session->stuck, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);

@@ -265,18 +265,19 @@ static uint64_t hash_without_numbers(uint64_t hash, const char *text)
 	return fnv(hash, '\n');
 }
 
-uint64_t stuck_error_fingerprint(const char *name, const char *value, const char *source,
-				 uint64_t code)
+uint64_t stuck_error_fingerprint(const char *language, const char *name, const char *value,
+				 const char *source, uint64_t code)
 {
 	uint64_t hash = FNV_START;
 
 	for (; *name != '\0'; name++)
 		hash = fnv(hash, *name);
 	hash = hash_without_numbers(fnv(hash, '\n'), value);
-	for (const char *at = source; *at != '\0'; at++)
-		if (!isspace((unsigned char)*at))
-			hash = fnv(hash, *at);
-	return source[0] != '\0' ? hash : hash ^ code * UINT64_C(0x9e3779b97f4a7c15);
+	while (*source == ' ' || *source == '\t')
+		source++;
+	if (source[0] != '\0')
+		code = stuck_code_fingerprint(language, source, strlen(source));
+	return hash ^ code * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* ---- remembering ------------------------------------------------------------------------ */

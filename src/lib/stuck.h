@@ -51,8 +51,8 @@ uint64_t stuck_code_fingerprint(const char *language, const char *code, size_t l
  * `source` is the failing line. Without it ("") an error is the same only for the same code: what
  * ends at a limit fails alike everywhere.
  */
-uint64_t stuck_error_fingerprint(const char *name, const char *value, const char *source,
-				 uint64_t code);
+uint64_t stuck_error_fingerprint(const char *language, const char *name, const char *value,
+				 const char *source, uint64_t code);
 
 /*
  * Remembers a failure. Tells in *ret of earlier ones with the same code and error; else the same
