@@ -116,6 +116,7 @@ def _display(figure):
     except BaseException as error:
         wire.note("display_failed", f"figure: {pretty.describe(error)}")
         return
+    figure.stale = False
     render.show(wire.DISPLAY, data, metadata)
 
 
@@ -167,9 +168,6 @@ def figure(value, data, metadata):
 def hook(pyplot):
     """After the import of pyplot."""
     pyplot.show = show
-    registry = getattr(sys.modules.get("matplotlib.backends.registry"), "backend_registry", None)
-    if registry is not None:  # matplotlib.use("inline"), which %matplotlib inline stands for
-        registry._name_to_module.setdefault("inline", "module://matplotlib_inline.backend_inline")
 
 
 render.takers.append(figure)

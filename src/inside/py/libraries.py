@@ -2,9 +2,16 @@
 
 import types
 
-from _reckon import figures
+from _reckon import display, figures
 
 _HTML = "text/html"
+
+
+def matplotlib_backends(module):
+    """After the import of matplotlib.backends.registry: use("inline") is known."""
+    registry = module.backend_registry
+    registry._backend_to_gui_framework.setdefault("inline", "headless")
+    registry._name_to_module.setdefault("inline", "module://matplotlib_inline.backend_inline")
 
 
 def plotly_renderers(module):
@@ -38,6 +45,29 @@ def plotly_figures(module):
     del module.BaseFigure._ipython_display_
 
 
+def bokeh_showing(module):
+    """
+    After the import of bokeh.io.showing: show() displays a whole page, which loads bokeh.js from its
+    site, with output_notebook() or without. output_file() also writes its file.
+    """
+
+    def show(obj, state, browser, new, notebook_handle=False):
+        from bokeh.embed import file_html
+        from bokeh.resources import CDN
+
+        title = state.file.title if state.file else None
+        display.display({_HTML: file_html(obj, CDN, title), "text/plain": repr(obj)}, raw=True)
+        if state.file:
+            module.save(obj, state=state)
+
+    module._show_with_state = show
+
+
+def bokeh_notebook(module):
+    """After the import of bokeh.io.notebook: output_notebook() has nothing to load."""
+    module.load_notebook = lambda *_arguments, **_options: None
+
+
 def tqdm_notebook(module):
     """After the import of tqdm.notebook: bars of text where there are no widgets."""
     if module.IProgress is not None:
@@ -50,6 +80,9 @@ def tqdm_notebook(module):
 
 # By the module that is imported.
 HOOKS = {
+    "bokeh.io.notebook": bokeh_notebook,
+    "bokeh.io.showing": bokeh_showing,
+    "matplotlib.backends.registry": matplotlib_backends,
     "matplotlib.pyplot": figures.hook,
     "plotly.basedatatypes": plotly_figures,
     "plotly.io._renderers": plotly_renderers,

@@ -276,12 +276,12 @@ class Video(DisplayObject):
 
     def __init__(self, data=None, url=None, filename=None, embed=False, mimetype=None, width=None,
                  height=None, html_attributes="controls"):
-        if isinstance(data, (bytes, bytearray)) and not embed:
-            raise ValueError("To embed videos, you must pass embed=True (this may make your "
-                             "notebook files huge)\nConsider passing Video(url='...')")
         self.mimetype, self.embed, self.html_attributes = mimetype, embed, html_attributes
         self.width, self.height = width, height
         super().__init__(data, url, filename)
+        if self.data is not None and not embed:
+            raise ValueError("To embed videos, you must pass embed=True (this may make your "
+                             "notebook files huge)\nConsider passing Video(url='...')")
 
     def reload(self):
         """A file is read when it is displayed."""
@@ -307,6 +307,9 @@ def _guess_mime(name):
     import mimetypes
 
     return mimetypes.guess_type(name)[0]
+
+
+_SOUND_MAX = 8 << 20
 
 
 def _scale(data, normalize):
@@ -374,6 +377,11 @@ class Audio(DisplayObject):
     def reload(self):
         if self.embed:
             super().reload()
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """The sound itself, for those who have no use for a page with a player."""
+        small = self.embed and len(self.data) <= _SOUND_MAX
+        return {self.mimetype: bytes(self.data)} if small and self.mimetype else {}
 
     def _repr_html_(self):
         if self.embed:

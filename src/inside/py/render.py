@@ -22,7 +22,6 @@ _HOOKS = (
 _PART_MAX = 32 << 20  # of one representation
 _DEEP, _NODES_MAX = 100, 2_000_000  # levels and values of JSON that are repaired
 _PLAIN = {int, float, complex, bool, str, bytes, list, dict, tuple, set, frozenset, _type(None)}
-_BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 _CANARY = "_ipython_canary_method_should_not_exist_"
 
 captures = []  # lists of what %%capture keeps, the innermost last
@@ -62,15 +61,25 @@ def size_of_png(png):
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
 
 
+def _is_json(mime):
+    return mime == "application/json" or mime.endswith("+json")
+
+
+def _is_binary(mime):
+    """Whether text of this type is base64, as Jupyter has it."""
+    return mime == "application/pdf" or (
+        mime.startswith(("image/", "audio/", "video/")) and not mime.endswith("+xml"))
+
+
 def _as_data(mime, value):
     """What a hook returned, as str or bytes; None when it is neither."""
-    if mime.endswith("json"):
+    if _is_json(mime):
         return dumps(value)
     if isinstance(value, str):
-        if mime in _BINARY:
+        if _is_binary(mime):
             import binascii
 
-            return binascii.a2b_base64(value)
+            return binascii.a2b_base64("".join(value.split()), strict_mode=True)
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)

@@ -8,7 +8,7 @@ from _reckon import render, wire
 ROWS_MAX = 200
 COLUMNS_MAX = 200
 PIXELS_MAX = 20_000_000
-_PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "RGBX", "I;16")
+_PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 TABLE = "application/vnd.reckon.table+json"
 
 
