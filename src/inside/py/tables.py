@@ -30,6 +30,16 @@ def _plain(value):
     return None if text in ("<NA>", "NaT", "nan") else text[:2000]
 
 
+def _column(values):
+    """A column of pandas: numbers of numpy all at once, anything else one by one."""
+    kind = values.dtype.kind if type(values.dtype).__module__.startswith("numpy") else "O"
+    if kind in "iub":
+        return values.to_numpy().tolist()
+    if kind == "f":
+        return [v if v - v == 0 else None for v in values.to_numpy().tolist()]
+    return [_plain(v) for v in values]
+
+
 def _name(value):
     return value if isinstance(value, str) else str(value)
 
@@ -38,9 +48,9 @@ def _table(frame):
     shown = frame.iloc[:ROWS_MAX, :COLUMNS_MAX]
     columns = [{"name": _name(name), "dtype": str(dtype)}
                for name, dtype in zip(shown.columns, shown.dtypes)]
-    parts = [[_plain(v) for v in shown.iloc[:, at]] for at in range(shown.shape[1])]
+    parts = [_column(shown.iloc[:, at]) for at in range(shown.shape[1])]
     index = {"name": None if frame.index.name is None else _name(frame.index.name),
-             "dtype": str(frame.index.dtype), "values": [_plain(v) for v in shown.index]}
+             "dtype": str(frame.index.dtype), "values": _column(shown.index)}
     return {"columns": columns, "index": index,
             "data": [list(row) for row in zip(*parts)] if parts else [[] for _ in shown.index],
             "rows": len(frame), "shown": len(shown), "columns_total": frame.shape[1]}
