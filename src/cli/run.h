@@ -58,6 +58,7 @@ struct run {
 	int stdin_fd;
 	reckon_limits limits;
 	enum run_mode mode;
+	unsigned session_flags; /* RECKON_SESSION_… */
 	bool json, events; /* both is an error, found after parsing */
 	bool receipt, strict, private_warden, keep_going;
 };

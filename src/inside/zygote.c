@@ -189,6 +189,7 @@ static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_
 		plan.init_pidfd = fds[0];
 		plan.control_fd = fds[1];
 		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;
+		plan.no_speculation = spawn->no_speculation != 0;
 		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
 			twin_main(&plan, fds[2], spawn);
 	}

@@ -35,7 +35,7 @@ struct zygote_spawn {
 	uint32_t type;
 	uint32_t has_landlock;
 	uint32_t with_twin; /* 0: make the kernel without one (no ptrace here) */
-	uint32_t reserved;
+	uint32_t no_speculation; /* WARDEN_OPEN_NO_SPECULATION */
 };
 
 struct zygote_boot {
