@@ -26,6 +26,8 @@ struct zygote_ready {
 	uint32_t type;
 	uint32_t frozen_areas;
 	uint64_t frozen_bytes;
+	uint32_t hot_pages; /* kept for every fork; 0: the host lacks the means */
+	uint32_t reserved;
 	struct err err; /* why warming up failed */
 };
 
