@@ -356,7 +356,6 @@ const struct opt_command cmd_run_table = {
 	.name = "run",
 	.operands = "[-c CODE | FILE | -]...",
 	.summary = "run cells of code in one session",
-	.notes = "Cells run in order, up to a failure. Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = run_items,
 	.count = ARRAY_LEN(run_items),
 	.operand_hint = OPT_HINT_FILE,
