@@ -129,6 +129,7 @@ static int run_session(const struct run *run, reckon_engine *engine)
 		.mounts = run->mounts,
 		.mount_count = run->mount_count,
 		.env = run->env,
+		.flags = run->session_flags,
 	};
 	struct run_output output;
 	cleanup_fd int out_dir = -1;

@@ -236,7 +236,7 @@ static void explain(struct run *run, enum record_status status)
 	}
 }
 
-/* Nothing is weakened in silence: a limit that was asked for and does not hold is named, once. */
+/* Nothing is weakened in silence: what was asked for and does not hold is named, once. */
 static void diagnose_unheld(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -249,6 +249,16 @@ static void diagnose_unheld(struct run *run)
 		record_add_diagnostic(run->record, "limit_not_held",
 				      "the memory limit holds for each process, not for all of the "
 				      "session's together (no memory cgroup, see reckon doctor)",
+				      NULL);
+	if ((session->unheld & WARDEN_UNHELD_CORE) != 0)
+		record_add_diagnostic(run->record, "wall_missing",
+				      "core scheduling was asked for and this host has none: the "
+				      "session may share a core with others (see reckon doctor)",
+				      NULL);
+	if ((session->unheld & WARDEN_UNHELD_SPECULATION) != 0)
+		record_add_diagnostic(run->record, "wall_missing",
+				      "speculation was to be off and this host cannot turn all of it "
+				      "off for a session (see reckon doctor)",
 				      NULL);
 	session->unheld = 0;
 }

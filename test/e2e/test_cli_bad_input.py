@@ -47,6 +47,8 @@ def refused_at_once(reckon, *args, **options):
     (["--cpus", "many", "-c", "1"], ["--cpus", "many"]),
     (["--pids", "0", "-c", "1"], ["--pids", "from 1"]),
     (["--pids", "1.5", "-c", "1"], ["--pids", "1.5"]),
+    (["--isolate-cpu", "cores", "-c", "1"], ["--isolate-cpu", "cores", "core,speculation"]),
+    (["--isolate-cpu", "core,", "-c", "1"], ["--isolate-cpu", "core,"]),
     (["--env", "1X=3", "-c", "1"], ["--env", "1X=3"]),
     (["--env", "NAME", "-c", "1"], ["--env", "NAME"]),
     (["-t", "no such/name", "-c", "1"], ["--template", "no such/name"]),
