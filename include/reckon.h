@@ -172,6 +172,7 @@ typedef struct reckon_execute_options {
 	void *on_event_arg;
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
+	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
 } reckon_execute_options;
 
 /*

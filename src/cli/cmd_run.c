@@ -74,6 +74,7 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 		.on_event_arg = output,
 		.stdin_fd = run->stdin_fd,
 		.has_stdin = run->stdin_fd >= 0,
+		.text_bytes = run->text_bytes,
 	};
 	reckon_execution *execution = NULL;
 	reckon_error error;

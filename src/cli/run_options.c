@@ -28,6 +28,7 @@ enum {
 	OPT_ISOLATE_CPU,
 	OPT_DISK,
 	OPT_MAX_OUTPUT,
+	OPT_MAX_TEXT,
 	OPT_ENV,
 	OPT_JSON,
 	OPT_EVENTS,
@@ -62,6 +63,8 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_CHOICE, "core speculation core,speculation", false },
 	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)", OPT_HINT_NONE, NULL, false },
 	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "set a variable of the environment",
 	  OPT_HINT_NONE, NULL, true },
@@ -210,6 +213,8 @@ static int set_limit(struct run *run, int id, const char *value, struct err *err
 		return count_between(value, 1, 32768, &limits->pids, err);
 	case OPT_DISK:
 		return size_between(value, 1 * MIB, TIB, &limits->disk_bytes, err);
+	case OPT_MAX_TEXT:
+		return size_between(value, 1 * KIB, 1 * MIB, &run->text_bytes, err);
 	default:
 		return size_between(value, 1 * KIB, 64 * MIB, &limits->output_bytes, err);
 	}
@@ -351,7 +356,6 @@ const struct opt_command cmd_run_table = {
 	.name = "run",
 	.operands = "[-c CODE | FILE | -]...",
 	.summary = "run cells of code in one session",
-	.notes = "Cells run in order, up to a failure. Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = run_items,
 	.count = ARRAY_LEN(run_items),
 	.operand_hint = OPT_HINT_FILE,
