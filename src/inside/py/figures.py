@@ -41,16 +41,16 @@ def _size_of(png):
 
 
 def as_bundle(figure):
+    axes = len(figure.axes)
+    full_width, full_height = (figure.get_size_inches() * figure.dpi).astype(int)
+    text = f"<Figure size {full_width}x{full_height} with {axes} Axes>"
+    if axes == 0 and not figure.lines:
+        return {"text/plain": text}, {}  # nothing to see, as in a notebook
     out = _BytesIO()
     figure.savefig(out, format="png", dpi=_fit(figure), bbox_inches="tight")
     png = out.getvalue()
     width, height = _size_of(png)
-    full_width, full_height = (figure.get_size_inches() * figure.dpi).astype(int)
-    axes = len(figure.axes)
-    data = {
-        "text/plain": f"<Figure size {full_width}x{full_height} with {axes} Axes>",
-        "image/png": png,
-    }
+    data = {"text/plain": text, "image/png": png}
     chart = charts.extract(figure)
     if chart is not None:
         data["application/vnd.reckon.chart+json"] = chart

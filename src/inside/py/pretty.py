@@ -91,6 +91,7 @@ class Printer:
 
     newline = "\n"
     verbose = False
+    plain = False  # %pprint turned the layout off
     max_width = _WIDTH
     max_seq_length = _ITEMS_MAX
 
@@ -486,6 +487,8 @@ printers_by_name = {
 
 def pretty(value):
     """The text/plain of a value; bounded, never raises (but for an interrupt)."""
+    if Printer.plain:
+        return safe_repr(value)
     printer = Printer()
     try:
         printer.pretty(value)

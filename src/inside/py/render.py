@@ -44,7 +44,7 @@ def _as_data(mime, value):
     return None
 
 
-def _call(value, name):
+def _call(value, name, **options):
     """The result of a hook, or None. Classes and __getattr__ fakes have no hooks."""
     if isinstance(value, type):
         return None
@@ -53,7 +53,7 @@ def _call(value, name):
         return None
     if getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
         return None
-    return method()
+    return method(**options)
 
 
 def put(bundle, metadata, mime, got):
@@ -83,7 +83,7 @@ def _guard(what, function, *args):
 
 
 def _mimebundle(value, bundle, metadata):
-    got = _call(value, "_repr_mimebundle_")
+    got = _call(value, "_repr_mimebundle_", include=None, exclude=None)
     if isinstance(got, tuple) and len(got) == 2:
         got, meta = got
         if isinstance(meta, dict):

@@ -3,7 +3,7 @@
 import builtins
 import sys
 
-from _reckon import formatters, magics
+from _reckon import formatters, magics, programs, settings
 
 _getframe = sys._getframe
 
@@ -17,16 +17,16 @@ class _Events:
     unregister = trigger = register
 
 
-class Shell:
-    """What get_ipython() returns."""
+class ZMQInteractiveShell:
+    """What get_ipython() returns. Libraries know a notebook by the name of its class."""
 
     kernel = True  # pandas asks for it, and then lays tables out for a notebook
     config = {}
     colors = "nocolor"
     events = _Events()
     display_formatter = formatters.display_formatter
-    system = staticmethod(magics.shell)
-    getoutput = staticmethod(magics.shell_lines)
+    system = system_raw = system_piped = staticmethod(programs.shell)
+    getoutput = staticmethod(programs.shell_lines)
     register_magic_function = staticmethod(magics.register)
 
     def __init__(self, names):
@@ -35,6 +35,14 @@ class Shell:
     @property
     def execution_count(self):
         return len(self.user_ns.get("In", ()))
+
+    @property
+    def ast_node_interactivity(self):
+        return settings.interactivity()
+
+    @ast_node_interactivity.setter
+    def ast_node_interactivity(self, mode):
+        settings.set_interactivity(mode)
 
     def run_line_magic(self, name, line="", _stack_depth=1):
         return magics.line(f"{name} {line}")
@@ -46,7 +54,7 @@ class Shell:
         return magics.cell(name, line, cell)
 
     def run_cell(self, source, *_options, **_more):
-        return magics.runner(source, 1)
+        return magics.prepare(source, 1)()
 
     def ev(self, expression):
         return eval(expression, self.user_ns)
@@ -70,7 +78,8 @@ class Shell:
         return "<get_ipython() of the kernel>"
 
 
-_shell = Shell(magics._namespace())
+ZMQInteractiveShell.__module__ = "ipykernel.zmqshell"
+_shell = ZMQInteractiveShell(programs.namespace())
 
 
 def get_ipython():
