@@ -335,8 +335,9 @@ def _show_last(value):
 def _outgrew_memory(error):
     """
     Whether a recursion without a limit took all memory. CPython then forgets to set MemoryError, and
-    calls that a SystemError of its own. Most of the traceback is dropped: it holds what is missing,
-    each frame of it, and whoever reports the error needs memory.
+    calls that a SystemError of its own: mostly at the deep end, at times on the way back, with a
+    short traceback. Most of a long one is dropped: it holds what is missing, each frame of it, and
+    whoever reports the error needs memory.
     """
     forgotten = _type(error) is SystemError and error.args == (_FORGOTTEN,)
     if not forgotten and _type(error) is not MemoryError:
@@ -346,7 +347,7 @@ def _outgrew_memory(error):
         trace, depth = trace.tb_next, depth + 1
     if trace is not None:
         trace.tb_next = None
-    return trace is not None
+    return trace is not None or (forgotten and _recursion > _DEEP)
 
 
 def _fail(error):
