@@ -13,7 +13,7 @@ import threading
 import warnings
 
 from _reckon import (
-    display, errors, figures, magic, magics, render, settings, shell,
+    display, errors, figures, magic, magics, pretty, render, settings, shell,
     streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -37,7 +37,8 @@ _compile, _eval = compile, eval
 _warn_anew = warnings._filters_mutated  # what was warned of once per place is, again
 _catch_warnings, _simplefilter = warnings.catch_warnings, warnings.simplefilter
 _settrace, _setprofile = sys.settrace, sys.setprofile
-_Expr, _Expression, _Module, _ONLY_AST = ast.Expr, ast.Expression, ast.Module, ast.PyCF_ONLY_AST
+_Expr, _Expression, _Module, _Interactive = ast.Expr, ast.Expression, ast.Module, ast.Interactive
+_ONLY_AST = ast.PyCF_ONLY_AST
 _Assign, _AugAssign, _AnnAssign = ast.Assign, ast.AugAssign, ast.AnnAssign
 _cell_number = re.compile(r"<cell (\d{1,9})>").fullmatch
 _semicolon = re.compile(rb"\s*;").match
@@ -219,23 +220,26 @@ def _parse(source, name):
 
 def _shown(body):
     """Which statements show their value: those that ast_node_interactivity says, by position."""
-    count, mode = len(body), settings.interactivity()
+    count, mode = len(body), shell.get_ipython().ast_node_interactivity
     if mode == "all":
         return range(count)
     if count and mode == "last_expr_or_assign" and isinstance(
             body[-1], (_Assign, _AugAssign, _AnnAssign)):
         target = body[-1].targets[0] if isinstance(body[-1], _Assign) else body[-1].target
         if isinstance(target, ast.Name):
-            value = ast.copy_location(ast.Name(target.id, ast.Load()), body[-1])
+            value = ast.copy_location(ast.Name(target.id, ast.Load()), target)
             body.append(ast.copy_location(_Expr(value), body[-1]))
             return (count,)
+    if mode == "last_expr" and not (count and isinstance(body[-1], _Expr)):
+        return ()
     return (count - 1,) if mode != "none" else ()
 
 
-def _statement(node, name):
+def _statement(node, name, shows=False):
     """Code of one statement. Each is compiled for itself, so that 257 is not 257 of another line."""
     global _futures
-    code = _compile(_Module([node], []), name, "exec", _FLAGS | _futures)
+    tree = _Interactive([node]) if shows else _Module([node], [])
+    code = _compile(tree, name, "single" if shows else "exec", _FLAGS | _futures)
     _futures |= code.co_flags & _FUTURES
     return code
 
@@ -284,7 +288,7 @@ def _user_part(source, name):
     _stir()
     for at, node in enumerate(body):
         if at not in shown or not isinstance(node, _Expr):
-            _run_code(_statement(node, name))
+            _run_code(_statement(node, name, at in shown))
             continue
         value = _run_code(_compile(_Expression(node.value), name, "eval", _FLAGS | _futures))
         if at == last:
@@ -304,24 +308,29 @@ def displayhook(value=None):
 
 
 def _show(value):
-    """Makes the value's text before Out knows the value, as IPython does; then sends it."""
+    """
+    Makes the value's text before Out knows the value, as IPython does; then sends it. A value whose
+    representation raises is kept, and the exception is the cell's.
+    """
+    pretty.failures.clear()
     try:
         data, metadata = render.bundle(value)
     finally:
         _keep_value(value)
-    render.show(wire.RESULT, data, metadata)
+    failures = [error for error in pretty.failures if isinstance(error, Exception)]
+    pretty.failures.clear()
+    if failures:
+        raise failures[0]
+    if data:  # nothing when the value displayed itself
+        render.show(wire.RESULT, data, metadata)
 
 
 def _show_last(value):
     """The value of the last expression: by sys.displayhook, if the cell put another there."""
     hook = sys.__dict__.get("displayhook", displayhook)
     if hook is displayhook:
-        shown = figures.claim(value)  # a figure as the value is not displayed a second time
-        try:
-            _show(value)
-            figures.flush()  # after the value: drawing moves labels, and so changes their text
-        finally:
-            figures.release(value, shown)
+        figures.claim(value)  # a figure as the value is not displayed a second time
+        _show(value)
         return
     sys.displayhook = displayhook  # the next cell has its own again
     _stir()
@@ -329,7 +338,6 @@ def _show_last(value):
         hook(value)
     finally:
         _calm()
-    figures.flush()
 
 
 def _outgrew_memory(error):
@@ -447,9 +455,9 @@ def run(source, name, input_allowed):
     try:
         if has_value:
             _show_last(value)
-        else:
-            figures.flush()
+        figures.flush()  # after the value: drawing moves labels, and so changes their text
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
+    figures.claim(None)
     return status

@@ -449,6 +449,16 @@ def cell(name, rest, body, at=1):
     return run(rest, body, at) if run in (_time_cell, _capture) else run(rest, body)
 
 
+def find_line(name):
+    """get_ipython().find_line_magic()."""
+    return _LINE.get(name.lstrip("%"))
+
+
+def find_cell(name):
+    """get_ipython().find_cell_magic()."""
+    return _CELLS.get(name.lstrip("%"))
+
+
 def is_automagic(name):
     """Whether a bare word means a magic: nobody gave it another meaning."""
     return (automagic and name in _LINE and name not in _namespace()

@@ -8,47 +8,16 @@ import sys
 from _reckon import magics, pretty, programs
 
 _namespace = programs.namespace
-_options = {"interactivity": "last_expr", "xmode": "Context", "autocall": 0, "autoreload": 0}
+_options = {"xmode": "Context", "autocall": 0, "autoreload": 0}
 _MODES = ("Plain", "Context", "Verbose", "Minimal", "Docs")
 _CALLS = ("OFF", "Smart", "Full")
-_INTERACTIVITY = ("all", "last", "last_expr", "none", "last_expr_or_assign")
 _extensions = set()
 _OWN = ("autoreload", "storemagic", "IPython.extensions.autoreload")
 _seen = {}  # file of a module -> (time, size) when autoreload last looked
 
 
-def interactivity():
-    return _options["interactivity"]
-
-
-def set_interactivity(mode):
-    """ast_node_interactivity."""
-    if mode not in _INTERACTIVITY:
-        raise ValueError(f"ast_node_interactivity is one of {', '.join(_INTERACTIVITY)}")
-    _options["interactivity"] = mode
-
-
 def _precision(rest):
-    rest, numpy = rest.strip(), sys.modules.get("numpy")
-    form, digits = rest or "%r", 8
-    if "%" in rest:
-        form % 3.14159
-        found = "".join(c for c in rest.partition(".")[2] if c.isdigit())
-        digits = int(found) if found else digits
-    elif rest:
-        try:
-            digits = int(rest)
-        except ValueError:
-            raise ValueError(
-                f"Precision must be int or format string, not {rest!r}") from None
-        form = f"%.{digits}f"
-    if numpy is not None:
-        numpy.set_printoptions(precision=digits)
-    if form == "%r":
-        pretty.printers[float] = pretty.printers[int]
-    else:
-        pretty.printers[float] = lambda value, p, cycle: p.text(form % value)
-    return form
+    return pretty.set_float_form(rest.strip())
 
 
 def _pprint(rest):
@@ -106,14 +75,6 @@ def _pylab(rest):
     print("%pylab is deprecated, use %matplotlib inline and import the required libraries.\n"
           "Populating the interactive namespace from numpy and matplotlib")
     exec(_PYLAB, _namespace())
-
-
-def _config(rest):
-    """Of all settings one means something here."""
-    name, found, value = rest.partition("=")
-    if found and name.strip() in ("InteractiveShell.ast_node_interactivity",
-                                  "IPCompleter.ast_node_interactivity"):
-        set_interactivity(value.strip().strip("'\""))
 
 
 def _load_ext(rest):
@@ -213,7 +174,7 @@ def _nothing(rest):
 
 magics.add({"precision": _precision, "pprint": _pprint, "Pprint": _pprint, "xmode": _xmode,
             "autocall": _autocall, "automagic": _automagic, "autosave": _autosave,
-            "matplotlib": _matplotlib, "pylab": _pylab, "config": _config, "load_ext": _load_ext,
+            "matplotlib": _matplotlib, "pylab": _pylab, "load_ext": _load_ext,
             "reload_ext": _reload_ext, "unload_ext": _unload_ext, "autoreload": _autoreload,
             "aimport": _nothing,
             **dict.fromkeys(("colors", "gui", "rehashx", "autoawait", "clear", "killbgscripts",
