@@ -21,6 +21,8 @@ def _plain(value):
     if isinstance(value, float):
         value = float(value)
         return value if value - value == 0 else None
+    if isinstance(value, tuple):  # of a MultiIndex
+        return [_plain(part) for part in value[:20]]
     if hasattr(value, "isoformat"):
         text = value.isoformat()
         return None if text == "NaT" else text
@@ -28,6 +30,16 @@ def _plain(value):
         return _plain(value.item())
     text = str(value)
     return None if text in ("<NA>", "NaT", "nan") else text[:2000]
+
+
+def _column(values):
+    """A column of pandas: numbers of numpy all at once, anything else one by one."""
+    kind = values.dtype.kind if type(values.dtype).__module__.startswith("numpy") else "O"
+    if kind in "iub":
+        return values.to_numpy().tolist()
+    if kind == "f":
+        return [v if v - v == 0 else None for v in values.to_numpy().tolist()]
+    return [_plain(v) for v in values]
 
 
 def _name(value):
@@ -38,9 +50,11 @@ def _table(frame):
     shown = frame.iloc[:ROWS_MAX, :COLUMNS_MAX]
     columns = [{"name": _name(name), "dtype": str(dtype)}
                for name, dtype in zip(shown.columns, shown.dtypes)]
-    parts = [[_plain(v) for v in shown.iloc[:, at]] for at in range(shown.shape[1])]
-    index = {"name": None if frame.index.name is None else _name(frame.index.name),
-             "dtype": str(frame.index.dtype), "values": [_plain(v) for v in shown.index]}
+    parts = [_column(shown.iloc[:, at]) for at in range(shown.shape[1])]
+    name = frame.index.name if frame.index.nlevels == 1 else ", ".join(
+        "" if part is None else _name(part) for part in frame.index.names)
+    index = {"name": None if name is None else _name(name),
+             "dtype": str(frame.index.dtype), "values": _column(shown.index)}
     return {"columns": columns, "index": index,
             "data": [list(row) for row in zip(*parts)] if parts else [[] for _ in shown.index],
             "rows": len(frame), "shown": len(shown), "columns_total": frame.shape[1]}
