@@ -157,13 +157,15 @@ def _run_code(code):
 
 def _let_tasks_go_on():
     """Tasks that a cell began get a turn before it ends; the others wait for a cell that awaits."""
-    for _ in range(_PASSES_MAX):
-        if _loop is None or not _loop._ready or _loop.is_closed():
-            return
-        _loop.call_soon(_loop.stop)
-        _loop.run_forever()
-        if len(_loop._ready) == 0:
-            return
+    _stir()
+    try:
+        for _ in range(_PASSES_MAX):
+            if _loop.is_closed() or not _loop._ready:
+                return
+            _loop.call_soon(_loop.stop)
+            _loop.run_forever()
+    finally:
+        _calm()
 
 
 def _remember_source(name, source):
@@ -441,7 +443,6 @@ def run(source, name, input_allowed):
     _warn_anew()
     try:
         value, has_value = _user_part(source, name)
-        _let_tasks_go_on()
     except BaseException as error:
         _settrace(None)  # here, not in _calm(): calling a function would run the tracer
         _setprofile(None)
@@ -456,6 +457,8 @@ def run(source, name, input_allowed):
         if has_value:
             _show_last(value)
         figures.flush()  # after the value: drawing moves labels, and so changes their text
+        if _loop is not None and _loop._ready:
+            _let_tasks_go_on()
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
