@@ -13,6 +13,7 @@ from itertools import islice
 _type = type
 _mro_of = type.__dict__["__mro__"].__get__
 _dict_of = type.__dict__["__dict__"].__get__
+_module_of = type.__dict__["__module__"].__get__
 _name_of = type.__dict__["__name__"].__get__
 _modules = sys.modules
 _GetSet, _Member = types.GetSetDescriptorType, types.MemberDescriptorType
@@ -55,11 +56,11 @@ def type_name(value):
 
 def module_name(kind):
     """The module that a class says it is from, "" when unknown."""
-    for base in _mro_of(kind)[:1]:
-        name = _dict_of(base).get("__module__")
-        if _type(name) is str:
-            return name
-    return "builtins" if not kind.__flags__ & (1 << 9) else ""
+    try:
+        name = _module_of(kind)
+    except AttributeError:
+        return ""
+    return name if _type(name) is str else ""
 
 
 def is_from(value, package):
@@ -386,10 +387,8 @@ def _known(value, limit, depth):
         return f"class {class_name(value)}"
     if kind in (types.GeneratorType, types.CoroutineType):
         return f"{type_name(value)} {value.__name__}"
-    if (module_name(kind), type_name(value)) in _PLAIN and not kind.__flags__ & (1 << 9):
-        return clip(clean(repr(value)), limit)
     if (module_name(kind), type_name(value)) in _PLAIN:
-        return clip(clean(repr(value)), limit) if "__main__" != module_name(kind) else None
+        return clip(clean(repr(value)), limit)
     return None
 
 

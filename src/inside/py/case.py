@@ -30,7 +30,7 @@ class TooLate(Exception):
 def is_users(file):
     """Whether a code's file is a cell or lies where user code lies."""
     return file.startswith("<cell ") or file.startswith(_USERS) or file in _GENERATED or (
-        not file.startswith(("/", "<")))
+        file.endswith(".py") and not file.startswith(("/", "<")))
 
 
 class Place:

@@ -111,6 +111,8 @@ def near(word, candidates, most=3):
                 and len(other) > 3):
             found.append((share, candidate))
     found.sort(key=lambda pair: -pair[0])
+    if found and found[0][0] == 2.0:
+        found = [pair for pair in found if pair[0] == 2.0]
     return [candidate for _, candidate in found[:most]]
 
 

@@ -6,6 +6,7 @@ import re
 from _reckon import brief, case, hints
 
 _type = type
+_SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def _shape(value):
@@ -50,7 +51,7 @@ def _is_product(facts):
 
 @hints.on("ValueError", says=r"could not be broadcast|not aligned|mismatch in its core dimension|matmul: |"
           r"input array dimensions|could not broadcast|same number of dimensions|shape mismatch|"
-          r"Matrices? (?:are not|size|shapes)|dot product shape mismatch|matrices are not aligned|must have same (?:shape|length|first)|same length")
+          r"Matrices? (?:are not|size|shapes)|dot product shape mismatch|matrices are not aligned")
 def _broadcast(facts, match):
     told = shapes(facts, _operands(facts))
     if not told:
@@ -144,7 +145,9 @@ def _truth(facts, match):
             return
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             parts = [facts.text_of(n, 40) for n in (node.left, *node.comparators)]
-            yield f"a chained comparison wants one truth value: ({parts[0]} < {parts[1]}) & ({parts[1]} < {parts[2]}), or .between(…)"
+            signs = [_SIGNS.get(_type(op), "?") for op in node.ops]
+            pairs = [f"({parts[at]} {sign} {parts[at + 1]})" for at, sign in enumerate(signs)]
+            yield f"a chained comparison wants one truth value: {' & '.join(pairs)}, or .between(…)"
             return
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             known, value = facts.try_value(node.comparators[0])

@@ -159,12 +159,10 @@ def _sheet(facts, match):
 
 @hints.on("KeyError", says=r"Worksheet (\S.*?) does not exist")
 def _openpyxl_sheet(facts, match):
-    for node in facts.nodes(ast.Subscript):
-        known, value = facts.try_value(node.value)
-        if known and brief.is_from(value, "openpyxl"):
-            names = [sheet.title for sheet in brief.own_attributes(value).get("_sheets", [])][:50]
-            yield f"the workbook has the sheets: {hints.listing(names, 250)}"
-            return
+    value = facts.called().locals().get("self")
+    if brief.is_from(value, "openpyxl"):
+        names = [sheet.title for sheet in brief.own_attributes(value).get("_sheets", [])][:50]
+        yield f"the workbook has the sheets: {hints.listing(names, 250)}"
 
 
 @hints.on("ValueError", says=r"Usecols do not match columns.*?: \[(.*)\]|Missing column provided to '(\w+)': '?([^']*)'?|Index (\w+) invalid")
@@ -239,10 +237,13 @@ def _samples(facts, match):
         yield ", ".join(f"{text} has {shape[0]} rows" for text, shape, _ in told) + ": both must come from the same rows"
 
 
-@hints.on("ValueError", says=r"Expected 2D array, got (1D|scalar) array")
+@hints.on("ValueError", says=r"Expected 2D array, got (1D|scalar) array|Expected a 2-dimensional container")
 def _two_dimensions(facts, match):
-    for node in [n for call in facts.nodes(ast.Call)[:1] for n in call.args]:
+    for node in [n for call in facts.nodes(ast.Call)[:1] for n in call.args[:1]]:
         known, value = facts.try_value(node)
+        if not known and facts.called() is not None:
+            value = facts.called().locals().get("X")
+            known = value is not None
         text = facts.text_of(node, 50)
         if known and brief.is_series(value):
             name = value.name
@@ -304,7 +305,7 @@ def _stratify(facts, match):
 
 # ---- plots ----------------------------------------------------------------------------------
 
-@hints.on("ValueError", says=r"x and y must have same first dimension|x and y must be the same size|shape mismatch: objects cannot")
+@hints.on("ValueError", says=r"x and y must have same first dimension|x and y must be the same size")
 def _plot_lengths(facts, match):
     told = []
     for node in [n for call in facts.nodes(ast.Call)[:1] for n in call.args[:2]]:

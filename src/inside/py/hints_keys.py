@@ -56,6 +56,10 @@ def _missing(facts):
     given = facts.error.args
     key = given[0] if _type(given) is tuple and given else None
     if _type(key) is str:
+        if key.startswith("Column not found: "):
+            return [key.removeprefix("Column not found: ")]
+        if key.startswith("Columns not found: "):
+            return re.findall(r"'([^']*)'", key)
         listed = re.search(r"\[([^\[\]]*)\](?:, dtype='\w+'\))?\]? (?:are in the|not in index|not found)", key)
         listed = listed or re.match(r"\[(.*)\] not (?:found in axis|in index)", key)
         if listed or "not found in axis" in key:

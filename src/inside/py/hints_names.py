@@ -129,7 +129,7 @@ def why_none(facts, node):
             yield f"{shown} is None here"
             return
         file, line, value = found
-    where = "" if value is node else f" was assigned at {hints.place_text(facts, file, line)}, and"
+    where = "" if value is node else f" it was assigned at {hints.place_text(facts, file, line)}, and"
     text = facts.source_of(file, value, 60)
     if isinstance(value, ast.Call):
         called = value.func
@@ -276,13 +276,15 @@ def _attribute(facts):
         if name in gone:
             what = owner if package == "builtins" else f"{owner} of the installed {package}"
             yield f"{what} has no {name}; use {gone[name]}"
-            if not brief.is_frame(value):
+            if not brief.is_frame(value) or not hints.near(name, brief.labels(value.columns)):
                 return
     if _type(value) is dict and name in value:
         yield f"{shown or 'it'} is a dict: {shown or 'd'}[{name!r}]"
         return
     if brief.is_frame(value):
         yield from _of_frame(facts, name, value, shown or "the DataFrame")
+        if any(hints.difference(name, c) for c in brief.labels(value.columns) if _type(c) is str):
+            return
     if callable(value) and _type(value) in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
         yield f"{shown or 'it'} is a {'method' if 'method' in brief.brief(value) else 'function'}: call it first, {shown or 'f'}()"
         return

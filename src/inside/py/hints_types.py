@@ -86,7 +86,7 @@ def column_types(facts, value, text):
 
 
 @hints.on("TypeError", says=r"unsupported operand|can only concatenate|must be str, not|not supported between|"
-          r"can't multiply|unsupported format string|operation .* not supported|did not contain a loop|cannot perform")
+          r"can't multiply|unsupported format string|operation .* not supported|did not contain a loop|cannot perform|Can only string multiply")
 def _operands(facts, match):
     node = _operation(facts)
     if "'coroutine'" in facts.value:
@@ -189,10 +189,10 @@ def _inner_function(facts, name):
     return None
 
 
-@hints.on("TypeError", says=r"^([\w.<>]+)\(\) (missing \d+ required|takes |got an unexpected keyword argument '(\w+)'|got multiple values)")
+@hints.on("TypeError", says=r"^(?:([\w.<>]+)\(\) )?(missing \d+ required|takes |got an unexpected keyword argument '(\w+)'|got multiple values)")
 def _arguments(facts, match):
     node, function = _call(facts)
-    name = match[1]
+    name = match[1] or (function.__name__ if _type(function) is types.FunctionType else "")
     short = name.removesuffix(".__init__").rpartition(".")[2]
     if function is None or (brief.is_a(function, type) is False and getattr(
             function, "__name__", None) != short and "__init__" not in name):
@@ -450,7 +450,7 @@ def _join(facts, match):
 
 
 @hints.on("TypeError", says=r"(?:float|int)\(\) argument must be a string.*not '([\w.]+)'|cannot convert the series to|"
-          r"only (?:length-1|0-dimensional|integer scalar) arrays can be converted|only size-1 arrays")
+          r"must be real number, not|only (?:length-1|0-dimensional|integer scalar) arrays can be converted|only size-1 arrays")
 def _scalar(facts, match):
     for node in facts.nodes(ast.Call):
         known, function = facts.try_value(node.func)

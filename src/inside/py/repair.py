@@ -190,7 +190,7 @@ def _statement_parts(statement):
 
 def _is_shown(value):
     return not (_type(value) in _HIDDEN or brief.is_a(value, type) or (
-        brief.type_name(value) == "_Environ"))
+        brief.type_name(value) in ("_Environ", "_ArrayFunctionDispatcher", "ufunc")))
 
 
 def _candidates(facts):
