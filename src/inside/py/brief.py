@@ -40,6 +40,15 @@ def class_dict(kind):
     return _dict_of(kind)
 
 
+def exact(value, *kinds):
+    """Whether the value's class is one of these: `in` would ask a metaclass for equality."""
+    own = _type(value)
+    for kind in kinds:
+        if own is kind:
+            return True
+    return False
+
+
 def is_a(value, *kinds):
     """isinstance() that asks neither the value nor a metaclass."""
     return any(base is kind for base in _mro_of(_type(value)) for kind in kinds)
@@ -300,7 +309,7 @@ def _code_parameters(code, defaults, named):
 def signature(function, name=None):
     """'f(a, b=1, *, c)' of a function, a method or a class made in Python; or None."""
     skip = 0
-    name = name or clip(getattr(function, "__name__", "?"), 60) if _type(function) in _FUNCTIONS else name
+    name = name or clip(getattr(function, "__name__", "?"), 60) if exact(function, *_FUNCTIONS) else name
     if _type(function) is types.MethodType:
         function, skip = function.__func__, 1
     elif is_a(function, type):
@@ -370,22 +379,22 @@ def _object(value, limit, depth):
 
 def _known(value, limit, depth):
     kind = _type(value)
-    if kind in _TEXTS:
+    if exact(value, *_TEXTS):
         return _text(value, limit)
-    if kind in (int, float, bool, complex):
+    if exact(value, int, float, bool, complex):
         return _number(value, limit)
-    if value is None or value is Ellipsis or kind in (range, slice):
+    if value is None or value is Ellipsis or exact(value, range, slice):
         return clip(repr(value), limit) if kind is not slice else "slice"
-    if kind in _BRACKETS or kind is dict:
+    if exact(value, dict, *_BRACKETS):
         return _container(value, kind, limit, depth)
     if kind is types.ModuleType:
         name = value.__dict__.get("__name__")
         return f"module {clip(clean(name), 60) if _type(name) is str else '?'}"
-    if kind in _FUNCTIONS:
+    if exact(value, *_FUNCTIONS):
         return _callable(value, limit)
     if is_a(value, type):
         return f"class {class_name(value)}"
-    if kind in (types.GeneratorType, types.CoroutineType):
+    if exact(value, types.GeneratorType, types.CoroutineType):
         return f"{type_name(value)} {value.__name__}"
     if (module_name(kind), type_name(value)) in _PLAIN:
         return clip(clean(repr(value)), limit)
@@ -422,7 +431,7 @@ def sized(value, limit=120):
     """brief(), with the type and size of a container in front when not all of it is shown."""
     text = brief(value, limit)
     kind = _type(value)
-    if kind in (list, tuple, dict, set, frozenset) and len(value) > _ITEMS - 3:
+    if exact(value, list, tuple, dict, set, frozenset) and len(value) > _ITEMS - 3:
         return f"{class_name(kind)} of {len(value)} {text}"
     return text
 
@@ -430,8 +439,8 @@ def sized(value, limit=120):
 def typed(value, limit=120):
     """sized() with the type in front of what is no container, too: int 5."""
     kind = _type(value)
-    if kind in (int, float, str, bytes, bool, complex, bytearray):
+    if exact(value, int, float, str, bytes, bool, complex, bytearray):
         return f"{class_name(kind)} {brief(value, limit)}"
     text = sized(value, limit)
-    return text if kind not in (list, tuple, dict, set, frozenset) or text.startswith(
+    return text if not exact(value, list, tuple, dict, set, frozenset) or text.startswith(
         class_name(kind)) else f"{class_name(kind)} {text}"

@@ -222,7 +222,7 @@ class Case:
 
     def _evaluate_UnaryOp(self, node):
         value = self.evaluate(node.operand)
-        if _type(value) in (int, float) and isinstance(node.op, ast.USub):
+        if brief.exact(value, int, float) and isinstance(node.op, ast.USub):
             return -value
         if _type(value) is bool and isinstance(node.op, ast.Not):
             return not value
@@ -230,7 +230,7 @@ class Case:
 
     def _evaluate_BinOp(self, node):
         left, right = self.evaluate(node.left), self.evaluate(node.right)
-        if _type(left) not in (int, float) or _type(right) not in (int, float) or (
+        if not brief.exact(left, int, float) or not brief.exact(right, int, float) or (
                 abs(left) > 1e15 or abs(right) > 1e15):
             raise Unknown
         if isinstance(node.op, ast.Add):
@@ -247,8 +247,8 @@ class Case:
         function, value = self.evaluate(node.func), self.evaluate(node.args[0])
         if function is len and sized(value):
             return len(value)
-        if function is sum and _type(value) in (list, tuple) and len(value) < 1000 and all(
-                _type(v) in (int, float) for v in value):
+        if function is sum and brief.exact(value, list, tuple) and len(value) < 1000 and all(
+                brief.exact(v, int, float) for v in value):
             return sum(value)
         raise Unknown
 
@@ -258,11 +258,11 @@ class Case:
             node.slice)
         if _type(value) is dict and plain_key(key):
             return value[key]
-        if _type(value) in (list, tuple, str, bytes) and _type(key) in (int, slice):
+        if brief.exact(value, list, tuple, str, bytes) and brief.exact(key, int, slice):
             if _type(key) is slice and len(value) > 100_000:
                 raise Unknown
             return value[key]
-        if brief.is_array(value) and _type(key) in (int, slice):
+        if brief.is_array(value) and brief.exact(key, int, slice):
             return value[key]
         if brief.is_frame(value) and (plain_key(key) or (
                 _type(key) is list and len(key) * value.shape[0] < 2_000_000)):
@@ -338,12 +338,12 @@ class Case:
 
 
 def sized(value):
-    return _type(value) in (list, tuple, dict, set, frozenset, str, bytes, range) or (
+    return brief.exact(value, list, tuple, dict, set, frozenset, str, bytes, range) or (
         brief.is_frame(value) or brief.is_series(value) or brief.is_array(value))
 
 
 def plain_key(key):
-    return _type(key) in (str, int, float, bool, bytes) or key is None or (
+    return brief.exact(key, str, int, float, bool, bytes) or key is None or (
         _type(key) is tuple and all(plain_key(part) for part in key))
 
 
@@ -371,13 +371,13 @@ def attribute(value, name):
         return unwrapped(brief.class_attribute(value, name))
     if brief.has_attribute(_type(value), name):
         found = unwrapped(brief.class_attribute(_type(value), name))
-        if _type(found) in (types.FunctionType, int, str, float, types.NoneType):
+        if brief.exact(found, types.FunctionType, int, str, float, types.NoneType):
             return found
     raise Unknown
 
 
 def unwrapped(value):
-    return value.__func__ if _type(value) in (staticmethod, classmethod) else value
+    return value.__func__ if brief.exact(value, staticmethod, classmethod) else value
 
 
 def is_installed(name):

@@ -9,7 +9,7 @@ import re
 import sys
 
 from _reckon import (
-    display, errors, figures, magic, magics, render, shell, streams, wire)
+    brief, display, errors, figures, magic, magics, render, shell, streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _CO_COROUTINE = 0x80
@@ -227,18 +227,18 @@ def _report(error):
     if _outgrew_memory(error):
         trace = error.__traceback__
         error = MemoryError("a recursion outgrew the memory").with_traceback(trace)
-    if isinstance(error, SystemExit):
+    if brief.is_a(error, SystemExit):
         code = error.code
         if code is None or code == 0:
             return "ok"
-    if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+    if not brief.is_a(error, KeyboardInterrupt, SystemExit):
         try:
             sys.last_type, sys.last_value = _type(error), error
             sys.last_traceback = errors.strip(error.__traceback__)
         except Exception:
             pass
     errors.send(error)
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+    return "interrupted" if brief.is_a(error, KeyboardInterrupt) else "error"
 
 
 def _calm():

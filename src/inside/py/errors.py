@@ -18,6 +18,7 @@ _TracebackException = traceback.TracebackException
 _StackSummary, _FrameSummary = traceback.StackSummary, traceback.FrameSummary
 _walk = traceback.walk_tb
 _getline = linecache.getline
+_SYNTAX = (SyntaxError, IndentationError, TabError)
 _type = type
 
 _trace_of = BaseException.__dict__["__traceback__"].__get__
@@ -151,7 +152,7 @@ def fields(error):
     except BaseException:
         text = None
     frames = _frame_fields(trace)
-    if not frames and _type(error) in (SyntaxError, IndentationError, TabError):
+    if not frames and any(_type(error) is kind for kind in _SYNTAX):
         frames = _syntax_fields(error)
     if text is None:
         text = _plain_text(name, value, frames)

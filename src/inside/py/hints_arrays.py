@@ -119,7 +119,7 @@ def _ragged(facts, match):
     for node in facts.nodes(ast.Call):
         for argument in node.args[:1]:
             known, value = facts.try_value(argument)
-            if known and _type(value) in (list, tuple):
+            if known and brief.exact(value, list, tuple):
                 kinds = [len(v) if case.sized(v) and _type(v) is not str else None for v in value[:2000]]
                 counts = sorted({k for k in kinds if k is not None})
                 text = facts.text_of(argument, 40)
@@ -151,7 +151,7 @@ def _truth(facts, match):
             return
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             known, value = facts.try_value(node.comparators[0])
-            if known and _type(value) in (list, tuple):
+            if known and brief.exact(value, list, tuple):
                 yield f"in compares {facts.text_of(node.left, 40)} with arrays one by one; any(x is y for y in …), or np.array_equal"
                 return
     test = getattr(statement, "test", None) or facts.node

@@ -25,8 +25,7 @@ def _say_near(word, there, what, holder):
 def _other_type(key, there):
     """The same key as another type, '1' for 1."""
     for other in there[:2000]:
-        if _type(other) is not _type(key) and _type(other) in (str, int, float) and _type(key) in (
-                str, int, float) and str(other) == str(key):
+        if _type(other) is not _type(key) and brief.exact(other, str, int, float) and brief.exact(key, str, int, float) and str(other) == str(key):
             return other
     return None
 
@@ -228,7 +227,7 @@ def _index(facts):
         if not known or isinstance(node.slice, ast.Slice):
             continue
         shown = facts.text_of(node.value, 50)
-        if _type(value) in (list, tuple, str, bytes, range):
+        if brief.exact(value, list, tuple, str, bytes, range):
             there, at = facts.try_value(node.slice)
             if there and _type(at) is int and -len(value) <= at < len(value):
                 continue

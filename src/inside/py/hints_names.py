@@ -285,7 +285,7 @@ def _attribute(facts):
         yield from _of_frame(facts, name, value, shown or "the DataFrame")
         if any(hints.difference(name, c) for c in brief.labels(value.columns) if _type(c) is str):
             return
-    if callable(value) and _type(value) in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
+    if callable(value) and brief.exact(value, types.FunctionType, types.BuiltinFunctionType, types.MethodType):
         yield f"{shown or 'it'} is a {'method' if 'method' in brief.brief(value) else 'function'}: call it first, {shown or 'f'}()"
         return
     yield from _near_attribute(name, value, kind, shown)

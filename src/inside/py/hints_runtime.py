@@ -26,7 +26,7 @@ def _bytes_of(value):
         return int(value.memory_usage(deep=False).sum())
     if brief.is_series(value):
         return int(value.memory_usage(deep=False))
-    if _type(value) in (str, bytes, bytearray, list, tuple, dict, set, frozenset):
+    if brief.exact(value, str, bytes, bytearray, list, tuple, dict, set, frozenset):
         return _getsizeof(value)
     return 0
 

@@ -22,7 +22,7 @@ def _place(error):
 
 
 def _is_plain(error):
-    return _type(error) in (SyntaxError, IndentationError, TabError)
+    return brief.exact(error, SyntaxError, IndentationError, TabError)
 
 
 @hints.on("IndentationError")

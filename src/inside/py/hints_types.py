@@ -40,18 +40,18 @@ def _advice(operator, left, right, texts):
     for value, other, text, at in ((left, right, texts[0], 0), (right, left, texts[1], 1)):
         if value is None:
             return f"{text} is None"
-        if _type(value) is str and _type(other) in (int, float):
+        if _type(value) is str and brief.exact(other, int, float):
             if operator == "+" and not is_number(value):
                 return f"str({texts[1 - at]}) or an f-string makes text of the number"
             if is_number(value):
                 return f"float({text}) or int({text}) makes a number of the text"
             return f"{text} is a text that is no number: {brief.brief(value, 60)}"
-        if _type(value) is list and _type(other) in (int, float) or (
+        if _type(value) is list and brief.exact(other, int, float) or (
                 _type(value) is list and _type(other) is list and operator != "+"):
             return f"np.array({text}) computes item by item, a list does not"
         if _type(value) is dict and operator == "+":
             return "dicts are joined by {**a, **b} or a | b"
-        if _type(value) in (types.FunctionType, types.MethodType, types.BuiltinFunctionType):
+        if brief.exact(value, types.FunctionType, types.MethodType, types.BuiltinFunctionType):
             return f"{text} is a function that was not called: {text}(…)"
     return ""
 
@@ -133,7 +133,7 @@ def _mixed(facts):
                 continue
             if _type(value) is dict:
                 value = list(value.values())[:2000]
-            if _type(value) in (list, tuple, set):
+            if brief.exact(value, list, tuple, set):
                 kinds = list(dict.fromkeys(brief.type_name(v) for v in list(value)[:2000]))
                 odd = next((v for v in value if brief.type_name(v) != kinds[0]), None) if len(kinds) > 1 else None
                 if len(kinds) > 1:
@@ -250,7 +250,7 @@ def _not_callable(facts, match):
             yield (f"{function.id} is {brief.typed(value, 60)} here{at}, which hides the builtin {function.id}(): "
                    f"del {function.id}, and use another name")
             return
-        if brief.is_frame(value) or _type(value) in (dict, list, tuple):
+        if brief.is_frame(value) or brief.exact(value, dict, list, tuple):
             arguments = ", ".join(facts.text_of(a, 30) for a in node.args)
             yield f"{text} is a {brief.type_name(value)}: items are read with brackets, {text}[{arguments}]"
             return
@@ -289,7 +289,7 @@ def _functions(module):
 # ---- looking into, iterating ----------------------------------------------------------------
 
 def _uncalled(value):
-    return _type(value) in (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+    return brief.exact(value, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 @hints.on("TypeError", says=r"'([\w.]+)' object (?:is not subscriptable|does not support item assignment)")
@@ -336,7 +336,7 @@ def _not_iterable(facts, match):
             continue
         if "unpack" in facts.value and node is not getattr(statement, "value", None):
             known, value = facts.try_value(node)
-            if known and _type(value) in (list, tuple) and any(brief.type_name(v) == kind for v in value[:1000]):
+            if known and brief.exact(value, list, tuple) and any(brief.type_name(v) == kind for v in value[:1000]):
                 text = facts.text_of(node, 50)
                 yield f"the items of {text} are single values ({kind}): enumerate({text}) gives pairs of number and item"
                 return
@@ -346,7 +346,7 @@ def _not_iterable(facts, match):
             continue
         if value is None:
             yield from hints_names.why_none(facts, node)
-        elif _type(value) in (int, float) and "unpack" not in facts.value:
+        elif brief.exact(value, int, float) and "unpack" not in facts.value:
             yield f"{text} is {brief.typed(value, 40)}" + (f": range({text}) counts up to it" if _type(value) is int else "")
         elif _uncalled(value):
             yield f"{text} is a function: call it, {text}()"
@@ -388,9 +388,9 @@ def _indices(facts, match):
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         known, value = facts.try_value(node.value)
         text, key = facts.text_of(node.value, 50), facts.text_of(node.slice, 40)
-        if not known or _type(value) not in (list, tuple, str, bytes, range):
+        if not known or not brief.exact(value, list, tuple, str, bytes, range):
             continue
-        inner = value[0] if len(value) and _type(value) in (list, tuple) else None
+        inner = value[0] if len(value) and brief.exact(value, list, tuple) else None
         if match[2] == "str" and _type(inner) is dict:
             there, name = facts.try_value(node.slice)
             yield (f"{text} is a {brief.type_name(value)} of {len(value)} dicts: {text}[0][{key}], or "
@@ -425,7 +425,7 @@ def _unhashable(facts, match):
             node, ast.Dict) else node.elts if isinstance(node, ast.Set) else node.args
         for part in parts:
             known, value = facts.try_value(part)
-            if known and _type(value) in (list, tuple) and isinstance(node, ast.Call):
+            if known and brief.exact(value, list, tuple) and isinstance(node, ast.Call):
                 odd = [v for v in value[:1000] if brief.type_name(v) == kind]
                 where = f"{facts.text_of(part, 50)} holds {kind}s, " if odd else where
             elif known and brief.type_name(value) == kind.rpartition(".")[2]:
@@ -464,7 +464,7 @@ def _scalar(facts, match):
             yield f"{text} is {brief.brief(value, 80)}: {text}.astype({called}) converts each item"
         elif there and value is None:
             yield from hints_names.why_none(facts, node.args[0])
-        elif there and called in ("int", "float") and _type(value) in (list, tuple):
+        elif there and called in ("int", "float") and brief.exact(value, list, tuple):
             yield f"{text} is {brief.typed(value, 80)}: [{called}(v) for v in {text}] converts each item"
         elif there:
             yield f"{text} is {brief.typed(value, 100)}"
@@ -501,7 +501,7 @@ def _find_kind(value, kind):
             return path
         if _type(item) is dict:
             pending += [(f"{path}[{brief.brief(k, 30)}]", v) for k, v in list(item.items())[:200]]
-        elif _type(item) in (list, tuple):
+        elif brief.exact(item, list, tuple):
             pending += [(f"{path}[{at}]", v) for at, v in enumerate(item[:200])]
     return None
 
@@ -520,7 +520,7 @@ def _bytes_or_text(facts, match):
         for node in facts.nodes(ast.Call):
             for argument in node.args[1:3] or node.args[:1]:
                 known, value = facts.try_value(argument)
-                if known and _type(value) not in (str, bytes):
+                if known and not brief.exact(value, str, bytes):
                     text = facts.text_of(argument, 50)
                     yield f"{text} is {brief.typed(value, 80)}, not a text" + (
                         f": {text}.str.… works on a column" if brief.is_series(value) else f": str({text})")
@@ -572,7 +572,7 @@ def _integer(facts, match):
                 text = facts.text_of(argument, 50)
                 if known and brief.type_name(value) == match[1]:
                     yield f"{text} is {brief.typed(value, 60)}, where an int belongs" + (
-                        f": len({text})" if _type(value) in (list, tuple, dict) else f": int({text})")
+                        f": len({text})" if brief.exact(value, list, tuple, dict) else f": int({text})")
                     return
                 if match[1] == "float" and isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Div):
                     yield f"{text} is a float: // divides to an int"

@@ -21,7 +21,7 @@ def _unpack(facts, match):
         text = facts.text_of(node, 50)
         if known and is_loop and _type(value) is dict:
             yield f"a loop over the dict {text} gives its keys: {text}.items() gives pairs"
-        elif known and is_loop and _type(value) in (list, tuple) and value:
+        elif known and is_loop and brief.exact(value, list, tuple) and value:
             odd = next((v for v in value[:2000] if not case.sized(v) or len(v) != int(wanted)), value[0])
             yield f"an item of {text} is {brief.typed(odd, 80)}, and {wanted} names are on the left" + (
                 f": enumerate({text}) counts them" if wanted == "2" and not case.sized(odd) else "")
@@ -48,7 +48,7 @@ def _not_in(facts, match):
                 continue
             there, wanted = facts.try_value(node.args[0])
             shown = facts.text_of(node.func.value, 40)
-            found = hints.near(wanted, list(value)) if there and _type(value) in (list, tuple) else []
+            found = hints.near(wanted, list(value)) if there and brief.exact(value, list, tuple) else []
             yield f"{shown} is {brief.brief(value, 150)}" + (
                 f"; it has {hints.one_of(found)}" if found else "") + (
                 f"; {shown}.find(…) gives -1 in place of an error" if _type(value) is str else "")
@@ -134,7 +134,7 @@ def _zero(facts):
     else:
         parts = [n for n in ast.walk(right) if isinstance(n, (ast.Name, ast.Attribute))]
         told = [f"{facts.text_of(n, 30)} = {brief.brief(facts.try_value(n)[1], 30)}" for n in parts
-                if _type(facts.try_value(n)[1]) in (int, float)]
+                if brief.exact(facts.try_value(n)[1], int, float)]
         yield f"{text} is 0 here" + (f" ({', '.join(told)})" if told else "")
 
 

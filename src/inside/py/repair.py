@@ -189,7 +189,7 @@ def _statement_parts(statement):
 
 
 def _is_shown(value):
-    return not (_type(value) in _HIDDEN or brief.is_a(value, type) or (
+    return not (brief.exact(value, *_HIDDEN) or brief.is_a(value, type) or (
         brief.type_name(value) in ("_Environ", "_ArrayFunctionDispatcher", "ufunc")))
 
 
@@ -314,7 +314,7 @@ def _section(make, *arguments):
 
 def _view(facts):
     error, value = facts.error, facts.value
-    if _type(error) in _SYNTAX:
+    if brief.exact(error, *_SYNTAX):
         value = error.msg if _type(error.msg) is str else value
     head = _header(facts.name, value)
     lines = [head]
@@ -322,7 +322,7 @@ def _view(facts):
     for note in notes[:3] if _type(notes) is list else ():
         lines.append(brief.one_line(note, 200) if _type(note) is str else "")
     try:
-        if _type(error) in _SYNTAX:
+        if brief.exact(error, *_SYNTAX):
             lines += _section(_syntax, facts, error)
         if facts.user is not None:
             lines += _section(_frame, facts)
