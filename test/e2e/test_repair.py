@@ -216,3 +216,10 @@ def test_memory_that_ended_is_reported(tmp_path):
     if record["error"]["name"] == "KeyError":
         assert "'a'" in view_of(record)
     session.close()
+
+
+def test_a_person_gets_the_traceback_and_the_hints(reckon):
+    done = reckon("run", "-c", "fruit = {'apple': 1}\nfruit['aple']").expect(1)
+    assert "Traceback (most recent call last):" in done.err
+    assert done.err.index("KeyError: 'aple'") < done.err.index("hint: fruit has the key 'apple'")
+    assert "> 2 |" not in done.err
