@@ -231,7 +231,7 @@ _LINE = {
     "pinfo2": lambda rest: help(rest.strip(), True),
     "lsmagic": lambda rest: print(_known()),
     **{name: _program(name) for name in ("ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir")},
-    **dict.fromkeys(("matplotlib", "config", "load_ext", "reload_ext", "unload_ext", "autoreload",
+    **dict.fromkeys(("matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload",
                      "xmode", "colors", "gui", "autosave", "autocall", "automagic", "pprint",
                      "pylab"), _nothing),
 }
