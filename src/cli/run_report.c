@@ -99,11 +99,13 @@ static void report_other(const struct run_output *output, const struct json_valu
 {
 	const struct json_value *error = json_read_member(record, "error");
 	const char *value = text_of(error, "value");
-	const char *remedy = text_of(error, "repair");
+	const char *remedy = json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
 	size_t len = strlen(value);
 
-	if (remedy[0] == '\0' && strcmp(status, "infra_error") == 0)
-		remedy = "reckon doctor says what this host lacks";
+	if (remedy == NULL)
+		remedy = strcmp(status, "infra_error") == 0 ?
+				 "reckon doctor says what this host lacks" :
+				 "";
 	while (len > 0 && value[len - 1] == '.')
 		len--;
 	run_output_line("reckon: cell %zu: %s%s%.*s%s%s%s", output->cell, status,
