@@ -314,27 +314,71 @@ class Case:
                     found.append((text, inner))
         return found
 
+    def _scope(self, name):
+        """(node of the function that a name is local to or None, whether it is local)."""
+        if self.user is None or self.user.is_module():
+            return None, False
+        code = self.user.code
+        if name not in code.co_varnames:
+            return None, name in code.co_freevars
+        tree, _ = self.tree(self.user.file)
+        for node in islice(_walk(tree), _NODES_MAX) if tree is not None else ():
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and (
+                    node.lineno <= self.user.line <= node.end_lineno):
+                return node, True
+        return None, True
+
     def assigned(self, name):
-        """Where the user's code last gave a name a value: (file, line, node of the value), or None."""
+        """
+        Where a name got its value: (file, line, node of the value); None unless the source leaves
+        no doubt: one assignment in the scope, in a cell that came so far.
+        """
+        function, is_local = self._scope(name)
+        if is_local:
+            found = certain(function, name, self.user.line) if function is not None else None
+            return (self.user.file, *found) if found is not None else None
         files = [self.user.file] if self.user is not None else []
         files += [f for f in reversed(list(errors.sources)) if f not in files][:12]
         for file in files:
             self.check_time()
             tree, _ = self.tree(file)
-            found = None
-            for node in islice(_walk(tree), _NODES_MAX) if tree is not None else ():
-                for target in getattr(node, "targets", None) or [getattr(node, "target", None)]:
-                    if isinstance(target, ast.Name) and target.id == name and (
-                            isinstance(node, (ast.Assign, ast.AnnAssign))):
-                        if self.user is None or file != self.user.file or node.lineno <= self.user.line:
-                            found = (file, node.lineno, node.value)
-            if found is not None:
-                return found
+            last = self.user.line if self.user is not None and file == self.user.file and (
+                self.user.is_module()) else errors.failed.get(file, 1 << 30)
+            found = assignments(tree, name) if tree is not None else []
+            if any(line <= last for line, _, _ in found):
+                found = certain(tree, name, last, file in errors.failed and file != self.user.file)
+                return (file, *found) if found is not None else None
         return None
 
     def source_of(self, file, node, limit=80):
         _, text = self.tree(file)
         return brief.one_line(_segment(text, node) or "", limit)
+
+
+def assignments(scope, name):
+    """[(line, node of the value or None, is it a statement of the scope itself)] for a name."""
+    found, pending = [], [(node, True) for node in scope.body]
+    while pending and len(found) < 50:
+        node, is_direct = pending.pop(0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        for target in getattr(node, "targets", None) or [getattr(node, "target", None)]:
+            for part in _walk(target) if isinstance(target, ast.AST) else ():
+                if isinstance(part, ast.Name) and part.id == name:
+                    is_plain = part is target and isinstance(node, (ast.Assign, ast.AnnAssign))
+                    found.append((node.lineno, node.value if is_plain else None, is_direct))
+        pending += [(child, False) for child in ast.iter_child_nodes(node)]
+    return sorted(found, key=lambda one: one[0])
+
+
+def certain(scope, name, last, has_stopped=False):
+    """(line, node) of the assignment that a name's value is from at a line, if there is no doubt."""
+    found = assignments(scope, name)
+    before = [one for one in found if one[0] <= last]
+    if not before or before[-1][1] is None or (len(found) > len(before) and not has_stopped):
+        return None
+    line, value, is_direct = before[-1]
+    return (line, value) if is_direct or len(before) == 1 else None
 
 
 def sized(value):

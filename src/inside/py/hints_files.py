@@ -276,9 +276,10 @@ def _fields(facts, match):
         if sign is not None and sign != "','":
             yield f"the lines are divided by {sign}: pd.read_csv(path, sep={sign})"
             return
-        wide = [at for at, line in enumerate(lines[:20], 1) if line.count(",") == max(x.count(",") for x in lines[:20])]
-        if lines[0].count(",") < int(match[3]) - 1 and wide and wide[0] > 1 and wide[0] <= number:
-            yield f"the first {wide[0] - 1} lines are no part of the table: skiprows={wide[0] - 1}"
+        counts = [line.count(",") for line in lines[:20]]
+        first = next((at for at, count in enumerate(counts) if count), 0)
+        if first and len(counts) >= first + 3 and min(counts[first:]) == max(counts[first:]):
+            yield f"the first {first} lines hold no separator, all others {counts[first]}: skiprows={first} leaves them out"
             return
     yield "on_bad_lines='skip' leaves such lines out; quoted fields may hold the separator"
 

@@ -153,7 +153,7 @@ def _sheet(facts, match):
             if _type(names) is list:
                 found = hints.near(match[1] or match[2], names)
                 yield f"the workbook has the sheets: {hints.listing(names, 250)}" + (
-                    f"; probably {hints.one_of(found)}" if found else "")
+                    f"; the nearest is {hints.one_of(found[:1])}" if found else "")
                 return
 
 
@@ -175,7 +175,10 @@ def _csv_columns(facts, match):
 
 @hints.on("ValueError", says=r"Trailing data|Unexpected character found when decoding|Expected object or value")
 def _read_json(facts, match):
-    if "Trailing data" in match[0]:
+    path = hints_files.path_given(facts)
+    lines = hints_files.first_lines(path, 3) if path else []
+    if "Trailing data" in match[0] and len(lines) > 1 and all(
+            line[:1] in "{[" and line.rstrip()[-1:] in "}]" for line in lines[:2]):
         yield "there is one JSON document on each line: pd.read_json(path, lines=True)"
 
 
@@ -336,7 +339,7 @@ def _plot_column(facts, match):
         columns = brief.labels(value.columns)
         found = hints.near(wanted, columns) if wanted else []
         yield f"columns of {_shown(facts, text, value)}: {hints.listing(columns, 250)}" + (
-            f"; probably {hints.one_of(found)}" if found else "")
+            f"; the nearest is {hints.one_of(found[:1])}" if found else "")
 
 
 @hints.on("ValueError", says=r"'?(\S+?)'? is not a valid (?:value for )?(?:color|cmap|name for a colormap)|Invalid RGBA argument: '?([^']*)'?|Colormap '?(\w+)'? is not")

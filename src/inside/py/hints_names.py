@@ -27,7 +27,15 @@ def _unbound(facts, match):
     if name in facts.user.globals():
         yield (f"{function}() assigns {name!r} somewhere, so {name} is local in all of it and not yet "
                f"set here; pass it as an argument, use another name, or write `global {name}` first")
-    elif "<" not in function:
+        return
+    tree, _ = facts.tree(facts.user.file)
+    for node in islice(ast.walk(tree), 50000) if tree is not None else ():
+        if isinstance(node, ast.ExceptHandler) and node.name == name and node.end_lineno < facts.user.line:
+            yield f"the name after `as` ends with its except block: keep it under another, error = {name}"
+            return
+        if isinstance(node, ast.Delete) and any(getattr(t, "id", "") == name for t in node.targets):
+            return
+    if "<" not in function:
         yield (f"{name!r} gets a value only on a path through {function}() that was not taken; set it "
                "before the if, try or loop")
 

@@ -161,7 +161,7 @@ def _sqlite(facts, match):
     if match[1] == "table":
         found = hints.near(match[2], tables)
         yield f"tables of this database: {hints.listing(tables, 250)}" + (
-            f"; probably {hints.one_of(found)}" if found else "") if tables else (
+            f"; the nearest is {hints.one_of(found[:1])}" if found else "") if tables else (
             "this database has no tables: another file may have been meant, or it was made just now")
         return
     wanted = (match[2] or match[4] or "").rpartition(".")[2]
@@ -170,7 +170,10 @@ def _sqlite(facts, match):
         found = hints.near(wanted, columns)
         if found or len(tables) == 1 or table == match[3]:
             yield f"{table} has the columns {hints.listing(columns, 250)}"
-    if match[2] and _type(wanted) is str and "table" not in facts.value:
+    asked = [value for _, value in facts.receivers() if brief.exact(value, str)]
+    for node in facts.nodes(ast.Constant):
+        asked += [node.value] if brief.exact(node.value, str) else []
+    if match[2] and any(re.search(rf'"{re.escape(wanted)}"|[=<>]\s*{re.escape(wanted)}\b', text) for text in asked):
         yield "a text in SQL has single quotes: 'x', not \"x\" or x; or give it as a parameter: execute('… = ?', (x,))"
 
 
