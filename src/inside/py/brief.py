@@ -2,8 +2,8 @@
 What can be said of a value in one line, without running code of its own: type, shape, contents.
 
 User code may have given a class any method: __repr__ that loops, __len__ that downloads, a
-__class__ that lies. So values are told apart by their true type; only containers, numbers, texts and
-the tables and arrays of numpy and pandas are looked into, a few items deep.
+__class__ that lies. So values are told apart by their true type; only containers, numbers, texts
+and the tables and arrays of numpy and pandas are looked into, a few items deep.
 """
 
 import sys
@@ -22,8 +22,13 @@ _TEXTS = (str, bytes, bytearray)
 _ITEMS, _DEPTH = 6, 2
 LABELS_MAX = 200
 _PLAIN = {("datetime", n) for n in ("datetime", "date", "time", "timedelta", "timezone")} | {
-    ("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("pathlib", "PosixPath"),
-    ("pathlib", "PurePosixPath"), ("zoneinfo", "ZoneInfo")}
+    ("decimal", "Decimal"),
+    ("fractions", "Fraction"),
+    ("uuid", "UUID"),
+    ("pathlib", "PosixPath"),
+    ("pathlib", "PurePosixPath"),
+    ("zoneinfo", "ZoneInfo"),
+}
 _PANDAS_SCALARS = ("Timestamp", "Timedelta", "NaTType", "NAType", "Period")
 
 
@@ -140,8 +145,10 @@ def clean(text):
     """No character that moves a cursor, colours, or hides: they become escapes."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" or c == "\t" else c.encode(
-        "unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" or c == "\t" else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def one_line(text, limit):
@@ -158,7 +165,10 @@ def _text(value, limit):
     room = max(limit - 24, 8)
     if len(value) <= room:
         return clip(clean(repr(value)), limit * 2)
-    return f"{clip(clean(repr(value[:room])), room * 2)}… ({len(value)} {'characters' if _type(value) is str else 'bytes'})"
+    return (
+        f"{clip(clean(repr(value[:room])), room * 2)}… ({len(value)}"
+        f" {'characters' if _type(value) is str else 'bytes'})"
+    )
 
 
 def _number(value, limit):
@@ -309,7 +319,11 @@ def _code_parameters(code, defaults, named):
 def signature(function, name=None):
     """'f(a, b=1, *, c)' of a function, a method or a class made in Python; or None."""
     skip = 0
-    name = name or clip(getattr(function, "__name__", "?"), 60) if exact(function, *_FUNCTIONS) else name
+    name = (
+        name or clip(getattr(function, "__name__", "?"), 60)
+        if exact(function, *_FUNCTIONS)
+        else name
+    )
     if _type(function) is types.MethodType:
         function, skip = function.__func__, 1
     elif is_a(function, type):
@@ -320,8 +334,9 @@ def signature(function, name=None):
     wrapped = function.__dict__.get("__wrapped__")
     if _type(wrapped) is types.FunctionType:
         function = wrapped
-    parts = _code_parameters(function.__code__, function.__defaults__ or (),
-                             function.__kwdefaults__ or {})
+    parts = _code_parameters(
+        function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
+    )
     return f"{name}({', '.join(parts[skip:])})"
 
 
@@ -365,10 +380,15 @@ def _object(value, limit, depth):
     if is_a(value, BaseException):
         given = value.args
         given = given if _type(given) is tuple else ()
-        return clip(f"{name}({', '.join(brief(a, limit // 2, depth + 1) for a in given[:3])})", limit)
+        return clip(
+            f"{name}({', '.join(brief(a, limit // 2, depth + 1) for a in given[:3])})", limit
+        )
     attributes = own_attributes(value)
-    public = [(k, v) for k, v in list(islice(attributes.items(), 30))
-              if _type(k) is str and not k.startswith("_")]
+    public = [
+        (k, v)
+        for k, v in list(islice(attributes.items(), 30))
+        if _type(k) is str and not k.startswith("_")
+    ]
     if module_name(kind).partition(".")[0] in _modules and module_name(kind) != "__main__":
         return clip(f"{name} object", limit)
     if depth or not public:
@@ -442,5 +462,8 @@ def typed(value, limit=120):
     if exact(value, int, float, str, bytes, bool, complex, bytearray):
         return f"{class_name(kind)} {brief(value, limit)}"
     text = sized(value, limit)
-    return text if not exact(value, list, tuple, dict, set, frozenset) or text.startswith(
-        class_name(kind)) else f"{class_name(kind)} {text}"
+    return (
+        text
+        if not exact(value, list, tuple, dict, set, frozenset) or text.startswith(class_name(kind))
+        else f"{class_name(kind)} {text}"
+    )

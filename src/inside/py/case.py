@@ -1,4 +1,4 @@
-"""An exception that is to be explained: where it was raised, in which expression, with which values."""
+"""An exception to be explained: where it was raised, in which expression, with which values."""
 
 import ast
 import os
@@ -29,8 +29,12 @@ class TooLate(Exception):
 
 def is_users(file):
     """Whether a code's file is a cell or lies where user code lies."""
-    return file.startswith("<cell ") or file.startswith(_USERS) or file in _GENERATED or (
-        file.endswith(".py") and not file.startswith(("/", "<")))
+    return (
+        file.startswith("<cell ")
+        or file.startswith(_USERS)
+        or file in _GENERATED
+        or (file.endswith(".py") and not file.startswith(("/", "<")))
+    )
 
 
 class Place:
@@ -119,7 +123,7 @@ class Case:
         return self._trees[file]
 
     def node_at(self, place):
-        """(expression, statement, test of the if around it) at a frame; None for what is not found."""
+        """(expression, statement, test of the if around it) at a frame; None for what is not there."""
         key = id(place)
         if key not in self._nodes:
             self._nodes[key] = self._find(place)
@@ -144,7 +148,8 @@ class Case:
             if (first, node.end_lineno, node.col_offset, node.end_col_offset) == where:
                 exact = exact or node
             elif (node.end_lineno, node.end_col_offset) == (where[1], where[3]) and (
-                    ending is None):
+                ending is None
+            ):
                 ending = node
         return exact or ending, statement, guard
 
@@ -163,12 +168,13 @@ class Case:
         return brief.one_line(text or "", limit)
 
     def nodes(self, *kinds, within=None):
-        """Nodes of these kinds in the failing expression, or else in its statement; outermost first."""
+        """Nodes of these kinds in the failing expression, or in its statement; outermost first."""
         root = within or self.node or self.statement
         if root is None:
             return []
-        if root is self.statement and isinstance(root, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For,
-                                                        ast.While, ast.With, ast.Try)):
+        if root is self.statement and isinstance(
+            root, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
+        ):
             parts = [getattr(root, n, None) for n in ("test", "iter", "target")]
             parts += [item.context_expr for item in getattr(root, "items", [])]
             roots = [p for p in parts if p is not None]
@@ -230,8 +236,11 @@ class Case:
 
     def _evaluate_BinOp(self, node):
         left, right = self.evaluate(node.left), self.evaluate(node.right)
-        if not brief.exact(left, int, float) or not brief.exact(right, int, float) or (
-                abs(left) > 1e15 or abs(right) > 1e15):
+        if (
+            not brief.exact(left, int, float)
+            or not brief.exact(right, int, float)
+            or (abs(left) > 1e15 or abs(right) > 1e15)
+        ):
             raise Unknown
         if isinstance(node.op, ast.Add):
             return left + right
@@ -247,15 +256,22 @@ class Case:
         function, value = self.evaluate(node.func), self.evaluate(node.args[0])
         if function is len and sized(value):
             return len(value)
-        if function is sum and brief.exact(value, list, tuple) and len(value) < 1000 and all(
-                brief.exact(v, int, float) for v in value):
+        if (
+            function is sum
+            and brief.exact(value, list, tuple)
+            and len(value) < 1000
+            and all(brief.exact(v, int, float) for v in value)
+        ):
             return sum(value)
         raise Unknown
 
     def _evaluate_Subscript(self, node):
         value = self.evaluate(node.value)
-        key = self.evaluate(node.slice) if not isinstance(node.slice, ast.Slice) else self._slice(
-            node.slice)
+        key = (
+            self.evaluate(node.slice)
+            if not isinstance(node.slice, ast.Slice)
+            else self._slice(node.slice)
+        )
         if _type(value) is dict and plain_key(key):
             return value[key]
         if brief.exact(value, list, tuple, str, bytes) and brief.exact(key, int, slice):
@@ -264,14 +280,19 @@ class Case:
             return value[key]
         if brief.is_array(value) and brief.exact(key, int, slice):
             return value[key]
-        if brief.is_frame(value) and (plain_key(key) or (
-                _type(key) is list and len(key) * value.shape[0] < 2_000_000)):
+        if brief.is_frame(value) and (
+            plain_key(key) or (_type(key) is list and len(key) * value.shape[0] < 2_000_000)
+        ):
             return value[key]
         raise Unknown
 
     def _slice(self, node):
-        return slice(*(None if part is None else self.evaluate(part)
-                       for part in (node.lower, node.upper, node.step)))
+        return slice(
+            *(
+                None if part is None else self.evaluate(part)
+                for part in (node.lower, node.upper, node.step)
+            )
+        )
 
     # ---- what was called ----------------------------------------------------------------
 
@@ -323,8 +344,11 @@ class Case:
             return None, name in code.co_freevars
         tree, _ = self.tree(self.user.file)
         for node in islice(_walk(tree), _NODES_MAX) if tree is not None else ():
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and (
-                    node.lineno <= self.user.line <= node.end_lineno):
+            if (
+                isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and node.name == code.co_name
+                and (node.lineno <= self.user.line <= node.end_lineno)
+            ):
                 return node, True
         return None, True
 
@@ -342,8 +366,11 @@ class Case:
         for file in files:
             self.check_time()
             tree, _ = self.tree(file)
-            last = self.user.line if self.user is not None and file == self.user.file and (
-                self.user.is_module()) else errors.failed.get(file, 1 << 30)
+            last = (
+                self.user.line
+                if self.user is not None and file == self.user.file and (self.user.is_module())
+                else errors.failed.get(file, 1 << 30)
+            )
             found = assignments(tree, name) if tree is not None else []
             if any(line <= last for line, _, _ in found):
                 found = certain(tree, name, last, file in errors.failed and file != self.user.file)
@@ -372,7 +399,7 @@ def assignments(scope, name):
 
 
 def certain(scope, name, last, has_stopped=False):
-    """(line, node) of the assignment that a name's value is from at a line, if there is no doubt."""
+    """(line, node) of the assignment that a name's value is from at a line; None in doubt."""
     found = assignments(scope, name)
     before = [one for one in found if one[0] <= last]
     if not before or before[-1][1] is None or (len(found) > len(before) and not has_stopped):
@@ -383,12 +410,16 @@ def certain(scope, name, last, has_stopped=False):
 
 def sized(value):
     return brief.exact(value, list, tuple, dict, set, frozenset, str, bytes, range) or (
-        brief.is_frame(value) or brief.is_series(value) or brief.is_array(value))
+        brief.is_frame(value) or brief.is_series(value) or brief.is_array(value)
+    )
 
 
 def plain_key(key):
-    return brief.exact(key, str, int, float, bool, bytes) or key is None or (
-        _type(key) is tuple and all(plain_key(part) for part in key))
+    return (
+        brief.exact(key, str, int, float, bool, bytes)
+        or key is None
+        or (_type(key) is tuple and all(plain_key(part) for part in key))
+    )
 
 
 def attribute(value, name):
@@ -400,7 +431,9 @@ def attribute(value, name):
     if brief.is_frame(value):
         if name in ("columns", "index", "shape"):
             return getattr(value, name)
-        if _type(name) is str and any(_type(c) is str and c == name for c in brief.labels(value.columns)):
+        if _type(name) is str and any(
+            _type(c) is str and c == name for c in brief.labels(value.columns)
+        ):
             return value[name]
         if name == "values" and value.size < 1_000_000:
             return value.to_numpy()
@@ -434,4 +467,3 @@ def is_installed(name):
             if os.path.isdir(base) or os.path.exists(base + ".py"):
                 return True
     return False
-

@@ -82,6 +82,7 @@ def collect(facts):
 
 # ---- words ----------------------------------------------------------------------------------
 
+
 def folded(word):
     """A word without what people get wrong: case, spaces, underscores, hyphens."""
     return _fold("", word).casefold()
@@ -93,8 +94,12 @@ def near(word, candidates, most=3):
         return []
     wanted, found = folded(word), []
     for candidate in candidates[:_CANDIDATES_MAX]:
-        if _type(candidate) is not str or not candidate or candidate == word or (
-                len(candidate) > 120):
+        if (
+            _type(candidate) is not str
+            or not candidate
+            or candidate == word
+            or (len(candidate) > 120)
+        ):
             continue
         other = folded(candidate)
         if other == wanted and other:
@@ -107,8 +112,10 @@ def near(word, candidates, most=3):
             continue
         share = matcher.ratio()
         if share >= (0.66 if len(wanted) > 3 else 0.75) or (
-                len(wanted) > 3 and (other.startswith(wanted) or wanted.startswith(other))
-                and len(other) > 3):
+            len(wanted) > 3
+            and (other.startswith(wanted) or wanted.startswith(other))
+            and len(other) > 3
+        ):
             found.append((share, candidate))
     found.sort(key=lambda pair: -pair[0])
     if found and found[0][0] == 2.0:

@@ -46,16 +46,25 @@ def _operands(facts):
 
 
 def _is_product(facts):
-    return "matmul" in facts.value or "not aligned" in facts.value or "core dimension" in facts.value
+    return (
+        "matmul" in facts.value or "not aligned" in facts.value or "core dimension" in facts.value
+    )
 
 
-@hints.on("ValueError", says=r"could not be broadcast|not aligned|mismatch in its core dimension|matmul: |"
-          r"input array dimensions|could not broadcast|same number of dimensions|shape mismatch|"
-          r"Matrices? (?:are not|size|shapes)|dot product shape mismatch|matrices are not aligned")
+@hints.on(
+    "ValueError",
+    says=r"could not be broadcast|not aligned|mismatch in its core dimension|matmul: |"
+    r"input array dimensions|could not broadcast|same number of dimensions|shape mismatch|"
+    r"Matrices? (?:are not|size|shapes)|dot product shape mismatch|matrices are not aligned",
+)
 def _broadcast(facts, match):
     told = shapes(facts, _operands(facts))
     if not told:
-        told = [(text, _shape(value), value) for text, value in facts.receivers() if text and _shape(value) is not None]
+        told = [
+            (text, _shape(value), value)
+            for text, value in facts.receivers()
+            if text and _shape(value) is not None
+        ]
         told = told[:4]
     if not told:
         yield from _lengths(facts)
@@ -106,7 +115,9 @@ def _reshape(facts, match):
     product = 1
     for n in wanted:
         product *= n
-    line = f"{name}{size} values do not fill {'×'.join(map(str, wanted))}" + (f" = {product}" if product > 0 else "")
+    line = f"{name}{size} values do not fill {'×'.join(map(str, wanted))}" + (
+        f" = {product}" if product > 0 else ""
+    )
     if len(wanted) == 2 and min(wanted) > 0:
         fits = [f"({n}, {size // n})" for n in (wanted[0],) if size % n == 0]
         fits += [f"({size // n}, {n})" for n in (wanted[1],) if size % n == 0]
@@ -120,18 +131,29 @@ def _ragged(facts, match):
         for argument in node.args[:1]:
             known, value = facts.try_value(argument)
             if known and brief.exact(value, list, tuple):
-                kinds = [len(v) if case.sized(v) and _type(v) is not str else None for v in value[:2000]]
+                kinds = [
+                    len(v) if case.sized(v) and _type(v) is not str else None for v in value[:2000]
+                ]
                 counts = sorted({k for k in kinds if k is not None})
                 text = facts.text_of(argument, 40)
                 if len(counts) > 1:
                     odd = next(at for at, k in enumerate(kinds) if k != kinds[0])
-                    yield f"the rows of {text} have {hints.listing(counts, 60)} items; {text}[{odd}] is the first of another length than {text}[0]"
+                    yield (
+                        f"the rows of {text} have {hints.listing(counts, 60)} items; {text}[{odd}]"
+                        f" is the first of another length than {text}[0]"
+                    )
                 elif counts and None in kinds:
-                    yield f"{text} mixes sequences and single values: {text}[{kinds.index(None)}] is a single value"
+                    yield (
+                        f"{text} mixes sequences and single values: {text}[{kinds.index(None)}] is"
+                        " a single value"
+                    )
                 return
 
 
-@hints.on("ValueError", says=r"[Tt]ruth value of (?:a|an) (\w+) (?:with more than one element )?is ambiguous")
+@hints.on(
+    "ValueError",
+    says=r"[Tt]ruth value of (?:a|an) (\w+) (?:with more than one element )?is ambiguous",
+)
 def _truth(facts, match):
     statement = facts.statement
     for node in facts.nodes(ast.BoolOp, ast.UnaryOp, ast.Compare, within=statement):
@@ -152,30 +174,53 @@ def _truth(facts, match):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             known, value = facts.try_value(node.comparators[0])
             if known and brief.exact(value, list, tuple):
-                yield f"in compares {facts.text_of(node.left, 40)} with arrays one by one; any(x is y for y in …), or np.array_equal"
+                yield (
+                    f"in compares {facts.text_of(node.left, 40)} with arrays one by one; any(x is y"
+                    " for y in …), or np.array_equal"
+                )
                 return
     test = getattr(statement, "test", None) or facts.node
     text = facts.text_of(test, 60) if test is not None else "the condition"
-    yield (f"{text} is many values (a {match[1]}): ({text}).any() or .all() makes one of them; "
-           "np.where(condition, a, b) chooses item by item")
+    yield (
+        f"{text} is many values (a {match[1]}): ({text}).any() or .all() makes one of them; "
+        "np.where(condition, a, b) chooses item by item"
+    )
 
 
-@hints.on("ValueError", says=r"(?:assignment|output array|array|buffer source array|underlying array) (?:destination )?is read-only|"
-          r"cannot set WRITEABLE flag|read-only")
+@hints.on(
+    "ValueError",
+    says=(
+        r"(?:assignment|output array|array|buffer source array|underlying array) (?:destination"
+        r" )?is read-only|"
+        r"cannot set WRITEABLE flag|read-only"
+    ),
+)
 def _read_only(facts, match):
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         text = facts.text_of(node.value, 50)
         if text.endswith(".values") or ".to_numpy" in text:
-            yield f"{text} is a read-only view of the table: assign through df.loc[…] / df.iloc[…], or take {text.removesuffix('.values')}.to_numpy(copy=True)"
+            yield (
+                f"{text} is a read-only view of the table: assign through df.loc[…] / df.iloc[…],"
+                f" or take {text.removesuffix('.values')}.to_numpy(copy=True)"
+            )
             return
         known, value = facts.try_value(node.value)
         if known and brief.is_array(value):
-            yield f"{text} is a read-only view (arrays of pandas objects are): {text} = {text}.copy() first"
+            yield (
+                f"{text} is a read-only view (arrays of pandas objects are): {text} = {text}.copy()"
+                " first"
+            )
             return
     yield "the array is a read-only view: change a .copy() of it"
 
 
-@hints.on("IndexError", says=r"boolean index did not match|arrays used as indices must be of integer|only integers, slices")
+@hints.on(
+    "IndexError",
+    says=(
+        r"boolean index did not match|arrays used as indices must be of integer|only integers,"
+        r" slices"
+    ),
+)
 def _array_index(facts, match):
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         told = shapes(facts, [node.value, node.slice])
@@ -187,10 +232,15 @@ def _array_index(facts, match):
         known, value = facts.try_value(node.slice)
         if known and _type(value) is float:
             text = facts.text_of(node.slice, 40)
-            yield f"{text} is a float ({value!r}): int({text}), or // in place of / where it is computed"
+            yield (
+                f"{text} is a float ({value!r}): int({text}), or // in place of / where it is"
+                " computed"
+            )
             return
         if known and _type(value) is str:
-            yield f"{facts.text_of(node.value, 40)} is an array, whose items have numbers, not names"
+            yield (
+                f"{facts.text_of(node.value, 40)} is an array, whose items have numbers, not names"
+            )
             return
 
 
@@ -198,7 +248,10 @@ def _array_index(facts, match):
 def _linear(facts):
     told = shapes(facts, _operands(facts))
     if "Singular" in facts.value:
-        yield "the matrix has no inverse (rows or columns depend on each other): np.linalg.lstsq or np.linalg.pinv solve what can be solved"
+        yield (
+            "the matrix has no inverse (rows or columns depend on each other): np.linalg.lstsq or"
+            " np.linalg.pinv solve what can be solved"
+        )
     elif told:
         yield ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:3])
 
@@ -207,17 +260,32 @@ def _linear(facts):
 def _axis(facts, match):
     told = shapes(facts, _operands(facts))
     line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:2])
-    yield f"{line + ': ' if line else ''}it has {match[2]} ax{'is' if match[2] == '1' else 'es'}, numbered from 0"
+    yield (
+        f"{line + ': ' if line else ''}it has {match[2]} ax{'is' if match[2] == '1' else 'es'},"
+        " numbered from 0"
+    )
 
 
-@hints.on("UFuncTypeError", "UFuncNoLoopError", "_UFuncNoLoopError", "_UFuncOutputCastingError", "_UFuncInputCastingError",
-          "UFuncOutputCastingError")
+@hints.on(
+    "UFuncTypeError",
+    "UFuncNoLoopError",
+    "_UFuncNoLoopError",
+    "_UFuncOutputCastingError",
+    "_UFuncInputCastingError",
+    "UFuncOutputCastingError",
+)
 def _ufunc(facts):
     nodes = _operands(facts)
     for text, _, value in shapes(facts, nodes):
         if brief.is_array(value) and value.dtype.kind in "OUS":
             first = value.flat[0] if value.size else None
-            yield f"{text} holds {brief.type_name(first)} values (dtype {value.dtype}): {text}.astype(float)"
+            yield (
+                f"{text} holds {brief.type_name(first)} values (dtype {value.dtype}):"
+                f" {text}.astype(float)"
+            )
     if "output" in facts.value and isinstance(facts.statement, ast.AugAssign):
         text = facts.text_of(facts.statement.target, 40)
-        yield f"an int array cannot take floats in place: {text} = {text}.astype(float), or x = x … in place of the augmented form"
+        yield (
+            f"an int array cannot take floats in place: {text} = {text}.astype(float), or x = x …"
+            " in place of the augmented form"
+        )

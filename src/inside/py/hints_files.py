@@ -14,7 +14,13 @@ _join, _dirname, _basename = os.path.join, os.path.dirname, os.path.basename
 _ENTRIES_MAX, _WALK_MAX = 400, 3000
 WORKSPACE = "/mnt/data"
 MAGIC = [
-    (b"PK\x03\x04", "is a zip archive (an .xlsx, .docx or .zip file): pd.read_excel reads a workbook, zipfile an archive"),
+    (
+        b"PK\x03\x04",
+        (
+            "is a zip archive (an .xlsx, .docx or .zip file): pd.read_excel reads a workbook,"
+            " zipfile an archive"
+        ),
+    ),
     (b"\x1f\x8b", "is compressed with gzip: gzip.open(path, 'rt'), or compression='gzip'"),
     (b"BZh", "is compressed with bzip2: bz2.open(path, 'rt'), or compression='bz2'"),
     (b"\xfd7zXZ", "is compressed with xz: lzma.open(path, 'rt'), or compression='xz'"),
@@ -25,7 +31,10 @@ MAGIC = [
     (b"\xff\xd8\xff", "is a JPEG image: PIL.Image.open(path)"),
     (b"GIF8", "is a GIF image: PIL.Image.open(path)"),
     (b"SQLite format 3\0", "is an SQLite database: sqlite3.connect(path)"),
-    (b"\xd0\xcf\x11\xe0", "is an old Excel or Word file (.xls): pd.read_excel(path, engine='xlrd')"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "is an old Excel or Word file (.xls): pd.read_excel(path, engine='xlrd')",
+    ),
     (b"\x89HDF", "is an HDF5 file: h5py.File(path)"),
     (b"\x80\x04", "is a pickle: pickle.load(open(path, 'rb'))"),
     (b"{\\rtf", "is an RTF document"),
@@ -49,16 +58,36 @@ def path_given(facts):
             path = _as_path(value) if known else None
             if path and len(path) < 1000 and "\n" not in path and os.path.isfile(path):
                 return path
-            name = getattr(value, "name", None) if known and brief.module_name(_type(value)) == "_io" else None
+            name = (
+                getattr(value, "name", None)
+                if known and brief.module_name(_type(value)) == "_io"
+                else None
+            )
             if _type(name) is str and os.path.isfile(name):
                 return name
     for place in [*reversed(facts.places[-12:]), *places]:
-        for name in ("filepath_or_buffer", "filename", "path", "file", "io", "f", "fh", "handle", "infile", "csvfile"):
+        for name in (
+            "filepath_or_buffer",
+            "filename",
+            "path",
+            "file",
+            "io",
+            "f",
+            "fh",
+            "handle",
+            "infile",
+            "csvfile",
+        ):
             value = place.locals().get(name)
             path = _as_path(value)
             if path is None and brief.module_name(_type(value)) == "_io":
                 path = getattr(value, "name", None)
-            if _type(path) is str and len(path) < 1000 and "\n" not in path and os.path.isfile(path):
+            if (
+                _type(path) is str
+                and len(path) < 1000
+                and "\n" not in path
+                and os.path.isfile(path)
+            ):
                 return path
     return None
 
@@ -88,8 +117,11 @@ def kind_of(path):
             return kind
     if b"\0" not in data:
         first = brief.one_line(data.decode("utf-8", "replace"), 120)
-        return ("is HTML: pd.read_html reads its tables" if data.lstrip()[:1] == b"<" else
-                f"is text; it begins with: {first}")
+        return (
+            "is HTML: pd.read_html reads its tables"
+            if data.lstrip()[:1] == b"<"
+            else f"is text; it begins with: {first}"
+        )
     return None
 
 
@@ -110,7 +142,11 @@ def _entries(folder):
 def _elsewhere(name):
     """Paths below the workspace whose last part is this name, whatever its case."""
     found, seen, pending = [], 0, [(WORKSPACE, 0)]
-    if os.getcwd() != WORKSPACE and not os.getcwd().startswith(WORKSPACE + "/") and os.getcwd() != "/":
+    if (
+        os.getcwd() != WORKSPACE
+        and not os.getcwd().startswith(WORKSPACE + "/")
+        and os.getcwd() != "/"
+    ):
         pending.append((os.getcwd(), 0))
     while pending and seen < _WALK_MAX:
         folder, depth = pending.pop(0)
@@ -148,10 +184,16 @@ def _not_found(facts):
     if any(p.file.endswith("/subprocess.py") for p in facts.places[-3:]):
         if not os.path.exists(path) or "/" not in path:
             yield f"the box has no program {brief.brief(path, 60)}" + (
-                "; a command with arguments is given as a list, or with shell=True" if " " in path else "")
+                "; a command with arguments is given as a list, or with shell=True"
+                if " " in path
+                else ""
+            )
         return
     if path.startswith("~"):
-        yield f"Python does not expand ~ here: os.path.expanduser({path!r}) is {os.path.expanduser(path)!r}"
+        yield (
+            f"Python does not expand ~ here: os.path.expanduser({path!r}) is"
+            f" {os.path.expanduser(path)!r}"
+        )
     if re.match(r"[A-Za-z]:[\\/]", path):
         yield f"this is Linux: files that were given lie in {WORKSPACE}"
     if re.match(r"(https?|ftp|s3)://?", path):
@@ -168,7 +210,8 @@ def _not_found(facts):
         while above not in ("/", "") and not os.path.isdir(above):
             above = _dirname(above)
         yield f"the folder {brief.brief(folder, 80)} does not exist" + (
-            f"; os.makedirs({folder!r}, exist_ok=True) makes it" if _is_written(facts) else "")
+            f"; os.makedirs({folder!r}, exist_ok=True) makes it" if _is_written(facts) else ""
+        )
         listed = _listed(WORKSPACE if above in ("/", "") else above)
     else:
         close = [] if found else hints.near(name, [n.rstrip("/") for n in names])
@@ -177,7 +220,12 @@ def _not_found(facts):
         listed = _listed(folder)
     if listed:
         yield listed
-    if folder != WORKSPACE and os.getcwd() != WORKSPACE and not found and not folder.startswith(WORKSPACE):
+    if (
+        folder != WORKSPACE
+        and os.getcwd() != WORKSPACE
+        and not found
+        and not folder.startswith(WORKSPACE)
+    ):
         listed = _listed(WORKSPACE)
         if listed:
             yield listed
@@ -185,12 +233,17 @@ def _not_found(facts):
 
 def _is_written(facts):
     for node in facts.nodes(ast.Call, within=facts.statement):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         if name.startswith(("to_", "save", "write", "dump", "imwrite", "imsave")):
             return True
         if name == "open":
             modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
-            return any(isinstance(m, ast.Constant) and _type(m.value) is str and m.value[:1] in "wax" for m in modes)
+            return any(
+                isinstance(m, ast.Constant) and _type(m.value) is str and m.value[:1] in "wax"
+                for m in modes
+            )
     return False
 
 
@@ -210,10 +263,15 @@ def _refused(facts):
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         folders = [f for f in (WORKSPACE, "/tmp") if _can_write(f)]
         if folders and path is not None and not any(path.startswith(f + "/") for f in folders):
-            yield f"files can be written in {' and '.join(folders)}, not at {brief.brief(path, 100)}"
+            yield (
+                f"files can be written in {' and '.join(folders)}, not at {brief.brief(path, 100)}"
+            )
     elif number == errno.ENOSPC:
         state = os.statvfs(WORKSPACE)
-        yield f"the disk of the session is full: {state.f_bavail * state.f_frsize >> 20} MiB of {state.f_blocks * state.f_frsize >> 20} MiB free in {WORKSPACE}"
+        yield (
+            f"the disk of the session is full: {state.f_bavail * state.f_frsize >> 20} MiB of"
+            f" {state.f_blocks * state.f_frsize >> 20} MiB free in {WORKSPACE}"
+        )
     elif number == errno.EMFILE:
         yield "too many files are open at once: open them with a with block, one after the other"
     elif number == errno.ENAMETOOLONG:
@@ -255,6 +313,7 @@ def _image(facts):
 
 # ---- tables in files ------------------------------------------------------------------------
 
+
 def _separator(lines):
     """The sign that divides the first lines evenly, or None."""
     for sign, name in ((";", "';'"), ("\t", r"'\t'"), ("|", "'|'"), (",", "','")):
@@ -271,7 +330,10 @@ def _fields(facts, match):
     lines = first_lines(path, 200) if path else []
     if lines:
         yield f"line 1: {brief.one_line(lines[0], 150)}" + (
-            f" / line {number}: {brief.one_line(lines[number - 1], 150)}" if 1 < number <= len(lines) else "")
+            f" / line {number}: {brief.one_line(lines[number - 1], 150)}"
+            if 1 < number <= len(lines)
+            else ""
+        )
         sign = _separator(lines)
         if sign is not None and sign != "','":
             yield f"the lines are divided by {sign}: pd.read_csv(path, sep={sign})"
@@ -279,7 +341,10 @@ def _fields(facts, match):
         counts = [line.count(",") for line in lines[:20]]
         first = next((at for at, count in enumerate(counts) if count), 0)
         if first and len(counts) >= first + 3 and min(counts[first:]) == max(counts[first:]):
-            yield f"the first {first} lines hold no separator, all others {counts[first]}: skiprows={first} leaves them out"
+            yield (
+                f"the first {first} lines hold no separator, all others {counts[first]}:"
+                f" skiprows={first} leaves them out"
+            )
             return
     yield "on_bad_lines='skip' leaves such lines out; quoted fields may hold the separator"
 
@@ -289,10 +354,13 @@ def _no_data(facts):
     path = path_given(facts)
     if path:
         size = _lstat(path).st_size
-        yield f"{brief.one_line(path, 100)} has {size} bytes" + (": nothing was written to it, or it is still open for writing" if not size else "")
+        yield f"{brief.one_line(path, 100)} has {size} bytes" + (
+            ": nothing was written to it, or it is still open for writing" if not size else ""
+        )
 
 
 # ---- programs -------------------------------------------------------------------------------
+
 
 def _tail(output):
     if _type(output) is bytes:
@@ -311,7 +379,10 @@ def _process(facts):
     if tail:
         yield f"it wrote: {tail}"
     elif own.get("stderr") is None:
-        yield "what it wrote was not kept: subprocess.run(…, capture_output=True, text=True) keeps it, or it stands above"
+        yield (
+            "what it wrote was not kept: subprocess.run(…, capture_output=True, text=True) keeps"
+            " it, or it stands above"
+        )
     if code == 127:
         yield "status 127: the shell knows no such program"
     elif code == 126:
@@ -322,26 +393,59 @@ def _process(facts):
 
 @hints.on("TimeoutExpired")
 def _timeout(facts):
-    tail = _tail(brief.own_attributes(facts.error).get("stderr")) or _tail(brief.own_attributes(facts.error).get("output"))
+    tail = _tail(brief.own_attributes(facts.error).get("stderr")) or _tail(
+        brief.own_attributes(facts.error).get("output")
+    )
     if tail:
         yield f"until then it wrote: {tail}"
 
 
 # ---- network --------------------------------------------------------------------------------
 
-_NETWORK = ("Name or service not known", "Temporary failure in name resolution", "Network is unreachable", "NameResolutionError",
-            "No address associated", "Connection refused", "Failed to establish a new connection", "[Errno 101]", "[Errno -2]",
-            "[Errno -3]", "Max retries exceeded", "All connection attempts failed", "Operation not permitted", "Address family not supported")
+_NETWORK = (
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+    "NameResolutionError",
+    "No address associated",
+    "Connection refused",
+    "Failed to establish a new connection",
+    "[Errno 101]",
+    "[Errno -2]",
+    "[Errno -3]",
+    "Max retries exceeded",
+    "All connection attempts failed",
+    "Operation not permitted",
+    "Address family not supported",
+)
 
 
-@hints.on("URLError", "ConnectionError", "ConnectError", "gaierror", "ClientConnectorError", "MaxRetryError", "NewConnectionError",
-          "ConnectTimeout", "OSError")
+@hints.on(
+    "URLError",
+    "ConnectionError",
+    "ConnectError",
+    "gaierror",
+    "ClientConnectorError",
+    "MaxRetryError",
+    "NewConnectionError",
+    "ConnectTimeout",
+    "OSError",
+)
 def _network(facts):
-    number = OSError.__dict__["errno"].__get__(facts.error) if brief.is_a(facts.error, OSError) else None
+    number = (
+        OSError.__dict__["errno"].__get__(facts.error) if brief.is_a(facts.error, OSError) else None
+    )
     is_local = re.search(r"localhost|127\.0\.0\.1|\[::1\]", facts.value)
-    if number == errno.ENETUNREACH or any(part in facts.value for part in _NETWORK) and (
-            _name_of(facts.error) is None) and not is_local:
+    if (
+        number == errno.ENETUNREACH
+        or any(part in facts.value for part in _NETWORK)
+        and (_name_of(facts.error) is None)
+        and not is_local
+    ):
         if hints_names.has_network() is False:
-            yield f"{hints_names.no_network()}: work with the files in {WORKSPACE}, or ask for the data as a file"
+            yield (
+                f"{hints_names.no_network()}: work with the files in {WORKSPACE}, or ask for the"
+                " data as a file"
+            )
     elif is_local and "refused" in facts.value:
         yield "nothing listens on that port in the box: start the server first"

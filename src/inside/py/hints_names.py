@@ -13,31 +13,62 @@ from _reckon import brief, case, errors, hints, hints_tables
 _type = type
 _open = open
 _MAIN = ("/mnt/data/", "/home/user/")
-_IN_PLACE = {"sort", "append", "extend", "reverse", "insert", "remove", "clear", "update", "add",
-             "discard", "shuffle", "to_csv", "to_excel", "to_json", "to_parquet", "show", "savefig",
-             "print", "write_html", "write_image"}
+_IN_PLACE = {
+    "sort",
+    "append",
+    "extend",
+    "reverse",
+    "insert",
+    "remove",
+    "clear",
+    "update",
+    "add",
+    "discard",
+    "shuffle",
+    "to_csv",
+    "to_excel",
+    "to_json",
+    "to_parquet",
+    "show",
+    "savefig",
+    "print",
+    "write_html",
+    "write_image",
+}
 
 
 # ---- NameError ------------------------------------------------------------------------------
+
 
 @hints.on("UnboundLocalError", says=r"'(\w+)'")
 def _unbound(facts, match):
     name = match[1]
     function = brief.one_line(facts.user.function, 60)
     if name in facts.user.globals():
-        yield (f"{function}() assigns {name!r} somewhere, so {name} is local in all of it and not yet "
-               f"set here; pass it as an argument, use another name, or write `global {name}` first")
+        yield (
+            f"{function}() assigns {name!r} somewhere, so {name} is local in all of it and not yet "
+            f"set here; pass it as an argument, use another name, or write `global {name}` first"
+        )
         return
     tree, _ = facts.tree(facts.user.file)
     for node in islice(ast.walk(tree), 50000) if tree is not None else ():
-        if isinstance(node, ast.ExceptHandler) and node.name == name and node.end_lineno < facts.user.line:
-            yield f"the name after `as` ends with its except block: keep it under another, error = {name}"
+        if (
+            isinstance(node, ast.ExceptHandler)
+            and node.name == name
+            and node.end_lineno < facts.user.line
+        ):
+            yield (
+                "the name after `as` ends with its except block: keep it under another, error ="
+                f" {name}"
+            )
             return
         if isinstance(node, ast.Delete) and any(getattr(t, "id", "") == name for t in node.targets):
             return
     if "<" not in function:
-        yield (f"{name!r} gets a value only on a path through {function}() that was not taken; set it "
-               "before the if, try or loop")
+        yield (
+            f"{name!r} gets a value only on a path through {function}() that was not taken; set it "
+            "before the if, try or loop"
+        )
 
 
 def _imports(name):
@@ -60,7 +91,11 @@ def _unreached(facts, name):
             continue
         tree, _ = facts.tree(file)
         for node in islice(ast.walk(tree), 20000) if tree is not None else ():
-            made = getattr(node, "id", None) if isinstance(getattr(node, "ctx", None), ast.Store) else None
+            made = (
+                getattr(node, "id", None)
+                if isinstance(getattr(node, "ctx", None), ast.Store)
+                else None
+            )
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 made = node.name
             elif isinstance(node, ast.alias):
@@ -88,8 +123,10 @@ def _name(facts, match):
     line = _imports(name)
     lost = _unreached(facts, name)
     if lost is not None:
-        yield (f"{lost[0]} defines {name!r} at line {lost[1]}, but it failed at line {lost[2]}: run that "
-               "part again")
+        yield (
+            f"{lost[0]} defines {name!r} at line {lost[1]}, but it failed at line {lost[2]}: run"
+            " that part again"
+        )
     elif line is not None:
         yield f"it is not imported in this session: {line}"
     quoted = _quoted(facts, name)
@@ -111,13 +148,17 @@ def _name(facts, match):
         yield f"names that exist: {', '.join(found)}"
     tree, _ = facts.tree(place.file)
     for node in islice(ast.walk(tree), 20000) if tree is not None else ():
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name and (
-                node.lineno > place.line and node.col_offset == 0):
+        if (
+            isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            and node.name == name
+            and (node.lineno > place.line and node.col_offset == 0)
+        ):
             yield f"{name} is defined further down, at line {node.lineno}: move it above its use"
             return
 
 
 # ---- AttributeError -------------------------------------------------------------------------
+
 
 def _object(error):
     """(name, object) of an AttributeError, from where the interpreter put them."""
@@ -137,16 +178,25 @@ def why_none(facts, node):
             yield f"{shown} is None here"
             return
         file, line, value = found
-    where = "" if value is node else f" it was assigned at {hints.place_text(facts, file, line)}, and"
+    where = (
+        "" if value is node else f" it was assigned at {hints.place_text(facts, file, line)}, and"
+    )
     text = facts.source_of(file, value, 60)
     if isinstance(value, ast.Call):
         called = value.func
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if any(k.arg == "inplace" and getattr(k.value, "value", False) is True for k in value.keywords):
-            yield (f"{shown} is None:{where} {text} changes in place and returns None; leave "
-                   "inplace=True away, or do not use its result")
+        if any(
+            k.arg == "inplace" and getattr(k.value, "value", False) is True for k in value.keywords
+        ):
+            yield (
+                f"{shown} is None:{where} {text} changes in place and returns None; leave "
+                "inplace=True away, or do not use its result"
+            )
         elif name in _IN_PLACE:
-            yield f"{shown} is None:{where} {text} returns None: it is called for its effect, not for its result"
+            yield (
+                f"{shown} is None:{where} {text} returns None: it is called for its effect, not for"
+                " its result"
+            )
         elif name in ("match", "search", "fullmatch"):
             yield f"{shown} is None:{where} {text} found no match; test for None first"
         elif name == "get" and value.args:
@@ -167,8 +217,10 @@ def _no_return(facts, called):
         tree, _ = facts.tree(function.__code__.co_filename)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-                if not any(isinstance(n, (ast.Return, ast.Yield)) and n.value is not None
-                           for n in ast.walk(node)):
+                if not any(
+                    isinstance(n, (ast.Return, ast.Yield)) and n.value is not None
+                    for n in ast.walk(node)
+                ):
                     return f": {node.name}() has no return statement"
     return ""
 
@@ -177,8 +229,11 @@ def _shadow(module):
     """The file of the workspace that took a module's place, or None."""
     file = module.__dict__.get("__file__")
     name = module.__dict__.get("__name__")
-    if _type(file) is str and _type(name) is str and (
-            file.startswith(_MAIN) or not file.startswith("/")):
+    if (
+        _type(file) is str
+        and _type(name) is str
+        and (file.startswith(_MAIN) or not file.startswith("/"))
+    ):
         return file
     return None
 
@@ -193,13 +248,18 @@ def _of_module(facts, name, module):
     file = _shadow(module)
     if file is not None:
         real = known in sys.stdlib_module_names
-        yield (f"{known} is your own file {brief.one_line(file, 100)}"
-               + (", which hides the standard module: rename the file" if real else
-                  ", which defines: " + hints.listing(_public(module), 200)))
+        yield f"{known} is your own file {brief.one_line(file, 100)}" + (
+            ", which hides the standard module: rename the file"
+            if real
+            else ", which defines: " + hints.listing(_public(module), 200)
+        )
     for inner in (known.rpartition(".")[2], "tqdm", "pprint"):
         value = module.__dict__.get(inner)
         if brief.is_a(value, type) and brief.has_attribute(value, name):
-            yield f"{known} is the module here; {known}.{inner}.{name} exists: from {known} import {inner}"
+            yield (
+                f"{known} is the module here; {known}.{inner}.{name} exists: from {known} import"
+                f" {inner}"
+            )
             return
     for folder in list(module.__dict__.get("__path__") or ())[:3]:
         path = os.path.join(folder, name)
@@ -232,7 +292,10 @@ def _of_frame(facts, name, value, shown):
         why = hints.difference(name, found[0])
         yield f"{shown} has the column {hints.one_of(found)}" + (f" ({why})" if why else "")
     else:
-        yield f"{shown} has no attribute and no column {name!r}; its columns: {hints.listing(columns, 250)}"
+        yield (
+            f"{shown} has no attribute and no column {name!r}; its columns:"
+            f" {hints.listing(columns, 250)}"
+        )
 
 
 def _expression(facts):
@@ -249,8 +312,11 @@ def _expression(facts):
 def _accessor(facts, match):
     node, shown = _expression(facts)
     known, value = facts.try_value(node)
-    dtype = f"{shown or 'the column'} is {brief.dtype_text(value.dtype)}" if known and (
-        brief.is_series(value)) else "the column is of another type"
+    dtype = (
+        f"{shown or 'the column'} is {brief.dtype_text(value.dtype)}"
+        if known and (brief.is_series(value))
+        else "the column is of another type"
+    )
     if match[1] == "dt":
         yield f"{dtype}: {shown or 'it'} = pd.to_datetime({shown or 'it'}) first"
     elif match[1] == "str":
@@ -293,8 +359,13 @@ def _attribute(facts):
         yield from _of_frame(facts, name, value, shown or "the DataFrame")
         if any(hints.difference(name, c) for c in brief.labels(value.columns) if _type(c) is str):
             return
-    if callable(value) and brief.exact(value, types.FunctionType, types.BuiltinFunctionType, types.MethodType):
-        yield f"{shown or 'it'} is a {'method' if 'method' in brief.brief(value) else 'function'}: call it first, {shown or 'f'}()"
+    if callable(value) and brief.exact(
+        value, types.FunctionType, types.BuiltinFunctionType, types.MethodType
+    ):
+        yield (
+            f"{shown or 'it'} is a {'method' if 'method' in brief.brief(value) else 'function'}:"
+            f" call it first, {shown or 'f'}()"
+        )
         return
     yield from _near_attribute(name, value, kind, shown)
 
@@ -302,8 +373,15 @@ def _attribute(facts):
 def _of_class(name, value):
     owner = brief.class_name(value)
     module = sys.modules.get(brief.module_name(value))
-    if _type(module) is types.ModuleType and name in module.__dict__ and module.__dict__[name] is not value:
-        yield f"{owner} is the class here; {name} is in the module {module.__name__}: from {module.__name__} import {name}"
+    if (
+        _type(module) is types.ModuleType
+        and name in module.__dict__
+        and module.__dict__[name] is not value
+    ):
+        yield (
+            f"{owner} is the class here; {name} is in the module {module.__name__}: from"
+            f" {module.__name__} import {name}"
+        )
         return
     if name == owner:
         yield f"{owner} is the class itself here: leave '{owner}.' away"
@@ -311,7 +389,12 @@ def _of_class(name, value):
     if _type(module) is types.ModuleType and owner == module.__name__ and name in module.__dict__:
         yield f"{owner} is the class here: leave '{owner}.' away"
         return
-    names = [n for base in brief.lineage_of(value) for n in list(brief.class_dict(base)) if _type(n) is str]
+    names = [
+        n
+        for base in brief.lineage_of(value)
+        for n in list(brief.class_dict(base))
+        if _type(n) is str
+    ]
     found = hints.near(name, [n for n in names if not n.startswith("_")])
     if found:
         yield f"{owner} has: {', '.join(found)}"
@@ -330,6 +413,7 @@ def _near_attribute(name, value, kind, shown):
 
 
 # ---- ImportError ----------------------------------------------------------------------------
+
 
 def has_network():
     """False when there is surely none: no interface but the loopback one. None: unknown."""
@@ -351,8 +435,9 @@ def _module(facts):
     if _type(name) is not str or not name:
         return
     top, _, rest = name.partition(".")
-    told = hints_tables.MODULES.get(name) or (hints_tables.MODULES.get(top) if not case.is_installed(
-        top) else None)
+    told = hints_tables.MODULES.get(name) or (
+        hints_tables.MODULES.get(top) if not case.is_installed(top) else None
+    )
     other = hints_tables.IMPORT_NAMES.get(top)
     if told is not None:
         if told[0] is None or case.is_installed(told[0]):
@@ -368,18 +453,32 @@ def _module(facts):
     if rest and case.is_installed(top):
         return
     if has_network() is False:
-        yield (f"{top} cannot be installed: {no_network()}; do without it, or bring a wheel as a file and "
-               "%pip install it")
+        yield (
+            f"{top} cannot be installed: {no_network()}; do without it, or bring a wheel as a file"
+            " and %pip install it"
+        )
     else:
         yield f"when the box has network: %pip install {_pip_name(top)}"
 
 
 def _pip_name(module):
     """The name at PyPI of a module, where it differs."""
-    return {"cv2": "opencv-python-headless", "sklearn": "scikit-learn", "PIL": "pillow", "bs4":
-            "beautifulsoup4", "yaml": "pyyaml", "fitz": "pymupdf", "docx": "python-docx", "skimage":
-            "scikit-image", "dotenv": "python-dotenv", "jwt": "pyjwt", "Crypto": "pycryptodome",
-            "serial": "pyserial", "camelot": "camelot-py", "tabula": "tabula-py"}.get(module, module)
+    return {
+        "cv2": "opencv-python-headless",
+        "sklearn": "scikit-learn",
+        "PIL": "pillow",
+        "bs4": "beautifulsoup4",
+        "yaml": "pyyaml",
+        "fitz": "pymupdf",
+        "docx": "python-docx",
+        "skimage": "scikit-image",
+        "dotenv": "python-dotenv",
+        "jwt": "pyjwt",
+        "Crypto": "pycryptodome",
+        "serial": "pyserial",
+        "camelot": "camelot-py",
+        "tabula": "tabula-py",
+    }.get(module, module)
 
 
 def _importable():
@@ -403,7 +502,10 @@ def _submodule(name):
         return
     file = _shadow(module)
     if file is not None:
-        yield f"{parent} is your own file {brief.one_line(file, 100)}: rename it if the package was meant"
+        yield (
+            f"{parent} is your own file {brief.one_line(file, 100)}: rename it if the package was"
+            " meant"
+        )
         return
     names = []
     for folder in list(module.__dict__.get("__path__") or ())[:3]:
@@ -422,10 +524,16 @@ def _removed_import(facts, match):
         for alias in statement.names:
             gone = hints_tables.GONE.get(statement.module or "", {}).get(alias.name)
             if gone is not None:
-                yield f"{statement.module}.{alias.name} does not exist in the installed version; use {gone}"
+                yield (
+                    f"{statement.module}.{alias.name} does not exist in the installed version; use"
+                    f" {gone}"
+                )
 
 
-@hints.on("ImportError", says=r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'")
+@hints.on(
+    "ImportError",
+    says=r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'",
+)
 def _cannot_import(facts, match):
     name, module = match[1], sys.modules.get(match[3])
     path = ImportError.__dict__["path"].__get__(facts.error)
@@ -433,9 +541,13 @@ def _cannot_import(facts, match):
     if _type(path) is str and path.startswith(_MAIN):
         hides = match[3] in sys.stdlib_module_names
         if match[2]:
-            yield f"{brief.one_line(path, 100)} is imported while it is still being imported (a circle)"
+            yield (
+                f"{brief.one_line(path, 100)} is imported while it is still being imported (a"
+                " circle)"
+            )
         yield f"{match[3]} is your own file {brief.one_line(path, 100)}" + (
-            ", which hides the standard module: rename it" if hides else "")
+            ", which hides the standard module: rename it" if hides else ""
+        )
     if gone is not None:
         yield f"{match[3]}.{name} does not exist in the installed version; use {gone}"
         return
@@ -451,4 +563,7 @@ def _cannot_import(facts, match):
 
 @hints.on("ImportError", says=r"attempted relative import")
 def _relative(facts, match):
-    yield "a cell belongs to no package: import without the dot (files in /mnt/data can be imported by name)"
+    yield (
+        "a cell belongs to no package: import without the dot (files in /mnt/data can be imported"
+        " by name)"
+    )

@@ -48,12 +48,21 @@ def _memory(facts):
         for name, value in list(names.items())[:2000]:
             if _type(name) is str and not name.startswith("_"):
                 sizes[name] = _bytes_of(value)
-    large = sorted(((size, name) for name, size in sizes.items() if size > 10 << 20), reverse=True)[:4]
+    large = sorted(((size, name) for name, size in sizes.items() if size > 10 << 20), reverse=True)[
+        :4
+    ]
     if large:
-        yield "large variables: " + ", ".join(f"{name} {_size_text(size)}" for size, name in large) + "; del frees one"
+        yield (
+            "large variables: "
+            + ", ".join(f"{name} {_size_text(size)}" for size, name in large)
+            + "; del frees one"
+        )
     if "recursion" in facts.value:
         return
-    yield "work in parts: chunksize= or usecols= in pd.read_csv, a smaller dtype, a generator in place of a list"
+    yield (
+        "work in parts: chunksize= or usecols= in pd.read_csv, a smaller dtype, a generator in"
+        " place of a list"
+    )
 
 
 @hints.on("RecursionError")
@@ -63,28 +72,50 @@ def _recursion(facts):
         counts[place.function] = counts.get(place.function, 0) + 1
     often = [f"{name}()" for name, count in counts.items() if count > 20][:3]
     if often:
-        kept = {p.function: p for p in facts.places[-300:] if p.is_users and f"{p.function}()" in often}
+        kept = {
+            p.function: p for p in facts.places[-300:] if p.is_users and f"{p.function}()" in often
+        }
         same = ""
         for name, place in kept.items():
             count = place.code.co_argcount
             given = {n: place.locals().get(n) for n in place.code.co_varnames[:count]}
             if given:
                 same = f"; {name}() was last called with " + ", ".join(
-                    f"{n}={brief.brief(v, 40)}" for n, v in list(given.items())[:4])
-        yield f"{' and '.join(often)} call{'s itself' if len(often) == 1 else ' each other'} without end, {facts.depth} calls deep{same}"
+                    f"{n}={brief.brief(v, 40)}" for n, v in list(given.items())[:4]
+                )
+        yield (
+            f"{' and '.join(often)} call{'s itself' if len(often) == 1 else ' each other'} without"
+            f" end, {facts.depth} calls deep{same}"
+        )
 
 
-@hints.on("RuntimeError", says=r"asyncio\.run\(\) cannot be called from a running event loop|This event loop is already running|"
-          r"Cannot run the event loop while another loop is running|no current event loop")
+@hints.on(
+    "RuntimeError",
+    says=(
+        r"asyncio\.run\(\) cannot be called from a running event loop|This event loop is already"
+        r" running|"
+        r"Cannot run the event loop while another loop is running|no current event loop"
+    ),
+)
 def _loop(facts, match):
     for node in facts.nodes(ast.Call, within=facts.statement):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("run", "run_until_complete") and node.args:
-            yield f"cells may await: write await {facts.text_of(node.args[0], 60)} in place of {facts.text_of(node.func, 40)}(…)"
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("run", "run_until_complete")
+            and node.args
+        ):
+            yield (
+                f"cells may await: write await {facts.text_of(node.args[0], 60)} in place of"
+                f" {facts.text_of(node.func, 40)}(…)"
+            )
             return
     yield "cells may await: write await main() in place of asyncio.run(main())"
 
 
-@hints.on("RuntimeError", says=r"(dictionary|Set|deque) (?:changed size|keys changed|mutated) during iteration")
+@hints.on(
+    "RuntimeError",
+    says=r"(dictionary|Set|deque) (?:changed size|keys changed|mutated) during iteration",
+)
 def _changed(facts, match):
     for node in facts.nodes(ast.AST, within=facts.statement):
         iterated = getattr(node, "iter", None)
@@ -92,7 +123,11 @@ def _changed(facts, match):
             yield f"loop over a copy: list({facts.text_of(iterated, 60)})"
             return
     node = getattr(facts.statement, "iter", None)
-    yield f"loop over a copy: list({facts.text_of(node, 60)})" if node is not None else "loop over a copy: list(…)"
+    yield (
+        f"loop over a copy: list({facts.text_of(node, 60)})"
+        if node is not None
+        else "loop over a copy: list(…)"
+    )
 
 
 @hints.on("RuntimeError", says=r"no running event loop")
@@ -100,7 +135,13 @@ def _no_loop(facts, match):
     yield "it must be called in an async function, or in a cell that awaits"
 
 
-@hints.on("RuntimeError", says=r"generator raised StopIteration|generator already executing|super\(\): no arguments|can't start new thread")
+@hints.on(
+    "RuntimeError",
+    says=(
+        r"generator raised StopIteration|generator already executing|super\(\): no arguments|can't"
+        r" start new thread"
+    ),
+)
 def _generator(facts, match):
     if "StopIteration" in match[0]:
         yield "next() in a generator found nothing: write next(it, None), or return"
@@ -108,12 +149,26 @@ def _generator(facts, match):
         yield "the limit of processes and threads of the session is reached: use a pool of a few"
 
 
-@hints.on("PicklingError", "AttributeError", "TypeError", says=r"[Cc]an't (?:pickle|get) (?:local object|<function|attribute|'(\w+)' object)?|cannot pickle '?([\w.]+)'?")
+@hints.on(
+    "PicklingError",
+    "AttributeError",
+    "TypeError",
+    says=(
+        r"[Cc]an't (?:pickle|get) (?:local object|<function|attribute|'(\w+)' object)?|cannot"
+        r" pickle '?([\w.]+)'?"
+    ),
+)
 def _pickle(facts, match):
     if "lambda" in facts.value or "<locals>" in facts.value or "local object" in facts.value:
-        yield "a lambda or an inner function cannot be pickled: define it with def at the top level of a cell"
+        yield (
+            "a lambda or an inner function cannot be pickled: define it with def at the top level"
+            " of a cell"
+        )
     elif match[2] or match[1]:
-        yield f"a {match[2] or match[1]} cannot be pickled: leave it out, or make it in the other process"
+        yield (
+            f"a {match[2] or match[1]} cannot be pickled: leave it out, or make it in the other"
+            " process"
+        )
 
 
 @hints.on("EOFError", says=r"input\(\)")
@@ -127,6 +182,7 @@ def _empty_pickle(facts, match):
 
 
 # ---- databases ------------------------------------------------------------------------------
+
 
 def _connection(facts):
     """A sqlite3 connection that the failing expression uses."""
@@ -152,49 +208,81 @@ def _ask(connection, query):
     return cursor.execute(query).fetchmany(200)
 
 
-@hints.on("OperationalError", "DatabaseError", says=r"no such (table|column): ([\w.\"]+)|table (\w+) has no column named (\w+)")
+@hints.on(
+    "OperationalError",
+    "DatabaseError",
+    says=r"no such (table|column): ([\w.\"]+)|table (\w+) has no column named (\w+)",
+)
 def _sqlite(facts, match):
     connection = _connection(facts)
     if connection is None:
         return
-    tables = [row[0] for row in _ask(connection, "select name from sqlite_master where type in ('table', 'view')")]
+    tables = [
+        row[0]
+        for row in _ask(
+            connection, "select name from sqlite_master where type in ('table', 'view')"
+        )
+    ]
     if match[1] == "table":
         found = hints.near(match[2], tables)
-        yield f"tables of this database: {hints.listing(tables, 250)}" + (
-            f"; the nearest is {hints.one_of(found[:1])}" if found else "") if tables else (
-            "this database has no tables: another file may have been meant, or it was made just now")
+        yield (
+            f"tables of this database: {hints.listing(tables, 250)}"
+            + (f"; the nearest is {hints.one_of(found[:1])}" if found else "")
+            if tables
+            else (
+                "this database has no tables: another file may have been meant, or it was made"
+                " just now"
+            )
+        )
         return
     wanted = (match[2] or match[4] or "").rpartition(".")[2]
     for table in tables[:6]:
-        columns = [row[1] for row in _ask(connection, f"pragma table_info(\"{table}\")")]
+        columns = [row[1] for row in _ask(connection, f'pragma table_info("{table}")')]
         found = hints.near(wanted, columns)
         if found or len(tables) == 1 or table == match[3]:
             yield f"{table} has the columns {hints.listing(columns, 250)}"
     asked = [value for _, value in facts.receivers() if brief.exact(value, str)]
     for node in facts.nodes(ast.Constant):
         asked += [node.value] if brief.exact(node.value, str) else []
-    if match[2] and any(re.search(rf'"{re.escape(wanted)}"|[=<>]\s*{re.escape(wanted)}\b', text) for text in asked):
-        yield "a text in SQL has single quotes: 'x', not \"x\" or x; or give it as a parameter: execute('… = ?', (x,))"
+    if match[2] and any(
+        re.search(rf'"{re.escape(wanted)}"|[=<>]\s*{re.escape(wanted)}\b', text) for text in asked
+    ):
+        yield (
+            "a text in SQL has single quotes: 'x', not \"x\" or x; or give it as a parameter:"
+            " execute('… = ?', (x,))"
+        )
 
 
-@hints.on("ProgrammingError", says=r"Incorrect number of bindings supplied.*uses (\d+), and there are (\d+) supplied")
+@hints.on(
+    "ProgrammingError",
+    says=r"Incorrect number of bindings supplied.*uses (\d+), and there are (\d+) supplied",
+)
 def _bindings(facts, match):
     for node in facts.nodes(ast.Call):
         if len(node.args) > 1:
             known, value = facts.try_value(node.args[1])
             if known and _type(value) is str:
-                yield f"{facts.text_of(node.args[1], 40)} is one text, taken for {match[2]} letters: ({facts.text_of(node.args[1], 40)},) is a tuple of one"
+                yield (
+                    f"{facts.text_of(node.args[1], 40)} is one text, taken for {match[2]} letters:"
+                    f" ({facts.text_of(node.args[1], 40)},) is a tuple of one"
+                )
                 return
 
 
-@hints.on("OperationalError", says=r"near \"(.*?)\": syntax error|database is locked|unable to open database file")
+@hints.on(
+    "OperationalError",
+    says=r"near \"(.*?)\": syntax error|database is locked|unable to open database file",
+)
 def _sql(facts, match):
     if match[1] is not None:
         for node in facts.nodes(ast.Call):
             known, value = facts.try_value(node.args[0]) if node.args else (False, None)
             if known and _type(value) is str and match[1] in value:
                 at = value.find(match[1])
-                yield f"in the statement: {brief.one_line(value[max(at - 60, 0) : at], 70)} >>HERE>> {brief.one_line(value[at : at + 60], 70)}"
+                yield (
+                    f"in the statement: {brief.one_line(value[max(at - 60, 0) : at], 70)} >>HERE>>"
+                    f" {brief.one_line(value[at : at + 60], 70)}"
+                )
                 return
     elif "locked" in match[0]:
         yield "another connection has not committed: commit() or close() it"
@@ -205,7 +293,12 @@ def _duckdb(facts):
     frames = []
     for names in (facts.user.locals(), facts.user.globals()):
         for name, value in list(names.items())[:2000]:
-            if _type(name) is str and not name.startswith("_") and brief.is_frame(value) and name not in frames:
+            if (
+                _type(name) is str
+                and not name.startswith("_")
+                and brief.is_frame(value)
+                and name not in frames
+            ):
                 frames.append(name)
     wanted = re.search(r"Table with name (\w+) does not exist", facts.value)
     if wanted and frames:
@@ -214,10 +307,20 @@ def _duckdb(facts):
 
 # ---- algebra --------------------------------------------------------------------------------
 
-@hints.on("TypeError", says=r"cannot determine truth value of Relational|Cannot convert expression to float|Cannot convert complex to float|can't convert expression to float")
+
+@hints.on(
+    "TypeError",
+    says=(
+        r"cannot determine truth value of Relational|Cannot convert expression to float|Cannot"
+        r" convert complex to float|can't convert expression to float"
+    ),
+)
 def _symbols(facts, match):
     if "Relational" in match[0]:
-        yield "a symbolic comparison is neither true nor false: give the symbols values with .subs(…), or use sympy.Piecewise"
+        yield (
+            "a symbolic comparison is neither true nor false: give the symbols values with"
+            " .subs(…), or use sympy.Piecewise"
+        )
     else:
         free = []
         for text, value in facts.receivers():
@@ -225,29 +328,62 @@ def _symbols(facts, match):
                 symbols = getattr(value, "free_symbols", None)
                 free += [str(s) for s in list(symbols)[:5]] if _type(symbols) is set else []
         names = sorted(set(free))
-        yield "symbols have no value yet" + (f": {', '.join(names)}" if names else "") + "; .subs({x: 1}) or sympy.lambdify gives them one"
+        yield (
+            "symbols have no value yet"
+            + (f": {', '.join(names)}" if names else "")
+            + "; .subs({x: 1}) or sympy.lambdify gives them one"
+        )
 
 
-@hints.on("NotImplementedError", says=r"multiple generators|No algorithms are implemented|could not solve")
+@hints.on(
+    "NotImplementedError", says=r"multiple generators|No algorithms are implemented|could not solve"
+)
 def _solve(facts, match):
-    yield "there is no closed form that sympy finds: sympy.nsolve(equation, symbol, start) or scipy.optimize.brentq solve it by numbers"
+    yield (
+        "there is no closed form that sympy finds: sympy.nsolve(equation, symbol, start) or"
+        " scipy.optimize.brentq solve it by numbers"
+    )
 
 
 @hints.on("SympifyError")
 def _sympify(facts):
-    yield "sympy cannot read this text as an expression: write 2*x for 2x, ** for ^, and close all brackets"
+    yield (
+        "sympy cannot read this text as an expression: write 2*x for 2x, ** for ^, and close all"
+        " brackets"
+    )
 
 
-@hints.on("RuntimeError", "ValueError", says=r"main thread is not in main loop|no display|cannot connect to X server|Cannot load backend '(\w+)'")
-@hints.on("TclError", "ImportError", says=r"no display name|couldn't connect to display|Cannot load backend '(\w+)'")
+@hints.on(
+    "RuntimeError",
+    "ValueError",
+    says=(
+        r"main thread is not in main loop|no display|cannot connect to X server|Cannot load backend"
+        r" '(\w+)'"
+    ),
+)
+@hints.on(
+    "TclError",
+    "ImportError",
+    says=r"no display name|couldn't connect to display|Cannot load backend '(\w+)'",
+)
 def _display(facts, match):
     yield "the box has no screen: figures are shown as results of the cell, without a window"
 
 
-@hints.on("error", says=r"(?:nothing to repeat|unterminated|missing \)|unbalanced|bad escape|multiple repeat|bad character range).* at position (\d+)")
+@hints.on(
+    "error",
+    says=(
+        r"(?:nothing to repeat|unterminated|missing \)|unbalanced|bad escape|multiple repeat|bad"
+        r" character range).* at position (\d+)"
+    ),
+)
 @hints.on("PatternError", says=r" at position (\d+)")
 def _pattern(facts, match):
     own = brief.own_attributes(facts.error)
     pattern, at = own.get("pattern"), int(match[1])
     if _type(pattern) is str:
-        yield f"in the pattern: {brief.one_line(pattern[max(at - 40, 0) : at], 50)} >>HERE>> {brief.one_line(pattern[at : at + 40], 50)}; re.escape(text) makes a pattern that matches the text itself"
+        yield (
+            f"in the pattern: {brief.one_line(pattern[max(at - 40, 0) : at], 50)} >>HERE>>"
+            f" {brief.one_line(pattern[at : at + 40], 50)}; re.escape(text) makes a pattern that"
+            " matches the text itself"
+        )

@@ -7,11 +7,43 @@ from _reckon import brief, hints, hints_files
 
 _type = type
 _strptime = datetime.datetime.strptime
-_DATES = ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y", "%Y%m%d", "%d %b %Y",
-          "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%d-%b-%Y", "%m/%d/%y", "%d/%m/%y", "%Y-%m", "%b %Y", "%B %Y",
-          "%d-%b-%y"]
-_TIMES = ["", " %H:%M:%S", " %H:%M", "T%H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S.%f", "T%H:%M:%SZ", "T%H:%M:%S%z", " %I:%M %p",
-          " %I:%M:%S %p", " %H:%M:%S%z", " %H:%M:%S %z", "T%H:%M"]
+_DATES = [
+    "%Y-%m-%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d.%m.%Y",
+    "%Y%m%d",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%b %d %Y",
+    "%d-%b-%Y",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%Y-%m",
+    "%b %Y",
+    "%B %Y",
+    "%d-%b-%y",
+]
+_TIMES = [
+    "",
+    " %H:%M:%S",
+    " %H:%M",
+    "T%H:%M:%S",
+    " %H:%M:%S.%f",
+    "T%H:%M:%S.%f",
+    "T%H:%M:%SZ",
+    "T%H:%M:%S%z",
+    " %I:%M %p",
+    " %I:%M:%S %p",
+    " %H:%M:%S%z",
+    " %H:%M:%S %z",
+    "T%H:%M",
+]
 
 
 def formats_of(text):
@@ -29,50 +61,83 @@ def formats_of(text):
     return found[:2]
 
 
-@hints.on("ValueError", says=r"time data \"?'?(.*?)'?\"? (?:does not match format|doesn't match format) [\"']([^\"']+)[\"']")
+@hints.on(
+    "ValueError",
+    says=(
+        r"time data \"?'?(.*?)'?\"? (?:does not match format|doesn't match format)"
+        r" [\"']([^\"']+)[\"']"
+    ),
+)
 def _format(facts, match):
     found = formats_of(match[1])
     if found:
         yield f"{match[1]!r} is read by the format {' or '.join(repr(f) for f in found)}"
     if facts.called() is not None and "pandas" in facts.places[-1].file:
-        yield "pd.to_datetime(…, format='mixed') reads several formats in one column; errors='coerce' makes NaT of what is no date"
+        yield (
+            "pd.to_datetime(…, format='mixed') reads several formats in one column; errors='coerce'"
+            " makes NaT of what is no date"
+        )
 
 
-@hints.on("ValueError", says=r"unconverted data remains(?: when parsing with format \"(.*?)\")?: \"?(.*?)\"?(?:, at position|$)")
+@hints.on(
+    "ValueError",
+    says=(
+        r"unconverted data remains(?: when parsing with format \"(.*?)\")?: \"?(.*?)\"?(?:, at"
+        r" position|$)"
+    ),
+)
 def _rest(facts, match):
     line = f"the format ends before the text does; left over: {brief.brief(match[2], 40)}"
     for text, value in facts.receivers():
         if _type(value) is str:
             found = formats_of(value)
             if found:
-                yield f"{line}; {brief.brief(value, 60)} is read by {' or '.join(repr(f) for f in found)}"
+                yield (
+                    f"{line}; {brief.brief(value, 60)} is read by"
+                    f" {' or '.join(repr(f) for f in found)}"
+                )
                 return
     yield line
 
 
-@hints.on("DateParseError", "ParserError", "OutOfBoundsDatetime", says=r"(?:Unknown datetime string format, unable to parse|Unknown string format|"
-          r"Unable to parse string|Given date string|day is out of range|month must be in)[^:]*:? ?(.*)")
+@hints.on(
+    "DateParseError",
+    "ParserError",
+    "OutOfBoundsDatetime",
+    says=r"(?:Unknown datetime string format, unable to parse|Unknown string format|"
+    r"Unable to parse string|Given date string|day is out of range|month must be in)[^:]*:? ?(.*)",
+)
 def _unknown_date(facts, match):
-    yield "pd.to_datetime(…, errors='coerce') makes NaT of what is no date; .isna() then finds those rows"
+    yield (
+        "pd.to_datetime(…, errors='coerce') makes NaT of what is no date; .isna() then finds those"
+        " rows"
+    )
 
 
 @hints.on("ValueError", says=r"Invalid isoformat string: '(.*)'")
 def _iso(facts, match):
     found = formats_of(match[1])
-    yield "it is no ISO date" + (f"; datetime.strptime(text, {found[0]!r}) reads it" if found else " (2024-01-31T12:00:00)")
+    yield "it is no ISO date" + (
+        f"; datetime.strptime(text, {found[0]!r}) reads it" if found else " (2024-01-31T12:00:00)"
+    )
 
 
-@hints.on("ValueError", says=r"(day is out of range for month|month must be in 1\.\.12|hour must be in)")
+@hints.on(
+    "ValueError", says=r"(day is out of range for month|month must be in 1\.\.12|hour must be in)"
+)
 def _date_parts(facts, match):
     yield "a date of these numbers does not exist (year, month, day is their order)"
 
 
 # ---- JSON -----------------------------------------------------------------------------------
 
+
 def _around(document, position):
     start, end = max(position - 40, 0), position + 30
-    return (f"{'…' if start else ''}{brief.one_line(document[start:position], 60)} >>HERE>> "
-            f"{brief.one_line(document[position:end], 60)}{'…' if end < len(document) else ''}")
+    return (
+        f"{'…' if start else ''}{brief.one_line(document[start:position], 60)} >>HERE>> "
+        f"{brief.one_line(document[position:end], 60)}{'…' if end < len(document) else ''}"
+    )
 
 
 @hints.on("JSONDecodeError")
@@ -92,7 +157,10 @@ def _json(facts):
     elif document[0] == "\ufeff":
         yield "it begins with a byte order mark: open it with encoding='utf-8-sig'"
     elif "Extra data" in facts.value and re.match(r"\s*[{\[\"]", rest):
-        yield "several JSON documents follow each other: [json.loads(line) for line in text.splitlines()], or pd.read_json(…, lines=True)"
+        yield (
+            "several JSON documents follow each other: [json.loads(line) for line in"
+            " text.splitlines()], or pd.read_json(…, lines=True)"
+        )
     elif rest[:1] == "'" or (rest[:1] == "" and "'" in text[:3]):
         yield "its quotes are single: it is a Python literal, ast.literal_eval(text) reads it"
     elif rest.startswith(("True", "False", "None")):
@@ -110,6 +178,7 @@ def _json(facts):
 
 
 # ---- bytes and encodings --------------------------------------------------------------------
+
 
 def guess(data, is_whole):
     """What bytes are that are no UTF-8: a sentence, or None."""
@@ -137,7 +206,11 @@ def guess(data, is_whole):
         return "is no UTF-8; encoding='latin-1' reads any bytes"
     odd = [c for c in decoded if ord(c) > 127]
     sample = "".join(odd[:5])
-    return f"is no UTF-8; encoding='cp1252' (or 'latin-1') reads it, with {sample!r} in it" if odd else None
+    return (
+        f"is no UTF-8; encoding='cp1252' (or 'latin-1') reads it, with {sample!r} in it"
+        if odd
+        else None
+    )
 
 
 @hints.on("UnicodeDecodeError")
@@ -163,6 +236,12 @@ def _encode(facts):
     start = UnicodeEncodeError.__dict__["start"].__get__(facts.error)
     character = data[start : start + 1] if _type(data) is str else ""
     if "surrogates" in facts.value:
-        yield f"{character.encode('unicode_escape').decode()} is half a character (a lone surrogate): text.encode('utf-8', 'replace')"
+        yield (
+            f"{character.encode('unicode_escape').decode()} is half a character (a lone surrogate):"
+            " text.encode('utf-8', 'replace')"
+        )
     else:
-        yield f"{character!r} (U+{ord(character):04X}) has no place in this encoding: encoding='utf-8', or errors='replace'"
+        yield (
+            f"{character!r} (U+{ord(character):04X}) has no place in this encoding:"
+            " encoding='utf-8', or errors='replace'"
+        )

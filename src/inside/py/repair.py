@@ -45,11 +45,15 @@ def _message(text):
 
 
 def _header(name, value):
-    return f"{brief.clip(brief.clean(name), 100)}: {_message(value)}" if value else brief.clip(
-        brief.clean(name), 100)
+    return (
+        f"{brief.clip(brief.clean(name), 100)}: {_message(value)}"
+        if value
+        else brief.clip(brief.clean(name), 100)
+    )
 
 
 # ---- source ---------------------------------------------------------------------------------
+
 
 def _window(text, start, end):
     """A long line's part around the marked columns, and the columns in it."""
@@ -57,7 +61,11 @@ def _window(text, start, end):
     if len(text) <= _LINE_MAX:
         return text, start, end
     at = max(0, min(start - 40, len(text) - _LINE_MAX))
-    cut = ("…" if at else "") + text[at : at + _LINE_MAX] + ("…" if at + _LINE_MAX < len(text) else "")
+    cut = (
+        ("…" if at else "")
+        + text[at : at + _LINE_MAX]
+        + ("…" if at + _LINE_MAX < len(text) else "")
+    )
     shift = at - (1 if at else 0)
     return cut, max(start - shift, 0), max(min(end - shift, len(cut)), 0)
 
@@ -69,7 +77,9 @@ def _columns(text, place, line):
         return None
     data = text.encode("utf-8", "replace")
     start = len(data[: where[2]].decode("utf-8", "replace"))
-    end = len(data[: where[3]].decode("utf-8", "replace")) if where[1] == line else len(text.rstrip())
+    end = (
+        len(data[: where[3]].decode("utf-8", "replace")) if where[1] == line else len(text.rstrip())
+    )
     if text[start:end].strip() == text.strip() or end <= start:
         return None
     return start, end
@@ -110,8 +120,12 @@ def _frame(facts):
     place = facts.user
     where = place.position()
     last = where[1] if where is not None and where[0] == place.line else place.line
-    return [_where(place), *_excerpt(facts, place.file, place.line, last,
-                                     lambda text, number: _columns(text, place, number))]
+    return [
+        _where(place),
+        *_excerpt(
+            facts, place.file, place.line, last, lambda text, number: _columns(text, place, number)
+        ),
+    ]
 
 
 def _callers(facts):
@@ -122,7 +136,10 @@ def _callers(facts):
         key = (id(place.code), place.line)
         if runs and runs[-1][0] == key:
             runs[-1][2] += 1
-        elif inner.function in _COMPREHENSIONS and (place.file, place.line) == (inner.file, inner.line):
+        elif inner.function in _COMPREHENSIONS and (place.file, place.line) == (
+            inner.file,
+            inner.line,
+        ):
             if runs:
                 runs[-1] = [key, place, 1]
         else:
@@ -151,11 +168,14 @@ def _library(facts):
     if not facts.places or facts.places[-1].is_users:
         return []
     place = facts.places[-1]
-    return [f"raised in {brief.one_line(_short_path(place.file), 100)}, line {place.line}, in "
-            f"{brief.one_line(place.function, 60)}"]
+    return [
+        f"raised in {brief.one_line(_short_path(place.file), 100)}, line {place.line}, in "
+        f"{brief.one_line(place.function, 60)}"
+    ]
 
 
 # ---- values ---------------------------------------------------------------------------------
+
 
 def _names_in(node):
     """Names and attributes (as written: self.rate) that an expression reads, in order."""
@@ -189,8 +209,11 @@ def _statement_parts(statement):
 
 
 def _is_shown(value):
-    return not (brief.exact(value, *_HIDDEN) or brief.is_a(value, type) or (
-        brief.type_name(value) in ("_Environ", "_ArrayFunctionDispatcher", "ufunc")))
+    return not (
+        brief.exact(value, *_HIDDEN)
+        or brief.is_a(value, type)
+        or (brief.type_name(value) in ("_Environ", "_ArrayFunctionDispatcher", "ufunc"))
+    )
 
 
 def _candidates(facts):
@@ -225,8 +248,12 @@ def _values(facts):
         facts.check_time()
         if not _is_shown(value):
             continue
-        if is_named and "." in text and text.startswith("self.") is False and (
-                brief.is_a(value, property)):
+        if (
+            is_named
+            and "." in text
+            and text.startswith("self.") is False
+            and (brief.is_a(value, property))
+        ):
             continue
         named += is_named
         if len(lines) >= _VALUES_MAX or (is_named and named > _NAMED_MAX):
@@ -240,6 +267,7 @@ def _values(facts):
 
 
 # ---- chains, groups, syntax -----------------------------------------------------------------
+
 
 def _origin(error):
     """', at <cell 1>, line 3' of another exception."""
@@ -274,7 +302,9 @@ def _members(error):
     members = _group_members(error)
     lines = [f"{len(members)} exceptions in the group:"]
     for number, member in enumerate(members[:6], 1):
-        lines.append(f"  {number}. {brief.one_line(pretty.describe(member, 250), 250)}{_origin(member)}")
+        lines.append(
+            f"  {number}. {brief.one_line(pretty.describe(member, 250), 250)}{_origin(member)}"
+        )
     if len(members) > 6:
         lines.append(f"  … and {len(members) - 6} more")
     return lines
