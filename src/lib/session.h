@@ -39,6 +39,7 @@ struct reckon_session {
 	uint64_t next_request;
 	uint64_t sequence; /* executions so far */
 	struct workspace *files; /* as after the last execution */
+	struct buf known; /* names of the last look at the variables, as JSON: ["a","b"] */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
 	bool has_ended; /* the warden said how the kernel ended */
