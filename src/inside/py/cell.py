@@ -32,6 +32,7 @@ _Expr, _Expression, _ONLY_AST = ast.Expr, ast.Expression, ast.PyCF_ONLY_AST
 _cell_number = re.compile(r"<cell (\d{1,9})>").fullmatch
 _semicolon = re.compile(rb"\s*;").match
 _new_event_loop, _set_event_loop = asyncio.new_event_loop, asyncio.set_event_loop
+_set_running_loop = asyncio._set_running_loop
 _wait = asyncio.wait
 _pristine = {}  # builtins, as they were before the first cell
 _patched = {}  # what user code made of them; the kernel's own work is done without
@@ -87,6 +88,14 @@ def take_loop():
     return old
 
 
+def _abandon(running):
+    """An interrupt came the hard way, in the middle of the loop's own code: it cannot go on."""
+    _set_running_loop(None)
+    running._thread_id = None
+    take_loop()
+    wire.note("tasks_lost", "the event loop was stopped by force: tasks of earlier cells are lost")
+
+
 def _run_code(code):
     value = _eval(code, namespace)
     if not code.co_flags & _CO_COROUTINE:
@@ -96,7 +105,9 @@ def _run_code(code):
     try:
         return running.run_until_complete(task)
     except BaseException:
-        if not task.done():
+        if running.is_running():
+            _abandon(running)
+        elif not task.done():
             task.cancel()
             running.run_until_complete(_wait([task], timeout=1))
         raise

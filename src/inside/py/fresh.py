@@ -9,7 +9,9 @@ import random
 import sys
 import tempfile
 
-from _reckon import capture, cell, display, figures, look, render, shell, tables, wire
+from _reckon import (
+    capture, cell, complete, display, figures, inspect, interrupt, render, shell, tables, variables,
+    wire)
 
 _seed = None
 
@@ -100,6 +102,11 @@ def first_use():
         _warm_pyplot()
     else:
         sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
+    if "sqlite3" in sys.modules:
+        interrupt.sqlite(sys.modules["sqlite3"])
+    else:
+        sys.meta_path.insert(0, _Watch({"sqlite3": interrupt.sqlite}))
+    interrupt.hook()
     if not _has("IPython"):
         display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
     _warm_standard()
@@ -187,4 +194,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = look, tables  # loaded here so that nothing is imported later
+_ = complete, inspect, tables, variables  # loaded here so that nothing is imported later

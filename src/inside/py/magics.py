@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import types
@@ -46,9 +47,27 @@ class SList(list):
         return SList(" ".join(row[n] for n in numbers if n < len(row)) for row in rows)
 
 
-def _run_shell(command):
+def run_group(arguments, **options):
+    """subprocess.run(); an interrupt ends what the program has started as well."""
     wire.settle()
-    return subprocess.run(["/bin/bash", "-c", command]).returncode
+    with subprocess.Popen(arguments, process_group=0, **options) as process:
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            _end_group(process.pid)
+            raise
+    return process.returncode, output
+
+
+def _end_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _run_shell(command):
+    return run_group(["/bin/bash", "-c", command])[0]
 
 
 def _expand(command):
@@ -73,10 +92,9 @@ def shell(command):
 
 def shell_lines(command):
     """name = !command: the lines of its output."""
-    wire.settle()
-    done = subprocess.run(["/bin/bash", "-c", _expand(command)], stdout=subprocess.PIPE)
-    _namespace()["_exit_code"] = done.returncode
-    return SList(done.stdout.decode("utf-8", "replace").splitlines())
+    status, output = run_group(["/bin/bash", "-c", _expand(command)], stdout=subprocess.PIPE)
+    _namespace()["_exit_code"] = status
+    return SList(output.decode("utf-8", "replace").splitlines())
 
 
 def _pip(rest):
@@ -201,6 +219,11 @@ def help(name, detailed=False):
     print(describe(name, detailed) or f"Object `{name}` not found.")
 
 
+def names(sign):
+    """Names of the magics that begin with this sign."""
+    return list(_LINE if sign == "%" else _CELLS)
+
+
 def _program(name):
     return lambda rest: shell(f"{name} {rest}".strip())
 
@@ -239,7 +262,7 @@ _LINE = {
 
 def _bash(rest, body):
     wire.settle()
-    code = subprocess.run(["/bin/bash", "-c", body]).returncode
+    code = _run_shell(body)
     _namespace()["_exit_code"] = code
     if code != 0:
         raise subprocess.CalledProcessError(code, "%%bash")
