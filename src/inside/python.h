@@ -41,6 +41,8 @@ int python_io_receive_input(struct buf *ret_text);
 /* Adds a NOTE for the next DONE; bounded, silently dropped beyond that. */
 void python_io_note(const char *text, size_t len);
 const struct buf *python_io_notes(void); /* packed fields, cleared by python_io_end() */
+/* The callable as one of a thread that belongs to the execution which starts it; a new reference. */
+PyObject *python_io_owned(PyObject *callable);
 bool python_io_is_executing(void);
 bool python_io_is_child(void); /* in a process that user code forked */
 void python_io_resumed(void);  /* in a branch: no other thread lives, its locks are free */

@@ -169,6 +169,12 @@ static PyObject *wire_interrupt_taken(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+static PyObject *wire_owned(PyObject *self, PyObject *callable)
+{
+	(void)self;
+	return python_io_owned(callable);
+}
+
 static PyMethodDef wire_methods[] = {
 	{ "write", wire_write, METH_VARARGS, "write(stream, text): print text" },
 	{ "write_bytes", wire_write_bytes, METH_VARARGS, "write_bytes(stream, bytes)" },
@@ -178,6 +184,7 @@ static PyMethodDef wire_methods[] = {
 	{ "receive_input", wire_receive_input, METH_NOARGS, "receive_input() -> str or None" },
 	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
 	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
+	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
 	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },
 	{ "interrupt_hard", python_interrupt_hard, METH_VARARGS, "a third interrupt" },
 	{ "alarm", python_interrupt_alarm, METH_O, "alarm(seconds): a hard interrupt then" },

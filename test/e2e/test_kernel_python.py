@@ -96,6 +96,20 @@ def test_tasks_of_one_cell_go_on_in_the_next_that_awaits(shared):
     assert shared.execute("await task").text == "'done'"
 
 
+@pytest.mark.parametrize("code, text", [
+    ("t = asyncio.create_task(f())\nawait t", "1"),
+    ("asyncio.get_running_loop().is_running()", "True"),
+    ("t = asyncio.ensure_future(f())", None),
+    ("asyncio.run(f())", "1"),
+])
+def test_a_loop_runs_where_a_cell_uses_it(fresh, code, text):
+    fresh.execute("import asyncio\nasync def f(): return 1")
+    done = fresh.execute(code)
+    assert done.status == "ok", done.error and done.error.text("traceback")
+    assert (done.result["text/plain"] if done.result else None) == text
+    assert fresh.execute("await f()").result["text/plain"] == "1"
+
+
 def test_functions_that_multiprocessing_forks_run_in_children(shared):
     done = shared.execute("import multiprocessing as m\ndef f(n): return n * n\n"
                           "with m.Pool(2) as p: r = p.map(f, [1, 2, 3])\nr")

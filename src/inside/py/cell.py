@@ -13,6 +13,7 @@ from _reckon import (
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _CO_COROUTINE = 0x80
+_LOOP_NAMES = frozenset({"create_task", "ensure_future", "get_running_loop", "current_task"})
 _HISTORY_MAX = 1000
 _FORGOTTEN, _DEEP = "error return without exception set", 10000
 _type = type
@@ -96,12 +97,22 @@ def _abandon(running):
     wire.note("tasks_lost", "the event loop was stopped by force: tasks of earlier cells are lost")
 
 
-def _run_code(code):
+def _wants_loop(*codes):
+    """Whether a cell's parts await, or use what only works while a loop runs."""
+    return any(code is not None and (code.co_flags & _CO_COROUTINE or
+                                     not _LOOP_NAMES.isdisjoint(code.co_names)) for code in codes)
+
+
+async def _inside_loop(code):
     value = _eval(code, namespace)
-    if not code.co_flags & _CO_COROUTINE:
-        return value
+    return await value if code.co_flags & _CO_COROUTINE else value
+
+
+def _run_code(code, in_loop):
+    if not in_loop:
+        return _eval(code, namespace)
     running = loop()
-    task = running.create_task(value)
+    task = running.create_task(_inside_loop(code))
     try:
         return running.run_until_complete(task)
     except BaseException:
@@ -125,9 +136,10 @@ def _remember_source(name, source):
 def _run_text(source, line):
     """Runs what stands from line `line` of the cell on; the value of its last expression."""
     body, last, silenced = _parse("\n" * (line - 1) + source, _name)
+    in_loop = _wants_loop(body, last)
     if body is not None:
-        _run_code(body)
-    value = None if last is None else _run_code(last)
+        _run_code(body, in_loop)
+    value = None if last is None else _run_code(last, in_loop)
     return None if silenced else value
 
 
@@ -186,12 +198,13 @@ _keep_value.last = ""
 def _user_part(source, name):
     """Runs user code only; returns (value, whether there is one to show)."""
     body, last, silenced = _parse(source, name)
+    in_loop = _wants_loop(body, last)
     _stir()
     if body is not None:
-        _run_code(body)
+        _run_code(body, in_loop)
     if last is None:
         return None, False
-    value = _run_code(last)
+    value = _run_code(last, in_loop)
     return value, value is not None and not silenced
 
 
