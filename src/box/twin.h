@@ -29,6 +29,7 @@ struct twin_spawn {
 	const struct shell *shell;
 	const struct cgroup_host *cgroups;
 	int control_fd; /* the kernel's end; stays the caller's */
+	bool no_speculation;
 };
 
 /*
@@ -64,7 +65,10 @@ struct twin_branch {
 	unsigned short filter_len;
 	/* Called while the parent's processes stand still: copy what must be consistent. */
 	int (*while_still)(void *arg, struct err *err);
+	/* Called when the copy stands behind its walls, before it runs: what only it lacks. */
+	int (*before_start)(void *arg, const struct twin_kernel *made, struct err *err);
 	void *arg;
+	bool no_speculation;
 };
 
 /*

@@ -240,6 +240,15 @@ static void write_list(const struct branching *b, struct list *list)
 	(void)add_optional(list, SYS_setgroups, 0, 0, 0);
 	(void)add(list, SYS_setresgid, BOX_GID, BOX_GID, BOX_GID, 0);
 	(void)add(list, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0);
+	if (b->how->no_speculation) {
+		/* What the host cannot switch fails; guard.c reads from outside what came of it. */
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS,
+				   PR_SPEC_FORCE_DISABLE);
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL,
+				   PR_SPEC_INDIRECT_BRANCH, PR_SPEC_FORCE_DISABLE);
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH,
+				   PR_SPEC_ENABLE);
+	}
 	for (uint64_t cap = 0; cap < CAP_COUNT; cap++)
 		(void)add_optional(list, SYS_prctl, PR_CAPBSET_DROP, cap, 0);
 	(void)add(list, SYS_setresuid, BOX_UID, BOX_UID, BOX_UID, 0);
@@ -366,10 +375,12 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 		code = enter_box(&b, &notify, err);
 	if (code == 0)
 		code = fetch_listener(&b, notify, &made, err);
-	if (code == 0)
-		code = start_kernel(&b, err);
 	made.twin = b.twin;
 	made.kernel = b.kernel;
+	if (code == 0 && how->before_start != NULL)
+		code = how->before_start(how->arg, &made, err);
+	if (code == 0)
+		code = start_kernel(&b, err);
 	if (code < 0) {
 		twin_kill(&made);
 		twin_done(&made);

@@ -128,7 +128,8 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 {
 	const struct zygote_spawn spawn = { .type = ZYGOTE_SPAWN,
 					    .has_landlock = how->shell->landlock_fd >= 0,
-					    .with_twin = how->traced };
+					    .with_twin = how->traced,
+					    .no_speculation = how->no_speculation };
 	const int fds[4] = { how->shell->init_pidfd, how->control_fd, boot_theirs,
 			     how->shell->landlock_fd };
 

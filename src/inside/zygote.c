@@ -38,6 +38,7 @@
 #include "base/fd.h"
 #include "inside/enter.h"
 #include "inside/freeze.h"
+#include "inside/hot.h"
 #include "inside/kernel.h"
 #include "inside/language.h"
 #include "inside/signals.h"
@@ -189,6 +190,7 @@ static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_
 		plan.init_pidfd = fds[0];
 		plan.control_fd = fds[1];
 		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;
+		plan.no_speculation = spawn->no_speculation != 0;
 		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
 			twin_main(&plan, fds[2], spawn);
 	}
@@ -208,7 +210,7 @@ static size_t split_list(char *list, const char **ret, size_t max)
 	return count;
 }
 
-/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- */
+/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- ("-": none, and no time to prepare) */
 int main(int argc, char **argv)
 {
 	struct zygote_ready ready = { .type = ZYGOTE_READY };
@@ -227,6 +229,8 @@ int main(int argc, char **argv)
 		warmth.template_dir = argv[1];
 	if (strcmp(argv[2], "-") != 0)
 		(void)split_list(argv[2], modules, ARRAY_LEN(modules));
+	/* Symbols were looked up by the loader, once for all forks; what cells start may be lazy. */
+	(void)unsetenv("LD_BIND_NOW");
 	find_thread_state();
 	code = read_filter(&ready.err);
 	if (code == 0)
@@ -236,6 +240,8 @@ int main(int argc, char **argv)
 	(void)malloc_trim(0);
 	if (code == 0)
 		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);
+	if (code == 0 && strcmp(argv[2], "-") != 0)
+		ready.hot_pages = (uint32_t)hot_keep();
 	if (fd_send_msg(ZYGOTE_FD, &ready, sizeof(ready), NULL, 0, &ready.err) < 0 || code < 0)
 		return 1;
 	for (;;) {

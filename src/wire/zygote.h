@@ -26,6 +26,8 @@ struct zygote_ready {
 	uint32_t type;
 	uint32_t frozen_areas;
 	uint64_t frozen_bytes;
+	uint32_t hot_pages; /* kept for every fork; 0: the host lacks the means */
+	uint32_t reserved;
 	struct err err; /* why warming up failed */
 };
 
@@ -35,7 +37,7 @@ struct zygote_spawn {
 	uint32_t type;
 	uint32_t has_landlock;
 	uint32_t with_twin; /* 0: make the kernel without one (no ptrace here) */
-	uint32_t reserved;
+	uint32_t no_speculation; /* WARDEN_OPEN_NO_SPECULATION */
 };
 
 struct zygote_boot {

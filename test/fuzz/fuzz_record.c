@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    0)
 		abort();
 	check_json(&json);
-	if (strlen(record_text(record)) > RECORD_TEXT_MAX ||
+	if (strlen(record_text(record)) > RECORD_TEXT_DEFAULT ||
 	    !utf8_is_valid(record_text(record), strlen(record_text(record))) ||
 	    strchr(record_text(record), '\x1b') != NULL)
 		abort();

@@ -195,8 +195,47 @@ def _keep_value(value):
 _keep_value.last = ""
 
 
+def _show_between(value):
+    """Shows the value of an expression in the middle of a cell."""
+    _calm()
+    try:
+        _show(value)
+    finally:
+        _stir()
+
+
+def _assigned(node):
+    """The name that a statement assigns to, as an expression; None."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or (
+            not isinstance(target, ast.Name)):
+        return None
+    return ast.copy_location(_Expr(ast.copy_location(ast.Name(target.id, ast.Load()), node)), node)
+
+
+def _user_part_as(mode, source, name):
+    """_user_part() where ast_node_interactivity is not "last_expr"."""
+    source = magic.transform(source, name, _FLAGS)
+    nodes = _compile(source, name, "exec", _FLAGS | _ONLY_AST).body
+    quiet = mode == "none" or not nodes or _is_silenced(source, nodes[-1])
+    if mode == "last_expr_or_assign" and nodes and (shown := _assigned(nodes[-1])) is not None:
+        nodes.append(shown)
+    _stir()
+    value = None
+    for at, node in enumerate(nodes, 1):
+        is_value = isinstance(node, _Expr) and (mode == "all" or at == len(nodes))
+        tree = _Expression(node.value) if is_value else ast.Module([node], [])
+        value = _run_code(_compile(tree, name, "eval" if is_value else "exec", _FLAGS))
+        if is_value and at < len(nodes) and value is not None and not quiet:
+            _show_between(value)
+    return value, value is not None and not quiet
+
+
 def _user_part(source, name):
     """Runs user code only; returns (value, whether there is one to show)."""
+    mode = shell.get_ipython().ast_node_interactivity
+    if mode != "last_expr":
+        return _user_part_as(mode, source, name)
     body, last, silenced = _parse(source, name)
     in_loop = _wants_loop(body, last)
     _stir()
@@ -210,21 +249,20 @@ def _user_part(source, name):
 
 def _show(value):
     """Makes the value's text before Out knows the value, as IPython does; then sends it."""
-    shown = figures.claim(value)  # a figure as the value is not displayed a second time
-    figures.flush()
     try:
         data, metadata = render.bundle(value)
     finally:
         _keep_value(value)
-    wire.send(wire.RESULT, render.fields(data, metadata))
-    figures.release(value, shown)
+    if data:  # nothing when the value displayed itself
+        wire.send(wire.RESULT, render.fields(data, metadata))
 
 
 def _outgrew_memory(error):
     """
     Whether a recursion without a limit took all memory. CPython then forgets to set MemoryError, and
-    calls that a SystemError of its own. Most of the traceback is dropped: it holds what is missing,
-    each frame of it, and whoever reports the error needs memory.
+    calls that a SystemError of its own: mostly at the deep end, at times on the way back, with a
+    short traceback. Most of a long one is dropped: it holds what is missing, each frame of it, and
+    whoever reports the error needs memory.
     """
     forgotten = _type(error) is SystemError and error.args == (_FORGOTTEN,)
     if not forgotten and _type(error) is not MemoryError:
@@ -234,7 +272,7 @@ def _outgrew_memory(error):
         trace, depth = trace.tb_next, depth + 1
     if trace is not None:
         trace.tb_next = None
-    return trace is not None
+    return trace is not None or (forgotten and _recursion > _DEEP)
 
 
 def _fail(error):
@@ -309,17 +347,18 @@ def run(source, name, input_allowed):
         _setprofile(None)
         _calm()
         status = _fail(error)
-        has_value = False
+        value, has_value = None, False
     else:
         _settrace(None)
         _setprofile(None)
         _calm()
     try:
+        figures.claim(value if has_value else None)  # a figure as the value is shown once
         if has_value:
             _show(value)
-        else:
-            figures.flush()
+        figures.flush()
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
+    figures.claim(None)
     return status

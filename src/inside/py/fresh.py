@@ -10,8 +10,7 @@ import sys
 import tempfile
 
 from _reckon import (
-    capture, cell, complete, display, figures, inspect, interrupt, render, shell, tables, variables,
-    wire)
+    cell, complete, figures, inspect, interrupt, ipython, libraries, render, tables, variables, wire)
 
 _seed = None
 
@@ -94,21 +93,27 @@ def _warm_cells():
     cell.forget_warming("_warm", "<warm>")
 
 
+def _hook_libraries():
+    """What is imported already is hooked now, the rest when it is imported."""
+    hooks = {**libraries.HOOKS, "sqlite3": interrupt.sqlite}
+    later = dict(hooks)
+    for name in hooks:
+        if name in sys.modules:
+            later.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, _Watch(later))
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
-        figures.hook(sys.modules["matplotlib.pyplot"])
         _warm_pyplot()
-    else:
-        sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
-    if "sqlite3" in sys.modules:
-        interrupt.sqlite(sys.modules["sqlite3"])
-    else:
-        sys.meta_path.insert(0, _Watch({"sqlite3": interrupt.sqlite}))
     interrupt.hook()
     if not _has("IPython"):
-        display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
+        ipython.fake()
+    if not _has("matplotlib_inline"):
+        ipython.fake_inline()
     _warm_standard()
     if "pandas" in sys.modules:
         _warm_pandas()

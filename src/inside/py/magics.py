@@ -14,7 +14,7 @@ from _reckon import capture, display, pretty, timing, wire
 
 _compile = compile
 runner = None  # set by cell.py: (source, line it begins at) -> value of the last expression
-describe = preview = None  # set by look.py
+describe = preview = None  # set by inspect.py and variables.py
 _HIDDEN = {"In", "Out", "exit", "quit"}
 
 
@@ -254,7 +254,7 @@ _LINE = {
     "pinfo2": lambda rest: help(rest.strip(), True),
     "lsmagic": lambda rest: print(_known()),
     **{name: _program(name) for name in ("ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir")},
-    **dict.fromkeys(("matplotlib", "config", "load_ext", "reload_ext", "unload_ext", "autoreload",
+    **dict.fromkeys(("matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload",
                      "xmode", "colors", "gui", "autosave", "autocall", "automagic", "pprint",
                      "pylab"), _nothing),
 }

@@ -24,6 +24,7 @@ class Shell:
     config = {}
     colors = "nocolor"
     events = _Events()
+    ast_node_interactivity = "last_expr"  # which expressions of a cell are shown
     display_formatter = formatters.display_formatter
     system = staticmethod(magics.shell)
     getoutput = staticmethod(magics.shell_lines)
@@ -31,6 +32,14 @@ class Shell:
 
     def __init__(self, names):
         self.user_ns = self.user_global_ns = names
+
+    @classmethod
+    def instance(cls, *_options, **_more):
+        return _shell
+
+    @classmethod
+    def initialized(cls):
+        return True
 
     @property
     def execution_count(self):
