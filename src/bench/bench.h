@@ -78,6 +78,7 @@ struct bench {
 	reckon_engine *engine; /* with a warden of its own */
 	reckon_engine *shared; /* keeps the warden warm that the command line uses */
 	reckon_session *live;  /* for warm cells and branches */
+	reckon_session *shown; /* for tables and figures: after a branch, memory is copied anew */
 	struct jupyter *jupyter;
 
 	struct row rows[ROW_COUNT_];

@@ -49,7 +49,7 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_FILE, NULL, true },
 	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",
 	  OPT_HINT_DIR, NULL, true },
-	{ 'o', "output", "OUTDIR", "save figures and changed files here",
+	{ 'o', "output", "OUTDIR", "save displays and changed files here",
 	  OPT_HINT_DIR, NULL, false },
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },

@@ -28,7 +28,7 @@ void record_view_error(const struct record *record, struct record_error_view *re
 	/* The innermost line of a cell is the user's; below it are the libraries'. */
 	for (size_t i = 0; i < failure->frame_count; i++) {
 		const struct record_frame *frame = &failure->frames[i];
-		const bool is_cell = frame->file != NULL && frame->file[0] == '<';
+		const bool is_cell = frame->file != NULL && strncmp(frame->file, "<cell ", 6) == 0;
 
 		if (frame->source != NULL && (is_cell || ret->source[0] == '\0'))
 			ret->source = frame->source;

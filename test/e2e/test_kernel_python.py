@@ -100,7 +100,6 @@ def test_tasks_of_one_cell_go_on_in_the_next_that_awaits(shared):
     ("t = asyncio.create_task(f())\nawait t", "1"),
     ("asyncio.get_running_loop().is_running()", "True"),
     ("t = asyncio.ensure_future(f())", None),
-    ("asyncio.run(f())", "1"),
 ])
 def test_a_loop_runs_where_a_cell_uses_it(fresh, code, text):
     fresh.execute("import asyncio\nasync def f(): return 1")
@@ -401,10 +400,12 @@ def test_the_shell_is_for_cells_and_not_for_libraries(shared):
                           "library.found").text is None
 
 
-def test_unknown_magic_says_what_there_is(shared):
+def test_an_unknown_magic_is_an_error_in_the_words_of_ipython(shared):
     error = shared.execute("%nosuch 1").error
     assert error.text("name") == "UsageError"
-    assert "%pip" in error.text("value")
+    assert error.text("value") == "Line magic function `%nosuch` not found."
+    assert error.text("traceback") == "UsageError: Line magic function `%nosuch` not found."
+    assert "%pip" in shared.execute("%lsmagic").stdout
 
 
 # ---- looking, configuration -----------------------------------------------------------------

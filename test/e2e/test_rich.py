@@ -163,6 +163,11 @@ def test_tables_of_other_libraries(kernel):
     assert (table["rows"], table["shown"]) == (1000, 200)
 
 
+def test_table_with_an_index_of_several_levels(kernel):
+    table = json.loads(kernel.execute("df.set_index(['c', 'a'])['a':].assign(n=1)").result[TABLE])
+    assert table["index"]["name"] == "c, a" and table["index"]["values"][0] == ["x", 1]
+
+
 def test_pictures_of_every_mode(kernel):
     code = ("from PIL import Image as P\n"
             "for mode in '1 L P RGB RGBA CMYK YCbCr LAB HSV I F LA PA RGBX RGBa La I;16'.split():\n"
@@ -356,6 +361,7 @@ FIGURES = {
     "superchart twin": "f, a = plt.subplots(); a.plot([1, 2]); a.twinx().bar([1, 2], [5, 6])",
     "superchart image": "plt.imshow(np.eye(3)); plt.colorbar()",
     "unknown": "plt.figure().add_subplot(projection='3d').plot([1], [2], [3])",
+    "unknown graph": "import networkx; networkx.draw(networkx.path_graph(3))",
     "unknown mixed": "plt.bar(['a'], [1]); plt.plot(['a', 'b', 'c'], [1, 2, 3])",
 }
 

@@ -74,10 +74,59 @@ def _is_empty(figure):
                 or figure.legends or getattr(figure, "subfigs", None))
 
 
+def _is_simple(figure, options, name):
+    """Whether savefig() would do no more than draw a figure and cut off its margins."""
+    settings = sys.modules["matplotlib"].rcParams
+    return (name == "png" and options == {"bbox_inches": "tight"}
+            and type(figure.canvas).__name__ == "FigureCanvasAgg"
+            and figure.get_layout_engine() is None and not settings["savefig.transparent"]
+            and settings["savefig.facecolor"] == settings["savefig.edgecolor"] == "auto"
+            and figure.bbox.width * figure.bbox.height <= PIXELS_MAX)
+
+
+def _cut(figure):
+    """
+    The pixels of a figure without its margins, as bbox_inches="tight" has them; None when something
+    is drawn beyond its edges. savefig() draws twice for that, and this once.
+    """
+    canvas, numpy = figure.canvas, sys.modules["numpy"]
+    matplotlib = sys.modules["matplotlib"]
+    canvas.draw()
+    pixels = numpy.asarray(canvas.buffer_rgba())
+    height, width = pixels.shape[:2]
+    dpi, tight = figure.dpi, figure.get_tightbbox(canvas.get_renderer())
+    if min(tight.p0) < 0 or tight.x1 * dpi > width or tight.y1 * dpi > height:
+        return None
+    box = tight.padded(matplotlib.rcParams["savefig.pad_inches"])
+    left, bottom = (int(edge * dpi // 1) for edge in box.p0)
+    right, top = left + int(box.width * dpi), bottom + int(box.height * dpi)
+    out = numpy.empty((max(1, top - bottom), max(1, right - left), 4), pixels.dtype)
+    out[:] = numpy.round(255 * numpy.array(matplotlib.colors.to_rgba(figure.get_facecolor())))
+    first, last = max(left, 0), min(right, width)
+    upper, lower = max(height - top, 0), min(height - bottom, height)
+    out[upper - height + top : lower - height + top, first - left : last - left] = (
+        pixels[upper:lower, first:last])
+    return out
+
+
+def _print_simple(figure):
+    """A PNG of a figure, or None."""
+    pixels = _cut(figure)
+    if pixels is None:
+        return None
+    from PIL import Image
+
+    out = _BytesIO()
+    Image.fromarray(pixels).save(out, "png", dpi=(figure.dpi, figure.dpi))
+    return out.getvalue()
+
+
 def _print(figure, name):
     """A figure as one of _FORMATS: str or bytes."""
     out = _BytesIO()
     options = dict(inline.print_figure_kwargs)
+    if _is_simple(figure, options, name) and (made := _print_simple(figure)) is not None:
+        return made
     dpi = options.pop("dpi", figure.dpi)
     dpi = figure.dpi if isinstance(dpi, str) else dpi
     form = {"retina": "png", "png2x": "png", "jpg": "jpeg"}.get(name, name)

@@ -6,7 +6,7 @@ import posix
 import sys
 
 import _reckon_c
-from _reckon import magics
+from _reckon import programs, wire
 
 _SIGINT, _OUR_OWN, _EINVAL = 2, _signal.SIGRTMAX, 22
 _SQLITE_STEPS = 100_000  # of its virtual machine, some milliseconds
@@ -27,7 +27,8 @@ def _signal_signal(signalnum, handler, /):
 def _system(command):
     """Execute the command in a subshell."""
     sys.audit("os.system", command)
-    status, _ = magics.run_group(["/bin/sh", "-c", os.fsencode(command)])
+    wire.settle()
+    status = programs.run_group(["/bin/sh", "-c", os.fsencode(command)]).returncode
     return -status if status < 0 else status << 8  # as of wait()
 
 

@@ -10,7 +10,7 @@ BYTES_MAX = 4096
 PLAIN_MAX = 2048  # a shorter text that shows everything needs no summary
 ELEMENTS_MAX = 1_000_000  # more are sampled
 COLUMNS_MAX = 30
-DISTINCT_MAX = 50_000  # values that are counted one by one
+DISTINCT_MAX = 20_000  # values that are counted one by one
 NAME_MAX = 40
 ITEMS_TYPED = 1000
 
@@ -422,21 +422,19 @@ def _cut(text):
     return text if len(raw) <= BYTES_MAX else raw[:BYTES_MAX - 4].decode("utf-8", "ignore") + "…"
 
 
-def summary(value, data, metadata):
-    """For render.extras."""
+def _make(value, data):
     make = _summarizer(value)
     if make is None or MIME in data:
         return
     if "text/plain" not in data:
         data["text/plain"] = pretty.pretty(value)
-    if not _is_folded(value, data["text/plain"]):
-        return
-    try:
+    if _is_folded(value, data["text/plain"]):
         data[MIME] = _cut("\n".join(_fit(make(value))))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return  # the plain text says it, too
+
+
+def summary(value, data, metadata):
+    """For render.extras. Where it fails the plain text says enough."""
+    _guarded(_make, value, data)
 
 
 render.extras.append(summary)

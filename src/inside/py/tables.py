@@ -21,6 +21,8 @@ def _plain(value):
     if isinstance(value, float):
         value = float(value)
         return value if value - value == 0 else None
+    if isinstance(value, tuple):  # of a MultiIndex
+        return [_plain(part) for part in value[:20]]
     if hasattr(value, "isoformat"):
         text = value.isoformat()
         return None if text == "NaT" else text
@@ -49,7 +51,9 @@ def _table(frame):
     columns = [{"name": _name(name), "dtype": str(dtype)}
                for name, dtype in zip(shown.columns, shown.dtypes)]
     parts = [_column(shown.iloc[:, at]) for at in range(shown.shape[1])]
-    index = {"name": None if frame.index.name is None else _name(frame.index.name),
+    name = frame.index.name if frame.index.nlevels == 1 else ", ".join(
+        "" if part is None else _name(part) for part in frame.index.names)
+    index = {"name": None if name is None else _name(name),
              "dtype": str(frame.index.dtype), "values": _column(shown.index)}
     return {"columns": columns, "index": index,
             "data": [list(row) for row in zip(*parts)] if parts else [[] for _ in shown.index],
