@@ -119,6 +119,10 @@ typedef struct reckon_session_options {
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
 #define RECKON_SESSION_NO_WARM 2u   /* interpreter without the template's preloaded modules */
 #define RECKON_SESSION_WAIT_WARM 4u /* wait until the template's modules are preloaded */
+/* Against side channels. What the host has no means for is told in the first record's diagnostics
+ * ("wall_missing"); a strict engine refuses to open the session. */
+#define RECKON_SESSION_CORE_SCHEDULING 8u /* no other's task runs beside it on one core (SMT) */
+#define RECKON_SESSION_NO_SPECULATION 16u /* store bypass and indirect branch prediction off */
 
 /* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
@@ -171,6 +175,7 @@ typedef struct reckon_execute_options {
 	void *on_event_arg;
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
+	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
 	/* NULL: a new one; else the id that the record shall have, "ex_" and 26 characters of
 	 * 0-9 and A-Z. Whoever names it sees to it that no two executions have the same. */
 	const char *execution_id;
@@ -197,14 +202,29 @@ RECKON_PUBLIC const char *reckon_execution_status(const reckon_execution *execut
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);
 
-/* ---- variables, completion ------------------------------------------------------------- */
+/* ---- variables, completion, inspection ------------------------------------------------- */
 
-/* [{"name","type","shape","size","preview"}…]; *ret_json: free() it. */
+/*
+ * [{"name","type","shape","size","preview","kind"}…]; *ret_json: free() it. `kind` is "data",
+ * then "function" and "class" for those that cells defined; `size` is in bytes or null. After
+ * 1,000 comes one last entry of kind "omitted", whose preview says how many more there are.
+ * No method of an object that a cell's own class made is called.
+ */
 RECKON_PUBLIC int reckon_variables(reckon_session *session, char **ret_json, reckon_error *err);
 
-/* {"cursor_start","cursor_end","matches":[…]}; cursor is a byte offset; free() the result. */
+/* {"cursor_start","cursor_end","matches":[…]}; cursor is a byte offset; free() the result.
+ * A match replaces the code from cursor_start to cursor_end; both lie within it. */
 RECKON_PUBLIC int reckon_complete(reckon_session *session, const char *code, size_t code_len,
 				  size_t cursor, char **ret_json, reckon_error *err);
+
+/*
+ * What stands at the cursor (a byte offset): {"found":bool,"data":{"text/plain":"…"},
+ * "metadata":{}}, as in Jupyter: signature, type, value and documentation; with detail_level 1
+ * the source too. free() the result.
+ */
+RECKON_PUBLIC int reckon_inspect(reckon_session *session, const char *code, size_t code_len,
+				 size_t cursor, int detail_level, char **ret_json,
+				 reckon_error *err);
 
 /* ---- files ----------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/copy.h"
+#include "box/guard.h"
 #include "box/resume.h"
 #include "box/state.h"
 #include "box/verify.h"
@@ -51,8 +52,8 @@ static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
 static int root_ns_of(const struct template *of)
 {
 	for (int k = 0; k < ZYGOTE_KINDS; k++)
-		if (of->zygotes[k].state == ZYGOTE_WARM)
-			return of->zygotes[k].root_ns_fd;
+		if (of->zygotes[k]->state == ZYGOTE_WARM)
+			return of->zygotes[k]->root_ns_fd;
 	return -1;
 }
 
@@ -186,7 +187,7 @@ static int watch_kernel(struct warden *warden, struct session *session, struct e
 	return watch_add(warden, &session->notify_watch, EPOLLIN, err);
 }
 
-static void drop_seed(struct session *session)
+void session_drop_seed(struct session *session)
 {
 	twin_drop(&session->seed);
 	if (session->control_host >= 0)
@@ -200,7 +201,9 @@ static struct twin_spawn spawn_of(const struct warden *warden, const struct sess
 				    .zygote_sock = zygote->sock,
 				    .traced = zygote->traced,
 				    .shell = &session->shell,
-				    .cgroups = &warden->cgroups };
+				    .cgroups = &warden->cgroups,
+				    .no_speculation = (session->guards &
+						       WARDEN_OPEN_NO_SPECULATION) != 0 };
 }
 
 int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
@@ -215,8 +218,9 @@ int session_seed(struct warden *warden, struct session *session, struct zygote_p
 	session->control_host = pair[0];
 	kernel_end = pair[1];
 	how.control_fd = kernel_end;
+	zygote->kernels++;
 	if (twin_prepare(&how, &session->seed, err) < 0) {
-		drop_seed(session);
+		session_drop_seed(session);
 		return (int)err->code;
 	}
 	return 0;
@@ -227,12 +231,15 @@ int session_spawn(struct warden *warden, struct session *session, struct zygote_
 {
 	struct twin_spawn how = spawn_of(warden, session, zygote);
 
-	if (session->seed.twin > 0 && session->seed.zygote != zygote->pid)
-		drop_seed(session);
+	/* A seed was told how to begin before anybody asked for anything. */
+	if (session->seed.twin > 0 &&
+	    (session->seed.zygote != zygote->pid || how.no_speculation))
+		session_drop_seed(session);
 	if (session->seed.twin == 0 && session_seed(warden, session, zygote, err) < 0)
 		return err_wrap(err, "start a kernel");
 	if (twin_complete(&how, &session->seed, &session->kernel, err) < 0)
 		return err_wrap(err, "start a kernel");
+	session->zygote = zygote->pid;
 	return watch_kernel(warden, session, err);
 }
 
@@ -253,8 +260,8 @@ static int choose_zygote(struct warden *warden, struct template *of, const struc
 	if ((open->flags & WARDEN_OPEN_NO_WARM) != 0)
 		return template_zygote(warden, of, ZYGOTE_PYTHON_COLD, ret, err);
 	if ((open->flags & WARDEN_OPEN_WAIT_WARM) == 0 &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_WARM &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_FAILED) {
+	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_WARM &&
+	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_FAILED) {
 		/* The bare interpreter is there in a few milliseconds and serves the first call;
 		 * the preloaded one warms up next to it. */
 		if (template_zygote(warden, of, ZYGOTE_PYTHON_COLD, &cold, err) < 0)
@@ -273,7 +280,7 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 			 enum warden_warmth *warmth, struct err *err)
 {
 	if (of->parked != NULL && *warmth == WARDEN_WARM &&
-	    (open->flags & WARDEN_OPEN_NO_PARKED) == 0) {
+	    (open->flags & (WARDEN_OPEN_NO_PARKED | WARDEN_OPEN_NO_SPECULATION)) == 0) {
 		*ret = of->parked;
 		of->parked = NULL;
 		*warmth = WARDEN_PARKED;
@@ -281,11 +288,22 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 	}
 	if (pool_take_shell(warden, of, ret, err) < 0)
 		return (int)err->code;
+	(*ret)->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
 	if (session_spawn(warden, *ret, zygote, err) < 0) {
 		session_end(warden, *ret);
 		return (int)err->code;
 	}
 	return 0;
+}
+
+/* Before the session is its client's: it has run nothing of the user's yet. */
+static int raise_guards(struct session *session, const struct twin_kernel *made, struct err *err)
+{
+	/* A plain parent of a kernel without twin runs none of its memory, and stays outside. */
+	const pid_t pids[3] = { made->kernel, session->shell.init, made->twin };
+
+	return guard_raise(session->guards, pids, made->traced ? 3 : 2, made->kernel,
+			   &session->unheld, err);
 }
 
 int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
@@ -306,7 +324,9 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 		return (int)err->code;
 	session->limits = open->limits;
 	limits_fill(of, &session->limits);
+	session->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
 	if (limits_apply(warden, session, err) < 0 ||
+	    raise_guards(session, &session->kernel, err) < 0 ||
 	    hostdir_mount(warden, session, open, mount_fds, err) < 0) {
 		session_end(warden, session);
 		return (int)err->code;
@@ -317,7 +337,9 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 }
 
 struct branch_files {
-	const struct session *from, *to;
+	const struct warden *warden;
+	const struct session *from;
+	struct session *to;
 	struct resume files; /* what the parent has open */
 };
 
@@ -329,17 +351,30 @@ static int copy_while_still(void *arg, struct err *err)
 	return copy_workspace(&files->from->shell, &files->to->shell, err);
 }
 
+/* The copy's memory is the user's: nothing of it runs before this. */
+static int finish_copy(void *arg, const struct twin_kernel *made, struct err *err)
+{
+	const struct branch_files *files = arg;
+
+	if (limits_apply_process(files->warden, files->to, made->kernel, err) < 0)
+		return (int)err->code;
+	return raise_guards(files->to, made, err);
+}
+
 int session_branch(struct warden *warden, struct session *parent, struct session **ret,
 		   struct err *err)
 {
 	struct session *session;
-	struct branch_files files = { .from = parent };
+	struct branch_files files = { .warden = warden, .from = parent };
 	struct twin_branch how = { .parent = &parent->kernel,
 				   .parent_shell = &parent->shell,
 				   .cgroups = &warden->cgroups,
 				   .filter = warden->filter.insn,
 				   .filter_len = warden->filter.len,
 				   .while_still = copy_while_still,
+				   .before_start = finish_copy,
+				   .no_speculation = (parent->guards &
+						      WARDEN_OPEN_NO_SPECULATION) != 0,
 				   .arg = &files };
 	cleanup_fd int kernel_end = -1;
 	int pair[2], code;
@@ -348,8 +383,9 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 		return err_set(err, ERR_LOST, "the session has ended");
 	if (pool_take_shell(warden, parent->of, &session, err) < 0)
 		return (int)err->code;
-	drop_seed(session);
+	session_drop_seed(session);
 	session->limits = parent->limits;
+	session->guards = parent->guards;
 	files.to = session;
 	how.shell = &session->shell;
 	code = limits_apply(warden, session, err);
@@ -363,8 +399,6 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 	}
 	if (code == 0)
 		code = watch_kernel(warden, session, err);
-	if (code == 0)
-		code = limits_apply(warden, session, err);
 	if (code == 0)
 		code = resume_send(&files.files, session->control_host, err);
 	if (code < 0) {

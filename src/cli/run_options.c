@@ -25,8 +25,10 @@ enum {
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_PIDS,
+	OPT_ISOLATE_CPU,
 	OPT_DISK,
 	OPT_MAX_OUTPUT,
+	OPT_MAX_TEXT,
 	OPT_ENV,
 	OPT_JSON,
 	OPT_EVENTS,
@@ -47,7 +49,7 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_FILE, NULL, true },
 	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",
 	  OPT_HINT_DIR, NULL, true },
-	{ 'o', "output", "OUTDIR", "save figures and changed files here",
+	{ 'o', "output", "OUTDIR", "save displays and changed files here",
 	  OPT_HINT_DIR, NULL, false },
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
@@ -57,8 +59,12 @@ static const struct opt_item run_items[] = {
 	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },
 	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },
 	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },
+	{ OPT_ISOLATE_CPU, "isolate-cpu", "LIST", "core,speculation: against side channels (none)",
+	  OPT_HINT_CHOICE, "core speculation core,speculation", false },
 	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)", OPT_HINT_NONE, NULL, false },
 	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "set a variable of the environment",
 	  OPT_HINT_NONE, NULL, true },
@@ -207,6 +213,8 @@ static int set_limit(struct run *run, int id, const char *value, struct err *err
 		return count_between(value, 1, 32768, &limits->pids, err);
 	case OPT_DISK:
 		return size_between(value, 1 * MIB, TIB, &limits->disk_bytes, err);
+	case OPT_MAX_TEXT:
+		return size_between(value, 1 * KIB, 1 * MIB, &run->text_bytes, err);
 	default:
 		return size_between(value, 1 * KIB, 64 * MIB, &limits->output_bytes, err);
 	}
@@ -219,6 +227,32 @@ static int set_language(struct run *run, const char *value, struct err *err)
 		return err_remedy(err, "python or bash");
 	}
 	run->language = value;
+	return 0;
+}
+
+/* Both names in any order; each is asked for once or more. */
+static int set_isolation(struct run *run, const char *value, struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned flag;
+	} known[] = { { "core", RECKON_SESSION_CORE_SCHEDULING },
+		      { "speculation", RECKON_SESSION_NO_SPECULATION } };
+
+	for (const char *at = value; at != NULL;) {
+		const size_t len = strcspn(at, ",");
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(known) &&
+		       (strlen(known[i].name) != len || strncmp(at, known[i].name, len) != 0))
+			i++;
+		if (i == ARRAY_LEN(known)) {
+			err_set(err, ERR_INVALID, "\"%.60s\" is not a list of walls", value);
+			return err_remedy(err, "core, speculation, or core,speculation");
+		}
+		run->session_flags |= known[i].flag;
+		at = at[len] == ',' ? at + len + 1 : NULL;
+	}
 	return 0;
 }
 
@@ -271,6 +305,8 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	case OPT_STDIN:
 		run->stdin_path = value;
 		return 0;
+	case OPT_ISOLATE_CPU:
+		return set_isolation(run, value, err);
 	case OPT_ENV:
 		return add_env(run, value, err);
 	default:
@@ -320,8 +356,6 @@ const struct opt_command cmd_run_table = {
 	.name = "run",
 	.operands = "[-c CODE | FILE | -]...",
 	.summary = "run cells of code in one session",
-	.notes = "Cells run in order; after a failure the rest is left out.\n"
-		 "Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = run_items,
 	.count = ARRAY_LEN(run_items),
 	.operand_hint = OPT_HINT_FILE,

@@ -235,6 +235,14 @@ static int take_execute_field(const char *name, const struct json_value *value,
 		return take_code(value, ret, err);
 	if (strcmp(name, "timeout_s") == 0)
 		return take_seconds(name, value, 0.001, 86400, &ret->timeout_ms, err);
+	if (strcmp(name, "max_text") == 0) {
+		if (take_number(name, value, API_TEXT_MAX, &ret->text_bytes, err) < 0)
+			return (int)err->code;
+		return ret->text_bytes >= API_TEXT_MIN
+			       ? 0
+			       : err_set(err, ERR_INVALID, "max_text must be at least %d",
+					 API_TEXT_MIN);
+	}
 	if (strcmp(name, "stream") == 0)
 		return take_bool(name, value, &ret->stream, err);
 	if (strcmp(name, "background") == 0)

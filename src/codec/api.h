@@ -16,6 +16,8 @@
 
 #define API_BODY_MAX (8u * 1024u * 1024u) /* JSON text: code may need more than it has bytes */
 #define API_CODE_MAX (4u * 1024u * 1024u)
+#define API_TEXT_MIN 1024
+#define API_TEXT_MAX (1 << 20)
 #define API_METADATA_MAX (16u * 1024u)
 #define API_ENV_MAX 256u
 #define API_ENV_BYTES_MAX (32u * 1024u)
@@ -51,6 +53,7 @@ struct api_execute {
 	const char *code;
 	size_t code_len;
 	uint64_t timeout_ms; /* 0: the session's */
+	uint64_t text_bytes; /* 0: libreckon's default */
 	bool stream;
 	bool background;
 	size_t cursor; /* of complete: a byte offset */

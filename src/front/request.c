@@ -318,6 +318,9 @@ static int build_execute(struct conn *conn, struct buf *payload, struct err *err
 	if (body.timeout_ms != 0 &&
 	    front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body.timeout_ms, err) < 0)
 		return (int)err->code;
+	if (body.text_bytes != 0 &&
+	    front_pack_u64(payload, FRONT_TAG_TEXT_BYTES, body.text_bytes, err) < 0)
+		return (int)err->code;
 	if (body.background || conn->wants_events)
 		return front_pack(payload, FRONT_TAG_BACKGROUND, "", 0, err);
 	return 0;

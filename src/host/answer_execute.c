@@ -62,11 +62,14 @@ static void hash_request(const struct host *host, const struct asked *asked,
 			 unsigned char ret[32])
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	unsigned char both[32 + 8];
-	const uint64_t timeout = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+	unsigned char both[32 + 16];
+	const uint64_t bounds[2] = {
+		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0),
+		front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0),
+	};
 
 	key_hash(host, code->data, code->len, both);
-	memcpy(both + 32, &timeout, sizeof(timeout));
+	memcpy(both + 32, bounds, sizeof(bounds));
 	key_hash(host, both, sizeof(both), ret);
 }
 
@@ -115,6 +118,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
 	if (buf_add(&job->code, code->data, code->len, err) < 0) {
 		execution_fail(execution, FRONT_ERR_INTERNAL, err->text);
 		job_free(job);

@@ -99,6 +99,7 @@ struct job {
 	struct buf code;
 	size_t cursor;
 	uint64_t timeout_ms;
+	uint64_t text_bytes;
 	char *path;
 	int fd; /* of an upload */
 	struct buf env;

@@ -61,6 +61,7 @@ static void work_execute(struct job *job)
 	const reckon_execute_options options = {
 		.size = sizeof(options),
 		.wall_ms = job->timeout_ms,
+		.text_bytes = job->text_bytes,
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,

@@ -43,6 +43,7 @@ static const struct bound {
 	[FRONT_TAG_LIMIT] = { 8, 8 },
 	[FRONT_TAG_SIZE] = { 8, 8 },
 	[FRONT_TAG_TICKET] = { 8, 8 },
+	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 };
 
 #define BIT(tag) (1u << (unsigned)(FRONT_TAG_##tag))
@@ -63,7 +64,8 @@ static const struct shape {
 	[FRONT_SESSION_PATCH] = { true, BIT(KEY) | BIT(SESSION), BIT(METADATA) | BIT(IDLE_MS) },
 	[FRONT_SESSION_DELETE] = { true, BIT(KEY) | BIT(SESSION), 0 },
 	[FRONT_EXECUTE] = { true, BIT(KEY) | BIT(SESSION) | BIT(CODE),
-			    BIT(TIMEOUT_MS) | BIT(BACKGROUND) | BIT(IDEMPOTENCY) },
+			    BIT(TIMEOUT_MS) | BIT(TEXT_BYTES) | BIT(BACKGROUND) |
+				    BIT(IDEMPOTENCY) },
 	[FRONT_EXECUTION_LIST] = { true, BIT(KEY) | BIT(SESSION), BIT(BEFORE) | BIT(LIMIT) },
 	[FRONT_EXECUTION_SHOW] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), 0 },
 	[FRONT_EVENTS] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), BIT(AFTER) },

@@ -95,6 +95,7 @@ enum front_tag {
 	FRONT_TAG_LIMIT = 19,
 	FRONT_TAG_SIZE = 20,
 	FRONT_TAG_TICKET = 21,
+	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,

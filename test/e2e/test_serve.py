@@ -176,6 +176,14 @@ def test_a_time_limit_of_one_execution(server):
     assert server.execute(session, "print(n)")["stdout"] == "1\n"
 
 
+def test_text_for_a_small_window(server):
+    session = server.create()
+    record = server.execute(session, "print('line\\n' * 5000)", max_text=1024)
+    assert len(record["text"].encode()) <= 1024 < len(record["stdout"])
+    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "", "max_text": 9})
+    assert (answer.status, answer.code) == (400, "invalid")
+
+
 def test_delete_ends_what_runs(server):
     session = server.create()
     running = server.background(session, "while True: pass", timeout_s=60)

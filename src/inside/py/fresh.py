@@ -9,7 +9,9 @@ import random
 import sys
 import tempfile
 
-from _reckon import capture, cell, display, figures, look, render, shell, tables, wire
+from _reckon import (
+    cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
+    variables, wire)
 
 _seed = None
 
@@ -81,6 +83,19 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_failure():
+    """An error is reported, up to the packet."""
+    name, source = "<cell 0>", "def f(d):\n    return d['b']\nf({'a': 1})\n"
+    errors.sources[name] = source.splitlines(keepends=True)
+    for _ in range(3):
+        try:
+            exec(compile(source, name, "exec"), {})
+        except KeyError as error:
+            errors.fields(error)
+    errors.sources.pop(name, None)
+    errors.failed.clear()
+
+
 def _warm_cells():
     """
     Code that ran often enough is specialised once, here, and not page by page in every fork.
@@ -92,20 +107,33 @@ def _warm_cells():
     cell.forget_warming("_warm", "<warm>")
 
 
+def _hook_libraries():
+    """What is imported already is hooked now, the rest when it is imported."""
+    hooks = {**libraries.HOOKS, "sqlite3": interrupt.sqlite}
+    later = dict(hooks)
+    for name in hooks:
+        if name in sys.modules:
+            later.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, _Watch(later))
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("PIP_RETRIES", "1")  # without a network pip would try for long
+    _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
-        figures.hook(sys.modules["matplotlib.pyplot"])
         _warm_pyplot()
-    else:
-        sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
+    interrupt.hook()
     if not _has("IPython"):
-        display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
+        ipython.fake()
+    if not _has("matplotlib_inline"):
+        ipython.fake_inline()
     _warm_standard()
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_failure()
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
@@ -187,4 +215,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = look, tables  # loaded here so that nothing is imported later
+_ = complete, inspect, tables, variables  # loaded here so that nothing is imported later
