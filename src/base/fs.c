@@ -177,7 +177,7 @@ int fs_remove_beneath(int dir_fd, const char *path, struct err *err)
 	(void)snprintf(above, sizeof(above), "%.*s", name != NULL ? (int)(name - path) : 0, path);
 	name = name != NULL ? name + 1 : path;
 	parent = open_beneath(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
-	if (parent < 0 && (errno == ENOENT || errno == ENOTDIR))
+	if (parent < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
 	if (parent < 0)
 		return open_failed(path, err);

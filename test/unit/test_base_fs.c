@@ -235,6 +235,31 @@ static void symbolic_links_as_parents_are_not_followed(void **state)
 }
 
 /* A FIFO without a peer would block an ordinary open for ever. */
+static void removing_stays_inside(void **state)
+{
+	const struct place *place = *state;
+	struct err err;
+	struct stat st;
+
+	assert_int_equal(symlinkat("..", place->ws, "up"), 0);
+	assert_int_equal(symlinkat("../secret", place->ws, "out"), 0);
+	assert_int_equal(mkdirat(place->ws, "dir", 0755), 0);
+	write_at(place->ws, "dir/file", "x");
+	assert_err(&err, ERR_DENIED, fs_remove_beneath(place->ws, "up/secret", &err));
+	assert_err(&err, ERR_INVALID, fs_remove_beneath(place->ws, "../secret", &err));
+	assert_err(&err, ERR_INVALID, fs_remove_beneath(place->ws, "", &err));
+	assert_err(&err, ERR_INVALID, fs_remove_beneath(place->ws, "dir", &err));
+	assert_err(&err, ERR_NOT_FOUND, fs_remove_beneath(place->ws, "none", &err));
+	assert_err(&err, ERR_NOT_FOUND, fs_remove_beneath(place->ws, "none/none", &err));
+	assert_err(&err, ERR_DENIED, fs_remove_beneath(place->ws, "dir/file/none", &err));
+	/* The link goes, not what it leads to. */
+	assert_ok(&err, fs_remove_beneath(place->ws, "out", &err));
+	assert_int_equal(fstatat(place->outside, "secret", &st, 0), 0);
+	assert_ok(&err, fs_remove_beneath(place->ws, "dir/file", &err));
+	assert_ok(&err, fs_remove_beneath(place->ws, "dir", &err));
+	assert_int_equal(fstatat(place->ws, "dir", &st, AT_SYMLINK_NOFOLLOW), -1);
+}
+
 static void only_regular_files_are_opened(void **state)
 {
 	const struct place *place = *state;
@@ -364,6 +389,7 @@ int main(void)
 		place_test(unsafe_paths_open_nothing),
 		place_test(symbolic_links_are_not_followed),
 		place_test(symbolic_links_as_parents_are_not_followed),
+		place_test(removing_stays_inside),
 		place_test(only_regular_files_are_opened),
 		place_test(directories_are_opened_and_files_are_not),
 		place_test(a_rename_race_never_leads_outside),

@@ -39,6 +39,33 @@ static void test_a_cell(void **state)
 	fixture_close(&fixture);
 }
 
+static void test_an_id_that_was_chosen(void **state)
+{
+	reckon_execute_options options = { .size = sizeof(options),
+					   .execution_id = "ex_01M80J7VB7V2AAK080YDMN3VFR" };
+	struct fixture fixture;
+	reckon_execution *done;
+	reckon_error err;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "out a", &options);
+
+		assert_string_equal(result_text(&result, "id"), options.execution_id);
+	}
+	for (const char *const *id = (const char *const[]){ "", "ex_", "se_01M80J7VB7V2AAK080YDMN3VFR",
+							    "ex_01M80J7VB7V2AAK080YDMN3VF\"",
+							    "ex_01M80J7VB7V2AAK080YDMN3VFRX", NULL };
+	     *id != NULL; id++) {
+		options.execution_id = *id;
+		assert_int_equal(reckon_execute(fixture.session, "", 0, &options, &done, &err),
+				 RECKON_EINVALID);
+	}
+	assert_int_equal(reckon_session_check(fixture.session, &err), RECKON_OK);
+	fixture_close(&fixture);
+}
+
 static void test_a_failing_cell_keeps_the_session(void **state)
 {
 	struct fixture fixture;
@@ -374,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_cell),
+		cmocka_unit_test(test_an_id_that_was_chosen),
 		cmocka_unit_test(test_a_failing_cell_keeps_the_session),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_utf8_across_reads),

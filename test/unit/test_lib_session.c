@@ -125,6 +125,22 @@ static void test_files(void **state)
 
 		assert_int_equal(json_read_count(result_member(&result, "files")), 1);
 	}
+	{
+		uint64_t size = 0;
+		char bytes[8];
+		int opened = -1;
+
+		assert_int_equal(reckon_file_open(fixture.session, "in/a.csv", &opened, &size, &err),
+				 0);
+		assert_int_equal(size, 5);
+		assert_int_equal(read(opened, bytes, sizeof(bytes)), 5);
+		(void)close(opened);
+		assert_int_equal(reckon_file_delete(fixture.session, "in/a.csv", &err), 0);
+		assert_int_equal(reckon_file_delete(fixture.session, "in/a.csv", &err),
+				 RECKON_ENOT_FOUND);
+		assert_int_equal(reckon_file_open(fixture.session, "../up", &opened, &size, &err),
+				 RECKON_EINVALID);
+	}
 	assert_int_equal(reckon_file_get(fixture.session, "none", back, &err), RECKON_ENOT_FOUND);
 	assert_int_equal(reckon_file_put(fixture.session, "../up", fd, &err), RECKON_EINVALID);
 	assert_int_equal(reckon_file_get(fixture.session, "/etc/passwd", back, &err),
