@@ -14,7 +14,7 @@ from _reckon import capture, display, programs, timing
 _compile = compile
 prepare = None  # set by cell.py: (source, line it begins at) -> function that runs it
 plain = None  # set by cell.py: source in IPython's dialect -> plain Python
-describe = preview = None  # set by look.py
+describe = preview = None  # set by inspect.py and variables.py
 Macro = None  # set by history.py
 automagic = True
 _namespace = programs.namespace
@@ -262,6 +262,11 @@ def _show_object(part):
 def _pycat(rest):
     with open(os.path.expanduser(rest.strip()), encoding="utf-8") as file:
         print(file.read())
+
+
+def names(sign):
+    """Names of the magics that begin with this sign."""
+    return list(_LINE if sign == "%" else _CELLS)
 
 
 def _program(name):

@@ -11,6 +11,7 @@ FRAME_FILE, FRAME_LINE, FRAME_FUNCTION, FRAME_SOURCE = 26, 27, 28, 29
 WAIT, PROMPT, PASSWORD = 30, 31, 32
 VAR_NAME, VAR_TYPE, VAR_SHAPE, VAR_SIZE, VAR_PREVIEW = 34, 35, 36, 37, 38
 CURSOR_START, CURSOR_END, MATCH = 39, 40, 41
+VAR_KIND, VAR_OMITTED = 50, 48
 
 # Private references: user code may replace what the modules hold.
 send = _reckon_c.send
