@@ -463,6 +463,11 @@ def find_cell(name):
     return _CELLS.get(name.lstrip("%"))
 
 
+def names(sign):
+    """Names of the magics that begin with this sign."""
+    return list(_LINE if sign == "%" else _CELLS)
+
+
 def is_automagic(name):
     """Whether a bare word means a magic: nobody gave it another meaning."""
     return (automagic and name in _LINE and name not in _namespace()
