@@ -46,3 +46,7 @@ const struct buf *bash_shell_first_state(void);
 /* Packs VARIABLES_REPLY fields for what is in `state` and not, just so, in `first`. */
 int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,
 			 struct err *err);
+
+/* COMPLETE_REPLY fields: variables behind a "$", else functions; nothing is run to find them. */
+int bash_state_complete(const struct buf *state, const char *code, size_t cursor,
+			struct buf *payload, struct err *err);

@@ -9,7 +9,9 @@ import random
 import sys
 import tempfile
 
-from _reckon import cell, figures, ipython, libraries, look, render, tables, wire
+from _reckon import (
+    cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
+    variables, wire)
 
 _seed = None
 
@@ -81,6 +83,19 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_failure():
+    """An error is reported, up to the packet."""
+    name, source = "<cell 0>", "def f(d):\n    return d['b']\nf({'a': 1})\n"
+    errors.sources[name] = source.splitlines(keepends=True)
+    for _ in range(3):
+        try:
+            exec(compile(source, name, "exec"), {})
+        except KeyError as error:
+            errors.fields(error)
+    errors.sources.pop(name, None)
+    errors.failed.clear()
+
+
 def _warm_cells():
     """
     Code that ran often enough is specialised once, here, and not page by page in every fork.
@@ -94,8 +109,9 @@ def _warm_cells():
 
 def _hook_libraries():
     """What is imported already is hooked now, the rest when it is imported."""
-    later = dict(libraries.HOOKS)
-    for name in libraries.HOOKS:
+    hooks = {**libraries.HOOKS, "sqlite3": interrupt.sqlite}
+    later = dict(hooks)
+    for name in hooks:
         if name in sys.modules:
             later.pop(name)(sys.modules[name])
     sys.meta_path.insert(0, _Watch(later))
@@ -108,6 +124,7 @@ def first_use():
     _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
         _warm_pyplot()
+    interrupt.hook()
     if not _has("IPython"):
         ipython.fake()
     if not _has("matplotlib_inline"):
@@ -116,6 +133,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_failure()
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
@@ -197,4 +215,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = look, tables  # loaded here so that nothing is imported later
+_ = complete, inspect, tables, variables  # loaded here so that nothing is imported later

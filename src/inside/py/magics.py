@@ -14,7 +14,7 @@ from _reckon import capture, display, programs, timing
 _compile = compile
 prepare = None  # set by cell.py: (source, line it begins at) -> function that runs it
 plain = None  # set by cell.py: source in IPython's dialect -> plain Python
-describe = preview = None  # set by look.py
+describe = preview = None  # set by inspect.py and variables.py
 Macro = None  # set by history.py
 automagic = True
 _namespace = programs.namespace

@@ -105,25 +105,20 @@ def _show(number, data):
         (sys.stdout if number == 1 else sys.stderr).write(data.decode("utf-8", "replace"))
 
 
-def run_group(arguments, data=None, **options):
-    """A program's (status, stdout, stderr); an interrupt ends what it has started as well."""
-    wire.settle()
-    if data is not None:
+def run_group(arguments, input=None, **options):
+    """subprocess.run(); an interrupt ends what the program has started as well."""
+    if input is not None:
         options["stdin"] = subprocess.PIPE
     with subprocess.Popen(arguments, process_group=0, **options) as process:
         try:
-            said = process.communicate(data)
+            out, err = process.communicate(input)
         except BaseException:
-            _end_group(process.pid)
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except OSError:
+                pass
             raise
-    return process.returncode, *said
-
-
-def _end_group(pid):
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except OSError:
-        pass
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def run(arguments, data=None):
@@ -131,12 +126,13 @@ def run(arguments, data=None):
     Runs a program; its exit status. It writes to the kernel's own descriptors, but where a cell put
     something else in the place of sys.stdout it is asked to be there.
     """
+    wire.settle()
     if sys.stdout is streams.stdout and sys.stderr is streams.stderr:
-        return run_group(arguments, data)[0]
-    status, out, err = run_group(arguments, data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    _show(1, out)
-    _show(2, err)
-    return status
+        return run_group(arguments, input=data).returncode
+    done = run_group(arguments, input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _show(1, done.stdout)
+    _show(2, done.stderr)
+    return done.returncode
 
 
 def run_shell(command):
@@ -146,10 +142,11 @@ def run_shell(command):
 
 def lines(command):
     """The lines that a command of bash writes, to either stream."""
-    status, out, _ = run_group(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-    namespace()["_exit_code"] = status
-    return SList(out.decode("utf-8", "replace").splitlines())
+    wire.settle()
+    done = run_group(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    namespace()["_exit_code"] = done.returncode
+    return SList(done.stdout.decode("utf-8", "replace").splitlines())
 
 
 def shell(command):
@@ -190,9 +187,10 @@ def script(text, body):
                 names[options["--proc"]] = started
             return
         if "--out" in options or "--err" in options:
-            status, out, err = run_group(command, data, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE)
-            for number, name, said in ((1, "--out", out), (2, "--err", err)):
+            done = run_group(command, input=data, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+            status = done.returncode
+            for number, name, said in ((1, "--out", done.stdout), (2, "--err", done.stderr)):
                 if name in options:
                     names[options[name]] = said.decode("utf-8", "replace")
                 else:
