@@ -118,6 +118,7 @@ def _hook_libraries():
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("PIP_RETRIES", "1")  # without a network pip would try for long
     _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
         _warm_pyplot()

@@ -1,10 +1,12 @@
 """IPython and matplotlib_inline in sys.modules, for a template without them: what code imports."""
 
+import os
 import re
 import sys
 import types
 
-from _reckon import capture, display, figures, magics, objects, pretty, shell
+from _reckon import (
+    capture, display, figures, formatters, magics, objects, pretty, programs, shell)
 
 _assignment = re.compile(r"\s*(\w+)\.(\w+)\s*=\s*(.+)", re.DOTALL).fullmatch
 
@@ -12,7 +14,8 @@ _assignment = re.compile(r"\s*(\w+)\.(\w+)\s*=\s*(.+)", re.DOTALL).fullmatch
 def config(rest):
     """%config: InlineBackend and ast_node_interactivity have an effect, the rest is accepted."""
     targets = {"InlineBackend": figures.inline, "InteractiveShell": shell.get_ipython(),
-               "ZMQInteractiveShell": shell.get_ipython()}
+               "ZMQInteractiveShell": shell.get_ipython(),
+               "PlainTextFormatter": formatters.display_formatter.formatters["text/plain"]}
     found = _assignment(rest)
     if found is None:
         if rest.strip() == "InlineBackend":
@@ -189,6 +192,10 @@ def fake():
     _module("IPython.lib", **lib)
     _module("IPython.lib.display", **lib)
     _module("IPython.lib.latextools", latex_to_png=latex_to_png)
-    _module("IPython.lib.pretty", pretty=pretty.pretty, PrettyPrinter=pretty.Printer,
-            pprint=lambda value, **_options: print(pretty.pretty(value)))
+    _module("IPython.lib.pretty", pretty=pretty.library_pretty, pprint=pretty.library_pprint,
+            PrettyPrinter=pretty.LibraryPrinter, RepresentationPrinter=pretty.LibraryPrinter,
+            for_type=pretty.library_for_type, for_type_by_name=pretty.library_for_type_by_name)
+    _module("IPython.paths", get_ipython_dir=lambda: os.path.expanduser("~/.ipython"))
+    _module("IPython.core.macro", Macro=magics.Macro)
+    _module("IPython.utils.text", SList=programs.SList)
     sys.modules["IPython"].display = sys.modules["IPython.display"]
