@@ -114,7 +114,8 @@ static void fill(struct record *record)
 	static const struct kernel_item error[] = {
 		ITEM(NAME, "KeyError"), ITEM(VALUE, "'salse'"),
 		ITEM(TRACEBACK, "\x1b[0;31mTraceback\x1b[0m\nKeyError: 'salse'"),
-		ITEM(REPAIR, "did you mean 'sales'?"),
+		ITEM(REPAIR, "KeyError: 'salse'\n<cell 3>, line 2"),
+		ITEM(HINT, "did you mean 'sales'?"), ITEM(HINT, ""), ITEM(HINT, "\x1b[1mtwo\x1b[0m"),
 		ITEM(FRAME_FILE, "<cell 3>"), ITEM(FRAME_LINE, "2"),
 		ITEM(FRAME_FUNCTION, "<module>"), ITEM(FRAME_SOURCE, "df['salse']"),
 		ITEM(FRAME_FILE, "x.py"), ITEM(FRAME_LINE, "minus one"),
@@ -166,7 +167,10 @@ static void a_full_record_has_every_part(void **state)
 	assert_true(json_read_int(at(document, "error/frames/0/line"), &line));
 	assert_int_equal(line, 2);
 	assert_int_equal(json_read_kind(at(document, "error/frames/1/line")), JSON_KIND_NULL);
-	assert_string_equal(text_at(document, "error/repair"), "did you mean 'sales'?");
+	assert_string_equal(text_at(document, "error/repair"), "KeyError: 'salse'\n<cell 3>, line 2");
+	assert_int_equal(count_at(document, "error/hints"), 2);
+	assert_string_equal(text_at(document, "error/hints/0"), "did you mean 'sales'?");
+	assert_string_equal(text_at(document, "error/hints/1"), "two");
 	assert_true(json_read_double(at(document, "receipt/wall_s"), &number));
 	assert_true(number > 0.1229 && number < 0.1231);
 	assert_true(json_read_int(at(document, "receipt/limits/wall_s"), &line));
@@ -182,12 +186,46 @@ static void a_full_record_has_every_part(void **state)
 			    "100%\nlast\n"
 			    "[stderr]\nwarned\n"
 			    "[image/png 640x480, 24 bytes]\n"
-			    "Traceback\nKeyError: 'salse'\n"
+			    "KeyError: 'salse'\n<cell 3>, line 2\n"
 			    "hint: did you mean 'sales'?\n"
+			    "hint: two\n"
 			    "files:\n  created out/chart.png (image/png, 18231 bytes)\n"
 			    "[stdout: 17 of 1000 bytes kept; all of it: out_1]\n"
 			    "note: syscall_denied: ptrace");
 	assert_string_equal(text_at(document, "text"), record_text(record));
+	json_read_free(document);
+}
+
+static void hints_are_few_and_short(void **state)
+{
+	cleanup_record struct record *record = new_record();
+	struct kernel_item items[8] = { ITEM(NAME, "E"), ITEM(TRACEBACK, "E") };
+	struct json_value *document;
+	char text[600];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (size_t i = 2; i < COUNT(items); i++)
+		items[i] = (struct kernel_item){ KERNEL_TAG_HINT, sizeof(text), text };
+	record_set_error_items(record, items, COUNT(items));
+	document = finish(record, RECORD_ERROR);
+	assert_int_equal(count_at(document, "error/hints"), 5);
+	assert_true(strlen(text_at(document, "error/hints/4")) <= 500);
+	assert_int_equal(json_read_kind(at(document, "error/repair")), JSON_KIND_NULL);
+	json_read_free(document);
+}
+
+static void advice_of_the_host_is_a_hint(void **state)
+{
+	cleanup_record struct record *record = new_record();
+	struct json_value *document;
+
+	(void)state;
+	record_set_error(record, "InfrastructureError", "no", NULL, "start it");
+	document = finish(record, RECORD_INFRA_ERROR);
+	assert_string_equal(text_at(document, "error/repair"), "start it");
+	assert_string_equal(text_at(document, "error/hints/0"), "start it");
+	assert_non_null(strstr(text_at(document, "text"), "InfrastructureError: no\nhint: start it\n"));
 	json_read_free(document);
 }
 
@@ -486,7 +524,7 @@ static void events_are_lines_in_the_documented_form(void **state)
 	assert_ok(&err, record_event_error(moment, record, &out, &err));
 	assert_string_equal(buf_text(&out), "{\"event\":\"error\",\"seq\":2,\"t\":0.012,\"error\":"
 			    "{\"name\":\"N\",\"value\":\"v\",\"traceback\":\"t\",\"frames\":[],"
-			    "\"repair\":null}}");
+			    "\"repair\":null,\"hints\":[]}}");
 	buf_clear(&out);
 	assert_ok(&err, record_event_clear(moment, true, &out, &err));
 	assert_string_equal(buf_text(&out),
@@ -513,6 +551,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_record_is_exactly_this),
 		cmocka_unit_test(a_full_record_has_every_part),
+		cmocka_unit_test(hints_are_few_and_short),
+		cmocka_unit_test(advice_of_the_host_is_a_hint),
 		cmocka_unit_test(every_status_explains_itself),
 		cmocka_unit_test(bad_forms_are_dropped_and_said),
 		cmocka_unit_test(large_forms_are_dropped_and_said),

@@ -13,8 +13,7 @@ import threading
 import warnings
 
 from _reckon import (
-    display, errors, figures, magic, magics, pretty, render, settings, shell,
-    streams, wire)
+    brief, display, errors, figures, magic, magics, pretty, render, settings, shell, streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -392,11 +391,11 @@ def _report(error):
     if _outgrew_memory(error):
         trace = error.__traceback__
         error = MemoryError("a recursion outgrew the memory").with_traceback(trace)
-    if isinstance(error, SystemExit):
+    if brief.is_a(error, SystemExit):
         code = error.code
         if code is None or code == 0:
             return "ok"
-    if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+    if not brief.is_a(error, KeyboardInterrupt, SystemExit):
         try:
             _keep_error(error)
         except Exception:
@@ -404,7 +403,7 @@ def _report(error):
     if _type(error) is magics.UsageError:
         error.__traceback__ = None  # its words say all: IPython shows nothing else
     errors.send(error)
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+    return "interrupted" if brief.is_a(error, KeyboardInterrupt) else "error"
 
 
 def _calm():

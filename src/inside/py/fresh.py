@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 from _reckon import (
-    cell, complete, figures, inspect, interrupt, ipython, libraries, render, tables, variables, wire)
+    cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
+    variables, wire)
 
 _seed = None
 
@@ -82,6 +83,19 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_failure():
+    """An error is reported, up to the packet."""
+    name, source = "<cell 0>", "def f(d):\n    return d['b']\nf({'a': 1})\n"
+    errors.sources[name] = source.splitlines(keepends=True)
+    for _ in range(3):
+        try:
+            exec(compile(source, name, "exec"), {})
+        except KeyError as error:
+            errors.fields(error)
+    errors.sources.pop(name, None)
+    errors.failed.clear()
+
+
 def _warm_cells():
     """
     Code that ran often enough is specialised once, here, and not page by page in every fork.
@@ -119,6 +133,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_failure()
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
