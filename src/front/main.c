@@ -97,8 +97,11 @@ int main(int argc, char **argv)
 	front->body_ms = strtoull(argv[3], NULL, 10);
 	/* Two for each connection: itself, and a file on its way. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_max < 2ull * front->conn_max + OWN_DESCRIPTORS)
+	    files.rlim_max < 2ull * front->conn_max + OWN_DESCRIPTORS) {
 		front->conn_max = (unsigned)(files.rlim_max - OWN_DESCRIPTORS) / 2;
+		log_line(LOG_WARN, "fewer connections than asked for: the limit of open files",
+			 "connections=%u", front->conn_max);
+	}
 	tzset(); /* reads a file, once */
 	if (start(front, &err) < 0 ||
 	    fence_enter(2ull * front->conn_max + OWN_DESCRIPTORS, &err) < 0) {
