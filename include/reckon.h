@@ -200,6 +200,14 @@ RECKON_PUBLIC int reckon_variables(reckon_session *session, char **ret_json, rec
 RECKON_PUBLIC int reckon_complete(reckon_session *session, const char *code, size_t code_len,
 				  size_t cursor, char **ret_json, reckon_error *err);
 
+/*
+ * Whether `code` is a whole cell, as Jupyter's is_complete_request: {"status","indent"} with status
+ * "complete", "incomplete" (more lines are needed; `indent` is the white space the next one would
+ * begin with), "invalid" (no further line can mend it) or "unknown". free() the result.
+ */
+RECKON_PUBLIC int reckon_is_complete(reckon_session *session, const char *code, size_t code_len,
+				     char **ret_json, reckon_error *err);
+
 /* ---- files ----------------------------------------------------------------------------- */
 
 /*

@@ -4,6 +4,7 @@
  *   bash.c        the packet loop and one execution
  *   bash_shell.c  the shell process: starting it, handing it a cell, its state as text
  *   bash_state.c  what the state says about variables
+ *   bash_whole.c  whether a cell is whole
  */
 #pragma once
 
@@ -46,3 +47,6 @@ const struct buf *bash_shell_first_state(void);
 /* Packs VARIABLES_REPLY fields for what is in `state` and not, just so, in `first`. */
 int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,
 			 struct err *err);
+
+/* "complete", "incomplete" or "invalid"; nothing is executed. */
+int bash_whole_judge(const char *code, size_t len, const char **ret_status, struct err *err);

@@ -174,6 +174,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_VARIABLES:
 	case KERNEL_COMPLETE:
 	case KERNEL_INSPECT:
+	case KERNEL_IS_COMPLETE:
 	case KERNEL_INPUT_REPLY:
 	case KERNEL_SYNC_ACK:
 	case KERNEL_SHUTDOWN:
@@ -183,6 +184,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_VARIABLES_REPLY:
 	case KERNEL_COMPLETE_REPLY:
 	case KERNEL_INSPECT_REPLY:
+	case KERNEL_IS_COMPLETE_REPLY:
 		break;
 	}
 	violation(run, "a packet of a kind that is the host's");

@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 
-from _reckon import capture, cell, display, figures, look, render, shell, tables, wire
+from _reckon import capture, cell, display, figures, look, render, shell, tables, whole, wire
 
 _seed = None
 
@@ -187,4 +187,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = look, tables  # loaded here so that nothing is imported later
+_ = look, tables, whole  # loaded here so that nothing is imported later
