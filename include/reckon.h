@@ -160,6 +160,15 @@ typedef struct reckon_event {
 
 typedef int reckon_event_fn(const reckon_event *event, void *arg);
 
+/*
+ * Called, unless has_stdin, when the program asks for a line (input(), getpass(); `password`: do
+ * not echo it); its event has gone out before. Set *ret_line to malloc()ed text, which becomes
+ * libreckon's, or leave it NULL: end of input. RECKON_STOP interrupts the program instead. Nothing
+ * else is looked at meanwhile, the time limit included: it is applied when this returns.
+ */
+typedef int reckon_input_fn(const char *prompt, size_t prompt_len, int password, char **ret_line,
+			    size_t *ret_len, void *arg);
+
 typedef struct reckon_execute_options {
 	size_t size;
 	uint64_t wall_ms;          /* overrides the session's limit when not 0 */
@@ -168,6 +177,8 @@ typedef struct reckon_execute_options {
 	void *on_event_arg;
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
+	reckon_input_fn *on_input; /* or NULL */
+	void *on_input_arg;
 } reckon_execute_options;
 
 /*

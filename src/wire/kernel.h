@@ -113,7 +113,7 @@ enum kernel_tag {
 	KERNEL_TAG_OPEN_PATH = 44,
 	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
 	KERNEL_TAG_OPEN_OFFSET = 46,
-	KERNEL_TAG_INDENT = 47, /* spaces */
+	KERNEL_TAG_INDENT = 60, /* spaces */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 
