@@ -239,8 +239,8 @@ static int run_editor(const char *path, struct err *err)
 {
 	static char shell[] = "sh", option[] = "-c",
 		    script[] = "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"";
-	char *const argv[] = { shell, option, script, shell, mem_strdup(path), NULL };
-	cleanup_free char *owned = argv[4];
+	cleanup_free char *name = mem_strdup(path);
+	char *const argv[] = { shell, option, script, shell, name, NULL };
 	posix_spawnattr_t attributes;
 	sigset_t defaults;
 	int code, status = 0;
@@ -344,19 +344,30 @@ static const struct {
 
 static void on_help(struct repl *repl, struct words *words)
 {
-	(void)repl;
+	struct term_table *table = term_table_new(2, ARRAY_LEN(commands));
+	cleanup_buf struct buf shown = BUF_INIT(ANSWER_MAX);
+	struct err ignored;
+
 	(void)words;
+	term_table_head(table, 0, "command", false);
+	term_table_head(table, 1, "what it does", false);
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		char left[64];
+		const int len = snprintf(left, sizeof(left), "%%%s%s%s", commands[i].name,
+					 commands[i].operands[0] != '\0' ? " " : "",
+					 commands[i].operands);
 
-		(void)snprintf(left, sizeof(left), "%%%s %s", commands[i].name,
-			       commands[i].operands);
-		repl_print("  %-28s %s\n", left, commands[i].help);
+		(void)term_table_cell(table, i, 0, left, (size_t)len, &ignored);
+		(void)term_table_cell(table, i, 1, commands[i].help, strlen(commands[i].help),
+				      &ignored);
 	}
-	repl_print("Tab completes; Alt-Enter adds a line; Ctrl-R searches what was typed before.\n"
+	if (term_table_draw(table, repl_width(), repl->coloured, &shown, &ignored) == 0)
+		(void)cli_write_stdout(shown.data, shown.len);
+	term_table_free(table);
+	repl_print("\nTab completes; Alt-Enter adds a line; Ctrl-R searches the history.\n"
 		   "Ctrl-C stops a cell or clears the line; Ctrl-D leaves.\n"
-		   "name? explains a name. Other %%magics and !commands are the kernel's: %%lsmagic;\n"
-		   "with a space before it, so is a line that begins like a command of this list.\n");
+		   "name? explains a name. All other %%magics and !commands are the kernel's\n"
+		   "(%%lsmagic lists them), and so are these with a space before them.\n");
 }
 
 const char *repl_command_name(size_t index)

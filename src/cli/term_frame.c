@@ -162,6 +162,8 @@ static int put_cell(struct term_table *table, size_t row, const struct series *s
 	char made[64];
 	size_t len = 0;
 
+	if (value == NULL)
+		return 0; /* a row that is too short, or no index */
 	switch (json_read_kind(value)) {
 	case JSON_KIND_STRING:
 		text = json_read_text(value, &len);

@@ -35,6 +35,7 @@ struct column {
 
 struct term_table {
 	size_t columns, rows;
+	bool narrowed; /* columns are left out, the empty ones first */
 	struct column *column;
 	struct cell *cell; /* the head is row 0 */
 };
@@ -139,15 +140,19 @@ static size_t total(const struct term_table *table, size_t cap)
 static void leave_out(struct term_table *table, size_t width)
 {
 	size_t left = 0, right = table->columns, used = 1 + GAP;
-	bool from_left = true;
+	bool from_left = true, any = false;
 
+	table->narrowed = true;
 	while (left < right) {
 		struct column *column = &table->column[from_left ? left : right - 1];
 
-		if (used + column->least + GAP > width)
+		if (column->natural > 0 && used + column->least + GAP > width)
 			break;
-		used += column->least + GAP;
-		column->width = column->least;
+		if (column->natural > 0) {
+			used += column->least + GAP;
+			column->width = column->least;
+			any = true;
+		}
 		if (from_left)
 			left++;
 		else
@@ -155,8 +160,8 @@ static void leave_out(struct term_table *table, size_t width)
 		from_left = !from_left;
 	}
 	/* Not even one: it gets what there is. */
-	if (left == 0 && width > 1 + GAP)
-		table->column[0].width = width - 1 - GAP;
+	if (!any && left < right && width > 1 + GAP)
+		table->column[left].width = width - 1 - GAP;
 }
 
 static void fit(struct term_table *table, size_t width)
@@ -216,7 +221,7 @@ static int draw_row(const struct term_table *table, size_t row, bool bold, struc
 	for (size_t i = 0; i < table->columns; i++) {
 		const struct column *column = &table->column[i];
 
-		if (column->width == 0 && column->natural > 0 && gap_shown)
+		if (column->width == 0 && (column->natural > 0 ? gap_shown : table->narrowed))
 			continue;
 		if (!first && spaces(ret, GAP, err) < 0)
 			return (int)err->code;
