@@ -88,10 +88,12 @@ static bool figure_of(const struct json_value *record, size_t cell, const char *
 
 bool repl_cells_figure(const struct repl *repl, const char *name, struct buf *ret)
 {
+	static const char start[] = "figure-";
 	size_t number;
 
-	if (sscanf(name, "figure-%zu-", &number) != 1)
+	if (strncmp(name, start, sizeof(start) - 1) != 0)
 		return false;
+	number = strtoul(name + sizeof(start) - 1, NULL, 10);
 	/* The newest first: after a restart the numbers begin again. */
 	for (size_t i = repl->cell_count; i > 0; i--) {
 		struct json_value *record;

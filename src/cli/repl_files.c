@@ -366,27 +366,37 @@ void repl_files_list(struct repl *repl)
 
 /* ---- over a restart ---- */
 
-static int copy_one(struct repl *repl, reckon_session *from, const struct repl_file *kept,
-		    const char *name)
+typedef int fetch_fn(struct repl *repl, const void *from, const char *name, int fd,
+		     reckon_error *error);
+
+static int fetch_living(struct repl *repl, const void *from, const char *name, int fd,
+			reckon_error *error)
 {
-	cleanup_file FILE *passing = NULL;
+	reckon_session *const *session = from;
+
+	(void)repl;
+	return reckon_file_get(*session, name, fd, error);
+}
+
+static int fetch_artifact(struct repl *repl, const void *from, const char *name, int fd,
+			  reckon_error *error)
+{
+	(void)name;
+	return reckon_artifact_get(repl->engine, from, 0, 0, fd, error);
+}
+
+/* From `from` into the session, through a file that has no name. */
+static bool copy_one(struct repl *repl, fetch_fn *fetch_one, const void *from, const char *name)
+{
+	cleanup_file FILE *passing = tmpfile();
 	reckon_error error;
-	struct err ignored;
 	int fd;
 
-	if (from == NULL && kept->artifact == NULL)
-		return kept->host != NULL ? put_host(repl, kept->host, name, &ignored)
-					  : RECKON_ENOT_FOUND;
-	passing = tmpfile();
 	if (passing == NULL)
-		return RECKON_ESYSTEM;
+		return false;
 	fd = fileno(passing);
-	if ((from != NULL ? reckon_file_get(from, name, fd, &error)
-			  : reckon_artifact_get(repl->engine, kept->artifact, 0, 0, fd, &error)) < 0)
-		return error.code;
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return RECKON_ESYSTEM;
-	return reckon_file_put(repl->session, name, fd, &error);
+	return fetch_one(repl, from, name, fd, &error) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+	       reckon_file_put(repl->session, name, fd, &error) == 0;
 }
 
 static void say_copied(size_t kept, size_t failed_count)
@@ -414,7 +424,7 @@ static void copy_living(struct repl *repl, reckon_session *from)
 
 		if (name == NULL)
 			continue;
-		if (copy_one(repl, from, NULL, name) == 0) {
+		if (copy_one(repl, fetch_living, &from, name)) {
 			kept++;
 			continue;
 		}
@@ -423,6 +433,22 @@ static void copy_living(struct repl *repl, reckon_session *from)
 	}
 	json_read_free(files);
 	say_copied(kept, lost);
+}
+
+/* What a cell made is in the store; what came from this side may still be there. */
+static bool copy_kept(struct repl *repl, const struct repl_file *file)
+{
+	cleanup_free char *host = NULL, *name = NULL;
+	struct err ignored;
+
+	if (file->artifact != NULL)
+		return copy_one(repl, fetch_artifact, file->artifact, file->name);
+	if (file->host == NULL)
+		return false;
+	/* put_host() notes what it puts, in this very entry. */
+	host = mem_strdup(file->host);
+	name = mem_strdup(file->name);
+	return put_host(repl, host, name, &ignored) == 0;
 }
 
 void repl_files_copy(struct repl *repl, reckon_session *from)
@@ -434,20 +460,12 @@ void repl_files_copy(struct repl *repl, reckon_session *from)
 		return;
 	}
 	for (size_t i = 0; i < repl->file_count; i++) {
-		/* put_host() notes what it put, in place: the names stay where they are. */
-		struct repl_file file = { .name = mem_strdup(repl->files[i].name) };
-
-		if (repl->files[i].artifact != NULL)
-			file.artifact = mem_strdup(repl->files[i].artifact);
-		if (repl->files[i].host != NULL)
-			file.host = mem_strdup(repl->files[i].host);
-		if (copy_one(repl, NULL, &file, file.name) == 0) {
+		if (copy_kept(repl, &repl->files[i])) {
 			kept++;
-		} else {
-			lost++;
-			run_output_line("reckon: %s: not kept", file.name);
+			continue;
 		}
-		free_file(&file);
+		lost++;
+		run_output_line("reckon: %s: not kept", repl->files[i].name);
 	}
 	say_copied(kept, lost);
 }
