@@ -119,6 +119,10 @@ typedef struct reckon_session_options {
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
 #define RECKON_SESSION_NO_WARM 2u   /* interpreter without the template's preloaded modules */
 #define RECKON_SESSION_WAIT_WARM 4u /* wait until the template's modules are preloaded */
+/* Against side channels. What the host has no means for is told in the first record's diagnostics
+ * ("wall_missing"); a strict engine refuses to open the session. */
+#define RECKON_SESSION_CORE_SCHEDULING 8u /* no other's task runs beside it on one core (SMT) */
+#define RECKON_SESSION_NO_SPECULATION 16u /* store bypass and indirect branch prediction off */
 
 /* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
@@ -177,6 +181,7 @@ typedef struct reckon_execute_options {
 	void *on_event_arg;
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
+	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
 	reckon_input_fn *on_input; /* or NULL */
 	void *on_input_arg;
 } reckon_execute_options;

@@ -22,6 +22,8 @@ enum row_id {
 	ROW_WARM,
 	ROW_BRANCH_CALL,
 	ROW_BRANCH,
+	ROW_CAPTURE_TABLE,
+	ROW_CAPTURE_FIGURE,
 	ROW_CLI,
 	ROW_RATE,
 	ROW_MANY_OPEN,
@@ -38,6 +40,8 @@ enum row_id {
 	ROW_CRUN,
 	ROW_JUPYTER_COLD,
 	ROW_JUPYTER_WARM,
+	ROW_JUPYTER_TABLE,
+	ROW_JUPYTER_FIGURE,
 	ROW_COUNT_,
 };
 
@@ -74,6 +78,7 @@ struct bench {
 	reckon_engine *engine; /* with a warden of its own */
 	reckon_engine *shared; /* keeps the warden warm that the command line uses */
 	reckon_session *live;  /* for warm cells and branches */
+	reckon_session *shown; /* for tables and figures: after a branch, memory is copied anew */
 	struct jupyter *jupyter;
 
 	struct row rows[ROW_COUNT_];
@@ -100,6 +105,8 @@ int ours_fresh(struct bench *bench, struct err *err);
 int ours_parked(struct bench *bench, struct err *err);
 int ours_warm(struct bench *bench, struct err *err);
 int ours_branch(struct bench *bench, struct err *err);
+int ours_table(struct bench *bench, struct err *err);
+int ours_figure(struct bench *bench, struct err *err);
 int ours_cli(struct bench *bench, struct err *err);
 
 /* A session with the data stack; ours_session(): one that answered its first cell. */
@@ -123,6 +130,12 @@ int peer_python(struct bench *bench, struct err *err);
 int peer_bwrap(struct bench *bench, struct err *err);
 
 #define PEER_IMPORTS "import numpy, pandas, matplotlib.pyplot"
+/* Cells with something to capture; the first line by line, for it is quoted in two languages. */
+#define CAPTURE_SET_UP PEER_IMPORTS "; frame = pandas.DataFrame({\"a\": numpy.arange(1000), " \
+	"\"b\": numpy.linspace(0, 1, 1000), \"c\": [str(n) for n in range(1000)]})"
+#define CAPTURE_TABLE "frame"
+#define CAPTURE_FIGURE "matplotlib.pyplot.plot([1, 2, 3], [4, 5, 6]); " \
+	"matplotlib.pyplot.title(\"Title\");"
 extern const char *const peer_env[]; /* of every imported stack; ends with NULL */
 
 void crun_open(struct bench *bench);
@@ -133,6 +146,8 @@ void jupyter_close(struct bench *bench);
 int jupyter_install(struct bench *bench, struct err *err);
 int peer_jupyter_cold(struct bench *bench, struct err *err);
 int peer_jupyter_warm(struct bench *bench, struct err *err);
+int peer_jupyter_table(struct bench *bench, struct err *err);
+int peer_jupyter_figure(struct bench *bench, struct err *err);
 
 /* ---- report.c ------------------------------------------------------------------------------ */
 

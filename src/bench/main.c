@@ -235,6 +235,10 @@ static const struct variant {
 	{ peer_crun, ROW_CRUN, 1, 4 },
 	{ ours_warm, ROW_WARM, 10, 1 },
 	{ peer_jupyter_warm, ROW_JUPYTER_WARM, 10, 1 },
+	{ ours_table, ROW_CAPTURE_TABLE, 2, 1 },
+	{ peer_jupyter_table, ROW_JUPYTER_TABLE, 2, 1 },
+	{ ours_figure, ROW_CAPTURE_FIGURE, 2, 1 },
+	{ peer_jupyter_figure, ROW_JUPYTER_FIGURE, 2, 1 },
 	{ peer_jupyter_cold, ROW_JUPYTER_COLD, 1, 8 },
 };
 

@@ -84,7 +84,7 @@ void peer_open(struct bench *bench)
 	not_asked(bench, PEER_PYTHON, ROW_PYTHON_PRINT, ROW_PYTHON);
 	not_asked(bench, PEER_BWRAP, ROW_BWRAP, ROW_BWRAP);
 	not_asked(bench, PEER_CRUN, ROW_CRUN, ROW_CRUN);
-	not_asked(bench, PEER_IPYKERNEL, ROW_JUPYTER_COLD, ROW_JUPYTER_WARM);
+	not_asked(bench, PEER_IPYKERNEL, ROW_JUPYTER_COLD, ROW_JUPYTER_FIGURE);
 	if ((bench->peers & PEER_PYTHON) != 0)
 		open_python(bench);
 	if ((bench->peers & PEER_BWRAP) != 0)

@@ -24,9 +24,13 @@ struct jupyter {
 	FILE *ask, *answer;
 };
 
-/* Waits for the reply alone, not for the "idle" that follows: the sooner of the two. */
+/*
+ * cell() waits for the reply alone, not for the "idle" that follows: the sooner of the two.
+ * capture() waits for what is shown, which comes on a channel of its own, until "idle".
+ */
 static const char script[] =
-	"import sys, time\n"
+	"import os, sys, time\n"
+	"os.environ.pop('MPLBACKEND', None)\n" /* it has one of its own, which shows figures */
 	"from jupyter_client.manager import start_new_kernel\n"
 	"def cell(client, code):\n"
 	"    sent = client.execute(code)\n"
@@ -35,6 +39,17 @@ static const char script[] =
 	"        if reply['parent_header'].get('msg_id') == sent:\n"
 	"            assert reply['content']['status'] == 'ok', reply['content']\n"
 	"            return\n"
+	"def capture(client, code, want):\n"
+	"    sent, seen = client.execute(code), set()\n"
+	"    while True:\n"
+	"        message = client.get_iopub_msg(timeout=120)\n"
+	"        if message['parent_header'].get('msg_id') != sent:\n"
+	"            continue\n"
+	"        seen |= set(message['content'].get('data') or ())\n"
+	"        if message['content'].get('execution_state') == 'idle':\n"
+	"            break\n"
+	"    assert want in seen, seen\n"
+	"    client.get_shell_msg(timeout=120)\n"
 	"def fresh():\n"
 	"    manager, client = start_new_kernel(kernel_name='python3')\n"
 	"    cell(client, '" PEER_IMPORTS "\\nx = 1')\n"
@@ -43,13 +58,22 @@ static const char script[] =
 	"    client.stop_channels()\n"
 	"    manager.shutdown_kernel(now=True)\n"
 	"live = fresh()\n"
+	"cell(live[1], '" CAPTURE_SET_UP "')\n"
 	"print('ready', flush=True)\n"
 	"for question in sys.stdin:\n"
+	"    while live[1].iopub_channel.msg_ready():\n" /* what earlier cells said */
+	"        live[1].get_iopub_msg(timeout=1)\n"
 	"    start = time.perf_counter_ns()\n"
 	"    if question == 'cold\\n':\n"
 	"        other = fresh()\n"
 	"        took = time.perf_counter_ns() - start\n"
 	"        end(*other)\n"
+	"    elif question == 'table\\n':\n"
+	"        capture(live[1], '" CAPTURE_TABLE "', 'text/html')\n"
+	"        took = time.perf_counter_ns() - start\n"
+	"    elif question == 'figure\\n':\n"
+	"        capture(live[1], '" CAPTURE_FIGURE "', 'image/png')\n"
+	"        took = time.perf_counter_ns() - start\n"
 	"    else:\n"
 	"        cell(live[1], 'x += 1')\n"
 	"        took = time.perf_counter_ns() - start\n"
@@ -129,13 +153,13 @@ void jupyter_open(struct bench *bench)
 	bench->jupyter = jupyter;
 	venv_path(bench, "/bin/python3", python, sizeof(python));
 	if (access(python, X_OK) < 0) {
-		for (enum row_id id = ROW_JUPYTER_COLD; id <= ROW_JUPYTER_WARM; id++)
+		for (enum row_id id = ROW_JUPYTER_COLD; id <= ROW_JUPYTER_FIGURE; id++)
 			bench_absent(bench, id, "not installed: reckon bench --install-peers");
 		return;
 	}
 	if (start(jupyter, python, &err) < 0 ||
 	    fgets(line, sizeof(line), jupyter->answer) == NULL || strcmp(line, "ready\n") != 0)
-		for (enum row_id id = ROW_JUPYTER_COLD; id <= ROW_JUPYTER_WARM; id++)
+		for (enum row_id id = ROW_JUPYTER_COLD; id <= ROW_JUPYTER_FIGURE; id++)
 			bench_absent(bench, id, "ipykernel does not start: %.80s", python);
 }
 
@@ -170,6 +194,16 @@ static int ask(struct bench *bench, const char *question, enum row_id row, struc
 int peer_jupyter_cold(struct bench *bench, struct err *err)
 {
 	return ask(bench, "cold", ROW_JUPYTER_COLD, err);
+}
+
+int peer_jupyter_table(struct bench *bench, struct err *err)
+{
+	return ask(bench, "table", ROW_JUPYTER_TABLE, err);
+}
+
+int peer_jupyter_figure(struct bench *bench, struct err *err)
+{
+	return ask(bench, "figure", ROW_JUPYTER_FIGURE, err);
 }
 
 int peer_jupyter_warm(struct bench *bench, struct err *err)

@@ -27,6 +27,9 @@ static const struct {
 	[ROW_WARM] = { "warm", "warm cell", UNIT_SECONDS },
 	[ROW_BRANCH_CALL] = { "branch_call", "branch of a live session (the call)", UNIT_SECONDS },
 	[ROW_BRANCH] = { "branch", "branch of a live session, first cell answered", UNIT_SECONDS },
+	[ROW_CAPTURE_TABLE] = { "capture_table", "a cell whose value is a table of 1,000 rows",
+				UNIT_SECONDS },
+	[ROW_CAPTURE_FIGURE] = { "capture_figure", "a cell that draws a figure", UNIT_SECONDS },
 	[ROW_CLI] = { "cli", "reckon run -c 'print(1)'", UNIT_SECONDS },
 	[ROW_RATE] = { "rate", "start, run, destroy: sessions on one core", UNIT_PER_SECOND },
 	[ROW_MANY_OPEN] = { "many_open", "opening each of many sessions, with a cell",
@@ -45,6 +48,10 @@ static const struct {
 	[ROW_JUPYTER_COLD] = { "ipykernel_cold", "ipykernel: start, import, first cell answered",
 			       UNIT_SECONDS },
 	[ROW_JUPYTER_WARM] = { "ipykernel_warm", "ipykernel: warm cell", UNIT_SECONDS },
+	[ROW_JUPYTER_TABLE] = { "ipykernel_capture_table", "ipykernel: the table of 1,000 rows",
+				UNIT_SECONDS },
+	[ROW_JUPYTER_FIGURE] = { "ipykernel_capture_figure", "ipykernel: the figure",
+				 UNIT_SECONDS },
 };
 
 enum bound { BOUND_NONE, BOUND_AT_LEAST, BOUND_AT_MOST };
@@ -69,6 +76,10 @@ static const struct promise {
 	  BOUND_NONE, 0 },
 	{ "ipykernel_warm", "ipykernel warm cell / warm cell", ROW_JUPYTER_WARM, ROW_WARM,
 	  BOUND_AT_LEAST, 10 },
+	{ "capture_table", "ipykernel table / table", ROW_JUPYTER_TABLE, ROW_CAPTURE_TABLE,
+	  BOUND_AT_LEAST, 1 },
+	{ "capture_figure", "ipykernel figure / figure", ROW_JUPYTER_FIGURE, ROW_CAPTURE_FIGURE,
+	  BOUND_AT_LEAST, 1 },
 	{ "branch_fresh", "branch / fresh on demand", ROW_BRANCH, ROW_FRESH, BOUND_NONE, 0 },
 	{ "cli_python", "reckon run / python3", ROW_CLI, ROW_PYTHON_PRINT, BOUND_AT_MOST, 1.2 },
 	{ "many_latency", "warm cell among many / alone", ROW_MANY_WARM, ROW_MANY_ONE,

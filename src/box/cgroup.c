@@ -441,14 +441,6 @@ int cgroup_attach_child(const struct cgroup_host *host, const char *name, pid_t 
 	return host->kind == CGROUP_V2 ? cgroup_attach_box(host, name, pid, err) : 0;
 }
 
-int cgroup_unfreeze_twin(const struct cgroup_host *host, pid_t pid, struct err *err)
-{
-	if (host->kind != CGROUP_V1 || host->base[CG_FREEZER] < 0)
-		return 0;
-	return cgroup_file_write_u64(host->base[CG_FREEZER], ".", "cgroup.procs", (uint64_t)pid,
-				     err);
-}
-
 unsigned cgroup_own_pids(const struct cgroup_host *host)
 {
 	return host->kind == CGROUP_V1 ? 2 : 1;

@@ -64,8 +64,24 @@ int cgroup_attach_twin(const struct cgroup_host *host, const char *name, pid_t p
 /* A new child of the twin, where birth alone does not put it into the box's part. */
 int cgroup_attach_child(const struct cgroup_host *host, const char *name, pid_t pid,
 			struct err *err);
-/* Before the box is frozen: the twin has to go on. */
-int cgroup_unfreeze_twin(const struct cgroup_host *host, pid_t pid, struct err *err);
+/*
+ * On v1 moving another process makes Linux wait for a grace period of all processors, some 10 ms. A
+ * process with one thread that joins a group itself, by writing "0" to its `tasks`, waits for
+ * nothing. So there processes are not attached but given these open files, while they are still
+ * ours. On v2 and without groups `count` is 0, and they are attached.
+ */
+struct cgroup_seats {
+	int fd[CG_COUNT];
+	size_t count;
+	int leave; /* out of the box's freezer again, for a twin that has made its kernel; or -1 */
+};
+
+int cgroup_seats_open(const struct cgroup_host *host, const char *name, struct cgroup_seats *ret,
+		      struct err *err);
+void cgroup_seats_close(struct cgroup_seats *seats);
+bool cgroup_has_seats(const struct cgroup_host *host);
+/* The calling process, which has one thread; only with seats. */
+int cgroup_join(const struct cgroup_host *host, const char *name, struct err *err);
 /* Processes of ours that count as the box's: its pid 1, and a twin. */
 unsigned cgroup_own_pids(const struct cgroup_host *host);
 

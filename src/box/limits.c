@@ -62,10 +62,9 @@ static uint64_t descriptors(const struct warden *warden)
 	return warden->rootless ? 512 : 4096;
 }
 
-static int limit_process(const struct warden *warden, const struct session *session,
+int limits_apply_process(const struct warden *warden, const struct session *session, pid_t pid,
 			 struct err *err)
 {
-	const pid_t pid = session->kernel.kernel;
 	const struct warden_limits *limits = &session->limits;
 
 	if (set_rlimit(pid, RLIMIT_DATA, data_bytes(pid) + limits->memory_bytes, err) < 0 ||
@@ -119,5 +118,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 	if (limit_disk(session, err) < 0 ||
 	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
 		return (int)err->code;
-	return session->kernel.kernel > 0 ? limit_process(warden, session, err) : 0;
+	return session->kernel.kernel > 0 ? limits_apply_process(warden, session,
+									  session->kernel.kernel, err)
+					  : 0;
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/guard.h"
 #include "box/state.h"
 #include "box/sys.h"
 
@@ -174,6 +175,26 @@ static void add_landlock(struct warden_walls *walls)
 		    "file access rests on mounts and uids alone (%s)", strerror(errno));
 }
 
+/* Options of a session: no wall is missing where they are absent, until one asks for them. */
+static void add_guards(struct warden_walls *walls)
+{
+	const char *why;
+
+	if (guard_core_is_there(&why))
+		add(walls, "core scheduling", "on", "", "for sessions that ask: a core is never "
+							"shared with another's task");
+	else
+		add(walls, "core scheduling", "absent",
+		    "Linux with CONFIG_SCHED_CORE and a processor with threads per core",
+		    "for sessions that ask: they may share a core (%s)", why);
+	if (guard_speculation_is_there())
+		add(walls, "speculation control", "on", "", "for sessions that ask: off for good");
+	else
+		add(walls, "speculation control", "absent",
+		    "boot with spec_store_bypass_disable=prctl spectre_v2_user=prctl",
+		    "for sessions that ask: this host cannot turn it off");
+}
+
 void probe_walls(struct warden *warden, struct warden_walls *walls)
 {
 	walls->count = 0;
@@ -202,6 +223,7 @@ void probe_walls(struct warden *warden, struct warden_walls *walls)
 	add_tried(walls, "twins", try_ptrace, "live sessions can be branched",
 		  "no undo, fork or hibernation of live sessions",
 		  "allow ptrace (--cap-add SYS_PTRACE, kernel.yama.ptrace_scope < 3)");
+	add_guards(walls);
 }
 
 int probe_strict(struct warden *warden, struct err *err)
@@ -210,7 +232,8 @@ int probe_strict(struct warden *warden, struct err *err)
 
 	probe_walls(warden, &walls);
 	for (uint32_t i = 0; i < walls.count; i++)
-		if (strcmp(walls.wall[i].state, "on") != 0) {
+		if (strcmp(walls.wall[i].state, "on") != 0 &&
+		    strcmp(walls.wall[i].state, "absent") != 0) {
 			(void)err_set(err, ERR_UNAVAILABLE, "strict mode: %s is %s: %s",
 				      walls.wall[i].name, walls.wall[i].state, walls.wall[i].detail);
 			return err_remedy(err, "%s", walls.wall[i].remedy);

@@ -15,8 +15,8 @@
 
 #include "base/cleanup.h"
 
-/* The whole file as text; these files are a few KiB at most. */
-static ssize_t read_file(pid_t pid, const char *file, char *text, size_t size)
+/* These files are a few KiB at most. */
+ssize_t procfile_text(pid_t pid, const char *file, char *text, size_t size)
 {
 	char path[96];
 	cleanup_fd int fd = -1;
@@ -34,7 +34,7 @@ uint64_t procfile_number(pid_t pid, const char *file, const char *key, int base,
 	char text[4096];
 	const size_t len = strlen(key);
 
-	if (read_file(pid, file, text, sizeof(text)) <= 0)
+	if (procfile_text(pid, file, text, sizeof(text)) <= 0)
 		return otherwise;
 	for (const char *line = text; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, len) == 0)
@@ -51,7 +51,7 @@ void procfile_stat(pid_t pid, const int *fields, size_t count, int64_t *ret)
 	char *at;
 
 	memset(ret, 0, count * sizeof(*ret));
-	if (read_file(pid, "stat", text, sizeof(text)) <= 0)
+	if (procfile_text(pid, "stat", text, sizeof(text)) <= 0)
 		return;
 	at = strrchr(text, ')');
 	/* Behind the name: " S ppid …"; the state is field 3. */

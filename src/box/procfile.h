@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The whole file as text, terminated; what does not fit is left out. Negative when it is not there. */
+ssize_t procfile_text(pid_t pid, const char *file, char *ret, size_t size);
+
 /*
  * The number behind `key` at the beginning of a line of /proc/PID/FILE ("VmData:", "rchar:"), in
  * `base` 8, 10 or 16; `otherwise` when the file or the line is not there.

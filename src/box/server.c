@@ -18,8 +18,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "box/sys.h"
+#include "box/guard.h"
 #include "box/state.h"
+#include "box/sys.h"
 
 #define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */
 
@@ -57,6 +58,7 @@ static void fill_opened(const struct warden *warden, const struct session *sessi
 				       .kernel_pid = session->kernel.kernel,
 				       .has_twin = session->kernel.traced,
 				       .warmth = warmth,
+				       .unheld = session->unheld,
 				       .limits = session->limits };
 	if (!cgroup_has(&warden->cgroups, CG_MEMORY))
 		ret->unheld |= WARDEN_UNHELD_MEMORY;
@@ -127,6 +129,8 @@ static void answer_open(struct warden *warden, struct conn *conn,
 	}
 	if (code == 0 && conn->strict)
 		code = probe_strict(warden, &reply.err);
+	if (code == 0 && conn->strict)
+		code = guard_require(request->open.flags, &reply.err);
 	if (code == 0)
 		code = session_open(warden, &request->open, fds, &session, &warmth, &reply.err);
 	if (code >= 0 && session == NULL) {

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/copy.h"
+#include "box/guard.h"
 #include "box/resume.h"
 #include "box/state.h"
 #include "box/verify.h"
@@ -200,7 +201,9 @@ static struct twin_spawn spawn_of(const struct warden *warden, const struct sess
 				    .zygote_sock = zygote->sock,
 				    .traced = zygote->traced,
 				    .shell = &session->shell,
-				    .cgroups = &warden->cgroups };
+				    .cgroups = &warden->cgroups,
+				    .no_speculation = (session->guards &
+						       WARDEN_OPEN_NO_SPECULATION) != 0 };
 }
 
 int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
@@ -227,7 +230,9 @@ int session_spawn(struct warden *warden, struct session *session, struct zygote_
 {
 	struct twin_spawn how = spawn_of(warden, session, zygote);
 
-	if (session->seed.twin > 0 && session->seed.zygote != zygote->pid)
+	/* A seed was told how to begin before anybody asked for anything. */
+	if (session->seed.twin > 0 &&
+	    (session->seed.zygote != zygote->pid || how.no_speculation))
 		drop_seed(session);
 	if (session->seed.twin == 0 && session_seed(warden, session, zygote, err) < 0)
 		return err_wrap(err, "start a kernel");
@@ -273,7 +278,7 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 			 enum warden_warmth *warmth, struct err *err)
 {
 	if (of->parked != NULL && *warmth == WARDEN_WARM &&
-	    (open->flags & WARDEN_OPEN_NO_PARKED) == 0) {
+	    (open->flags & (WARDEN_OPEN_NO_PARKED | WARDEN_OPEN_NO_SPECULATION)) == 0) {
 		*ret = of->parked;
 		of->parked = NULL;
 		*warmth = WARDEN_PARKED;
@@ -281,11 +286,22 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 	}
 	if (pool_take_shell(warden, of, ret, err) < 0)
 		return (int)err->code;
+	(*ret)->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
 	if (session_spawn(warden, *ret, zygote, err) < 0) {
 		session_end(warden, *ret);
 		return (int)err->code;
 	}
 	return 0;
+}
+
+/* Before the session is its client's: it has run nothing of the user's yet. */
+static int raise_guards(struct session *session, const struct twin_kernel *made, struct err *err)
+{
+	/* A plain parent of a kernel without twin runs none of its memory, and stays outside. */
+	const pid_t pids[3] = { made->kernel, session->shell.init, made->twin };
+
+	return guard_raise(session->guards, pids, made->traced ? 3 : 2, made->kernel,
+			   &session->unheld, err);
 }
 
 int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
@@ -306,7 +322,9 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 		return (int)err->code;
 	session->limits = open->limits;
 	limits_fill(of, &session->limits);
+	session->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
 	if (limits_apply(warden, session, err) < 0 ||
+	    raise_guards(session, &session->kernel, err) < 0 ||
 	    hostdir_mount(warden, session, open, mount_fds, err) < 0) {
 		session_end(warden, session);
 		return (int)err->code;
@@ -317,7 +335,9 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 }
 
 struct branch_files {
-	const struct session *from, *to;
+	const struct warden *warden;
+	const struct session *from;
+	struct session *to;
 	struct resume files; /* what the parent has open */
 };
 
@@ -329,17 +349,30 @@ static int copy_while_still(void *arg, struct err *err)
 	return copy_workspace(&files->from->shell, &files->to->shell, err);
 }
 
+/* The copy's memory is the user's: nothing of it runs before this. */
+static int finish_copy(void *arg, const struct twin_kernel *made, struct err *err)
+{
+	const struct branch_files *files = arg;
+
+	if (limits_apply_process(files->warden, files->to, made->kernel, err) < 0)
+		return (int)err->code;
+	return raise_guards(files->to, made, err);
+}
+
 int session_branch(struct warden *warden, struct session *parent, struct session **ret,
 		   struct err *err)
 {
 	struct session *session;
-	struct branch_files files = { .from = parent };
+	struct branch_files files = { .warden = warden, .from = parent };
 	struct twin_branch how = { .parent = &parent->kernel,
 				   .parent_shell = &parent->shell,
 				   .cgroups = &warden->cgroups,
 				   .filter = warden->filter.insn,
 				   .filter_len = warden->filter.len,
 				   .while_still = copy_while_still,
+				   .before_start = finish_copy,
+				   .no_speculation = (parent->guards &
+						      WARDEN_OPEN_NO_SPECULATION) != 0,
 				   .arg = &files };
 	cleanup_fd int kernel_end = -1;
 	int pair[2], code;
@@ -350,6 +383,7 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 		return (int)err->code;
 	drop_seed(session);
 	session->limits = parent->limits;
+	session->guards = parent->guards;
 	files.to = session;
 	how.shell = &session->shell;
 	code = limits_apply(warden, session, err);
@@ -363,8 +397,6 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 	}
 	if (code == 0)
 		code = watch_kernel(warden, session, err);
-	if (code == 0)
-		code = limits_apply(warden, session, err);
 	if (code == 0)
 		code = resume_send(&files.files, session->control_host, err);
 	if (code < 0) {

@@ -66,7 +66,8 @@ static int forbid_user_namespaces(int sysctl_dir, struct err *err)
 	return 0;
 }
 
-static int child_prepare(const struct shell_plan *plan, int sock, struct err *err)
+static int child_prepare(const struct shell_plan *plan, const char *name, int sock,
+			 struct err *err)
 {
 	struct shell_report report = { 0 };
 	int sysctl_dir = -1, ruleset = -1;
@@ -78,6 +79,8 @@ static int child_prepare(const struct shell_plan *plan, int sock, struct err *er
 	} else if (bring_lo_up(err) < 0) {
 		return (int)err->code;
 	}
+	if (cgroup_has_seats(plan->cgroups) && cgroup_join(plan->cgroups, name, err) < 0)
+		return (int)err->code;
 	if (join_root(plan, &sysctl_dir, err) < 0 || mount_landlock_rules(&ruleset, err) < 0)
 		return (int)err->code;
 	/* First byte: we are in our cgroup, which becomes the root of the cgroup namespace. */
@@ -108,8 +111,8 @@ static bool warden_lives(int sock)
 	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
-__attribute__((noreturn)) static void child_main(const struct shell_plan *plan, int sock,
-						 int wardens_end)
+__attribute__((noreturn)) static void child_main(const struct shell_plan *plan,
+						 const char *group, int sock, int wardens_end)
 {
 	char name[] = "reckon-init";
 	char *const argv[] = { name, NULL };
@@ -126,7 +129,7 @@ __attribute__((noreturn)) static void child_main(const struct shell_plan *plan, 
 	(void)signal(SIGCHLD, SIG_IGN); /* stays ignored over exec: orphans leave no zombies */
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)setsid();
-	if (child_prepare(plan, sock, &report.err) == 0) {
+	if (child_prepare(plan, group, sock, &report.err) == 0) {
 		/* After the change of uid, which clears it. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (warden_lives(sock) && chdir("/") == 0)
@@ -178,7 +181,8 @@ static int parent_side(const struct shell_plan *plan, struct shell *shell, int s
 	char path[64];
 	int code;
 
-	if (cgroup_attach_box(plan->cgroups, shell->name, shell->init, err) < 0)
+	if (!cgroup_has_seats(plan->cgroups) &&
+	    cgroup_attach_box(plan->cgroups, shell->name, shell->init, err) < 0)
 		return (int)err->code;
 	if (write(sock, "1", 1) != 1)
 		return err_sys(err, "tell the box's child to go on");
@@ -247,7 +251,7 @@ int shell_build(const struct shell_plan *plan, struct shell *ret, struct err *er
 	args.pidfd = (uint64_t)(uintptr_t)&shell.init_pidfd;
 	shell.init = sys_clone3(&args);
 	if (shell.init == 0)
-		child_main(plan, theirs, ours);
+		child_main(plan, shell.name, theirs, ours);
 	if (shell.init < 0) {
 		(void)err_sys(err, "clone a box");
 		shell.init_pidfd = -1;

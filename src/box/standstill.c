@@ -50,9 +50,9 @@ static int stop_task(struct standstill *still, pid_t tid, struct err *err)
 		return 0;
 	if (still->count == STANDSTILL_MAX)
 		return err_set(err, ERR_LIMIT, "the session has too many threads to be stopped");
-	if (trace_hold(tid, err) < 0)
-		return err->errnum == ESRCH ? 0 : (int)err->code;
-	code = trace_interrupt(tid, &sig, err);
+	code = trace_hold(tid, err);
+	if (code == 0)
+		code = trace_interrupt(tid, &sig, err);
 	if (code == ERR_LOST || (code < 0 && err->errnum == ESRCH))
 		return 0;
 	if (code < 0)

@@ -88,6 +88,8 @@ struct session {
 	struct twin_kernel kernel;
 	struct twin_seed seed; /* of a pooled shell: half a kernel */
 	struct warden_limits limits;
+	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
+	uint32_t unheld; /* WARDEN_UNHELD_… of them */
 	struct watch death_watch, notify_watch;
 	int control_host; /* our end until a client takes it (parked sessions) */
 	struct cgroup_usage base; /* at BEGIN */
@@ -186,6 +188,9 @@ void session_collect(struct warden *warden); /* finishes sessions that are dying
 /* limits.c */
 void limits_fill(const struct template *of, struct warden_limits *limits);
 int limits_apply(struct warden *warden, struct session *session, struct err *err);
+/* Those of the kernel's process alone. */
+int limits_apply_process(const struct warden *warden, const struct session *session, pid_t pid,
+			 struct err *err);
 
 /* hostdir.c */
 bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */

@@ -10,13 +10,16 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -43,11 +46,32 @@ int trace_seize(pid_t pid, struct err *err)
 	return 0;
 }
 
+/* A task that is on its way out cannot be traced, and the kernel of the system says EPERM for it. */
+static bool has_ended(pid_t pid)
+{
+	char path[64], line[512];
+	cleanup_fd int fd = -1;
+	const char *name_end;
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	if (len <= 0)
+		return true; /* reaped meanwhile */
+	line[len] = '\0';
+	name_end = strrchr(line, ')');
+	return name_end != NULL && name_end[1] == ' ' && strchr("ZX", name_end[2]) != NULL;
+}
+
 int trace_hold(pid_t pid, struct err *err)
 {
-	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0)
-		return err_sys(err, "trace process %d", (int)pid);
-	return 0;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0)
+		return 0;
+	(void)err_sys(err, "trace process %d", (int)pid);
+	if (err->errnum == ESRCH || (err->errnum == EPERM && has_ended(pid)))
+		return err_set(err, ERR_LOST, "process %d ended", (int)pid);
+	return (int)err->code;
 }
 
 int trace_wait_stop(pid_t pid, int *ret_event, struct err *err)

@@ -25,7 +25,8 @@ struct trace_fpregs {
 };
 
 int trace_seize(pid_t pid, struct err *err); /* follows forks and clones; dies with us */
-int trace_hold(pid_t pid, struct err *err);  /* the same, but follows nothing */
+/* The same, but follows nothing; ERR_LOST when it has ended. */
+int trace_hold(pid_t pid, struct err *err);
 /*
  * Stops a seized process and waits for it, but not for long: a process can be where nothing stops
  * it (ERR_TIMEOUT; should it stop later, trace_stray() lets it go). *ret_sig is a signal that was

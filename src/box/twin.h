@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "box/cgroup.h"
 #include "box/shell.h"
+#include "box/trace.h"
 
 struct twin_kernel {
 	pid_t twin;	 /* T, or the plain parent of a kernel without twin */
@@ -29,13 +30,10 @@ struct twin_spawn {
 	const struct shell *shell;
 	const struct cgroup_host *cgroups;
 	int control_fd; /* the kernel's end; stays the caller's */
+	bool no_speculation;
 };
 
-/*
- * The first half of a kernel, made ahead of need: T, stopped at its birth and in the box's groups.
- * Moving a process into a group is the dear part, because the kernel of the host waits for a grace
- * period of all its processors (some 10 ms); what T makes later is born there.
- */
+/* The first half of a kernel, made ahead of need: T, stopped at its birth. */
 struct twin_seed {
 	pid_t twin;   /* 0: none */
 	pid_t zygote; /* whose fork it is */
@@ -64,7 +62,10 @@ struct twin_branch {
 	unsigned short filter_len;
 	/* Called while the parent's processes stand still: copy what must be consistent. */
 	int (*while_still)(void *arg, struct err *err);
+	/* Called when the copy stands behind its walls, before it runs: what only it lacks. */
+	int (*before_start)(void *arg, const struct twin_kernel *made, struct err *err);
 	void *arg;
+	bool no_speculation;
 };
 
 /*
@@ -73,6 +74,9 @@ struct twin_branch {
  * with, ERR_UNAVAILABLE without a twin.
  */
 int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err);
+
+/* See cgroup.h, struct cgroup_seats. */
+int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit, struct err *err);
 
 /* Kills T (and K, should it still live); reaping is the warden's. */
 void twin_kill(const struct twin_kernel *kernel);

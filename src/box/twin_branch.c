@@ -99,6 +99,59 @@ static int stop_parent(struct branching *b, struct err *err)
 }
 
 /*
+ * T2 takes its seats in the new box's groups, from open files of ours. It was born without
+ * descriptors, so that the numbers of those it gets are known beforehand.
+ */
+static int take_seats(const struct branching *b, const struct cgroup_seats *seats, struct err *err)
+{
+	struct trace_list_call calls[2 * CG_COUNT + 4] = { 0 };
+	const size_t own = seats->count + 1; /* 0: our pidfd, 1…: seats, then `leave` */
+	size_t count = 0;
+
+	calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_open,
+						   .args = { (uint64_t)getpid() } };
+	for (size_t i = 0; i < seats->count; i++)
+		calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_getfd,
+							   .args = { 0, (uint64_t)seats->fd[i] } };
+	for (size_t i = 0; i < seats->count; i++)
+		calls[count++] = (struct trace_list_call){ .nr = SYS_write,
+							   .args = { i + 1, TRACE_DATA(0), 1 } };
+	if (seats->leave >= 0) {
+		calls[count++] = (struct trace_list_call){
+			.nr = SYS_pidfd_getfd, .args = { 0, (uint64_t)seats->leave }
+		};
+		calls[count++] = (struct trace_list_call){ .nr = SYS_dup3,
+							   .args = { own, ZYGOTE_LEAVE_FD } };
+	}
+	calls[count++] = (struct trace_list_call){ .nr = SYS_close_range, .args = { 0, own } };
+	if (trace_run_list(b->twin, &b->own, calls, count, "0", 1, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < count; i++)
+		if (calls[i].result < 0)
+			return err_set(err, ERR_SYSTEM, "join the new box's groups (step %zu): %s", i,
+				       strerror((int)-calls[i].result));
+	for (size_t i = 0; i <= seats->count; i++)
+		if (calls[i].result != (int64_t)i)
+			return err_set(err, ERR_DENIED, "the twin has descriptors of its own");
+	return 0;
+}
+
+static int join_groups(const struct branching *b, struct err *err)
+{
+	const struct twin_branch *how = b->how;
+	struct cgroup_seats seats;
+	int code;
+
+	if (!cgroup_has_seats(how->cgroups))
+		return cgroup_attach_twin(how->cgroups, how->shell->name, b->twin, err);
+	if (cgroup_seats_open(how->cgroups, how->shell->name, &seats, err) < 0)
+		return (int)err->code;
+	code = take_seats(b, &seats, err);
+	cgroup_seats_close(&seats);
+	return code;
+}
+
+/*
  * Steps 2 and 3, with the box already frozen. T2's page of our own and its own copies of shared
  * memory are made before anything runs again: the page that holds the `syscall` may be one that
  * user code shares between T and T2 (MAP_SHARED, or a private map of a file it can write to), and
@@ -132,11 +185,9 @@ static int copy_memory(struct branching *b, struct err *err)
 	if (trace_wait_stop(b->twin, &event, err) < 0 ||
 	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0)
 		return (int)err->code;
-	/* The parent's box must not pay for the copy. Joining groups takes a while, so the parent is
-	 * not made to wait for it without need. */
-	if (unshare_is_needed(b->twin) &&
-	    (cgroup_attach_twin(b->how->cgroups, b->how->shell->name, b->twin, err) < 0 ||
-	     unshare_memory(b->twin, &b->own, err) < 0))
+	/* The parent's box must not pay for the copy. */
+	if (join_groups(b, err) < 0 ||
+	    (unshare_is_needed(b->twin) && unshare_memory(b->twin, &b->own, err) < 0))
 		return (int)err->code;
 	return b->how->while_still != NULL ? b->how->while_still(b->how->arg, err) : 0;
 }
@@ -169,6 +220,10 @@ static int make_kernel(struct branching *b, struct err *err)
 		return (int)err->code;
 	if (result <= 0 || b->kernel <= 0)
 		return err_set(err, ERR_SYSTEM, "cannot clone the branch's kernel");
+	/* Its kernel was born in the freezer's group; it has to stay out of it itself. */
+	if (cgroup_has_seats(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
+	    twin_leave_freezer(b->twin, &base, b->page + 2048, err) < 0)
+		return (int)err->code;
 	if (call(b->twin, &base, &warden, err, SYS_pidfd_open, (uint64_t)b->twin, 0, 0,
 		 "open the twin") < 0 ||
 	    call(b->twin, &base, &result, err, SYS_setns, (uint64_t)warden, CLONE_NEWPID, 0,
@@ -240,6 +295,15 @@ static void write_list(const struct branching *b, struct list *list)
 	(void)add_optional(list, SYS_setgroups, 0, 0, 0);
 	(void)add(list, SYS_setresgid, BOX_GID, BOX_GID, BOX_GID, 0);
 	(void)add(list, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0);
+	if (b->how->no_speculation) {
+		/* What the host cannot switch fails; guard.c reads from outside what came of it. */
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS,
+				   PR_SPEC_FORCE_DISABLE);
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL,
+				   PR_SPEC_INDIRECT_BRANCH, PR_SPEC_FORCE_DISABLE);
+		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH,
+				   PR_SPEC_ENABLE);
+	}
 	for (uint64_t cap = 0; cap < CAP_COUNT; cap++)
 		(void)add_optional(list, SYS_prctl, PR_CAPBSET_DROP, cap, 0);
 	(void)add(list, SYS_setresuid, BOX_UID, BOX_UID, BOX_UID, 0);
@@ -344,8 +408,6 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	if (!how->parent->traced)
 		return err_set(err, ERR_UNAVAILABLE, "sessions have no twins on this host");
 	code = stop_parent(&b, err);
-	if (code == 0)
-		code = cgroup_unfreeze_twin(how->cgroups, how->parent->twin, err);
 	if (code == 0) {
 		code = standstill_begin(&still, how->cgroups, how->parent_shell,
 					how->parent->kernel, err);
@@ -357,8 +419,6 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 		(void)trace_detach(how->parent->kernel, b.kernel_sig, &ignored);
 
 	if (code == 0)
-		code = cgroup_attach_twin(how->cgroups, how->shell->name, b.twin, err);
-	if (code == 0)
 		code = make_kernel(&b, err);
 	if (code == 0)
 		code = cgroup_attach_child(how->cgroups, how->shell->name, b.kernel, err);
@@ -366,10 +426,12 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 		code = enter_box(&b, &notify, err);
 	if (code == 0)
 		code = fetch_listener(&b, notify, &made, err);
-	if (code == 0)
-		code = start_kernel(&b, err);
 	made.twin = b.twin;
 	made.kernel = b.kernel;
+	if (code == 0 && how->before_start != NULL)
+		code = how->before_start(how->arg, &made, err);
+	if (code == 0)
+		code = start_kernel(&b, err);
 	if (code < 0) {
 		twin_kill(&made);
 		twin_done(&made);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,13 +30,17 @@
  * T was left with descriptors of the zygote, and its next children would be born in the box's pid
  * namespace: close everything and turn pid_ns_for_children back to its own.
  */
-static int settle_twin(pid_t twin, struct err *err)
+static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err)
 {
 	struct trace_regs base;
 	uint64_t args[6] = { (uint64_t)twin };
 	long fd, result = 0;
 
 	if (trace_regs_get(twin, &base, err) < 0)
+		return (int)err->code;
+	/* Frozen with the box it could not be told to fork. */
+	if (cgroup_has_seats(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
+	    twin_leave_freezer(twin, &base, trace_stack(&base) - 512, err) < 0)
 		return (int)err->code;
 	if (trace_call(twin, &base, SYS_pidfd_open, args, NULL, &fd, err) < 0)
 		return (int)err->code;
@@ -51,6 +56,24 @@ static int settle_twin(pid_t twin, struct err *err)
 	return trace_call(twin, &base, SYS_close_range, args, NULL, &result, err);
 }
 
+/* Writes "0" to the descriptor that it was given for that; `digit` is where the digit may lie. */
+int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit, struct err *err)
+{
+	const uint64_t args[6] = { ZYGOTE_LEAVE_FD, digit, 1 };
+	char zero = '0';
+	struct iovec local = { .iov_base = &zero, .iov_len = 1 };
+	struct iovec remote = { .iov_base = (void *)digit, .iov_len = 1 };
+	long result = 0;
+
+	if (process_vm_writev(twin, &local, 1, &remote, 1, 0) != 1)
+		return err_sys(err, "write to the twin");
+	if (trace_call(twin, base, SYS_write, args, NULL, &result, err) < 0)
+		return (int)err->code;
+	return result == 1 ? 0
+			   : err_set(err, ERR_SYSTEM, "take the twin out of the freezer: %s",
+				     strerror((int)-result));
+}
+
 /* Zygote -> twin, which stops at its birth. */
 static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err *err)
 {
@@ -59,8 +82,9 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 	if (trace_until_fork(how->zygote, ret_twin, err) < 0 ||
 	    trace_continue(how->zygote, err) < 0 || trace_wait_stop(*ret_twin, &event, err) < 0)
 		return (int)err->code;
-	/* Memory is charged to the group of the task that owns the map: T, before K exists. */
-	return cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
+	/* Memory is charged to the group of the task that owns the map: T, before K exists. Where
+	 * there are seats it takes them itself, first of all that it does. */
+	return cgroup_has_seats(how->cgroups) ? 0 : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
 }
 
 /* Twin -> kernel. */
@@ -70,7 +94,7 @@ static int follow_kernel(const struct twin_spawn *how, struct twin_kernel *kerne
 
 	if (trace_continue(kernel->twin, err) < 0 ||
 	    trace_until_fork(kernel->twin, &kernel->kernel, err) < 0 ||
-	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(kernel->twin, err) < 0)
+	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(how, kernel->twin, err) < 0)
 		return (int)err->code;
 	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
 	    cgroup_attach_child(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
@@ -126,14 +150,29 @@ static int receive_boot(int sock, int *ret_notify, pid_t *ret_pid, struct err *e
 
 static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 {
-	const struct zygote_spawn spawn = { .type = ZYGOTE_SPAWN,
-					    .has_landlock = how->shell->landlock_fd >= 0,
-					    .with_twin = how->traced };
-	const int fds[4] = { how->shell->init_pidfd, how->control_fd, boot_theirs,
-			     how->shell->landlock_fd };
+	struct zygote_spawn spawn = { .type = ZYGOTE_SPAWN,
+				      .has_landlock = how->shell->landlock_fd >= 0,
+				      .with_twin = how->traced,
+				      .no_speculation = how->no_speculation };
+	int fds[ZYGOTE_FDS_MAX] = { how->shell->init_pidfd, how->control_fd, boot_theirs };
+	struct cgroup_seats seats;
+	size_t count = 3;
+	int code;
 
-	return fd_send_msg(how->zygote_sock, &spawn, sizeof(spawn), fds,
-			   spawn.has_landlock != 0 ? 4 : 3, err);
+	_Static_assert(CG_COUNT <= ZYGOTE_SEATS_MAX, "room for a seat of each controller");
+	if (cgroup_seats_open(how->cgroups, how->shell->name, &seats, err) < 0)
+		return (int)err->code;
+	spawn.seat_count = (uint32_t)seats.count;
+	spawn.has_leave = seats.leave >= 0;
+	if (spawn.has_landlock != 0)
+		fds[count++] = how->shell->landlock_fd;
+	memcpy(fds + count, seats.fd, seats.count * sizeof(*fds));
+	count += seats.count;
+	if (spawn.has_leave != 0)
+		fds[count++] = seats.leave;
+	code = fd_send_msg(how->zygote_sock, &spawn, sizeof(spawn), fds, count, err);
+	cgroup_seats_close(&seats);
+	return code;
 }
 
 int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err *err)
@@ -167,6 +206,8 @@ static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twi
 {
 	kernel->kernel = sender;
 	kernel->twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
+	if (cgroup_has_seats(how->cgroups))
+		return 0; /* it was born in them */
 	if (cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0)
 		return (int)err->code;
 	return cgroup_attach_box(how->cgroups, how->shell->name, sender, err);

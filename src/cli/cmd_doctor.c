@@ -45,6 +45,12 @@ static const char *text_of(const struct json_value *wall, const char *key)
 	return text != NULL ? text : "";
 }
 
+/* An option of sessions that this host lacks: nothing is missing unless one asks for it. */
+static bool is_absent(const struct json_value *wall)
+{
+	return strcmp(text_of(wall, "state"), "absent") == 0;
+}
+
 static bool is_standing(const struct json_value *wall)
 {
 	return strcmp(text_of(wall, "state"), "on") == 0;
@@ -53,6 +59,8 @@ static bool is_standing(const struct json_value *wall)
 static const char *colour_of(const struct json_value *wall)
 {
 	if (!isatty(STDOUT_FILENO))
+		return "";
+	if (is_absent(wall))
 		return "";
 	if (is_standing(wall))
 		return "\x1b[32m";
@@ -75,7 +83,7 @@ static size_t print_walls(const struct json_value *walls)
 			     text_of(wall, "detail"));
 		if (!is_standing(wall) && text_of(wall, "remedy")[0] != '\0')
 			(void)printf("%-31s -> %s\n", "", text_of(wall, "remedy"));
-		missing += !is_standing(wall);
+		missing += !is_standing(wall) && !is_absent(wall);
 	}
 	if (missing == 0)
 		(void)printf("\nEvery wall stands.\n");
@@ -106,7 +114,8 @@ static size_t count_missing(const struct json_value *walls)
 	size_t missing = 0;
 
 	for (size_t i = 0; i < count; i++)
-		missing += !is_standing(json_read_at(walls, i));
+		missing += !is_standing(json_read_at(walls, i)) &&
+			   !is_absent(json_read_at(walls, i));
 	return missing;
 }
 

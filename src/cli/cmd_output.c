@@ -19,36 +19,95 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/output_page.h"
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "reckon.h"
 
 #define SHOWN_MAX ((size_t)1024 * 1024 * 1024)
 
-enum { OPT_RANGE = OPT_LONG };
+enum { OPT_RANGE = OPT_LONG, OPT_LINES, OPT_GREP, OPT_HEAD, OPT_TAIL, OPT_ALL };
 
 struct fetch {
 	const char *command; /* its name, for messages */
 	const char *id;
 	const char *path; /* of -o, else NULL */
 	uint64_t offset, length;
+	bool has_range, is_paged; /* paged: a bounded part, chosen by lines */
+	struct page_choice choice;
 };
+
+static int take_count(const char *value, const char *name, uint64_t *ret, struct err *err)
+{
+	uint64_t count;
+
+	if (parse_count(value, &count, err) < 0)
+		return err_wrap(err, "--%s", name);
+	if (count == 0)
+		return err_set(err, ERR_INVALID, "--%s: 0 lines are nothing", name);
+	*ret = count;
+	return 0;
+}
 
 static int take(int id, const char *value, void *arg, struct err *err)
 {
 	struct fetch *fetch = arg;
+	struct page_choice *choice = &fetch->choice;
 
-	if (id == OPT_RANGE)
+	switch (id) {
+	case OPT_RANGE:
+		fetch->has_range = true;
 		return parse_range(value, &fetch->offset, &fetch->length, err) < 0
 			       ? err_wrap(err, "--range")
 			       : 0;
-	if (id == 'o') {
+	case OPT_LINES:
+		choice->has_lines = true;
+		return parse_lines(value, &choice->first, &choice->last, err) < 0
+			       ? err_wrap(err, "--lines")
+			       : 0;
+	case OPT_GREP:
+		choice->needle = value;
+		return 0;
+	case OPT_HEAD:
+		return take_count(value, "head", &choice->head, err);
+	case OPT_TAIL:
+		return take_count(value, "tail", &choice->tail, err);
+	case OPT_ALL:
+		choice->is_all = true;
+		return 0;
+	case 'o':
 		fetch->path = value;
 		return 0;
+	default:
+		if (fetch->id != NULL)
+			return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
+		fetch->id = value;
+		return 0;
 	}
-	if (fetch->id != NULL)
-		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
-	fetch->id = value;
+}
+
+/* Which of the ways to choose go together. */
+static int check_choice(struct fetch *fetch, struct err *err)
+{
+	const struct page_choice *choice = &fetch->choice;
+	const int ways = fetch->has_range + choice->has_lines + (choice->head > 0) +
+			 (choice->tail > 0);
+
+	if (ways > 1) {
+		err_set(err, ERR_INVALID, "--range, --lines, --head and --tail exclude each other");
+		return err_remedy(err, "--grep goes with the last three");
+	}
+	if (fetch->has_range && choice->needle != NULL)
+		return err_set(err, ERR_INVALID, "--grep looks at lines, not at a --range");
+	if (choice->needle != NULL && (choice->needle[0] == '\0' || strchr(choice->needle, '\n')))
+		return err_set(err, ERR_INVALID, "--grep takes a text of one line");
+	if (fetch->path != NULL && (ways > fetch->has_range || choice->needle != NULL)) {
+		err_set(err, ERR_INVALID, "-o writes all of it, or a --range");
+		return err_remedy(err, "redirect stdout to keep chosen lines");
+	}
+	fetch->is_paged = strcmp(fetch->command, "output") == 0 && fetch->path == NULL &&
+			  !fetch->has_range && !(choice->is_all && ways == 0 &&
+						 choice->needle == NULL);
 	return 0;
 }
 
@@ -127,12 +186,10 @@ static bool is_text(const char *bytes, size_t len)
 	       utf8_is_valid(bytes + skip, len - utf8_incomplete_tail(bytes + skip, len));
 }
 
-static int to_terminal(const struct fetch *fetch)
+/* All that was asked for, in memory. */
+static int get_bytes(const struct fetch *fetch, struct buf *ret)
 {
 	cleanup_fd int fd = memfd_create("reckon-output", MFD_CLOEXEC);
-	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
-	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX * 4);
-	struct term_filter filter = { .escape = true };
 	struct err err;
 	int status;
 
@@ -143,16 +200,60 @@ static int to_terminal(const struct fetch *fetch)
 	status = get(fetch, fd);
 	if (status != EXIT_CODE_OK)
 		return status;
-	if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, &bytes, &err) < 0 ||
-	    !is_text(buf_text(&bytes), bytes.len)) {
+	if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, ret, &err) < 0)
+		return cli_complain(&err);
+	return EXIT_CODE_OK;
+}
+
+/* A terminal gets text alone, with its control characters escaped; anything else gets the bytes. */
+static int show(const struct fetch *fetch, const struct buf *bytes)
+{
+	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX * 4);
+	struct term_filter filter = { .escape = true };
+	struct err err;
+
+	if (!isatty(STDOUT_FILENO))
+		return cli_write_stdout(buf_text(bytes), bytes->len);
+	if (!is_text(buf_text(bytes), bytes->len)) {
 		err_set(&err, ERR_INVALID, "%s: %.60s is not text", fetch->command, fetch->id);
 		err_remedy(&err, "-o FILE saves it");
 		return cli_complain(&err);
 	}
-	if (term_filter_add(&filter, buf_text(&bytes), bytes.len, &shown, &err) < 0 ||
+	if (term_filter_add(&filter, buf_text(bytes), bytes->len, &shown, &err) < 0 ||
 	    term_filter_end(&filter, &shown, &err) < 0)
 		return cli_complain(&err);
 	return cli_write_stdout(buf_text(&shown), shown.len);
+}
+
+static int to_terminal(const struct fetch *fetch)
+{
+	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
+	int status = get_bytes(fetch, &bytes);
+
+	return status == EXIT_CODE_OK ? show(fetch, &bytes) : status;
+}
+
+/* One page, and on stderr what it is of and how to go on: stdout has the output's own bytes. */
+static int to_page(const struct fetch *fetch)
+{
+	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
+	cleanup_buf struct buf page = BUF_INIT(SHOWN_MAX);
+	cleanup_buf struct buf told = BUF_INIT(4096);
+	struct err err;
+	int status = get_bytes(fetch, &bytes);
+
+	if (status != EXIT_CODE_OK)
+		return status;
+	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, fetch->id, &page, &told, &err) <
+	    0) {
+		err_wrap(&err, "%s", fetch->command);
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	status = show(fetch, &page);
+	if (told.len > 0)
+		run_output_line("reckon: %s", buf_text(&told));
+	return status;
 }
 
 static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
@@ -169,35 +270,50 @@ static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
 		rc = err_set(&err, ERR_INVALID, "%s: which one?", self->name);
 		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
 	}
+	if (rc == 0 && check_choice(&fetch, &err) < 0)
+		rc = err_wrap(&err, "%s", self->name);
 	if (rc < 0) {
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
 	}
 	if (fetch.path != NULL)
 		return to_file(&fetch);
+	if (fetch.is_paged)
+		return to_page(&fetch);
 	return isatty(STDOUT_FILENO) ? to_terminal(&fetch) : get(&fetch, STDOUT_FILENO);
 }
 
 static const struct opt_item output_items[] = {
-	{ OPT_RANGE, "range", "A-B", "these bytes only, counting from 0; A- to the end",
+	{ OPT_LINES, "lines", "A:B", "these lines, counting from 1; A: to the end",
 	  OPT_HINT_NONE, NULL, false },
-	{ 'o', "output", "FILE", "write to FILE", OPT_HINT_FILE, NULL, false },
+	{ OPT_HEAD, "head", "N", "the first N lines", OPT_HINT_NONE, NULL, false },
+	{ OPT_TAIL, "tail", "N", "the last N lines", OPT_HINT_NONE, NULL, false },
+	{ OPT_GREP, "grep", "TEXT", "of them, those with TEXT in them, numbered",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_ALL, "all", NULL, "all of it; else a page of 16 KiB", OPT_HINT_NONE, NULL, false },
+	{ OPT_RANGE, "range", "A-B", "these bytes, counting from 0; A- to the end",
+	  OPT_HINT_NONE, NULL, false },
+	{ 'o', "output", "FILE", "write all of it to FILE", OPT_HINT_FILE, NULL, false },
 };
 
 const struct opt_command cmd_output_table = {
 	.name = "output",
 	.operands = "HANDLE",
-	.summary = "fetch the whole of output that was cut (out_...)",
+	.summary = "read on where output was cut (out_...)",
 	.items = output_items,
 	.count = ARRAY_LEN(output_items),
 	.run = cmd_fetch,
+};
+
+static const struct opt_item artifact_items[] = {
+	{ 'o', "output", "FILE", "write to FILE", OPT_HINT_FILE, NULL, false },
 };
 
 const struct opt_command cmd_artifact_table = {
 	.name = "artifact",
 	.operands = "ID",
 	.summary = "fetch a file that an execution left (ar_...)",
-	.items = output_items + 1,
-	.count = ARRAY_LEN(output_items) - 1,
+	.items = artifact_items,
+	.count = ARRAY_LEN(artifact_items),
 	.run = cmd_fetch,
 };

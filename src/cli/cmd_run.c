@@ -74,6 +74,7 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 		.on_event_arg = output,
 		.stdin_fd = run->stdin_fd,
 		.has_stdin = run->stdin_fd >= 0,
+		.text_bytes = run->text_bytes,
 	};
 	reckon_execution *execution = NULL;
 	reckon_error error;
@@ -128,6 +129,7 @@ static int run_session(const struct run *run, reckon_engine *engine)
 		.mounts = run->mounts,
 		.mount_count = run->mount_count,
 		.env = run->env,
+		.flags = run->session_flags,
 	};
 	struct run_output output;
 	cleanup_fd int out_dir = -1;

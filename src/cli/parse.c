@@ -147,28 +147,48 @@ int parse_count(const char *text, uint64_t *ret_count, struct err *err)
 	return 0;
 }
 
-int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, struct err *err)
+/* "FIRST-LAST" or "FIRST-", with a colon as well; *ret_open: without LAST. */
+static bool split_range(const char *text, uint64_t *ret_first, uint64_t *ret_last, bool *ret_open)
 {
 	char first[24], last[24];
-	const char *dash = strchr(text, '-');
-	uint64_t from = 0, to = 0;
-	bool good = dash != NULL && (size_t)(dash - text) < sizeof(first) &&
-		    strlen(dash + 1) < sizeof(last);
+	const size_t at = strcspn(text, "-:");
+	struct err ignored; /* the caller's message names the whole */
 
-	if (good) {
-		memcpy(first, text, (size_t)(dash - text));
-		first[dash - text] = '\0';
-		memcpy(last, dash + 1, strlen(dash + 1) + 1);
-		good = parse_count(first, &from, err) == 0 &&
-		       (last[0] == '\0' || parse_count(last, &to, err) == 0) &&
-		       (last[0] == '\0' || to >= from);
-	}
-	if (!good) {
+	if (text[at] == '\0' || at >= sizeof(first) || strlen(text + at + 1) >= sizeof(last))
+		return false;
+	memcpy(first, text, at);
+	first[at] = '\0';
+	memcpy(last, text + at + 1, strlen(text + at + 1) + 1);
+	*ret_open = last[0] == '\0';
+	return parse_count(first, ret_first, &ignored) == 0 &&
+	       (*ret_open || (parse_count(last, ret_last, &ignored) == 0 && *ret_last >= *ret_first));
+}
+
+int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, struct err *err)
+{
+	uint64_t first = 0, last = 0;
+	bool is_open = false;
+
+	if (!split_range(text, &first, &last, &is_open)) {
 		err_set(err, ERR_INVALID, "'%.60s' is not a range of bytes", text);
 		return err_remedy(err, "write FIRST-LAST or FIRST-, counting from 0");
 	}
-	*ret_offset = from;
-	*ret_length = last[0] == '\0' ? 0 : to - from + 1;
+	*ret_offset = first;
+	*ret_length = is_open ? 0 : last - first + 1;
+	return 0;
+}
+
+int parse_lines(const char *text, uint64_t *ret_first, uint64_t *ret_last, struct err *err)
+{
+	uint64_t first = 0, last = UINT64_MAX;
+	bool is_open = false;
+
+	if (!split_range(text, &first, &last, &is_open) || first == 0) {
+		err_set(err, ERR_INVALID, "'%.60s' is not a range of lines", text);
+		return err_remedy(err, "write FIRST:LAST or FIRST:, counting from 1");
+	}
+	*ret_first = first;
+	*ret_last = last;
 	return 0;
 }
 

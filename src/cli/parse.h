@@ -27,8 +27,11 @@ int parse_cpus(const char *text, uint32_t *ret_percent, struct err *err);
 /* A whole number. */
 int parse_count(const char *text, uint64_t *ret_count, struct err *err);
 
-/* "100-199" (both included) or "100-" (to the end, *ret_length 0). */
+/* "100-199" (both included) or "100-" (to the end, *ret_length 0); a colon will do. */
 int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, struct err *err);
+
+/* "100:199" (both included) or "100:" (to the end, *ret_last the largest); a dash will do. */
+int parse_lines(const char *text, uint64_t *ret_first, uint64_t *ret_last, struct err *err);
 
 /* "NAME=value"; the name as in a shell, the value any UTF-8 text. */
 int parse_env(const char *text, struct err *err);

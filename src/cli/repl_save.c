@@ -40,68 +40,15 @@ static const char *text_of(const struct json_value *object, const char *key)
 
 /* ---- a notebook ---- */
 
-static void write_value(struct json_writer *json, const struct json_value *value);
-
-static void write_members(struct json_writer *json, const struct json_value *value)
-{
-	const struct json_value *member;
-	const char *key;
-
-	json_write_object_begin(json);
-	for (size_t i = 0; json_read_member_at(value, i, &key, &member); i++) {
-		json_write_key(json, key);
-		write_value(json, member);
-	}
-	json_write_object_end(json);
-}
-
-static void write_number(struct json_writer *json, const struct json_value *value)
-{
-	char text[64];
-	int64_t whole;
-	double number = 0;
-
-	if (json_read_int(value, &whole)) {
-		json_write_int(json, whole);
-		return;
-	}
-	(void)json_read_double(value, &number);
-	(void)snprintf(text, sizeof(text), "%.17g", number);
-	json_write_raw(json, text, strlen(text));
-}
-
-/* As deep as json_read_parse() lets a document be. */
 static void write_value(struct json_writer *json, const struct json_value *value)
 {
-	bool truth = false;
-	size_t len = 0;
-	const char *text;
+	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
+	struct err ignored;
 
-	switch (json_read_kind(value)) {
-	case JSON_KIND_NULL:
+	if (value != NULL && json_read_dump(value, &text, &ignored) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
 		json_write_null(json);
-		break;
-	case JSON_KIND_BOOL:
-		(void)json_read_bool(value, &truth);
-		json_write_bool(json, truth);
-		break;
-	case JSON_KIND_NUMBER:
-		write_number(json, value);
-		break;
-	case JSON_KIND_STRING:
-		text = json_read_text(value, &len);
-		json_write_text(json, text, len);
-		break;
-	case JSON_KIND_ARRAY:
-		json_write_array_begin(json);
-		for (size_t i = 0; i < json_read_count(value); i++)
-			write_value(json, json_read_at(value, i));
-		json_write_array_end(json);
-		break;
-	case JSON_KIND_OBJECT:
-		write_members(json, value);
-		break;
-	}
 }
 
 static void write_stream(struct json_writer *json, const struct json_value *record,
@@ -128,9 +75,9 @@ static void write_result(struct json_writer *json, const struct json_value *resu
 	if (is_main)
 		json_write_member_uint(json, "execution_count", number);
 	json_write_key(json, "data");
-	write_members(json, json_read_member(result, "data"));
+	write_value(json, json_read_member(result, "data"));
 	json_write_key(json, "metadata");
-	write_members(json, metadata);
+	write_value(json, metadata);
 	json_write_object_end(json);
 }
 

@@ -24,6 +24,7 @@ static int open_session(struct repl *repl, reckon_session **ret)
 		.mounts = run->mounts,
 		.mount_count = run->mount_count,
 		.env = run->env,
+		.flags = run->session_flags,
 	};
 	reckon_error error;
 

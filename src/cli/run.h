@@ -58,7 +58,9 @@ struct run {
 	const char *stdin_path;
 	int stdin_fd;
 	reckon_limits limits;
+	uint64_t text_bytes; /* of the record's text; 0: as libreckon has it */
 	enum run_mode mode;
+	unsigned session_flags; /* RECKON_SESSION_… */
 	bool json, events; /* both is an error, found after parsing */
 	bool receipt, strict, private_warden, keep_going;
 };

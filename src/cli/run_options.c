@@ -27,6 +27,8 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
+	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
+	  OPT_HINT_NONE, NULL, false },
 	{ OPT_JSON, "json", NULL, "print each cell's record, one line of JSON",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_EVENTS, "events", NULL, "print events as they come, one line each",
@@ -172,6 +174,8 @@ static int set_limit(struct run *run, int id, const char *value, struct err *err
 		return count_between(value, 1, 32768, &limits->pids, err);
 	case OPT_DISK:
 		return size_between(value, 1 * MIB, TIB, &limits->disk_bytes, err);
+	case OPT_MAX_TEXT:
+		return size_between(value, 1 * KIB, 1 * MIB, &run->text_bytes, err);
 	default:
 		return size_between(value, 1 * KIB, 64 * MIB, &limits->output_bytes, err);
 	}
@@ -184,6 +188,32 @@ static int set_language(struct run *run, const char *value, struct err *err)
 		return err_remedy(err, "python or bash");
 	}
 	run->language = value;
+	return 0;
+}
+
+/* Both names in any order; each is asked for once or more. */
+static int set_isolation(struct run *run, const char *value, struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned flag;
+	} known[] = { { "core", RECKON_SESSION_CORE_SCHEDULING },
+		      { "speculation", RECKON_SESSION_NO_SPECULATION } };
+
+	for (const char *at = value; at != NULL;) {
+		const size_t len = strcspn(at, ",");
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(known) &&
+		       (strlen(known[i].name) != len || strncmp(at, known[i].name, len) != 0))
+			i++;
+		if (i == ARRAY_LEN(known)) {
+			err_set(err, ERR_INVALID, "\"%.60s\" is not a list of walls", value);
+			return err_remedy(err, "core, speculation, or core,speculation");
+		}
+		run->session_flags |= known[i].flag;
+		at = at[len] == ',' ? at + len + 1 : NULL;
+	}
 	return 0;
 }
 
@@ -236,6 +266,8 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	case OPT_STDIN:
 		run->stdin_path = value;
 		return 0;
+	case OPT_ISOLATE_CPU:
+		return set_isolation(run, value, err);
 	case OPT_ENV:
 		return add_env(run, value, err);
 	default:
@@ -285,8 +317,6 @@ const struct opt_command cmd_run_table = {
 	.name = "run",
 	.operands = "[-c CODE | FILE | -]...",
 	.summary = "run cells of code in one session",
-	.notes = "Cells run in order; after a failure the rest is left out.\n"
-		 "Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = run_items,
 	.count = ARRAY_LEN(run_items),
 	.operand_hint = OPT_HINT_FILE,

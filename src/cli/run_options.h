@@ -12,8 +12,10 @@ enum {
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_PIDS,
+	OPT_ISOLATE_CPU,
 	OPT_DISK,
 	OPT_MAX_OUTPUT,
+	OPT_MAX_TEXT,
 	OPT_ENV,
 	OPT_JSON,
 	OPT_EVENTS,
@@ -35,7 +37,7 @@ enum {
 	  OPT_HINT_FILE, NULL, true },                                                            \
 	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",     \
 	  OPT_HINT_DIR, NULL, true },                                                             \
-	{ 'o', "output", "OUTDIR", "save figures and changed files here",                         \
+	{ 'o', "output", "OUTDIR", "save displays and changed files here",                        \
 	  OPT_HINT_DIR, NULL, false }
 
 #define RUN_OPTIONS_LIMITS                                                                        \
@@ -44,6 +46,9 @@ enum {
 	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },      \
 	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },     \
 	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },     \
+	{ OPT_ISOLATE_CPU, "isolate-cpu", "LIST",                                                 \
+	  "core,speculation: against side channels (none)",                                       \
+	  OPT_HINT_CHOICE, "core speculation core,speculation", false },                          \
 	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)",                              \
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",              \

@@ -1,11 +1,12 @@
 /*
- * run_save.c - figures and files of a record.
+ * run_save.c - displays and files of a record.
  *
  * Runs in:  reckon.
  * Reads:    records: names of files and images as base 64, all from a box.
- * Never:    decodes an image; its bytes go to a file as they are.
+ * Never:    decodes an image or runs a page; their bytes go to a file as they are.
  */
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,34 +15,100 @@
 #include "cli/run.h"
 #include "codec/base64.h"
 
-struct image_kind {
+enum form { FORM_BYTES, FORM_TEXT, FORM_JSON };
+
+struct kind {
 	const char *mime, *label, *suffix;
-	bool is_text;
+	const char *word; /* what its files are called: WORD-CELL-NUMBER.SUFFIX */
+	enum form form;
 };
 
-/* In order of preference: a figure often comes in several. */
-static const struct image_kind image_kinds[] = {
-	{ "image/png", "PNG", "png", false },
-	{ "image/jpeg", "JPEG", "jpg", false },
-	{ "image/gif", "GIF", "gif", false },
-	{ "image/webp", "WebP", "webp", false },
-	{ "image/svg+xml", "SVG", "svg", true },
+/*
+ * In order of preference: a display often comes in several forms. A picture is what most can look
+ * at; a page of HTML says more than what it was made from.
+ */
+static const struct kind kinds[] = {
+	{ "image/png", "PNG", "png", "figure", FORM_BYTES },
+	{ "image/jpeg", "JPEG", "jpg", "figure", FORM_BYTES },
+	{ "image/gif", "GIF", "gif", "figure", FORM_BYTES },
+	{ "image/webp", "WebP", "webp", "figure", FORM_BYTES },
+	{ "image/svg+xml", "SVG", "svg", "figure", FORM_TEXT },
+	{ "application/pdf", "PDF", "pdf", "figure", FORM_BYTES },
+	{ "audio/wav", "WAV", "wav", "display", FORM_BYTES },
+	{ "audio/mpeg", "MP3", "mp3", "display", FORM_BYTES },
+	{ "audio/ogg", "Ogg", "ogg", "display", FORM_BYTES },
+	{ "video/mp4", "MP4", "mp4", "display", FORM_BYTES },
+	{ "video/webm", "WebM", "webm", "display", FORM_BYTES },
+	{ "text/html", "HTML", "html", "display", FORM_TEXT },
+	{ "text/markdown", "Markdown", "md", "display", FORM_TEXT },
+	{ "text/latex", "LaTeX", "tex", "display", FORM_TEXT },
+	{ "application/vnd.vegalite.v6+json", "Vega-Lite", "vl.json", "display", FORM_JSON },
+	{ "application/vnd.vegalite.v5+json", "Vega-Lite", "vl.json", "display", FORM_JSON },
+	{ "application/geo+json", "GeoJSON", "geojson", "display", FORM_JSON },
+	{ "application/vnd.plotly.v1+json", "Plotly", "plotly.json", "display", FORM_JSON },
+	{ "application/json", "JSON", "json", "display", FORM_JSON },
+	{ "application/javascript", "JavaScript", "js", "display", FORM_TEXT },
 };
 
-static const struct image_kind *find_image(const struct json_value *data, const char **ret_text,
-					   size_t *ret_len)
+/* One thing to save: `text` is base64 or text and belongs to the record, or is in `json`. */
+struct saved {
+	const struct kind *kind;
+	const char *text;
+	size_t len;
+	struct buf *json;
+};
+
+/* The best form of a display; false: there is only text, or nothing. */
+static bool find_form(const struct json_value *data, struct saved *saved)
 {
-	for (size_t i = 0; i < ARRAY_LEN(image_kinds); i++) {
-		*ret_text = json_read_text(json_read_member(data, image_kinds[i].mime), ret_len);
-		if (*ret_text != NULL)
-			return &image_kinds[i];
+	struct err ignored; /* what cannot be written as JSON has another form, or none */
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct json_value *value = json_read_member(data, kinds[i].mime);
+
+		saved->kind = &kinds[i];
+		saved->text = json_read_text(value, &saved->len);
+		if (kinds[i].form != FORM_JSON && saved->text != NULL)
+			return true;
+		if (kinds[i].form != FORM_JSON || value == NULL ||
+		    json_read_dump(value, saved->json, &ignored) < 0)
+			continue;
+		saved->text = buf_text(saved->json);
+		saved->len = saved->json->len;
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
-static size_t decoded_size(const struct image_kind *kind, const char *text, size_t len)
+/* Whether text ends as the repr of a chart does, which tells nothing: alt.Chart(...) */
+static bool is_shortened(const char *plain)
 {
-	if (kind->is_text || len < 4)
+	const size_t len = strlen(plain);
+
+	return len > 4 && strcmp(plain + len - 4, "...)") == 0;
+}
+
+/*
+ * Whether a display is worth a word where nothing is saved: pictures and sound, and pages whose text
+ * says nothing. A table or a model has said what it is.
+ */
+static bool is_news(const struct kind *kind, const struct json_value *data)
+{
+	const char *plain = json_read_text(json_read_member(data, "text/plain"), NULL);
+
+	if (kind->form == FORM_BYTES || strcmp(kind->word, "figure") == 0)
+		return true;
+	return strcmp(kind->mime, "text/html") == 0 &&
+	       (plain == NULL || strncmp(plain, "<IPython.", 9) == 0 || is_shortened(plain) ||
+		json_read_member(data, "application/vnd.plotly.v1+json") != NULL);
+}
+
+static size_t decoded_size(const struct saved *saved)
+{
+	const char *text = saved->text;
+	const size_t len = saved->len;
+
+	if (saved->kind->form != FORM_BYTES || len < 4)
 		return len;
 	return len / 4 * 3 - (text[len - 1] == '=') - (text[len - 2] == '=');
 }
@@ -68,52 +135,77 @@ static int save_bytes(int dir_fd, const char *path, const void *bytes, size_t le
 	return (int)err->code;
 }
 
-static int save_image(int dir_fd, const char *path, const struct image_kind *kind,
-		      const char *text, size_t len, struct err *err)
+/* HTML that is no page by itself: a browser would guess how its letters are encoded. */
+static bool is_fragment(const struct saved *saved)
+{
+	const char *text = saved->text;
+
+	if (strcmp(saved->kind->mime, "text/html") != 0)
+		return false;
+	text += strspn(text, " \t\r\n");
+	return strncasecmp(text, "<!doctype", 9) != 0 && strncasecmp(text, "<html", 5) != 0;
+}
+
+static int save_form(int dir_fd, const char *path, const struct saved *saved, struct err *err)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(RUN_JSON_MAX);
 
-	if (kind->is_text)
-		return save_bytes(dir_fd, path, text, len, err);
-	if (base64_decode(text, len, &bytes, err) < 0)
+	if (is_fragment(saved)) {
+		if (buf_adds(&bytes, "<!doctype html>\n<meta charset=\"utf-8\">\n", err) < 0 ||
+		    buf_add(&bytes, saved->text, saved->len, err) < 0)
+			return (int)err->code;
+		return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
+	}
+	if (saved->kind->form != FORM_BYTES)
+		return save_bytes(dir_fd, path, saved->text, saved->len, err);
+	if (base64_decode(saved->text, saved->len, &bytes, err) < 0)
 		return (int)err->code;
 	return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
 }
 
-static void save_figures(struct run_output *output, const struct json_value *record)
+struct numbers {
+	size_t figures, displays;
+};
+
+static void save_display(struct run_output *output, const struct json_value *data,
+			 struct numbers *numbers)
+{
+	cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
+	struct saved saved = { .json = &json };
+	const bool talk = output->run->mode == RUN_MODE_TEXT;
+	const bool found = find_form(data, &saved);
+	char path[64], size[CLI_SIZE_TEXT];
+	const struct kind *kind = saved.kind;
+	struct err err;
+	size_t *number;
+
+	if (!found)
+		return;
+	cli_format_size(decoded_size(&saved), size);
+	if (output->out_dir < 0) {
+		if (talk && is_news(kind, data))
+			run_output_line("%s (%s, %s): use -o DIR to save it", kind->word,
+					kind->label, size);
+		return;
+	}
+	number = strcmp(kind->word, "figure") == 0 ? &numbers->figures : &numbers->displays;
+	(void)snprintf(path, sizeof(path), "%s-%zu-%zu.%s", kind->word, output->cell, ++*number,
+		       kind->suffix);
+	if (save_form(output->out_dir, path, &saved, &err) < 0)
+		save_failed(output, path, &err);
+	else if (talk)
+		run_output_line("%s (%s, %s): saved as %s/%s", kind->word, kind->label, size,
+				output->run->out_path, path);
+}
+
+static void save_displays(struct run_output *output, const struct json_value *record)
 {
 	const struct json_value *results = json_read_member(record, "results");
 	const size_t count = json_read_count(results);
-	const bool talk = output->run->mode == RUN_MODE_TEXT;
-	size_t number = 0;
+	struct numbers numbers = { 0 };
 
-	for (size_t i = 0; i < count; i++) {
-		const struct json_value *data =
-			json_read_member(json_read_at(results, i), "data");
-		const struct image_kind *kind;
-		char path[64], size[CLI_SIZE_TEXT];
-		const char *text;
-		struct err err;
-		size_t len;
-
-		kind = find_image(data, &text, &len);
-		if (kind == NULL)
-			continue;
-		cli_format_size(decoded_size(kind, text, len), size);
-		if (output->out_dir < 0) {
-			if (talk)
-				run_output_line("figure (%s, %s): use -o DIR to save it",
-						kind->label, size);
-			continue;
-		}
-		(void)snprintf(path, sizeof(path), "figure-%zu-%zu.%s", output->cell, ++number,
-			       kind->suffix);
-		if (save_image(output->out_dir, path, kind, text, len, &err) < 0)
-			save_failed(output, path, &err);
-		else if (talk)
-			run_output_line("figure (%s, %s): saved as %s/%s", kind->label, size,
-					output->run->out_path, path);
-	}
+	for (size_t i = 0; i < count; i++)
+		save_display(output, json_read_member(json_read_at(results, i), "data"), &numbers);
 }
 
 /* The stored copy when there is one: it is what the record describes, whatever came later. */
@@ -188,7 +280,7 @@ void run_save_all(struct run_output *output, const struct json_value *record)
 
 	if (output->run->mode != RUN_MODE_TEXT && output->out_dir < 0)
 		return;
-	save_figures(output, record);
+	save_displays(output, record);
 	for (size_t i = 0; i < count; i++)
 		one_file(output, json_read_at(files, i));
 	if (count > 0 && output->out_dir < 0 && !output->explained) {

@@ -228,3 +228,30 @@ bool json_read_bool(const struct json_value *value, bool *ret)
 	*ret = json_is_true(json);
 	return true;
 }
+
+struct dump {
+	struct buf *ret;
+	struct err *err;
+};
+
+static int dump_piece(const char *text, size_t len, void *arg)
+{
+	const struct dump *dump = arg;
+
+	return buf_add(dump->ret, text, len, dump->err) < 0 ? -1 : 0;
+}
+
+int json_read_dump(const struct json_value *value, struct buf *ret, struct err *err)
+{
+	const size_t before = ret->len;
+	struct dump dump = { .ret = ret, .err = err };
+
+	err_clear(err);
+	if (value != NULL && json_dump_callback((const json_t *)value, dump_piece, &dump,
+						JSON_COMPACT | JSON_ENCODE_ANY) == 0)
+		return 0;
+	ret->len = before;
+	if (err->code != ERR_OK)
+		return (int)err->code;
+	return err_set(err, ERR_INVALID, "not a JSON value");
+}

@@ -59,3 +59,6 @@ const char *json_read_text(const struct json_value *value, size_t *ret_len);
 bool json_read_int(const struct json_value *value, int64_t *ret);
 bool json_read_double(const struct json_value *value, double *ret);
 bool json_read_bool(const struct json_value *value, bool *ret);
+
+/* Appends the value as JSON text, members in their order. Nothing is appended on failure. */
+int json_read_dump(const struct json_value *value, struct buf *ret, struct err *err);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 
@@ -9,6 +10,7 @@ struct enter_plan {
 	int init_pidfd;	  /* the box's pid 1 */
 	int control_fd;	  /* becomes descriptor 3 */
 	int landlock_fd;  /* or -1 */
+	bool no_speculation;
 	const struct sock_fprog *filter;
 };
 

@@ -28,4 +28,7 @@ struct kernel_ops {
 	 * status. While idle it must block in a raw recvmsg() on `sock` and nothing else: a live
 	 * branch copies the process at that point. */
 	int (*serve)(int sock);
+	/* A cell like those that sessions begin with, run once in a fork before the first session
+	 * (hot.c); or NULL, when a kernel does little in the memory it was forked with. */
+	const char *rehearsal;
 };

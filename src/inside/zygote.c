@@ -38,6 +38,7 @@
 #include "base/fd.h"
 #include "inside/enter.h"
 #include "inside/freeze.h"
+#include "inside/hot.h"
 #include "inside/kernel.h"
 #include "inside/language.h"
 #include "inside/signals.h"
@@ -141,14 +142,29 @@ __attribute__((noreturn)) static void kernel_main(const struct enter_plan *plan,
 	_exit(language_ops->serve(KERNEL_FD));
 }
 
+/* Into the box's control groups: what T makes from here on is born there. */
+static int take_seats(const struct zygote_spawn *spawn, const int *seats, struct err *err)
+{
+	for (uint32_t i = 0; i < spawn->seat_count; i++)
+		if (write(seats[i], "0", 1) != 1)
+			return err_sys(err, "join the box's control groups");
+	if (spawn->has_leave != 0 && dup2(seats[spawn->seat_count], ZYGOTE_LEAVE_FD) < 0)
+		return err_sys(err, "keep a descriptor");
+	return 0;
+}
+
 /* T: gives up what user code could use to steer it, makes K, and is stopped by the warden. */
 __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, int boot_fd,
-						const struct zygote_spawn *spawn)
+						const struct zygote_spawn *spawn, const int *seats)
 {
 	struct err err = { 0 };
 	unsigned long flags = SIGCHLD | (cached_tid != NULL ? CLONE_CHILD_SETTID : 0);
 	long kernel;
 
+	if (take_seats(spawn, seats, &err) < 0) {
+		report_boot(boot_fd, &err, -1);
+		_exit(125);
+	}
 	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
 	(void)syscall(SYS_set_robust_list, NULL, sizeof(struct { void *p[3]; }));
 	if (setns(plan->init_pidfd, CLONE_NEWPID) < 0) {
@@ -182,15 +198,17 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 
 static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_t nfds)
 {
-	const size_t want = spawn->has_landlock != 0 ? 4 : 3;
+	const size_t seats_at = spawn->has_landlock != 0 ? 4 : 3;
+	const size_t want = seats_at + spawn->seat_count + (spawn->has_leave != 0);
 	struct enter_plan plan = { .filter = &filter };
 
-	if (spawn->type == ZYGOTE_SPAWN && nfds == want) {
+	if (spawn->type == ZYGOTE_SPAWN && spawn->seat_count <= ZYGOTE_SEATS_MAX && nfds == want) {
 		plan.init_pidfd = fds[0];
 		plan.control_fd = fds[1];
 		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;
+		plan.no_speculation = spawn->no_speculation != 0;
 		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
-			twin_main(&plan, fds[2], spawn);
+			twin_main(&plan, fds[2], spawn, fds + seats_at);
 	}
 	for (size_t i = 0; i < nfds; i++)
 		(void)close(fds[i]);
@@ -208,7 +226,7 @@ static size_t split_list(char *list, const char **ret, size_t max)
 	return count;
 }
 
-/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- */
+/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- ("-": none, and no time to prepare) */
 int main(int argc, char **argv)
 {
 	struct zygote_ready ready = { .type = ZYGOTE_READY };
@@ -227,6 +245,8 @@ int main(int argc, char **argv)
 		warmth.template_dir = argv[1];
 	if (strcmp(argv[2], "-") != 0)
 		(void)split_list(argv[2], modules, ARRAY_LEN(modules));
+	/* Symbols were looked up by the loader, once for all forks; what cells start may be lazy. */
+	(void)unsetenv("LD_BIND_NOW");
 	find_thread_state();
 	code = read_filter(&ready.err);
 	if (code == 0)
@@ -236,11 +256,13 @@ int main(int argc, char **argv)
 	(void)malloc_trim(0);
 	if (code == 0)
 		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);
+	if (code == 0 && strcmp(argv[2], "-") != 0)
+		ready.hot_pages = (uint32_t)hot_keep();
 	if (fd_send_msg(ZYGOTE_FD, &ready, sizeof(ready), NULL, 0, &ready.err) < 0 || code < 0)
 		return 1;
 	for (;;) {
 		struct zygote_spawn spawn;
-		int fds[4];
+		int fds[ZYGOTE_FDS_MAX];
 		size_t nfds;
 		struct err err;
 		ssize_t n = fd_recv_msg(ZYGOTE_FD, &spawn, sizeof(spawn), fds, ARRAY_LEN(fds), &nfds,

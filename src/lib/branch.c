@@ -29,6 +29,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 		return (int)err->code;
 	session = session_new(parent->engine, parent->client);
 	session->limits = parent->limits;
+	session->asked = parent->asked;
 	session->sequence = parent->sequence;
 	/* The copy has seen these numbers; it must not see them again. */
 	session->next_request = parent->next_request;

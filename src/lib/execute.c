@@ -171,7 +171,11 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 							.kernel = session->language,
 							.sequence = session->sequence,
 							.started_at = started_at,
-							.displays_max = session->limits.displays });
+							.displays_max = session->limits.displays,
+							.text_max = run->options->text_bytes });
+	record_set_store(run->record, session->engine->store);
+	run->code = code;
+	run->code_len = len;
 	for (int i = 0; i < 2; i++)
 		stream_init(&run->stream[i], session->engine->store, run->output_bytes);
 	fds[0] = out;
@@ -382,6 +386,10 @@ static int check_arguments(const char *code, size_t len, const reckon_execute_op
 	if (options->output_bytes > 64ull * 1024 * 1024)
 		return err_set(err, ERR_INVALID, "output_bytes is %llu, at most 64 MiB are kept",
 			       (unsigned long long)options->output_bytes);
+	if (options->text_bytes != 0 &&
+	    (options->text_bytes < RECORD_TEXT_MIN || options->text_bytes > RECORD_TEXT_MAX))
+		return err_set(err, ERR_INVALID, "text_bytes is %llu, from 1 KiB to 1 MiB",
+			       (unsigned long long)options->text_bytes);
 	return 0;
 }
 

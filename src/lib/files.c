@@ -42,6 +42,7 @@ static void note_files(struct reckon_session *session)
 	struct workspace *now;
 	struct err ignored;
 
+	session->files_changes++;
 	if (workspace_scan(session->workspace, &now, &ignored) < 0)
 		return;
 	workspace_free(session->files);

@@ -146,7 +146,9 @@ static int fill_request(struct reckon_engine *engine, const reckon_session_optio
 					       limits->pids,	     limits->cpu_percent };
 	_Static_assert(RECKON_SESSION_NO_PARKED == WARDEN_OPEN_NO_PARKED &&
 			       RECKON_SESSION_NO_WARM == WARDEN_OPEN_NO_WARM &&
-			       RECKON_SESSION_WAIT_WARM == WARDEN_OPEN_WAIT_WARM,
+			       RECKON_SESSION_WAIT_WARM == WARDEN_OPEN_WAIT_WARM &&
+			       RECKON_SESSION_CORE_SCHEDULING == WARDEN_OPEN_CORE_SCHEDULING &&
+			       RECKON_SESSION_NO_SPECULATION == WARDEN_OPEN_NO_SPECULATION,
 		       "the flags are passed on as they are");
 	open->flags = options->flags;
 	if (options->mount_count > WARDEN_MOUNTS_MAX)
@@ -248,7 +250,9 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0)
 		return (int)err->code;
 	asked = (options.limits.memory_bytes > 0 ? WARDEN_UNHELD_MEMORY : 0) |
-		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0);
+		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0) |
+		/* Which the warden names only to who asked. */
+		WARDEN_UNHELD_CORE | WARDEN_UNHELD_SPECULATION;
 	if (fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
 	    fill_request(engine, &options, &request, &mounts, err) < 0 ||
 	    engine_client(engine, &client, err) < 0 ||

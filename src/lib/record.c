@@ -83,7 +83,8 @@ struct record *record_new(const struct record_head *head)
 	record->sequence = head->sequence;
 	record->displays_max = head->displays_max > 0 ? head->displays_max :
 							RECORD_DISPLAYS_DEFAULT;
-	record->text = BUF_INIT(RECORD_TEXT_MAX);
+	record->text_max = head->text_max > 0 ? head->text_max : RECORD_TEXT_DEFAULT;
+	record->text = BUF_INIT(record->text_max);
 	return record;
 }
 
@@ -140,6 +141,7 @@ void record_free(struct record *record)
 	}
 	record_failure_clear(&record->failure);
 	buf_done(&record->text);
+	free(record->left_out);
 	free(record->id);
 	free(record->session);
 	free(record->kernel);
@@ -189,6 +191,21 @@ void record_set_truncated(struct record *record, enum record_stream stream, uint
 				    .bytes_total = bytes_total,
 				    .bytes_kept = bytes_kept,
 				    .handle = copy_or_null(handle) };
+}
+
+void record_set_gap(struct record *record, enum record_stream stream, size_t at, size_t size,
+		    uint64_t lines_total)
+{
+	struct record_cut *cut = &record->cut[stream - RECORD_STDOUT];
+
+	cut->gap_at = at;
+	cut->gap_size = size;
+	cut->lines_total = lines_total;
+}
+
+void record_set_store(struct record *record, struct store *store)
+{
+	record->store = store;
 }
 
 void record_set_error(struct record *record, const char *name, const char *value,
@@ -511,6 +528,8 @@ static void write_record(struct json_writer *writer, const struct record *record
 	write_receipt(writer, record);
 	write_diagnostics(writer, record);
 	write_streams_cut(writer, record);
+	record_write_repeat(writer, record);
+	record_write_left_out(writer, record);
 	json_write_member_text(writer, "text", buf_text(&record->text), record->text.len);
 	json_write_object_end(writer);
 }

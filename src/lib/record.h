@@ -22,7 +22,9 @@
 #define RECORD_DISPLAYS_DEFAULT 64u
 #define RECORD_FILES_MAX 1000u
 #define RECORD_DIAGNOSTICS_MAX 100u
-#define RECORD_TEXT_MAX (16u * 1024u)
+#define RECORD_TEXT_DEFAULT (16u * 1024u) /* of the model-shaped text */
+#define RECORD_TEXT_MIN 1024u
+#define RECORD_TEXT_MAX (1024u * 1024u)
 #define RECORD_JSON_MAX ((size_t)512 * 1024 * 1024) /* a ceiling for buffers that take a record */
 
 enum record_status {
@@ -52,14 +54,22 @@ struct record_head {
 	uint64_t sequence;	/* 1, 2, … within the session */
 	const char *started_at; /* clock_rfc3339_now() */
 	uint32_t displays_max;	/* 0: RECORD_DISPLAYS_DEFAULT */
+	size_t text_max;	/* 0: RECORD_TEXT_DEFAULT */
 };
 
 struct record;
+struct store;
 
 struct record *record_new(const struct record_head *head); /* never NULL */
 void record_free(struct record *record);		   /* NULL is fine */
 void record_freep(struct record **record);
 #define cleanup_record __attribute__((cleanup(record_freep)))
+
+/*
+ * Where record_finish() puts what the text leaves out, and images. It is lent and has to live as
+ * long; without it nothing is stored.
+ */
+void record_set_store(struct record *record, struct store *store);
 
 /* ---- results ---------------------------------------------------------------------------- */
 
@@ -93,6 +103,13 @@ void record_set_stream(struct record *record, enum record_stream stream, const c
 /* Says that the stream was cut; `handle` ("out_…") may be NULL when nothing was spooled. */
 void record_set_truncated(struct record *record, enum record_stream stream, uint64_t bytes_total,
 			  uint64_t bytes_kept, const char *handle);
+
+/*
+ * Of a cut stream: the mark that stands for what is missing lies at `at` in the text and has
+ * `size` bytes; the program printed `lines_total` lines.
+ */
+void record_set_gap(struct record *record, enum record_stream stream, size_t at, size_t size,
+		    uint64_t lines_total);
 
 /* The items of a KERNEL_ERROR packet. A later error replaces an earlier one. */
 void record_set_error_items(struct record *record, const struct kernel_item *items, size_t count);
@@ -145,6 +162,26 @@ void record_add_diagnostic(struct record *record, const char *code, const char *
 			   const char *detail_json);
 /* A KERNEL_TAG_NOTE, "code: message". */
 void record_add_note(struct record *record, const char *note, size_t len);
+
+/* ---- repeats ---------------------------------------------------------------------------- */
+
+/* Of the error, for stuck.h: "" where there is nothing. Valid until it is set again. */
+struct record_error_view {
+	const char *name;
+	const char *value;
+	const char *source; /* the failing line, as the innermost frame of the user's code has it */
+};
+
+void record_view_error(const struct record *record, struct record_error_view *ret);
+
+/* A number for all that was printed and shown: the same for the same output. */
+uint64_t record_output_fingerprint(const struct record *record);
+
+size_t record_file_count(const struct record *record);
+
+struct stuck_repeat;
+/* The failure was seen before; `repeat` is copied. Adds the diagnostic, too. */
+void record_set_repeat(struct record *record, const struct stuck_repeat *repeat);
 
 /* ---- the end ---------------------------------------------------------------------------- */
 

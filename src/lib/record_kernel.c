@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
-#include "image_size.h"
 #include "record_state.h"
 #include "text.h"
 
@@ -141,37 +140,52 @@ static int encode_value(const char *mime, const struct kernel_item *item, struct
 }
 
 /* Which text stands for a bundle in the rendering: the higher the better, 0 never. */
+#define RANK_PLAIN 3
+#define RANK_SUMMARY 4
+
 static int rank_text(const char *mime)
 {
+	if (strcmp(mime, "text/vnd.reckon.summary") == 0)
+		return RANK_SUMMARY;
 	if (strcmp(mime, "text/plain") == 0)
-		return 3;
+		return RANK_PLAIN;
 	if (strcmp(mime, "text/markdown") == 0)
 		return 2;
 	return strcmp(mime, "text/latex") == 0 ? 1 : 0;
 }
 
+/* A summary stands for the plain text, which is kept to be fetched. */
+static void take_text(struct encoding *encoding, int rank, const struct kernel_item *item)
+{
+	struct record_result *result = encoding->result;
+	char *text = record_copy_text(item->data, item->len, RECORD_DATA_MAX);
+	struct buf *target = &result->text;
+	struct err ignored; /* both have room for what RECORD_DATA_MAX lets in */
+
+	if (rank == RANK_SUMMARY && encoding->text_rank == RANK_PLAIN) {
+		buf_done(&result->plain);
+		result->plain = result->text;
+		result->text = BUF_INIT(RECORD_DATA_MAX);
+	} else if (rank == RANK_PLAIN && encoding->text_rank == RANK_SUMMARY) {
+		target = &result->plain;
+	}
+	if (target == &result->plain || rank > encoding->text_rank) {
+		buf_clear(target);
+		(void)buf_adds(target, text, &ignored);
+	}
+	encoding->text_rank = rank > encoding->text_rank ? rank : encoding->text_rank;
+	free(text);
+}
+
 static void note_content(struct encoding *encoding, const char *mime,
 			 const struct kernel_item *item)
 {
-	struct record_result *result = encoding->result;
 	int rank = rank_text(mime);
-	uint32_t width, height;
-	struct err ignored; /* a note past its bound is left out */
 
-	if (rank > encoding->text_rank) {
-		char *text = record_copy_text(item->data, item->len, RECORD_TEXT_MAX);
-
-		buf_done(&result->text);
-		(void)buf_adds(&result->text, text, &ignored);
-		free(text);
-		encoding->text_rank = rank;
-	} else if (rank == 0 && image_size(item->data, item->len, &width, &height)) {
-		(void)buf_addf(&result->note, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %" PRIu32
-			       " bytes]\n", mime, width, height, item->len);
-	} else if (rank == 0) {
-		(void)buf_addf(&result->note, &ignored, "[%s, %" PRIu32 " bytes]\n", mime,
-			       item->len);
-	}
+	if (rank > 0)
+		take_text(encoding, rank, item);
+	else
+		record_note_data(encoding->result, mime, item->data, item->len);
 }
 
 static void encode_mime(struct encoding *encoding, const struct kernel_item *name,
@@ -232,7 +246,9 @@ void record_result_free(struct record_result *result)
 	buf_done(&result->data);
 	buf_done(&result->metadata);
 	buf_done(&result->text);
+	buf_done(&result->plain);
 	buf_done(&result->note);
+	record_image_done(&result->image);
 	free(result->display_id);
 	free(result);
 }
@@ -243,7 +259,8 @@ static struct record_result *result_new(void)
 
 	result->data = BUF_INIT(RECORD_RESULTS_MAX + 4096);
 	result->metadata = BUF_INIT(METADATA_MAX);
-	result->text = BUF_INIT(RECORD_TEXT_MAX);
+	result->text = BUF_INIT(RECORD_DATA_MAX);
+	result->plain = BUF_INIT(RECORD_DATA_MAX);
 	result->note = BUF_INIT(4096);
 	return result;
 }
@@ -306,6 +323,8 @@ static struct record_result *copy_result(const struct record_result *from)
 	(void)buf_add(&copy->data, buf_text(&from->data), from->data.len, &ignored);
 	(void)buf_add(&copy->metadata, buf_text(&from->metadata), from->metadata.len, &ignored);
 	(void)buf_add(&copy->text, buf_text(&from->text), from->text.len, &ignored);
+	(void)buf_add(&copy->plain, buf_text(&from->plain), from->plain.len, &ignored);
+	record_image_copy(&copy->image, &from->image);
 	(void)buf_add(&copy->note, buf_text(&from->note), from->note.len, &ignored);
 	copy->display_id = mem_strdup(from->display_id);
 	return copy;
@@ -392,6 +411,12 @@ void record_write_result(struct json_writer *writer, const struct record_result 
 	json_write_raw(writer, buf_text(&result->metadata), result->metadata.len);
 	json_write_member_bool(writer, "is_main_result", result->is_main);
 	json_write_member_string(writer, "display_id", result->display_id);
+	if (result->artifact[0] != '\0') {
+		json_write_key(writer, "artifacts");
+		json_write_object_begin(writer);
+		json_write_member_string(writer, result->image.mime, result->artifact);
+		json_write_object_end(writer);
+	}
 	json_write_object_end(writer);
 }
 

@@ -2,13 +2,25 @@
 #pragma once
 
 #include "record.h"
+#include "store.h"
+#include "stuck.h"
+
+struct record_image {
+	char *mime; /* NULL: none */
+	uint32_t width, height;
+	struct buf bytes;
+};
 
 struct record_result {
 	struct buf data;     /* one JSON object, mime to content */
 	struct buf metadata; /* one JSON object */
-	struct buf text;     /* for the rendering: text/plain or the next best, clean */
-	struct buf note;     /* for the rendering: "[image/png 640x480, 18231 bytes]" lines */
-	char *display_id;    /* or NULL */
+	struct buf text;     /* for the rendering: a summary, text/plain or the next best, clean */
+	struct buf plain;    /* the text/plain that a summary stands for */
+	struct buf note;     /* for the rendering: "[text/html, 1234 bytes]", "chart: …" lines */
+	struct record_image image;
+	char artifact[STORE_ID_SIZE]; /* of the image, "" before it is stored */
+	char artifact_sha256[STORE_SHA256_SIZE];
+	char *display_id; /* or NULL */
 	bool is_main;
 };
 
@@ -51,6 +63,16 @@ struct record_cut {
 	uint64_t bytes_total;
 	uint64_t bytes_kept;
 	char *handle; /* or NULL */
+	size_t gap_at, gap_size; /* of the mark in the text */
+	uint64_t lines_total;
+};
+
+/* What the text does not show of a part. */
+struct record_left_out {
+	const char *part; /* "stdout", "stderr", "result", "error" */
+	size_t index;	  /* of the result */
+	uint64_t bytes_total, bytes_shown, lines_total;
+	char handle[STORE_ID_SIZE]; /* "" when it could not be stored */
 };
 
 struct record {
@@ -73,7 +95,12 @@ struct record {
 	uint64_t diagnostics_dropped;
 	struct record_receipt receipt;
 	bool has_receipt;
+	struct store *store; /* or NULL */
+	struct stuck_repeat repeat; /* count 0: none */
+	size_t text_max;
 	struct buf text;
+	struct record_left_out *left_out;
+	size_t left_out_count;
 };
 
 /* A clean, NUL-terminated copy of at most `max` bytes (head and tail when it was longer). */
@@ -82,12 +109,23 @@ char *record_copy_text(const char *text, size_t len, size_t max);
 void record_result_free(struct record_result *result); /* NULL is fine */
 void record_failure_clear(struct record_failure *failure);
 
+/* record_note.c: the lines for what is no text; an image is stored when there is a store. */
+void record_note_data(struct record_result *result, const char *mime, const char *data, size_t len);
+void record_store_image(struct record *record, struct record_result *result);
+void record_add_image_line(const struct record *record, const struct record_result *result,
+			   struct buf *ret);
+void record_image_copy(struct record_image *to, const struct record_image *from);
+void record_image_done(struct record_image *image);
+
 /* What a status other than ok means, in one sentence; "" for ok. */
 void record_explain(const struct record *record, enum record_status status, struct buf *ret);
 
 struct json_writer;
 void record_write_failure(struct json_writer *writer, const struct record_failure *failure);
 void record_write_result(struct json_writer *writer, const struct record_result *result);
+/* record_repeat.c: the members "repeat" and "text_left_out". */
+void record_write_repeat(struct json_writer *writer, const struct record *record);
+void record_write_left_out(struct json_writer *writer, const struct record *record);
 
 /* Fills record->text; the last step before the record is written. */
 void render_text(struct record *record, enum record_status status);

@@ -3,25 +3,40 @@
  *
  * Runs in:  libreckon.
  * Reads:    what a hostile program printed, as text.
- * Never:    exceeds RECORD_TEXT_MAX, splits a character or lets a terminal escape through.
+ * Never:    exceeds the record's text_max, splits a character or lets a terminal escape through.
  *
  * The parts share the room: a part that needs less than its share leaves the rest to the others, so
- * that a flood on stdout cannot push the error out, and a lone stdout gets nearly all.
+ * that a flood on stdout cannot push the error out, and a lone stdout gets nearly all. What a
+ * stream, a result or the error has to leave out is stored, and named where it is missing.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "record_state.h"
+#include "shape.h"
 #include "text.h"
 
 #define FILES_SHOWN 20u
 #define NOTES_SHOWN 10u
+#define PLAIN_TOLD 2048u   /* bytes of plain text that a summary tells as a whole */
+#define RESULT_ROOM_MIN 64u /* bytes for each result that is shown */
 
-enum part { PART_STDOUT, PART_STDERR, PART_RESULTS, PART_ERROR, PART_FILES, PART_NOTES };
+/* In the order in which they are shown. */
+enum part {
+	PART_STDOUT,
+	PART_STDERR,
+	PART_RESULTS,
+	PART_ERROR,
+	PART_FILES,
+	PART_NOTES,
+	PART_REPEAT,
+};
 
-#define PART_COUNT 6
+#define PART_COUNT 7
 
 /* Appends; a part is as large as its content, so its ceiling is never met. */
 static void add(struct buf *part, const char *text, size_t len)
@@ -42,29 +57,16 @@ static void end_line(struct buf *part)
 		add(part, "\n", 1);
 }
 
-static void render_stream(const struct buf *stream, const char *title, struct buf *ret)
-{
-	cleanup_buf struct buf settled = BUF_INIT(stream->len * 3);
-
-	text_settled(buf_text(stream), stream->len, &settled);
-	if (settled.len == 0)
-		return;
-	add_string(ret, title);
-	add(ret, buf_text(&settled), settled.len);
-	end_line(ret);
-}
-
 /* "<Figure size 640x480 with 1 Axes>" says nothing beside the image itself. */
 static bool is_placeholder(const struct record_result *result)
 {
 	const char *text = buf_text(&result->text);
 	size_t len = result->text.len;
 
-	return result->note.len > 0 && strstr(buf_text(&result->note), "[image/") != NULL &&
-	       len > 2 && text[0] == '<' && text[len - 1] == '>' && strchr(text, '\n') == NULL;
+	return result->image.mime != NULL && len > 2 && text[0] == '<' && text[len - 1] == '>' && strchr(text, '\n') == NULL;
 }
 
-/* Forms beside a text (HTML, data) are not worth a line each; images always are. */
+/* Forms beside a text (HTML, data) are not worth a line each; images and charts always are. */
 static void add_notes(const struct record_result *result, struct buf *ret)
 {
 	const char *line = buf_text(&result->note);
@@ -72,24 +74,12 @@ static void add_notes(const struct record_result *result, struct buf *ret)
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 
-		if (result->text.len == 0 || strncmp(line, "[image/", 7) == 0) {
+		if (result->text.len == 0 || strncmp(line, "[image/", 7) == 0 ||
+		    strncmp(line, "chart: ", 7) == 0) {
 			add(ret, line, len);
 			end_line(ret);
 		}
 		line += len + (line[len] == '\n' ? 1 : 0);
-	}
-}
-
-static void render_results(const struct record *record, struct buf *ret)
-{
-	for (size_t i = 0; i < record->result_count; i++) {
-		const struct record_result *result = record->results[i];
-
-		if (!is_placeholder(result)) {
-			add(ret, buf_text(&result->text), result->text.len);
-			end_line(ret);
-		}
-		add_notes(result, ret);
 	}
 }
 
@@ -139,14 +129,14 @@ static void render_files(const struct record *record, struct buf *ret)
 static void render_notes(const struct record *record, struct buf *ret)
 {
 	static const char *const names[] = { "stdout", "stderr" };
-	size_t shown = record->diagnostic_count < NOTES_SHOWN ? record->diagnostic_count :
-								NOTES_SHOWN;
+	size_t shown = 0, left = 0;
 	struct err ignored;
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct record_cut *cut = &record->cut[i];
 
-		if (!cut->is_set)
+		/* Else the cut itself says it. */
+		if (!cut->is_set || cut->gap_size > 0)
 			continue;
 		(void)buf_addf(ret, &ignored, "[%s: %" PRIu64 " of %" PRIu64 " bytes kept",
 			       names[i], cut->bytes_kept, cut->bytes_total);
@@ -154,61 +144,324 @@ static void render_notes(const struct record *record, struct buf *ret)
 			(void)buf_addf(ret, &ignored, "; all of it: %s", cut->handle);
 		add_string(ret, "]\n");
 	}
-	for (size_t i = 0; i < shown; i++)
-		(void)buf_addf(ret, &ignored, "note: %s: %s\n", record->diagnostics[i].code,
-			       record->diagnostics[i].message);
-	if (shown < record->diagnostic_count)
-		(void)buf_addf(ret, &ignored, "note: and %zu more\n",
-			       record->diagnostic_count - shown);
+	for (size_t i = 0; i < record->diagnostic_count; i++) {
+		const struct record_diagnostic *diagnostic = &record->diagnostics[i];
+
+		/* A repeat has the last line of the text to itself. */
+		if (strcmp(diagnostic->code, "repeated_failure") == 0)
+			continue;
+		if (shown++ < NOTES_SHOWN)
+			(void)buf_addf(ret, &ignored, "note: %s: %s\n", diagnostic->code,
+				       diagnostic->message);
+		else
+			left++;
+	}
+	if (left > 0)
+		(void)buf_addf(ret, &ignored, "note: and %zu more\n", left);
 }
 
-/* How much of each part is shown, together at most `room`. */
-static void share_room(const struct buf parts[PART_COUNT], size_t room, size_t shares[PART_COUNT])
+/* ---- pieces ----------------------------------------------------------------------------- */
+
+/* One stream, result or other part; what is cut from its shape can be stored. */
+struct piece {
+	enum part group;
+	const char *name; /* in text_left_out; NULL: nothing of it is stored */
+	size_t index;
+	struct buf before, after; /* lines of ours around it */
+	struct buf own;		   /* the source, when it was made here */
+	struct shape_source source;
+	struct shape *shape; /* or NULL */
+	const char *handle;  /* when it is stored already, else NULL */
+};
+
+struct pieces {
+	struct piece *at;
+	size_t count;
+};
+
+static struct piece *add_piece(struct pieces *pieces, enum part group)
 {
-	bool is_settled[PART_COUNT] = { false };
-	size_t waiting = PART_COUNT;
+	struct piece *piece;
+
+	pieces->at = mem_grow(pieces->at, pieces->count + 1, sizeof(*pieces->at));
+	piece = &pieces->at[pieces->count++];
+	*piece = (struct piece){ .group = group,
+				 .before = BUF_INIT(RECORD_JSON_MAX),
+				 .after = BUF_INIT(RECORD_JSON_MAX),
+				 .own = BUF_INIT(RECORD_JSON_MAX) };
+	return piece;
+}
+
+static void pieces_done(struct pieces *pieces)
+{
+	for (size_t i = 0; i < pieces->count; i++) {
+		buf_done(&pieces->at[i].before);
+		buf_done(&pieces->at[i].after);
+		buf_done(&pieces->at[i].own);
+		shape_free(pieces->at[i].shape);
+	}
+	free(pieces->at);
+}
+
+static void shape_piece(struct piece *piece, const char *name, const char *text, size_t len)
+{
+	piece->name = name;
+	piece->source.text = text;
+	piece->source.len = len;
+	piece->shape = shape_new(&piece->source);
+}
+
+static size_t piece_size(const struct piece *piece)
+{
+	return piece->before.len + (piece->shape != NULL ? shape_size(piece->shape) : 0) +
+	       piece->after.len;
+}
+
+static void add_stream(const struct record *record, struct pieces *pieces, int index)
+{
+	const struct buf *stream = &record->stream[index];
+	const struct record_cut *cut = &record->cut[index];
+	struct piece *piece = add_piece(pieces, index == 0 ? PART_STDOUT : PART_STDERR);
+
+	if (cut->is_set && cut->gap_size > 0 && cut->gap_at + cut->gap_size <= stream->len) {
+		piece->source.gap_at = cut->gap_at;
+		piece->source.gap_size = cut->gap_size;
+		piece->source.gap_bytes = cut->bytes_total - cut->bytes_kept;
+		piece->source.lines_total = cut->lines_total;
+	}
+	if (cut->is_set)
+		piece->handle = cut->handle;
+	shape_piece(piece, index == 0 ? "stdout" : "stderr", buf_text(stream), stream->len);
+	/* Nothing but escapes, or an empty line. */
+	if (shape_size(piece->shape) <= 1) {
+		shape_free(piece->shape);
+		piece->shape = NULL;
+	} else if (index == 1) {
+		add_string(&piece->before, "[stderr]\n");
+	}
+}
+
+static const char *keep(struct record *record, const char *text, size_t len,
+			char ret[STORE_ID_SIZE])
+{
+	struct store_object object;
+	struct err err;
+
+	ret[0] = '\0';
+	if (record->store == NULL)
+		return NULL;
+	if (store_put_bytes(record->store, "out", text, len, &object, &err) < 0) {
+		record_add_diagnostic(record, "output_not_kept", err.text, NULL);
+		return NULL;
+	}
+	memcpy(ret, object.id, STORE_ID_SIZE);
+	return ret;
+}
+
+static struct record_left_out *add_left_out(struct record *record, const char *part, size_t index)
+{
+	struct record_left_out *left_out;
+
+	record->left_out = mem_grow(record->left_out, record->left_out_count + 1,
+				    sizeof(*record->left_out));
+	left_out = &record->left_out[record->left_out_count++];
+	*left_out = (struct record_left_out){ .part = part, .index = index };
+	return left_out;
+}
+
+/* The plain form behind a summary: short ones are told by it as a whole. */
+static void keep_plain(struct record *record, size_t index, struct buf *after)
+{
+	const struct buf *plain = &record->results[index]->plain;
+	struct record_left_out *left_out;
+	char bytes[TEXT_COUNT_SIZE];
+	struct err ignored;
+
+	if (plain->len <= PLAIN_TOLD)
+		return;
+	left_out = add_left_out(record, "result", index);
+	left_out->bytes_total = plain->len;
+	left_out->lines_total = 1;
+	for (size_t i = 0; i + 1 < plain->len; i++)
+		left_out->lines_total += plain->data[i] == '\n';
+	text_count(plain->len, bytes);
+	if (keep(record, plain->data, plain->len, left_out->handle) != NULL)
+		(void)buf_addf(after, &ignored, "[text/plain, %s bytes: reckon output %s]\n", bytes,
+			       left_out->handle);
+}
+
+static void add_result(struct record *record, struct pieces *pieces, size_t index)
+{
+	struct record_result *result = record->results[index];
+	struct piece *piece = add_piece(pieces, PART_RESULTS);
+
+	piece->index = index;
+	record_store_image(record, result);
+	if (result->text.len > 0 && !is_placeholder(result))
+		shape_piece(piece, "result", result->text.data, result->text.len);
+	keep_plain(record, index, &piece->after);
+	record_add_image_line(record, result, &piece->after);
+	add_notes(result, &piece->after);
+}
+
+/* With room for some of them only, the first ones and the last, which is the cell's value. */
+static void add_results(struct record *record, struct pieces *pieces)
+{
+	const size_t count = record->result_count, max = record->text_max / RESULT_ROOM_MIN;
+	struct err ignored;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i + 1 < max || i + 1 == count)
+			add_result(record, pieces, i);
+		else if (i + 1 == max)
+			(void)buf_addf(&add_piece(pieces, PART_RESULTS)->after, &ignored,
+				       "\xe2\x80\xa6 %zu results left out \xe2\x80\xa6\n", count - max);
+	}
+}
+
+static void add_error(const struct record *record, enum record_status status,
+		      struct pieces *pieces)
+{
+	struct piece *piece = add_piece(pieces, PART_ERROR);
+
+	render_error(record, status, &piece->own);
+	if (piece->own.len > 0)
+		shape_piece(piece, "error", piece->own.data, piece->own.len);
+}
+
+static void add_repeat(const struct record *record, struct pieces *pieces)
+{
+	struct piece *piece = add_piece(pieces, PART_REPEAT);
+	char line[STUCK_LINE_SIZE];
+	struct err ignored;
+
+	if (record->repeat.count == 0)
+		return;
+	stuck_describe(&record->repeat, line);
+	(void)buf_addf(&piece->after, &ignored, "[%s]\n", line);
+}
+
+/* ---- room ------------------------------------------------------------------------------- */
+
+/* How much of each is shown, together at most `room`: who needs less leaves the rest to others. */
+static void share_room(const size_t *wants, size_t count, size_t room, size_t *shares)
+{
+	cleanup_free bool *is_settled = mem_new0(count + 1, sizeof(*is_settled));
+	size_t waiting = count;
 	bool again = true;
 
 	while (again && waiting > 0) {
 		size_t share = room / waiting;
 
 		again = false;
-		for (size_t i = 0; i < PART_COUNT; i++) {
-			if (is_settled[i] || parts[i].len > share)
+		for (size_t i = 0; i < count; i++) {
+			if (is_settled[i] || wants[i] > share)
 				continue;
 			is_settled[i] = true;
-			shares[i] = parts[i].len;
-			room -= parts[i].len;
+			shares[i] = wants[i];
+			room -= wants[i];
 			waiting--;
 			again = true;
 		}
 	}
-	for (size_t i = 0; i < PART_COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!is_settled[i])
 			shares[i] = room / waiting;
 }
 
+/* The line about repeats is always there; the error has up to half of the room. */
+static void share_parts(const size_t wants[PART_COUNT], size_t room, size_t shares[PART_COUNT])
+{
+	size_t others[PART_COUNT], error = wants[PART_ERROR] < room / 2 ? wants[PART_ERROR] : room / 2;
+
+	memcpy(others, wants, sizeof(others));
+	others[PART_REPEAT] = 0;
+	room -= wants[PART_REPEAT] < room ? wants[PART_REPEAT] : room;
+	share_room(others, PART_COUNT, room, shares);
+	if (shares[PART_ERROR] < error && error <= room) {
+		others[PART_ERROR] = 0;
+		share_room(others, PART_COUNT, room - error, shares);
+		shares[PART_ERROR] = error;
+	}
+	shares[PART_REPEAT] = wants[PART_REPEAT];
+}
+
+static void write_shape(struct record *record, struct piece *piece, size_t room)
+{
+	const size_t before = record->text.len;
+	char handle[STORE_ID_SIZE] = "";
+	struct record_left_out *left_out;
+
+	if (!shape_is_lossy(piece->shape, room)) {
+		shape_write(piece->shape, room, NULL, &record->text);
+		return;
+	}
+	if (piece->handle == NULL)
+		piece->handle = keep(record, piece->source.text, piece->source.len, handle);
+	shape_write(piece->shape, room, piece->handle, &record->text);
+	left_out = add_left_out(record, piece->name, piece->index);
+	left_out->bytes_total = shape_bytes_total(piece->shape);
+	left_out->lines_total = shape_lines_total(piece->shape);
+	left_out->bytes_shown = record->text.len - before;
+	if (piece->handle != NULL)
+		(void)snprintf(left_out->handle, sizeof(left_out->handle), "%s", piece->handle);
+	piece->handle = NULL;
+}
+
+static void write_piece(struct record *record, struct piece *piece, size_t share)
+{
+	size_t after = piece->after.len;
+
+	if (piece->shape != NULL && after > share / 2)
+		after = share / 2;
+	else if (after > share)
+		after = share;
+	end_line(&record->text);
+	if (piece->shape != NULL && share > piece->before.len + after) {
+		add(&record->text, buf_text(&piece->before), piece->before.len);
+		write_shape(record, piece, share - piece->before.len - after);
+		end_line(&record->text);
+	}
+	text_cut(buf_text(&piece->after), piece->after.len, after, &record->text);
+}
+
+static void write_group(struct record *record, struct pieces *pieces, enum part group, size_t share)
+{
+	cleanup_free size_t *wants = mem_new0(pieces->count + 1, sizeof(*wants));
+	cleanup_free size_t *shares = mem_new0(pieces->count + 1, sizeof(*shares));
+
+	for (size_t i = 0; i < pieces->count; i++)
+		wants[i] = pieces->at[i].group == group ? piece_size(&pieces->at[i]) : 0;
+	share_room(wants, pieces->count, share, shares);
+	for (size_t i = 0; i < pieces->count; i++)
+		if (pieces->at[i].group == group)
+			write_piece(record, &pieces->at[i], shares[i]);
+}
+
+static void add_pieces(struct record *record, enum record_status status, struct pieces *pieces)
+{
+	add_stream(record, pieces, 0);
+	add_stream(record, pieces, 1);
+	add_results(record, pieces);
+	add_error(record, status, pieces);
+	render_files(record, &add_piece(pieces, PART_FILES)->after);
+	render_notes(record, &add_piece(pieces, PART_NOTES)->after);
+	add_repeat(record, pieces);
+}
+
 void render_text(struct record *record, enum record_status status)
 {
-	struct buf parts[PART_COUNT];
-	size_t shares[PART_COUNT];
+	size_t wants[PART_COUNT] = { 0 }, shares[PART_COUNT] = { 0 };
+	__attribute__((cleanup(pieces_done))) struct pieces pieces = { 0 };
 
-	for (size_t i = 0; i < PART_COUNT; i++)
-		parts[i] = BUF_INIT(RECORD_JSON_MAX);
-	render_stream(&record->stream[0], "", &parts[PART_STDOUT]);
-	render_stream(&record->stream[1], "[stderr]\n", &parts[PART_STDERR]);
-	render_results(record, &parts[PART_RESULTS]);
-	render_error(record, status, &parts[PART_ERROR]);
-	render_files(record, &parts[PART_FILES]);
-	render_notes(record, &parts[PART_NOTES]);
-	/* One byte for each part: a cut may leave it without the newline at its end. */
-	share_room(parts, RECORD_TEXT_MAX - PART_COUNT, shares);
+	add_pieces(record, status, &pieces);
+	for (size_t i = 0; i < pieces.count; i++)
+		wants[pieces.at[i].group] += piece_size(&pieces.at[i]);
+	/* One byte for each piece: a cut may leave it without the newline at its end. */
+	share_parts(wants, record->text_max - pieces.count, shares);
 	buf_clear(&record->text);
-	for (size_t i = 0; i < PART_COUNT; i++) {
-		end_line(&record->text);
-		text_cut(buf_text(&parts[i]), parts[i].len, shares[i], &record->text);
-		buf_done(&parts[i]);
-	}
+	for (size_t group = 0; group < PART_COUNT; group++)
+		write_group(record, &pieces, (enum part)group, shares[group]);
 	if (record->text.len == 0)
 		add_string(&record->text, "(no output)");
 	else if (record->text.data[record->text.len - 1] == '\n')

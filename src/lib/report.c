@@ -15,6 +15,7 @@
 
 #define USAGE_TIMEOUT_MS 5000
 #define CLOSE_TIMEOUT_MS 5000
+#define REPEATS_NOTED 3 /* successes in a row that are worth a word */
 
 static void measure(struct run *run)
 {
@@ -235,7 +236,7 @@ static void explain(struct run *run, enum record_status status)
 	}
 }
 
-/* Nothing is weakened in silence: a limit that was asked for and does not hold is named, once. */
+/* Nothing is weakened in silence: what was asked for and does not hold is named, once. */
 static void diagnose_unheld(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -248,6 +249,16 @@ static void diagnose_unheld(struct run *run)
 		record_add_diagnostic(run->record, "limit_not_held",
 				      "the memory limit holds for each process, not for all of the "
 				      "session's together (no memory cgroup, see reckon doctor)",
+				      NULL);
+	if ((session->unheld & WARDEN_UNHELD_CORE) != 0)
+		record_add_diagnostic(run->record, "wall_missing",
+				      "core scheduling was asked for and this host has none: the "
+				      "session may share a core with others (see reckon doctor)",
+				      NULL);
+	if ((session->unheld & WARDEN_UNHELD_SPECULATION) != 0)
+		record_add_diagnostic(run->record, "wall_missing",
+				      "speculation was to be off and this host cannot turn all of it "
+				      "off for a session (see reckon doctor)",
 				      NULL);
 	session->unheld = 0;
 }
@@ -344,6 +355,7 @@ static void add_stream(struct run *run, int index)
 	const enum record_stream which = index == 0 ? RECORD_STDOUT : RECORD_STDERR;
 	struct stream *stream = &run->stream[index];
 	char handle[STORE_ID_SIZE], text[400];
+	size_t gap_at, gap_size;
 	struct err err;
 
 	buf_clear(&run->text);
@@ -351,9 +363,11 @@ static void add_stream(struct run *run, int index)
 		record_set_stream(run->record, which, buf_text(&run->text), run->text.len);
 	if (!stream_is_cut(stream))
 		return;
+	stream_gap(stream, &gap_at, &gap_size);
 	stream_finish_spool(stream, handle, &err);
 	record_set_truncated(run->record, which, stream->total, stream->limit,
 			     handle[0] != '\0' ? handle : NULL);
+	record_set_gap(run->record, which, gap_at, gap_size, stream_lines(stream));
 	if (handle[0] == '\0') {
 		(void)snprintf(text, sizeof(text), "the whole output could not be stored: %s",
 			       err.text);
@@ -375,6 +389,44 @@ static void add_files(struct run *run)
 			  run->record);
 	workspace_free(session->files);
 	session->files = now;
+}
+
+static void note_success(struct run *run, uint64_t code)
+{
+	uint64_t times = stuck_note_success(&run->session->stuck, code,
+					    record_output_fingerprint(run->record));
+	char text[160];
+
+	if (times < REPEATS_NOTED)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "the same code gave the same output %" PRIu64 " times in a row", times);
+	record_add_diagnostic(run->record, "repeated_execution", text, NULL);
+}
+
+/* What the program did wrong, or the same again; the end of a session is no one's habit. */
+static void note_repeats(struct run *run, enum record_status status)
+{
+	struct reckon_session *session = run->session;
+	const uint64_t code = stuck_code_fingerprint(session->language, run->code, run->code_len);
+	struct stuck_failure failure = { .sequence = session->sequence,
+					 .code = code,
+					 .files_before = session->files_changes };
+	struct record_error_view error;
+	struct stuck_repeat repeat;
+
+	if (record_file_count(run->record) > 0)
+		session->files_changes++;
+	if (status == RECORD_OK)
+		note_success(run, code);
+	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
+		return;
+	record_view_error(run->record, &error);
+	failure.error = stuck_error_fingerprint(session->language, error.name, error.value,
+						error.source, code);
+	failure.files_after = session->files_changes;
+	stuck_note_failure(&session->stuck, &failure, &repeat);
+	record_set_repeat(run->record, &repeat);
 }
 
 /* The kernel's own error was told when it came; one that the host adds is told here. */
@@ -402,6 +454,7 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 	add_stream(run, 0);
 	add_stream(run, 1);
 	add_files(run);
+	note_repeats(run, status);
 	diagnose(run);
 	add_receipt(run);
 	if (record_finish(run->record, status, ret_json, err) < 0)

@@ -45,6 +45,8 @@ enum run_done { RUN_DONE_OK, RUN_DONE_ERROR, RUN_DONE_INTERRUPTED };
 struct run {
 	struct reckon_session *session;
 	const reckon_execute_options *options;
+	const char *code;
+	size_t code_len;
 	uint64_t wall_ms;
 	size_t output_bytes;
 

@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "lib/engine.h"
 #include "lib/pipes.h"
+#include "lib/stuck.h"
 #include "lib/workspace.h"
 #include "reckon.h"
 #include "wire/kernel.h"
@@ -39,6 +40,8 @@ struct reckon_session {
 	uint64_t next_request;
 	uint64_t sequence; /* executions so far */
 	struct workspace *files; /* as after the last execution */
+	uint64_t files_changes; /* grows whenever a change of them is known */
+	struct stuck stuck; /* failures so far */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
 	bool has_ended; /* the warden said how the kernel ended */

@@ -338,6 +338,21 @@ int store_put_fd(struct store *store, int fd, uint64_t size_max, struct store_ob
 	return result;
 }
 
+int store_put_bytes(struct store *store, const char *prefix, const void *bytes, size_t len,
+		    struct store_object *ret, struct err *err)
+{
+	struct store_spool *spool;
+	int result;
+
+	if (store_spool_open(store, len, &spool, err) < 0)
+		return (int)err->code;
+	result = store_spool_append(spool, bytes, len, err);
+	if (result >= 0)
+		result = finish(spool, prefix, ret, err);
+	store_spool_abandon(spool);
+	return result;
+}
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 /* The digits of a well-formed id, or NULL. */

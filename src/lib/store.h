@@ -4,7 +4,8 @@
  * STATE/artifacts/ab/<64 hex digits of SHA-256>, files 0600, directories 0700. A file is written
  * to STATE/artifacts/tmp, made durable, and renamed: a crash leaves a whole file or none. The same
  * content is stored once. Two ids lead to it, both with the first 32 digits: "ar_…" for files,
- * "out_…" for the full text of cut output.
+ * "out_…" for the full text of cut output. Nothing is removed here, and nothing bounds the whole:
+ * what one execution can add is bounded by its limits (docs/model-text.md).
  */
 #pragma once
 
@@ -55,6 +56,10 @@ uint64_t store_spool_size(const struct store_spool *spool);
 /* Gives the handle "out_…" in ret->id and frees the spool, also on failure. */
 int store_spool_finish(struct store_spool *spool, struct store_object *ret, struct err *err);
 void store_spool_abandon(struct store_spool *spool); /* drops it; NULL is fine */
+
+/* Stores bytes that are whole; `prefix` ("ar" or "out") makes ret->id. */
+int store_put_bytes(struct store *store, const char *prefix, const void *bytes, size_t len,
+		    struct store_object *ret, struct err *err);
 
 /* Size of an object. ERR_INVALID: not an id; ERR_NOT_FOUND: no such object, or two match. */
 int store_stat(struct store *store, const char *id, uint64_t *ret_size, struct err *err);

@@ -7,9 +7,12 @@
  */
 #include "lib/stream.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
+
+#define MARK_SIZE 64
 
 static const char replacement[] = "\xef\xbf\xbd";
 
@@ -81,11 +84,20 @@ static void ring_add(struct stream *stream, const char *bytes, size_t len)
 	}
 }
 
+static void count_newlines(struct stream *stream, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		stream->newlines += bytes[i] == '\n';
+	if (len > 0)
+		stream->ends_line = bytes[len - 1] == '\n';
+}
+
 bool stream_take(struct stream *stream, const char *bytes, size_t len)
 {
 	size_t room = stream->limit - stream->kept.len;
 	struct err err;
 
+	count_newlines(stream, bytes, len);
 	if (stream->total + len > stream->limit && !stream_is_cut(stream)) {
 		const size_t first = len < room ? len : room;
 
@@ -190,16 +202,37 @@ static int add_tail(const struct stream *stream, struct buf *ret, struct err *er
 	return buf_add(ret, stream->kept.data + start, at - start, err);
 }
 
+static size_t mark_text(const struct stream *stream, char ret[MARK_SIZE])
+{
+	return (size_t)snprintf(ret, MARK_SIZE, "\n[… %llu bytes left out …]\n",
+				(unsigned long long)(stream->total - stream->limit));
+}
+
+void stream_gap(const struct stream *stream, size_t *ret_at, size_t *ret_size)
+{
+	char mark[MARK_SIZE];
+	size_t head = head_size(stream);
+
+	*ret_at = head - utf8_incomplete_tail(stream->kept.data, head);
+	*ret_size = mark_text(stream, mark);
+}
+
+uint64_t stream_lines(const struct stream *stream)
+{
+	return stream->newlines + (stream->total > 0 && !stream->ends_line ? 1 : 0);
+}
+
 int stream_text(const struct stream *stream, struct buf *ret, struct err *err)
 {
-	size_t head = head_size(stream);
+	char mark[MARK_SIZE];
+	size_t head, mark_len;
 
 	if (!stream_is_cut(stream))
 		return buf_add(ret, buf_text(&stream->kept), stream->kept.len, err);
-	head -= utf8_incomplete_tail(stream->kept.data, head);
+	stream_gap(stream, &head, &mark_len);
+	(void)mark_text(stream, mark);
 	if (buf_add(ret, stream->kept.data, head, err) < 0 ||
-	    buf_addf(ret, err, "\n[… %llu bytes left out …]\n",
-		     (unsigned long long)(stream->total - stream->limit)) < 0)
+	    buf_add(ret, mark, mark_len, err) < 0)
 		return (int)err->code;
 	return add_tail(stream, ret, err);
 }

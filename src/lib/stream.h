@@ -21,6 +21,8 @@ struct stream {
 	struct store *store;
 	size_t limit;	/* bytes kept */
 	uint64_t total; /* bytes written by the program */
+	uint64_t newlines; /* among them */
+	bool ends_line; /* the last one is a newline */
 	struct buf kept; /* the first limit/2 bytes, then a ring of the last ones once full */
 	size_t ring_at;	 /* oldest byte of the ring, from limit/2 */
 	struct store_spool *spool;
@@ -51,6 +53,11 @@ bool stream_is_cut(const struct stream *stream);
 
 /* Appends head, a mark with the number of bytes left out, and tail; all of it when not cut. */
 int stream_text(const struct stream *stream, struct buf *ret, struct err *err);
+
+/* Of a cut stream: where in what stream_text() gives the mark is, and its size. */
+void stream_gap(const struct stream *stream, size_t *ret_at, size_t *ret_size);
+
+uint64_t stream_lines(const struct stream *stream); /* that the program wrote */
 
 /* Ends the spool of a cut stream; *ret_id is "" when there is none, then `err` may say why. */
 void stream_finish_spool(struct stream *stream, char ret_id[STORE_ID_SIZE], struct err *err);

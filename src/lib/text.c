@@ -7,9 +7,12 @@
  */
 #include "text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/utf8.h"
 
@@ -90,6 +93,8 @@ static void clean(const char *text, size_t len, bool keep_returns, struct buf *r
 			put(ret, "\xef\xbf\xbd", 3);
 		else if (text[at] == '\r' && (at + 1 == len || text[at + 1] != '\n'))
 			put(ret, keep_returns ? "\r" : "\n", 1);
+		else if (text[at] == '\b' && keep_returns)
+			put(ret, "\b", 1);
 		if (text[at] == '\x1b')
 			at += escape_length(text + at, len - at);
 		else
@@ -102,6 +107,24 @@ static void clean(const char *text, size_t len, bool keep_returns, struct buf *r
 void text_plain(const char *text, size_t len, struct buf *ret)
 {
 	clean(text, len, false, ret);
+}
+
+/* Moves a line to `out` as its backspaces left it; returns its new length. */
+static size_t backspaced(char *out, const char *line, size_t len)
+{
+	size_t used = 0;
+
+	if (memchr(line, '\b', len) == NULL) {
+		memmove(out, line, len);
+		return len;
+	}
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] != '\b')
+			out[used++] = line[i];
+		else if (used > 0)
+			used = text_boundary_down(out, used, used - 1);
+	}
+	return used;
 }
 
 /* Keeps, of each line, what follows the last carriage return that something follows. */
@@ -117,36 +140,117 @@ void text_settled(const char *text, size_t len, struct buf *ret)
 		size_t end = width;
 		const char *back;
 
-		while (end > 0 && start[end - 1] == '\r')
+		while (end > 0 && (start[end - 1] == '\r' || start[end - 1] == '\b'))
 			end--;
 		back = end > 0 ? memrchr(start, '\r', end) : NULL;
 		if (back != NULL) {
 			end -= (size_t)(back + 1 - start);
 			start = back + 1;
 		}
-		memmove(ret->data + out, start, end);
-		out += end;
-		if (newline != NULL)
+		out += backspaced(ret->data + out, start, end);
+		line += width;
+		if (newline != NULL) {
 			ret->data[out++] = '\n';
-		line += width + (newline != NULL ? 1 : 0);
+			line++;
+		}
 	}
 	if (ret->data != NULL)
 		ret->data[ret->len = out] = '\0';
 }
 
-/* The largest start of a character that is not beyond `at`, and the smallest not before it. */
-static size_t boundary_down(const char *text, size_t at)
+/* ---- where text may be cut -------------------------------------------------------------- */
+
+/* No mark is kept together with more than this many others: some text is nothing but marks. */
+#define MARKS_MAX 32u
+
+/* Bytes that are no UTF-8 may all look like the middle of a character: three steps are enough. */
+static size_t down(const char *text, size_t at)
 {
-	while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
+	for (int i = 0; i < 3 && at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80; i++)
 		at--;
 	return at;
 }
 
-static size_t boundary_up(const char *text, size_t len, size_t at)
+static size_t up(const char *text, size_t len, size_t at)
 {
-	while (at < len && ((unsigned char)text[at] & 0xc0) == 0x80)
+	for (int i = 0; i < 3 && at < len && ((unsigned char)text[at] & 0xc0) == 0x80; i++)
 		at++;
 	return at;
+}
+
+static uint32_t decode(const char *text, size_t width)
+{
+	static const unsigned char first[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code = (unsigned char)text[0] & first[width];
+
+	for (size_t i = 1; i < width; i++)
+		code = code << 6 | ((unsigned char)text[i] & 0x3fu);
+	return code;
+}
+
+/* Whether the character belongs to the one before it: accents, variants, skin tones, joiners. */
+static bool is_joined(const char *text, size_t len)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd },   { 0x064b, 0x065f },
+		{ 0x093a, 0x094f }, { 0x0e31, 0x0e3a }, { 0x0e47, 0x0e4e },   { 0x1ab0, 0x1aff },
+		{ 0x1dc0, 0x1dff }, { 0x200d, 0x200d }, { 0x20d0, 0x20ff },   { 0x3099, 0x309a },
+		{ 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f }, { 0x1f3fb, 0x1f3ff }, { 0xe0100, 0xe01ef },
+	};
+	size_t width = utf8_sequence(text, len);
+	uint32_t code = width > 1 ? decode(text, width) : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges) && code >= ranges[0][0]; i++)
+		if (code >= ranges[i][0] && code <= ranges[i][1])
+			return true;
+	return false;
+}
+
+/* Whether a zero width joiner ends at `at`: what follows is drawn with what comes before. */
+static bool is_after_joiner(const char *text, size_t at)
+{
+	return at >= 3 && memcmp(text + at - 3, "\xe2\x80\x8d", 3) == 0;
+}
+
+size_t text_boundary_down(const char *text, size_t len, size_t at)
+{
+	size_t first;
+
+	if (at >= len)
+		return len;
+	first = at = down(text, at);
+	for (size_t i = 0; i < MARKS_MAX && at > 0; i++) {
+		if (!is_joined(text + at, len - at) && !is_after_joiner(text, at))
+			return at;
+		at = down(text, at - 1);
+	}
+	return at == 0 ? 0 : first;
+}
+
+size_t text_boundary_up(const char *text, size_t len, size_t at)
+{
+	size_t first = at = up(text, len, at);
+
+	for (size_t i = 0; i < MARKS_MAX && at < len; i++) {
+		if (!is_joined(text + at, len - at) && !is_after_joiner(text, at))
+			return at;
+		at = up(text, len, at + 1);
+	}
+	return at == len ? len : first;
+}
+
+void text_count(uint64_t count, char ret[TEXT_COUNT_SIZE])
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	size_t used = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			ret[used++] = ',';
+		ret[used++] = digits[i];
+	}
+	ret[used] = '\0';
 }
 
 void text_cut(const char *text, size_t len, size_t max, struct buf *ret)
@@ -161,11 +265,11 @@ void text_cut(const char *text, size_t len, size_t max, struct buf *ret)
 		return;
 	}
 	if (max < 2 * mark_max) {
-		put(ret, text, boundary_down(text, max));
+		put(ret, text, text_boundary_down(text, len, max));
 		return;
 	}
-	head = boundary_down(text, (max - mark_max) / 2);
-	tail = boundary_up(text, len, len - (max - mark_max) / 2);
+	head = text_boundary_down(text, len, (max - mark_max) / 2);
+	tail = text_boundary_up(text, len, len - (max - mark_max) / 2);
 	put(ret, text, head);
 	(void)buf_addf(ret, &ignored, "\n\xe2\x80\xa6 %zu bytes left out \xe2\x80\xa6\n",
 		       tail - head);

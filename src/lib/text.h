@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -17,7 +18,7 @@
  */
 void text_plain(const char *text, size_t len, struct buf *ret);
 
-/* The same, and a line rewritten by carriage returns is left as it last looked. */
+/* The same, and a line rewritten by carriage returns or backspaces is left as it last looked. */
 void text_settled(const char *text, size_t len, struct buf *ret);
 
 /*
@@ -25,6 +26,17 @@ void text_settled(const char *text, size_t len, struct buf *ret);
  * what is left out between them, together at most `max`. Never splits a character.
  */
 void text_cut(const char *text, size_t len, size_t max, struct buf *ret);
+
+/*
+ * Where valid text may be cut, not beyond (down) or not before (up) `at`: between characters, and
+ * not between a letter and its accents or the parts of an emoji.
+ */
+size_t text_boundary_down(const char *text, size_t len, size_t at);
+size_t text_boundary_up(const char *text, size_t len, size_t at);
+
+#define TEXT_COUNT_SIZE 32
+/* "1,234,567" */
+void text_count(uint64_t count, char ret[TEXT_COUNT_SIZE]);
 
 /*
  * Replaces `ret` with a path as it may be shown: itself when fs_path_is_safe() would take it,

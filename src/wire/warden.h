@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 2u
+#define WARDEN_VERSION 3u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -60,6 +60,8 @@ struct warden_mount {
 #define WARDEN_OPEN_NO_PARKED 1u /* fork a kernel on demand, do not take a parked one (bench) */
 #define WARDEN_OPEN_NO_WARM 2u	 /* do not wait for, or use, the preloaded zygote */
 #define WARDEN_OPEN_WAIT_WARM 4u /* wait until the preloaded zygote is ready (bench, tests) */
+#define WARDEN_OPEN_CORE_SCHEDULING 8u /* no other's task beside it on a core with SMT */
+#define WARDEN_OPEN_NO_SPECULATION 16u /* the processor's risky predictions off */
 
 struct warden_open {
 	char template_name[WARDEN_NAME_SIZE];
@@ -84,9 +86,12 @@ struct warden_request {
 
 enum warden_warmth { WARDEN_COLD, WARDEN_WARM, WARDEN_PARKED };
 
-/* Limits that this host cannot hold for the whole box (no cgroup controller). */
+/* Limits that this host cannot hold for the whole box (no cgroup controller), and walls that were
+ * asked for and that it has no means for. */
 #define WARDEN_UNHELD_MEMORY 1u
 #define WARDEN_UNHELD_CPU 2u
+#define WARDEN_UNHELD_CORE 4u
+#define WARDEN_UNHELD_SPECULATION 8u
 
 struct warden_opened {
 	uint32_t session;
@@ -138,7 +143,7 @@ struct warden_ended {
 
 struct warden_wall {
 	char name[24];	 /* "user namespace", "seccomp", "memory limit", … */
-	char state[8];	 /* "on", "off", "partial" */
+	char state[8];	 /* "on", "off", "partial"; "absent": an option that this host lacks */
 	char detail[96]; /* what is missing and what it costs */
 	char remedy[96];
 };

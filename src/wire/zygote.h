@@ -26,16 +26,27 @@ struct zygote_ready {
 	uint32_t type;
 	uint32_t frozen_areas;
 	uint64_t frozen_bytes;
+	uint32_t hot_pages; /* kept for every fork; 0: the host lacks the means */
+	uint32_t reserved;
 	struct err err; /* why warming up failed */
 };
 
-/* Descriptors: init's pidfd, the kernel's end of the control socket, the boot socket, and a
- * Landlock ruleset when has_landlock. */
+/*
+ * Descriptors: init's pidfd, the kernel's end of the control socket, the boot socket, a Landlock
+ * ruleset when has_landlock; then `tasks` files of control groups for the twin to join, and one
+ * that the warden will make it write to, when has_leave: it keeps that as ZYGOTE_LEAVE_FD.
+ */
+#define ZYGOTE_SEATS_MAX 5
+#define ZYGOTE_LEAVE_FD 199
+#define ZYGOTE_FDS_MAX (4 + ZYGOTE_SEATS_MAX + 1)
+
 struct zygote_spawn {
 	uint32_t type;
 	uint32_t has_landlock;
 	uint32_t with_twin; /* 0: make the kernel without one (no ptrace here) */
-	uint32_t reserved;
+	uint32_t no_speculation; /* WARDEN_OPEN_NO_SPECULATION */
+	uint32_t seat_count;
+	uint32_t has_leave;
 };
 
 struct zygote_boot {

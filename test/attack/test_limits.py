@@ -1,9 +1,11 @@
 """Using more than one's share: each limit is reached, named, and felt by nobody else."""
+import pathlib
+import re
 import threading
 import time
 
 import pytest
-from attack import MIB, ONE_USER, Driver
+from attack import MIB, ONE_USER, Driver, status_of
 
 
 class Pulse:
@@ -349,3 +351,39 @@ def test_sessions_open_beside_a_flood(box, driver, place, state, neighbour):
     finally:
         other.close()
     assert box.finish()["status"] == "ok"
+
+
+def groups_of(pid):
+    """By controller; those that no group of ours limits are left out. v2's key is ""."""
+    lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    fields = [line.split(":", 2) for line in lines]
+    return {name: path for _, names, path in fields for name in names.split(",")
+            if re.search(r"/reckon-\d+(/|$)", path)}
+
+
+def check_groups(box):
+    """The twin holds the memory, so its group counts; frozen with the box it could not fork."""
+    mine = groups_of(box.pid)
+    twin = groups_of(status_of(box.pid)["PPid"])
+    if not mine:
+        pytest.skip("no control groups for this user")
+    for name, path in mine.items():
+        group = re.match(r".*/reckon-\d+/box-\d+", path)[0]
+        if name == "freezer":
+            assert not twin[name].startswith(group)
+        else:
+            assert twin[name] == group or twin[name].startswith(group + "/"), (name, twin[name])
+    return {re.search(r"/box-\d+", path)[0] for path in mine.values()}
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # who has control groups here
+@pytest.mark.parametrize("language", ["python", "bash"])
+def test_kernels_and_twins_are_in_their_boxes_groups(driver, language):
+    box = driver.open(language=language, prelude=False)
+    if not box.about["has_twin"]:
+        pytest.skip("no twins on this host")
+    copy = box.branch()
+    again = copy.branch()
+    groups = [check_groups(each) for each in (box, copy, again)]
+    assert all(len(group) == 1 for group in groups)
+    assert len(set.union(*groups)) == 3

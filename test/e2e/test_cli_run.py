@@ -305,7 +305,7 @@ def test_an_artifact_outlives_its_session(reckon):
 def test_all_of_cut_output_can_be_had(reckon):
     record = reckon.record("for i in range(10000): print(f'{i:06}')", "--max-output", "4K")
     cut = record["truncated"]["stdout"]
-    whole = reckon("output", cut["handle"]).expect(0).out
+    whole = reckon("output", cut["handle"], "--all").expect(0).out
     assert whole == "".join(f"{i:06}\n" for i in range(10000))
     assert len(record["stdout"]) < 8192
     part = reckon("output", cut["handle"], "--range", "7-13").expect(0).out

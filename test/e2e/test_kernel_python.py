@@ -387,10 +387,12 @@ def test_the_shell_is_for_cells_and_not_for_libraries(shared):
                           "library.found").text is None
 
 
-def test_unknown_magic_says_what_there_is(shared):
+def test_an_unknown_magic_is_an_error_in_the_words_of_ipython(shared):
     error = shared.execute("%nosuch 1").error
     assert error.text("name") == "UsageError"
-    assert "%pip" in error.text("value")
+    assert error.text("value") == "Line magic function `%nosuch` not found."
+    assert error.text("traceback") == "UsageError: Line magic function `%nosuch` not found."
+    assert "%pip" in shared.execute("%lsmagic").stdout
 
 
 # ---- looking, configuration -----------------------------------------------------------------

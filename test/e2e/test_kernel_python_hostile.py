@@ -92,18 +92,26 @@ def test_children_do_not_get_the_socket(kernel):
     assert "socket:" not in target.stdout
 
 
-@pytest.mark.parametrize("body, text", [
-    ("raise ValueError('no')", "<repr of H failed: ValueError: no>"),
-    ("return 5", "<repr of H failed: TypeError: __repr__ returned non-string (type int)>"),
-    ("raise SystemExit", "<repr of H failed: SystemExit>"),
-    ("return repr(self)", "<repr of H failed: RecursionError: maximum recursion depth exceeded>"),
+@pytest.mark.parametrize("body, name, value", [
+    ("raise ValueError('no')", "ValueError", "no"),
+    ("return 5", "TypeError", "__repr__ returned non-string (type int)"),
+    ("return repr(self)", "RecursionError", "maximum recursion depth exceeded"),
 ])
-def test_hostile_repr(kernel, body, text):
-    done = kernel.execute(f"class H:\n    def __repr__(self): {body}\nH()")
-    assert done.status == "ok"
-    assert done.text.startswith(text[:-1])
-    done = kernel.execute("[H()]")
-    assert "failed" in done.text
+def test_hostile_repr(kernel, body, name, value):
+    """The cell's error, as in a notebook; the value is in _ all the same."""
+    for shown in ("H()", "[H()]"):
+        done = kernel.execute(f"class H:\n    def __repr__(self): {body}\n{shown}")
+        assert done.status == "error" and done.error.text("name") == name
+        assert done.error.text("value").startswith(value)
+        assert kernel.execute("type(_).__name__").text in ("'H'", "'list'")
+    displayed = kernel.execute("display(H())")
+    assert displayed.status == "ok"
+    assert displayed.displays[0].bundle["text/plain"].startswith(f"<repr of H failed: {name}")
+
+
+def test_a_repr_that_exits_is_text(kernel):
+    done = kernel.execute("class H:\n    def __repr__(self): raise SystemExit\nH()")
+    assert done.status == "ok" and done.text == "<repr of H failed: SystemExit>"
 
 
 def test_huge_repr_is_bounded(kernel):

@@ -59,7 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .session = "se_1",
 					  .kernel = "python",
 					  .sequence = 1,
-					  .started_at = "2026-11-21T22:00:00.123Z" };
+					  .started_at = "2026-11-21T22:00:00.123Z",
+					  .text_max = size > 1 && data[1] & 0x80 ? RECORD_TEXT_MIN
+										 : RECORD_TEXT_DEFAULT };
 	cleanup_record struct record *record = record_new(&head);
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	struct kernel_item items[64];
@@ -84,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    0)
 		abort();
 	check_json(&json);
-	if (strlen(record_text(record)) > RECORD_TEXT_MAX ||
+	if (strlen(record_text(record)) > head.text_max ||
 	    !utf8_is_valid(record_text(record), strlen(record_text(record))) ||
 	    strchr(record_text(record), '\x1b') != NULL)
 		abort();

@@ -155,6 +155,39 @@ static void v1_puts_the_twin_where_memory_is_charged(void **state)
 		assert_holds(tree, controllers[i], "box-1/cgroup.procs", "4712");
 }
 
+/* Opened for others to write to, and written to by ourselves. */
+static void v1_has_seats_in_each_hierarchy(void **state)
+{
+	struct tree *tree = *state;
+	struct cgroup_seats seats;
+	struct err err;
+
+	assert_true(cgroup_has_seats(&tree->host));
+	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		put(tree, controllers[i], "box-1/tasks", "");
+	put(tree, "freezer", "tasks", "");
+	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_int_equal(seats.count, ARRAY_LEN(controllers));
+	for (size_t i = 0; i < seats.count; i++)
+		assert_int_equal(write(seats.fd[i], "1", 1), 1);
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		assert_holds(tree, controllers[i], "box-1/tasks", "1");
+	/* Out of the freezer is where its boxes' groups are. */
+	assert_int_equal(write(seats.leave, "2", 1), 1);
+	assert_holds(tree, "freezer", "tasks", "2");
+	cgroup_seats_close(&seats);
+	assert_int_equal(seats.count, 0);
+	assert_int_equal(seats.leave, -1);
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		put(tree, controllers[i], "box-1/tasks", "");
+	assert_ok(&err, cgroup_join(&tree->host, "box-1", &err));
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+		assert_holds(tree, controllers[i], "box-1/tasks", "0");
+}
+
 static void v1_reads_accounts(void **state)
 {
 	struct tree *tree = *state;
@@ -227,6 +260,7 @@ static void v2_has_two_parts_below_one_limit(void **state)
 static void v2_attaches_each_to_its_part(void **state)
 {
 	struct tree *tree = *state;
+	struct cgroup_seats seats;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
@@ -236,6 +270,10 @@ static void v2_attaches_each_to_its_part(void **state)
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 11, &err));
 	assert_holds(tree, "", "box-1/box/cgroup.procs", "10");
 	assert_holds(tree, "", "box-1/twin/cgroup.procs", "11");
+	assert_false(cgroup_has_seats(&tree->host));
+	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_int_equal(seats.count, 0);
+	assert_int_equal(seats.leave, -1);
 }
 
 static void v2_freezes_the_box_and_not_the_twin(void **state)
@@ -325,6 +363,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(v1_limits, make_v1, unmake),
 		cmocka_unit_test_setup_teardown(v1_puts_the_twin_where_memory_is_charged, make_v1,
 						unmake),
+		cmocka_unit_test_setup_teardown(v1_has_seats_in_each_hierarchy, make_v1, unmake),
 		cmocka_unit_test_setup_teardown(v1_reads_accounts, make_v1, unmake),
 		cmocka_unit_test_setup_teardown(v1_thaws, make_v1, unmake),
 		cmocka_unit_test_setup_teardown(v2_has_two_parts_below_one_limit, make_v2, unmake),

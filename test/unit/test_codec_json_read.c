@@ -153,6 +153,25 @@ static void values_are_found_and_typed(void **state)
 	json_read_free(NULL);
 }
 
+static void values_are_written_back(void **state)
+{
+	static const char text[] = "{\"b\":[1,null,\"\\u00fc\"],\"a\":{\"x\":true}}";
+	cleanup_buf struct buf out = BUF_INIT(64), small = BUF_INIT(4);
+	struct json_value *document;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, json_read_parse(text, sizeof(text) - 1, 4096, &document, &err));
+	assert_ok(&err, json_read_dump(document, &out, &err));
+	assert_string_equal(buf_text(&out), "{\"b\":[1,null,\"ü\"],\"a\":{\"x\":true}}");
+	assert_ok(&err, json_read_dump(json_read_at(json_read_member(document, "b"), 0), &out, &err));
+	assert_int_equal(buf_text(&out)[out.len - 1], '1');
+	assert_err(&err, ERR_LIMIT, json_read_dump(document, &small, &err));
+	assert_int_equal(small.len, 0);
+	assert_err(&err, ERR_INVALID, json_read_dump(NULL, &out, &err));
+	json_read_free(document);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +179,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_strict_is_refused),
 		cmocka_unit_test(bounds_are_exact),
 		cmocka_unit_test(values_are_found_and_typed),
+		cmocka_unit_test(values_are_written_back),
 	};
 
 	return cmocka_run_group_tests_name("codec_json_read", tests, NULL, NULL);

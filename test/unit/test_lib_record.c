@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "codec/json_read.h"
 #include "lib/record.h"
+#include "lib/stuck.h"
 #include "lib/text.h"
 
 #define PNG "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x80\0\0\1\xe0"
@@ -100,7 +101,7 @@ static void an_empty_record_is_exactly_this(void **state)
 		"\"kernel\":\"python\",\"sequence\":3,\"status\":\"ok\","
 		"\"started_at\":\"2026-11-21T22:00:00.123Z\",\"stdout\":\"\",\"stderr\":\"\","
 		"\"results\":[],\"error\":null,\"files\":[],\"receipt\":null,\"diagnostics\":[],"
-		"\"truncated\":{},\"text\":\"(no output)\"}");
+		"\"truncated\":{},\"repeat\":null,\"text_left_out\":[],\"text\":\"(no output)\"}");
 }
 
 static void fill(struct record *record)
@@ -367,7 +368,7 @@ static void garbage_makes_valid_records(void **state)
 		record_add_file(record, &(struct record_file){ .path = "a\xff\"", .change = "created",
 							       .kind = "file" });
 		document = finish(record, (enum record_status)(round % RECORD_STATUS_COUNT));
-		assert_int_equal(json_read_count(document), 16);
+		assert_int_equal(json_read_count(document), 18);
 		json_read_free(document);
 	}
 }
@@ -408,21 +409,104 @@ static void text_is_bounded_and_keeps_both_ends(void **state)
 
 	(void)state;
 	assert_ok(&err, buf_adds(&flood, "BEGIN\n", &err));
-	for (int i = 0; i < 100000; i++)
-		assert_ok(&err, buf_adds(&flood, "\xf0\x9f\x98\x80\xc3\xa9x", &err));
-	assert_ok(&err, buf_adds(&flood, "\nEND", &err));
+	for (int i = 0; i < 50000; i++)
+		assert_ok(&err, buf_addf(&flood, &err, "\xf0\x9f\x98\x80\xc3\xa9x%c\n",
+					 'a' + i * 7919 % 23));
+	assert_ok(&err, buf_adds(&flood, "END", &err));
 	record_set_stream(record, RECORD_STDOUT, flood.data, flood.len);
 	record_set_stream(record, RECORD_STDERR, flood.data, flood.len);
 	record_set_error(record, "ValueError", "the reason", NULL, NULL);
 	document = finish(record, RECORD_TIMEOUT);
 	text = record_text(record);
-	assert_in_range(strlen(text), RECORD_TEXT_MAX - 256, RECORD_TEXT_MAX);
+	assert_in_range(strlen(text), RECORD_TEXT_DEFAULT - 512, RECORD_TEXT_DEFAULT);
 	assert_true(utf8_is_valid(text, strlen(text)));
 	assert_memory_equal(text, "BEGIN\n", 6);
-	assert_non_null(strstr(text, "bytes left out"));
+	assert_non_null(strstr(text, "bytes) left out"));
 	assert_non_null(strstr(text, "\nEND\n[stderr]\n"));
 	assert_non_null(strstr(text, "ValueError: the reason\n[timeout] stopped by the time limit"));
 	json_read_free(document);
+}
+
+/* A record with as much of everything as a seed wants, in the smallest room. */
+static void fill_at_random(struct record *record, uint32_t seed)
+{
+	static const char *const words[] = { "a", "\n", "e\xcc\x81", "\xf0\x9f\x98\x80", "same\nsame\n",
+					     "12", "\xff", "\r", " word " };
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	struct err err;
+
+	for (uint32_t i = 0, n = seed % 3000; i < n; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		assert_ok(&err, buf_adds(&text, words[(seed >> 16) % COUNT(words)], &err));
+		if (seed >> 24 == 7) {
+			const struct kernel_item bundle[] = {
+				ITEM(MIME, "text/plain"),
+				{ KERNEL_TAG_DATA, (uint32_t)text.len, buf_text(&text) },
+				ITEM(MIME, "image/png"), ITEM(DATA, PNG),
+			};
+
+			(void)record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle));
+		}
+	}
+	record_set_stream(record, RECORD_STDOUT, buf_text(&text), text.len);
+	record_set_stream(record, RECORD_STDERR, buf_text(&text), text.len / 2);
+	record_set_error(record, "Error", buf_text(&text), buf_text(&text), NULL);
+	for (uint32_t i = 0; i < seed % 40; i++) {
+		record_add_file(record, &(struct record_file){ .path = "some/where/a file", .size = 1,
+							       .change = "created", .kind = "file" });
+		record_add_diagnostic(record, "note", "a note of some length", NULL);
+	}
+}
+
+static void no_text_exceeds_its_room(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed < 400; seed++) {
+		const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
+						  .started_at = "2026-11-21T22:00:00.123Z",
+						  .text_max = RECORD_TEXT_MIN + seed * 7 % 900 };
+		const struct stuck_repeat repeat = { .count = 2, .sequences = { 1, 2 },
+						     .sequence_count = 2 };
+		cleanup_record struct record *record = record_new(&head);
+		struct json_value *document;
+		const char *text;
+
+		fill_at_random(record, seed * 2654435761u);
+		record_set_repeat(record, &repeat);
+		document = finish(record, RECORD_ERROR);
+		text = record_text(record);
+		assert_in_range(strlen(text), 1, head.text_max);
+		assert_true(utf8_is_valid(text, strlen(text)));
+		assert_non_null(strstr(text, "[seen 2 times in this session (executions 1, 2): another "
+					     "error, code changed; files changed since]"));
+		json_read_free(document);
+	}
+}
+
+static void the_error_has_half_of_the_room(void **state)
+{
+	static const struct kernel_item bundle[] = { ITEM(MIME, "text/markdown"), ITEM(DATA, "shown\n") };
+	cleanup_record struct record *record = new_record();
+	cleanup_buf struct buf flood = BUF_INIT(1u << 20);
+	cleanup_buf struct buf error = BUF_INIT(1u << 20);
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < 9000; i++)
+		assert_ok(&err, buf_addf(&flood, &err, "%c%c line\n", 'a' + i * 7919 % 23,
+					 'a' + i / 23 % 26));
+	/* Just less than half of 16 KiB: all of it stays, beside two floods. */
+	for (int i = 0; i < 1600; i++)
+		assert_ok(&err, buf_addf(&error, &err, "E%c%c%d\n", 'a' + i * 7919 % 23,
+					 'a' + i / 23 % 26, i % 10));
+	assert_ok(&err, buf_adds(&error, "end", &err));
+	record_set_stream(record, RECORD_STDOUT, flood.data, flood.len);
+	record_set_stream(record, RECORD_STDERR, flood.data, flood.len);
+	record_set_error(record, "Error", "v", error.data, NULL);
+	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle)));
+	json_read_free(finish(record, RECORD_ERROR));
+	assert_non_null(strstr(record_text(record), error.data));
+	assert_non_null(strstr(record_text(record), "shown\n"));
 }
 
 static void text_is_cleaned(void **state)
@@ -436,7 +520,10 @@ static void text_is_cleaned(void **state)
 		{ "a\x1b(Bb\x1b" "7c\x1b", "abc", "abc" },
 		{ "x\x1b[31", "x", "x" },
 		{ "\xc2\x9b" "31mx", "31mx", "31mx" },
-		{ "a\bb\x7f\x01", "ab", "ab" },
+		{ "a\bb\x7f\x01", "ab", "b" },
+		{ "|\b/\b-\b", "|/-", "-" },
+		{ "\b\bN\bNA\bA\n 9%\b\b\b10%", "NNAA\n 9%10%", "NA\n10%" },
+		{ "e\xcc\x81\bx", "e\xcc\x81x", "x" },
 		{ "1%\r2%\r\n3%\r", "1%\n2%\n3%\n", "2%\n3%" },
 		{ "\r\r\n\r", "\n\n\n", "\n" },
 		{ "a\xff\xe2\x82" "b", "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" "b",
@@ -516,6 +603,8 @@ int main(void)
 		cmocka_unit_test(garbage_makes_valid_records),
 		cmocka_unit_test(counts_are_bounded),
 		cmocka_unit_test(text_is_bounded_and_keeps_both_ends),
+		cmocka_unit_test(no_text_exceeds_its_room),
+		cmocka_unit_test(the_error_has_half_of_the_room),
 		cmocka_unit_test(text_is_cleaned),
 		cmocka_unit_test(events_are_lines_in_the_documented_form),
 	};

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from _reckon import figures, pretty, render, wire
+from _reckon import figures, render, wire
 
 _StringIO = io.StringIO
 
@@ -19,9 +19,6 @@ class RichOutput:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return self.data, self.metadata
-
-    def __repr__(self):
-        return pretty.safe_repr(self.data.get("text/plain", ""))
 
 
 class CapturedIO:

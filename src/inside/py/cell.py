@@ -1,18 +1,25 @@
 """One cell: parse, run, show the value of its last expression, report what went wrong."""
 
+import __future__
 import ast
 import asyncio
 import builtins
 import linecache
 import os
 import re
+import selectors
 import sys
+import threading
+import warnings
 
 from _reckon import (
-    display, errors, figures, magic, magics, render, shell, streams, wire)
+    display, errors, figures, magic, magics, pretty, render, settings, shell,
+    streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _CO_COROUTINE = 0x80
+_PASSES_MAX = 20  # of the event loop after a cell that left tasks behind
 _HISTORY_MAX = 1000
 _FORGOTTEN, _DEEP = "error return without exception set", 10000
 _type = type
@@ -27,24 +34,63 @@ _loop = None
 _recursion = sys.getrecursionlimit()
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _compile, _eval = compile, eval
+_warn_anew = warnings._filters_mutated  # what was warned of once per place is, again
+_catch_warnings, _simplefilter = warnings.catch_warnings, warnings.simplefilter
 _settrace, _setprofile = sys.settrace, sys.setprofile
-_Expr, _Expression, _ONLY_AST = ast.Expr, ast.Expression, ast.PyCF_ONLY_AST
+_Expr, _Expression, _Module, _Interactive = ast.Expr, ast.Expression, ast.Module, ast.Interactive
+_ONLY_AST = ast.PyCF_ONLY_AST
+_Assign, _AugAssign, _AnnAssign = ast.Assign, ast.AugAssign, ast.AnnAssign
 _cell_number = re.compile(r"<cell (\d{1,9})>").fullmatch
 _semicolon = re.compile(rb"\s*;").match
-_new_event_loop, _set_event_loop = asyncio.new_event_loop, asyncio.set_event_loop
-_wait = asyncio.wait
+_set_event_loop, _wait = asyncio.set_event_loop, asyncio.wait
+_set_running_loop, _get_ident = asyncio.events._set_running_loop, threading.get_ident
+_futures = 0  # flags of what cells imported from __future__: it holds in later cells
+_calmed = True
 _pristine = {}  # builtins, as they were before the first cell
 _patched = {}  # what user code made of them; the kernel's own work is done without
 _GONE = object()
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """The session's event loop. It opens descriptors when it is used, not when it is made."""
+
+    _ssock = _csock = _opened = None
+
+    @property
+    def _selector(self):
+        if self._opened is None:
+            self._opened = _DefaultSelector()
+            super()._make_self_pipe()
+        return self._opened
+
+    @_selector.setter
+    def _selector(self, value):
+        if value is not _later:
+            self._opened = value
+
+    def _make_self_pipe(self):
+        """Waits for the selector."""
+
+    def close(self):
+        if not self.is_closed() and self._selector is not None:
+            super().close()
+
+
+_Loop.__name__ = "_UnixSelectorEventLoop"  # what its repr says in a notebook
+_DefaultSelector, _later = selectors.DefaultSelector, selectors.SelectSelector()
+
+
 def setup():
     """Names that a session starts with."""
-    namespace.update({"In": _inputs, "Out": _outputs, "_ih": _inputs, "_oh": _outputs,
+    namespace["__doc__"] = "Automatically created module for IPython interactive environment"
+    namespace.update({"__loader__": None, "__builtin__": builtins, "In": _inputs, "Out": _outputs, "_ih": _inputs, "_oh": _outputs,
                       "_dh": _dirs, **dict.fromkeys(("_", "__", "___", "_i", "_ii", "_iii"), "")})
     builtins.exit = builtins.quit = _Exit()
     builtins.display = display.display
     builtins.get_ipython = shell.get_ipython
+    sys.displayhook = displayhook
+    sys.ps1, sys.ps2 = "In : ", "...: "
+    magics.plant()
     _pristine.update(builtins.__dict__)
 
 
@@ -75,7 +121,7 @@ def loop():
     """The session's event loop: tasks that a cell starts go on in the next one that awaits."""
     global _loop
     if _loop is None or _loop.is_closed():
-        _loop = _new_event_loop()
+        _loop = _Loop(_later)
         _set_event_loop(_loop)
     return _loop
 
@@ -88,10 +134,17 @@ def take_loop():
 
 
 def _run_code(code):
-    value = _eval(code, namespace)
+    """Runs code as IPython does: within a running event loop, whether it awaits or not."""
+    running = loop()
+    _set_running_loop(running)
+    running._thread_id = _get_ident()
+    try:
+        value = _eval(code, namespace)
+    finally:
+        _set_running_loop(None)
+        running._thread_id = None
     if not code.co_flags & _CO_COROUTINE:
         return value
-    running = loop()
     task = running.create_task(value)
     try:
         return running.run_until_complete(task)
@@ -100,6 +153,17 @@ def _run_code(code):
             task.cancel()
             running.run_until_complete(_wait([task], timeout=1))
         raise
+
+
+def _let_tasks_go_on():
+    """Tasks that a cell began get a turn before it ends; the others wait for a cell that awaits."""
+    for _ in range(_PASSES_MAX):
+        if _loop is None or not _loop._ready or _loop.is_closed():
+            return
+        _loop.call_soon(_loop.stop)
+        _loop.run_forever()
+        if len(_loop._ready) == 0:
+            return
 
 
 def _remember_source(name, source):
@@ -111,16 +175,20 @@ def _remember_source(name, source):
         linecache.cache[name] = (len(source), None, lines, name)
 
 
-def _run_text(source, line):
-    """Runs what stands from line `line` of the cell on; the value of its last expression."""
+def _prepare(source, line):
+    """What stands from line `line` of the cell on, compiled: () -> value of its last expression."""
     body, last, silenced = _parse("\n" * (line - 1) + source, _name)
-    if body is not None:
-        _run_code(body)
-    value = None if last is None else _run_code(last)
-    return None if silenced else value
+
+    def run():
+        if body is not None:
+            _run_code(body)
+        value = None if last is None else _run_code(last)
+        return None if silenced else value
+
+    return run
 
 
-magics.runner = _run_text
+magics.prepare = _prepare
 
 
 def _is_silenced(source, last):
@@ -131,16 +199,49 @@ def _is_silenced(source, last):
     return _semicolon(rest) is not None
 
 
+def _tree(source, name):
+    """(text, syntax tree) of a cell, in plain Python."""
+    flags = _FLAGS | _futures
+    source, tree = magic.transform(source, name, flags)
+    return source, tree or _compile(source, name, "exec", flags | _ONLY_AST)
+
+
 def _parse(source, name):
-    """(code of the statements, code of the last expression, silenced) of a cell."""
-    source = magic.transform(source, name, _FLAGS)
-    tree = _compile(source, name, "exec", _FLAGS | _ONLY_AST)
+    """(code of the statements, code of the last expression, silenced) of a part of a cell."""
+    source, tree = _tree(source, name)
+    flags = _FLAGS | _futures
     if not tree.body or not isinstance(tree.body[-1], _Expr):
-        return _compile(tree, name, "exec", _FLAGS), None, False
+        return _compile(tree, name, "exec", flags), None, False
     last = tree.body.pop()
     silenced = _is_silenced(source, last)
-    body = _compile(tree, name, "exec", _FLAGS) if tree.body else None
-    return body, _compile(_Expression(last.value), name, "eval", _FLAGS), silenced
+    body = _compile(tree, name, "exec", flags) if tree.body else None
+    return body, _compile(_Expression(last.value), name, "eval", flags), silenced
+
+
+def _shown(body):
+    """Which statements show their value: those that ast_node_interactivity says, by position."""
+    count, mode = len(body), shell.get_ipython().ast_node_interactivity
+    if mode == "all":
+        return range(count)
+    if count and mode == "last_expr_or_assign" and isinstance(
+            body[-1], (_Assign, _AugAssign, _AnnAssign)):
+        target = body[-1].targets[0] if isinstance(body[-1], _Assign) else body[-1].target
+        if isinstance(target, ast.Name):
+            value = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            body.append(ast.copy_location(_Expr(value), body[-1]))
+            return (count,)
+    if mode == "last_expr" and not (count and isinstance(body[-1], _Expr)):
+        return ()
+    return (count - 1,) if mode != "none" else ()
+
+
+def _statement(node, name, shows=False):
+    """Code of one statement. Each is compiled for itself, so that 257 is not 257 of another line."""
+    global _futures
+    tree = _Interactive([node]) if shows else _Module([node], [])
+    code = _compile(tree, name, "single" if shows else "exec", _FLAGS | _futures)
+    _futures |= code.co_flags & _FUTURES
+    return code
 
 
 def _keep_input(source):
@@ -157,11 +258,15 @@ def _keep_input(source):
 
 
 def _keep_value(value):
-    """_, __, ___, _N and Out, unless the user gave these names a meaning of their own."""
-    if "_" not in builtins.__dict__ and namespace.get("_") is _keep_value.last:
-        namespace["___"] = namespace.get("__", "")
-        namespace["__"] = namespace["_"]
-        namespace["_"] = _keep_value.last = value
+    """_, __, ___, _N and Out, unless the user gave the first three a meaning of their own."""
+    if value is _outputs:
+        return
+    last, set_to = _keep_value.last, _keep_value.set_to
+    ours = all(namespace.get(name, was) is was for name, was in set_to.items())
+    last[:] = value, last[0], last[1]
+    if ours and "_" not in builtins.__dict__:
+        set_to.update(zip(("_", "__", "___"), last))
+        namespace.update(set_to)
     _outputs[_count] = namespace[f"_{_count}"] = value
     if len(_outputs) > _HISTORY_MAX:
         oldest = next(iter(_outputs))
@@ -169,38 +274,78 @@ def _keep_value(value):
         namespace.pop(f"_{oldest}", None)
 
 
-_keep_value.last = ""
+_keep_value.last = ["", "", ""]
+_keep_value.set_to = dict.fromkeys(("_", "__", "___"), "")
 
 
 def _user_part(source, name):
-    """Runs user code only; returns (value, whether there is one to show)."""
-    body, last, silenced = _parse(source, name)
+    """Runs user code only; returns the (value, whether to show it) of its last expression."""
+    source, tree = _tree(source, name)
+    body = tree.body
+    shown = _shown(body)
+    silenced = bool(body) and isinstance(body[-1], _Expr) and _is_silenced(source, body[-1])
+    last = len(body) - 1
     _stir()
-    if body is not None:
-        _run_code(body)
-    if last is None:
-        return None, False
-    value = _run_code(last)
-    return value, value is not None and not silenced
+    for at, node in enumerate(body):
+        if at not in shown or not isinstance(node, _Expr):
+            _run_code(_statement(node, name, at in shown))
+            continue
+        value = _run_code(_compile(_Expression(node.value), name, "eval", _FLAGS | _futures))
+        if at == last:
+            return value, value is not None and not silenced
+        displayhook(value)
+    return None, False
+
+
+def displayhook(value=None):
+    """sys.displayhook: shows a value and keeps it, as the last expression of a cell does."""
+    if value is not None:
+        _calm()
+        try:
+            _show(value)
+        finally:
+            _stir()
 
 
 def _show(value):
-    """Makes the value's text before Out knows the value, as IPython does; then sends it."""
-    shown = figures.claim(value)  # a figure as the value is not displayed a second time
-    figures.flush()
+    """
+    Makes the value's text before Out knows the value, as IPython does; then sends it. A value whose
+    representation raises is kept, and the exception is the cell's.
+    """
+    pretty.failures.clear()
     try:
         data, metadata = render.bundle(value)
     finally:
         _keep_value(value)
-    wire.send(wire.RESULT, render.fields(data, metadata))
-    figures.release(value, shown)
+    failures = [error for error in pretty.failures if isinstance(error, Exception)]
+    pretty.failures.clear()
+    if failures:
+        raise failures[0]
+    if data:  # nothing when the value displayed itself
+        render.show(wire.RESULT, data, metadata)
+
+
+def _show_last(value):
+    """The value of the last expression: by sys.displayhook, if the cell put another there."""
+    hook = sys.__dict__.get("displayhook", displayhook)
+    if hook is displayhook:
+        figures.claim(value)  # a figure as the value is not displayed a second time
+        _show(value)
+        return
+    sys.displayhook = displayhook  # the next cell has its own again
+    _stir()
+    try:
+        hook(value)
+    finally:
+        _calm()
 
 
 def _outgrew_memory(error):
     """
     Whether a recursion without a limit took all memory. CPython then forgets to set MemoryError, and
-    calls that a SystemError of its own. Most of the traceback is dropped: it holds what is missing,
-    each frame of it, and whoever reports the error needs memory.
+    calls that a SystemError of its own: mostly at the deep end, at times on the way back, with a
+    short traceback. Most of a long one is dropped: it holds what is missing, each frame of it, and
+    whoever reports the error needs memory.
     """
     forgotten = _type(error) is SystemError and error.args == (_FORGOTTEN,)
     if not forgotten and _type(error) is not MemoryError:
@@ -210,7 +355,7 @@ def _outgrew_memory(error):
         trace, depth = trace.tb_next, depth + 1
     if trace is not None:
         trace.tb_next = None
-    return trace is not None
+    return trace is not None or (forgotten and _recursion > _DEEP)
 
 
 def _fail(error):
@@ -223,6 +368,14 @@ def _fail(error):
         return _report(error)
 
 
+def _keep_error(error):
+    """sys.last_value and its kin. The error before it goes, and what it alone held."""
+    with _catch_warnings():
+        _simplefilter("ignore", RuntimeWarning)  # of coroutines nobody will await any more
+        sys.last_type, sys.last_value = _type(error), error
+        sys.last_traceback = errors.strip(error.__traceback__)
+
+
 def _report(error):
     if _outgrew_memory(error):
         trace = error.__traceback__
@@ -233,17 +386,21 @@ def _report(error):
             return "ok"
     if not isinstance(error, (KeyboardInterrupt, SystemExit)):
         try:
-            sys.last_type, sys.last_value = _type(error), error
-            sys.last_traceback = errors.strip(error.__traceback__)
+            _keep_error(error)
         except Exception:
             pass
+    if _type(error) is magics.UsageError:
+        error.__traceback__ = None  # its words say all: IPython shows nothing else
     errors.send(error)
     return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
 
 
 def _calm():
     """Undoes for a while what would make the kernel's own Python code fail."""
-    global _recursion
+    global _recursion, _calmed
+    if _calmed:
+        return
+    _calmed = True
     _recursion = _getrecursionlimit()
     _setrecursionlimit(max(_recursion, 3000) if _recursion < 100000 else 3000)
     names = builtins.__dict__
@@ -256,6 +413,8 @@ def _calm():
 
 def _stir():
     """User code gets back what it had changed."""
+    global _calmed
+    _calmed = False
     names = builtins.__dict__
     while _patched:
         name, value = _patched.popitem()
@@ -278,8 +437,11 @@ def run(source, name, input_allowed):
     streams.begin(input_allowed)
     _remember_source(name, source)
     status = "ok"
+    settings.before_cell()
+    _warn_anew()
     try:
         value, has_value = _user_part(source, name)
+        _let_tasks_go_on()
     except BaseException as error:
         _settrace(None)  # here, not in _calm(): calling a function would run the tracer
         _setprofile(None)
@@ -292,10 +454,10 @@ def run(source, name, input_allowed):
         _calm()
     try:
         if has_value:
-            _show(value)
-        else:
-            figures.flush()
+            _show_last(value)
+        figures.flush()  # after the value: drawing moves labels, and so changes their text
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
+    figures.claim(None)
     return status

@@ -7,8 +7,42 @@ from _reckon import charts, pretty, render, wire
 
 FIGURES_MAX = 64
 PIXELS_MAX = 20_000_000
+CHART = "application/vnd.reckon.chart+json"
 _claimed = None
 _BytesIO = io.BytesIO
+_FORMATS = {"png": "image/png", "retina": "image/png", "png2x": "image/png", "jpeg": "image/jpeg",
+            "jpg": "image/jpeg", "svg": "image/svg+xml", "pdf": "application/pdf"}
+
+
+class InlineBackend:
+    """%config InlineBackend: which pictures a figure is shown as, and whether it is closed then."""
+
+    def __init__(self):
+        self._formats = {"png"}
+        self.print_figure_kwargs = {"bbox_inches": "tight"}
+        self.close_figures = True
+        self.rc = {}
+
+    def _get_formats(self):
+        return self._formats
+
+    def _set_formats(self, names):
+        names = {names} if isinstance(names, str) else set(names)
+        unknown = sorted(map(str, names - set(_FORMATS)))
+        if unknown or not names:
+            raise ValueError(f"figure formats are {', '.join(sorted(_FORMATS))}, "
+                             f"not {', '.join(unknown) or 'none'}")
+        self._formats = names
+
+    figure_formats = property(_get_formats, _set_formats)
+    figure_format = property(lambda self: min(self._formats), _set_formats)
+
+    @classmethod
+    def instance(cls, **_options):
+        return inline
+
+
+inline = InlineBackend()
 
 
 def _managers():
@@ -24,10 +58,9 @@ def _is_figure(value):
     return module is not None and isinstance(value, module.Figure)
 
 
-def _fit(figure):
+def _fit(figure, dpi):
     """The dpi at which a figure stays within PIXELS_MAX."""
     width, height = figure.get_size_inches()
-    dpi = figure.dpi
     pixels = width * height * dpi * dpi
     if pixels > PIXELS_MAX:
         dpi = max(1.0, dpi * (PIXELS_MAX / pixels) ** 0.5)
@@ -35,26 +68,93 @@ def _fit(figure):
     return dpi
 
 
-def _size_of(png):
-    """Width and height from a PNG's first chunk."""
-    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+def _is_empty(figure):
+    """ipykernel makes no picture of a figure that holds nothing."""
+    return not (figure.axes or figure.lines or figure.texts or figure.patches or figure.images
+                or figure.legends or getattr(figure, "subfigs", None))
+
+
+def _is_simple(figure, options, name):
+    """Whether savefig() would do no more than draw a figure and cut off its margins."""
+    settings = sys.modules["matplotlib"].rcParams
+    return (name == "png" and options == {"bbox_inches": "tight"}
+            and type(figure.canvas).__name__ == "FigureCanvasAgg"
+            and figure.get_layout_engine() is None and not settings["savefig.transparent"]
+            and settings["savefig.facecolor"] == settings["savefig.edgecolor"] == "auto"
+            and figure.bbox.width * figure.bbox.height <= PIXELS_MAX)
+
+
+def _cut(figure):
+    """
+    The pixels of a figure without its margins, as bbox_inches="tight" has them; None when something
+    is drawn beyond its edges. savefig() draws twice for that, and this once.
+    """
+    canvas, numpy = figure.canvas, sys.modules["numpy"]
+    matplotlib = sys.modules["matplotlib"]
+    canvas.draw()
+    pixels = numpy.asarray(canvas.buffer_rgba())
+    height, width = pixels.shape[:2]
+    dpi, tight = figure.dpi, figure.get_tightbbox(canvas.get_renderer())
+    if min(tight.p0) < 0 or tight.x1 * dpi > width or tight.y1 * dpi > height:
+        return None
+    box = tight.padded(matplotlib.rcParams["savefig.pad_inches"])
+    left, bottom = (int(edge * dpi // 1) for edge in box.p0)
+    right, top = left + int(box.width * dpi), bottom + int(box.height * dpi)
+    out = numpy.empty((max(1, top - bottom), max(1, right - left), 4), pixels.dtype)
+    out[:] = numpy.round(255 * numpy.array(matplotlib.colors.to_rgba(figure.get_facecolor())))
+    first, last = max(left, 0), min(right, width)
+    upper, lower = max(height - top, 0), min(height - bottom, height)
+    out[upper - height + top : lower - height + top, first - left : last - left] = (
+        pixels[upper:lower, first:last])
+    return out
+
+
+def _print_simple(figure):
+    """A PNG of a figure, or None."""
+    pixels = _cut(figure)
+    if pixels is None:
+        return None
+    from PIL import Image
+
+    out = _BytesIO()
+    Image.fromarray(pixels).save(out, "png", dpi=(figure.dpi, figure.dpi))
+    return out.getvalue()
+
+
+def _print(figure, name):
+    """A figure as one of _FORMATS: str or bytes."""
+    out = _BytesIO()
+    options = dict(inline.print_figure_kwargs)
+    if _is_simple(figure, options, name) and (made := _print_simple(figure)) is not None:
+        return made
+    dpi = options.pop("dpi", figure.dpi)
+    dpi = figure.dpi if isinstance(dpi, str) else dpi
+    form = {"retina": "png", "png2x": "png", "jpg": "jpeg"}.get(name, name)
+    if form in ("png", "jpeg"):
+        dpi = _fit(figure, dpi * (2 if name in ("retina", "png2x") else 1))
+    figure.savefig(out, format=form, dpi=dpi, **options)
+    return out.getvalue().decode() if form == "svg" else out.getvalue()
 
 
 def as_bundle(figure):
-    out = _BytesIO()
-    figure.savefig(out, format="png", dpi=_fit(figure), bbox_inches="tight")
-    png = out.getvalue()
-    width, height = _size_of(png)
-    full_width, full_height = (figure.get_size_inches() * figure.dpi).astype(int)
+    """A figure's bundle: its pictures, and what they show as data."""
+    width, height = (figure.get_size_inches() * figure.dpi).astype(int)
     axes = len(figure.axes)
-    data = {
-        "text/plain": f"<Figure size {full_width}x{full_height} with {axes} Axes>",
-        "image/png": png,
-    }
+    data = {"text/plain": f"<Figure size {width}x{height} with {axes} Axes>"}
+    metadata = {}
+    if _is_empty(figure):
+        return data, metadata
+    for name in sorted(inline.figure_formats):
+        made = _print(figure, name)
+        data[_FORMATS[name]] = made
+        if _FORMATS[name] == "image/png":
+            part = 2 if name in ("retina", "png2x") else 1
+            metadata["image/png"] = dict(zip(("width", "height"),
+                                             (n // part for n in render.size_of_png(made))))
     chart = charts.extract(figure)
     if chart is not None:
-        data["application/vnd.reckon.chart+json"] = chart
-    return data, {"image/png": {"width": width, "height": height}}
+        data[CHART] = chart
+    return data, metadata
 
 
 def _display(figure):
@@ -65,55 +165,58 @@ def _display(figure):
     except BaseException as error:
         wire.note("display_failed", f"figure: {pretty.describe(error)}")
         return
+    figure.stale = False
     render.show(wire.DISPLAY, data, metadata)
 
 
-def flush(*_args, **_options):
-    """Displays and closes every open figure, in the order of their making."""
+def _show_all(close, all_of_them):
     managers = _managers()
     if not managers:
         return
     gcf = sys.modules["matplotlib._pylab_helpers"].Gcf
     for done, manager in enumerate(managers):
         figure = manager.canvas.figure
-        if done < FIGURES_MAX and figure is not _claimed:
+        if done < FIGURES_MAX and figure is not _claimed and (all_of_them or figure.stale):
             _display(figure)
-        gcf.destroy(manager)
+        if close:
+            gcf.destroy(manager)
     if len(managers) > FIGURES_MAX:
         wire.note("display_limit",
                   f"{len(managers)} figures were open; the first {FIGURES_MAX} are shown")
 
 
+def flush(*_args, **_options):
+    """
+    Displays and closes every open figure, in the order of their making. Where the user wants them
+    kept open (InlineBackend.close_figures), those that changed since they were drawn are displayed.
+    """
+    _show_all(inline.close_figures, inline.close_figures)
+
+
+def show(*_args, **_options):
+    """plt.show(): displays now; no window is ever waited for."""
+    _show_all(True, True)
+
+
 def claim(value):
-    """Remembers a figure that is the cell's value: its RESULT shows it."""
+    """A figure that is the cell's value: its RESULT shows it. Anything else claims nothing."""
     global _claimed
+    _claimed = value if _is_figure(value) else None
+
+
+def figure(value, data, metadata):
+    """For render.takers: a figure as a value."""
     if not _is_figure(value):
         return False
-    _claimed = value
+    made, meta = as_bundle(value)
+    data.update(made)
+    metadata.update(meta)
     return True
 
 
-def release(_value, claimed):
-    global _claimed
-    if claimed:
-        _claimed = None
-
-
-def extra(value, data, metadata):
-    """For render.extras: a figure as a value."""
-    if _is_figure(value):
-        made, meta = as_bundle(value)
-        data.update(made)
-        metadata.update(meta)
-
-
 def hook(pyplot):
-    """After the import of pyplot: plt.show() displays now; no window is ever waited for."""
-
-    def show(*_args, **_options):
-        flush()
-
+    """After the import of pyplot."""
     pyplot.show = show
 
 
-render.extras.append(extra)
+render.takers.append(figure)

@@ -53,13 +53,28 @@ class Formatter:
         return function(value)
 
 
+class PlainTextFormatter(Formatter):
+    """text/plain: how wide, how many items, whether laid out at all."""
+
+    def __init__(self):
+        super().__init__("text/plain", pretty.printers, pretty.printers_by_name)
+
+    pprint = property(lambda self: not pretty.Printer.plain,
+                      lambda self, on: setattr(pretty.Printer, "plain", not on))
+    max_width = property(lambda self: pretty.Printer.max_width,
+                         lambda self, width: setattr(pretty.Printer, "max_width", width))
+    max_seq_length = property(lambda self: pretty.Printer.max_seq_length,
+                              lambda self, most: setattr(pretty.Printer, "max_seq_length", most))
+    float_precision = property(lambda self: pretty.float_form(),
+                               lambda self, form: pretty.set_float_form(str(form)))
+
+
 class DisplayFormatter:
     """get_ipython().display_formatter."""
 
     def __init__(self):
         self.formatters = {mime: Formatter(mime) for mime in _MIMES}
-        self.formatters["text/plain"] = Formatter("text/plain", pretty.printers,
-                                                  pretty.printers_by_name)
+        self.formatters["text/plain"] = PlainTextFormatter()
         self.active_types = list(_MIMES)
         self.ipython_display_formatter = Formatter("ipython_display")
         self.mimebundle_formatter = Formatter("mimebundle")

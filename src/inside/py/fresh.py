@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 
-from _reckon import capture, cell, display, figures, look, render, shell, tables, whole, wire
+from _reckon import cell, figures, ipython, libraries, look, render, tables, whole, wire
 
 _seed = None
 
@@ -92,16 +92,25 @@ def _warm_cells():
     cell.forget_warming("_warm", "<warm>")
 
 
+def _hook_libraries():
+    """What is imported already is hooked now, the rest when it is imported."""
+    later = dict(libraries.HOOKS)
+    for name in libraries.HOOKS:
+        if name in sys.modules:
+            later.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, _Watch(later))
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
-        figures.hook(sys.modules["matplotlib.pyplot"])
         _warm_pyplot()
-    else:
-        sys.meta_path.insert(0, _Watch({"matplotlib.pyplot": figures.hook}))
     if not _has("IPython"):
-        display.fake_ipython(shell.imported_get_ipython, capture.capture_output)
+        ipython.fake()
+    if not _has("matplotlib_inline"):
+        ipython.fake_inline()
     _warm_standard()
     if "pandas" in sys.modules:
         _warm_pandas()

@@ -4,33 +4,34 @@ Plain Python always wins: a line is looked at only when the parser stops at it, 
 and continuation lines is never touched. What the lines then do is in magics.py.
 """
 
+import keyword
 import re
 
 from _reckon import magics
 
 _LINES_MAX = 500
 _TARGET = r"[A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_]\w*)*"
-_ESCAPE = re.compile(rf"^(\s*)(?:({_TARGET})\s*=\s*)?([!%])(?!%)(.*)$")
-_NAMES = r"(%{0,2}[A-Za-z_][\w.]*)"
+_ESCAPE = re.compile(rf"^(\s*)(?:({_TARGET})\s*=\s*)?([!%])(.*)$")
+_NAMES = r"(%{0,2}[A-Za-z_*][\w.*]*)"
 _HELP = re.compile(rf"^(\s*)(?:(\?{{1,2}})\s*{_NAMES}|{_NAMES}(\?{{1,2}}))\s*;?\s*$")
-_CELL = re.compile(r"^%%(\w+!?)[ \t]*(.*)\n?")
+_CELL = re.compile(r"^%%(\w+|!)?[ \t]*(.*)\n?")
 _SHELL_CELL = re.compile(r"^!!(.*)", re.S)
 _NUMBERED = re.compile(r"^\s*In \[\d+\]: ")  # by itself an annotation of In[3]
 _PROMPT = re.compile(r"^\s*(?:>>> ?|In \[\d+\]: ?)")
-_MORE = re.compile(r"^\s*(?:>>> ?|\.\.\. ?|In \[\d+\]: ?|\.{3,}: ?)")
-_WORD = re.compile(r"^(\w+)(?:\s+[^\s=()\[\].:<>,+*/%^&|@!].*)?$")
+_MORE = re.compile(r"^\s*(?:>>> ?|In \[\d+\]: ?|\.{3,}: ?|\.\.\. ?)")
+_WORD = re.compile(r"^(\w+)(?![\w.])\s*(?!\s*=)(.*)$")
 _compile = compile
 _NAME = "__reckon_magic__"
 
 
-def _syntax_error(source, name, flags):
+def _parse(source, name, flags):
+    """(syntax tree, error): one of them, or neither when compiling the cell will say the same."""
     try:
-        _compile(source, name, "exec", flags | 0x400)  # PyCF_ONLY_AST
+        return _compile(source, name, "exec", flags | 0x400), None  # PyCF_ONLY_AST
     except SyntaxError as error:
-        return error
+        return None, error
     except (ValueError, OverflowError, MemoryError, RecursionError):
-        return None  # compiling the cell says the same again
-    return None
+        return None, None
 
 
 def _without_prompts(source):
@@ -55,24 +56,28 @@ def _cell_magic(source):
     """Source that begins with %%magic as a call, or None."""
     start = source.lstrip()
     match = _CELL.match(start)
+    if match is not None and _HELP.match(start):
+        return None
     if match is None:
         match = _SHELL_CELL.match(start)
         return f"{_NAME}.shell_lines({match[1]!r})" if match else None
     above = source[: len(source) - len(start)].count("\n") + 2
     body = start[match.end() :]
     body += "\n" if body and not body.endswith("\n") else ""
-    return f"{_NAME}.cell({match[1]!r}, {match[2].strip()!r}, {body!r}, {above})"
+    return f"{_NAME}.cell({match[1] or ''!r}, {match[2].strip()!r}, {body!r}, {above})"
 
 
 def _rewrite(line):
     """One line with ! or % at its beginning, or ? at an end, as Python; or None."""
-    match = _ESCAPE.match(line)
-    if match is None:
-        match = _HELP.match(line)
-        if match is None:
-            return None
+    if line.strip() == "?":
+        return f"{_NAME}.help('')"
+    match = _HELP.match(line)
+    if match is not None:
         name, marks = match[3] or match[4], match[2] or match[5]
         return f"{match[1]}{_NAME}.help({name!r}, {len(marks) > 1})"
+    match = _ESCAPE.match(line)
+    if match is None:
+        return None
     indent, target, sign, rest = match.groups()
     rest = rest.strip()
     if sign == "!":
@@ -88,9 +93,13 @@ def _automagic(source):
     """A cell of one line that only makes sense as a magic without its %: `pwd`, `pip install x`."""
     line = source.strip()
     match = _WORD.match(line)
-    if match is None or "\n" in line or not magics.is_automagic(match[1]):
+    if match is None or "\n" in line:
         return None
-    return f"{_NAME}.line({line!r})"
+    if not match[2] and magics.macro(match[1]) is not None:
+        return magics.macro(match[1])
+    if keyword.iskeyword(match[1]) or not magics.is_automagic(match[1]):
+        return None
+    return f"{_NAME}.line({match[1] + ' ' + match[2]!r})"
 
 
 def _continued(lines, at):
@@ -100,17 +109,19 @@ def _continued(lines, at):
 
 
 def _transformed(source, name, flags):
-    error = _syntax_error(source, name, flags)
+    tree, error = _parse(source, name, flags)
     if error is None and not _NUMBERED.match(source):
-        return source
+        return source, tree
     for attempt in (_without_prompts, _dedented):
-        source = attempt(source)
-        error = _syntax_error(source, name, flags)
+        made = attempt(source)
+        if made is not source:
+            source = made
+            tree, error = _parse(source, name, flags)
         if error is None:
-            return source
+            return source, tree
     cell = _cell_magic(source)
     if cell is not None:
-        return cell
+        return cell, None
     lines = source.split("\n")
     for _ in range(_LINES_MAX):
         at = (error.lineno or 0) - 1
@@ -121,15 +132,21 @@ def _transformed(source, name, flags):
         if new is None:
             break
         lines[at] = new
-        error = _syntax_error("\n".join(lines), name, flags)
+        tree, error = _parse("\n".join(lines), name, flags)
         if error is None:
             break
-    return "\n".join(lines)
+    return "\n".join(lines), tree
 
 
 def transform(source, name, flags):
-    """The cell as plain Python; a cell that is plain Python comes back as it is."""
-    made = _automagic(source) or _transformed(source, name, flags)
-    if made is not source:
-        magics.plant(_NAME)
-    return made
+    """(the cell as plain Python, its syntax tree or None). Plain Python comes back as it is."""
+    made = _automagic(source)
+    return (made, None) if made else _transformed(source, name, flags)
+
+
+def plain(source):
+    """A piece of code that a magic was given, as plain Python."""
+    return transform(source, "<magic>", 0)[0]
+
+
+magics.plain = plain

@@ -1,20 +1,23 @@
-"""What !cmd and the magics do: those that models write. magic.py finds them in a cell."""
+"""What %magic and %%magic do: those that models write. magic.py finds them in a cell."""
 
 import builtins
 import inspect
 import os
 import re
+import runpy
 import shlex
-import subprocess
 import sys
 import types
 
-from _reckon import capture, display, pretty, timing, wire
+from _reckon import capture, display, programs, timing
 
 _compile = compile
-runner = None  # set by cell.py: (source, line it begins at) -> value of the last expression
+prepare = None  # set by cell.py: (source, line it begins at) -> function that runs it
+plain = None  # set by cell.py: source in IPython's dialect -> plain Python
 describe = preview = None  # set by look.py
-_HIDDEN = {"In", "Out", "exit", "quit"}
+Macro = None  # set by history.py
+automagic = True
+_namespace = programs.namespace
 
 
 class UsageError(Exception):
@@ -24,68 +27,68 @@ class UsageError(Exception):
 UsageError.__module__ = "builtins"  # so that tracebacks call it by its bare name
 
 
-def _namespace():
-    return sys.modules["__main__"].__dict__
-
-
-class SList(list):
-    """The lines of a command's output; .s joins them by spaces, .n by newlines."""
-
-    l = list_ = property(lambda self: self)
-    s = spstr = property(" ".join)
-    n = nlstr = property("\n".join)
-
-    def grep(self, pattern, prune=False):
-        found = re.compile(pattern, re.IGNORECASE).search if isinstance(pattern, str) else pattern
-        return SList(line for line in self if bool(found(line)) != prune)
-
-    def fields(self, *numbers):
-        rows = [line.split() for line in self]
-        if not numbers:
-            return rows
-        return SList(" ".join(row[n] for n in numbers if n < len(row)) for row in rows)
-
-
-def _run_shell(command):
-    wire.settle()
-    return subprocess.run(["/bin/bash", "-c", command]).returncode
-
-
-def _expand(command):
-    """{expression} and $name of the session's variables, as IPython does; $$ and others stay."""
-
-    def value(match):
-        if match[2]:
-            names = _namespace()
-            return str(names[match[2]]) if match[2] in names else match[0]
-        try:
-            return str(eval(match[1], _namespace()))
-        except Exception:
-            return match[0]
-
-    return re.sub(r"\{([^{}\s][^{}]*)\}|(?<![\\$])\$([A-Za-z_]\w*)", value, command)
-
-
-def shell(command):
-    """!command: its exit status is in _exit_code, as in IPython."""
-    _namespace()["_exit_code"] = _run_shell(_expand(command))
-
-
-def shell_lines(command):
-    """name = !command: the lines of its output."""
-    wire.settle()
-    done = subprocess.run(["/bin/bash", "-c", _expand(command)], stdout=subprocess.PIPE)
-    _namespace()["_exit_code"] = done.returncode
-    return SList(done.stdout.decode("utf-8", "replace").splitlines())
-
-
 def _pip(rest):
-    shell(f"{sys.executable} -m pip {rest}")
+    programs.run_shell(f"{shlex.quote(sys.executable)} -m pip {rest}")
+    if rest.split()[:1] in (["install"], ["uninstall"]):
+        print("Note: you may need to restart the kernel to use updated packages.")
+
+
+def _conda(rest):
+    raise ValueError("The python kernel does not appear to be a conda environment.  "
+                     "Please use ``%pip install`` instead.")
+
+
+def _go(path):
+    os.chdir(os.path.expanduser(path))
+    _namespace()["_dh"].append(os.getcwd())
 
 
 def _cd(rest):
-    os.chdir(os.path.expanduser(_expand(rest.strip().strip("'\"")) or "~"))
-    print(os.getcwd())
+    words = rest.strip()
+    quiet = words.startswith("-q")
+    words = words.removeprefix("-q").strip()
+    if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":
+        words = words[1:-1]
+    been = _namespace()["_dh"]
+    if words == "-":
+        if len(been) < 2:
+            raise UsageError("No previous directory to change to.")
+        words = been[-2]
+    elif words.startswith("-") and words[1:].isdigit():
+        try:
+            words = been[int(words[1:])]
+        except IndexError:
+            print(f"Requested directory [{words[1:]}] does not exist in directory history.")
+            return
+    try:
+        _go(words or "~")
+    except OSError as error:
+        print(error)
+    if not quiet:
+        print(os.getcwd())
+
+
+_pushed = []
+
+
+def _pushd(rest):
+    _pushed.insert(0, os.getcwd())
+    _cd(rest)
+    return list(_pushed)
+
+
+def _popd(rest):
+    if not _pushed:
+        raise UsageError("%popd on empty stack")
+    top = _pushed.pop(0)
+    _cd(top)
+    print("popd ->", top)
+
+
+def _dhist(rest):
+    print("Directory history (kept in _dh)")
+    for at, path in enumerate(_namespace()["_dh"]):
+        print(f"{at}: {path}")
 
 
 def _env(rest):
@@ -94,7 +97,7 @@ def _env(rest):
         name, _, value = name.partition(" ")
         found = True
     if found:
-        os.environ[name.strip()] = _expand(value.strip())
+        os.environ[name.strip()] = value.strip()
         print(f"env: {name.strip()}={os.environ[name.strip()]}")
         return None
     if name and name not in os.environ:
@@ -102,15 +105,25 @@ def _env(rest):
     return os.environ[name] if name else dict(os.environ)
 
 
-def _time(rest):
+def _set_env(rest):
+    if not re.search(r"[=\s]", rest.strip()):
+        raise UsageError("usage is 'set_env var=val'")
+    _env(rest)
+
+
+def _clocked(source, line, quiet=False):
+    run = prepare(source, line)
     clock = timing.Clock()
     try:
-        return runner(rest, 1)
+        return run()
+    except Exception:
+        if not quiet:
+            raise
     finally:
         clock.say()
 
 
-_TIMEIT = re.compile(r"^-([nr])\s*(\d+)\s*|^-([qoc])\s+|^-([qoc])$")
+_TIMEIT = re.compile(r"^-([nr])\s*(\d+)\s*|^-([qoc])\s+|^-([qoc])$|^-p\s*\d+\s*|^-t\s+")
 
 
 def _timeit(rest, body=None):
@@ -119,56 +132,42 @@ def _timeit(rest, body=None):
         options[match[1] or match[3] or match[4]] = match[2]
         rest = rest[match.end() :]
     statement, setup = (rest, "pass") if body is None else (body, rest or "pass")
-    return timing.run(statement, setup, _namespace(), options)
+    return timing.run(plain(statement), setup, _namespace(), options)
 
 
-def _user_names():
-    names = _namespace().items()
-    return {n: v for n, v in sorted(names) if not n.startswith("_") and n not in _HIDDEN}
+def _prun(rest, body=None):
+    import cProfile
+    import pstats
+
+    words = rest.split()
+    quiet = words[:1] == ["-q"]
+    source = rest.strip().removeprefix("-q").strip() if body is None else body
+    run, profile = prepare(source, 1), cProfile.Profile()
+    try:
+        profile.runcall(run)
+    finally:
+        if not quiet:
+            pstats.Stats(profile, stream=sys.stdout).strip_dirs().sort_stats("time").print_stats(30)
 
 
-def _who(rest):
-    names = _user_names()
-    print("".join(f"{name}\t " for name in names) if names else "Interactive namespace is empty.")
+def _run_notebook(path):
+    import json
 
-
-def _whos(rest):
-    rows = [(name, type(value).__name__, preview(value)) for name, value in
-            _user_names().items()]
-    if not rows:
-        print("Interactive namespace is empty.")
-        return
-    rows.insert(0, ("Variable", "Type", "Data/Info"))
-    first, second = (max(len(row[at]) for row in rows) + 3 for at in (0, 1))
-    lines = [f"{a:<{first}}{b:<{second}}{c}" for a, b, c in rows]
-    lines.insert(1, "-" * len(lines[0]))
-    print("\n".join(lines))
-
-
-def _history(rest):
-    numbered = "-n" in rest.split()
-    for at, source in enumerate(_namespace().get("In", ())):
-        if at and source:
-            print(f"{at:4}: {source}" if numbered else source)
-
-
-def _reset(rest):
-    names = _namespace()
-    for name in _user_names():
-        del names[name]
-
-
-def _run(rest):
-    words = shlex.split(rest)
-    path = next((word for word in words if not word.startswith("-")), "")
-    path = path if os.path.exists(path) or path.endswith(".py") else path + ".py"
-    if not os.path.exists(path):
-        raise UsageError(f"File `{path!r}` not found.")
     with open(path, encoding="utf-8") as file:
+        book = json.load(file)
+    for part in book.get("cells", ()):
+        if part.get("cell_type") == "code":
+            prepare("".join(part["source"]), 1)()
+
+
+def _run_file(path, name, arguments, shared):
+    with open(path, "rb") as file:
         code = _compile(file.read(), path, "exec")
-    names = _namespace() if "-i" in words else {"__name__": "__main__", "__builtins__": __builtins__}
-    before, sys.argv = sys.argv, [path, *words[words.index(path) + 1 :]] if path in words else [path]
-    names["__file__"] = path
+    names = _namespace() if shared else {"__builtins__": __builtins__}
+    kept = names.get("__name__")
+    before, sys.argv = sys.argv, [path, *arguments]
+    names["__file__"], names["__name__"] = path, name
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     try:
         exec(code, names)
     except SystemExit as error:
@@ -176,108 +175,209 @@ def _run(rest):
             raise
     finally:
         sys.argv = before
-        names.pop("__file__", None)
-        if names is not _namespace():
+        sys.path.pop(0)
+        del names["__file__"]
+        if shared:
+            names["__name__"] = kept
+        else:
             _namespace().update({n: v for n, v in names.items() if not n.startswith("__")})
 
 
-def _precision(rest):
-    rest = rest.strip()
-    form = f"%.{rest}f" if rest.isdigit() else rest or "%r"
-    if form == "%r":
-        pretty.printers[float] = pretty.printers[int]
-    else:
-        pretty.printers[float] = lambda value, p, cycle: p.text(form % value)
-    return form
+_RUN_TIMES = """
+IPython CPU timings (estimated):
+  User   : {:10.2f} s.
+  System : {:10.2f} s.
+Wall time: {:10.2f} s."""
+
+
+def _run(rest):
+    words = shlex.split(rest)
+    options = []
+    while words and words[0] in ("-i", "-n", "-t", "-e", "-G"):
+        options.append(words.pop(0))
+    if words[:1] == ["-m"]:
+        names = runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        _namespace().update({n: v for n, v in names.items() if not n.startswith("__")})
+        return
+    path = os.path.expanduser(words[0]) if words else ""
+    if not os.path.exists(path) and not path.endswith((".py", ".ipynb")):
+        path += ".py"
+    if not os.path.exists(path):
+        raise Exception(f"File `{path!r}` not found.")
+    if path.endswith(".ipynb"):
+        _run_notebook(path)
+        return
+    stem = os.path.splitext(os.path.basename(path))[0]
+    clock = timing.Clock()
+    _run_file(path, stem if "-n" in options else "__main__", words[1:], "-i" in options)
+    if "-t" in options:
+        wall, user, system = clock.read()
+        print(_RUN_TIMES.format(user, system, wall))
 
 
 def help(name, detailed=False):
     """name? and name??"""
-    if name.startswith("%"):
-        magic = _LINE.get(name.lstrip("%"))
+    if "*" in name:
+        _search(name)
+    elif name.startswith("%") or name in _LINE and name not in _namespace():
+        bare = name.lstrip("%")
+        magic = _CELLS.get(bare) if name.startswith("%%") else _LINE.get(bare) or _CELLS.get(bare)
         print(f"{name}: {inspect.getdoc(magic) or 'a magic'}" if magic else
               f"Object `{name}` not found.")
-        return
-    print(describe(name, detailed) or f"Object `{name}` not found.")
+    elif name:
+        print(describe(name, detailed) or f"Object `{name}` not found.")
+
+
+def _search(pattern):
+    """*name*?: what there is of this name."""
+    import fnmatch
+
+    owner, _, stem = pattern.rpartition(".")
+    if owner:
+        names = dir(eval(owner, _namespace()))
+    else:
+        names = {*_namespace(), *dir(builtins)}
+    for name in sorted(names):
+        if fnmatch.fnmatchcase(name, stem) and (stem.startswith("_") or not name.startswith("_")):
+            print(f"{owner}.{name}" if owner else name)
+
+
+def _show_object(part):
+    def show(rest):
+        value = eval(rest, _namespace())
+        if part == "pdoc":
+            print(inspect.getdoc(value) or f"No documentation found for {rest}")
+        elif part == "pdef":
+            print(f" {rest}{inspect.signature(value)}")
+        else:
+            print(inspect.getsource(value))
+
+    return show
+
+
+def _pycat(rest):
+    with open(os.path.expanduser(rest.strip()), encoding="utf-8") as file:
+        print(file.read())
 
 
 def _program(name):
-    return lambda rest: shell(f"{name} {rest}".strip())
+    return lambda rest: programs.run_shell(f"{name} {rest}".strip())
 
 
-def _nothing(rest):
-    """Accepted: how a session works anyway, or without meaning here."""
+def _alias(rest):
+    name, _, command = rest.strip().partition(" ")
+    if not command:
+        raise UsageError("%alias name command")
+
+    def run(rest):
+        words, text = rest.split(), command
+        if "%l" in text:
+            programs.run_shell(text.replace("%l", rest))
+            return
+        count = text.count("%s")
+        if len(words) < count:
+            raise UsageError(f"Alias <{name}> requires {count} arguments, {len(words)} given.")
+        for word in words[:count]:
+            text = text.replace("%s", word, 1)
+        programs.run_shell(" ".join([text, *words[count:]]))
+
+    _LINE[name] = run
 
 
+def _unalias(rest):
+    if _LINE.pop(rest.strip(), None) is None:
+        raise UsageError(f"%unalias: {rest.strip()} is not an alias")
+
+
+def _alias_magic(rest):
+    name, target = [word for word in rest.split() if not word.startswith("-")][:2]
+    name, target = name.lstrip("%"), target.lstrip("%")
+    for table, sign in ((_LINE, "%"), (_CELLS, "%%")):
+        if target in table:
+            table[name] = table[target]
+            print(f"Created `{sign}{name}` as an alias for `{sign}{target}`.")
+
+
+def _not_here(why):
+    def refuse(rest):
+        raise UsageError(why)
+
+    return refuse
+
+
+_NO_TERMINAL = "no one is at a terminal to answer a debugger; print, or look at sys.last_traceback"
+_LIST = "ls -C -F -T 0"  # in columns, as at a terminal
 _LINE = {
     "pip": _pip,
+    "uv": lambda rest: programs.run_shell(f"{shlex.quote(sys.executable)} -m uv {rest}"),
+    "conda": _conda,
+    "mamba": _conda,
+    "micromamba": _conda,
     "cd": _cd,
+    "pushd": _pushd,
+    "popd": _popd,
+    "dirs": lambda rest: list(_pushed),
+    "dhist": _dhist,
     "pwd": lambda rest: os.getcwd(),
     "env": _env,
-    "set_env": _env,
-    "time": _time,
+    "set_env": _set_env,
+    "time": lambda rest: _clocked(rest, 1),
     "timeit": _timeit,
-    "who": _who,
-    "whos": _whos,
-    "who_ls": lambda rest: list(_user_names()),
-    "history": _history,
-    "hist": _history,
-    "reset": _reset,
+    "prun": _prun,
     "run": _run,
-    "precision": _precision,
-    "sx": shell_lines,
-    "system": shell_lines,
+    "sx": programs.lines,
+    "system": programs.lines,
     "pinfo": lambda rest: help(rest.strip()),
     "pinfo2": lambda rest: help(rest.strip(), True),
-    "lsmagic": lambda rest: print(_known()),
-    **{name: _program(name) for name in ("ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir")},
-    **dict.fromkeys(("matplotlib", "config", "load_ext", "reload_ext", "unload_ext", "autoreload",
-                     "xmode", "colors", "gui", "autosave", "autocall", "automagic", "pprint",
-                     "pylab"), _nothing),
+    "psearch": _search,
+    **{name: _show_object(name) for name in ("pdoc", "pdef", "psource", "pfile")},
+    "pycat": _pycat,
+    "lsmagic": lambda rest: print(_listing()),
+    **{name: _program(name) for name in ("cat", "cp", "mv", "rm", "mkdir", "rmdir", "man")},
+    "less": _program("cat"),
+    "more": _program("cat"),
+    "ls": _program(_LIST),
+    "ll": _program("ls -F -o"),
+    "alias": _alias,
+    "unalias": _unalias,
+    "alias_magic": _alias_magic,
+    **dict.fromkeys(("debug", "pdb"), _not_here(_NO_TERMINAL)),
 }
-
-
-def _bash(rest, body):
-    wire.settle()
-    code = subprocess.run(["/bin/bash", "-c", body]).returncode
-    _namespace()["_exit_code"] = code
-    if code != 0:
-        raise subprocess.CalledProcessError(code, "%%bash")
-
-
-def _script(rest, body):
-    wire.settle()
-    subprocess.run(shlex.split(rest), input=body.encode(), check=True)
+_AS_WRITTEN = ("time", "timeit", "prun", "alias", "macro")  # what they get is code
 
 
 def _write(rest, body):
     words = shlex.split(rest)
-    mode = "a" if "-a" in words else "w"
+    adds = "-a" in words or "--append" in words
     path = os.path.expanduser(" ".join(word for word in words if word not in ("-a", "--append")))
+    if not path:
+        raise UsageError("the following arguments are required: filename")
     seen = os.path.exists(path)
-    with open(path, mode, encoding="utf-8") as file:
+    with open(path, "a" if adds else "w", encoding="utf-8") as file:
         file.write(body)
-    print(f"{'Appending to' if mode == 'a' else 'Overwriting' if seen else 'Writing'} {path}")
+    print(f"{('Appending to' if adds else 'Overwriting') if seen else 'Writing'} {path}")
 
 
 def _time_cell(rest, body, line):
-    clock = timing.Clock()
-    try:
-        return runner(body, line)
-    finally:
-        clock.say()
+    if rest and rest != "--no-raise-error":
+        raise UsageError("Can't use statement directly after '%%time'!")
+    return _clocked(body, line, bool(rest))
 
 
 def _capture(rest, body, line):
     words = rest.split()
-    names = [word for word in words if not word.startswith("-")]
+    options = [word for word in words if word.startswith("-")]
+    unknown = [w for w in options if w not in ("--no-stdout", "--no-stderr", "--no-display")]
+    if unknown:
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}")
+    names = [word for word in words if word not in options]
     with capture.capture_output("--no-stdout" not in words, "--no-stderr" not in words,
                                 "--no-display" not in words) as captured:
-        value = runner(body, line)
+        if names:
+            _namespace()[names[0]] = captured
+        value = prepare(body, line)()
         if value is not None:
             display.display(value)
-    if names:
-        _namespace()[names[0]] = captured
 
 
 def _show(kind):
@@ -286,50 +386,89 @@ def _show(kind):
 
 # A function of three parameters also wants to know at which line of the cell its body begins.
 _CELLS = {
-    **dict.fromkeys(("bash", "sh", "shell", "system", "!"), _bash),
-    "script": _script,
-    **{name: lambda rest, body, name=name: _script(f"{name} {rest}", body)
-       for name in ("python", "python3", "perl", "ruby", "node")},
+    "script": programs.script,
+    **{name: lambda rest, body, name=name: programs.script(f"{name} {rest}", body)
+       for name in ("bash", "sh", "python", "python2", "python3", "perl", "ruby", "pypy", "node")},
+    **dict.fromkeys(("!", "sx", "system"), lambda rest, body: programs.lines(body)),
     "writefile": _write,
     "file": _write,
     "time": _time_cell,
     "timeit": _timeit,
+    "prun": _prun,
     "capture": _capture,
     "html": _show(display.HTML),
     "HTML": _show(display.HTML),
     "markdown": _show(display.Markdown),
     "latex": _show(display.Latex),
     "svg": _show(lambda text: display.SVG(data=text)),
+    "SVG": _show(lambda text: display.SVG(data=text)),
     "javascript": _show(display.Javascript),
     "js": _show(display.Javascript),
 }
 
 
-def _known():
-    return " ".join([*(f"%{n}" for n in sorted(_LINE)), *(f"%%{n}" for n in sorted(_CELLS))])
+def _listing():
+    lines = "  ".join(f"%{name}" for name in sorted(_LINE))
+    cells = "  ".join(f"%%{name}" for name in sorted(_CELLS))
+    state = ("ON, % prefix IS NOT needed" if automagic else "OFF, % prefix IS needed")
+    return (f"Available line magics:\n{lines}\n\nAvailable cell magics:\n{cells}\n\n"
+            f"Automagic is {state} for line magics.")
+
+
+def add(functions):
+    """Line magics of other modules, by name."""
+    _LINE.update(functions)
+
+
+def _call(name, rest, depth):
+    run = _LINE.get(name)
+    if run is None:
+        other = f", but cell magic `%%{name}` exists, did you mean that instead?" * (name in _CELLS)
+        raise UsageError(f"Line magic function `%{name}` not found" + (
+            f" (But cell magic{other[len(', but cell magic'):-1]}?)." if other else "."))
+    return run(rest if name in _AS_WRITTEN else programs.expand(rest, depth + 1))
 
 
 def line(text):
     """%name rest."""
     name, _, rest = text.partition(" ")
-    run = _LINE.get(name)
-    if run is None:
-        raise UsageError(f"Line magic function `%{name}` not found (known: {_known()}; "
-                         "use Python instead)")
-    return run(_expand(rest) if name in ("run",) else rest)
+    return _call(name, rest, 1)
 
 
 def cell(name, rest, body, at=1):
     """%%name rest, and the lines below it."""
     run = _CELLS.get(name)
     if run is None:
-        raise UsageError(f"Cell magic `%%{name}` not found (known: {_known()})")
+        other = f" (But line magic `%{name}` exists, did you mean that instead?)" * (name in _LINE)
+        raise UsageError(f"Cell magic `%%{name}` not found{other}.")
+    if not body:
+        hint = f" Did you mean the line magic %{name} (single %)?" * (name in _LINE)
+        raise UsageError(f"%%{name} is a cell magic, but the cell body is empty.{hint}")
+    if name not in _AS_WRITTEN:
+        rest = programs.expand(rest)
     return run(rest, body, at) if run in (_time_cell, _capture) else run(rest, body)
+
+
+def find_line(name):
+    """get_ipython().find_line_magic()."""
+    return _LINE.get(name.lstrip("%"))
+
+
+def find_cell(name):
+    """get_ipython().find_cell_magic()."""
+    return _CELLS.get(name.lstrip("%"))
 
 
 def is_automagic(name):
     """Whether a bare word means a magic: nobody gave it another meaning."""
-    return name in _LINE and name not in _namespace() and not hasattr(builtins, name)
+    return (automagic and name in _LINE and name not in _namespace()
+            and not hasattr(builtins, name))
+
+
+def macro(name):
+    """The source that a cell stands for that is nothing but a macro's name, or None."""
+    value = _namespace().get(name)
+    return value.value if type(value) is Macro else None
 
 
 def register(function, kind="line", name=None):
@@ -340,9 +479,10 @@ def register(function, kind="line", name=None):
         _CELLS[name or function.__name__] = function
 
 
-_calls = types.SimpleNamespace(shell=shell, shell_lines=shell_lines, line=line, cell=cell, help=help)
+_calls = types.SimpleNamespace(shell=programs.shell, shell_lines=programs.shell_lines, line=line,
+                               cell=cell, help=help)
 
 
-def plant(name):
+def plant():
     """Lets a transformed cell reach this module."""
-    _namespace()[name] = _calls
+    builtins.__reckon_magic__ = _calls

@@ -4,6 +4,7 @@ import datetime
 import inspect
 import os
 import re
+import sys
 import types
 from collections import deque
 
@@ -15,7 +16,7 @@ _ITEMS_MAX = 1000
 _type = type
 
 
-def safe_repr(value, limit=TEXT_MAX):
+def safe_repr(value, limit=TEXT_MAX, failures=None):
     """repr() that neither raises nor returns more than `limit` characters."""
     try:
         text = repr(value)
@@ -24,6 +25,8 @@ def safe_repr(value, limit=TEXT_MAX):
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        if failures is not None:
+            failures.append(error)
         return f"<repr of {_type(value).__name__} failed: {describe(error)}>"
     return wire.clip(text, limit)
 
@@ -91,12 +94,15 @@ class Printer:
 
     newline = "\n"
     verbose = False
+    plain = False  # %pprint turned the layout off
     max_width = _WIDTH
     max_seq_length = _ITEMS_MAX
 
-    def __init__(self):
+    def __init__(self, tables=None):
+        self.tables = tables or (printers, printers_by_name)
         self.budget = TEXT_MAX + 100  # what safe_repr() returns at most fits
         self.out = []
+        self.failures = []  # what representations raised
         self.indentation = 0
         self.output_width = self.buffer_width = 0
         self.buffer = deque()
@@ -255,7 +261,7 @@ class Printer:
         self.stack.append(id(value))
         self.begin_group()
         try:
-            _printer_of(value)(value, self, cycle)
+            _printer_of(value, *self.tables)(value, self, cycle)
         finally:
             self.end_group()
             self.stack.pop()
@@ -268,11 +274,11 @@ def _get(value, name, otherwise=None):
         return otherwise
 
 
-def _printer_of(value):
+def _printer_of(value, by_class, by_name):
     """The function(value, p, cycle) for a value, by the classes it derives from."""
     kind = _get(value, "__class__") or _type(value)
     for base in getattr(kind, "__mro__", ()) or _type(value).__mro__:
-        found = printers.get(base) or printers_by_name.get(
+        found = by_class.get(base) or by_name.get(
             (_get(base, "__module__"), _get(base, "__name__")))
         if found is not None:
             return found
@@ -286,7 +292,7 @@ def _printer_of(value):
 
 def _print_repr(value, p, _cycle):
     with p.group():
-        for at, line in enumerate(safe_repr(value).splitlines()):
+        for at, line in enumerate(safe_repr(value, failures=p.failures).splitlines()):
             if at:
                 p.break_()
             p.text(line)
@@ -484,18 +490,107 @@ printers_by_name = {
 }
 
 
+def float_form():
+    """How floats are written: "%r", or what %precision made of it."""
+    return _float_form[0]
+
+
+def set_float_form(rest):
+    """%precision: a number of digits, a form with %, or nothing; numpy goes along."""
+    form, digits, numpy = rest or "%r", 8, sys.modules.get("numpy")
+    if "%" in rest:
+        form % 3.14159
+        found = "".join(c for c in rest.partition(".")[2] if c.isdigit())
+        digits = int(found) if found else digits
+    elif rest:
+        try:
+            digits = int(rest)
+        except ValueError:
+            raise ValueError(f"Precision must be int or format string, not {rest!r}") from None
+        form = f"%.{digits}f"
+    if numpy is not None:
+        numpy.set_printoptions(precision=digits)
+    _float_form[0] = form
+    if form == "%r":
+        printers[float] = _print_repr
+    else:
+        printers[float] = lambda value, p, cycle: p.text(form % value)
+    return form
+
+
+_float_form = ["%r"]
+
+
+failures = []  # what representations raised in the last pretty(), for the one who shows a value
+
+
 def pretty(value):
     """The text/plain of a value; bounded, never raises (but for an interrupt)."""
+    failures.clear()
+    if Printer.plain:
+        return safe_repr(value, failures=failures)
     printer = Printer()
+    printer.failures = failures
     try:
         printer.pretty(value)
         printer.flush()
     except _TooMuch:
         return wire.clip("".join(printer.out), TEXT_MAX) + "… (cut)"
     except RecursionError:
-        return safe_repr(value)
+        return safe_repr(value, failures=failures)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        failures.append(error)
         return f"<repr of {_type(value).__name__} failed: {describe(error)}>"
     return "".join(printer.out)
+
+
+# IPython.lib.pretty has tables of its own: what is registered for the display, by sympy for one,
+# may call it, and must not meet itself there.
+_library = dict(printers), dict(printers_by_name)
+
+
+def library_pretty(value, verbose=False, max_width=_WIDTH, newline="\n",
+                   max_seq_length=_ITEMS_MAX):
+    """IPython.lib.pretty.pretty()."""
+    printer = Printer(_library)
+    printer.verbose, printer.max_width = verbose, max_width
+    printer.newline, printer.max_seq_length = newline, max_seq_length
+    printer.pretty(value)
+    printer.flush()
+    return "".join(printer.out)
+
+
+def library_pprint(value, *options, **named):
+    """IPython.lib.pretty.pprint()."""
+    print(library_pretty(value, *options, **named))
+
+
+def library_for_type(kind, function=None):
+    """IPython.lib.pretty.for_type()."""
+    before = _library[0].get(kind)
+    if function is not None:
+        _library[0][kind] = function
+    return before
+
+
+def library_for_type_by_name(module, name, function=None):
+    """IPython.lib.pretty.for_type_by_name()."""
+    before = _library[1].get((module, name))
+    if function is not None:
+        _library[1][module, name] = function
+    return before
+
+
+class LibraryPrinter(Printer):
+    """IPython.lib.pretty.PrettyPrinter and RepresentationPrinter: they write to a stream."""
+
+    def __init__(self, output, *_options, max_width=_WIDTH, newline="\n",
+                 max_seq_length=_ITEMS_MAX, verbose=False, **_more):
+        super().__init__(_library)
+        self.output, self.max_width, self.newline = output, max_width, newline
+        self.max_seq_length, self.verbose = max_seq_length, verbose
+
+    def _write(self, text):
+        self.output.write(text)

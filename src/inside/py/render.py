@@ -5,6 +5,7 @@ import json
 from _reckon import pretty, wire
 
 _dumps = json.dumps
+_loads = json.loads
 _type = type
 
 _HOOKS = (
@@ -19,41 +20,83 @@ _HOOKS = (
     ("application/pdf", "_repr_pdf_"),
 )
 _PART_MAX = 32 << 20  # of one representation
-_BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+_DEEP, _NODES_MAX = 100, 2_000_000  # levels and values of JSON that are repaired
+_PLAIN = {int, float, complex, bool, str, bytes, list, dict, tuple, set, frozenset, _type(None)}
+_CANARY = "_ipython_canary_method_should_not_exist_"
 
 captures = []  # lists of what %%capture keeps, the innermost last
+takers = []  # functions(value, data, metadata) -> True: all is said, no hook is asked
 extras = []  # functions(value, bundle, metadata) for types without hooks of their own
 
 
+def _clean(value, left, depth=0):
+    """What JSON cannot hold as something that it can: NaN as null, odd keys as text."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ValueError("too much of JSON, or a circle in it")
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if depth < _DEEP and isinstance(value, dict):
+        return {str(key): _clean(part, left, depth + 1) for key, part in value.items()}
+    if depth < _DEEP and isinstance(value, (list, tuple)):
+        return [_clean(part, left, depth + 1) for part in value]
+    if depth < _DEEP and hasattr(value, "tolist"):  # numpy's
+        return _clean(value.tolist(), left, depth + 1)
+    return str(value)
+
+
 def dumps(value):
-    return _dumps(value, allow_nan=False, default=str)
+    try:
+        return _dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return _dumps(_clean(value, [_NODES_MAX]), allow_nan=False)
+
+
+def size_of_png(png):
+    """Width and height from a PNG's first chunk; None when it is not one."""
+    if png[:4] != b"\x89PNG" or len(png) < 24:
+        return None
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def _is_json(mime):
+    return mime == "application/json" or mime.endswith("+json")
+
+
+def _is_binary(mime):
+    """Whether text of this type is base64, as Jupyter has it."""
+    return mime == "application/pdf" or (
+        mime.startswith(("image/", "audio/", "video/")) and not mime.endswith("+xml"))
 
 
 def _as_data(mime, value):
     """What a hook returned, as str or bytes; None when it is neither."""
+    if _is_json(mime):
+        return dumps(value)
     if isinstance(value, str):
-        if mime in _BINARY:
+        if _is_binary(mime):
             import binascii
 
-            return binascii.a2b_base64(value)
+            return binascii.a2b_base64("".join(value.split()), strict_mode=True)
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    if mime.endswith("json"):
-        return dumps(value)
     return None
 
 
-def _call(value, name):
-    """The result of a hook, or None. Classes and __getattr__ fakes have no hooks."""
+def _method(value, name):
+    """A hook of a value, or None. Classes and __getattr__ fakes have no hooks."""
     if isinstance(value, type):
         return None
-    method = getattr(value, name, None)
-    if method is None or not callable(method):
+    try:
+        method = getattr(value, name, None)
+        if method is None or not callable(method) or getattr(value, _CANARY, None) is not None:
+            return None
+    except Exception:  # a __getattr__ that fails is no hook
         return None
-    if getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
-        return None
-    return method()
+    return method
 
 
 def put(bundle, metadata, mime, got):
@@ -64,7 +107,7 @@ def put(bundle, metadata, mime, got):
         return
     data = _as_data(mime, got)
     if data is None:
-        raise TypeError(f"a representation as {mime} cannot be a {_type(got).__name__}")
+        raise TypeError(f"a representation as {mime} cannot be of type {_type(got).__name__}")
     if len(data) > _PART_MAX:
         wire.note("display_limit", f"a {mime} of {len(data)} characters was left out")
         return
@@ -73,33 +116,89 @@ def put(bundle, metadata, mime, got):
         metadata[mime] = extra
 
 
+def _place(error):
+    """Where in a cell an exception came from, as far as its traceback tells."""
+    trace, found = error.__traceback__, ""
+    for _ in range(1000):
+        if trace is None:
+            break
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith("<cell "):
+            found = f" ({name}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
+
+
 def _guard(what, function, *args):
+    """Calls a function; what it raises becomes a diagnostic. Returns its value or None."""
     try:
-        function(*args)
+        return function(*args)
     except KeyboardInterrupt:
         raise
+    except NotImplementedError:  # how a hook says that there is nothing to say
+        return None
     except BaseException as error:
-        wire.note("display_failed", f"{what}: {pretty.describe(error)}")
+        wire.note("display_failed", f"{what}: {pretty.describe(error)}{_place(error)}")
+        return None
 
 
-def _mimebundle(value, bundle, metadata):
-    got = _call(value, "_repr_mimebundle_")
+def _call_bundle(method, include, exclude):
+    try:
+        return method(include=include, exclude=exclude)
+    except TypeError as error:
+        if error.__traceback__.tb_next is not None:
+            raise
+        return method()  # one that wants no arguments
+
+
+def _mimebundle(value, bundle, metadata, include, exclude):
+    method = _method(value, "_repr_mimebundle_")
+    got = None if method is None else _call_bundle(method, include, exclude)
     if isinstance(got, tuple) and len(got) == 2:
         got, meta = got
         if isinstance(meta, dict):
             metadata.update(meta)
     if isinstance(got, dict):
         for mime, data in got.items():
-            put(bundle, metadata, str(mime), data)
+            _guard(f"_repr_mimebundle_, {mime}", put, bundle, metadata, str(mime), data)
 
 
-def bundle(value):
-    """(bundle, metadata) of any value. Never raises (but for an interrupt)."""
-    data, metadata = {}, {}
-    _guard("_repr_mimebundle_", _mimebundle, value, data, metadata)
+def _hook(value, bundle, metadata, mime, name):
+    method = _method(value, name)
+    got = None if method is None else method()
+    if mime == "application/json" and isinstance(got, str):
+        got = _loads(got)
+    put(bundle, metadata, mime, got)
+
+
+def _displays_itself(value):
+    method = _method(value, "_ipython_display_")
+    if method is None:
+        return False
+    method()
+    return True
+
+
+def _ask_hooks(value, data, metadata, include, exclude):
+    for taker in takers:
+        if _guard(taker.__name__, taker, value, data, metadata):
+            return
+    _guard("_repr_mimebundle_", _mimebundle, value, data, metadata, include, exclude)
     for mime, name in _HOOKS:
         if mime not in data:
-            _guard(name, lambda m=mime, n=name: put(data, metadata, m, _call(value, n)))
+            _guard(name, _hook, value, data, metadata, mime, name)
+
+
+def bundle(value, include=None, exclude=None):
+    """
+    (bundle, metadata) of any value; both empty when it displayed itself. Never raises (but for an
+    interrupt).
+    """
+    data, metadata = {}, {}
+    if _type(value) not in _PLAIN:
+        if _guard("_ipython_display_", _displays_itself, value):
+            return data, metadata
+        _ask_hooks(value, data, metadata, include, exclude)
     for extra in extras:
         _guard(extra.__name__, extra, value, data, metadata)
     if "text/plain" not in data:

@@ -2,10 +2,12 @@
 
 import builtins
 import sys
+import traceback
 
-from _reckon import formatters, magics
+from _reckon import errors, formatters, magics, programs
 
 _getframe = sys._getframe
+_type = type
 
 
 class _Events:
@@ -17,20 +19,57 @@ class _Events:
     unregister = trigger = register
 
 
-class Shell:
-    """What get_ipython() returns."""
+class ExecutionResult:
+    """What run_cell() returns."""
+
+    error_before_exec = error_in_exec = result = None
+
+    def __init__(self, count):
+        self.execution_count = count
+
+    @property
+    def success(self):
+        return self.error_before_exec is None and self.error_in_exec is None
+
+    def raise_error(self):
+        if not self.success:
+            raise self.error_before_exec or self.error_in_exec
+
+    def __repr__(self):
+        return (f"<ExecutionResult object at {id(self):x}, execution_count={self.execution_count} "
+                f"error_before_exec={self.error_before_exec} error_in_exec={self.error_in_exec} "
+                f"result={self.result}>")
+
+
+ExecutionResult.__module__ = "IPython.core.interactiveshell"
+
+
+class ZMQInteractiveShell:
+    """What get_ipython() returns. Libraries know a notebook by the name of its class."""
 
     kernel = True  # pandas asks for it, and then lays tables out for a notebook
-    config = {}
+    config = {"IPKernelApp": {}}  # by which code knows a notebook
     colors = "nocolor"
+    last_execution_result = None
+    find_line_magic = staticmethod(magics.find_line)
+    find_cell_magic = staticmethod(magics.find_cell)
     events = _Events()
+    ast_node_interactivity = "last_expr"  # which expressions of a cell are shown
     display_formatter = formatters.display_formatter
-    system = staticmethod(magics.shell)
-    getoutput = staticmethod(magics.shell_lines)
+    system = system_raw = system_piped = staticmethod(programs.shell)
+    getoutput = staticmethod(programs.shell_lines)
     register_magic_function = staticmethod(magics.register)
 
     def __init__(self, names):
         self.user_ns = self.user_global_ns = names
+
+    @classmethod
+    def instance(cls, *_options, **_more):
+        return _shell
+
+    @classmethod
+    def initialized(cls):
+        return True
 
     @property
     def execution_count(self):
@@ -45,8 +84,30 @@ class Shell:
     def run_cell_magic(self, name, line, cell):
         return magics.cell(name, line, cell)
 
-    def run_cell(self, source, *_options, **_more):
-        return magics.runner(source, 1)
+    def run_cell(self, source, store_history=False, silent=False, *_options, **_more):
+        """Runs source as a cell of its own; what it raises is told in the result."""
+        result = ExecutionResult(self.execution_count)
+        try:
+            result.result = magics.prepare(source, 1)()
+        except (SyntaxError, magics.UsageError) as error:
+            result.error_before_exec = error
+        except Exception as error:
+            result.error_in_exec = error
+        if not result.success:
+            self.showtraceback(result.error_before_exec or result.error_in_exec)
+        elif result.result is not None and not silent:
+            sys.displayhook(result.result)
+        self.last_execution_result = result
+        return result
+
+    def showtraceback(self, error=None, **_options):
+        """Prints the exception that is being handled, or the last one."""
+        error = error if isinstance(error, BaseException) else sys.exc_info()[1] or getattr(
+            sys, "last_value", None)
+        if error is None:
+            print("No traceback available to show.", file=sys.stderr)
+        else:
+            traceback.print_exception(_type(error), error, errors.strip(error.__traceback__))
 
     def ev(self, expression):
         return eval(expression, self.user_ns)
@@ -70,7 +131,9 @@ class Shell:
         return "<get_ipython() of the kernel>"
 
 
-_shell = Shell(magics._namespace())
+ZMQInteractiveShell.__module__ = "ipykernel.zmqshell"
+Shell = ZMQInteractiveShell
+_shell = ZMQInteractiveShell(programs.namespace())
 
 
 def get_ipython():

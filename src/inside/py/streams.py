@@ -38,7 +38,7 @@ class _Buffer(io.RawIOBase):
 class Stream(io.TextIOBase):
     """Text for descriptor 1 or 2. Closing it does nothing: later cells need it."""
 
-    encoding = "utf-8"
+    encoding = "UTF-8"
     errors = "backslashreplace"
     newlines = None
     line_buffering = True
@@ -112,8 +112,8 @@ class _Input(io.RawIOBase):
         pass
 
 
-stdout = Stream(1, "<stdout>")
-stderr = Stream(2, "<stderr>")
+stdout = Stream(1, "stdout")
+stderr = Stream(2, "stderr")
 _stdin = None
 _input_allowed = False
 

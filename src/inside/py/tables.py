@@ -3,10 +3,12 @@
 import io
 import sys
 
-from _reckon import render
+from _reckon import render, wire
 
 ROWS_MAX = 200
 COLUMNS_MAX = 200
+PIXELS_MAX = 20_000_000
+_PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 TABLE = "application/vnd.reckon.table+json"
 
 
@@ -19,6 +21,8 @@ def _plain(value):
     if isinstance(value, float):
         value = float(value)
         return value if value - value == 0 else None
+    if isinstance(value, tuple):  # of a MultiIndex
+        return [_plain(part) for part in value[:20]]
     if hasattr(value, "isoformat"):
         text = value.isoformat()
         return None if text == "NaT" else text
@@ -26,6 +30,16 @@ def _plain(value):
         return _plain(value.item())
     text = str(value)
     return None if text in ("<NA>", "NaT", "nan") else text[:2000]
+
+
+def _column(values):
+    """A column of pandas: numbers of numpy all at once, anything else one by one."""
+    kind = values.dtype.kind if type(values.dtype).__module__.startswith("numpy") else "O"
+    if kind in "iub":
+        return values.to_numpy().tolist()
+    if kind == "f":
+        return [v if v - v == 0 else None for v in values.to_numpy().tolist()]
+    return [_plain(v) for v in values]
 
 
 def _name(value):
@@ -36,18 +50,52 @@ def _table(frame):
     shown = frame.iloc[:ROWS_MAX, :COLUMNS_MAX]
     columns = [{"name": _name(name), "dtype": str(dtype)}
                for name, dtype in zip(shown.columns, shown.dtypes)]
-    parts = [[_plain(v) for v in shown.iloc[:, at]] for at in range(shown.shape[1])]
-    index = {"name": None if frame.index.name is None else _name(frame.index.name),
-             "dtype": str(frame.index.dtype), "values": [_plain(v) for v in shown.index]}
+    parts = [_column(shown.iloc[:, at]) for at in range(shown.shape[1])]
+    name = frame.index.name if frame.index.nlevels == 1 else ", ".join(
+        "" if part is None else _name(part) for part in frame.index.names)
+    index = {"name": None if name is None else _name(name),
+             "dtype": str(frame.index.dtype), "values": _column(shown.index)}
     return {"columns": columns, "index": index,
             "data": [list(row) for row in zip(*parts)] if parts else [[] for _ in shown.index],
             "rows": len(frame), "shown": len(shown), "columns_total": frame.shape[1]}
+
+
+def _polars_table(frame):
+    shown = frame[:ROWS_MAX, :COLUMNS_MAX]
+    columns = [{"name": name, "dtype": str(dtype)}
+               for name, dtype in zip(shown.columns, shown.dtypes)]
+    return {"columns": columns, "index": None,
+            "data": [[_plain(v) for v in row] for row in shown.rows()],
+            "rows": frame.height, "shown": shown.height, "columns_total": frame.width}
+
+
+def _arrow_table(frame):
+    shown = frame.slice(0, ROWS_MAX).select(list(range(min(frame.num_columns, COLUMNS_MAX))))
+    parts = [[_plain(v) for v in column.to_pylist()] for column in shown.columns]
+    return {"columns": [{"name": field.name, "dtype": str(field.type)} for field in shown.schema],
+            "index": None, "data": [list(row) for row in zip(*parts)],
+            "rows": frame.num_rows, "shown": shown.num_rows, "columns_total": frame.num_columns}
+
+
+def _other_table(value):
+    """A table of polars or Arrow; these have no index."""
+    polars, arrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
+    if polars is not None and isinstance(value, polars.DataFrame):
+        return _polars_table(value)
+    if polars is not None and isinstance(value, polars.Series):
+        return _polars_table(value[:ROWS_MAX].to_frame()) | {"rows": len(value)}
+    if arrow is not None and isinstance(value, arrow.Table):
+        return _arrow_table(value)
+    return None
 
 
 def table(value, data, metadata):
     """For render.extras."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(value, (pandas.DataFrame, pandas.Series)):
+        made = _other_table(value)
+        if made is not None:
+            data[TABLE] = render.dumps(made)
         return
     frame = value
     if isinstance(value, pandas.Series):
@@ -57,24 +105,50 @@ def table(value, data, metadata):
     data[TABLE] = render.dumps(made)
 
 
+def _bounded(image):
+    """A picture of at most PIXELS_MAX."""
+    width, height = image.size
+    if width * height <= PIXELS_MAX:
+        return image
+    wire.note("display_limit",
+              f"an image of {width * height / 1e6:.0f} megapixels was scaled to fit")
+    part = (PIXELS_MAX / (width * height)) ** 0.5
+    return image.resize((max(1, int(width * part)), max(1, int(height * part))))
+
+
+def _as_png(image):
+    """A picture in a mode that PNG has."""
+    if image.mode in ("I", "F"):  # numbers of any size: the lowest black, the highest white
+        low, high = image.getextrema()
+        if low < 0 or high > 255:
+            factor = 255 / ((high - low) or 1)
+            image = image.convert("F").point(lambda value: value * factor - low * factor)
+        return image.convert("L")
+    if image.mode in ("La", "RGBa"):
+        return image.convert(image.mode[:-1] + "A")
+    return image if image.mode in _PNG_MODES else image.convert("RGB")
+
+
 def picture(value, data, metadata):
-    """For render.extras: PIL images of versions without _repr_png_ for their mode."""
-    image = sys.modules.get("PIL.Image")
-    if image is None or not isinstance(value, image.Image) or "image/png" in data:
-        return
+    """For render.takers: PIL images that their own hooks refuse, or would make too large."""
+    module = sys.modules.get("PIL.Image")
+    if module is None or not isinstance(value, module.Image) or (
+            value.mode in _PNG_MODES and value.width * value.height <= PIXELS_MAX):
+        return False
     out = io.BytesIO()
-    (value if value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I") else value.convert("RGB")
-     ).save(out, "PNG")
+    _bounded(_as_png(value)).save(out, "PNG")
     data["image/png"] = out.getvalue()
+    return True
 
 
 def size_of_picture(value, data, metadata):
     """For render.extras: width and height of a PNG, so that nobody has to parse it."""
     png = data.get("image/png")
-    if png is not None and png[:4] == b"\x89PNG" and len(png) > 24:
-        metadata.setdefault("image/png", {}).update({
-            "width": int.from_bytes(png[16:20], "big"),
-            "height": int.from_bytes(png[20:24], "big")})
+    size = render.size_of_png(png) if png is not None else None
+    about = metadata.setdefault("image/png", {}) if size else {}
+    if size and "width" not in about and "height" not in about:
+        about["width"], about["height"] = size
 
 
-render.extras += [table, picture, size_of_picture]
+render.takers.append(picture)
+render.extras += [table, size_of_picture]

@@ -28,9 +28,13 @@ class Clock:
     def __init__(self):
         self._cpu, self._wall = _cpu(), time.perf_counter()
 
-    def say(self):
+    def read(self):
+        """Seconds: wall clock, of the user's processor time, of the system's."""
         wall = time.perf_counter() - self._wall
-        user, system = (now - then for now, then in zip(_cpu(), self._cpu))
+        return wall, *(now - then for now, then in zip(_cpu(), self._cpu))
+
+    def say(self):
+        wall, user, system = self.read()
         print(f"CPU times: user {text(user)}, sys: {text(system)}, total: {text(user + system)}\n"
               f"Wall time: {text(wall)}")
 

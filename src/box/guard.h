@@ -1,0 +1,47 @@
+/*
+ * guard.h - walls against side channels of the processor, which a session may ask for.
+ *
+ * Core scheduling: all tasks of a box (its kernel, what that starts, pid 1, the twin) have one
+ * cookie of their own, so that the host runs no task of anybody else beside them on a core with
+ * several threads. Children inherit it; a branch gets one of its own.
+ *
+ * Speculation control: a kernel turns speculative store bypass and indirect branch speculation off
+ * for good before it loads its filter (inside/enter.c); what came of it is read here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* prctl(PR_SCHED_CORE, …): 0, or a negative errno. A seam for tests. */
+typedef int guard_core_fn(unsigned command, pid_t pid, unsigned scope, uint64_t *cookie);
+extern guard_core_fn *guard_core_call;
+
+/* Gives these processes one new cookie, and looks at it. ERR_UNAVAILABLE: the host has none. */
+int guard_core_own(const pid_t *pids, size_t count, struct err *err);
+bool guard_core_is_there(const char **ret_why);
+
+enum guard_speculation {
+	GUARD_HELD,	  /* off for good, or the processor is not affected */
+	GUARD_LOOSE,	  /* could be off, and is not */
+	GUARD_UNKNOWN,	  /* this host cannot switch it */
+};
+
+/* From the text of a /proc/PID/status. */
+enum guard_speculation guard_speculation_of(const char *status);
+bool guard_speculation_is_there(void);
+
+/*
+ * Puts what was asked for (WARDEN_OPEN_… in `asked`) around a box whose kernel has not run user
+ * code, and verifies it. What the host lacks comes back in *ret_unheld; a wall that could stand and
+ * does not is an error.
+ */
+int guard_raise(uint32_t asked, const pid_t *pids, size_t count, pid_t kernel,
+		uint32_t *ret_unheld, struct err *err);
+
+/* For strict clients: ERR_UNAVAILABLE when the host lacks one of them. */
+int guard_require(uint32_t asked, struct err *err);

@@ -1,0 +1,186 @@
+/*
+ * output_page.c - a bounded part of a long output, and how to go on from there.
+ *
+ * Runs in:  reckon.
+ * Reads:    stored bytes of a box, as lines.
+ * Never:    gives more than a page unless all was asked for, or less without saying so.
+ */
+#include "cli/output_page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+struct lines {
+	const char *bytes;
+	size_t len;
+	uint64_t count;
+};
+
+/* What of the lines was given. */
+struct given {
+	uint64_t first, last;	  /* asked for, within the output */
+	uint64_t matches, shown;
+	uint64_t next_line; /* to go on with, 0: nothing left */
+	size_t next_byte;   /* the same in the middle of a line, 0: none */
+};
+
+static const char *line_end(const struct lines *lines, const char *line)
+{
+	const char *end = lines->bytes + lines->len;
+	const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+	return newline != NULL ? newline + 1 : end;
+}
+
+static uint64_t count_lines(const struct lines *lines)
+{
+	const char *at = lines->bytes, *end = lines->bytes + lines->len;
+	uint64_t count = 0;
+
+	for (; at < end; at = line_end(lines, at))
+		count++;
+	return count;
+}
+
+static const char *line_start(const struct lines *lines, uint64_t number)
+{
+	const char *at = lines->bytes;
+
+	while (--number > 0)
+		at = line_end(lines, at);
+	return at;
+}
+
+/* The lines asked for, as numbers that exist. */
+static int choose_lines(const struct page_choice *choice, const struct lines *lines,
+			struct given *given, struct err *err)
+{
+	given->first = choice->has_lines ? choice->first : 1;
+	given->last = choice->has_lines ? choice->last : lines->count;
+	if (choice->head > 0)
+		given->last = choice->head;
+	if (choice->tail > 0 && choice->tail < lines->count)
+		given->first = lines->count - choice->tail + 1;
+	if (given->last > lines->count)
+		given->last = lines->count;
+	if (given->first > given->last && lines->count > 0)
+		return err_set(err, ERR_INVALID, "there are %" PRIu64 " lines, none from %" PRIu64,
+			       lines->count, given->first);
+	return 0;
+}
+
+/* Of a tail that is longer than a page its own tail is given. */
+static void shorten_tail(const struct lines *lines, size_t max, struct given *given)
+{
+	const char *at = line_start(lines, given->first), *end = lines->bytes + lines->len;
+
+	while (given->first < given->last && (size_t)(end - at) > max) {
+		at = line_end(lines, at);
+		given->first++;
+	}
+}
+
+/* A page ends with a line; one that is longer than a page is cut between characters. */
+static int give_line(const char *line, size_t len, const char *label, size_t max, uint64_t number,
+		     struct given *given, struct buf *ret, struct err *err)
+{
+	const size_t label_len = strlen(label);
+
+	if (ret->len > 0 && (ret->len + label_len + len > max || given->next_line > 0)) {
+		given->next_line = given->next_line > 0 ? given->next_line : number;
+		return 0;
+	}
+	if (label_len + len > max) {
+		len = max - label_len;
+		len -= utf8_incomplete_tail(line, len);
+		given->next_line = number;
+		given->next_byte = len;
+	}
+	given->shown++;
+	if (buf_adds(ret, label, err) < 0)
+		return (int)err->code;
+	return buf_add(ret, line, len, err);
+}
+
+static int give_lines(const struct page_choice *choice, const struct lines *lines, size_t max,
+		      struct given *given, struct buf *ret, struct err *err)
+{
+	const char *line = line_start(lines, given->first);
+	char label[32] = "";
+
+	for (uint64_t number = given->first; number <= given->last; number++) {
+		const char *end = line_end(lines, line);
+		const size_t len = (size_t)(end - line), had = given->next_byte;
+
+		if (choice->needle == NULL ||
+		    memmem(line, len, choice->needle, strlen(choice->needle)) != NULL) {
+			given->matches++;
+			if (choice->needle != NULL)
+				(void)snprintf(label, sizeof(label), "%" PRIu64 ":", number);
+			if (give_line(line, len, label, max, number, given, ret, err) < 0)
+				return (int)err->code;
+		}
+		if (given->next_byte > had)
+			given->next_byte += (size_t)(line - lines->bytes);
+		/* Nothing more is given; matches are counted to the end. */
+		if (given->next_line > 0 && choice->needle == NULL)
+			return 0;
+		line = end;
+	}
+	return 0;
+}
+
+/* The line on stderr: what is missing, and the words that fetch it. */
+static void tell(const struct page_choice *choice, const struct lines *lines, const char *handle,
+		 const struct given *given, uint64_t tail_first, struct buf *ret)
+{
+	struct err ignored; /* numbers and an id: they fit */
+
+	if (choice->needle != NULL && given->matches == 0)
+		(void)buf_addf(ret, &ignored, "none of %" PRIu64 " lines holds that text",
+			       given->last - given->first + 1);
+	else if (choice->needle != NULL && given->next_line > 0)
+		(void)buf_addf(ret, &ignored, "%" PRIu64 " of %" PRIu64 " matching lines; more: the "
+			       "same with --lines %" PRIu64 ":%" PRIu64, given->shown,
+			       given->matches, given->next_line + (given->next_byte > 0 ? 1 : 0),
+			       given->last);
+	else if (given->next_byte > 0)
+		(void)buf_addf(ret, &ignored, "line %" PRIu64 " of %" PRIu64 " goes on; more: reckon "
+			       "output %s --range %zu-%zu", given->next_line, lines->count, handle,
+			       given->next_byte, given->next_byte + PAGE_BYTES - 1);
+	else if (given->next_line > 0)
+		(void)buf_addf(ret, &ignored, "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; more: "
+			       "reckon output %s --lines %" PRIu64 ":%" PRIu64, given->first,
+			       given->next_line - 1, lines->count, handle, given->next_line,
+			       given->last);
+	else if (tail_first < given->first)
+		(void)buf_addf(ret, &ignored, "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; "
+			       "before them: reckon output %s --lines %" PRIu64 ":%" PRIu64,
+			       given->first, given->last, lines->count, handle, tail_first,
+			       given->first - 1);
+}
+
+int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
+		struct buf *ret, struct buf *ret_told, struct err *err)
+{
+	const size_t max = choice->is_all ? len + PAGE_BYTES : PAGE_BYTES;
+	struct lines lines = { .bytes = bytes, .len = len };
+	struct given given = { 0 };
+	uint64_t tail_first;
+
+	lines.count = count_lines(&lines);
+	if (choose_lines(choice, &lines, &given, err) < 0)
+		return (int)err->code;
+	if (lines.count == 0)
+		return 0;
+	tail_first = given.first;
+	if (choice->tail > 0 && choice->needle == NULL)
+		shorten_tail(&lines, max, &given);
+	if (give_lines(choice, &lines, choice->is_all ? SIZE_MAX : max, &given, ret, err) < 0)
+		return (int)err->code;
+	tell(choice, &lines, handle, &given, tail_first, ret_told);
+	return 0;
+}

@@ -1,0 +1,188 @@
+"""Programs that cells run: !cmd, %%bash and other scripts; {expression} and $name in them."""
+
+import os
+import re
+import shlex
+import string
+import subprocess
+import sys
+
+from _reckon import streams, wire
+
+_DOLLAR = re.compile(r"(.*?)\$(\$?[\w.]+)(?=(?:[^']*'[^']*')*[^']*$)", re.S)
+_parse = string.Formatter().parse
+_CONVERSIONS = {"r": repr, "s": str, "a": ascii}
+_getframe = sys._getframe
+_eval = eval
+
+
+def namespace():
+    return sys.modules["__main__"].__dict__
+
+
+class SList(list):
+    """The lines of a command's output; .s joins them by spaces, .n by newlines."""
+
+    l = list_ = property(lambda self: self)
+    s = spstr = property(" ".join)
+    n = nlstr = property("\n".join)
+
+    @property
+    def p(self):
+        import pathlib
+
+        return [pathlib.Path(line) for line in self if os.path.exists(line)]
+
+    paths = p
+
+    def grep(self, pattern, prune=False, field=None):
+        found = re.compile(pattern, re.IGNORECASE).search if isinstance(pattern, str) else pattern
+
+        def text(line):
+            if field is None:
+                return line
+            words = line.split()
+            return words[field] if -len(words) <= field < len(words) else ""
+
+        return SList(line for line in self if bool(found(text(line))) != prune)
+
+    def fields(self, *numbers):
+        rows = [line.split() for line in self]
+        if not numbers:
+            return rows
+        return SList(" ".join(row[n] for n in numbers if -len(row) <= n < len(row)) for row in rows)
+
+    def sort(self, field=None, nums=False):
+        """A sorted copy, by a field, by its digits with nums."""
+
+        def key(line):
+            words = line.split()
+            text = line if field is None else words[field] if field < len(words) else ""
+            digits = "".join(c for c in text if c.isdigit())
+            return (int(digits) if digits else 0) if nums else text
+
+        return SList(sorted(self, key=key))
+
+
+SList.__module__ = "IPython.utils.text"
+
+
+def _filled(text, names):
+    """The pieces of `text`, with the values of {expression}, {{, $name and $$name."""
+    for literal, field, form, conversion in _parse(text):
+        at = 0
+        for match in _DOLLAR.finditer(literal):
+            yield match[1]
+            yield match[2] if match[2].startswith("$") else str(_eval(match[2], names))
+            at = match.end()
+        yield literal[at:]
+        if field is not None:
+            value = _eval(f"{field}:{form}" if form else field, names)
+            yield format(_CONVERSIONS[conversion](value) if conversion else value, "")
+
+
+def expand(text, depth=1):
+    """
+    Text with the values of the variables of the frame `depth` above the caller. As in IPython all of
+    them are filled in or none: a text with a brace or a name that means nothing stays as it is.
+    """
+    if "{" not in text and "$" not in text:
+        return text
+    frame = _getframe(depth + 1)
+    names = frame.f_locals
+    if names is not namespace():
+        names = {**namespace(), **names}
+    try:
+        return "".join(_filled(text, names))
+    except Exception:
+        return text
+
+
+def _show(number, data):
+    """What a program said, where print() goes now."""
+    if data:
+        (sys.stdout if number == 1 else sys.stderr).write(data.decode("utf-8", "replace"))
+
+
+def run(arguments, data=None):
+    """
+    Runs a program; its exit status. It writes to the kernel's own descriptors, but where a cell put
+    something else in the place of sys.stdout it is asked to be there.
+    """
+    wire.settle()
+    if sys.stdout is streams.stdout and sys.stderr is streams.stderr:
+        return subprocess.run(arguments, input=data).returncode
+    done = subprocess.run(arguments, input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _show(1, done.stdout)
+    _show(2, done.stderr)
+    return done.returncode
+
+
+def run_shell(command):
+    """A command of bash: its exit status is in _exit_code, as in IPython."""
+    namespace()["_exit_code"] = run(["/bin/bash", "-c", command])
+
+
+def lines(command):
+    """The lines that a command of bash writes, to either stream."""
+    wire.settle()
+    done = subprocess.run(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    namespace()["_exit_code"] = done.returncode
+    return SList(done.stdout.decode("utf-8", "replace").splitlines())
+
+
+def shell(command):
+    """!command."""
+    run_shell(expand(command))
+
+
+def shell_lines(command):
+    """name = !command."""
+    return lines(expand(command))
+
+
+def _options(text):
+    """(options, command) of a script's line."""
+    options, command, words = {}, [], iter(shlex.split(text))
+    for word in words:
+        name, found, value = word.partition("=")
+        if name in ("--out", "--err", "--proc"):
+            options[name] = value if found else next(words, "")
+        elif word in ("--bg", "--no-raise-error"):
+            options[word] = ""
+        else:
+            command.append(word)
+    return options, command
+
+
+def script(text, body):
+    """%%script and its kin: the body is the program's standard input."""
+    options, command = _options(text)
+    data, names = body.encode(), namespace()
+    try:
+        if "--bg" in options:
+            started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            started.stdin.write(data)
+            started.stdin.close()
+            if options.get("--proc"):
+                names[options["--proc"]] = started
+            return
+        if "--out" in options or "--err" in options:
+            done = subprocess.run(command, input=data, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+            status = done.returncode
+            for number, name, said in ((1, "--out", done.stdout), (2, "--err", done.stderr)):
+                if name in options:
+                    names[options[name]] = said.decode("utf-8", "replace")
+                else:
+                    _show(number, said)
+        else:
+            status = run(command, data)
+    except FileNotFoundError:
+        print(f"Couldn't find program: {command[0]!r}")
+        return
+    names["_exit_code"] = status
+    if status != 0 and "--no-raise-error" not in options:
+        raise subprocess.CalledProcessError(status, data)

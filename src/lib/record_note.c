@@ -1,0 +1,288 @@
+/*
+ * record_note.c - what stands in the rendering for an image, a chart or other data of a result.
+ *
+ * Runs in:  libreckon.
+ * Reads:    data of a hostile kernel: images by their header, charts with the strict reader.
+ * Never:    puts more than a line for each into the rendering, or a control character.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_read.h"
+#include "image_size.h"
+#include "record_state.h"
+#include "text.h"
+
+#define CHART_MIME "application/vnd.reckon.chart+json"
+#define CHART_MAX ((size_t)1024 * 1024) /* a larger one is not looked into */
+#define CHART_WORD 60u			 /* bytes of a title or label */
+#define CHART_VALUES 8u			 /* bars or slices that are told one by one */
+#define CHART_PARTS 6u			 /* charts of one figure */
+
+static void size_text(uint64_t bytes, char ret[TEXT_COUNT_SIZE])
+{
+	if (bytes < 1000)
+		(void)snprintf(ret, TEXT_COUNT_SIZE, "%" PRIu64 " bytes", bytes);
+	else if (bytes < 1000000)
+		(void)snprintf(ret, TEXT_COUNT_SIZE, "%" PRIu64 " KB", (bytes + 500) / 1000);
+	else
+		(void)snprintf(ret, TEXT_COUNT_SIZE, "%.1f MB", (double)bytes / 1e6);
+}
+
+/* ---- charts ----------------------------------------------------------------------------- */
+
+/* A title or label in one line, shortened. */
+static void add_word(struct buf *ret, const struct json_value *value)
+{
+	size_t len = 0;
+	const char *text = json_read_text(value, &len);
+	cleanup_free char *clean = record_copy_text(text != NULL ? text : "", text != NULL ? len : 0,
+						    4096);
+	struct err ignored;
+
+	for (char *at = clean; *at != '\0'; at++)
+		if (*at == '\n' || *at == '\t')
+			*at = ' ';
+	len = text_boundary_down(clean, strlen(clean), CHART_WORD);
+	(void)buf_addf(ret, &ignored, "%.*s%s", (int)len, clean,
+		       clean[len] != '\0' ? "\xe2\x80\xa6" : "");
+}
+
+static void add_label(struct buf *ret, const struct json_value *chart, const char *key,
+		      const char *before, const char *after)
+{
+	const struct json_value *value = json_read_member(chart, key);
+	struct err ignored;
+
+	if (json_read_text(value, NULL) == NULL)
+		return;
+	(void)buf_adds(ret, before, &ignored);
+	add_word(ret, value);
+	(void)buf_adds(ret, after, &ignored);
+}
+
+/* "12 points x 2 series", or what is true when they differ. */
+static bool add_series(struct buf *ret, const struct json_value *elements)
+{
+	size_t series = json_read_count(elements), least = SIZE_MAX, most = 0;
+	struct err ignored;
+
+	for (size_t i = 0; i < series; i++) {
+		const struct json_value *points = json_read_member(json_read_at(elements, i), "points");
+		size_t count = json_read_count(points);
+
+		if (json_read_kind(points) != JSON_KIND_ARRAY)
+			return false;
+		least = count < least ? count : least;
+		most = count > most ? count : most;
+	}
+	if (series == 0)
+		return false;
+	if (least == most)
+		(void)buf_addf(ret, &ignored, ", %zu point%s", most, most == 1 ? "" : "s");
+	else
+		(void)buf_addf(ret, &ignored, ", %zu to %zu points", least, most);
+	if (series > 1)
+		(void)buf_addf(ret, &ignored, " x %zu series", series);
+	return true;
+}
+
+/* A group that nobody named is "Group 0" there, which says nothing. */
+static bool is_named(const struct json_value *group)
+{
+	const char *name = json_read_text(group, NULL);
+
+	return name != NULL && strncmp(name, "Group ", 6) != 0;
+}
+
+/* ", 3 bars: north 12, south 7, west 9" */
+static void add_elements(struct buf *ret, const struct json_value *elements, const char *type)
+{
+	const char *word = strcmp(type, "bar") == 0   ? "bars"
+			   : strcmp(type, "pie") == 0 ? "slices"
+						      : "elements";
+	size_t count = json_read_count(elements);
+	struct err ignored;
+	double value;
+
+	if (count == 0)
+		return;
+	(void)buf_addf(ret, &ignored, ", %zu %s", count, word);
+	for (size_t i = 0; i < count && i < CHART_VALUES; i++) {
+		const struct json_value *element = json_read_at(elements, i);
+
+		if (!json_read_double(json_read_member(element, "value"), &value))
+			return;
+		(void)buf_adds(ret, i == 0 ? ": " : ", ", &ignored);
+		if (is_named(json_read_member(element, "group")))
+			add_label(ret, element, "group", "", " ");
+		add_label(ret, element, "label", "", " ");
+		(void)buf_addf(ret, &ignored, "%.6g", value);
+	}
+	if (count > CHART_VALUES)
+		(void)buf_adds(ret, ", \xe2\x80\xa6", &ignored);
+}
+
+static void add_chart(struct buf *ret, const struct json_value *chart)
+{
+	const struct json_value *elements = json_read_member(chart, "elements");
+	const struct json_value *type = json_read_member(chart, "type");
+	const char *name = json_read_text(type, NULL);
+
+	add_word(ret, type);
+	add_label(ret, chart, "title", ", '", "'");
+	add_label(ret, chart, "x_label", ", x: ", "");
+	add_label(ret, chart, "y_label", ", y: ", "");
+	if (!add_series(ret, elements))
+		add_elements(ret, elements, name != NULL ? name : "");
+}
+
+static void add_charts(struct buf *ret, const struct json_value *figure)
+{
+	const struct json_value *charts = json_read_member(figure, "elements");
+	const char *type = json_read_text(json_read_member(figure, "type"), NULL);
+	size_t count = json_read_count(charts);
+	struct err ignored;
+
+	if (type == NULL || strcmp(type, "superchart") != 0) {
+		add_chart(ret, figure);
+		return;
+	}
+	(void)buf_addf(ret, &ignored, "%zu charts", count);
+	add_label(ret, figure, "title", ", '", "'");
+	for (size_t i = 0; i < count && i < CHART_PARTS; i++) {
+		(void)buf_adds(ret, i == 0 ? ": " : "; ", &ignored);
+		add_chart(ret, json_read_at(charts, i));
+	}
+	if (count > CHART_PARTS)
+		(void)buf_adds(ret, "; \xe2\x80\xa6", &ignored);
+}
+
+/* A chart that the kernel could not describe says less than the image beside it. */
+static bool is_told(const struct json_value *chart)
+{
+	const char *type = json_read_text(json_read_member(chart, "type"), NULL);
+
+	return type != NULL && type[0] != '\0' && strcmp(type, "unknown") != 0;
+}
+
+static bool note_chart(struct record_result *result, const char *data, size_t len)
+{
+	cleanup_buf struct buf line = BUF_INIT(4096);
+	struct json_value *chart = NULL;
+	struct err err;
+
+	if (json_read_parse(data, len, CHART_MAX, &chart, &err) < 0)
+		return false;
+	if (is_told(chart)) {
+		add_charts(&line, chart);
+		(void)buf_addf(&result->note, &err, "chart: %s\n", buf_text(&line));
+	}
+	json_read_free(chart);
+	return line.len > 0;
+}
+
+/* ---- images ----------------------------------------------------------------------------- */
+
+/* The first image of a result is kept as it came, to be stored when the execution is over. */
+static void keep_image(struct record_result *result, const char *mime, const char *data, size_t len,
+		       uint32_t width, uint32_t height)
+{
+	struct record_image *image = &result->image;
+	struct err ignored; /* without it the image is in the record, and only there */
+
+	image->bytes = BUF_INIT(RECORD_DATA_MAX);
+	(void)buf_add(&image->bytes, data, len, &ignored);
+	image->mime = mem_strdup(mime);
+	image->width = width;
+	image->height = height;
+}
+
+void record_image_copy(struct record_image *to, const struct record_image *from)
+{
+	struct err ignored; /* the same bounds held before */
+
+	if (from->mime == NULL)
+		return;
+	*to = (struct record_image){ .mime = mem_strdup(from->mime),
+				     .width = from->width,
+				     .height = from->height,
+				     .bytes = BUF_INIT(RECORD_DATA_MAX) };
+	(void)buf_add(&to->bytes, buf_text(&from->bytes), from->bytes.len, &ignored);
+}
+
+void record_image_done(struct record_image *image)
+{
+	buf_done(&image->bytes);
+	free(image->mime);
+	*image = (struct record_image){ 0 };
+}
+
+/* A file of this execution with the same content has a name that says more than an id. */
+static const char *file_name(const struct record *record, const char *sha256)
+{
+	for (size_t i = 0; i < record->file_count; i++)
+		if (record->files[i].sha256 != NULL && strcmp(record->files[i].sha256, sha256) == 0)
+			return record->files[i].path;
+	return NULL;
+}
+
+void record_store_image(struct record *record, struct record_result *result)
+{
+	const struct record_image *image = &result->image;
+	struct store_object object;
+	struct err err;
+
+	if (record->store == NULL || image->bytes.len == 0 || result->artifact[0] != '\0')
+		return;
+	if (store_put_bytes(record->store, "ar", image->bytes.data, image->bytes.len, &object, &err) <
+	    0) {
+		record_add_diagnostic(record, "output_not_kept", err.text, NULL);
+		return;
+	}
+	memcpy(result->artifact, object.id, sizeof(result->artifact));
+	memcpy(result->artifact_sha256, object.sha256, sizeof(result->artifact_sha256));
+}
+
+void record_add_image_line(const struct record *record, const struct record_result *result,
+			   struct buf *ret)
+{
+	const struct record_image *image = &result->image;
+	const char *name = NULL;
+	char size[TEXT_COUNT_SIZE];
+	struct err ignored;
+
+	if (image->mime == NULL)
+		return;
+	size_text(image->bytes.len, size);
+	if (result->artifact[0] != '\0') {
+		name = file_name(record, result->artifact_sha256);
+		name = name != NULL ? name : result->artifact;
+	}
+	(void)buf_addf(ret, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s%s%s]\n", image->mime,
+		       image->width, image->height, size, name != NULL ? ": " : "",
+		       name != NULL ? name : "");
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+void record_note_data(struct record_result *result, const char *mime, const char *data, size_t len)
+{
+	uint32_t width, height;
+	char size[TEXT_COUNT_SIZE];
+	struct err ignored; /* a note past its bound is left out */
+
+	size_text(len, size);
+	if (strcmp(mime, CHART_MIME) == 0 && note_chart(result, data, len))
+		return;
+	if (!image_size(data, len, &width, &height))
+		(void)buf_addf(&result->note, &ignored, "[%s, %s]\n", mime, size);
+	else if (result->image.mime == NULL)
+		keep_image(result, mime, data, len, width, height);
+	else
+		(void)buf_addf(&result->note, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s]\n", mime,
+			       width, height, size);
+}

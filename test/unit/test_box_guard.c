@@ -1,0 +1,206 @@
+/*
+ * test_box_guard.c - cookies of boxes, and what /proc's words about speculation are worth.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    a scheduler of our own, in memory that the helper process shares.
+ * Never:    needs a host with core scheduling: test/attack/test_side_channels.py looks at real ones.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/guard.h"
+#include "wire/warden.h"
+
+#define TASKS 64
+
+/* pid -> cookie, as the scheduler would know it; `next` is the last one made. */
+static struct scheduler {
+	pid_t pid[TASKS];
+	uint64_t cookie[TASKS];
+	uint64_t next;
+	pid_t deaf; /* is told of a cookie and does not take it */
+	int broken; /* what every call fails with, or 0 */
+} *scheduler;
+
+static uint64_t *cookie_of(pid_t pid)
+{
+	size_t i = 0;
+
+	pid = pid != 0 ? pid : getpid();
+	while (scheduler->pid[i] != 0 && scheduler->pid[i] != pid)
+		i++;
+	assert_true(i < TASKS);
+	scheduler->pid[i] = pid;
+	return &scheduler->cookie[i];
+}
+
+static int fake_call(unsigned command, pid_t pid, unsigned scope, uint64_t *cookie)
+{
+	if (scheduler->broken != 0)
+		return -scheduler->broken;
+	switch (command) {
+	case PR_SCHED_CORE_GET:
+		/* Linux tells a cookie of one task only. */
+		if (scope != PR_SCHED_CORE_SCOPE_THREAD)
+			return -EINVAL;
+		*cookie = *cookie_of(pid);
+		return 0;
+	case PR_SCHED_CORE_CREATE:
+		*cookie_of(pid) = ++scheduler->next;
+		return 0;
+	case PR_SCHED_CORE_SHARE_TO:
+		if (pid != scheduler->deaf)
+			*cookie_of(pid) = *cookie_of(0);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	scheduler = mmap(NULL, sizeof(*scheduler), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	guard_core_call = fake_call;
+	return scheduler == MAP_FAILED;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return munmap(scheduler, sizeof(*scheduler));
+}
+
+static const pid_t one[3] = { 11, 12, 13 }, two[3] = { 21, 22, 23 };
+
+static void a_box_has_one_cookie_of_its_own(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
+	assert_int_equal(guard_core_own(two, ARRAY_LEN(two), &err), 0);
+	assert_int_not_equal(*cookie_of(one[0]), 0);
+	assert_int_not_equal(*cookie_of(two[0]), 0);
+	assert_int_not_equal(*cookie_of(one[0]), *cookie_of(two[0]));
+	for (size_t i = 1; i < ARRAY_LEN(one); i++) {
+		assert_int_equal(*cookie_of(one[i]), *cookie_of(one[0]));
+		assert_int_equal(*cookie_of(two[i]), *cookie_of(two[0]));
+	}
+}
+
+static void the_warden_keeps_none(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
+	assert_int_equal(*cookie_of(0), 0);
+}
+
+static void a_branch_leaves_its_parents_cookie(void **state)
+{
+	struct err err;
+	uint64_t parents;
+
+	(void)state;
+	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
+	parents = *cookie_of(one[0]);
+	for (size_t i = 0; i < ARRAY_LEN(two); i++)
+		*cookie_of(two[i]) = parents; /* inherited */
+	assert_int_equal(guard_core_own(two, ARRAY_LEN(two), &err), 0);
+	assert_int_not_equal(*cookie_of(two[0]), parents);
+	assert_int_equal(*cookie_of(one[0]), parents);
+}
+
+static void a_task_left_out_is_found(void **state)
+{
+	struct err err;
+
+	(void)state;
+	scheduler->deaf = one[1];
+	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
+	*cookie_of(one[1]) = 99; /* somebody else's */
+	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
+}
+
+static void a_host_without_is_told(void **state)
+{
+	static const int lacking[] = { EINVAL, ENODEV, ENOSYS };
+	uint32_t unheld = 0;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lacking); i++) {
+		scheduler->broken = lacking[i];
+		err_clear(&err);
+		assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_UNAVAILABLE);
+		assert_int_equal(guard_require(WARDEN_OPEN_CORE_SCHEDULING, &err), ERR_UNAVAILABLE);
+		assert_non_null(strstr(err.text, "core scheduling"));
+		err_clear(&err);
+		assert_int_equal(guard_raise(WARDEN_OPEN_CORE_SCHEDULING, one, ARRAY_LEN(one),
+					     getpid(), &unheld, &err),
+				 0);
+		assert_int_equal(unheld, WARDEN_UNHELD_CORE);
+		assert_int_equal(err.code, ERR_OK);
+		assert_int_equal(guard_require(0, &err), 0);
+	}
+}
+
+static void words_of_proc(void **state)
+{
+	static const struct {
+		const char *store, *branch;
+		enum guard_speculation want;
+	} cases[] = {
+		{ "thread force mitigated", "conditional force disabled", GUARD_HELD },
+		{ "not vulnerable", "not affected", GUARD_HELD },
+		{ "globally mitigated", "always disabled", GUARD_HELD },
+		{ "thread vulnerable", "conditional force disabled", GUARD_LOOSE },
+		{ "thread force mitigated", "conditional enabled", GUARD_LOOSE },
+		{ "thread mitigated", "conditional force disabled", GUARD_LOOSE },
+		{ "thread force mitigated", "conditional disabled", GUARD_LOOSE },
+		{ "vulnerable", "conditional force disabled", GUARD_UNKNOWN },
+		{ "thread force mitigated", "always enabled", GUARD_UNKNOWN },
+		{ "unknown", "unsupported", GUARD_UNKNOWN },
+		{ "vulnerable", "conditional enabled", GUARD_LOOSE },
+		{ "not vulnerable at all", "not affected", GUARD_UNKNOWN },
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		(void)snprintf(text, sizeof(text),
+			       "Name:\tx\nSpeculation_Store_Bypass:\t%s\n"
+			       "SpeculationIndirectBranch:\t%s\nCpus_allowed:\t3\n",
+			       cases[i].store, cases[i].branch);
+		assert_int_equal(guard_speculation_of(text), cases[i].want);
+	}
+	assert_int_equal(guard_speculation_of(""), GUARD_UNKNOWN);
+	/* A process may choose its name. */
+	assert_int_equal(guard_speculation_of("Name:\tSpeculation_Store_Bypass: not vulnerable\n"
+					      "SpeculationIndirectBranch:\tnot affected\n"),
+			 GUARD_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_box_has_one_cookie_of_its_own, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_warden_keeps_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_branch_leaves_its_parents_cookie, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_task_left_out_is_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_host_without_is_told, set_up, tear_down),
+		cmocka_unit_test(words_of_proc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/*
+ * test_cli_output_page.c - pages of a long output.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    needs a store.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+#include "cli/output_page.h"
+
+/* Lines "000001\n" to `count`. */
+static void number_lines(struct buf *ret, int count)
+{
+	struct err err;
+
+	for (int i = 1; i <= count; i++)
+		assert_ok(&err, buf_addf(ret, &err, "%06d\n", i));
+}
+
+static void assert_page(const struct page_choice *choice, const struct buf *text,
+			const char *first, size_t len, const char *told_expected)
+{
+	cleanup_buf struct buf page = BUF_INIT(1u << 20);
+	cleanup_buf struct buf told = BUF_INIT(4096);
+	struct err err;
+
+	assert_ok(&err, page_choose(choice, buf_text(text), text->len, "out_1", &page, &told, &err));
+	assert_int_equal(page.len, len);
+	assert_memory_equal(buf_text(&page), first, strlen(first));
+	assert_string_equal(buf_text(&told), told_expected);
+}
+
+static void pages_end_with_lines(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	struct page_choice choice = { 0 };
+
+	(void)state;
+	number_lines(&text, 5000);
+	/* 16384 / 7 = 2340.57 */
+	assert_page(&choice, &text, "000001\n", 2340 * 7,
+		    "lines 1 to 2340 of 5000; more: reckon output out_1 --lines 2341:5000");
+	choice = (struct page_choice){ .has_lines = true, .first = 2341, .last = 5000 };
+	assert_page(&choice, &text, "002341\n", 2340 * 7,
+		    "lines 2341 to 4680 of 5000; more: reckon output out_1 --lines 4681:5000");
+	choice = (struct page_choice){ .has_lines = true, .first = 4681, .last = 99999 };
+	assert_page(&choice, &text, "004681\n", 320 * 7, "");
+	choice = (struct page_choice){ .head = 2 };
+	assert_page(&choice, &text, "000001\n000002\n", 14, "");
+	choice = (struct page_choice){ .tail = 2 };
+	assert_page(&choice, &text, "004999\n005000\n", 14, "");
+	choice = (struct page_choice){ .tail = 3000 };
+	assert_page(&choice, &text, "002661\n", 2340 * 7,
+		    "lines 2661 to 5000 of 5000; before them: reckon output out_1 --lines 2001:2660");
+	choice = (struct page_choice){ .tail = 99999, .is_all = true };
+	assert_page(&choice, &text, "000001\n", 5000 * 7, "");
+}
+
+static void a_text_is_looked_for_in_lines(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	struct page_choice choice = { .needle = "99" };
+
+	(void)state;
+	number_lines(&text, 300);
+	assert_page(&choice, &text, "99:000099\n199:000199\n299:000299\n", 10 + 11 + 11, "");
+	choice = (struct page_choice){ .needle = "99", .has_lines = true, .first = 100, .last = 200 };
+	assert_page(&choice, &text, "199:000199\n", 11, "");
+	choice = (struct page_choice){ .needle = "none" };
+	assert_page(&choice, &text, "", 0, "none of 300 lines holds that text");
+	buf_clear(&text);
+	number_lines(&text, 5000);
+	choice = (struct page_choice){ .needle = "0" };
+	/* 9 * 9 + 90 * 10 + 900 * 11 bytes up to line 999; then 12 bytes for each line */
+	assert_page(&choice, &text, "1:000001\n", 10881 + 458 * 12,
+		    "1457 of 5000 matching lines; more: the same with --lines 1458:5000");
+}
+
+static void a_line_longer_than_a_page_goes_on(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	cleanup_buf struct buf page = BUF_INIT(1u << 20);
+	cleanup_buf struct buf told = BUF_INIT(4096);
+	struct page_choice choice = { .has_lines = true, .first = 2, .last = 2 };
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, buf_adds(&text, "1\n", &err));
+	for (int i = 0; i < 20000; i++)
+		assert_ok(&err, buf_adds(&text, "\xe2\x82\xac", &err));
+	assert_ok(&err, page_choose(&choice, text.data, text.len, "out_1", &page, &told, &err));
+	assert_int_equal(page.len, 16383);
+	assert_true(utf8_is_valid(page.data, page.len));
+	assert_string_equal(buf_text(&told),
+			    "line 2 of 2 goes on; more: reckon output out_1 --range 16385-32768");
+}
+
+static void what_is_not_there_is_refused(void **state)
+{
+	cleanup_buf struct buf page = BUF_INIT(1u << 20);
+	cleanup_buf struct buf told = BUF_INIT(4096);
+	struct page_choice choice = { .has_lines = true, .first = 3, .last = 9 };
+	struct err err;
+
+	(void)state;
+	assert_err(&err, ERR_INVALID,
+		   page_choose(&choice, "1\n2\n", 4, "out_1", &page, &told, &err));
+	assert_ok(&err, page_choose(&choice, "", 0, "out_1", &page, &told, &err));
+	assert_int_equal(page.len, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_end_with_lines),
+		cmocka_unit_test(a_text_is_looked_for_in_lines),
+		cmocka_unit_test(a_line_longer_than_a_page_goes_on),
+		cmocka_unit_test(what_is_not_there_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("cli_output_page", tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/*
+ * test_lib_stuck.c - whether an execution repeats what failed before.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    needs a session.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "lib/stuck.h"
+
+static uint64_t code(const char *language, const char *text)
+{
+	return stuck_code_fingerprint(language, text, strlen(text));
+}
+
+static void code_is_the_same_without_its_dress(void **state)
+{
+	static const struct {
+		const char *language, *one, *other;
+		bool is_same;
+	} cases[] = {
+		{ "python", "x = 1", "x=1  # one\n\n", true },
+		{ "python", "print('a')", "print( \"a\" )", true },
+		{ "python", "# first\nf(x)\n", "f (x)\n# last", true },
+		{ "python", "if x:\n\tf()", "if x:\n        f()", true },
+		{ "python", "s = '#1'", "s = '#2'", false },
+		{ "python", "if x:\n    f()\n    g()", "if x:\n    f()\ng()", false },
+		{ "python", "print('a b')", "print('a  b')", false },
+		{ "python", "x = = 1", "x == 1", false },
+		{ "python", "print('it\\'s')", "print(\"it\\'s\")", false },
+		{ "python", "returnx", "return x", false },
+		{ "python", "s = '''a\n# b'''", "s = '''a\n'''", false },
+		{ "bash", "x = 1", "x=1", false },
+		{ "bash", "ls   -l # all", "ls -l", true },
+		{ "bash", "echo $#", "echo $", false },
+		{ "bash", "echo 'a'", "echo \"a\"", false },
+		{ "javascript", "f(1) // one", "f(1) /* two */", true },
+		{ "python", "a // b", "a // c", false },
+		{ "python", "", " # nothing\n", true },
+		{ "python", "s = 'open", "s = 'open ", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if ((code(cases[i].language, cases[i].one) ==
+		     code(cases[i].language, cases[i].other)) != cases[i].is_same)
+			fail_msg("case %zu: %s | %s", i, cases[i].one, cases[i].other);
+}
+
+static void errors_are_the_same_without_what_changes(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		bool is_same;
+	} cases[] = {
+		{ "index 5 is out of bounds", "index 17 is out of bounds", true },
+		{ "<Frame at 0x7f3a>", "<Frame at 0x55deadbeef>", true },
+		{ "no file '/tmp/tmpab12/x.csv'", "no file '/tmp/tmpzz/x.csv'", true },
+		{ "at 12:00:01.5", "at 13:59:59", true },
+		{ "job 9f86d081-4b1c failed", "job 00aa1122-ffee failed", true },
+		{ "3.14", "2", true },
+		{ "'salse'", "'sales'", false },
+		{ "no file '/data/x.csv'", "no file '/data/y.csv'", false },
+		{ "feedback1", "feedback2", true },
+		{ "abcdef12", "defaced", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if ((stuck_error_fingerprint("python", "E", cases[i].one, "f()", 1) ==
+		     stuck_error_fingerprint("python", "E", cases[i].other, "f()", 2)) != cases[i].is_same)
+			fail_msg("case %zu: %s | %s", i, cases[i].one, cases[i].other);
+	assert_int_equal(stuck_error_fingerprint("python", "E", "v", " f(x) # one", 1),
+			 stuck_error_fingerprint("python", "E", "v", "\tf( x )", 1));
+	assert_int_not_equal(stuck_error_fingerprint("python", "E", "v", "f()", 1),
+			     stuck_error_fingerprint("python", "E", "v", "g()", 1));
+	/* Without a line, the code decides. */
+	assert_int_not_equal(stuck_error_fingerprint("python", "E", "v", "", 1),
+			     stuck_error_fingerprint("python", "E", "v", "", 2));
+}
+
+static void fails(struct stuck *stuck, uint64_t sequence, uint64_t code_number, uint64_t error,
+		  uint64_t files, struct stuck_repeat *ret)
+{
+	const struct stuck_failure failure = { .sequence = sequence, .code = code_number,
+					       .error = error, .files_before = files,
+					       .files_after = files };
+
+	stuck_note_failure(stuck, &failure, ret);
+}
+
+static void failures_are_counted(void **state)
+{
+	struct stuck stuck = { 0 };
+	struct stuck_repeat repeat;
+	char line[STUCK_LINE_SIZE];
+
+	(void)state;
+	fails(&stuck, 1, 10, 20, 0, &repeat);
+	assert_int_equal(repeat.count, 0);
+	fails(&stuck, 2, 10, 20, 0, &repeat);
+	assert_int_equal(repeat.count, 2);
+	fails(&stuck, 5, 10, 20, 0, &repeat);
+	stuck_describe(&repeat, line);
+	assert_string_equal(line, "seen 3 times in this session (executions 1, 2, 5): same error, "
+				  "code unchanged; files unchanged since");
+	fails(&stuck, 6, 11, 20, 1, &repeat);
+	stuck_describe(&repeat, line);
+	assert_string_equal(line, "seen 4 times in this session (executions 1, 2, 5, 6): same error, "
+				  "code changed; files changed since");
+	fails(&stuck, 7, 11, 21, 1, &repeat);
+	stuck_describe(&repeat, line);
+	assert_string_equal(line, "seen 2 times in this session (executions 6, 7): another error, "
+				  "code unchanged; files unchanged since");
+	fails(&stuck, 8, 12, 22, 1, &repeat);
+	assert_int_equal(repeat.count, 0);
+	for (uint64_t i = 9; i < 40; i++)
+		fails(&stuck, i, 10, 20, 1, &repeat);
+	stuck_describe(&repeat, line);
+	assert_string_equal(line, "seen 34 times in this session (executions 1, …, 33, 34, 35, 36, 37, "
+				  "38, 39): same error, code unchanged; files unchanged since");
+}
+
+static void the_oldest_are_forgotten(void **state)
+{
+	struct stuck stuck = { 0 };
+	struct stuck_repeat repeat;
+
+	(void)state;
+	for (uint64_t i = 1; i <= STUCK_FAILURES_MAX; i++)
+		fails(&stuck, i, i, i, 0, &repeat);
+	fails(&stuck, 100, 1, 1, 0, &repeat);
+	assert_int_equal(repeat.count, 2);
+	fails(&stuck, 101, 1000, 1000, 0, &repeat);
+	assert_int_equal(repeat.count, 0);
+	fails(&stuck, 102, 1, 1, 0, &repeat);
+	assert_int_equal(repeat.count, 3);
+	fails(&stuck, 103, 2, 2, 0, &repeat);
+	assert_int_equal(repeat.count, 0);
+}
+
+static void successes_are_counted_in_a_row(void **state)
+{
+	struct stuck stuck = { 0 };
+	struct stuck_repeat repeat;
+
+	(void)state;
+	assert_int_equal(stuck_note_success(&stuck, 0, 0), 1);
+	assert_int_equal(stuck_note_success(&stuck, 0, 0), 2);
+	assert_int_equal(stuck_note_success(&stuck, 0, 1), 1);
+	assert_int_equal(stuck_note_success(&stuck, 0, 1), 2);
+	fails(&stuck, 5, 0, 0, 0, &repeat);
+	assert_int_equal(stuck_note_success(&stuck, 0, 1), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_is_the_same_without_its_dress),
+		cmocka_unit_test(errors_are_the_same_without_what_changes),
+		cmocka_unit_test(failures_are_counted),
+		cmocka_unit_test(the_oldest_are_forgotten),
+		cmocka_unit_test(successes_are_counted_in_a_row),
+	};
+
+	return cmocka_run_group_tests_name("lib_stuck", tests, NULL, NULL);
+}
