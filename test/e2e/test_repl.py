@@ -215,7 +215,7 @@ def test_what_is_pasted_is_one_cell(repl):
 
 def test_a_paste_that_is_not_marked_is_one_cell(repl):
     term = repl()
-    term.prompt(1).write(BLOCK.replace("\n", "\r")).key("enter").prompt(2)
+    term.prompt(1).write(BLOCK.strip().replace("\n", "\r")).wait("┆ f(1)").key("enter").prompt(2)
     assert "f: 2\nOut[1]: 1" in term.text
 
 
