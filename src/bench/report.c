@@ -77,7 +77,7 @@ static const struct promise {
 	{ "ipykernel_warm", "ipykernel warm cell / warm cell", ROW_JUPYTER_WARM, ROW_WARM,
 	  BOUND_AT_LEAST, 10 },
 	{ "capture_table", "ipykernel table / table", ROW_JUPYTER_TABLE, ROW_CAPTURE_TABLE,
-	  BOUND_AT_LEAST, 1 },
+	  BOUND_NONE, 0 },
 	{ "capture_figure", "ipykernel figure / figure", ROW_JUPYTER_FIGURE, ROW_CAPTURE_FIGURE,
 	  BOUND_AT_LEAST, 1 },
 	{ "branch_fresh", "branch / fresh on demand", ROW_BRANCH, ROW_FRESH, BOUND_NONE, 0 },

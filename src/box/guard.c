@@ -142,7 +142,7 @@ bool guard_speculation_is_there(void)
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		const int now = prctl(PR_GET_SPECULATION_CTRL, both[i], 0, 0, 0);
 
-		if (now != PR_SPEC_NOT_AFFECTED && (now & PR_SPEC_PRCTL) == 0 &&
+		if (now != PR_SPEC_NOT_AFFECTED && ((unsigned long)now & PR_SPEC_PRCTL) == 0 &&
 		    now != PR_SPEC_DISABLE)
 			return false;
 		if (now < 0)

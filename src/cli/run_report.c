@@ -43,7 +43,8 @@ static const struct json_value *limits_of(const struct json_value *record)
 static void report_traceback(struct run_output *output, const struct json_value *record)
 {
 	const struct json_value *error = json_read_member(record, "error");
-	const char *repair = text_of(error, "repair");
+	const struct json_value *hints = json_read_member(error, "hints");
+	const size_t count = json_read_count(hints);
 	size_t len = 0;
 	const char *traceback = json_read_text(json_read_member(error, "traceback"), &len);
 
@@ -51,8 +52,12 @@ static void report_traceback(struct run_output *output, const struct json_value 
 		run_output_stderr(output, traceback, len);
 	else
 		run_output_line("%s: %s", text_of(error, "name"), text_of(error, "value"));
-	if (repair[0] != '\0')
-		run_output_line("hint: %s", repair);
+	for (size_t i = 0; i < count; i++) {
+		const char *hint = json_read_text(json_read_at(hints, i), NULL);
+
+		if (hint != NULL)
+			run_output_line("hint: %s", hint);
+	}
 }
 
 /* Statuses with a limit behind them: what it was and how to move it. */
@@ -94,11 +99,13 @@ static void report_other(const struct run_output *output, const struct json_valu
 {
 	const struct json_value *error = json_read_member(record, "error");
 	const char *value = text_of(error, "value");
-	const char *remedy = text_of(error, "repair");
+	const char *remedy = json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
 	size_t len = strlen(value);
 
-	if (remedy[0] == '\0' && strcmp(status, "infra_error") == 0)
-		remedy = "reckon doctor says what this host lacks";
+	if (remedy == NULL)
+		remedy = strcmp(status, "infra_error") == 0 ?
+				 "reckon doctor says what this host lacks" :
+				 "";
 	while (len > 0 && value[len - 1] == '.')
 		len--;
 	run_output_line("reckon: cell %zu: %s%s%.*s%s%s%s", output->cell, status,

@@ -112,12 +112,12 @@ static int forbid_one(unsigned long what, const char *name, struct err *err)
 {
 	int now = prctl(PR_GET_SPECULATION_CTRL, what, 0, 0, 0);
 
-	if (now < 0 || (now & PR_SPEC_PRCTL) == 0)
+	if (now < 0 || ((unsigned long)now & PR_SPEC_PRCTL) == 0)
 		return 0;
 	if (prctl(PR_SET_SPECULATION_CTRL, what, PR_SPEC_FORCE_DISABLE, 0, 0) < 0)
 		return err_sys(err, "turn %s off", name);
 	now = prctl(PR_GET_SPECULATION_CTRL, what, 0, 0, 0);
-	if (now < 0 || (now & PR_SPEC_FORCE_DISABLE) == 0)
+	if (now < 0 || ((unsigned long)now & PR_SPEC_FORCE_DISABLE) == 0)
 		return err_set(err, ERR_DENIED, "%s stays on", name);
 	return 0;
 }

@@ -25,6 +25,8 @@
 #define AREAS_MAX 8192
 #define MAPS_MAX (4u << 20)
 #define PAGE_BYTES 4096ul
+#define LARGEST 1032ul /* of what malloc() keeps lists of by size */
+#define SMALLEST 24ul
 
 struct area {
 	unsigned long from, to;
@@ -138,6 +140,14 @@ static int move_areas(const struct scratch *scratch, int fd, struct err *err)
 	return 0;
 }
 
+/* What malloc() has free between blocks in use; not the end of the heap. */
+static size_t free_inside(void)
+{
+	const struct mallinfo2 now = mallinfo2();
+
+	return now.fordblks - now.keepcost;
+}
+
 /*
  * Free memory that malloc() has not sorted yet is sorted by the first large allocation, which
  * writes to every free chunk: in each fork some hundred pages copied, unless it is done here.
@@ -150,6 +160,17 @@ static void settle_malloc(void)
 	(void)malloc_trim(0);
 	block = malloc(large);
 	free(block);
+	/*
+	 * And what is free in between is used up, for good, from the larger pieces down: each fork
+	 * would put its first small blocks there, next to others, and copy a page for nearly each.
+	 */
+	for (size_t size = LARGEST; size >= SMALLEST; size -= 16)
+		for (size_t before = free_inside(), after = 0; after < before;) {
+			before = free_inside();
+			for (int i = 0; i < 16; i++)
+				block = malloc(size);
+			after = free_inside();
+		}
 }
 
 int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)

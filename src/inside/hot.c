@@ -49,6 +49,7 @@
 #define MAPS_MAX (4u << 20)
 #define REHEARSAL_MS 10000
 #define PRESENT (1ull << 63)
+#define CLEAN (1ull << 61) /* the file's page, or shared; not a copy of our own */
 #define ENTRIES 512
 
 struct area {
@@ -158,6 +159,37 @@ static bool list_present(const struct scratch *scratch, const unsigned long *kno
 	return fd >= 0;
 }
 
+/*
+ * Takes pages that are still the file's own out of the page table: what the zygote touched while it
+ * warmed up would otherwise be copied by fork(), now that these maps are. They come back by a fault.
+ */
+static void forget_clean_pages(const struct scratch *scratch)
+{
+	cleanup_fd int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry[ENTRIES];
+
+	for (size_t i = 0; fd >= 0 && i < scratch->area_count; i++) {
+		const struct area *area = &scratch->areas[i];
+
+		for (unsigned long at = area->from; at < area->to; at += ENTRIES * PAGE_BYTES) {
+			size_t want = (area->to - at) / PAGE_BYTES, from = 0;
+
+			want = want < ENTRIES ? want : ENTRIES;
+			if (pread(fd, entry, want * 8, (off_t)(at / PAGE_BYTES * 8)) !=
+			    (ssize_t)(want * 8))
+				return;
+			for (size_t e = 0; e <= want; e++) {
+				if (e < want && (entry[e] & PRESENT) != 0 && (entry[e] & CLEAN) != 0)
+					continue;
+				if (e > from)
+					(void)madvise((char *)at + from * PAGE_BYTES,
+						      (e - from) * PAGE_BYTES, MADV_DONTNEED);
+				from = e + 1;
+			}
+		}
+	}
+}
+
 /* The child: the first breath of a session, up to the end of its socket. */
 __attribute__((noreturn)) static void rehearse(struct scratch *scratch, int sock)
 {
@@ -262,8 +294,10 @@ size_t hot_keep(void)
 	if (scratch == MAP_FAILED)
 		return 0;
 	if (find_areas(scratch) && (single = map_single_pages(scratch)) >= 0 &&
-	    run_rehearsal(scratch))
+	    run_rehearsal(scratch)) {
+		forget_clean_pages(scratch);
 		count = make_private(scratch);
+	}
 	if (single >= 0)
 		(void)close(single);
 	(void)munmap(scratch, sizeof(*scratch));

@@ -19,6 +19,13 @@
 #include "inside/kernel.h"
 #include "inside/languages.h"
 
+#define FORK_ROUNDS 20
+/* Of CPython's allocator: pools of 16 KiB hold objects of one size, in steps of 16 bytes. */
+#define POOL_BYTES 16384
+#define POOL_STEP 16
+#define POOL_SIZE_MAX 512
+#define POOL_OBJECTS_MAX 200000
+
 static PyObject *layer; /* dict: name of a module of the Python layer -> module */
 
 PyObject *python_layer_get(const char *module, const char *name)
@@ -211,6 +218,30 @@ static int call_layer(const char *module, const char *name, struct err *err)
 	return 0;
 }
 
+/*
+ * Free places for small objects are scattered over the pages of thousands of objects that died
+ * while the zygote warmed up; a fork that puts its first objects there copies a page for nearly each
+ * of them. So the places are filled, for good: what a fork allocates then lies side by side in pages
+ * that are new. A pool is new when a run of objects comes out of it without a gap.
+ */
+static void fill_pools(void)
+{
+	for (size_t size = POOL_STEP; size <= POOL_SIZE_MAX; size += POOL_STEP) {
+		const size_t whole = (POOL_BYTES - 64) / size - 2; /* but its head, and one */
+		const char *last = NULL;
+		size_t run = 0;
+
+		for (size_t i = 0; run < whole && i < POOL_OBJECTS_MAX; i++) {
+			const char *at = PyObject_Malloc(size);
+
+			if (at == NULL)
+				return;
+			run = last != NULL && at == last + size ? run + 1 : 0;
+			last = at;
+		}
+	}
+}
+
 static int warm(const struct kernel_warmth *how, struct err *err)
 {
 	char thread[64];
@@ -225,6 +256,12 @@ static int warm(const struct kernel_warmth *how, struct err *err)
 	if (find_second_thread(thread, sizeof(thread)))
 		return err_set(err, ERR_INVALID, "the first use of a module started thread '%s'",
 			       thread);
+	/* Until the interpreter has specialised what every fork begins with, as fresh.py does. */
+	for (int i = 0; i < FORK_ROUNDS; i++) {
+		PyOS_BeforeFork();
+		PyOS_AfterFork_Child();
+	}
+	fill_pools();
 	PyOS_BeforeFork();
 	return 0;
 }

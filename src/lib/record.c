@@ -100,6 +100,8 @@ void record_failure_clear(struct record_failure *failure)
 	free(failure->value);
 	free(failure->traceback);
 	free(failure->repair);
+	for (size_t i = 0; i < failure->hint_count; i++)
+		free(failure->hints[i]);
 	*failure = (struct record_failure){ 0 };
 }
 
@@ -217,6 +219,8 @@ void record_set_error(struct record *record, const char *name, const char *value
 	record->failure.value = copy_string(value, 65536);
 	record->failure.traceback = copy_string(traceback, 262144);
 	record->failure.repair = repair != NULL ? copy_string(repair, MESSAGE_MAX) : NULL;
+	if (repair != NULL && repair[0] != '\0')
+		record->failure.hints[record->failure.hint_count++] = copy_string(repair, MESSAGE_MAX);
 }
 
 void record_add_file(struct record *record, const struct record_file *file)

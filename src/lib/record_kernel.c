@@ -23,6 +23,8 @@
 #define DISPLAY_ID_MAX 256u
 #define METADATA_MAX (1024u * 1024u)
 #define FRAMES_MAX 64u
+#define REPAIR_MAX 4096u
+#define HINT_MAX 500u
 
 /* ---- media types ------------------------------------------------------------------------ */
 
@@ -460,6 +462,14 @@ static void add_frame_item(struct record_frame *frame, const struct kernel_item 
 		frame->line = read_line(item);
 }
 
+static void set_hints(struct record_failure *failure, const struct kernel_item *items,
+		      size_t count)
+{
+	for (size_t i = 0; i < count && failure->hint_count < RECORD_HINTS_MAX; i++)
+		if (items[i].tag == KERNEL_TAG_HINT && items[i].len > 0)
+			failure->hints[failure->hint_count++] = copy_item(&items[i], HINT_MAX);
+}
+
 /* The last FRAMES_MAX frames: in endless recursion those where it ended tell most. */
 static void set_frames(struct record_failure *failure, const struct kernel_item *items,
 		       size_t count)
@@ -488,7 +498,8 @@ void record_set_error_items(struct record *record, const struct kernel_item *ite
 	failure->name = copy_item(kernel_find(items, count, KERNEL_TAG_NAME), 256);
 	failure->value = copy_item(kernel_find(items, count, KERNEL_TAG_VALUE), 65536);
 	failure->traceback = copy_item(kernel_find(items, count, KERNEL_TAG_TRACEBACK), 262144);
-	failure->repair = repair != NULL ? copy_item(repair, 4096) : NULL;
+	failure->repair = repair != NULL ? copy_item(repair, REPAIR_MAX) : NULL;
+	set_hints(failure, items, count);
 	set_frames(failure, items, count);
 }
 
@@ -522,5 +533,10 @@ void record_write_failure(struct json_writer *writer, const struct record_failur
 		write_frame(writer, &failure->frames[i]);
 	json_write_array_end(writer);
 	json_write_member_string(writer, "repair", failure->repair);
+	json_write_key(writer, "hints");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < failure->hint_count; i++)
+		json_write_string(writer, failure->hints[i]);
+	json_write_array_end(writer);
 	json_write_object_end(writer);
 }

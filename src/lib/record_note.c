@@ -17,7 +17,7 @@
 #include "text.h"
 
 #define CHART_MIME "application/vnd.reckon.chart+json"
-#define CHART_MAX ((size_t)1024 * 1024) /* a larger one is not looked into */
+#define CHART_MAX ((size_t)4 * 1024 * 1024) /* a larger one is not looked into */
 #define CHART_WORD 60u			 /* bytes of a title or label */
 #define CHART_VALUES 8u			 /* bars or slices that are told one by one */
 #define CHART_PARTS 6u			 /* charts of one figure */
@@ -64,15 +64,28 @@ static void add_label(struct buf *ret, const struct json_value *chart, const cha
 	(void)buf_adds(ret, after, &ignored);
 }
 
-/* "12 points x 2 series", or what is true when they differ. */
-static bool add_series(struct buf *ret, const struct json_value *elements)
+/* How many there are: more than are listed where the kernel told every nth only. */
+static size_t count_all(const struct json_value *owner, const char *total, size_t listed)
 {
+	int64_t all = 0;
+
+	if (json_read_int(json_read_member(owner, total), &all) && all > 0 &&
+	    (uint64_t)all > listed)
+		return (size_t)all;
+	return listed;
+}
+
+/* "12 points x 2 series", or what is true when they differ. */
+static bool add_series(struct buf *ret, const struct json_value *chart)
+{
+	const struct json_value *elements = json_read_member(chart, "elements");
 	size_t series = json_read_count(elements), least = SIZE_MAX, most = 0;
 	struct err ignored;
 
 	for (size_t i = 0; i < series; i++) {
-		const struct json_value *points = json_read_member(json_read_at(elements, i), "points");
-		size_t count = json_read_count(points);
+		const struct json_value *element = json_read_at(elements, i);
+		const struct json_value *points = json_read_member(element, "points");
+		size_t count = count_all(element, "points_total", json_read_count(points));
 
 		if (json_read_kind(points) != JSON_KIND_ARRAY)
 			return false;
@@ -85,6 +98,7 @@ static bool add_series(struct buf *ret, const struct json_value *elements)
 		(void)buf_addf(ret, &ignored, ", %zu point%s", most, most == 1 ? "" : "s");
 	else
 		(void)buf_addf(ret, &ignored, ", %zu to %zu points", least, most);
+	series = count_all(chart, "elements_total", series);
 	if (series > 1)
 		(void)buf_addf(ret, &ignored, " x %zu series", series);
 	return true;
@@ -99,18 +113,23 @@ static bool is_named(const struct json_value *group)
 }
 
 /* ", 3 bars: north 12, south 7, west 9" */
-static void add_elements(struct buf *ret, const struct json_value *elements, const char *type)
+static void add_elements(struct buf *ret, const struct json_value *chart, const char *type)
 {
-	const char *word = strcmp(type, "bar") == 0   ? "bars"
-			   : strcmp(type, "pie") == 0 ? "slices"
-						      : "elements";
+	const struct json_value *elements = json_read_member(chart, "elements");
+	const char *word = strcmp(type, "bar") == 0 ? "bar"
+			   : strcmp(type, "pie") == 0 ? "slice"
+			   : strcmp(type, "box_and_whisker") == 0 ? "box"
+								  : "element";
 	size_t count = json_read_count(elements);
 	struct err ignored;
 	double value;
 
 	if (count == 0)
 		return;
-	(void)buf_addf(ret, &ignored, ", %zu %s", count, word);
+	(void)buf_addf(ret, &ignored, ", %zu %s%s", count_all(chart, "elements_total", count), word,
+		       count == 1		 ? ""
+		       : strcmp(word, "box") == 0 ? "es"
+						  : "s");
 	for (size_t i = 0; i < count && i < CHART_VALUES; i++) {
 		const struct json_value *element = json_read_at(elements, i);
 
@@ -128,7 +147,6 @@ static void add_elements(struct buf *ret, const struct json_value *elements, con
 
 static void add_chart(struct buf *ret, const struct json_value *chart)
 {
-	const struct json_value *elements = json_read_member(chart, "elements");
 	const struct json_value *type = json_read_member(chart, "type");
 	const char *name = json_read_text(type, NULL);
 
@@ -136,8 +154,8 @@ static void add_chart(struct buf *ret, const struct json_value *chart)
 	add_label(ret, chart, "title", ", '", "'");
 	add_label(ret, chart, "x_label", ", x: ", "");
 	add_label(ret, chart, "y_label", ", y: ", "");
-	if (!add_series(ret, elements))
-		add_elements(ret, elements, name != NULL ? name : "");
+	if (!add_series(ret, chart))
+		add_elements(ret, chart, name != NULL ? name : "");
 }
 
 static void add_charts(struct buf *ret, const struct json_value *figure)

@@ -31,12 +31,16 @@ struct record_frame {
 	int64_t line; /* 0 when unknown */
 };
 
+#define RECORD_HINTS_MAX 5u
+
 struct record_failure {
 	bool is_set;
 	char *name;
 	char *value;
 	char *traceback;
-	char *repair; /* or NULL */
+	char *repair; /* the kernel's view of the failure, or what the host advises; or NULL */
+	char *hints[RECORD_HINTS_MAX];
+	size_t hint_count;
 	struct record_frame *frames;
 	size_t frame_count;
 };

@@ -89,13 +89,15 @@ static void render_error(const struct record *record, enum record_status status,
 	cleanup_buf struct buf why = BUF_INIT(512);
 	struct err ignored;
 
+	/* Without a traceback `repair` is the host's advice, which stands among the hints. */
 	if (failure->is_set && failure->traceback[0] != '\0')
-		add_string(ret, failure->traceback);
+		add_string(ret, failure->repair != NULL && failure->repair[0] != '\0' ?
+					failure->repair : failure->traceback);
 	else if (failure->is_set)
 		(void)buf_addf(ret, &ignored, "%s: %s", failure->name, failure->value);
 	end_line(ret);
-	if (failure->is_set && failure->repair != NULL && failure->repair[0] != '\0')
-		(void)buf_addf(ret, &ignored, "hint: %s\n", failure->repair);
+	for (size_t i = 0; i < failure->hint_count; i++)
+		(void)buf_addf(ret, &ignored, "hint: %s\n", failure->hints[i]);
 	if (status == RECORD_OK || status == RECORD_ERROR)
 		return;
 	/* Said beside an exception, too: KeyboardInterrupt alone hides the time limit. */

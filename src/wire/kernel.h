@@ -61,8 +61,9 @@ enum kernel_type {
 	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
 	KERNEL_UPDATE_DISPLAY = 34, /* bundle with DISPLAY_ID                                   */
 	KERNEL_RESULT = 35,	    /* bundle: the value of the cell                            */
-	KERNEL_ERROR = 36,	    /* NAME VALUE TRACEBACK [REPAIR] (FRAME_FILE FRAME_LINE
-				       FRAME_FUNCTION FRAME_SOURCE)*                            */
+	KERNEL_ERROR = 36,	    /* NAME VALUE TRACEBACK [REPAIR] HINT* (FRAME_FILE FRAME_LINE
+				       FRAME_FUNCTION FRAME_SOURCE)*; REPAIR: the failure in few
+				       words, at most 4 KiB; HINT: one line, 500 bytes, up to 5 */
 	KERNEL_CLEAR_OUTPUT = 37,   /* [WAIT]                                                   */
 	KERNEL_INPUT_REQUEST = 38,  /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
 	KERNEL_SYNC = 39,	    /* -> SYNC_ACK                                              */
@@ -113,6 +114,7 @@ enum kernel_tag {
 	KERNEL_TAG_OPEN_PATH = 44,
 	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
 	KERNEL_TAG_OPEN_OFFSET = 46,
+	KERNEL_TAG_HINT = 47, /* with ERROR: one thing that is known to help */
 	KERNEL_TAG_INDENT = 60, /* spaces */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };

@@ -168,8 +168,10 @@ def test_hostile_values_are_told_all_the_same(run):
         "    def __repr__(self): return 'odd ' * 900\nOdd()",
         "['\\x1b[31m\\ud800' * 400] * 20")
     for record in records:
-        assert record["status"] == "ok"
         assert record["text"]
+        assert "display_failed" not in [note["code"] for note in record["diagnostics"]]
+    # A value whose own methods raise is the cell's failure; one that is merely odd is shown.
+    assert [record["status"] for record in records[2:3] + records[-1:]] == ["ok", "ok"]
 
 
 TABLE = """

@@ -26,15 +26,22 @@ def replay(tmp_path):
     return run
 
 
-@pytest.mark.parametrize(("name", "template"), [("kernel", "python"), ("data", "data")])
-def test_cells_say_what_they_said_in_ipython(replay, name, template):
-    done = replay(TRANSCRIPTS / f"{name}.jsonl", "--template", template, "--threshold", "100")
+@pytest.mark.parametrize(("names", "template"), [
+    (["kernel"], "python"), (["data", "values", "dialect", "behaviour", "libraries"], "data")])
+def test_cells_say_what_they_said_in_ipython(replay, names, template):
+    files = [TRANSCRIPTS / f"{name}.jsonl" for name in names]
+    done = replay(*files, "--template", template, "--threshold", "100", "--strict")
     assert done.returncode == 0, done.stdout + done.stderr
-    cells = [cell for line in (TRANSCRIPTS / f"{name}.jsonl").read_text().splitlines()
+    cells = [cell for file in files for line in file.read_text().splitlines()
              for cell in json.loads(line)["cells"]]
     counted = sum(int(part.split()[-1]) for line in done.stdout.splitlines()
                   if line.startswith("cells ") for part in line.partition("): ")[2].split(", ") if part)
     assert counted == len(cells) > 30
+
+
+def test_every_transcript_is_replayed():
+    assert {path.stem for path in TRANSCRIPTS.glob("*.jsonl")} == {
+        "kernel", "data", "values", "dialect", "behaviour", "libraries"}
 
 
 def test_differences_are_found_and_named(replay, tmp_path):

@@ -13,8 +13,7 @@ import threading
 import warnings
 
 from _reckon import (
-    display, errors, figures, magic, magics, pretty, render, settings, shell,
-    streams, wire)
+    brief, display, errors, figures, magic, magics, pretty, render, settings, shell, streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -157,13 +156,15 @@ def _run_code(code):
 
 def _let_tasks_go_on():
     """Tasks that a cell began get a turn before it ends; the others wait for a cell that awaits."""
-    for _ in range(_PASSES_MAX):
-        if _loop is None or not _loop._ready or _loop.is_closed():
-            return
-        _loop.call_soon(_loop.stop)
-        _loop.run_forever()
-        if len(_loop._ready) == 0:
-            return
+    _stir()
+    try:
+        for _ in range(_PASSES_MAX):
+            if _loop.is_closed() or not _loop._ready:
+                return
+            _loop.call_soon(_loop.stop)
+            _loop.run_forever()
+    finally:
+        _calm()
 
 
 def _remember_source(name, source):
@@ -380,11 +381,11 @@ def _report(error):
     if _outgrew_memory(error):
         trace = error.__traceback__
         error = MemoryError("a recursion outgrew the memory").with_traceback(trace)
-    if isinstance(error, SystemExit):
+    if brief.is_a(error, SystemExit):
         code = error.code
         if code is None or code == 0:
             return "ok"
-    if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+    if not brief.is_a(error, KeyboardInterrupt, SystemExit):
         try:
             _keep_error(error)
         except Exception:
@@ -392,7 +393,7 @@ def _report(error):
     if _type(error) is magics.UsageError:
         error.__traceback__ = None  # its words say all: IPython shows nothing else
     errors.send(error)
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+    return "interrupted" if brief.is_a(error, KeyboardInterrupt) else "error"
 
 
 def _calm():
@@ -441,7 +442,6 @@ def run(source, name, input_allowed):
     _warn_anew()
     try:
         value, has_value = _user_part(source, name)
-        _let_tasks_go_on()
     except BaseException as error:
         _settrace(None)  # here, not in _calm(): calling a function would run the tracer
         _setprofile(None)
@@ -456,6 +456,8 @@ def run(source, name, input_allowed):
         if has_value:
             _show_last(value)
         figures.flush()  # after the value: drawing moves labels, and so changes their text
+        if _loop is not None and _loop._ready:
+            _let_tasks_go_on()
     except BaseException as error:
         if status == "ok":
             status = _fail(error)

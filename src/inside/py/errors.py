@@ -1,4 +1,7 @@
-"""An exception as an ERROR packet: plain text, without the kernel's own frames, bounded."""
+"""
+An exception as an ERROR packet: plain text, without the kernel's own frames, bounded; and what
+repair.py makes of it. Whatever goes wrong in making it, the exception itself is reported.
+"""
 
 import linecache
 import traceback
@@ -15,8 +18,13 @@ _TracebackException = traceback.TracebackException
 _StackSummary, _FrameSummary = traceback.StackSummary, traceback.FrameSummary
 _walk = traceback.walk_tb
 _getline = linecache.getline
+_SYNTAX = (SyntaxError, IndentationError, TabError)
 _type = type
 
+_trace_of = BaseException.__dict__["__traceback__"].__get__
+
+explain = None  # repair.py puts itself here
+failed = {}  # file name of a cell that raised -> the line
 sources = {}  # file name of a cell -> its lines, in case user code empties linecache
 
 
@@ -127,7 +135,7 @@ def _text(error, trace):
 def fields(error):
     """The fields of ERROR. Works for any exception object, whatever its methods do."""
     name = _type(error).__name__
-    trace = strip(error.__traceback__)
+    trace = strip(_trace_of(error))
     try:
         value = str(error)
         if _type(value) is not str:
@@ -144,11 +152,35 @@ def fields(error):
     except BaseException:
         text = None
     frames = _frame_fields(trace)
-    if not frames and _type(error) in (SyntaxError, IndentationError, TabError):
+    if not frames and any(_type(error) is kind for kind in _SYNTAX):
         frames = _syntax_fields(error)
     if text is None:
         text = _plain_text(name, value, frames)
-    return [(wire.NAME, name), (wire.VALUE, value), (wire.TRACEBACK, text), *frames]
+    return [(wire.NAME, name), (wire.VALUE, value), (wire.TRACEBACK, text),
+            *_repair_fields(error, name, value, trace), *frames]
+
+
+def _note_failure(trace):
+    """Remembers which cell stopped where: what comes later in it was not done."""
+    if trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file in sources:
+            failed.pop(file, None)
+            failed[file] = trace.tb_lineno or 0
+        if len(failed) > 100:
+            failed.pop(next(iter(failed)))
+
+
+def _repair_fields(error, name, value, trace):
+    """REPAIR and HINT; none when they cannot be made, for the traceback says it, too."""
+    try:
+        view, hints = explain(error, name, value, trace, _source)
+        _note_failure(trace)
+        return [(wire.REPAIR, view), *[(wire.HINT, hint) for hint in hints]] if view else []
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return []
 
 
 def send(error):

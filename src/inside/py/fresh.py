@@ -9,7 +9,8 @@ import random
 import sys
 import tempfile
 
-from _reckon import cell, figures, ipython, libraries, look, render, tables, whole, wire
+from _reckon import (
+    cell, errors, figures, ipython, libraries, look, render, tables, whole, wire)
 
 _seed = None
 
@@ -81,6 +82,19 @@ def _warm_pyplot():
     sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
 
 
+def _warm_failure():
+    """An error is reported, up to the packet."""
+    name, source = "<cell 0>", "def f(d):\n    return d['b']\nf({'a': 1})\n"
+    errors.sources[name] = source.splitlines(keepends=True)
+    for _ in range(3):
+        try:
+            exec(compile(source, name, "exec"), {})
+        except KeyError as error:
+            errors.fields(error)
+    errors.sources.pop(name, None)
+    errors.failed.clear()
+
+
 def _warm_cells():
     """
     Code that ran often enough is specialised once, here, and not page by page in every fork.
@@ -104,6 +118,7 @@ def _hook_libraries():
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("PIP_RETRIES", "1")  # without a network pip would try for long
     _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
         _warm_pyplot()
@@ -115,6 +130,7 @@ def first_use():
     if "pandas" in sys.modules:
         _warm_pandas()
     cell.setup()
+    _warm_failure()
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)

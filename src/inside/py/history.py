@@ -116,6 +116,8 @@ def _macro(rest):
     name, *what = words
     value = "\n".join(_cells(" ".join(what)))
     _namespace()[name] = Macro(value + "\n")
+    if "-q" in rest.split():
+        return
     print(f"Macro `{name}` created. To execute, type its name (without quotes).\n"
           f"=== Macro contents: ===\n{value}")
 

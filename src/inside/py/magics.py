@@ -29,8 +29,7 @@ UsageError.__module__ = "builtins"  # so that tracebacks call it by its bare nam
 
 def _pip(rest):
     programs.run_shell(f"{shlex.quote(sys.executable)} -m pip {rest}")
-    if rest.split()[:1] in (["install"], ["uninstall"]):
-        print("Note: you may need to restart the kernel to use updated packages.")
+    print("Note: you may need to restart the kernel to use updated packages.")
 
 
 def _conda(rest):
@@ -147,7 +146,10 @@ def _prun(rest, body=None):
         profile.runcall(run)
     finally:
         if not quiet:
-            pstats.Stats(profile, stream=sys.stdout).strip_dirs().sort_stats("time").print_stats(30)
+            stats = pstats.Stats(profile, stream=sys.stdout)
+            for place in [place for place in stats.stats if place[0].startswith("<reckon>")]:
+                del stats.stats[place]
+            stats.strip_dirs().sort_stats("time").print_stats(30)
 
 
 def _run_notebook(path):
@@ -199,7 +201,9 @@ def _run(rest):
         names = runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         _namespace().update({n: v for n, v in names.items() if not n.startswith("__")})
         return
-    path = os.path.expanduser(words[0]) if words else ""
+    if not words:
+        raise Exception("you must provide at least a filename.")
+    path = os.path.expanduser(words[0])
     if not os.path.exists(path) and not path.endswith((".py", ".ipynb")):
         path += ".py"
     if not os.path.exists(path):
