@@ -34,7 +34,7 @@ def _status(source):
         return "incomplete"
     tree, why = _parse(source)
     if tree is None and why == "invalid":
-        made = magic.transform(source, "<cell>", _FLAGS & ~ast.PyCF_ONLY_AST)
+        made, _ = magic.transform(source, "<cell>", _FLAGS & ~ast.PyCF_ONLY_AST)
         tree, why = _parse(made) if made is not source else (None, why)
     if tree is None:
         return why
