@@ -207,14 +207,29 @@ RECKON_PUBLIC const char *reckon_execution_status(const reckon_execution *execut
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);
 
-/* ---- variables, completion ------------------------------------------------------------- */
+/* ---- variables, completion, inspection ------------------------------------------------- */
 
-/* [{"name","type","shape","size","preview"}…]; *ret_json: free() it. */
+/*
+ * [{"name","type","shape","size","preview","kind"}…]; *ret_json: free() it. `kind` is "data",
+ * then "function" and "class" for those that cells defined; `size` is in bytes or null. After
+ * 1,000 comes one last entry of kind "omitted", whose preview says how many more there are.
+ * No method of an object that a cell's own class made is called.
+ */
 RECKON_PUBLIC int reckon_variables(reckon_session *session, char **ret_json, reckon_error *err);
 
-/* {"cursor_start","cursor_end","matches":[…]}; cursor is a byte offset; free() the result. */
+/* {"cursor_start","cursor_end","matches":[…]}; cursor is a byte offset; free() the result.
+ * A match replaces the code from cursor_start to cursor_end; both lie within it. */
 RECKON_PUBLIC int reckon_complete(reckon_session *session, const char *code, size_t code_len,
 				  size_t cursor, char **ret_json, reckon_error *err);
+
+/*
+ * What stands at the cursor (a byte offset): {"found":bool,"data":{"text/plain":"…"},
+ * "metadata":{}}, as in Jupyter: signature, type, value and documentation; with detail_level 1
+ * the source too. free() the result.
+ */
+RECKON_PUBLIC int reckon_inspect(reckon_session *session, const char *code, size_t code_len,
+				 size_t cursor, int detail_level, char **ret_json,
+				 reckon_error *err);
 
 /*
  * Whether `code` is a whole cell, as Jupyter's is_complete_request: {"status","indent"} with status

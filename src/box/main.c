@@ -75,14 +75,8 @@ static void reap(struct warden *warden)
 			 * stop in time for a branch; stopped twins report nothing. SIGKILL needs
 			 * no help. */
 			const int sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
-			bool is_zygote = false;
 
-			for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
-				for (int k = 0; k < ZYGOTE_KINDS; k++)
-					if (warden->templates[i].used &&
-					    warden->templates[i].zygotes[k].pid == pid)
-						is_zygote = trace_pass_signal(pid, sig) == 0;
-			if (!is_zygote)
+			if (!template_has_zygote(warden, pid) || trace_pass_signal(pid, sig) != 0)
 				(void)trace_stray(pid, status);
 			continue;
 		}
@@ -290,6 +284,7 @@ static void run(struct warden *warden)
 		const bool dying = is_dying(warden);
 
 		denial_resume(warden);
+		rotate_start(warden);
 		if (dispatch(warden, first_wait_ms(warden, more && !quiet))) {
 			more = true;
 			quiet = false;
@@ -411,6 +406,8 @@ int main(int argc, char **argv)
 	warden->listen_fd = -1;
 	warden->park_target = 1;
 	warden->shell_target = 2;
+	if (getenv("RECKON_ROTATE") != NULL)
+		warden->rotate_kernels = (unsigned)strtoul(getenv("RECKON_ROTATE"), NULL, 10);
 	if (parse(warden, argc, argv, &client, &err) < 0 || set_up(warden, &err) < 0 ||
 	    start(warden, client, &err) < 0) {
 		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text, err.remedy);

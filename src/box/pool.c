@@ -44,7 +44,7 @@ int pool_take_shell(struct warden *warden, struct template *of, struct session *
 static bool root_is_ready(const struct template *of)
 {
 	for (int k = 0; k < ZYGOTE_KINDS; k++)
-		if (of->zygotes[k].state == ZYGOTE_WARM)
+		if (of->zygotes[k]->state == ZYGOTE_WARM)
 			return true;
 	return false;
 }
@@ -52,13 +52,13 @@ static bool root_is_ready(const struct template *of)
 static bool wants_parked(const struct warden *warden, const struct template *of)
 {
 	return warden->park_target > 0 && of->parked == NULL &&
-	       of->zygotes[ZYGOTE_PYTHON_WARM].state == ZYGOTE_WARM;
+	       of->zygotes[ZYGOTE_PYTHON_WARM]->state == ZYGOTE_WARM;
 }
 
 /* Half a kernel for a pooled shell; true when there was something to do. */
 static bool seed_one(struct warden *warden, struct template *of)
 {
-	struct zygote_proc *zygote = &of->zygotes[ZYGOTE_PYTHON_WARM];
+	struct zygote_proc *zygote = of->zygotes[ZYGOTE_PYTHON_WARM];
 	struct err err;
 
 	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
@@ -85,7 +85,7 @@ static bool refill_template(struct warden *warden, struct template *of)
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		if (session_spawn(warden, session, &of->zygotes[ZYGOTE_PYTHON_WARM], &err) < 0) {
+		if (session_spawn(warden, session, of->zygotes[ZYGOTE_PYTHON_WARM], &err) < 0) {
 			log_line(LOG_WARN, "cannot park a kernel", "why=\"%s\"", err.text);
 			session_end(warden, session);
 			return false;

@@ -52,8 +52,8 @@ static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
 static int root_ns_of(const struct template *of)
 {
 	for (int k = 0; k < ZYGOTE_KINDS; k++)
-		if (of->zygotes[k].state == ZYGOTE_WARM)
-			return of->zygotes[k].root_ns_fd;
+		if (of->zygotes[k]->state == ZYGOTE_WARM)
+			return of->zygotes[k]->root_ns_fd;
 	return -1;
 }
 
@@ -187,7 +187,7 @@ static int watch_kernel(struct warden *warden, struct session *session, struct e
 	return watch_add(warden, &session->notify_watch, EPOLLIN, err);
 }
 
-static void drop_seed(struct session *session)
+void session_drop_seed(struct session *session)
 {
 	twin_drop(&session->seed);
 	if (session->control_host >= 0)
@@ -218,8 +218,9 @@ int session_seed(struct warden *warden, struct session *session, struct zygote_p
 	session->control_host = pair[0];
 	kernel_end = pair[1];
 	how.control_fd = kernel_end;
+	zygote->kernels++;
 	if (twin_prepare(&how, &session->seed, err) < 0) {
-		drop_seed(session);
+		session_drop_seed(session);
 		return (int)err->code;
 	}
 	return 0;
@@ -233,11 +234,12 @@ int session_spawn(struct warden *warden, struct session *session, struct zygote_
 	/* A seed was told how to begin before anybody asked for anything. */
 	if (session->seed.twin > 0 &&
 	    (session->seed.zygote != zygote->pid || how.no_speculation))
-		drop_seed(session);
+		session_drop_seed(session);
 	if (session->seed.twin == 0 && session_seed(warden, session, zygote, err) < 0)
 		return err_wrap(err, "start a kernel");
 	if (twin_complete(&how, &session->seed, &session->kernel, err) < 0)
 		return err_wrap(err, "start a kernel");
+	session->zygote = zygote->pid;
 	return watch_kernel(warden, session, err);
 }
 
@@ -258,8 +260,8 @@ static int choose_zygote(struct warden *warden, struct template *of, const struc
 	if ((open->flags & WARDEN_OPEN_NO_WARM) != 0)
 		return template_zygote(warden, of, ZYGOTE_PYTHON_COLD, ret, err);
 	if ((open->flags & WARDEN_OPEN_WAIT_WARM) == 0 &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_WARM &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM].state != ZYGOTE_FAILED) {
+	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_WARM &&
+	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_FAILED) {
 		/* The bare interpreter is there in a few milliseconds and serves the first call;
 		 * the preloaded one warms up next to it. */
 		if (template_zygote(warden, of, ZYGOTE_PYTHON_COLD, &cold, err) < 0)
@@ -381,7 +383,7 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 		return err_set(err, ERR_LOST, "the session has ended");
 	if (pool_take_shell(warden, parent->of, &session, err) < 0)
 		return (int)err->code;
-	drop_seed(session);
+	session_drop_seed(session);
 	session->limits = parent->limits;
 	session->guards = parent->guards;
 	files.to = session;

@@ -40,8 +40,13 @@ struct watch {
 
 enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_WARMING, ZYGOTE_WARM, ZYGOTE_FAILED };
 
+enum zygote_kind { ZYGOTE_PYTHON_COLD, ZYGOTE_PYTHON_WARM, ZYGOTE_BASH, ZYGOTE_KINDS };
+
 struct zygote_proc {
 	enum zygote_state state;
+	enum zygote_kind kind;
+	uint64_t warm_ns; /* since when */
+	unsigned kernels; /* forked from it so far */
 	pid_t pid;
 	int sock;
 	int root_ns_fd; /* mount namespace of the template's root */
@@ -51,7 +56,8 @@ struct zygote_proc {
 	struct template *of;
 };
 
-enum zygote_kind { ZYGOTE_PYTHON_COLD, ZYGOTE_PYTHON_WARM, ZYGOTE_BASH, ZYGOTE_KINDS };
+/* One serves; the other is where its successor warms up, see rotate.c. */
+#define ZYGOTE_SLOTS 2
 
 struct template {
 	bool used;
@@ -62,7 +68,8 @@ struct template {
 	size_t env_count;
 	uint64_t memory_bytes; /* [limits] of template.ini, 0: none */
 	uint64_t stamp;	       /* of template.ini: a rebuilt template is loaded anew */
-	struct zygote_proc zygotes[ZYGOTE_KINDS];
+	struct zygote_proc slots[ZYGOTE_KINDS][ZYGOTE_SLOTS];
+	struct zygote_proc *zygotes[ZYGOTE_KINDS]; /* the one of each kind that serves */
 	struct session *shells[STATE_SHELLS_MAX]; /* pooled boxes without a kernel */
 	size_t shell_count;
 	struct session *parked; /* one kernel, forked from the warm zygote, waiting */
@@ -87,6 +94,7 @@ struct session {
 	struct shell shell;
 	struct twin_kernel kernel;
 	struct twin_seed seed; /* of a pooled shell: half a kernel */
+	pid_t zygote; /* that the kernel was forked from */
 	struct warden_limits limits;
 	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
@@ -141,6 +149,7 @@ struct warden {
 	struct filter_program filter;
 	int filter_fd;
 	unsigned park_target, shell_target;
+	unsigned rotate_kernels; /* 0: by the constants of rotate.c; else for tests, at any age */
 	struct template templates[STATE_TEMPLATES_MAX];
 	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
 	size_t slot_count; /* slots above were never used, and are not looked at */
@@ -158,8 +167,17 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 /* The zygote of this kind when it is warm. 0 and *ret NULL: still warming up, try again. */
 int template_zygote(struct warden *warden, struct template *of, enum zygote_kind kind,
 		    struct zygote_proc **ret, struct err *err);
+int template_start(struct warden *warden, struct zygote_proc *zygote, struct err *err);
+void template_forget(struct warden *warden, struct zygote_proc *zygote); /* and ends it */
 void template_zygote_ended(struct warden *warden, pid_t pid);
+bool template_has_zygote(struct warden *warden, pid_t pid);
 void template_drop(struct warden *warden, struct template *of);
+
+/* rotate.c */
+void rotate_start(struct warden *warden); /* of those that are due; costs a fork, rarely */
+void rotate_ready(struct warden *warden, struct zygote_proc *zygote); /* one became warm */
+bool rotate_is_successor(const struct zygote_proc *zygote);
+void rotate_failed(struct zygote_proc *zygote);
 
 /* pool.c */
 int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
@@ -173,6 +191,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 /* Half of that, for a pooled shell. */
 int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
 		 struct err *err);
+void session_drop_seed(struct session *session);
 int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
 		  struct err *err);
 /* 0 and *ret NULL: a zygote is still warming up. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "box/state.h"
@@ -101,8 +102,14 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 	int line;
 
 	memset(ret, 0, sizeof(*ret));
-	for (int i = 0; i < ZYGOTE_KINDS; i++)
-		ret->zygotes[i] = (struct zygote_proc){ .sock = -1, .root_ns_fd = -1, .of = ret };
+	for (int k = 0; k < ZYGOTE_KINDS; k++) {
+		for (int i = 0; i < ZYGOTE_SLOTS; i++)
+			ret->slots[k][i] = (struct zygote_proc){ .kind = (enum zygote_kind)k,
+								 .sock = -1,
+								 .root_ns_fd = -1,
+								 .of = ret };
+		ret->zygotes[k] = &ret->slots[k][0];
+	}
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 	(void)snprintf(path, sizeof(path), "%s/%s/template.ini", warden->template_dir, name);
 	ret->stamp = ini_stamp(path);
@@ -224,7 +231,7 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 	_exit(125);
 }
 
-static void zygote_forget(struct warden *warden, struct zygote_proc *zygote)
+void template_forget(struct warden *warden, struct zygote_proc *zygote)
 {
 	watch_remove(warden, &zygote->watch);
 	if (zygote->sock >= 0)
@@ -235,13 +242,18 @@ static void zygote_forget(struct warden *warden, struct zygote_proc *zygote)
 	if (zygote->pid > 0)
 		(void)kill(zygote->pid, SIGKILL);
 	zygote->state = ZYGOTE_ABSENT;
+	zygote->kernels = 0;
 }
 
 static void zygote_failed(struct warden *warden, struct zygote_proc *zygote, const struct err *why)
 {
-	zygote_forget(warden, zygote);
-	zygote->state = ZYGOTE_FAILED;
-	zygote->failure = *why;
+	template_forget(warden, zygote);
+	if (rotate_is_successor(zygote)) {
+		rotate_failed(zygote);
+	} else {
+		zygote->state = ZYGOTE_FAILED;
+		zygote->failure = *why;
+	}
 	log_line(LOG_WARN, "a zygote failed", "template=%s why=\"%s\"", zygote->of->name, why->text);
 }
 
@@ -254,6 +266,7 @@ static void zygote_became_warm(struct zygote_proc *zygote, const struct zygote_r
 	zygote->root_ns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	zygote->traced = trace_seize(zygote->pid, &err) == 0;
 	zygote->state = ZYGOTE_WARM;
+	zygote->warm_ns = clock_mono_ns();
 	log_line(LOG_INFO, "zygote ready", "template=%s areas=%u bytes=%llu hot=%u twins=%d",
 		 zygote->of->name, ready->frozen_areas, (unsigned long long)ready->frozen_bytes,
 		 ready->hot_pages, (int)zygote->traced);
@@ -274,7 +287,7 @@ static void zygote_ready(struct warden *warden, struct watch *watch, uint32_t ev
 		/* A warm zygote says nothing, so it ended. It is started again when it is next
 		 * needed; running sessions do not depend on it. */
 		log_line(LOG_WARN, "a zygote ended", "template=%s", zygote->of->name);
-		zygote_forget(warden, zygote);
+		template_forget(warden, zygote);
 	} else if (n != (ssize_t)sizeof(ready)) {
 		(void)err_set(&err, ERR_LOST, "the zygote of template \"%s\" ended while warming up",
 			      zygote->of->name);
@@ -283,15 +296,14 @@ static void zygote_ready(struct warden *warden, struct watch *watch, uint32_t ev
 		zygote_failed(warden, zygote, &ready.err);
 	} else {
 		zygote_became_warm(zygote, &ready);
+		rotate_ready(warden, zygote);
 	}
 	server_retry_pending(warden);
 }
 
-static int zygote_start(struct warden *warden, struct template *of, enum zygote_kind kind,
-			struct err *err)
+int template_start(struct warden *warden, struct zygote_proc *zygote, struct err *err)
 {
-	struct zygote_proc *zygote = &of->zygotes[kind];
-	struct start start = { .warden = warden, .of = of, .kind = kind };
+	struct start start = { .warden = warden, .of = zygote->of, .kind = zygote->kind };
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -315,12 +327,12 @@ static int zygote_start(struct warden *warden, struct template *of, enum zygote_
 int template_zygote(struct warden *warden, struct template *of, enum zygote_kind kind,
 		    struct zygote_proc **ret, struct err *err)
 {
-	struct zygote_proc *zygote = &of->zygotes[kind];
+	struct zygote_proc *zygote = of->zygotes[kind];
 
 	*ret = NULL;
 	switch (zygote->state) {
 	case ZYGOTE_ABSENT:
-		return zygote_start(warden, of, kind, err);
+		return template_start(warden, zygote, err);
 	case ZYGOTE_WARMING:
 		return 0;
 	case ZYGOTE_WARM:
@@ -335,20 +347,32 @@ int template_zygote(struct warden *warden, struct template *of, enum zygote_kind
 	return 0;
 }
 
-void template_zygote_ended(struct warden *warden, pid_t pid)
+static struct zygote_proc *find_zygote(struct warden *warden, pid_t pid)
 {
 	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
-		for (int k = 0; warden->templates[i].used && k < ZYGOTE_KINDS; k++) {
-			struct zygote_proc *zygote = &warden->templates[i].zygotes[k];
+		for (int k = 0; warden->templates[i].used && k < ZYGOTE_KINDS; k++)
+			for (int s = 0; s < ZYGOTE_SLOTS; s++)
+				if (warden->templates[i].slots[k][s].pid == pid)
+					return &warden->templates[i].slots[k][s];
+	return NULL;
+}
 
-			if (zygote->pid != pid)
-				continue;
-			zygote->pid = 0;
-			/* Nobody may be served from it any more. One that was warming up is left to
-			 * its socket, which says why it failed. */
-			if (zygote->state == ZYGOTE_WARM)
-				zygote_forget(warden, zygote);
-		}
+bool template_has_zygote(struct warden *warden, pid_t pid)
+{
+	return find_zygote(warden, pid) != NULL;
+}
+
+void template_zygote_ended(struct warden *warden, pid_t pid)
+{
+	struct zygote_proc *zygote = find_zygote(warden, pid);
+
+	if (zygote == NULL)
+		return;
+	zygote->pid = 0;
+	/* Nobody may be served from it any more. One that was warming up is left to its socket,
+	 * which says why it failed. */
+	if (zygote->state == ZYGOTE_WARM)
+		template_forget(warden, zygote);
 }
 
 void template_drop(struct warden *warden, struct template *of)
@@ -360,6 +384,7 @@ void template_drop(struct warden *warden, struct template *of)
 		session_end(warden, of->shells[i]);
 	of->shell_count = 0;
 	for (int k = 0; k < ZYGOTE_KINDS; k++)
-		zygote_forget(warden, &of->zygotes[k]);
+		for (int i = 0; i < ZYGOTE_SLOTS; i++)
+			template_forget(warden, &of->slots[k][i]);
 	of->used = false;
 }

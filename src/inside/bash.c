@@ -157,16 +157,18 @@ static int send_variables(uint64_t id, struct err *err)
 	return kernel_send(control, KERNEL_VARIABLES_REPLY, id, &payload, NULL, 0, err);
 }
 
-/* Nothing is proposed: the range is the empty one at the cursor. */
-static int send_completion(uint64_t id, const struct kernel_item *cursor, struct err *err)
+static int send_completion(uint64_t id, const struct kernel_item *code,
+			   const struct kernel_item *cursor, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
-	const char *at = cursor != NULL ? cursor->data : "0";
-	size_t len = cursor != NULL ? cursor->len : 1;
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	uint64_t at = 0;
 
-	if (kernel_pack(&payload, KERNEL_TAG_CURSOR_START, at, len, err) < 0 ||
-	    kernel_pack(&payload, KERNEL_TAG_CURSOR_END, at, len, err) < 0)
-		return (int)err->code;
+	(void)resume_number(cursor, &at);
+	if (code == NULL || at > code->len)
+		at = 0;
+	if (bash_state_complete(bash_shell_state(), code != NULL ? code->data : "", (size_t)at,
+				&payload, err) < 0)
+		buf_clear(&payload);
 	return kernel_send(control, KERNEL_COMPLETE_REPLY, id, &payload, NULL, 0, err);
 }
 
@@ -224,7 +226,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_VARIABLES:
 		return send_variables(head->id, err);
 	case KERNEL_COMPLETE:
-		return send_completion(head->id, kernel_find(items, count, KERNEL_TAG_CURSOR), err);
+		return send_completion(head->id, kernel_find(items, count, KERNEL_TAG_CODE),
+				       kernel_find(items, count, KERNEL_TAG_CURSOR), err);
 	case KERNEL_INSPECT:
 		return kernel_send(control, KERNEL_INSPECT_REPLY, head->id, NULL, NULL, 0, err);
 	case KERNEL_IS_COMPLETE:

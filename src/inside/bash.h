@@ -48,5 +48,9 @@ const struct buf *bash_shell_first_state(void);
 int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,
 			 struct err *err);
 
+/* COMPLETE_REPLY fields: variables behind a "$", else functions; nothing is run to find them. */
+int bash_state_complete(const struct buf *state, const char *code, size_t cursor,
+			struct buf *payload, struct err *err);
+
 /* "complete", "incomplete" or "invalid"; nothing is executed. */
 int bash_whole_judge(const char *code, size_t len, const char **ret_status, struct err *err);

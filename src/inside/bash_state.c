@@ -137,3 +137,51 @@ int bash_state_variables(const struct buf *state, const struct buf *first, struc
 	}
 	return 0;
 }
+
+static bool is_name_byte(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+static int add_match(struct buf *payload, const struct line *name, const char *stem, size_t len,
+		     struct err *err)
+{
+	static const char own[] = "__reckon_";
+
+	if (name->len < len || memcmp(name->text, stem, len) != 0 ||
+	    (name->len >= sizeof(own) - 1 && memcmp(name->text, own, sizeof(own) - 1) == 0))
+		return 0;
+	return kernel_pack(payload, KERNEL_TAG_MATCH, name->text, name->len, err);
+}
+
+int bash_state_complete(const struct buf *state, const char *code, size_t cursor,
+			struct buf *payload, struct err *err)
+{
+	const char *at = buf_text(state);
+	struct line line, flags, name, value;
+	bool functions = false, wants_variable;
+	size_t start = cursor;
+	char number[24];
+	int count = 0;
+
+	while (start > 0 && is_name_byte(code[start - 1]))
+		start--;
+	wants_variable = start > 0 && (code[start - 1] == '$' ||
+				       (start > 1 && code[start - 1] == '{' &&
+					code[start - 2] == '$'));
+	(void)snprintf(number, sizeof(number), "%zu", start);
+	if (kernel_pack(payload, KERNEL_TAG_CURSOR_START, number, strlen(number), err) < 0)
+		return (int)err->code;
+	(void)snprintf(number, sizeof(number), "%zu", cursor);
+	if (kernel_pack(payload, KERNEL_TAG_CURSOR_END, number, strlen(number), err) < 0)
+		return (int)err->code;
+	while (count < VARIABLES_MAX && next_line(&at, &line) && !is_mark(&line, BASH_MARK_REST)) {
+		functions = functions || is_mark(&line, BASH_MARK_FUNCTIONS);
+		if (functions == wants_variable || !split(&line, &flags, &name, &value))
+			continue;
+		if (add_match(payload, &name, code + start, cursor - start, err) < 0)
+			return (int)err->code;
+		count++;
+	}
+	return 0;
+}

@@ -4,6 +4,7 @@
  *   python.c        starts the interpreter, preloads modules, resets a fresh fork
  *   python_serve.c  the packet loop; one execution; requests; a branch's first breath
  *   python_io.c     streams and packets: what user code must not be able to break, so it is C
+ *   python_interrupt.c   SIGINT: to the cell that runs, and to no other
  *   python_wire.c   the module _reckon_c, through which the Python layer reaches python_io.c
  *   py/             the Python layer: semantics of a cell, results, errors
  */
@@ -40,9 +41,23 @@ int python_io_receive_input(struct buf *ret_text);
 /* Adds a NOTE for the next DONE; bounded, silently dropped beyond that. */
 void python_io_note(const char *text, size_t len);
 const struct buf *python_io_notes(void); /* packed fields, cleared by python_io_end() */
+/* The callable as one of a thread that belongs to the execution which starts it; a new reference. */
+PyObject *python_io_owned(PyObject *callable);
 bool python_io_is_executing(void);
 bool python_io_is_child(void); /* in a process that user code forked */
 void python_io_resumed(void);  /* in a branch: no other thread lives, its locks are free */
+
+/* python_interrupt.c; all of these in the main thread, with the GIL. */
+void python_interrupt_start(int sock);
+void python_interrupt_to_kernel(void); /* no cell runs: an interrupt is too late, or early */
+void python_interrupt_to_user(void);   /* a cell runs: it is the cell's */
+void python_interrupt_taken(void);     /* user code has set a handler of its own */
+/* Python's handler of the signal that a third interrupt is turned into. */
+PyObject *python_interrupt_hard(PyObject *self, PyObject *args);
+/* alarm(seconds): a hard interrupt then, and again; alarm(0): no more of them. */
+PyObject *python_interrupt_alarm(PyObject *self, PyObject *seconds);
+/* sys.unraisablehook: Python drops an exception that is raised in a __del__ or a callback. */
+PyObject *python_interrupt_unraisable(PyObject *self, PyObject *unraisable);
 
 /* python_wire.c */
 PyMODINIT_FUNC PyInit__reckon_c(void);

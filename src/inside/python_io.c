@@ -155,6 +155,37 @@ static bool is_stray(void)
 	return stray;
 }
 
+/* The execution that what the calling thread starts belongs to; 0: to an earlier one. */
+static uint64_t owner_id(void)
+{
+	return is_stray() ? 0 : io.id;
+}
+
+static PyObject *run_owned(PyObject *self, PyObject *args, PyObject *options)
+{
+	PyObject *token = PyContextVar_Set(current_execution, PyTuple_GET_ITEM(self, 0));
+
+	if (token == NULL)
+		return NULL;
+	Py_DECREF(token);
+	return PyObject_Call(PyTuple_GET_ITEM(self, 1), args, options);
+}
+
+/* A thread that a stray one starts in the middle of a later execution is as stray as that. */
+PyObject *python_io_owned(PyObject *callable)
+{
+	static PyMethodDef method = { "run", (PyCFunction)(void (*)(void))run_owned,
+				      METH_VARARGS | METH_KEYWORDS, NULL };
+	PyObject *self, *owned;
+
+	if (current_execution == NULL) /* in a zygote, where a module is being imported */
+		return Py_NewRef(callable);
+	self = Py_BuildValue("KO", (unsigned long long)owner_id(), callable);
+	owned = self != NULL ? PyCFunction_New(&method, self) : NULL;
+	Py_XDECREF(self);
+	return owned;
+}
+
 static void keep_stray(const char *text, size_t len)
 {
 	size_t room = sizeof(io.stray) - io.stray_len;

@@ -5,16 +5,12 @@
  * Reads:    packets of the host.
  * Never:    trusts the Python layer to return: whatever it raises becomes an answer.
  *
- * While idle the GIL is free, so that threads of user code go on. SIGINT means "stop the cell":
- * while no cell runs our own handler stands in for user code's, so that an interrupt that comes
- * too late cannot hit the next cell.
+ * While idle the GIL is free, so that threads of user code go on.
  */
 #include "inside/python.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,39 +20,7 @@
 #define KEEP_PAYLOAD (1024u * 1024u)
 
 static struct kernel_item items[KERNEL_FIELDS_MAX];
-static struct sigaction user_interrupt;
-static volatile sig_atomic_t interrupt_early;
 static int control = KERNEL_FD;
-
-/* An interrupt that overtook its EXECUTE, which waits in the socket, is kept for it. */
-static void on_interrupt_idle(int sig)
-{
-	struct pollfd wait = { .fd = control, .events = POLLIN };
-	int kept = errno;
-
-	(void)sig;
-	if (poll(&wait, 1, 0) > 0)
-		interrupt_early = 1;
-	errno = kept;
-}
-
-static void interrupts_to_kernel(void)
-{
-	struct sigaction idle = { .sa_handler = on_interrupt_idle, .sa_flags = SA_RESTART };
-
-	(void)sigaction(SIGINT, &idle, &user_interrupt);
-	/* What was tripped while results were being rendered has had its effect or is too late. */
-	while (PyErr_CheckSignals() < 0)
-		PyErr_Clear();
-}
-
-static void interrupts_to_user(void)
-{
-	(void)sigaction(SIGINT, &user_interrupt, NULL);
-	if (interrupt_early)
-		(void)raise(SIGINT);
-	interrupt_early = 0;
-}
 
 static void streams_to_null(void)
 {
@@ -133,7 +97,7 @@ static void execute(const struct kernel_head *head, size_t count)
 	const char *answer;
 
 	python_io_begin(head->id);
-	interrupts_to_user();
+	python_interrupt_to_user();
 	result = call("cell", "run",
 		      Py_BuildValue("NNO", text_of(kernel_find(items, count, KERNEL_TAG_CODE)),
 				    text_of(kernel_find(items, count, KERNEL_TAG_FILENAME)),
@@ -143,7 +107,7 @@ static void execute(const struct kernel_head *head, size_t count)
 	PyEval_SetTrace(NULL, NULL);
 	PyEval_SetProfile(NULL, NULL);
 	answer = result != NULL && PyUnicode_Check(result) ? PyUnicode_AsUTF8(result) : NULL;
-	interrupts_to_kernel();
+	python_interrupt_to_kernel();
 	if (answer == NULL && !PyErr_Occurred())
 		PyErr_SetString(PyExc_SystemError, "no status");
 	if (answer == NULL)
@@ -188,7 +152,8 @@ static void request(const struct kernel_head *head, size_t count)
 {
 	const struct kernel_item *code = kernel_find(items, count, KERNEL_TAG_CODE);
 	uint64_t cursor = 0;
-	const char *module = "look", *function = "variables";
+	const struct kernel_item *detail = kernel_find(items, count, KERNEL_TAG_DETAIL);
+	const char *module = "variables", *function = "variables";
 	PyObject *args, *done;
 
 	(void)resume_number(kernel_find(items, count, KERNEL_TAG_CURSOR), &cursor);
@@ -202,16 +167,20 @@ static void request(const struct kernel_head *head, size_t count)
 		args = Py_BuildValue("(y#)", code != NULL ? code->data : "",
 				     code != NULL ? (Py_ssize_t)code->len : (Py_ssize_t)0);
 	} else {
-		function = head->type == KERNEL_COMPLETE ? "complete" : "inspect_";
-		args = Py_BuildValue("(y#K)", code != NULL ? code->data : "",
+		const bool inspects = head->type == KERNEL_INSPECT;
+
+		module = inspects ? "inspect" : "complete";
+		function = inspects ? "inspect_" : "complete";
+		args = Py_BuildValue(inspects ? "(y#KO)" : "(y#K)", code != NULL ? code->data : "",
 				     code != NULL ? (Py_ssize_t)code->len : (Py_ssize_t)0,
-				     (unsigned long long)cursor);
+				     (unsigned long long)cursor,
+				     detail != NULL ? Py_True : Py_False);
 	}
 	python_io_ask(head->id);
-	interrupts_to_user(); /* a hostile __repr__ can be stopped like a cell */
+	python_interrupt_to_user(); /* a hostile __repr__ can be stopped like a cell */
 	done = call(module, function, args);
 	PyEval_SetTrace(NULL, NULL);
-	interrupts_to_kernel();
+	python_interrupt_to_kernel();
 	if (done == NULL) {
 		cleanup_buf struct buf empty = BUF_INIT(KERNEL_INLINE_MAX);
 
@@ -348,7 +317,8 @@ int python_serve(int sock)
 	(void)fcntl(sock, F_SETFD, FD_CLOEXEC); /* programs that cells start must not hold it */
 	if (python_io_start(sock) < 0)
 		return 1;
-	interrupts_to_kernel();
+	python_interrupt_start(sock);
+	python_interrupt_to_kernel();
 	if (send_ready(&err) < 0)
 		return 1;
 	while ((count = next_packet(&payload, &head, fds, &nfds)) >= 0)

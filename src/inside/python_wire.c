@@ -161,6 +161,20 @@ static PyObject *wire_is_executing(PyObject *self, PyObject *unused)
 	return PyBool_FromLong(python_io_is_executing());
 }
 
+static PyObject *wire_interrupt_taken(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	python_interrupt_taken();
+	Py_RETURN_NONE;
+}
+
+static PyObject *wire_owned(PyObject *self, PyObject *callable)
+{
+	(void)self;
+	return python_io_owned(callable);
+}
+
 static PyMethodDef wire_methods[] = {
 	{ "write", wire_write, METH_VARARGS, "write(stream, text): print text" },
 	{ "write_bytes", wire_write_bytes, METH_VARARGS, "write_bytes(stream, bytes)" },
@@ -170,6 +184,11 @@ static PyMethodDef wire_methods[] = {
 	{ "receive_input", wire_receive_input, METH_NOARGS, "receive_input() -> str or None" },
 	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
 	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
+	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
+	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },
+	{ "interrupt_hard", python_interrupt_hard, METH_VARARGS, "a third interrupt" },
+	{ "alarm", python_interrupt_alarm, METH_O, "alarm(seconds): a hard interrupt then" },
+	{ "unraisablehook", python_interrupt_unraisable, METH_O, "unraisablehook(unraisable, /)" },
 	{ NULL, NULL, 0, NULL },
 };
 

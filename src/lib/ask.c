@@ -1,5 +1,5 @@
 /*
- * ask.c - questions to an idle kernel: variables, completion, whether a cell is whole.
+ * ask.c - questions to an idle kernel: variables, completion, inspection, whole cells.
  *
  * Runs in:  libreckon.
  * Reads:    one packet of a hostile kernel.
@@ -19,8 +19,10 @@
 #include "lib/session.h"
 
 #define ASK_TIMEOUT_MS 10000
-#define ASK_GRACE_MS 2000
+#define ASK_INTERRUPTS 5
+#define ASK_AGAIN_MS 500
 #define CODE_MAX (32u * 1024u * 1024u)
+#define KNOWN_MAX 100 /* names */
 #define INDENT_MAX 256
 
 struct answer {
@@ -103,15 +105,16 @@ static int exchange(struct reckon_session *session, enum kernel_type type,
 		return (int)err->code;
 	session->state = KERNEL_STATE_ASKING;
 	n = wait_packet(session, &head, answer, ASK_TIMEOUT_MS, err);
-	if (n == 0) {
+	/* As for a cell (stop.c): the first may be swallowed, the third is not. */
+	for (int tries = 0; n == 0 && tries < ASK_INTERRUPTS; tries++) {
 		if (session_tell(session, WARDEN_INTERRUPT, err) < 0)
 			return (int)err->code;
-		n = wait_packet(session, &head, answer, ASK_GRACE_MS, err);
+		n = wait_packet(session, &head, answer, ASK_AGAIN_MS, err);
 	}
 	if (n == 0)
 		return err_set(err, ERR_LOST, "the kernel gave no answer for %d s and was ended; "
 			       "its variables are gone",
-			       (ASK_TIMEOUT_MS + ASK_GRACE_MS) / 1000);
+			       (ASK_TIMEOUT_MS + ASK_INTERRUPTS * ASK_AGAIN_MS) / 1000);
 	if (n < 0 || check_answer(session, &head, want, id, answer, err) < 0)
 		return (int)err->code;
 	session->state = KERNEL_STATE_IDLE;
@@ -158,16 +161,62 @@ static void member_item(struct json_writer *json, const char *key, const struct 
 			       item != NULL ? item->len : 0);
 }
 
+/* For the day the kernel is lost: what was in it when it was last looked at. */
+static void remember_name(struct json_writer *known, const struct kernel_item *name, size_t number)
+{
+	if (number < KNOWN_MAX)
+		json_write_text(known, name->data, name->len < 200 ? name->len : 200);
+}
+
+static void write_variable(struct json_writer *json, const struct kernel_item *first, size_t fields)
+{
+	const struct kernel_item *kind = kernel_find(first, fields, KERNEL_TAG_VAR_KIND);
+
+	json_write_object_begin(json);
+	member_item(json, "name", first);
+	member_item(json, "type", kernel_find(first, fields, KERNEL_TAG_VAR_TYPE));
+	member_item(json, "shape", kernel_find(first, fields, KERNEL_TAG_VAR_SHAPE));
+	write_number(json, "size", kernel_find(first, fields, KERNEL_TAG_VAR_SIZE));
+	member_item(json, "preview", kernel_find(first, fields, KERNEL_TAG_VAR_PREVIEW));
+	if (kind != NULL && kind->len > 0)
+		member_item(json, "kind", kind);
+	else
+		json_write_member_string(json, "kind", "data");
+	json_write_object_end(json);
+}
+
+static void write_omitted(struct json_writer *json, const struct kernel_item *count)
+{
+	char text[48];
+
+	if (count == NULL || count->len == 0 || count->len > 12)
+		return;
+	(void)snprintf(text, sizeof(text), "%.*s more", (int)count->len, count->data);
+	json_write_object_begin(json);
+	json_write_member_string(json, "name", "…");
+	json_write_member_string(json, "type", "");
+	json_write_member_string(json, "shape", "");
+	json_write_key(json, "size");
+	json_write_null(json);
+	json_write_member_text(json, "preview", text, strlen(text));
+	json_write_member_string(json, "kind", "omitted");
+	json_write_object_end(json);
+}
+
 static int variables(struct reckon_session *session, char **ret_json, struct err *err)
 {
 	cleanup_buf struct buf out = BUF_INIT((size_t)KERNEL_PAYLOAD_MAX * 7);
 	cleanup_answer struct answer answer = ANSWER_INIT;
-	struct json_writer json;
+	struct json_writer json, known;
+	size_t number = 0;
 
 	if (ask(session, KERNEL_VARIABLES, NULL, KERNEL_VARIABLES_REPLY, &answer, err) < 0)
 		return (int)err->code;
 	json_write_init(&json, &out);
 	json_write_array_begin(&json);
+	buf_clear(&session->known);
+	json_write_init(&known, &session->known);
+	json_write_array_begin(&known);
 	for (size_t i = 0; i < answer.count;) {
 		const struct kernel_item *first = answer.items + i;
 		size_t fields = 1;
@@ -178,15 +227,14 @@ static int variables(struct reckon_session *session, char **ret_json, struct err
 		i += fields;
 		if (first->tag != KERNEL_TAG_VAR_NAME)
 			continue;
-		json_write_object_begin(&json);
-		member_item(&json, "name", first);
-		member_item(&json, "type", kernel_find(first, fields, KERNEL_TAG_VAR_TYPE));
-		member_item(&json, "shape", kernel_find(first, fields, KERNEL_TAG_VAR_SHAPE));
-		write_number(&json, "size", kernel_find(first, fields, KERNEL_TAG_VAR_SIZE));
-		member_item(&json, "preview", kernel_find(first, fields, KERNEL_TAG_VAR_PREVIEW));
-		json_write_object_end(&json);
+		write_variable(&json, first, fields);
+		remember_name(&known, first, number++);
 	}
+	write_omitted(&json, kernel_find(answer.items, answer.count, KERNEL_TAG_VAR_OMITTED));
 	json_write_array_end(&json);
+	json_write_array_end(&known);
+	if (json_write_finish(&known, err) < 0)
+		buf_clear(&session->known);
 	if (json_write_finish(&json, err) < 0)
 		return (int)err->code;
 	*ret_json = TAKE_PTR(out.data);
@@ -202,6 +250,39 @@ int reckon_variables(reckon_session *session, char **ret_json, reckon_error *err
 	return api_ok(err);
 }
 
+/* CODE and CURSOR of a question about code. */
+static int pack_place(struct buf *payload, const char *code, size_t len, size_t cursor,
+		      struct err *err)
+{
+	char at[24];
+
+	if (code == NULL && len > 0)
+		return err_set(err, ERR_INVALID, "no code");
+	if (cursor > len)
+		return err_set(err, ERR_INVALID, "the cursor (%zu) is past the end of the code "
+			       "(%zu)", cursor, len);
+	(void)snprintf(at, sizeof(at), "%zu", cursor);
+	if (kernel_pack(payload, KERNEL_TAG_CODE, code, len, err) < 0)
+		return (int)err->code;
+	return kernel_pack(payload, KERNEL_TAG_CURSOR, at, strlen(at), err);
+}
+
+/* A hostile kernel may name any offset; callers cut their code there. */
+static size_t read_offset(const struct answer *answer, enum kernel_tag tag, size_t otherwise)
+{
+	const struct kernel_item *item = kernel_find(answer->items, answer->count, tag);
+	size_t value = 0;
+
+	if (item == NULL || item->len == 0 || item->len > 9)
+		return otherwise;
+	for (size_t i = 0; i < item->len; i++) {
+		if (item->data[i] < '0' || item->data[i] > '9')
+			return otherwise;
+		value = value * 10 + (size_t)(item->data[i] - '0');
+	}
+	return value;
+}
+
 static int complete(struct reckon_session *session, const char *code, size_t len, size_t cursor,
 		    char **ret_json, struct err *err)
 {
@@ -209,22 +290,21 @@ static int complete(struct reckon_session *session, const char *code, size_t len
 	cleanup_buf struct buf out = BUF_INIT((size_t)KERNEL_PAYLOAD_MAX * 7);
 	cleanup_answer struct answer answer = ANSWER_INIT;
 	struct json_writer json;
-	char at[24];
+	size_t start, end;
 
-	if (cursor > len)
-		return err_set(err, ERR_INVALID, "the cursor (%zu) is past the end of the code "
-			       "(%zu)", cursor, len);
-	(void)snprintf(at, sizeof(at), "%zu", cursor);
-	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
-	    kernel_pack(&payload, KERNEL_TAG_CURSOR, at, strlen(at), err) < 0 ||
+	if (pack_place(&payload, code, len, cursor, err) < 0 ||
 	    ask(session, KERNEL_COMPLETE, &payload, KERNEL_COMPLETE_REPLY, &answer, err) < 0)
 		return (int)err->code;
+	start = read_offset(&answer, KERNEL_TAG_CURSOR_START, cursor);
+	end = read_offset(&answer, KERNEL_TAG_CURSOR_END, cursor);
+	if (start > end || end > len)
+		start = end = cursor;
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
-	write_number(&json, "cursor_start",
-		     kernel_find(answer.items, answer.count, KERNEL_TAG_CURSOR_START));
-	write_number(&json, "cursor_end",
-		     kernel_find(answer.items, answer.count, KERNEL_TAG_CURSOR_END));
+	json_write_key(&json, "cursor_start");
+	json_write_uint(&json, start);
+	json_write_key(&json, "cursor_end");
+	json_write_uint(&json, end);
 	json_write_key(&json, "matches");
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < answer.count; i++)
@@ -244,6 +324,68 @@ int reckon_complete(reckon_session *session, const char *code, size_t code_len, 
 	struct err inner;
 
 	if (complete(session, code, code_len, cursor, ret_json, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+/* Text alone, of the types that Jupyter's front ends show, each once. */
+static void write_description(struct json_writer *json, const struct answer *answer,
+			      bool *ret_found)
+{
+	static const char *const types[] = { "text/plain", "text/markdown", "text/html" };
+
+	for (size_t t = 0; t < ARRAY_LEN(types); t++)
+		for (size_t i = 0; i + 1 < answer->count; i++) {
+			const struct kernel_item *mime = &answer->items[i];
+
+			if (mime->tag != KERNEL_TAG_MIME || mime[1].tag != KERNEL_TAG_DATA ||
+			    mime->len != strlen(types[t]) ||
+			    memcmp(mime->data, types[t], mime->len) != 0)
+				continue;
+			json_write_member_text(json, types[t], mime[1].data, mime[1].len);
+			*ret_found = true;
+			break;
+		}
+}
+
+static int inspect(struct reckon_session *session, const char *code, size_t len, size_t cursor,
+		   int detail_level, char **ret_json, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CODE_MAX + 4096);
+	cleanup_buf struct buf out = BUF_INIT((size_t)KERNEL_PAYLOAD_MAX * 7);
+	cleanup_answer struct answer answer = ANSWER_INIT;
+	struct json_writer json;
+	bool found = false;
+
+	if (detail_level != 0 && detail_level != 1)
+		return err_set(err, ERR_INVALID, "the detail level is %d, not 0 or 1", detail_level);
+	if (pack_place(&payload, code, len, cursor, err) < 0 ||
+	    (detail_level == 1 && kernel_pack(&payload, KERNEL_TAG_DETAIL, "1", 1, err) < 0) ||
+	    ask(session, KERNEL_INSPECT, &payload, KERNEL_INSPECT_REPLY, &answer, err) < 0)
+		return (int)err->code;
+	json_write_init(&json, &out);
+	json_write_object_begin(&json);
+	json_write_key(&json, "data");
+	json_write_object_begin(&json);
+	write_description(&json, &answer, &found);
+	json_write_object_end(&json);
+	json_write_member_bool(&json, "found", found);
+	json_write_key(&json, "metadata");
+	json_write_object_begin(&json);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, err) < 0)
+		return (int)err->code;
+	*ret_json = TAKE_PTR(out.data);
+	return 0;
+}
+
+int reckon_inspect(reckon_session *session, const char *code, size_t code_len, size_t cursor,
+		   int detail_level, char **ret_json, reckon_error *err)
+{
+	struct err inner;
+
+	if (inspect(session, code, code_len, cursor, detail_level, ret_json, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }

@@ -42,10 +42,13 @@ struct place {
 };
 
 /* What exec needs, made before the fork: a child may not allocate. */
+#define ENV_PASSED 2
+
 struct plan {
 	const char *warden;
 	char *argv[10];
-	char *envp[4];
+	char env[ENV_PASSED][40]; /* what of the caller's is for the warden */
+	char *envp[3 + ENV_PASSED];
 	int sock;
 	int stdio;  /* for 1 and 2, or -1 to keep them */
 	bool daemonize;
@@ -310,18 +313,23 @@ static int spawn(const struct plan *plan, pid_t *ret_pid, struct err *err)
 }
 
 /* One fixed environment: a shared warden must not depend on who happened to start it. */
-static void plan_environment(struct plan *plan, char *log, size_t log_size)
+static void plan_environment(struct plan *plan)
 {
 	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	static char lang[] = "LANG=C.UTF-8";
-	const char *level = secure_getenv("RECKON_LOG");
+	static const char *const passed[ENV_PASSED] = { "RECKON_LOG", "RECKON_ROTATE" };
+	size_t count = 0;
 
-	plan->envp[0] = path;
-	plan->envp[1] = lang;
-	plan->envp[2] = NULL;
-	if (level != NULL && snprintf(log, log_size, "RECKON_LOG=%s", level) < (int)log_size)
-		plan->envp[2] = log;
-	plan->envp[3] = NULL;
+	plan->envp[count++] = path;
+	plan->envp[count++] = lang;
+	for (size_t i = 0; i < ENV_PASSED; i++) {
+		const char *value = secure_getenv(passed[i]);
+
+		if (value != NULL && snprintf(plan->env[i], sizeof(plan->env[i]), "%s=%s", passed[i],
+					      value) < (int)sizeof(plan->env[i]))
+			plan->envp[count++] = plan->env[i];
+	}
+	plan->envp[count] = NULL;
 }
 
 static int start_shared(const struct place *place, const char *warden, const char *template_dir,
@@ -329,7 +337,7 @@ static int start_shared(const struct place *place, const char *warden, const cha
 {
 	cleanup_fd int listener = -1, log = -1;
 	cleanup_free char *exe = mem_strdup(warden), *dir = mem_strdup(template_dir);
-	char level[32], log_name[72];
+	char log_name[72];
 	struct plan plan = { .warden = warden, .daemonize = true };
 	pid_t pid;
 
@@ -340,7 +348,7 @@ static int start_shared(const struct place *place, const char *warden, const cha
 		     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (log < 0)
 		return err_sys(err, "open %s", log_name);
-	plan_environment(&plan, level, sizeof(level));
+	plan_environment(&plan);
 	plan.sock = listener;
 	plan.stdio = log;
 	char *argv[] = { exe, (char[]){ "--listen-fd" }, (char[]){ "3" },
@@ -388,14 +396,13 @@ int launch_private(const char *warden, const char *template_dir, int *ret_sock, 
 	cleanup_fd int ours = -1, theirs = -1;
 	cleanup_free char *exe = mem_strdup(warden), *dir = mem_strdup(template_dir);
 	struct plan plan = { .warden = warden, .stdio = -1 };
-	char level[32];
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, "socketpair");
 	ours = pair[0];
 	theirs = pair[1];
-	plan_environment(&plan, level, sizeof(level));
+	plan_environment(&plan);
 	plan.sock = theirs;
 	char *argv[] = { exe, (char[]){ "--client-fd" }, (char[]){ "3" }, (char[]){ "--templates" },
 			 dir, NULL };

@@ -301,6 +301,23 @@ static void diagnose_usage(struct run *run)
 	denied_diagnose(usage, run->record);
 }
 
+/* With the names of what is gone, if the caller has ever asked for them. */
+static void diagnose_loss(struct run *run)
+{
+	const struct buf *known = &run->session->known;
+	cleanup_buf struct buf detail = BUF_INIT(known->len + 64);
+	struct err ignored;
+
+	if (known->len > 0 && (buf_adds(&detail, "{\"variables\":", &ignored) < 0 ||
+			       buf_add(&detail, known->data, known->len, &ignored) < 0 ||
+			       buf_add(&detail, "}", 1, &ignored) < 0))
+		buf_clear(&detail);
+	record_add_diagnostic(run->record, "kernel_lost",
+			      "the kernel did not react to interrupts and was ended; the "
+			      "session's variables are gone",
+			      detail.len > 0 ? buf_text(&detail) : NULL);
+}
+
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
@@ -317,10 +334,7 @@ static void diagnose(struct run *run)
 		record_add_diagnostic(run->record, "stray_output", text, detail);
 	}
 	if (run->end != RUN_DONE && run->stop != STOP_NONE)
-		record_add_diagnostic(run->record, "kernel_lost",
-				      "the kernel did not react to interrupts and was ended; the "
-				      "session's variables are gone",
-				      NULL);
+		diagnose_loss(run);
 	if (run->end == RUN_DONE && run->stop == STOP_CALLER && run->done == RUN_DONE_OK)
 		record_add_diagnostic(run->record, "interrupt_ignored",
 				      "the program came to its normal end although it was "

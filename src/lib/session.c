@@ -30,6 +30,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 	session->control = session->workspace = session->interrupt_fd = -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->next_request = 1;
+	session->known = BUF_INIT(256u * 1024u);
 	return session;
 }
 
@@ -107,6 +108,7 @@ void session_free(struct reckon_session *session)
 	close_if_open(session->control);
 	close_if_open(session->workspace);
 	close_if_open(session->interrupt_fd);
+	buf_done(&session->known);
 	stray_done(&session->strays);
 	workspace_free(session->files);
 	client_unref(session->client);

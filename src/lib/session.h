@@ -40,6 +40,7 @@ struct reckon_session {
 	uint64_t next_request;
 	uint64_t sequence; /* executions so far */
 	struct workspace *files; /* as after the last execution */
+	struct buf known; /* names of the last look at the variables, as JSON: ["a","b"] */
 	uint64_t files_changes; /* grows whenever a change of them is known */
 	struct stuck stuck; /* failures so far */
 	struct stray_set strays; /* pipes that earlier executions left open */

@@ -48,7 +48,7 @@ enum kernel_type {
 	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED]; fds: stdout, stderr, stdin  */
 	KERNEL_VARIABLES = 2,	/* -> VARIABLES_REPLY                                           */
 	KERNEL_COMPLETE = 3,	/* CODE, CURSOR -> COMPLETE_REPLY                               */
-	KERNEL_INSPECT = 4,	/* CODE, CURSOR -> INSPECT_REPLY                                */
+	KERNEL_INSPECT = 4,	/* CODE, CURSOR, [DETAIL] -> INSPECT_REPLY                      */
 	KERNEL_INPUT_REPLY = 5, /* TEXT, or none: end of input                                  */
 	KERNEL_SYNC_ACK = 6,
 	KERNEL_SHUTDOWN = 7,	/* end at once, no answer                                       */
@@ -68,7 +68,8 @@ enum kernel_type {
 	KERNEL_INPUT_REQUEST = 38,  /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
 	KERNEL_SYNC = 39,	    /* -> SYNC_ACK                                              */
 	KERNEL_DONE = 40,	    /* STATUS "ok" | "error" | "interrupted"                    */
-	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW)*     */
+	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW
+					[VAR_KIND])* [VAR_OMITTED]                              */
 	KERNEL_COMPLETE_REPLY = 42,  /* CURSOR_START CURSOR_END MATCH*                          */
 	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; none: nothing is known                    */
 	KERNEL_IS_COMPLETE_REPLY = 44, /* STATUS "complete" | "incomplete" | "invalid",
@@ -115,6 +116,9 @@ enum kernel_tag {
 	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
 	KERNEL_TAG_OPEN_OFFSET = 46,
 	KERNEL_TAG_HINT = 47, /* with ERROR: one thing that is known to help */
+	KERNEL_TAG_VAR_KIND = 48, /* "data" (also when absent), "function", "class" */
+	KERNEL_TAG_VAR_OMITTED = 49, /* how many more there are than the reply names */
+	KERNEL_TAG_DETAIL = 50, /* "1": with the source, as name?? */
 	KERNEL_TAG_INDENT = 60, /* spaces */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };

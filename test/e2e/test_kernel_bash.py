@@ -147,9 +147,23 @@ def test_variables(kernel):
                      "m": ("map", '([k]="v" )'), "fn": ("function", "")}
 
 
-def test_completion_and_inspection_are_empty(kernel):
-    reply = kernel.ask(wire.COMPLETE, code="ech", cursor=3)
-    assert reply.all("match") == [] and reply.text("cursor_start") == reply.text("cursor_end") == "3"
+@pytest.mark.parametrize("code, matches, start", [
+    ("echo $my_v", ["my_value"], 6),
+    ("echo é ${my_", ["my_value"], len("echo é ${".encode())),
+    ("my_f", ["my_function"], 0),
+    ("$HOM", ["HOME"], 1),
+    ("$__reckon", [], 1),
+    ("no_such", [], 0),
+])
+def test_completion(kernel, code, matches, start):
+    kernel.execute("my_value=5; my_function() { :; }")
+    reply = kernel.ask(wire.COMPLETE, code=code, cursor=len(code.encode()))
+    assert reply.all("match") == matches
+    assert int(reply.text("cursor_start")) == start
+    assert int(reply.text("cursor_end")) == len(code.encode())
+
+
+def test_inspection_is_empty(kernel):
     assert kernel.ask(wire.INSPECT, code="ech", cursor=3).fields == []
 
 

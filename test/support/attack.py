@@ -206,6 +206,15 @@ class Box:
     def variables(self):
         return self.driver("variables", session=self.name)
 
+    def complete(self, code, cursor=None):
+        """What reckon_complete() answers; the cursor is in bytes, by default at the end."""
+        at = len(code.encode()) if cursor is None else cursor
+        return self.driver("complete", session=self.name, code=code, cursor=at)
+
+    def inspect(self, code, cursor=None, detail=0):
+        at = len(code.encode()) if cursor is None else cursor
+        return self.driver("inspect", session=self.name, code=code, cursor=at, detail=detail)
+
     def close(self):
         self.driver("close", session=self.name)
 

@@ -12,6 +12,7 @@
  *   {"op":"branch","session":"s0"}              -> as open
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
+ *   {"op":"complete"|"inspect","session":"s0","code":"…","cursor":…,"detail":1}
  *   {"op":"layout"}      -> where struct warden_request has its members
  *
  * Each line is answered by one line; a refusal is {"failed":{"code":-3,"message":…,"remedy":…}}.
@@ -248,6 +249,26 @@ static void do_list(list_fn *list, reckon_session *session)
 		say(json);
 }
 
+static void do_place(const char *op, const struct json_value *line, reckon_session *session)
+{
+	cleanup_free char *json = NULL;
+	const size_t cursor = number_of(line, "cursor");
+	reckon_error err;
+	size_t len = 0;
+	const char *code = json_read_text(json_read_member(line, "code"), &len);
+	int result;
+
+	if (strcmp(op, "complete") == 0)
+		result = reckon_complete(session, code, len, cursor, &json, &err);
+	else
+		result = reckon_inspect(session, code, len, cursor,
+					(int)number_of(line, "detail"), &json, &err);
+	if (result < 0)
+		say_error(&err);
+	else
+		say(json);
+}
+
 static void on_session(const char *op, const struct json_value *line)
 {
 	const char *name = text_of(line, "session");
@@ -266,6 +287,8 @@ static void on_session(const char *op, const struct json_value *line)
 		do_list(reckon_file_list, session);
 	} else if (strcmp(op, "variables") == 0) {
 		do_list(reckon_variables, session);
+	} else if (strcmp(op, "complete") == 0 || strcmp(op, "inspect") == 0) {
+		do_place(op, line, session);
 	} else if (strcmp(op, "close") == 0) {
 		sessions[at] = NULL;
 		reckon_session_close(session);

@@ -365,6 +365,11 @@ static void execute(int sock, const struct kernel_head *head, const struct buf *
 	free(copy);
 }
 
+static bool payload_has(const struct buf *payload, const char *text)
+{
+	return memmem(payload->data, payload->len, text, strlen(text)) != NULL;
+}
+
 static void complete(int sock, const struct kernel_head *head, const struct buf *payload)
 {
 	struct kernel_item items[8];
@@ -376,7 +381,7 @@ static void complete(int sock, const struct kernel_head *head, const struct buf 
 		for (;;)
 			(void)pause();
 	SEND(sock, KERNEL_COMPLETE_REPLY, head->id, { KERNEL_TAG_CURSOR_START, "0" },
-	     { KERNEL_TAG_CURSOR_END, "2" }, { KERNEL_TAG_MATCH, "print" },
+	     { KERNEL_TAG_CURSOR_END, payload_has(payload, "beyond") ? "2000" : "2" }, { KERNEL_TAG_MATCH, "print" },
 	     { KERNEL_TAG_MATCH, "pri\xffnt" });
 }
 
@@ -409,6 +414,13 @@ static void answer(int sock, const struct kernel_head *head, const struct buf *p
 		complete(sock, head, payload);
 	else if (head->type == KERNEL_IS_COMPLETE)
 		is_complete(sock, head, payload);
+	else if (head->type == KERNEL_INSPECT && payload_has(payload, "nothing"))
+		SEND(sock, KERNEL_INSPECT_REPLY, head->id, { KERNEL_TAG_MIME, "text/evil" },
+		     { KERNEL_TAG_DATA, "x" });
+	else if (head->type == KERNEL_INSPECT)
+		SEND(sock, KERNEL_INSPECT_REPLY, head->id, { KERNEL_TAG_MIME, "text/plain" },
+		     { KERNEL_TAG_DATA, "what \xff it is" }, { KERNEL_TAG_MIME, "text/plain" },
+		     { KERNEL_TAG_DATA, "twice" });
 	else if (head->type == KERNEL_CONFIGURE && payload->len > sizeof(struct kernel_field))
 		(void)putenv(strndup(payload->data + sizeof(struct kernel_field),
 				     payload->len - sizeof(struct kernel_field)));

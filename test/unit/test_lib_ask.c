@@ -1,5 +1,5 @@
 /*
- * test_lib_ask.c - variables, completion, whether a cell is whole.
+ * test_lib_ask.c - variables, completion, inspection, whole cells.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    JSON answers.
@@ -68,6 +68,57 @@ static void test_complete(void **state)
 	fixture_close(&fixture);
 }
 
+/* Callers cut their code at these offsets, so a kernel may not name just any. */
+static void test_offsets_lie_within_the_code(void **state)
+{
+	struct fixture fixture;
+	struct json_value *answer;
+	int64_t start = -1, end = -1;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_int_equal(reckon_complete(fixture.session, "beyond", 6, 4, &json, &err), 0);
+	answer = parse(json);
+	assert_true(json_read_int(json_read_member(answer, "cursor_start"), &start));
+	assert_true(json_read_int(json_read_member(answer, "cursor_end"), &end));
+	assert_int_equal(start, 4);
+	assert_int_equal(end, 4);
+	json_read_free(answer);
+	fixture_close(&fixture);
+}
+
+static void test_inspect(void **state)
+{
+	struct fixture fixture;
+	struct json_value *answer;
+	bool found = false;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_int_equal(reckon_inspect(fixture.session, "pr", 2, 2, 1, &json, &err), 0);
+	answer = parse(json);
+	assert_true(json_read_bool(json_read_member(answer, "found"), &found) && found);
+	assert_int_equal(json_read_count(json_read_member(answer, "data")), 1);
+	assert_string_equal(json_read_text(json_read_member(json_read_member(answer, "data"),
+							    "text/plain"), NULL),
+			    "what \xef\xbf\xbd it is");
+	json_read_free(answer);
+	assert_int_equal(reckon_inspect(fixture.session, "nothing", 7, 0, 0, &json, &err), 0);
+	answer = parse(json);
+	assert_true(json_read_bool(json_read_member(answer, "found"), &found) && !found);
+	assert_int_equal(json_read_count(json_read_member(answer, "data")), 0);
+	json_read_free(answer);
+	assert_int_equal(reckon_inspect(fixture.session, "pr", 2, 3, 0, &json, &err),
+			 RECKON_EINVALID);
+	assert_int_equal(reckon_inspect(fixture.session, "pr", 2, 2, 7, &json, &err),
+			 RECKON_EINVALID);
+	fixture_close(&fixture);
+}
+
 static void assert_whole(reckon_session *session, const char *code, const char *status)
 {
 	struct json_value *answer;
@@ -114,6 +165,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_offsets_lie_within_the_code),
+		cmocka_unit_test(test_inspect),
 		cmocka_unit_test(test_is_complete),
 		cmocka_unit_test(test_no_answer),
 	};

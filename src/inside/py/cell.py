@@ -132,6 +132,14 @@ def take_loop():
     return old
 
 
+def _abandon(running):
+    """An interrupt came the hard way, in the middle of the loop's own code: it cannot go on."""
+    _set_running_loop(None)
+    running._thread_id = None
+    take_loop()
+    wire.note("tasks_lost", "the event loop was stopped by force: tasks of earlier cells are lost")
+
+
 def _run_code(code):
     """Runs code as IPython does: within a running event loop, whether it awaits or not."""
     running = loop()
@@ -148,7 +156,9 @@ def _run_code(code):
     try:
         return running.run_until_complete(task)
     except BaseException:
-        if not task.done():
+        if running.is_running():
+            _abandon(running)
+        elif not task.done():
             task.cancel()
             running.run_until_complete(_wait([task], timeout=1))
         raise
@@ -164,6 +174,8 @@ def _let_tasks_go_on():
             _loop.call_soon(_loop.stop)
             _loop.run_forever()
     finally:
+        if _loop.is_running():
+            _abandon(_loop)
         _calm()
 
 

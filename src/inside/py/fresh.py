@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 from _reckon import (
-    cell, errors, figures, ipython, libraries, look, render, tables, whole, wire)
+    cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
+    variables, whole, wire)
 
 _seed = None
 
@@ -108,8 +109,9 @@ def _warm_cells():
 
 def _hook_libraries():
     """What is imported already is hooked now, the rest when it is imported."""
-    later = dict(libraries.HOOKS)
-    for name in libraries.HOOKS:
+    hooks = {**libraries.HOOKS, "sqlite3": interrupt.sqlite}
+    later = dict(hooks)
+    for name in hooks:
         if name in sys.modules:
             later.pop(name)(sys.modules[name])
     sys.meta_path.insert(0, _Watch(later))
@@ -122,6 +124,7 @@ def first_use():
     _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
         _warm_pyplot()
+    interrupt.hook()
     if not _has("IPython"):
         ipython.fake()
     if not _has("matplotlib_inline"):
@@ -212,4 +215,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = look, tables, whole  # loaded here so that nothing is imported later
+_ = complete, inspect, tables, variables, whole  # loaded here so that nothing is imported later

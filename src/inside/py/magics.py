@@ -14,7 +14,7 @@ from _reckon import capture, display, programs, timing
 _compile = compile
 prepare = None  # set by cell.py: (source, line it begins at) -> function that runs it
 plain = None  # set by cell.py: source in IPython's dialect -> plain Python
-describe = preview = None  # set by look.py
+describe = preview = None  # set by inspect.py and variables.py
 Macro = None  # set by history.py
 automagic = True
 _namespace = programs.namespace
@@ -461,6 +461,11 @@ def find_line(name):
 def find_cell(name):
     """get_ipython().find_cell_magic()."""
     return _CELLS.get(name.lstrip("%"))
+
+
+def names(sign):
+    """Names of the magics that begin with this sign."""
+    return list(_LINE if sign == "%" else _CELLS)
 
 
 def is_automagic(name):

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import string
 import subprocess
 import sys
@@ -104,6 +105,22 @@ def _show(number, data):
         (sys.stdout if number == 1 else sys.stderr).write(data.decode("utf-8", "replace"))
 
 
+def run_group(arguments, input=None, **options):
+    """subprocess.run(); an interrupt ends what the program has started as well."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with subprocess.Popen(arguments, process_group=0, **options) as process:
+        try:
+            out, err = process.communicate(input)
+        except BaseException:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except OSError:
+                pass
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
 def run(arguments, data=None):
     """
     Runs a program; its exit status. It writes to the kernel's own descriptors, but where a cell put
@@ -111,8 +128,8 @@ def run(arguments, data=None):
     """
     wire.settle()
     if sys.stdout is streams.stdout and sys.stderr is streams.stderr:
-        return subprocess.run(arguments, input=data).returncode
-    done = subprocess.run(arguments, input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return run_group(arguments, input=data).returncode
+    done = run_group(arguments, input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _show(1, done.stdout)
     _show(2, done.stderr)
     return done.returncode
@@ -126,7 +143,7 @@ def run_shell(command):
 def lines(command):
     """The lines that a command of bash writes, to either stream."""
     wire.settle()
-    done = subprocess.run(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
+    done = run_group(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     namespace()["_exit_code"] = done.returncode
     return SList(done.stdout.decode("utf-8", "replace").splitlines())
@@ -170,7 +187,7 @@ def script(text, body):
                 names[options["--proc"]] = started
             return
         if "--out" in options or "--err" in options:
-            done = subprocess.run(command, input=data, stdout=subprocess.PIPE,
+            done = run_group(command, input=data, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
             status = done.returncode
             for number, name, said in ((1, "--out", done.stdout), (2, "--err", done.stderr)):

@@ -1,11 +1,14 @@
 """sys.stdout, sys.stderr and sys.stdin of a kernel, and input()."""
 
+import _thread
 import builtins
 import getpass
 import io
 import os
 import sys
+import threading
 
+import _reckon_c
 from _reckon import wire
 
 _read = os.read
@@ -184,6 +187,17 @@ def read_password(prompt="Password: ", stream=None):
     return _ask(str(prompt), True)
 
 
+def _start_new_thread(function, arguments, keywords=None, /):
+    """Start a new thread and return its identifier."""
+    if not callable(function):
+        raise TypeError("first arg must be callable")
+    return _original_start(_owned(function), arguments, *(() if keywords is None else (keywords,)))
+
+
+_original_start, _owned = _thread.start_new_thread, _reckon_c.owned
+_start_new_thread.__name__ = _start_new_thread.__qualname__ = "start_new_thread"
+_thread.start_new_thread = _thread.start_new = _start_new_thread
+threading._start_new_thread = _start_new_thread
 _original_input = input
 read_line.__name__ = read_line.__qualname__ = "input"
 builtins.input = read_line

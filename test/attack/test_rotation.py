@@ -1,0 +1,131 @@
+"""Zygotes are replaced: layout and hash seed of a session's neighbours are not its own for ever."""
+import os
+import time
+
+import pytest
+from attack import Driver
+from test_lifecycle import zygotes_of
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+LAYOUT = "import os; answer = [id(object), hash('x'), [int(line.split('-')[0], 16) for line in " \
+         "open('/proc/self/maps') if 'libc.so' in line][0]]"
+
+
+@pytest.fixture
+def rotating(place, state):
+    """A warden of its own that replaces a zygote after three kernels."""
+    driver = Driver(place, state, "--private", env={"RECKON_ROTATE": "3"})
+    yield driver
+    driver.close()
+
+
+def until_replaced(driver, before):
+    """Opens sessions until one has another layout; each of them must be served at once."""
+    for _ in range(100):
+        box = driver.open(flags=4, prelude=False)
+        layout = box.ask(LAYOUT)
+        box.close()
+        if layout != before:
+            return layout
+        time.sleep(0.05)
+    raise AssertionError("the zygote was never replaced")
+
+
+def test_layout_and_hashes_change(rotating):
+    box = rotating.open(flags=4, prelude=False)
+    first = box.ask("x = {'kept': 1}\n" + LAYOUT)
+    seen = [first]
+    for _ in range(2):
+        seen.append(until_replaced(rotating, seen[-1]))
+    for column in zip(*seen):
+        assert len(set(column)) == 3, seen
+    assert box.ask(LAYOUT) == first and box.ask("answer = x") == {"kept": 1}
+
+
+def test_a_session_outlives_its_zygote(rotating):
+    """It runs on, answers to questions, and can be branched although its zygote is gone."""
+    box = rotating.open(flags=4, prelude=False)
+    first = box.ask("x = 41; open('f', 'w').write('file')\n" + LAYOUT)
+    old = set(zygotes_of(rotating, "reckon-zygote-python"))
+    until_replaced(rotating, until_replaced(rotating, first))
+    assert not old & set(zygotes_of(rotating, "reckon-zygote-python"))
+    if box.about["has_twin"]:
+        copy = box.branch()
+        assert copy.ask("answer = [x + 1, open('f').read()]") == [42, "file"]
+        assert copy.branch().ask("answer = x") == 41
+        assert copy.ask(LAYOUT) == first
+    assert box.ask("answer = x") == 41
+    assert "x" in {item["name"] for item in box.variables()}
+    assert box.run("while True: pass", timeout_ms=300)["status"] == "timeout"
+    assert box.ask("answer = x") == 41
+
+
+def test_nothing_piles_up(rotating):
+    """Old zygotes, parked kernels and half kernels end: what is left does not grow."""
+    seen, layout = [], None
+    for _ in range(3):
+        layout = until_replaced(rotating, layout)
+        time.sleep(0.3)
+        seen.append(len(zygotes_of(rotating, "reckon-zygote-python")))
+    assert max(seen) <= 8, seen
+
+
+def test_bash_zygotes_too(rotating):
+    if not rotating.place.user.is_root:
+        pytest.skip("only root can look at the maps of a kernel")
+    seen = set()
+    for _ in range(40):
+        box = rotating.open(language="bash")
+        with open(f"/proc/{box.pid}/maps", encoding="utf-8") as maps:
+            seen.add([line.split("-")[0] for line in maps if "libc.so" in line][0])
+        box.close()
+        if len(seen) > 1:
+            break
+        time.sleep(0.05)
+    assert len(seen) > 1
+
+
+SCAN = r'''
+import hashlib, re
+call = __import__("ctypes").CDLL(None).prctl
+call(4, 1, 0, 0, 0)
+found, own = set(), "OWN" + "canary" + "1"
+with open("/proc/self/mem", "rb") as mem:
+    for line in open("/proc/self/maps"):
+        span, mode = line.split()[:2]
+        low, high = (int(x, 16) for x in span.split("-"))
+        if mode[0] != "r" or "[v" in line or high - low > 64 << 20: continue
+        try:
+            mem.seek(low); data = mem.read(high - low)
+        except (OSError, ValueError): continue
+        found.update(m.decode() for m in re.findall(rb"(?:OWN|SEC)canary\w+", data))
+answer = sorted(found)
+'''
+
+
+@pytest.mark.parametrize("flags", [0, 2, 4])
+def test_nothing_of_the_starters_environment_is_in_a_kernel(place, state, flags):
+    """Neither the caller's variables nor those of whoever started the warden reach a zygote."""
+    driver = Driver(place, state, "--private", env={"API_KEY": "SEC" + "canaryA", "RECKON_X": "SEC"
+                                                    + "canaryB", "PATH": "/usr/bin:/SECcanaryC"})
+    try:
+        answer = driver.open(flags=flags, prelude=False).ask(SCAN)
+        assert "OWNcanary1" in answer, "the scan finds what is there"
+        assert not [name for name in answer if name.startswith("SECcanary")], answer
+    finally:
+        driver.close()
+
+
+@pytest.mark.parametrize("library", ["random.random()", "numpy.random.random()"])
+def test_two_sessions_have_two_streams(rotating, library):
+    template = "data" if "numpy" in library else "python"
+    if not (rotating.place.templates / template / "template.ini").exists():
+        pytest.skip(f"the template {template} is not built")
+    name = library.split(".")[0]
+    boxes = [rotating.open(template, flags=4, prelude=False) for _ in range(4)]
+    if boxes[0].about["has_twin"]:
+        boxes.append(boxes[0].branch())
+    streams = [box.ask(f"import {name}; answer = [{library} for _ in range(50)]") for box in boxes]
+    values = [value for stream in streams for value in stream]
+    assert len(set(values)) == len(values)
