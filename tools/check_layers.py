@@ -29,6 +29,9 @@ HOME = {  # a library's header: the one folder that may see it
     "structmember.h": "inside",
     "jansson.h": "codec",
     "sodium.h": "lib",
+    "histedit.h": "cli",
+    "chafa.h": "cli",
+    "png.h": "cli",
 }
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 SYSTEM = set("""
