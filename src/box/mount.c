@@ -287,8 +287,11 @@ int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, stru
 		return err_sys(err, "protect a host directory's mount");
 	if (userns_fd >= 0) {
 		map.userns_fd = (unsigned)userns_fd;
-		if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map)) < 0)
-			return err_sys(err, "map owners of a host directory");
+		if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map)) < 0) {
+			(void)err_sys(err, "the file system of a mounted directory cannot map owners");
+			return err_remedy(err, "take a directory on ext4, xfs or btrfs (tmpfs: from Linux "
+					       "6.3 on), or run Reckon as an ordinary user");
+		}
 	}
 	*ret_tree = TAKE_FD(tree);
 	return 0;

@@ -113,9 +113,9 @@ enum kernel_tag {
 	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
 	KERNEL_TAG_OPEN_OFFSET = 46,
 	KERNEL_TAG_HINT = 47, /* with ERROR: one thing that is known to help */
-	KERNEL_TAG_VAR_KIND = 50, /* "data" (also when absent), "function", "class" */
-	KERNEL_TAG_VAR_OMITTED = 48, /* how many more there are than the reply names */
-	KERNEL_TAG_DETAIL = 49, /* "1": with the source, as name?? */
+	KERNEL_TAG_VAR_KIND = 48, /* "data" (also when absent), "function", "class" */
+	KERNEL_TAG_VAR_OMITTED = 49, /* how many more there are than the reply names */
+	KERNEL_TAG_DETAIL = 50, /* "1": with the source, as name?? */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 

@@ -113,9 +113,11 @@ class Case:
             text = "".join(self.lines_of(file))
             tree = None
             if text and len(text) <= _SOURCE_MAX:
-                for read in (lambda t: t, lambda t: magic.transform(t, file, 0x2000)):
+                for read in (lambda t: t, lambda t: magic.transform(t, file, 0x2000)[0]):
                     try:
-                        tree = _parse(read(text))
+                        source = read(text)
+                        tree = _parse(source)
+                        text = source
                         break
                     except Exception:
                         continue

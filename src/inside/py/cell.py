@@ -174,6 +174,8 @@ def _let_tasks_go_on():
             _loop.call_soon(_loop.stop)
             _loop.run_forever()
     finally:
+        if _loop.is_running():
+            _abandon(_loop)
         _calm()
 
 

@@ -264,11 +264,6 @@ def _pycat(rest):
         print(file.read())
 
 
-def names(sign):
-    """Names of the magics that begin with this sign."""
-    return list(_LINE if sign == "%" else _CELLS)
-
-
 def _program(name):
     return lambda rest: programs.run_shell(f"{name} {rest}".strip())
 
@@ -466,6 +461,11 @@ def find_line(name):
 def find_cell(name):
     """get_ipython().find_cell_magic()."""
     return _CELLS.get(name.lstrip("%"))
+
+
+def names(sign):
+    """Names of the magics that begin with this sign."""
+    return list(_LINE if sign == "%" else _CELLS)
 
 
 def is_automagic(name):
