@@ -167,6 +167,15 @@ typedef struct reckon_event {
 
 typedef int reckon_event_fn(const reckon_event *event, void *arg);
 
+/*
+ * Called, unless has_stdin, when the program asks for a line (input(), getpass(); `password`: do
+ * not echo it); its event has gone out before. Set *ret_line to malloc()ed text, which becomes
+ * libreckon's, or leave it NULL: end of input. RECKON_STOP interrupts the program instead. Nothing
+ * else is looked at meanwhile, the time limit included: it is applied when this returns.
+ */
+typedef int reckon_input_fn(const char *prompt, size_t prompt_len, int password, char **ret_line,
+			    size_t *ret_len, void *arg);
+
 typedef struct reckon_execute_options {
 	size_t size;
 	uint64_t wall_ms;          /* overrides the session's limit when not 0 */
@@ -176,6 +185,8 @@ typedef struct reckon_execute_options {
 	int stdin_fd;              /* with has_stdin: what the program reads; stays the caller's */
 	int has_stdin;
 	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
+	reckon_input_fn *on_input; /* or NULL */
+	void *on_input_arg;
 	/* NULL: a new one; else the id that the record shall have, "ex_" and 26 characters of
 	 * 0-9 and A-Z. Whoever names it sees to it that no two executions have the same. */
 	const char *execution_id;
@@ -225,6 +236,14 @@ RECKON_PUBLIC int reckon_complete(reckon_session *session, const char *code, siz
 RECKON_PUBLIC int reckon_inspect(reckon_session *session, const char *code, size_t code_len,
 				 size_t cursor, int detail_level, char **ret_json,
 				 reckon_error *err);
+
+/*
+ * Whether `code` is a whole cell, as Jupyter's is_complete_request: {"status","indent"} with status
+ * "complete", "incomplete" (more lines are needed; `indent` is the white space the next one would
+ * begin with), "invalid" (no further line can mend it) or "unknown". free() the result.
+ */
+RECKON_PUBLIC int reckon_is_complete(reckon_session *session, const char *code, size_t code_len,
+				     char **ret_json, reckon_error *err);
 
 /* ---- files ----------------------------------------------------------------------------- */
 

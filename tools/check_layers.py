@@ -35,6 +35,9 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "sodium.h": ("lib", "host"),
     "sqlite3.h": "host",
     "event2/event.h": "loop",
+    "histedit.h": "cli",
+    "chafa.h": "cli",
+    "png.h": "cli",
 }
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 SYSTEM = set("""

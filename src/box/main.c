@@ -399,6 +399,7 @@ static int start(struct warden *warden, int client, struct err *err)
 int main(int argc, char **argv)
 {
 	struct warden *warden = mem_new0(1, sizeof(*warden));
+	const char *rotate = getenv("RECKON_ROTATE");
 	struct err err = { 0 };
 	int client = -1;
 
@@ -406,8 +407,8 @@ int main(int argc, char **argv)
 	warden->listen_fd = -1;
 	warden->park_target = 1;
 	warden->shell_target = 2;
-	if (getenv("RECKON_ROTATE") != NULL)
-		warden->rotate_kernels = (unsigned)strtoul(getenv("RECKON_ROTATE"), NULL, 10);
+	if (rotate != NULL)
+		warden->rotate_kernels = (unsigned)strtoul(rotate, NULL, 10);
 	if (parse(warden, argc, argv, &client, &err) < 0 || set_up(warden, &err) < 0 ||
 	    start(warden, client, &err) < 0) {
 		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text, err.remedy);

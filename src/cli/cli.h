@@ -29,6 +29,7 @@ enum {
 extern const struct opt_command *const cli_commands[];
 
 extern const struct opt_command cmd_run_table;
+extern const struct opt_command cmd_repl_table;
 extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_template_table;

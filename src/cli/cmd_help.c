@@ -58,7 +58,7 @@ const struct opt_command cmd_help_table = {
 	.operands = "[COMMAND]",
 	.summary = "explain a command",
 	.operand_hint = OPT_HINT_CHOICE,
-	.operand_choices = "run doctor template output artifact bench version help",
+	.operand_choices = "run repl doctor template output artifact bench version help",
 	.run = run_help,
 };
 

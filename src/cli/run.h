@@ -1,5 +1,6 @@
 /*
- * run.h - the parts of `reckon run`: what was asked, what goes in, what comes out.
+ * run.h - the parts of `reckon run`: what was asked, what goes in, what comes out. `reckon repl`
+ * has its limits, files and reports from here too.
  *
  *   cmd_run.c     session, cells in order, Ctrl-C
  *   run_options.c the command line -> struct run
@@ -119,6 +120,7 @@ struct run_output {
 	size_t cell;	 /* counts from 1 */
 	bool explained;	 /* how to get at files was said once */
 	bool unsaved;	 /* a file could not be saved, which was said */
+	const char *wall_option; /* what moves the time limit */
 	struct term_filter out, err;
 	int status; /* 0, or the exit status that a failure to write means */
 };
@@ -130,6 +132,15 @@ int run_output_event(const reckon_event *event, void *arg);
 
 /* After a cell: the rest of it in the mode that was asked for, files saved. */
 void run_output_record(struct run_output *output, const reckon_execution *execution);
+
+/* Text of the box to STDOUT_FILENO or STDERR_FILENO, as the terminal may see it. */
+void run_output_text(struct run_output *output, int fd, const char *text, size_t len);
+
+/* What comes next begins a line. */
+void run_output_end_line(struct run_output *output, int fd);
+
+/* Before lines of ours: both streams are at the start of a line where a person sees them. */
+void run_output_settle(struct run_output *output);
 
 /* Text of the box to stderr, as the terminal may see it, and the end of its last line. */
 void run_output_stderr(struct run_output *output, const char *text, size_t len);

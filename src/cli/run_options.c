@@ -13,61 +13,22 @@
 #include "cli/cli.h"
 #include "cli/parse.h"
 #include "cli/run.h"
+#include "cli/run_options.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define TIB (UINT64_C(1) << 40)
 
-enum {
-	OPT_STDIN = OPT_LONG,
-	OPT_TIMEOUT,
-	OPT_CPU_TIME,
-	OPT_MEMORY,
-	OPT_CPUS,
-	OPT_PIDS,
-	OPT_ISOLATE_CPU,
-	OPT_DISK,
-	OPT_MAX_OUTPUT,
-	OPT_MAX_TEXT,
-	OPT_ENV,
-	OPT_JSON,
-	OPT_EVENTS,
-	OPT_RECEIPT,
-	OPT_KEEP_GOING,
-	OPT_STRICT,
-	OPT_PRIVATE,
-};
-
 static const struct opt_item run_items[] = {
 	{ 'c', NULL, "CODE", "run CODE; several -c and FILE share one session",
 	  OPT_HINT_NONE, NULL, true },
-	{ 'l', "language", "LANGUAGE", "python (default) or bash",
-	  OPT_HINT_CHOICE, "python bash", false },
-	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
-	  OPT_HINT_CHOICE, "data python", false },
-	{ 'f', "file", "FILE[:NAME]", "put a file into the workspace",
-	  OPT_HINT_FILE, NULL, true },
-	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",
-	  OPT_HINT_DIR, NULL, true },
-	{ 'o', "output", "OUTDIR", "save displays and changed files here",
-	  OPT_HINT_DIR, NULL, false },
+	RUN_OPTIONS_WHERE,
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
-	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },
-	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },
-	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },
-	{ OPT_ISOLATE_CPU, "isolate-cpu", "LIST", "core,speculation: against side channels (none)",
-	  OPT_HINT_CHOICE, "core speculation core,speculation", false },
-	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)", OPT_HINT_NONE, NULL, false },
-	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
-	  OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_LIMITS,
 	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_ENV, "env", "K=V", "set a variable of the environment",
-	  OPT_HINT_NONE, NULL, true },
 	{ OPT_JSON, "json", NULL, "print each cell's record, one line of JSON",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_EVENTS, "events", NULL, "print events as they come, one line each",

@@ -21,6 +21,7 @@ void run_output_init(struct run_output *output, const struct run *run)
 	memset(output, 0, sizeof(*output));
 	output->run = run;
 	output->out_dir = -1;
+	output->wall_option = "--timeout";
 	output->out.escape = isatty(STDOUT_FILENO);
 	output->err.escape = isatty(STDERR_FILENO);
 }
@@ -38,7 +39,7 @@ static void put(struct run_output *output, int fd, const void *bytes, size_t len
 		(void)fd_write_full(fd, bytes, len, &err); /* no place left to say so */
 }
 
-static void put_text(struct run_output *output, int fd, const char *text, size_t len)
+void run_output_text(struct run_output *output, int fd, const char *text, size_t len)
 {
 	struct term_filter *filter = fd == STDOUT_FILENO ? &output->out : &output->err;
 	cleanup_buf struct buf shown = BUF_INIT(RUN_JSON_MAX);
@@ -67,7 +68,7 @@ static void end_text(struct run_output *output, int fd)
 }
 
 /* Our own lines and values start at the beginning of a line. */
-static void end_line(struct run_output *output, int fd)
+void run_output_end_line(struct run_output *output, int fd)
 {
 	struct term_filter *filter = fd == STDOUT_FILENO ? &output->out : &output->err;
 
@@ -79,8 +80,8 @@ static void end_line(struct run_output *output, int fd)
 
 void run_output_stderr(struct run_output *output, const char *text, size_t len)
 {
-	put_text(output, STDERR_FILENO, text, len);
-	end_line(output, STDERR_FILENO);
+	run_output_text(output, STDERR_FILENO, text, len);
+	run_output_end_line(output, STDERR_FILENO);
 }
 
 void run_output_line(const char *fmt, ...)
@@ -124,9 +125,9 @@ static void show_bundle(struct run_output *output, const struct json_value *data
 		text = json_read_text(json_read_member(data, mimes[i]), &len);
 	if (text == NULL)
 		return;
-	end_line(output, STDOUT_FILENO);
-	put_text(output, STDOUT_FILENO, text, len);
-	end_line(output, STDOUT_FILENO);
+	run_output_end_line(output, STDOUT_FILENO);
+	run_output_text(output, STDOUT_FILENO, text, len);
+	run_output_end_line(output, STDOUT_FILENO);
 }
 
 static void show_event(struct run_output *output, const reckon_event *event)
@@ -135,7 +136,7 @@ static void show_event(struct run_output *output, const reckon_event *event)
 	struct err err;
 
 	if (event->text != NULL) {
-		put_text(output, event->stream == 2 ? STDERR_FILENO : STDOUT_FILENO, event->text,
+		run_output_text(output, event->stream == 2 ? STDERR_FILENO : STDOUT_FILENO, event->text,
 			 event->text_len);
 		return;
 	}
@@ -162,13 +163,12 @@ int run_output_event(const reckon_event *event, void *arg)
 	return output->status == 0 ? RECKON_CONTINUE : RECKON_STOP;
 }
 
-/* Before lines of ours: both streams are at the start of a line where a person sees them. */
-static void settle(struct run_output *output)
+void run_output_settle(struct run_output *output)
 {
 	end_text(output, STDOUT_FILENO);
-	end_line(output, STDERR_FILENO);
+	run_output_end_line(output, STDERR_FILENO);
 	if (output->out.escape && output->out.mid_line)
-		end_line(output, STDOUT_FILENO);
+		run_output_end_line(output, STDOUT_FILENO);
 }
 
 void run_output_record(struct run_output *output, const reckon_execution *execution)
@@ -192,7 +192,7 @@ void run_output_record(struct run_output *output, const reckon_execution *execut
 		return;
 	}
 	if (run->mode == RUN_MODE_TEXT) {
-		settle(output);
+		run_output_settle(output);
 		/* Whoever went away has ended the run; there is nothing to say about it. */
 		if (output->status == 0)
 			run_report_status(output, record);

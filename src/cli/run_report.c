@@ -74,7 +74,7 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 		run_output_line("reckon: cell %zu: stopped at the %s limit of %g s (%s allows more)",
 				output->cell, is_cpu ? "CPU time" : "time",
 				number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
-				is_cpu ? "--cpu-time" : "--timeout");
+				is_cpu ? "--cpu-time" : output->wall_option);
 	} else if (strcmp(status, "out_of_memory") == 0) {
 		char disk[CLI_SIZE_TEXT];
 

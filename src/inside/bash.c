@@ -172,6 +172,19 @@ static int send_completion(uint64_t id, const struct kernel_item *code,
 	return kernel_send(control, KERNEL_COMPLETE_REPLY, id, &payload, NULL, 0, err);
 }
 
+/* Where bash cannot be asked nothing is claimed. */
+static int send_whole(uint64_t id, const struct kernel_item *code, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
+	const char *status = NULL;
+
+	if (bash_whole_judge(code != NULL ? code->data : "", code != NULL ? code->len : 0, &status,
+			     err) == 0 &&
+	    pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
+		return (int)err->code;
+	return kernel_send(control, KERNEL_IS_COMPLETE_REPLY, id, &payload, NULL, 0, err);
+}
+
 static void configure(const struct kernel_item *items, size_t count)
 {
 	const struct kernel_item *seed = kernel_find(items, count, KERNEL_TAG_SEED);
@@ -217,6 +230,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 				       kernel_find(items, count, KERNEL_TAG_CURSOR), err);
 	case KERNEL_INSPECT:
 		return kernel_send(control, KERNEL_INSPECT_REPLY, head->id, NULL, NULL, 0, err);
+	case KERNEL_IS_COMPLETE:
+		return send_whole(head->id, kernel_find(items, count, KERNEL_TAG_CODE), err);
 	case KERNEL_CONFIGURE:
 		configure(items, count);
 		return 0;

@@ -4,6 +4,7 @@
  *   bash.c        the packet loop and one execution
  *   bash_shell.c  the shell process: starting it, handing it a cell, its state as text
  *   bash_state.c  what the state says about variables
+ *   bash_whole.c  whether a cell is whole
  */
 #pragma once
 
@@ -50,3 +51,6 @@ int bash_state_variables(const struct buf *state, const struct buf *first, struc
 /* COMPLETE_REPLY fields: variables behind a "$", else functions; nothing is run to find them. */
 int bash_state_complete(const struct buf *state, const char *code, size_t cursor,
 			struct buf *payload, struct err *err);
+
+/* "complete", "incomplete" or "invalid"; nothing is executed. */
+int bash_whole_judge(const char *code, size_t len, const char **ret_status, struct err *err);

@@ -133,7 +133,21 @@ static void execute_packet(const struct kernel_head *head, size_t count, int *fd
 	streams_to_null();
 }
 
-/* VARIABLES, COMPLETE, INSPECT: the layer returns the fields; an exception becomes none. */
+static enum kernel_type reply_of(uint16_t request)
+{
+	switch (request) {
+	case KERNEL_VARIABLES:
+		return KERNEL_VARIABLES_REPLY;
+	case KERNEL_COMPLETE:
+		return KERNEL_COMPLETE_REPLY;
+	case KERNEL_IS_COMPLETE:
+		return KERNEL_IS_COMPLETE_REPLY;
+	default:
+		return KERNEL_INSPECT_REPLY;
+	}
+}
+
+/* The layer sends the fields of a request's reply; an exception becomes a reply without any. */
 static void request(const struct kernel_head *head, size_t count)
 {
 	const struct kernel_item *code = kernel_find(items, count, KERNEL_TAG_CODE);
@@ -147,6 +161,11 @@ static void request(const struct kernel_head *head, size_t count)
 		cursor = code->len;
 	if (head->type == KERNEL_VARIABLES) {
 		args = PyTuple_New(0);
+	} else if (head->type == KERNEL_IS_COMPLETE) {
+		module = "whole";
+		function = "judge";
+		args = Py_BuildValue("(y#)", code != NULL ? code->data : "",
+				     code != NULL ? (Py_ssize_t)code->len : (Py_ssize_t)0);
 	} else {
 		const bool inspects = head->type == KERNEL_INSPECT;
 
@@ -166,8 +185,7 @@ static void request(const struct kernel_head *head, size_t count)
 		cleanup_buf struct buf empty = BUF_INIT(KERNEL_INLINE_MAX);
 
 		PyErr_Clear();
-		(void)python_io_send((enum kernel_type)(head->type - KERNEL_VARIABLES +
-							KERNEL_VARIABLES_REPLY), &empty);
+		(void)python_io_send(reply_of(head->type), &empty);
 		PyErr_Clear();
 	}
 	Py_XDECREF(done);
@@ -239,6 +257,7 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 	case KERNEL_VARIABLES:
 	case KERNEL_COMPLETE:
 	case KERNEL_INSPECT:
+	case KERNEL_IS_COMPLETE:
 		request(head, count);
 		break;
 	case KERNEL_CONFIGURE:

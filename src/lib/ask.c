@@ -1,5 +1,5 @@
 /*
- * ask.c - questions to an idle kernel: variables, completion, inspection.
+ * ask.c - questions to an idle kernel: variables, completion, inspection, whole cells.
  *
  * Runs in:  libreckon.
  * Reads:    one packet of a hostile kernel.
@@ -23,6 +23,7 @@
 #define ASK_AGAIN_MS 500
 #define CODE_MAX (32u * 1024u * 1024u)
 #define KNOWN_MAX 100 /* names */
+#define INDENT_MAX 256
 
 struct answer {
 	struct buf payload;
@@ -385,6 +386,62 @@ int reckon_inspect(reckon_session *session, const char *code, size_t code_len, s
 	struct err inner;
 
 	if (inspect(session, code, code_len, cursor, detail_level, ret_json, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+static bool is_status(const struct kernel_item *item, const char *text)
+{
+	return item != NULL && item->len == strlen(text) && memcmp(item->data, text, item->len) == 0;
+}
+
+/* Only the words of the contract, and white space, leave here: a caller may print both. */
+static int write_whole(const struct answer *answer, struct buf *out, struct err *err)
+{
+	static const char *const words[] = { "complete", "incomplete", "invalid" };
+	const struct kernel_item *status =
+		kernel_find(answer->items, answer->count, KERNEL_TAG_STATUS);
+	const struct kernel_item *indent =
+		kernel_find(answer->items, answer->count, KERNEL_TAG_INDENT);
+	const char *word = "unknown";
+	struct json_writer json;
+	size_t spaces = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (is_status(status, words[i]))
+			word = words[i];
+	while (indent != NULL && spaces < indent->len && spaces < INDENT_MAX &&
+	       (indent->data[spaces] == ' ' || indent->data[spaces] == '\t'))
+		spaces++;
+	json_write_init(&json, out);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", word);
+	json_write_member_text(&json, "indent", spaces > 0 ? indent->data : "", spaces);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+static int is_complete(struct reckon_session *session, const char *code, size_t len,
+		       char **ret_json, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CODE_MAX + 4096);
+	cleanup_buf struct buf out = BUF_INIT(4096);
+	cleanup_answer struct answer answer = ANSWER_INIT;
+
+	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
+	    ask(session, KERNEL_IS_COMPLETE, &payload, KERNEL_IS_COMPLETE_REPLY, &answer, err) < 0 ||
+	    write_whole(&answer, &out, err) < 0)
+		return (int)err->code;
+	*ret_json = TAKE_PTR(out.data);
+	return 0;
+}
+
+int reckon_is_complete(reckon_session *session, const char *code, size_t code_len, char **ret_json,
+		       reckon_error *err)
+{
+	struct err inner;
+
+	if (is_complete(session, code, code_len, ret_json, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }

@@ -130,7 +130,7 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
 	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
 	    kernel_pack(&payload, KERNEL_TAG_FILENAME, name, strlen(name), err) < 0)
 		return (int)err->code;
-	if (run->options->has_stdin &&
+	if ((run->options->has_stdin || run->options->on_input != NULL) &&
 	    kernel_pack(&payload, KERNEL_TAG_INPUT_ALLOWED, "1", 1, err) < 0)
 		return (int)err->code;
 	return kernel_send(run->session->control, KERNEL_EXECUTE, run->request, &payload, fds, 3,

@@ -80,6 +80,27 @@ static void on_clear(struct run *run, size_t count)
 		run_emit(run, RECORD_EVENT_CLEAR, 0, NULL);
 }
 
+/* The caller's word instead of a line of its descriptor. */
+static void ask_caller(struct run *run, const char *prompt, size_t len, bool password)
+{
+	cleanup_buf struct buf payload = BUF_INIT(RUN_INPUT_MAX + 64);
+	cleanup_free char *line = NULL;
+	size_t line_len = 0;
+	struct err err;
+
+	if (run->options->on_input(prompt, len, password, &line, &line_len,
+				   run->options->on_input_arg) != RECKON_CONTINUE) {
+		/* No answer: the program waits for it, and that is where the interrupt finds it. */
+		stop_begin(run, STOP_CALLER);
+		return;
+	}
+	if (line_len > RUN_INPUT_MAX)
+		line_len = RUN_INPUT_MAX;
+	if (line != NULL && kernel_pack(&payload, KERNEL_TAG_TEXT, line, line_len, &err) < 0)
+		return;
+	reply(run, KERNEL_INPUT_REPLY, &payload);
+}
+
 static void on_input(struct run *run, size_t count)
 {
 	const struct kernel_item *prompt = kernel_find(run->items, count, KERNEL_TAG_PROMPT);
@@ -92,6 +113,11 @@ static void on_input(struct run *run, size_t count)
 				       prompt != NULL ? prompt->len : 0, password, &run->event,
 				       &err) == 0)
 			run_emit(run, RECORD_EVENT_INPUT, 0, NULL);
+	}
+	if (run->options->on_input != NULL && !run->options->has_stdin) {
+		ask_caller(run, prompt != NULL ? prompt->data : "", prompt != NULL ? prompt->len : 0,
+			   password);
+		return;
 	}
 	/* A question that was interrupted is asked anew; what was typed for it is still there. */
 	run->wants_input = true;
@@ -174,6 +200,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_VARIABLES:
 	case KERNEL_COMPLETE:
 	case KERNEL_INSPECT:
+	case KERNEL_IS_COMPLETE:
 	case KERNEL_INPUT_REPLY:
 	case KERNEL_SYNC_ACK:
 	case KERNEL_SHUTDOWN:
@@ -183,6 +210,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_VARIABLES_REPLY:
 	case KERNEL_COMPLETE_REPLY:
 	case KERNEL_INSPECT_REPLY:
+	case KERNEL_IS_COMPLETE_REPLY:
 		break;
 	}
 	violation(run, "a packet of a kind that is the host's");

@@ -23,6 +23,7 @@
 #define FILES_SHOWN 20u
 #define NOTES_SHOWN 10u
 #define PLAIN_TOLD 2048u   /* bytes of plain text that a summary tells as a whole */
+#define MESSAGE_TOLD 700u   /* of an error's message, which a repair view tells as a whole */
 #define RESULT_ROOM_MIN 64u /* bytes for each result that is shown */
 
 /* In the order in which they are shown. */
@@ -321,14 +322,38 @@ static void add_results(struct record *record, struct pieces *pieces)
 	}
 }
 
-static void add_error(const struct record *record, enum record_status status,
-		      struct pieces *pieces)
+/* The repair view cuts a long message; the traceback has all of it. */
+static void keep_traceback(struct record *record, struct buf *after)
+{
+	const struct record_failure *failure = &record->failure;
+	struct record_left_out *left_out;
+	char bytes[TEXT_COUNT_SIZE];
+	struct err ignored;
+	size_t len;
+
+	if (!failure->is_set || failure->repair == NULL || failure->repair[0] == '\0' ||
+	    failure->traceback[0] == '\0' || strlen(failure->value) <= MESSAGE_TOLD)
+		return;
+	len = strlen(failure->traceback);
+	left_out = add_left_out(record, "error", 0);
+	left_out->bytes_total = len;
+	left_out->lines_total = 1;
+	for (size_t i = 0; i + 1 < len; i++)
+		left_out->lines_total += failure->traceback[i] == '\n';
+	text_count(len, bytes);
+	if (keep(record, failure->traceback, len, left_out->handle) != NULL)
+		(void)buf_addf(after, &ignored, "[traceback, %s bytes: reckon output %s]\n", bytes,
+			       left_out->handle);
+}
+
+static void add_error(struct record *record, enum record_status status, struct pieces *pieces)
 {
 	struct piece *piece = add_piece(pieces, PART_ERROR);
 
 	render_error(record, status, &piece->own);
 	if (piece->own.len > 0)
 		shape_piece(piece, "error", piece->own.data, piece->own.len);
+	keep_traceback(record, &piece->after);
 }
 
 static void add_repeat(const struct record *record, struct pieces *pieces)

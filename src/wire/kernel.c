@@ -73,7 +73,7 @@ bool kernel_may_send(enum kernel_state state, uint16_t type)
 	case KERNEL_STATE_EXECUTING:
 		return type >= KERNEL_DISPLAY && type <= KERNEL_DONE;
 	case KERNEL_STATE_ASKING:
-		return type >= KERNEL_VARIABLES_REPLY && type <= KERNEL_INSPECT_REPLY;
+		return type >= KERNEL_VARIABLES_REPLY && type <= KERNEL_IS_COMPLETE_REPLY;
 	}
 	return false;
 }

@@ -55,6 +55,7 @@ enum kernel_type {
 	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED at most once; no answer         */
 	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
 				   OPEN_OFFSET)* files to open again; no answer              */
+	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
 	/* kernel to host */
 	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
@@ -71,6 +72,8 @@ enum kernel_type {
 					[VAR_KIND])* [VAR_OMITTED]                              */
 	KERNEL_COMPLETE_REPLY = 42,  /* CURSOR_START CURSOR_END MATCH*                          */
 	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; none: nothing is known                    */
+	KERNEL_IS_COMPLETE_REPLY = 44, /* STATUS "complete" | "incomplete" | "invalid",
+					  [INDENT] of the line that would follow; none: unknown  */
 };
 
 /* Field tags. Numbers are decimal text; text is UTF-8 (the host replaces what is not). */
@@ -116,6 +119,7 @@ enum kernel_tag {
 	KERNEL_TAG_VAR_KIND = 48, /* "data" (also when absent), "function", "class" */
 	KERNEL_TAG_VAR_OMITTED = 49, /* how many more there are than the reply names */
 	KERNEL_TAG_DETAIL = 50, /* "1": with the source, as name?? */
+	KERNEL_TAG_INDENT = 60, /* spaces */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 

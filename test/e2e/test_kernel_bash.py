@@ -188,3 +188,23 @@ def test_nothing_outlives_the_kernel():
     shell = int(kernel.execute("echo $$").stdout)
     kernel.close()
     wire.wait_for(lambda: not os.path.exists(f"/proc/{shell}"), "the shell ends with its kernel")
+
+
+@pytest.mark.parametrize("code, status", [
+    ("echo 1", "complete"),
+    ("for i in 1 2; do", "incomplete"),
+    ("for i in 1 2; do\necho $i\ndone", "complete"),
+    ("echo 'a", "incomplete"),
+    ("echo $(date", "incomplete"),
+    ("cat <<E\nx", "incomplete"),
+    ("cat <<E\nx\nE", "complete"),
+    ("echo a \\", "incomplete"),
+    ("echo a \\\\", "complete"),
+    ("f() {", "incomplete"),
+    ("done", "invalid"),
+    ("touch /tmp/reckon-was-executed", "complete"),
+    ("", "complete"),
+])
+def test_whether_a_cell_is_whole(kernel, code, status):
+    assert kernel.ask(wire.IS_COMPLETE, code=code).text("status") == status
+    assert not os.path.exists("/tmp/reckon-was-executed")

@@ -440,6 +440,50 @@ def test_completion(shared, code, match, start):
     assert int(reply.text("cursor_end")) == len(code.encode())
 
 
+@pytest.mark.parametrize("code, status, indent", [
+    ("1 + 1", "complete", None),
+    ("", "complete", None),
+    ("x = (1,", "incomplete", ""),
+    ("f(", "incomplete", "    "),
+    ("for i in range(3):", "incomplete", "    "),
+    ("for i in range(3):\n    print(i)", "incomplete", "    "),
+    ("for i in range(3):\n    print(i)\n", "complete", None),
+    ("for i in range(3):\n    print(i)\n    ", "complete", None),
+    ("def f():\n    if x:\n        return 1", "incomplete", "    "),
+    ("if x: y", "incomplete", ""),
+    ("@property", "incomplete", ""),
+    ("try:\n    x\nexcept E:", "incomplete", "    "),
+    ("'''text", "incomplete", ""),
+    ("'''text\n'''", "complete", None),
+    ("x = 1 + \\", "incomplete", ""),
+    ("await thing()", "complete", None),
+    ("async with a as b:", "incomplete", "    "),
+    ("!ls -l", "complete", None),
+    ("!ls \\", "incomplete", ""),
+    ("%time 1 + 1", "complete", None),
+    ("len?", "complete", None),
+    ("for i in x:\n    !echo {i}", "incomplete", "    "),
+    ("%%bash", "incomplete", ""),
+    ("%%bash\necho 1", "incomplete", ""),
+    ("%%bash\necho 1\n", "complete", None),
+    ("x = = 1", "invalid", None),
+    ("  x\n y", "invalid", None),
+    ("print 'a'", "invalid", None),
+    ("1 +", "invalid", None),
+    ("\\d = '\\d'", "invalid", None),
+    ("'\\d'", "complete", None),
+])
+def test_whether_a_cell_is_whole(shared, code, status, indent):
+    reply = shared.ask(wire.IS_COMPLETE, code=code)
+    assert (reply.text("status"), reply.text("indent")) == (status, indent)
+
+
+def test_whole_or_not_is_asked_without_side_effects(shared):
+    shared.execute("import builtins\nkept = compile\nbuiltins.compile = SyntaxError = None")
+    assert shared.ask(wire.IS_COMPLETE, code="for i in x:").text("status") == "incomplete"
+    assert shared.execute("builtins.compile = kept\ndel SyntaxError, kept").status == "ok"
+
+
 def test_inspection(shared):
     shared.execute("def documented(a, b=2):\n    'What it does.'")
     text = shared.ask(wire.INSPECT, code="documented(", cursor=11).bundle["text/plain"]

@@ -125,7 +125,7 @@ def test_a_long_error_keeps_both_ends(run):
     (record,) = run("raise ValueError('\\n'.join(f'{i} ' + 'abcdefg'[i % 7] * (i % 50) "
                     "for i in range(3000)))")
     assert "ValueError: 0" in record["text"]
-    assert record["text"].rstrip().splitlines()[-1].startswith("2999")
+    assert "\n2999 " in record["text"]
     assert left_out(record, "error")["handle"] in record["text"]
 
 

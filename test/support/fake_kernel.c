@@ -385,6 +385,20 @@ static void complete(int sock, const struct kernel_head *head, const struct buf 
 	     { KERNEL_TAG_MATCH, "pri\xffnt" });
 }
 
+/* The code says what to answer; an indent that is no white space is what a liar would send. */
+static void is_complete(int sock, const struct kernel_head *head, const struct buf *payload)
+{
+	struct kernel_item item;
+	struct err err;
+	char status[32] = "";
+
+	if (kernel_unpack(buf_text(payload), payload->len, head->field_count, &item, 1, &err) == 1 &&
+	    item.len < sizeof(status))
+		memcpy(status, item.data, item.len);
+	SEND(sock, KERNEL_IS_COMPLETE_REPLY, head->id, { KERNEL_TAG_STATUS, status },
+	     { KERNEL_TAG_INDENT, "  \t\x1b[2J" });
+}
+
 static void answer(int sock, const struct kernel_head *head, const struct buf *payload,
 		   const int fds[3])
 {
@@ -398,6 +412,8 @@ static void answer(int sock, const struct kernel_head *head, const struct buf *p
 		     { KERNEL_TAG_VAR_SIZE, "1e9" });
 	else if (head->type == KERNEL_COMPLETE)
 		complete(sock, head, payload);
+	else if (head->type == KERNEL_IS_COMPLETE)
+		is_complete(sock, head, payload);
 	else if (head->type == KERNEL_INSPECT && payload_has(payload, "nothing"))
 		SEND(sock, KERNEL_INSPECT_REPLY, head->id, { KERNEL_TAG_MIME, "text/evil" },
 		     { KERNEL_TAG_DATA, "x" });

@@ -22,16 +22,17 @@ HEAD = struct.Struct("=IHHQII")
 FIELD = struct.Struct("=II")
 INLINE_MAX = 64 * 1024
 
-EXECUTE, VARIABLES, COMPLETE, INSPECT, INPUT_REPLY, SYNC_ACK, SHUTDOWN, CONFIGURE, RESUME = range(1, 10)
+(EXECUTE, VARIABLES, COMPLETE, INSPECT, INPUT_REPLY, SYNC_ACK, SHUTDOWN, CONFIGURE, RESUME,
+ IS_COMPLETE) = range(1, 11)
 (READY, DISPLAY, UPDATE_DISPLAY, RESULT, ERROR, CLEAR_OUTPUT, INPUT_REQUEST, SYNC, DONE,
- VARIABLES_REPLY, COMPLETE_REPLY, INSPECT_REPLY) = range(32, 44)
+ VARIABLES_REPLY, COMPLETE_REPLY, INSPECT_REPLY, IS_COMPLETE_REPLY) = range(32, 45)
 TAGS = dict(
     code=1, filename=2, cursor=3, text=4, env=5, seed=6, input_allowed=7, language=16, version=17,
     mime=18, data=19, display_id=20, metadata=21, name=22, value=23, traceback=24, repair=25, hint=47,
     frame_file=26, frame_line=27, frame_function=28, frame_source=29, wait=30, prompt=31,
     password=32, status=33, var_name=34, var_type=35, var_shape=36, var_size=37, var_preview=38,
     cursor_start=39, cursor_end=40, match=41, note=42, open_fd=43, open_path=44, open_flags=45,
-    open_offset=46, var_kind=48, var_omitted=49, detail=50)
+    open_offset=46, var_kind=48, var_omitted=49, detail=50, indent=60)
 NAMES = {number: name for name, number in TAGS.items()}
 BINARY = ("image/png", "image/jpeg", "application/pdf", "audio/wav")
 WAIT_MAX = 60  # seconds without any event: the kernel hangs

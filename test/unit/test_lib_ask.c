@@ -1,5 +1,5 @@
 /*
- * test_lib_ask.c - variables, completion, inspection.
+ * test_lib_ask.c - variables, completion, inspection, whole cells.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    JSON answers.
@@ -119,6 +119,33 @@ static void test_inspect(void **state)
 	fixture_close(&fixture);
 }
 
+static void assert_whole(reckon_session *session, const char *code, const char *status)
+{
+	struct json_value *answer;
+	reckon_error err;
+	char *json;
+
+	assert_int_equal(reckon_is_complete(session, code, strlen(code), &json, &err), 0);
+	answer = parse(json);
+	assert_string_equal(json_read_text(json_read_member(answer, "status"), NULL), status);
+	assert_string_equal(json_read_text(json_read_member(answer, "indent"), NULL), "  \t");
+	json_read_free(answer);
+}
+
+/* The fake kernel answers with the code itself: words of its own never get through. */
+static void test_is_complete(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	assert_whole(fixture.session, "complete", "complete");
+	assert_whole(fixture.session, "incomplete", "incomplete");
+	assert_whole(fixture.session, "invalid", "invalid");
+	assert_whole(fixture.session, "\x1b[2J", "unknown");
+	fixture_close(&fixture);
+}
+
 static void test_no_answer(void **state)
 {
 	struct fixture fixture;
@@ -140,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_complete),
 		cmocka_unit_test(test_offsets_lie_within_the_code),
 		cmocka_unit_test(test_inspect),
+		cmocka_unit_test(test_is_complete),
 		cmocka_unit_test(test_no_answer),
 	};
 

@@ -260,6 +260,63 @@ static void test_input(void **state)
 	fixture_close(&fixture);
 }
 
+/* Answers twice, then says that there is no more; counts in *arg. */
+static int answer_twice(const char *prompt, size_t prompt_len, int password, char **ret_line,
+			size_t *ret_len, void *arg)
+{
+	int *asked = arg;
+
+	assert_int_equal(prompt_len, strlen("name? "));
+	assert_memory_equal(prompt, "name? ", prompt_len);
+	assert_int_equal(password, 0);
+	if (++*asked <= 2) {
+		*ret_line = strdup("ada");
+		*ret_len = 3;
+	}
+	return RECKON_CONTINUE;
+}
+
+static int stop_asking(const char *prompt, size_t prompt_len, int password, char **ret_line,
+		       size_t *ret_len, void *arg)
+{
+	(void)prompt;
+	(void)prompt_len;
+	(void)password;
+	(void)ret_line;
+	(void)ret_len;
+	++*(int *)arg;
+	return RECKON_STOP;
+}
+
+static void test_asked_input(void **state)
+{
+	int asked = 0;
+	reckon_execute_options options = { .size = sizeof(options),
+					   .on_input = answer_twice,
+					   .on_input_arg = &asked };
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result result =
+			fixture_run(&fixture, "input\ninput\ninput", &options);
+
+		assert_string_equal(result_text(&result, "stdout"),
+				    "got <ada>\ngot <ada>\nend of input\n");
+		assert_int_equal(asked, 3);
+	}
+	options.on_input = stop_asking;
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "input", &options);
+
+		/* Interrupted while it waits; this kernel does not heed that, so it is ended. */
+		assert_string_equal(result_text(&result, "status"), "killed");
+		assert_int_equal(asked, 4);
+	}
+	fixture_close(&fixture);
+}
+
 static void test_large_input(void **state)
 {
 	reckon_execute_options options = { .size = sizeof(options), .has_stdin = 1 };
@@ -408,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_displays),
 		cmocka_unit_test(test_output_past_the_limit),
 		cmocka_unit_test(test_input),
+		cmocka_unit_test(test_asked_input),
 		cmocka_unit_test(test_large_input),
 		cmocka_unit_test(test_files_are_kept),
 		cmocka_unit_test(test_stray_output),

@@ -397,7 +397,7 @@ static void the_monitor_table_is_closed(void **state)
 		{ KERNEL_STATE_STARTING, KERNEL_READY, KERNEL_READY },
 		{ KERNEL_STATE_IDLE, 1, 0 },
 		{ KERNEL_STATE_EXECUTING, KERNEL_DISPLAY, KERNEL_DONE },
-		{ KERNEL_STATE_ASKING, KERNEL_VARIABLES_REPLY, KERNEL_INSPECT_REPLY },
+		{ KERNEL_STATE_ASKING, KERNEL_VARIABLES_REPLY, KERNEL_IS_COMPLETE_REPLY },
 	};
 
 	(void)state;
@@ -420,7 +420,8 @@ static void the_monitor_table_names_every_event(void **state)
 	static const uint16_t requests[] = { KERNEL_EXECUTE,	 KERNEL_VARIABLES, KERNEL_COMPLETE,
 					     KERNEL_INSPECT,	 KERNEL_INPUT_REPLY,
 					     KERNEL_SYNC_ACK,	 KERNEL_SHUTDOWN,
-					     KERNEL_CONFIGURE,	 KERNEL_RESUME };
+					     KERNEL_CONFIGURE,	 KERNEL_RESUME,
+					     KERNEL_IS_COMPLETE };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)

@@ -144,7 +144,9 @@ def fields(error):
         raise
     except BaseException:
         value = f"<str of {name} failed>"
-    value = wire.clip(value, VALUE_MAX)
+    if len(value) > VALUE_MAX:  # what is wrong may stand at either end
+        half = VALUE_MAX // 2
+        value = f"{value[:half]}… ({len(value) - VALUE_MAX} more characters) …{value[-half:]}"
     try:
         text = _text(error, trace)
     except KeyboardInterrupt:

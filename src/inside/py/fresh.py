@@ -11,7 +11,7 @@ import tempfile
 
 from _reckon import (
     cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
-    variables, wire)
+    variables, whole, wire)
 
 _seed = None
 
@@ -215,4 +215,4 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = complete, inspect, tables, variables  # loaded here so that nothing is imported later
+_ = complete, inspect, tables, variables, whole  # loaded here so that nothing is imported later

@@ -1,0 +1,189 @@
+/*
+ * repl_session.c - sessions come, run cells, and are lost.
+ *
+ * Runs in:  reckon repl.
+ * Reads:    what libreckon answers.
+ * Never:    puts a new session in the place of a lost one unless it is asked to.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/repl.h"
+
+static int open_session(struct repl *repl, reckon_session **ret)
+{
+	const struct run *run = &repl->run;
+	const reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name = run->template_name,
+		.language = run->language,
+		.limits = run->limits,
+		.mounts = run->mounts,
+		.mount_count = run->mount_count,
+		.env = run->env,
+		.flags = run->session_flags,
+	};
+	reckon_error error;
+
+	if (reckon_session_open(repl->engine, &options, ret, &error) < 0)
+		return cli_complain_reckon("repl", &error);
+	return EXIT_CODE_OK;
+}
+
+int repl_session_open(struct repl *repl)
+{
+	const int status = open_session(repl, &repl->session);
+
+	if (status != EXIT_CODE_OK)
+		return status;
+	repl->output.session = repl->session;
+	for (size_t i = 0; i < repl->run.file_count; i++) {
+		struct run_file *file = &repl->run.files[i];
+		char *words[] = { file->path, file->name };
+
+		repl_files_put(repl, words, 2);
+	}
+	return repl->status;
+}
+
+void repl_session_close(struct repl *repl)
+{
+	repl_lend(NULL);
+	reckon_session_close(repl->session);
+	repl->session = NULL;
+	repl->output.session = NULL;
+}
+
+static void say_lost(void)
+{
+	run_output_line("reckon: the session is gone, with its variables (%%restart begins a new "
+			"one and puts back the files that were kept)");
+}
+
+bool repl_is_lost(struct repl *repl)
+{
+	if (repl->session != NULL && !repl->lost)
+		return false;
+	say_lost();
+	return true;
+}
+
+void repl_failed(struct repl *repl, const char *what, const reckon_error *error)
+{
+	const int status = cli_complain_reckon(what, error);
+
+	if (repl->status == EXIT_CODE_OK)
+		repl->status = status;
+	if (error->code == RECKON_ELOST)
+		repl->lost = true;
+}
+
+/* ---- a cell ---- */
+
+/* Anything that may have cost the kernel its life: whether it did is best asked itself. */
+static void check_life(struct repl *repl)
+{
+	cleanup_free char *json = NULL;
+	reckon_error error;
+
+	if (repl->lost)
+		return;
+	if (reckon_is_complete(repl->session, "", 0, &json, &error) < 0 &&
+	    error.code == RECKON_ELOST)
+		repl->lost = true;
+}
+
+static void take_record(struct repl *repl, const char *source, size_t len,
+			const reckon_execution *execution)
+{
+	const char *json = reckon_execution_record(execution);
+	struct json_value *record = NULL;
+	int64_t sequence = 0;
+	struct err err;
+
+	repl_cells_add(repl, source, len, json);
+	if (json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, &err) < 0) {
+		err_wrap(&err, "record");
+		(void)cli_complain(&err);
+		return;
+	}
+	repl_files_note(repl, record);
+	repl_show_record(repl, record);
+	(void)json_read_int(json_read_member(record, "sequence"), &sequence);
+	json_read_free(record);
+	if (strcmp(reckon_execution_status(execution), "ok") != 0 &&
+	    strcmp(reckon_execution_status(execution), "error") != 0)
+		check_life(repl);
+	if (repl->lost)
+		say_lost();
+	repl->number = sequence > 0 ? (size_t)sequence + 1 : repl->number + 1;
+}
+
+/*
+ * Python asks for each line, and only then one is read from the terminal: what is typed ahead stays
+ * for the next prompt. Bash reads by itself, as in any shell.
+ */
+static void set_input(struct repl *repl, reckon_execute_options *options)
+{
+	if (!repl->interactive)
+		return;
+	if (repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0) {
+		options->stdin_fd = STDIN_FILENO;
+		options->has_stdin = 1;
+	} else {
+		options->on_input = repl_read_answer;
+		options->on_input_arg = repl;
+	}
+}
+
+void repl_run(struct repl *repl, const char *source, size_t len)
+{
+	reckon_execute_options options = {
+		.size = sizeof(options),
+		.wall_ms = repl->wall_ms,
+		.on_event = repl_show_event,
+		.on_event_arg = repl,
+	};
+	reckon_execution *execution = NULL;
+	reckon_error error;
+	int rc, status;
+
+	if (repl_is_lost(repl)) {
+		repl->status = repl->status != EXIT_CODE_OK ? repl->status : EXIT_CODE_RECKON;
+		return;
+	}
+	set_input(repl, &options);
+	repl->output.cell = repl->number;
+	repl->figures = 0;
+	repl_lend(repl->session);
+	rc = reckon_execute(repl->session, source, len, &options, &execution, &error);
+	repl_lend(NULL);
+	if (rc < 0) {
+		repl_failed(repl, NULL, &error);
+		return;
+	}
+	take_record(repl, source, len, execution);
+	status = reckon_execution_exit_code(execution);
+	if (repl->status == EXIT_CODE_OK)
+		repl->status = status;
+	reckon_execution_free(execution);
+}
+
+/* ---- restart ---- */
+
+void repl_restart(struct repl *repl)
+{
+	reckon_session *old = repl->session, *fresh = NULL;
+
+	if (open_session(repl, &fresh) != EXIT_CODE_OK)
+		return; /* the old one, if it lives, is still there */
+	repl->session = fresh;
+	repl->output.session = fresh;
+	repl_files_copy(repl, repl->lost ? NULL : old);
+	repl->lost = false;
+	repl->number = 1;
+	reckon_session_close(old);
+}

@@ -1,0 +1,191 @@
+/*
+ * test_cli_table.c - how wide text is, and tables that fit.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    depends on the locale of whoever runs it.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/term_table.h"
+#include "cli/term_width.h"
+#include "codec/json_read.h"
+
+static size_t width(const char *text)
+{
+	return term_width(text, strlen(text));
+}
+
+static void text_has_a_width(void **state)
+{
+	size_t used;
+
+	(void)state;
+	assert_int_equal(width(""), 0);
+	assert_int_equal(width("plain"), 5);
+	assert_int_equal(width("größe"), 5);
+	assert_int_equal(width("東京都"), 6);
+	assert_int_equal(width("e\xcc\x81"), 1); /* e and a combining acute */
+	assert_int_equal(width("한글"), 4);
+	assert_int_equal(term_width_fit("東京都", strlen("東京都"), 5, &used), 6);
+	assert_int_equal(used, 4);
+	assert_int_equal(term_width_fit("abc", 3, 0, &used), 0);
+	assert_int_equal(used, 0);
+}
+
+static void draw_frame(struct buf *ret, const char *json, size_t columns)
+{
+	struct json_value *frame;
+	struct err err;
+
+	buf_clear(ret);
+	assert_ok(&err, json_read_parse(json, strlen(json), strlen(json), &frame, &err));
+	assert_ok(&err, term_frame_draw(frame, columns, false, ret, &err));
+	json_read_free(frame);
+}
+
+#define MIXED                                                                                     \
+	"{\"columns\":[{\"name\":\"city\",\"dtype\":\"object\"},"                                 \
+	"{\"name\":\"n\",\"dtype\":\"int64\"},{\"name\":\"x\",\"dtype\":\"float64\"},"            \
+	"{\"name\":\"day\",\"dtype\":\"datetime64[ns]\"},{\"name\":\"ok\",\"dtype\":\"bool\"}],"  \
+	"\"index\":{\"name\":null,\"dtype\":\"int64\",\"values\":[0,1]},"                         \
+	"\"data\":[[\"Bonn\",3,1.5,\"2024-01-30T00:00:00\",true],"                                \
+	"[\"東京\",12345,null,null,false]],\"rows\":2,\"columns_total\":5}"
+
+static void a_frame_is_aligned(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+
+	(void)state;
+	draw_frame(&got, MIXED, 80);
+	assert_string_equal(got.data, "   city      n    x  day         ok\n"
+				      "0  Bonn      3  1.5  2024-01-30  True\n"
+				      "1  東京  12345  NaN  NaT         False\n"
+				      "2 rows × 5 columns\n");
+}
+
+static void floats_have_the_decimals_they_need(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+
+	(void)state;
+	draw_frame(&got, "{\"columns\":[{\"name\":\"a\",\"dtype\":\"float64\"},"
+			 "{\"name\":\"b\",\"dtype\":\"float64\"}],\"index\":{\"values\":[\"r\",\"s\"]},"
+			 "\"data\":[[1.0,1e-9],[2.125,3.0]]}", 80);
+	assert_string_equal(got.data, "       a      b\n"
+				      "r  1.000  1e-09\n"
+				      "s  2.125      3\n"
+				      "2 rows × 2 columns\n");
+}
+
+static void text_is_cut_and_numbers_are_not(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+
+	(void)state;
+	draw_frame(&got, "{\"columns\":[{\"name\":\"t\",\"dtype\":\"object\"},"
+			 "{\"name\":\"n\",\"dtype\":\"int64\"}],\"index\":{\"dtype\":\"int64\","
+			 "\"values\":[0]},\"data\":[[\"abcdefghijklmnopqrstuvwxyz\","
+			 "123456789012345]]}", 36);
+	assert_string_equal(got.data, "   t                               n\n"
+				      "0  abcdefghijklmno…  123456789012345\n"
+				      "1 row × 2 columns\n");
+}
+
+/* Whatever the width, no line is wider, and the index and the last column are there if they can. */
+static void no_line_is_too_wide(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+
+	(void)state;
+	for (size_t columns = 1; columns < 60; columns++) {
+		const char *line;
+
+		draw_frame(&got, MIXED, columns);
+		*strstr(got.data, "2 rows") = '\0';
+		for (line = got.data; *line != '\0'; line = strchr(line, '\n') + 1)
+			if (term_width(line, strcspn(line, "\n")) > columns)
+				fail_msg("at %zu: %s", columns, got.data);
+		if (columns >= 20)
+			assert_non_null(strstr(got.data, "ok\n"));
+		if (columns >= 12 && columns < 30)
+			assert_non_null(strstr(got.data, "…"));
+	}
+}
+
+static void long_frames_show_both_ends(void **state)
+{
+	cleanup_buf struct buf json = BUF_INIT(1u << 20), got = BUF_INIT(1u << 20);
+	struct err err;
+
+	(void)state;
+	for (int total = 61; total <= 500; total += 439) {
+		buf_clear(&json);
+		assert_ok(&err, buf_adds(&json, "{\"columns\":[],\"data\":[[]", &err));
+		for (int i = 1; i < 61; i++)
+			assert_ok(&err, buf_adds(&json, ",[]", &err));
+		assert_ok(&err, buf_addf(&json, &err, "],\"rows\":%d,\"index\":{\"dtype\":"
+						      "\"int64\",\"values\":[0", total));
+		for (int i = 1; i < 61; i++)
+			assert_ok(&err, buf_addf(&json, &err, ",%d", i));
+		assert_ok(&err, buf_adds(&json, "]}}", &err));
+		draw_frame(&got, json.data, 80);
+		assert_non_null(strstr(got.data, "\n 9\n"));
+		assert_non_null(strstr(got.data, "\n …\n"));
+		assert_null(strstr(got.data, "\n30\n"));
+		/* The end of what was only begun is not known. */
+		assert_int_equal(strstr(got.data, "\n60\n") != NULL, total == 61);
+	}
+}
+
+static void hostile_cells_are_escaped(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+
+	(void)state;
+	draw_frame(&got, "{\"columns\":[{\"name\":\"\\u001b[2J\",\"dtype\":\"\\u001b\"}],"
+			 "\"data\":[[\"a\\nb\\u009b5n\"]],\"rows\":-5,\"columns_total\":\"x\"}", 80);
+	assert_string_equal(got.data, "  \\x1b[2J\n"
+				      "  a\\nb\\x9b5n\n"
+				      "1 row × 1 column\n");
+}
+
+static void what_is_no_table_is_refused(void **state)
+{
+	static const char *const texts[] = { "{}", "[]", "1", "{\"columns\":[]}",
+					     "{\"columns\":{},\"data\":[]}" };
+	cleanup_buf struct buf got = BUF_INIT(1u << 20);
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct json_value *frame;
+
+		assert_ok(&err, json_read_parse(texts[i], strlen(texts[i]), 99, &frame, &err));
+		assert_err(&err, ERR_INVALID, term_frame_draw(frame, 80, false, &got, &err));
+		assert_int_equal(got.len, 0);
+		json_read_free(frame);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_has_a_width),
+		cmocka_unit_test(a_frame_is_aligned),
+		cmocka_unit_test(floats_have_the_decimals_they_need),
+		cmocka_unit_test(text_is_cut_and_numbers_are_not),
+		cmocka_unit_test(no_line_is_too_wide),
+		cmocka_unit_test(long_frames_show_both_ends),
+		cmocka_unit_test(hostile_cells_are_escaped),
+		cmocka_unit_test(what_is_no_table_is_refused),
+	};
+
+	term_width_locale();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
