@@ -58,11 +58,16 @@ struct saved {
 	struct buf *json;
 };
 
-/* The best form of a display; false: there is only text, or nothing. */
+/*
+ * The best form of a display; false: there is only text, or nothing. A table is printed; its HTML in
+ * a file of its own would be one more for each frame that a cell ends with.
+ */
 static bool find_form(const struct json_value *data, struct saved *saved)
 {
 	struct err ignored; /* what cannot be written as JSON has another form, or none */
 
+	if (json_read_member(data, "application/vnd.reckon.table+json") != NULL)
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		const struct json_value *value = json_read_member(data, kinds[i].mime);
 

@@ -450,3 +450,10 @@ def test_a_page_of_plotly_is_saved(reckon):
     reckon("run", "-t", "data", "-o", "out", "-c", "import plotly.express as px\n"
            "px.line(x=[1, 2], y=[3, 4]).show()\n1").expect(0)
     assert "plotly" in (reckon.cwd / "out/display-1-1.html").read_text()
+
+
+def test_a_table_is_printed_and_not_saved(reckon):
+    done = reckon("run", "-t", "data", "-o", "out", "-c", "import pandas as pd\n"
+                  "pd.DataFrame({'a': [1]})").expect(0)
+    assert "a" in done.out and "saved" not in done.err
+    assert not list((reckon.cwd / "out").iterdir())
