@@ -25,6 +25,8 @@
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
 
+#define CLOSE_TRIES 200 /* of 10 ms */
+
 static const char *const controller_names[CG_COUNT] = { "memory", "pids", "cpu", "cpuacct",
 							"freezer" };
 
@@ -109,6 +111,27 @@ static bool is_warden(long pid)
 	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
+/* Removes a warden's group with those of its boxes; -1: tasks in them are still on their way out. */
+static int remove_base(const char *path)
+{
+	cleanup_dir DIR *boxes = opendir(path);
+	struct dirent *box;
+
+	while (boxes != NULL && (box = readdir(boxes)) != NULL) {
+		char sub[900];
+
+		if (box->d_type != DT_DIR || box->d_name[0] == '.')
+			continue;
+		(void)snprintf(sub, sizeof(sub), "%s/%.200s/box", path, box->d_name);
+		(void)rmdir(sub);
+		(void)snprintf(sub, sizeof(sub), "%s/%.200s/twin", path, box->d_name);
+		(void)rmdir(sub);
+		(void)snprintf(sub, sizeof(sub), "%s/%.200s", path, box->d_name);
+		(void)rmdir(sub);
+	}
+	return rmdir(path) < 0 && errno == EBUSY ? -1 : 0;
+}
+
 /* Removes groups of wardens that are dead: "reckon-<pid>" without such a process. */
 static void sweep(const char *parent)
 {
@@ -117,8 +140,6 @@ static void sweep(const char *parent)
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		char path[600];
-		cleanup_dir DIR *boxes = NULL;
-		struct dirent *box;
 		long pid;
 
 		if (strncmp(entry->d_name, "reckon-", 7) != 0)
@@ -127,20 +148,7 @@ static void sweep(const char *parent)
 		if (pid <= 0 || is_warden(pid))
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%.200s", parent, entry->d_name);
-		boxes = opendir(path);
-		while (boxes != NULL && (box = readdir(boxes)) != NULL) {
-			char sub[900];
-
-			if (box->d_type != DT_DIR || box->d_name[0] == '.')
-				continue;
-			(void)snprintf(sub, sizeof(sub), "%s/%.200s/box", path, box->d_name);
-			(void)rmdir(sub);
-			(void)snprintf(sub, sizeof(sub), "%s/%.200s/twin", path, box->d_name);
-			(void)rmdir(sub);
-			(void)snprintf(sub, sizeof(sub), "%s/%.200s", path, box->d_name);
-			(void)rmdir(sub);
-		}
-		(void)rmdir(path);
+		(void)remove_base(path);
 	}
 }
 
@@ -304,6 +312,9 @@ int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const c
 
 void cgroup_host_close(struct cgroup_host *host)
 {
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	int tries = CLOSE_TRIES;
+
 	for (int i = 0; i < CG_COUNT; i++) {
 		char path[400];
 
@@ -313,7 +324,10 @@ void cgroup_host_close(struct cgroup_host *host)
 			(void)close(host->base[i]);
 		host->base[i] = -1;
 		(void)snprintf(path, sizeof(path), "%s/%s", host->parent[i], host->name);
-		(void)rmdir(path);
+		while (remove_base(path) < 0 && tries-- > 0)
+			(void)nanosleep(&pause, NULL);
+		/* A warden that was killed may have been too busy dying when we swept at our start. */
+		sweep(host->parent[i]);
 	}
 	host->kind = CGROUP_NONE;
 }

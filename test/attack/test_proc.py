@@ -163,7 +163,7 @@ def test_environment_holds_nothing_of_the_host(driver):
     assert set(environment) <= {
         "HOME", "USER", "LOGNAME", "LANG", "TZ", "PATH", "TERM", "MPLBACKEND", "LC_CTYPE",
         "PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS", "FONTCONFIG_FILE",
-        "XDG_CACHE_HOME"}, environment
+        "XDG_CACHE_HOME", "PIP_RETRIES"}, environment
     assert not any("/work" in value or "/root" in value for value in environment.values())
 
 
