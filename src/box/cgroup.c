@@ -111,7 +111,7 @@ static bool is_warden(long pid)
 	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
-/* Removes a warden's group with those of its boxes; -1: tasks in them are still on their way out. */
+/* Removes a warden's group with those of its boxes; -1: tasks in them are still ending. */
 static int remove_base(const char *path)
 {
 	cleanup_dir DIR *boxes = opendir(path);
