@@ -136,9 +136,13 @@ static void report_diagnostics(const struct json_value *record)
 	const struct json_value *diagnostics = json_read_member(record, "diagnostics");
 	const size_t count = json_read_count(diagnostics);
 
-	for (size_t i = 0; i < count; i++)
-		run_output_line("note: %s",
-				text_of(json_read_at(diagnostics, i), "message"));
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *diagnostic = json_read_at(diagnostics, i);
+
+		/* What tells a model that it goes in circles is no news to a person who wanted to. */
+		if (strncmp(text_of(diagnostic, "code"), "repeated_", 9) != 0)
+			run_output_line("note: %s", text_of(diagnostic, "message"));
+	}
 }
 
 void run_report_status(struct run_output *output, const struct json_value *record)

@@ -176,6 +176,8 @@ void record_view_error(const struct record *record, struct record_error_view *re
 
 /* A number for all that was printed and shown: the same for the same output. */
 uint64_t record_output_fingerprint(const struct record *record);
+/* Whether it printed or showed anything. */
+bool record_has_output(const struct record *record);
 
 size_t record_file_count(const struct record *record);
 

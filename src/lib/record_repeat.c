@@ -48,6 +48,11 @@ uint64_t record_output_fingerprint(const struct record *record)
 	return hash;
 }
 
+bool record_has_output(const struct record *record)
+{
+	return record->stream[0].len > 0 || record->stream[1].len > 0 || record->result_count > 0;
+}
+
 size_t record_file_count(const struct record *record)
 {
 	return record->file_count;

@@ -321,6 +321,12 @@ def test_the_same_answer_again_and_again_is_noted(run):
     assert notes == [[], [], ["repeated_execution"], ["repeated_execution"]]
 
 
+def test_cells_without_an_answer_may_be_repeated(run, reckon):
+    assert [record["diagnostics"] for record in run(*["x = 1"] * 4)] == [[]] * 4
+    cells = [word for _ in range(4) for word in ("-c", "print(1)")]
+    assert reckon("run", *cells).expect(0).err == ""  # a person is not told either
+
+
 def test_bash_is_watched_as_well(run):
     records = run("ls /nowhere-$((1+1))\nfalse", "ls  /nowhere-$((1+1)) # again\nfalse",
                   args=["-l", "bash"])
