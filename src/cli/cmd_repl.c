@@ -175,16 +175,10 @@ static int run_session(struct repl *repl)
 
 static int run_engine(struct repl *repl)
 {
-	const reckon_engine_options options = {
-		.size = sizeof(options),
-		.private_warden = repl->run.private_warden,
-		.strict = repl->run.strict,
-	};
-	reckon_error error;
-	int status;
+	int status = run_open_engine(&repl->run, "repl", &repl->engine);
 
-	if (reckon_engine_open(&options, &repl->engine, &error) < 0)
-		return cli_complain_reckon("repl", &error);
+	if (status != EXIT_CODE_OK)
+		return status;
 	repl->output.engine = repl->engine;
 	status = run_session(repl);
 	reckon_engine_close(repl->engine);

@@ -121,25 +121,15 @@ static int run_cells(const struct run *run, struct run_output *output)
 
 static int run_session(const struct run *run, reckon_engine *engine)
 {
-	const reckon_session_options options = {
-		.size = sizeof(options),
-		.template_name = run->template_name,
-		.language = run->language,
-		.limits = run->limits,
-		.mounts = run->mounts,
-		.mount_count = run->mount_count,
-		.env = run->env,
-		.flags = run->session_flags,
-	};
 	struct run_output output;
 	cleanup_fd int out_dir = -1;
-	reckon_error error;
 	struct err err;
 	int status;
 
 	run_output_init(&output, run);
-	if (reckon_session_open(engine, &options, &output.session, &error) < 0)
-		return cli_complain_reckon("run", &error);
+	status = run_open_session(run, "run", engine, &output.session);
+	if (status != EXIT_CODE_OK)
+		return status;
 	if (run->out_path != NULL && run_files_open_dir(run->out_path, &out_dir, &err) < 0) {
 		reckon_session_close(output.session);
 		err_wrap(&err, "run: --output");
@@ -159,18 +149,13 @@ static int run_session(const struct run *run, reckon_engine *engine)
 
 static int run_all(const struct run *run)
 {
-	const reckon_engine_options options = {
-		.size = sizeof(options),
-		.private_warden = run->private_warden,
-		.strict = run->strict,
-	};
 	reckon_engine *engine;
-	reckon_error error;
 	int status;
 
 	set_signals();
-	if (reckon_engine_open(&options, &engine, &error) < 0)
-		return cli_complain_reckon("run", &error);
+	status = run_open_engine(run, "run", &engine);
+	if (status != EXIT_CODE_OK)
+		return status;
 	status = run_session(run, engine);
 	reckon_engine_close(engine);
 	return status;

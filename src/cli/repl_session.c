@@ -13,29 +13,9 @@
 #include "cli/cli.h"
 #include "cli/repl.h"
 
-static int open_session(struct repl *repl, reckon_session **ret)
-{
-	const struct run *run = &repl->run;
-	const reckon_session_options options = {
-		.size = sizeof(options),
-		.template_name = run->template_name,
-		.language = run->language,
-		.limits = run->limits,
-		.mounts = run->mounts,
-		.mount_count = run->mount_count,
-		.env = run->env,
-		.flags = run->session_flags,
-	};
-	reckon_error error;
-
-	if (reckon_session_open(repl->engine, &options, ret, &error) < 0)
-		return cli_complain_reckon("repl", &error);
-	return EXIT_CODE_OK;
-}
-
 int repl_session_open(struct repl *repl)
 {
-	const int status = open_session(repl, &repl->session);
+	const int status = run_open_session(&repl->run, "repl", repl->engine, &repl->session);
 
 	if (status != EXIT_CODE_OK)
 		return status;
@@ -178,7 +158,7 @@ void repl_restart(struct repl *repl)
 {
 	reckon_session *old = repl->session, *fresh = NULL;
 
-	if (open_session(repl, &fresh) != EXIT_CODE_OK)
+	if (run_open_session(&repl->run, "repl", repl->engine, &fresh) != EXIT_CODE_OK)
 		return; /* the old one, if it lives, is still there */
 	repl->session = fresh;
 	repl->output.session = fresh;

@@ -5,6 +5,7 @@
  *   cmd_run.c     session, cells in order, Ctrl-C
  *   run_options.c the command line -> struct run
  *   run_input.c   sources and files: everything that can be wrong is found before a session exists
+ *   run_open.c    struct run -> an engine and a session
  *   run_output.c  events as they come, records in the mode that was asked for
  *   run_report.c  how a cell ended and what it cost, for a person
  *   run_save.c    figures and files of a record
@@ -88,6 +89,16 @@ int run_input_load(struct run *run, struct err *err);
 
 /* Whether `text` can be a cell: UTF-8, no NUL byte. */
 int run_input_check_source(const char *text, size_t len, struct err *err);
+
+/* ---- run_open.c ---- */
+
+/*
+ * Opens what `run` asks for; *ret belongs to the caller. Returns EXIT_CODE_OK, or the exit status
+ * of what was wrong, which was said in the name of `command`.
+ */
+int run_open_engine(const struct run *run, const char *command, reckon_engine **ret);
+int run_open_session(const struct run *run, const char *command, reckon_engine *engine,
+		     reckon_session **ret);
 
 /* ---- run_files.c ---- */
 
