@@ -56,9 +56,11 @@ static bool has_ended(pid_t pid)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	if (fd < 0)
+		return errno == ENOENT; /* reaped meanwhile; what we cannot look at may still run */
+	len = read(fd, line, sizeof(line) - 1);
 	if (len <= 0)
-		return true; /* reaped meanwhile */
+		return len < 0 && errno == ESRCH;
 	line[len] = '\0';
 	name_end = strrchr(line, ')');
 	return name_end != NULL && name_end[1] == ' ' && strchr("ZX", name_end[2]) != NULL;

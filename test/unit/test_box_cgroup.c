@@ -336,6 +336,25 @@ static void closing_removes_our_own_group(void **state)
 		assert_false(cgroup_has(&tree->host, (enum cgroup_controller)i));
 }
 
+static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
+{
+	struct tree *tree = *state;
+	const char *const left[] = { "reckon-999999999", "reckon-999999999/box-3",
+				     "reckon-999999999/box-3/box", "reckon-999999999/box-3/twin",
+				     "not-reckons" };
+	char path[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", tree->root, left[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	cgroup_host_close(&tree->host);
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->root, left[0]);
+	assert_int_equal(access(path, F_OK), -1);
+	(void)snprintf(path, sizeof(path), "%s/not-reckons", tree->root);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
 static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8 };
@@ -372,6 +391,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(v2_reads_accounts, make_v2, unmake),
 		cmocka_unit_test_setup_teardown(v2_removes_both_parts, make_v2, unmake),
 		cmocka_unit_test_setup_teardown(closing_removes_our_own_group, make_v2, unmake),
+		cmocka_unit_test_setup_teardown(closing_sweeps_up_behind_a_warden_that_was_killed, make_v2, unmake),
 		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
 	};
 

@@ -3,17 +3,19 @@
  *
  * Runs in:  the unit suite.
  * Reads:    the processor's part of trace.c.
- * Never:    traces a process: test/attack does.
+ * Never:    traces a process that lives: test/attack does.
  */
 #include "unit.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "box/state.h"
+#include "box/trace.h"
 #include "box/trace_arch.h"
 
 /* Registers that stand right behind an instruction at `address`. */
@@ -151,9 +153,28 @@ static void mounts_go_below_mnt_and_nowhere_else(void **state)
 	assert_false(hostdir_target_is_safe(unterminated));
 }
 
+/* ptrace says EPERM for a zombie, as it does for what it may not trace. */
+static void what_has_ended_is_lost_and_not_forbidden(void **state)
+{
+	const pid_t child = fork();
+	siginfo_t info;
+	struct err err;
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_err(&err, ERR_LOST, trace_hold(child, &err));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_err(&err, ERR_LOST, trace_hold(child, &err));
+	assert_err(&err, ERR_SYSTEM, trace_hold(getpid(), &err)); /* alive, and not to be traced */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_ended_is_lost_and_not_forbidden),
 		cmocka_unit_test(own_code_stands_behind_its_call),
 		cmocka_unit_test(only_the_call_instruction_counts),
 		cmocka_unit_test(a_call_steps_back_and_sets_its_arguments),
