@@ -176,9 +176,10 @@ int db_execution_finish(struct db *db, const char *id, const char *status, const
 	db_bind_text(statement, 1, status);
 	db_bind_text(statement, 2, why);
 	db_bind_text(statement, 3, now);
-	if (record != NULL)
-		(void)sqlite3_bind_text64(statement, 4, record, record_len, SQLITE_STATIC,
-					  SQLITE_UTF8);
+	/* Not bound it would be NULL, and the row would say that there never was a record. */
+	if (record != NULL && sqlite3_bind_text64(statement, 4, record, record_len, SQLITE_STATIC,
+						  SQLITE_UTF8) != SQLITE_OK)
+		return db_failed(db, "keep a record", err);
 	db_bind_text(statement, 5, id);
 	return db_step(db, statement, err);
 }
