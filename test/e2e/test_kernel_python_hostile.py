@@ -199,3 +199,11 @@ def test_recursion_that_takes_all_memory_is_named():
         depth = ("import sys\nn, t = 0, sys.last_traceback\n"
                  "while t: n, t = n + 1, t.tb_next\nn")
         assert int(kernel.execute(depth).text) < 20000  # its frames hold no memory any more
+
+
+def test_recursion_whose_exception_was_lost_late_is_named(kernel):
+    """On the way back, that is: the traceback is short then. Without a deep limit it is what it says."""
+    forgotten = "raise SystemError('error return without exception set')"
+    assert kernel.execute(forgotten).error.text("name") == "SystemError"
+    done = kernel.execute("import sys\nsys.setrecursionlimit(10**9)\n" + forgotten)
+    assert done.error.text("name") == "MemoryError"
