@@ -19,7 +19,7 @@
 #include "cleanup.h"
 #include "utf8.h"
 
-static int open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
+int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
@@ -76,7 +76,7 @@ int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat 
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace");
-	fd = open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	fd = fs_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
 	if (fd < 0)
@@ -95,7 +95,7 @@ int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *e
 
 	if (path[0] != '\0' && !fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace");
-	fd = open_beneath(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+	fd = fs_open_beneath(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return open_failed(path, err);
 	*ret_fd = fd;
@@ -126,7 +126,7 @@ static int make_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int 
 		} else if (errno != EEXIST) {
 			return err_sys(err, "make directory %s", name);
 		}
-		next = open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0);
+		next = fs_open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0);
 		if (next < 0)
 			return open_failed(name, err);
 		(void)close(at);
@@ -150,7 +150,7 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", path);
 	if (make_parents(dir_fd, path, uid, gid, &parent, &name, err) < 0)
 		return (int)err->code;
-	fd = open_beneath(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
+	fd = fs_open_beneath(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
 	if (fd < 0)
 		return open_failed(path, err);
 	if (fstat(fd, &st) < 0)
@@ -176,7 +176,7 @@ int fs_remove_beneath(int dir_fd, const char *path, struct err *err)
 	name = strrchr(path, '/');
 	(void)snprintf(above, sizeof(above), "%.*s", name != NULL ? (int)(name - path) : 0, path);
 	name = name != NULL ? name + 1 : path;
-	parent = open_beneath(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
+	parent = fs_open_beneath(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (parent < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
 	if (parent < 0)

@@ -15,7 +15,7 @@
 
 enum {
 	OPT_LISTEN = OPT_LONG, OPT_STATE, OPT_PUBLIC, OPT_IDLE, OPT_WORKERS, OPT_SESSIONS,
-	OPT_CONNECTIONS, OPT_HEADER, OPT_BODY,
+	OPT_CONNECTIONS, OPT_HEADER, OPT_BODY, OPT_DURABILITY,
 };
 
 static const struct opt_item serve_items[] = {
@@ -35,6 +35,9 @@ static const struct opt_item serve_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_BODY, "body-timeout", "SECONDS", "for each 16 KiB of a body (60)", OPT_HINT_NONE,
 	  NULL, false },
+	{ OPT_DURABILITY, "durability", "full|relaxed",
+	  "survive a power cut, or only the death of the daemon (full)", OPT_HINT_NONE, NULL,
+	  false },
 };
 
 struct serve {

@@ -37,6 +37,8 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_EXECUTION_LOST] = { "execution_lost", 410 },
+	[FRONT_ERR_DISK_FULL] = { "disk_full", 507 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

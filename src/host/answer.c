@@ -113,13 +113,13 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
 	session = session_find(host, id);
-	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->id, id);
-		return NULL;
-	}
-	if (host->is_stopping) {
+	if (host->is_stopping && (session == NULL || session->is_leaving)) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
+		return NULL;
+	}
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, asked->id, id);
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {

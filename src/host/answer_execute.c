@@ -27,10 +27,12 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 	} texts[] = {
 		{ FRONT_TAG_EXECUTION, row->id },     { FRONT_TAG_SESSION, row->session },
 		{ FRONT_TAG_CREATED_AT, row->created_at }, { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, row->why },
+		{ FRONT_TAG_WHY, live != NULL && live->failed ? live->why.text : row->why },
 	};
 
-	if (strcmp(status, "pending") == 0)
+	if (strcmp(status, "pending") == 0 && live != NULL && live->state == EXECUTION_FINISHED)
+		status = "failed"; /* its record could not be kept */
+	else if (strcmp(status, "pending") == 0)
 		status = live != NULL && live->state == EXECUTION_RUNNING ? "running" : "queued";
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if ((texts[i].text[0] != '\0' || i == 0) &&
@@ -111,6 +113,13 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	hash_request(host, asked, row.request_hash);
 	/* Kept before it runs: after a crash the key must not run the code again. */
 	if (db_execution_add(host->db, &row, idempotency, code->data, code->len, err) < 0) {
+		execution_free(execution);
+		return (int)err->code;
+	}
+	/* What is acknowledged before its end, or must not run again, is on the disk first. */
+	if ((idempotency != NULL ||
+	     front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) &&
+	    keep_sync(host, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -262,7 +271,7 @@ static void replay_end(struct host *host, const struct asked *asked,
 		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
 		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
 			code = (int)err.code;
-	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_SESSION_LOST, &err) < 0 ||
+	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
 		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
 		code = (int)err.code;
 	}

@@ -116,7 +116,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .path = path_of(asked) };
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
-	session->idle_since_ns = clock_mono_ns();
+	keep_use(session);
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
 		upload_drop(upload);
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no descriptor for an upload", "", "",

@@ -15,6 +15,18 @@
 
 #define LIST_DEFAULT 100u
 
+static int pack_kept(struct buf *payload, const struct db_kept *kept, struct err *err)
+{
+	if (front_pack_text(payload, FRONT_TAG_KERNEL, kept->kernel, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_EXPIRES_MS, kept->expires_ms, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_NOT_KEPT, kept->not_kept, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_NOT_KEPT_WHY, kept->not_kept_why, err) < 0)
+		return (int)err->code;
+	if (kept->restored_at[0] == '\0')
+		return 0;
+	return front_pack_text(payload, FRONT_TAG_RESTORED_AT, kept->restored_at, err);
+}
+
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err)
 {
@@ -39,7 +51,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
-	return 0;
+	return live != NULL ? pack_kept(payload, &live->kept, err) : 0;
 }
 
 static void reply_session(struct host *host, uint64_t request, const struct db_session *row)
@@ -122,12 +134,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return;
 	}
-	session = mem_new0(1, sizeof(*session));
-	session->host = host;
-	session->next = host->sessions;
-	host->sessions = session;
-	host->session_count++;
-	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	session = session_add(host);
 	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
 			 session->row.template_name, sizeof(session->row.template_name));
 	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
@@ -145,6 +152,10 @@ void answer_session_create(struct host *host, const struct asked *asked)
 		session_job_done(session, job);
 		return;
 	}
+	if (job->env.len > 0 &&
+	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
+		keep_fail(host, &err);
+	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS, 0));
 	session_enqueue(session, job);
 }
 

@@ -35,6 +35,18 @@ static const char *const versions[] = {
 	"CREATE INDEX execution_by_session ON execution(session, sequence);"
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
+	/* What a session is made again from, and what must not be collected. */
+	"CREATE TABLE kept(session TEXT PRIMARY KEY REFERENCES session(id), env BLOB NOT NULL,"
+	" used_ms INTEGER NOT NULL, used_boot_ms INTEGER NOT NULL, boot TEXT NOT NULL,"
+	" expires_ms INTEGER NOT NULL, kernel TEXT NOT NULL, lost_why TEXT, variables TEXT,"
+	" restored_at TEXT, not_kept INTEGER NOT NULL, not_kept_why TEXT) STRICT;"
+	"CREATE TABLE file(session TEXT NOT NULL REFERENCES session(id), path BLOB NOT NULL,"
+	" kind INTEGER NOT NULL, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,"
+	" size INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY(session, path))"
+	" STRICT, WITHOUT ROWID;"
+	"CREATE INDEX file_by_content ON file(content) WHERE kind = 1;"
+	"CREATE TABLE object(digits TEXT NOT NULL, execution TEXT NOT NULL,"
+	" PRIMARY KEY(digits, execution)) STRICT, WITHOUT ROWID;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -227,38 +239,4 @@ bool db_key_has(struct db *db, const unsigned char hash[32])
 		return false;
 	db_bind_bytes(statement, 1, hash, 32);
 	return db_step(db, statement, &ignored) == 1;
-}
-
-static int recover(struct db *db, const char *why, int *ret_lost, struct err *err)
-{
-	cleanup_statement sqlite3_stmt *sessions = NULL, *executions = NULL;
-	char now[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339_now(now);
-	if (db_prepare(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2"
-			   " WHERE state = 'live'", &sessions, err) < 0 ||
-	    db_prepare(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
-			   " WHERE status = 'pending'", &executions, err) < 0)
-		return (int)err->code;
-	db_bind_text(sessions, 1, now);
-	db_bind_text(sessions, 2, why);
-	db_bind_text(executions, 1, now);
-	db_bind_text(executions, 2, why);
-	if (db_step(db, sessions, err) < 0)
-		return (int)err->code;
-	*ret_lost = sqlite3_changes(db->sqlite);
-	return db_step(db, executions, err);
-}
-
-int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err)
-{
-	struct err ignored;
-
-	if (db_exec(db, "BEGIN IMMEDIATE", err) < 0)
-		return (int)err->code;
-	if (recover(db, why, ret_lost, err) < 0) {
-		(void)db_exec(db, "ROLLBACK", &ignored);
-		return (int)err->code;
-	}
-	return db_exec(db, "COMMIT", err);
 }

@@ -1,8 +1,8 @@
 /*
  * db.h - what reckond keeps: keys, sessions that are and were, executions with their records.
  *
- * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment; a
- * power cut may take the last ones (synchronous=NORMAL), never the file's order.
+ * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment, and
+ * a power cut once db_sync() came after it.
  * A session's row is never removed: it says what became of its id.
  */
 #pragma once
@@ -60,9 +60,6 @@ typedef int db_session_fn(const struct db_session *session, void *arg, struct er
 /* Newest first; those older than `before` (NULL: all). */
 int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
 		    void *arg, struct err *err);
-
-/* What a crash left: live sessions become lost, unfinished executions too. How many sessions. */
-int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err);
 
 /* ---- executions ---- */
 struct db_execution {

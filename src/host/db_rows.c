@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "host/db.h"
 #include "host/db_inner.h"
+#include "host/db_keep.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
@@ -113,18 +114,11 @@ int db_session_find(struct db *db, const char *id, struct db_session *ret, struc
 	return found;
 }
 
-int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
-		    void *arg, struct err *err)
+static int each_session(struct db *db, sqlite3_stmt *statement, db_session_fn *fn, void *arg,
+			struct err *err)
 {
-	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	/* Ids begin with their time, so their order is that of creation. */
-	if (db_prepare(db, SESSION_COLUMNS " WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2",
-		       &statement, err) < 0)
-		return (int)err->code;
-	db_bind_text(statement, 1, before);
-	(void)sqlite3_bind_int64(statement, 2, limit);
 	while ((found = db_step(db, statement, err)) == 1) {
 		struct db_session session;
 		int code;
@@ -136,6 +130,30 @@ int db_session_list(struct db *db, const char *before, unsigned limit, db_sessio
 			return code;
 	}
 	return found;
+}
+
+int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, SESSION_COLUMNS " WHERE state = 'live' ORDER BY id", &statement, err) <
+	    0)
+		return (int)err->code;
+	return each_session(db, statement, fn, arg, err);
+}
+
+int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
+		    void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	/* Ids begin with their time, so their order is that of creation. */
+	if (db_prepare(db, SESSION_COLUMNS " WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2",
+		       &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, before);
+	(void)sqlite3_bind_int64(statement, 2, limit);
+	return each_session(db, statement, fn, arg, err);
 }
 
 /* ---- executions ----------------------------------------------------------------------------- */

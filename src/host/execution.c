@@ -153,12 +153,14 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
 	struct err err;
 
+	execution->is_uncommitted = host->turn_is_open;
 	if (db_execution_finish(host->db, execution->id, status,
 				execution->failed ? execution->why.text : NULL,
 				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
-				&err) < 0)
-		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
-			 execution->id, err.text);
+				&err) < 0 ||
+	    (job != NULL && job->json != NULL &&
+	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0))
+		keep_fail(host, &err);
 }
 
 static void settle(struct execution *execution)

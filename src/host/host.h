@@ -8,8 +8,10 @@
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
+ *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
+ *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
- *   db.c db_rows.c    SQLite; key.c: keys
+ *   db.c db_rows.c db_keep.c db_recover.c   SQLite; key.c: keys
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -26,6 +28,7 @@
 #include "base/id.h"
 #include "base/clock.h"
 #include "host/db.h"
+#include "host/db_keep.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "loop/loop.h"
@@ -47,6 +50,7 @@ struct config {
 	uint64_t idle_ms;	  /* of sessions that name none */
 	uint64_t header_timeout_ms; /* the front's */
 	uint64_t body_timeout_ms;
+	bool relaxed; /* nothing is synced to the disk */
 };
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
@@ -74,6 +78,7 @@ struct execution {
 	enum front_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
+	bool is_uncommitted; /* its record is in a transaction that is open */
 };
 
 enum job_kind {
@@ -86,6 +91,8 @@ enum job_kind {
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
 	JOB_CLOSE,
+	JOB_RESTORE, /* a box for a parked session */
+	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
 struct job {
@@ -113,6 +120,10 @@ struct job {
 	uint64_t ret_size;
 	bool is_lost; /* the session, found after the job */
 	reckon_error why_lost;
+	reckon_workspace *manifest; /* RESTORE: what the workspace was */
+	reckon_workspace *changes;  /* what is different in the workspace since the last job */
+	bool is_thorough;	    /* KEEP */
+	bool forgets;		    /* what was taken before did not reach the database */
 };
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
@@ -132,6 +143,18 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	/* keep.c, restore.c */
+	struct db_kept kept;
+	bool is_parked;		/* it has no box; the first job that needs one makes it */
+	bool wants_restore;	/* and waits until fewer others do the same */
+	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
+	bool forgets;		/* for the next job: see there */
+	bool is_uncommitted;	/* what it changed is in a transaction that is open */
+	bool is_unborn;		/* so is its row */
+	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool used_since;	/* `kept` was written */
+	bool ran_since;		/* the last look at the workspace was an execution's */
+	uint64_t expires_ns;	/* of the monotonic clock; 0: never */
 };
 
 struct host {
@@ -152,6 +175,11 @@ struct host {
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
 	bool is_stopping;
+	unsigned restoring; /* boxes that are being made for parked sessions */
+	bool turn_is_open;
+	struct err turn_failed; /* code ERR_OK: not so far */
+	uint64_t next_use_ns;	 /* when clocks are written again */
+	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;
 };
 
@@ -165,6 +193,9 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
+/* Between the two nothing is sent; a release with an error sends that instead of everything. */
+void peer_hold(struct host *host);
+void peer_release(struct host *host, const struct err *failed);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
 
 /* ---- answer.c ---- */
@@ -211,6 +242,42 @@ void session_end(struct session *session, enum front_error end, const char *why,
 void session_job_done(struct session *session, struct job *job);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
 
+struct session *session_add(struct host *host); /* in OPENING */
+void session_pump(struct session *session);
+void session_fail_waiting(struct session *session, enum front_error end, const char *why);
+/* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
+void session_leave(struct session *session);
+
+/* ---- keep.c ---- */
+/* What an earlier run left, as sessions without a box. */
+int keep_start(struct host *host, struct err *err);
+void keep_stop(struct host *host);
+/* A session that was just opened; its row and this one are committed together. */
+int keep_add(struct session *session, struct err *err);
+/* Everything that jobs which came back changed is committed at once, and only then answered. */
+void keep_turn_begin(struct host *host);
+void keep_turn_end(struct host *host);
+void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
+/* Makes what was committed durable; inside a turn that is done at its end. */
+int keep_sync(struct host *host, struct err *err);
+/* To be called for each job that came back, before it is answered. */
+void keep_job_done(struct session *session, struct job *job);
+void keep_use(struct session *session); /* somebody used it now */
+void keep_tick(struct host *host);
+/* Writes what is known of the session beside its row. */
+int keep_write(struct session *session, struct err *err);
+void keep_set_expiry(struct session *session, uint64_t expires_ms);
+/* NULL, or why it is over. */
+const char *keep_expired(const struct session *session, uint64_t now_ns);
+uint64_t keep_wall_ms(void);
+
+/* ---- restore.c ---- */
+/* Begins to make a box for a parked session, or has it wait for its turn. */
+void restore_begin(struct session *session);
+void restore_done(struct session *session, struct job *job);
+void restore_next(struct host *host);
+void restore_work(struct job *job); /* in a thread of the pool */
+
 /* ---- execution.c ---- */
 struct execution *execution_new(struct session *session, struct err *err);
 struct execution *execution_find(struct session *session, const char *id);
@@ -223,6 +290,8 @@ void execution_fail(struct execution *execution, enum front_error error, const c
 void execution_publish(struct host *host); /* new events to those who wait */
 
 /* ---- work.c: in a thread of the pool ---- */
+/* The engine and the session; a restored one gets its old id. */
+void work_open(struct job *job);
 void work_run(struct pool_item *item);
 
 /* ---- key.c ---- */

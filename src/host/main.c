@@ -42,6 +42,7 @@ static const struct option options[] = {
 	{ "idle-timeout", required_argument, NULL, 'i' },
 	{ "header-timeout", required_argument, NULL, 'H' },
 	{ "body-timeout", required_argument, NULL, 'B' },
+	{ "durability", required_argument, NULL, 'd' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -94,6 +95,11 @@ static int take_option(struct config *config, int opt, const char *name, struct 
 		if (take_number(name, optarg, 1, 3600, &n, err) == 0)
 			config->header_timeout_ms = n * 1000;
 		return (int)err->code;
+	case 'd':
+		if (strcmp(optarg, "full") != 0 && strcmp(optarg, "relaxed") != 0)
+			return err_set(err, ERR_INVALID, "--durability takes full or relaxed");
+		config->relaxed = strcmp(optarg, "relaxed") == 0;
+		return 0;
 	case 'B':
 		if (take_number(name, optarg, 1, 3600, &n, err) == 0)
 			config->body_timeout_ms = n * 1000;
@@ -269,18 +275,6 @@ static int open_state(struct host *host, struct err *err)
 	return db_open(host->state_fd, dir, &host->db, err);
 }
 
-static int recover(struct host *host, struct err *err)
-{
-	int lost = 0;
-
-	if (db_recover(host->db, "the daemon ended without a word (a crash, or it was killed)",
-		       &lost, err) < 0)
-		return (int)err->code;
-	if (lost > 0)
-		log_line(LOG_WARN, "sessions of an earlier run are lost", "count=%d", lost);
-	return 0;
-}
-
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static void on_wake(unsigned ready, void *arg)
@@ -292,11 +286,16 @@ static void on_wake(unsigned ready, void *arg)
 	pool_clear(host->pool);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
-	while ((item = pool_take(host->pool)) != NULL) {
+	item = pool_take(host->pool);
+	if (item == NULL)
+		return;
+	keep_turn_begin(host);
+	for (; item != NULL; item = pool_take(host->pool)) {
 		struct job *job = (struct job *)(void *)item;
 
 		session_job_done(job->session, job);
 	}
+	keep_turn_end(host);
 }
 
 static void on_tick(void *arg)
@@ -319,7 +318,7 @@ static void on_stop(void *arg)
 	host->is_stopping = true;
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
-		session_end(at, FRONT_ERR_SESSION_LOST, "the daemon was stopped", 0);
+		session_leave(at);
 	}
 	if (host->sessions == NULL)
 		loop_stop(host->loop);
@@ -369,7 +368,8 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (open_state(host, err) < 0 || listen_on(host, err) < 0 || recover(host, err) < 0 || key_setup(host, key, err) < 0)
+	if (open_state(host, err) < 0 || listen_on(host, err) < 0 || keep_start(host, err) < 0 ||
+	    key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')
 		show_key(host, key);
@@ -384,6 +384,7 @@ static void finish(struct host *host)
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions == NULL)
 		pool_free(host->pool);
+	keep_stop(host);
 	db_close(host->db);
 	reckon_engine_close(host->engine);
 }

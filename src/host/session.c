@@ -5,7 +5,10 @@
  * Reads:    jobs that came back from the pool.
  * Never:    runs two jobs of one session at once, or answers for a session that lost its state.
  *
- *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel, stop--> CLOSING --closed--> (a row)
+ *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> CLOSING --closed--> (a row)
+ *
+ * A live session may be parked: it has no box, since the daemon was started again, and gets one
+ * with the first job that needs it (restore.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +52,22 @@ void job_free(struct job *job)
 	free(job->env_list);
 	free(job->path);
 	free(job->json);
+	reckon_workspace_free(job->manifest);
+	reckon_workspace_free(job->changes);
 	free(job);
+}
+
+struct session *session_add(struct host *host)
+{
+	struct session *session = mem_new0(1, sizeof(*session));
+
+	session->host = host;
+	session->next = host->sessions;
+	host->sessions = session;
+	host->session_count++;
+	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	db_kept_init(&session->kept);
+	return session;
 }
 
 static void session_free(struct session *session)
@@ -65,23 +83,30 @@ static void session_free(struct session *session)
 	while (session->executions != NULL)
 		execution_free(session->executions);
 	db_session_done(&session->row);
+	db_kept_done(&session->kept);
 	free(session);
 	/* The last one to go ends a daemon that is stopping. */
 	if (host->is_stopping && host->sessions == NULL)
 		loop_stop(host->loop);
 }
 
-static void pump(struct session *session)
+void session_pump(struct session *session)
 {
 	struct job *job = session->first;
 
 	if (session->running != NULL || job == NULL)
 		return;
+	if (session->is_parked && job->kind != JOB_CLOSE) {
+		restore_begin(session);
+		return;
+	}
 	session->first = job->next;
 	if (session->first == NULL)
 		session->last = NULL;
 	session->queued--;
 	session->running = job;
+	job->forgets = session->forgets;
+	session->forgets = false;
 	if (job->execution != NULL)
 		job->execution->state = EXECUTION_RUNNING;
 	pool_submit(session->host->pool, &job->item);
@@ -96,10 +121,10 @@ void session_enqueue(struct session *session, struct job *job)
 		session->first = job;
 	session->last = job;
 	session->queued++;
-	pump(session);
+	session_pump(session);
 }
 
-static void fail_waiting(struct session *session, enum front_error end, const char *why)
+void session_fail_waiting(struct session *session, enum front_error end, const char *why)
 {
 	struct job *next;
 
@@ -122,6 +147,14 @@ static const char *state_of(enum front_error end)
 	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
 }
 
+static void interrupt(struct session *session)
+{
+	if (session->running == NULL || session->running->execution == NULL)
+		return;
+	session->running->execution->wants_stop = true;
+	reckon_interrupt(session->handle);
+}
+
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request)
 {
@@ -133,17 +166,38 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	session->end = end;
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
 	if (session->row.id[0] != '\0' &&
-	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
+	    (db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0 ||
+	     db_kept_drop(session->host->db, session->row.id, &err) < 0 ||
+	     keep_sync(session->host, &err) < 0))
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
-	fail_waiting(session, end, why);
-	if (session->running != NULL && session->running->execution != NULL) {
-		session->running->execution->wants_stop = true;
-		reckon_interrupt(session->handle);
-	}
+	session_fail_waiting(session, end, why);
+	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
+}
+
+void session_leave(struct session *session)
+{
+	struct job *look;
+
+	if (session->phase == SESSION_CLOSING)
+		return;
+	session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
+	interrupt(session);
+	/* The last look, at every byte. */
+	look = job_new(session, JOB_KEEP, 0);
+	look->is_thorough = true;
+	if (session->phase == SESSION_LIVE && !session->is_parked && session->ran_since)
+		session_enqueue(session, look);
+	else
+		job_free(look);
+	session->phase = SESSION_CLOSING;
+	session->end = FRONT_ERR_UNAVAILABLE;
+	session->is_leaving = true;
+	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
+	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
 }
 
 static void opened(struct session *session, struct job *job)
@@ -155,7 +209,7 @@ static void opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
-		pump(session);
+		session_pump(session);
 		return;
 	}
 	if (session->handle == NULL) {
@@ -166,9 +220,11 @@ static void opened(struct session *session, struct job *job)
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
 		       reckon_session_id(session->handle));
 	clock_rfc3339_now(session->row.created_at);
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       reckon_session_template(session->handle));
 	session->phase = SESSION_LIVE;
-	session->idle_since_ns = clock_mono_ns();
-	if (db_session_add(host->db, &session->row, &err) < 0) {
+	keep_use(session);
+	if (db_session_add(host->db, &session->row, &err) < 0 || keep_add(session, &err) < 0) {
 		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
@@ -202,14 +258,24 @@ static void answer_job(struct session *session, struct job *job)
 
 void session_job_done(struct session *session, struct job *job)
 {
+	struct err err;
+
 	session->running = NULL;
-	session->idle_since_ns = clock_mono_ns();
+	if (job->kind == JOB_RESTORE) {
+		restore_done(session, job);
+		return;
+	}
+	keep_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		opened(session, job);
 		job_free(job);
 		return;
 	}
 	if (job->kind == JOB_CLOSE) {
+		if (session->end_unkept &&
+		    db_session_end(session->host->db, session->row.id, state_of(session->end),
+				   session->row.why, &err) < 0)
+			keep_fail(session->host, &err);
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
 		session_free(session);
@@ -219,7 +285,7 @@ void session_job_done(struct session *session, struct job *job)
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
 	job_free(job);
-	pump(session);
+	session_pump(session);
 }
 
 static void tick_one(struct session *session, uint64_t now)
@@ -230,7 +296,13 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->running != NULL && session->running->execution != NULL &&
 	    session->running->execution->wants_stop)
 		reckon_interrupt(session->handle);
-	if (session->phase != SESSION_LIVE || session->running != NULL ||
+	if (session->phase != SESSION_LIVE)
+		return;
+	if (keep_expired(session, now) != NULL) {
+		session_end(session, FRONT_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+		return;
+	}
+	if (session->running != NULL || session->first != NULL ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
@@ -243,6 +315,7 @@ void session_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 	struct session *next;
 
+	keep_tick(host);
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
 		tick_one(at, now);

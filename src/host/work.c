@@ -22,7 +22,7 @@ static int on_event(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
-static void work_open(struct job *job)
+void work_open(struct job *job)
 {
 	struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
@@ -46,6 +46,12 @@ static void work_open(struct job *job)
 			    .output_bytes = limits->output_bytes,
 			    .displays = (uint32_t)limits->displays },
 		.env = (const char *const *)job->env_list,
+		.flags = RECKON_SESSION_KEEP |
+			 (session->host->config.relaxed ? RECKON_SESSION_KEEP_RELAXED : 0),
+		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
+		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
+		.lost_variables = session->kept.variables,
+		.sequence = session->sequence,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
@@ -115,10 +121,16 @@ void work_run(struct pool_item *item)
 {
 	struct job *job = (struct job *)(void *)item;
 	struct session *session = job->session;
+	reckon_error ignored;
 
+	if (job->forgets && session->handle != NULL)
+		reckon_workspace_forget(session->handle);
 	switch (job->kind) {
 	case JOB_OPEN:
 		work_open(job);
+		return;
+	case JOB_RESTORE:
+		restore_work(job);
 		return;
 	case JOB_CLOSE:
 		work_close(session);
@@ -141,6 +153,10 @@ void work_run(struct pool_item *item)
 	case JOB_FILE_DELETE:
 		(void)reckon_file_delete(session->handle, job->path, &job->error);
 		break;
+	case JOB_KEEP:
+		(void)reckon_workspace_keep(session->handle, job->is_thorough, &job->error);
+		break;
 	}
+	(void)reckon_workspace_take(session->handle, &job->changes, &ignored);
 	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;
 }

@@ -43,6 +43,8 @@ static void note_files(struct reckon_session *session)
 	struct err ignored;
 
 	session->files_changes++;
+	/* What cannot be kept is told with the changes. */
+	(void)durable_keep(session, false, &ignored);
 	if (workspace_scan(session->workspace, &now, &ignored) < 0)
 		return;
 	workspace_free(session->files);

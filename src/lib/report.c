@@ -318,10 +318,30 @@ static void diagnose_loss(struct run *run)
 			      detail.len > 0 ? buf_text(&detail) : NULL);
 }
 
+/* Of a session that was opened again: once, with the names that are known. */
+static void diagnose_earlier(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	const size_t size = session->lost_variables != NULL ? strlen(session->lost_variables) : 0;
+	cleanup_buf struct buf detail = BUF_INIT(size + 64);
+	struct err ignored;
+
+	if (session->why_lost_before.code == ERR_OK)
+		return;
+	if (size > 0 && buf_addf(&detail, &ignored, "{\"variables\":%s}",
+				 session->lost_variables) < 0)
+		buf_clear(&detail);
+	record_add_diagnostic(run->record, "kernel_lost", session->why_lost_before.text,
+			      detail.len > 0 ? buf_text(&detail) : NULL);
+	err_clear(&session->why_lost_before);
+}
+
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
 	char text[256], detail[64];
+
+	diagnose_earlier(run);
 
 	if (run->has_usage)
 		diagnose_usage(run);
@@ -389,16 +409,42 @@ static void add_stream(struct run *run, int index)
 	}
 }
 
+/* First, so that what is listed is in the store already. */
+static void keep_files(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	char text[512], detail[64];
+	struct err err;
+
+	if (session->keep == NULL)
+		return;
+	if (durable_keep(session, false, &err) < 0) {
+		(void)snprintf(text, sizeof(text),
+			       "what this execution changed in the workspace is not kept, a restart "
+			       "of the daemon would lose it: %s", err.text);
+		record_add_diagnostic(run->record, "files_not_kept", text, NULL);
+	} else if (session->keep->not_kept > 0) {
+		(void)snprintf(text, sizeof(text),
+			       "%zu names of the workspace are not kept, a restart of the daemon "
+			       "would lose them; %s", session->keep->not_kept, session->keep->why);
+		(void)snprintf(detail, sizeof(detail), "{\"count\":%zu}", session->keep->not_kept);
+		record_add_diagnostic(run->record, "files_not_kept", text, detail);
+	}
+}
+
 static void add_files(struct run *run)
 {
 	struct reckon_session *session = run->session;
 	struct workspace *now;
 	struct err err;
 
+	keep_files(run);
 	if (workspace_scan(session->workspace, &now, &err) < 0) {
 		record_add_diagnostic(run->record, "workspace_unreadable", err.text, NULL);
 		return;
 	}
+	if (session->keep != NULL)
+		keep_annotate(session->keep, now);
 	workspace_collect(session->workspace, session->files, now, session->engine->store,
 			  run->record);
 	workspace_free(session->files);
@@ -472,6 +518,9 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 	diagnose(run);
 	add_receipt(run);
 	if (record_finish(run->record, status, ret_json, err) < 0)
+		return (int)err->code;
+	/* What the record names is as durable as the record is going to be. */
+	if (run->session->keep != NULL && store_sync(run->session->engine->store, err) < 0)
 		return (int)err->code;
 	*ret_status = status;
 	return 0;

@@ -63,7 +63,7 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 		return err_sys(err, "eventfd");
 	if (fd_set_nonblock(session->control, true, err) < 0)
 		return (int)err->code;
-	return id_new(session->id, "se", err);
+	return session->id[0] != '\0' ? 0 : id_new(session->id, "se", err);
 }
 
 void session_link(struct reckon_session *session)
@@ -109,6 +109,7 @@ void session_free(struct reckon_session *session)
 	close_if_open(session->workspace);
 	close_if_open(session->interrupt_fd);
 	buf_done(&session->known);
+	durable_done(session);
 	stray_done(&session->strays);
 	workspace_free(session->files);
 	client_unref(session->client);

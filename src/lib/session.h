@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "lib/engine.h"
+#include "lib/keep.h"
 #include "lib/pipes.h"
 #include "lib/stuck.h"
 #include "lib/workspace.h"
@@ -42,6 +43,10 @@ struct reckon_session {
 	struct workspace *files; /* as after the last execution */
 	struct buf known; /* names of the last look at the variables, as JSON: ["a","b"] */
 	uint64_t files_changes; /* grows whenever a change of them is known */
+	struct keep *keep; /* of RECKON_SESSION_KEEP, or NULL */
+	struct err why_lost_before; /* of variables that an earlier kernel had; told once */
+	char *lost_variables; /* their names as JSON, or NULL */
+	bool had_variables; /* there was an earlier kernel: a missing name may be its */
 	struct stuck stuck; /* failures so far */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
@@ -80,3 +85,11 @@ int session_recv(struct reckon_session *session, struct kernel_head *ret_head, s
 
 /* A request without an answer (INTERRUPT, BEGIN, CLOSE); a dead warden loses the session. */
 int session_tell(struct reckon_session *session, enum warden_type type, struct err *err);
+
+/* ---- durable.c ---- */
+/* What the options say of an earlier life of the session. */
+int durable_begin(struct reckon_session *session, const reckon_session_options *options,
+		  struct err *err);
+void durable_done(struct reckon_session *session);
+/* Brings what is kept of the workspace up to date; without KEEP it does nothing. */
+int durable_keep(struct reckon_session *session, bool thorough, struct err *err);

@@ -119,6 +119,12 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* of a session that outlives its box */
+	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
+	FRONT_TAG_RESTORED_AT = 66,
+	FRONT_TAG_EXPIRES_MS = 67, /* of the wall clock; 0: never */
+	FRONT_TAG_NOT_KEPT = 68,   /* names of the workspace that a restart would lose */
+	FRONT_TAG_NOT_KEPT_WHY = 69,
 };
 
 /* Zero: the default. As reckon_limits. */
@@ -152,6 +158,8 @@ enum front_error {
 	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_EXECUTION_LOST, /* it was there when the daemon died */
+	FRONT_ERR_DISK_FULL,	  /* it was done and could not be kept */
 	FRONT_ERR_COUNT_
 };
 
