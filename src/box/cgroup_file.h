@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -15,8 +16,8 @@ int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_
 uint64_t cgroup_file_number(int base, const char *group, const char *file);
 /* The number behind `key` in a file of "key number" lines; 0 when there is none. */
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
-/* Sends SIGKILL to every process of the group; returns how many there were. */
-int cgroup_file_kill_procs(int base, const char *group);
+/* Sends SIGKILL to every process of the group but `spare` (0: none); how many there were. */
+int cgroup_file_kill_procs(int base, const char *group, pid_t spare);
 
 /* "NAME/PART", the group of a part of a box (v2). */
 void cgroup_part_name(char *ret, size_t size, const char *name, const char *part);

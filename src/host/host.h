@@ -146,6 +146,7 @@ struct session {
 	/* keep.c, restore.c */
 	struct db_kept kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
+	uint64_t parked_sequence; /* of its last execution before that */
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */

@@ -286,7 +286,10 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns() - idle_ms(session) * 1000000u;
 	keep_set_expiry(session, kept.expires_ms);
-	return db_last_sequence(host->db, row->id, &session->sequence, err);
+	if (db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
+		return (int)err->code;
+	session->parked_sequence = session->sequence;
+	return 0;
 }
 
 static void why_lost(struct host *host, char *ret, size_t size)

@@ -79,8 +79,7 @@ void restore_work(struct job *job)
 	work_open(job);
 	if (session->handle == NULL)
 		return;
-	if (reckon_workspace_restore(session->handle, job->manifest->entries, job->manifest->count,
-				     &job->error) == RECKON_OK)
+	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
 		return;
 	reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);

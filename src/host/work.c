@@ -51,7 +51,7 @@ void work_open(struct job *job)
 		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,
-		.sequence = session->sequence,
+		.sequence = session->parked_sequence,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)

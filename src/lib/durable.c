@@ -12,9 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_read.h"
+#include "codec/json_write.h"
 #include "lib/api.h"
 #include "lib/session.h"
 
+#define NAMES_MAX (256u * 1024u)
 #define ID_LENGTH 29u /* "se_" and 26 characters */
 
 static int take_id(struct reckon_session *session, const char *id, struct err *err)
@@ -28,41 +31,56 @@ static int take_id(struct reckon_session *session, const char *id, struct err *e
 	return 0;
 }
 
+/* Names of variables as reckon_workspace gave them. */
+static int take_names(struct known *known, const char *json, struct err *err)
+{
+	struct json_value *document = NULL;
+	const struct json_value *value;
+
+	if (json_read_parse(json, strlen(json), NAMES_MAX, &document, err) < 0)
+		return err_wrap(err, "lost_variables");
+	for (size_t i = 0; (value = json_read_at(document, i)) != NULL; i++) {
+		size_t len = 0;
+		const char *name = json_read_text(value, &len);
+
+		if (name != NULL)
+			known_add(known, name, len);
+	}
+	json_read_free(document);
+	return 0;
+}
+
 int durable_begin(struct reckon_session *session, const reckon_session_options *options,
 		  struct err *err)
 {
 	if (options->session_id != NULL && take_id(session, options->session_id, err) < 0)
 		return (int)err->code;
-	session->sequence = options->sequence;
+	if (options->sequence > 0)
+		shared_set_sequence(session->shared, options->sequence);
 	if (options->lost_why != NULL) {
-		(void)err_set(&session->why_lost_before, ERR_LOST, "%s", options->lost_why);
-		session->had_variables = true;
+		(void)err_set(&session->loss.why, ERR_KERNEL_LOST, "%s", options->lost_why);
+		session->loss.is_untold = true;
 	}
-	if (options->lost_variables != NULL)
-		session->lost_variables = mem_strdup(options->lost_variables);
+	if (options->lost_variables != NULL &&
+	    take_names(&session->loss.names, options->lost_variables, err) < 0)
+		return (int)err->code;
 	if ((options->flags & RECKON_SESSION_KEEP_RELAXED) != 0)
 		store_relax(session->engine->store);
 	if ((options->flags & RECKON_SESSION_KEEP) != 0)
-		session->keep = keep_new();
+		shared_keep_begin(session->shared);
 	return 0;
 }
 
-void durable_done(struct reckon_session *session)
-{
-	keep_free(session->keep);
-	free(session->lost_variables);
-}
-
-int durable_keep(struct reckon_session *session, bool thorough, struct err *err)
+int durable_keep(struct reckon_session *session, bool thorough,
+		 struct shared_not_kept *ret_not_kept, struct err *err)
 {
 	/* A block more: what a file system rounds up is not the program's doing. */
 	const struct keep_bounds bounds = { .bytes = session->limits.disk_bytes + (1u << 20),
 					    .entries = session->limits.inodes };
+	struct shared_not_kept ignored;
 
-	if (session->keep == NULL)
-		return 0;
-	return keep_run(session->keep, session->workspace, session->engine->store, &bounds,
-			thorough, err);
+	return shared_keep(session->shared, session->workspace, session->engine->store, &bounds,
+			   thorough, ret_not_kept != NULL ? ret_not_kept : &ignored, err);
 }
 
 const char *reckon_session_template(const reckon_session *session)
@@ -72,10 +90,26 @@ const char *reckon_session_template(const reckon_session *session)
 
 static int needs_keep(const struct reckon_session *session, struct err *err)
 {
-	if (session->keep == NULL)
+	if (!shared_keeps(session->shared))
 		return err_set(err, ERR_INVALID, "the session was opened without "
 						 "RECKON_SESSION_KEEP");
 	return engine_check_idle(session->engine, err);
+}
+
+/* Those of a kernel that died count until its death was told. */
+static char *names_of(const struct reckon_session *session)
+{
+	const bool is_dead = session->known.count == 0 && session->loss.is_untold;
+	struct buf names = BUF_INIT(NAMES_MAX);
+	struct json_writer json;
+	struct err ignored;
+
+	json_write_init(&json, &names);
+	known_write_into(is_dead ? &session->loss.names : &session->known, &json);
+	if (json_write_finish(&json, &ignored) == 0)
+		return names.data;
+	buf_done(&names);
+	return mem_strdup("[]");
 }
 
 int reckon_workspace_take(reckon_session *session, reckon_workspace **ret, reckon_error *err)
@@ -84,9 +118,8 @@ int reckon_workspace_take(reckon_session *session, reckon_workspace **ret, recko
 
 	if (needs_keep(session, &inner) < 0)
 		return api_fail(err, &inner);
-	keep_take(session->keep, ret);
-	if (session->known.len > 0)
-		(*ret)->variables = mem_strdup(buf_text(&session->known));
+	shared_keep_take(session->shared, ret);
+	(*ret)->variables = names_of(session);
 	return api_ok(err);
 }
 
@@ -105,8 +138,7 @@ void reckon_workspace_free(reckon_workspace *workspace)
 
 void reckon_workspace_forget(reckon_session *session)
 {
-	if (session->keep != NULL)
-		keep_forget(session->keep);
+	shared_keep_forget(session->shared);
 }
 
 int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *err)
@@ -114,34 +146,30 @@ int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *e
 	struct err inner;
 
 	if (needs_keep(session, &inner) < 0 ||
-	    durable_keep(session, thorough != 0, &inner) < 0)
+	    durable_keep(session, thorough != 0, NULL, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }
 
-static int restore(struct reckon_session *session, const reckon_workspace_entry *entries,
-		   size_t count, struct err *err)
+static int restore(struct reckon_session *session, const reckon_workspace *manifest,
+		   struct err *err)
 {
 	const bool give = geteuid() == 0;
-	struct workspace *now;
 
 	if (needs_keep(session, err) < 0 || session_check(session, err) < 0 ||
-	    keep_restore(session->keep, session->workspace, session->engine->store, entries, count,
-			 give ? session->host_uid : (uid_t)-1,
-			 give ? session->host_gid : (gid_t)-1, err) < 0 ||
-	    workspace_scan(session->workspace, &now, err) < 0)
+	    shared_keep_restore(session->shared, session->workspace, session->engine->store,
+				manifest, give ? session->host_uid : (uid_t)-1,
+				give ? session->host_gid : (gid_t)-1, err) < 0)
 		return (int)err->code;
-	workspace_free(session->files);
-	session->files = now;
-	return 0;
+	return shared_look(session->shared, session->workspace, err);
 }
 
-int reckon_workspace_restore(reckon_session *session, const reckon_workspace_entry *entries,
-			     size_t count, reckon_error *err)
+int reckon_workspace_restore(reckon_session *session, const reckon_workspace *manifest,
+			     reckon_error *err)
 {
 	struct err inner;
 
-	if (restore(session, entries, count, &inner) < 0)
+	if (restore(session, manifest, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }

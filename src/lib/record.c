@@ -78,6 +78,8 @@ struct record *record_new(const struct record_head *head)
 
 	record->id = mem_strdup(head->id);
 	record->session = mem_strdup(head->session);
+	if (head->context != NULL && head->context[0] != '\0')
+		record->context = mem_strdup(head->context);
 	record->kernel = mem_strdup(head->kernel);
 	record->started_at = mem_strdup(head->started_at);
 	record->sequence = head->sequence;
@@ -147,6 +149,7 @@ void record_free(struct record *record)
 	free(record->id);
 	free(record->session);
 	free(record->kernel);
+	free(record->context);
 	free(record->started_at);
 	free(record);
 }
@@ -221,6 +224,17 @@ void record_set_error(struct record *record, const char *name, const char *value
 	record->failure.repair = repair != NULL ? copy_string(repair, MESSAGE_MAX) : NULL;
 	if (repair != NULL && repair[0] != '\0')
 		record->failure.hints[record->failure.hint_count++] = copy_string(repair, MESSAGE_MAX);
+}
+
+void record_add_hint(struct record *record, const char *hint)
+{
+	struct record_failure *failure = &record->failure;
+
+	if (failure->hint_count == RECORD_HINTS_MAX)
+		free(failure->hints[--failure->hint_count]);
+	memmove(failure->hints + 1, failure->hints, failure->hint_count * sizeof(char *));
+	failure->hints[0] = copy_string(hint, MESSAGE_MAX);
+	failure->hint_count++;
 }
 
 void record_add_file(struct record *record, const struct record_file *file)
@@ -513,6 +527,8 @@ static void write_record(struct json_writer *writer, const struct record *record
 	json_write_member_string(writer, "schema", "reckon.execution/1");
 	json_write_member_string(writer, "id", record->id);
 	json_write_member_string(writer, "session", record->session);
+	if (record->context != NULL)
+		json_write_member_string(writer, "context", record->context);
 	json_write_member_string(writer, "kernel", record->kernel);
 	json_write_member_uint(writer, "sequence", record->sequence);
 	json_write_member_string(writer, "status", record_status_name(status));

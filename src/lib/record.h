@@ -51,6 +51,7 @@ enum record_stream { RECORD_STDOUT = 1, RECORD_STDERR = 2 };
 struct record_head {
 	const char *id;		/* "ex_…" */
 	const char *session;	/* "se_…" */
+	const char *context;	/* "ctx_…"; NULL or "": the session's first kernel */
 	const char *kernel;	/* language, "python" */
 	uint64_t sequence;	/* 1, 2, … within the session */
 	const char *started_at; /* clock_rfc3339_now() */
@@ -119,6 +120,9 @@ void record_set_error_items(struct record *record, const struct kernel_item *ite
  * that explains the status, unless the status is RECORD_OK. */
 void record_set_error(struct record *record, const char *name, const char *value,
 		      const char *traceback, const char *repair);
+
+/* Another hint to the error, before those that are there; without room the last one goes. */
+void record_add_hint(struct record *record, const char *hint);
 
 /* ---- files, receipt, diagnostics -------------------------------------------------------- */
 
