@@ -116,15 +116,12 @@ typedef struct reckon_session_options {
 	size_t mount_count;        /* at most 8 */
 	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
 	unsigned flags;            /* RECKON_SESSION_… */
-	/* NULL: a new one; else the id of a session that was there, "se_" and 26 characters. Whoever
-	 * names it sees to it that no two live sessions have the same. */
+	/* NULL: a new one; else "se_" and 26 characters, which no other live session may have. */
 	const char *session_id;
-	/* Of a session that is opened again. The next record says with the diagnostic "kernel_lost"
-	 * what became of its variables: `lost_why`, and `lost_variables` as JSON (["a","b"]) or NULL.
-	 * `sequence` is that of its last execution. */
+	/* Of a session that is opened again: for the "kernel_lost" of the next record, or NULL. */
 	const char *lost_why;
-	const char *lost_variables;
-	uint64_t sequence;
+	const char *lost_variables; /* ["a","b"] */
+	uint64_t sequence;          /* of its last execution */
 } reckon_session_options;
 
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
@@ -337,63 +334,48 @@ RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, rec
 
 /* ---- a workspace that outlives its box ------------------------------------------------------ */
 
-#define RECKON_ENTRY_FILE 1      /* content: SHA-256 in hex, in the engine's store */
-#define RECKON_ENTRY_DIRECTORY 2
-#define RECKON_ENTRY_SYMLINK 3   /* content: where it leads to */
-#define RECKON_ENTRY_HARD_LINK 4 /* content: path of the entry that is the same file */
-#define RECKON_ENTRY_FIFO 5
-#define RECKON_ENTRY_NOT_KEPT 6  /* it is there, its content is not in the store */
-#define RECKON_ENTRY_GONE 7      /* it is not there any more */
+enum { /* content is */
+	RECKON_ENTRY_FILE = 1,  /* SHA-256 in hex, in the engine's store */
+	RECKON_ENTRY_DIRECTORY,
+	RECKON_ENTRY_SYMLINK,   /* where it leads to */
+	RECKON_ENTRY_HARD_LINK, /* path of the entry that is the same file */
+	RECKON_ENTRY_FIFO, RECKON_ENTRY_NOT_KEPT,
+	RECKON_ENTRY_GONE       /* the name is not there any more */
+};
 
 typedef struct reckon_workspace_entry {
 	char *path; /* relative to the workspace; bytes as in the file system */
-	int kind;
-	unsigned mode;
+	char *content;
+	unsigned kind, mode;
 	int64_t mtime_ns;
 	uint64_t size;
-	char *content;
 } reckon_workspace_entry;
 
 typedef struct reckon_workspace {
-	reckon_workspace_entry *entries;
+	reckon_workspace_entry *entries; /* sorted by path */
 	size_t count;
-	int is_whole;    /* the entries are all there are; else they are what changed */
-	size_t not_kept; /* names whose content is not in the store */
-	char why[160];   /* why the first of them is not */
+	int is_whole;    /* the entries are all there are; else they are what changed, in order */
+	size_t not_kept; /* names whose content is not in the store, the first because of: */
+	char why[160];
 	char *variables; /* their names, as far as they are known: ["a","b"] */
 } reckon_workspace;
 
-/*
- * What changed since the last call, of a session with RECKON_SESSION_KEEP: contents are in the
- * store, synced to the disk unless relaxed. To be committed before anybody is told that the
- * execution has ended. *ret belongs to the caller: reckon_workspace_free().
- */
+/* What changed since the last call, of a session with RECKON_SESSION_KEEP; contents are on the disk.
+ * To be committed before anybody is told that the execution has ended. reckon_workspace_free(). */
 RECKON_PUBLIC int reckon_workspace_take(reckon_session *session, reckon_workspace **ret,
 					reckon_error *err);
 RECKON_PUBLIC void reckon_workspace_free(reckon_workspace *workspace); /* NULL is fine */
 /* What was taken could not be committed: the next one that is taken is whole. */
 RECKON_PUBLIC void reckon_workspace_forget(reckon_session *session);
-/* Looks at the workspace now, as after an execution. Non-zero `thorough`: at each file's bytes,
- * for what a mapping changed that stays open. */
+/* Looks at the workspace now. `thorough`: at all bytes, for what an open mapping changed. */
 RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *err);
-/*
- * Makes the workspace of a new session what an earlier one's was: entries sorted by path, bytes
- * compared. RECKON_ELOST when content is missing or damaged; then close the session.
- */
+/* Makes the workspace of a new session what an earlier one's was. RECKON_ELOST when content is
+ * missing or damaged; then close the session. */
 RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
-					   const reckon_workspace *manifest,
-					   reckon_error *err);
+					   const reckon_workspace *manifest, reckon_error *err);
 
-/*
- * Removes objects of the store that are older than `age_s` and that `is_needed` (by SHA-256 in hex)
- * does not answer for with non-zero. One of 256 directories at a time, so that nobody waits long.
- */
-typedef struct reckon_collected {
-	uint64_t objects;
-	uint64_t bytes;
-	uint64_t kept;
-	uint64_t kept_bytes;
-} reckon_collected;
+/* Removes objects of one of the store's 256 directories, older than `age_s`, that nobody needs. */
+typedef struct reckon_collected { uint64_t objects, bytes, kept, kept_bytes; } reckon_collected;
 typedef int reckon_needed_fn(const char *sha256, void *arg);
 RECKON_PUBLIC int reckon_store_collect(reckon_engine *engine, unsigned directory, uint64_t age_s,
 				       reckon_needed_fn *is_needed, void *arg,

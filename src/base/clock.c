@@ -18,6 +18,24 @@ uint64_t clock_mono_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t read_ms(clockid_t which)
+{
+	struct timespec now;
+
+	(void)clock_gettime(which, &now);
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+uint64_t clock_wall_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+uint64_t clock_boot_ms(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
 void clock_rfc3339(uint64_t ms, char text[CLOCK_RFC3339_SIZE])
 {
 	const time_t seconds = (time_t)(ms / 1000u);
@@ -31,8 +49,5 @@ void clock_rfc3339(uint64_t ms, char text[CLOCK_RFC3339_SIZE])
 
 void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE])
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	clock_rfc3339((uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u, text);
+	clock_rfc3339(clock_wall_ms(), text);
 }

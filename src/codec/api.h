@@ -23,6 +23,7 @@
 #define API_ENV_BYTES_MAX (32u * 1024u)
 #define API_IDLE_MS_MIN 1000u
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
+#define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
 /* Zero where nothing was said. */
 struct api_limits {
@@ -35,12 +36,16 @@ struct api_session {
 	const char *template_name; /* NULL: not given */
 	const char *language;
 	struct api_limits limits;
+	bool has_limits; /* of PATCH */
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;
 	struct buf metadata; /* a compact JSON object, or empty */
 	bool has_metadata;
 	uint64_t idle_ms;
 	bool has_idle;
+	bool has_expiry;	 /* one of the two, or null: never */
+	uint64_t expires_in_ms;	 /* from now */
+	uint64_t expires_at_ms;	 /* since 1970 */
 };
 
 /* Both parse what POST (and with `is_patch` what PATCH) of a session may hold. */

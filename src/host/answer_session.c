@@ -196,6 +196,22 @@ void answer_session_show(struct host *host, const struct asked *asked)
 		reply_session(host, asked->id, &session->row);
 }
 
+/* Those that are given with each execution; the rest is built into the box. */
+static void change_limits(struct session *session, const struct asked *asked)
+{
+	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
+	struct front_limits given;
+
+	if (item == NULL)
+		return;
+	memcpy(&given, item->data, sizeof(given));
+	if (given.wall_ms != 0)
+		session->limits.wall_ms = given.wall_ms;
+	if (given.output_bytes != 0)
+		session->limits.output_bytes = given.output_bytes;
+	session->row.limits = session->limits;
+}
+
 void answer_session_patch(struct host *host, const struct asked *asked)
 {
 	struct session *session = answer_session(host, asked, false);
@@ -212,7 +228,11 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	}
 	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
 					 session->row.idle_ms);
-	if (db_session_change(host->db, &session->row, &err) < 0)
+	change_limits(session, asked);
+	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS,
+					   session->kept.expires_ms));
+	if (db_session_change(host->db, &session->row, &err) < 0 ||
+	    keep_write(session, &err) < 0 || keep_sync(host, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
 		reply_session(host, asked->id, &session->row);

@@ -195,7 +195,7 @@ static int change_one(struct db *db, sqlite3_stmt *put, sqlite3_stmt *drop, cons
 	db_bind_text(statement, 1, session);
 	db_bind_bytes(statement, 2, entry->path, strlen(entry->path));
 	if (statement == put) {
-		(void)sqlite3_bind_int(statement, 3, entry->kind);
+		(void)sqlite3_bind_int64(statement, 3, entry->kind);
 		(void)sqlite3_bind_int64(statement, 4, entry->mode);
 		(void)sqlite3_bind_int64(statement, 5, entry->mtime_ns);
 		(void)sqlite3_bind_int64(statement, 6, (sqlite3_int64)entry->size);
@@ -254,7 +254,7 @@ int db_files_load(struct db *db, const char *session, reckon_workspace **ret, st
 		}
 		files->entries[files->count++] = (reckon_workspace_entry){
 			.path = column_bytes(statement, 0),
-			.kind = sqlite3_column_int(statement, 1),
+			.kind = (unsigned)sqlite3_column_int(statement, 1),
 			.mode = (unsigned)sqlite3_column_int64(statement, 2),
 			.mtime_ns = sqlite3_column_int64(statement, 3),
 			.size = (uint64_t)sqlite3_column_int64(statement, 4),

@@ -107,6 +107,7 @@ struct job {
 	size_t cursor;
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
+	uint64_t output_bytes;
 	char *path;
 	int fd; /* of an upload */
 	struct buf env;
@@ -270,7 +271,6 @@ int keep_write(struct session *session, struct err *err);
 void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
-uint64_t keep_wall_ms(void);
 
 /* ---- restore.c ---- */
 /* Begins to make a box for a parked session, or has it wait for its turn. */

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -25,19 +24,6 @@
 #define GRACE_MS 60000u /* after a start with another clock than the last use was stamped with */
 
 /* ---- clocks --------------------------------------------------------------------------------- */
-
-static uint64_t clock_ms(clockid_t which)
-{
-	struct timespec now;
-
-	(void)clock_gettime(which, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-uint64_t keep_wall_ms(void)
-{
-	return clock_ms(CLOCK_REALTIME);
-}
 
 static const char *boot_id(void)
 {
@@ -58,8 +44,8 @@ void keep_use(struct session *session)
 	struct db_kept *kept = &session->kept;
 
 	session->idle_since_ns = clock_mono_ns();
-	kept->used_ms = keep_wall_ms();
-	kept->used_boot_ms = clock_ms(CLOCK_BOOTTIME);
+	kept->used_ms = clock_wall_ms();
+	kept->used_boot_ms = clock_boot_ms();
 	(void)snprintf(kept->boot, sizeof(kept->boot), "%s", boot_id());
 	session->used_since = true;
 }
@@ -71,7 +57,7 @@ void keep_use(struct session *session)
 static uint64_t idle_ms(const struct session *session)
 {
 	const struct db_kept *kept = &session->kept;
-	const uint64_t wall = keep_wall_ms(), boot = clock_ms(CLOCK_BOOTTIME);
+	const uint64_t wall = clock_wall_ms(), boot = clock_boot_ms();
 	const uint64_t limit = session->row.idle_ms;
 	uint64_t idle;
 
@@ -85,7 +71,7 @@ static uint64_t idle_ms(const struct session *session)
 
 void keep_set_expiry(struct session *session, uint64_t expires_ms)
 {
-	const uint64_t now = keep_wall_ms();
+	const uint64_t now = clock_wall_ms();
 	const uint64_t left = expires_ms > now ? expires_ms - now : 0;
 
 	session->kept.expires_ms = expires_ms;

@@ -105,6 +105,10 @@ void session_pump(struct session *session)
 		session->last = NULL;
 	session->queued--;
 	session->running = job;
+	/* What PATCH may have changed since the box was made. */
+	if (job->timeout_ms == 0)
+		job->timeout_ms = session->limits.wall_ms;
+	job->output_bytes = session->limits.output_bytes;
 	job->forgets = session->forgets;
 	session->forgets = false;
 	if (job->execution != NULL)

@@ -68,6 +68,7 @@ static void work_execute(struct job *job)
 		.size = sizeof(options),
 		.wall_ms = job->timeout_ms,
 		.text_bytes = job->text_bytes,
+		.output_bytes = job->output_bytes,
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,

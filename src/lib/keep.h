@@ -24,7 +24,7 @@
 
 struct keep_entry {
 	char *path; /* relative, raw bytes as in the file system */
-	int kind;   /* RECKON_ENTRY_… */
+	unsigned kind; /* RECKON_ENTRY_… */
 	uint32_t mode;
 	uint64_t size;
 	uint64_t ino;

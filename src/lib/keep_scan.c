@@ -89,7 +89,7 @@ int keep_open_parent(int dir_fd, const char *path, int *ret_fd, const char **ret
 
 /* ---- one name ------------------------------------------------------------------------------- */
 
-static int kind_of(mode_t mode)
+static unsigned kind_of(mode_t mode)
 {
 	if (S_ISREG(mode))
 		return RECKON_ENTRY_FILE;

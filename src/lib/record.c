@@ -232,9 +232,8 @@ void record_add_hint(struct record *record, const char *hint)
 
 	if (failure->hint_count == RECORD_HINTS_MAX)
 		free(failure->hints[--failure->hint_count]);
-	memmove(failure->hints + 1, failure->hints, failure->hint_count * sizeof(char *));
+	memmove(failure->hints + 1, failure->hints, failure->hint_count++ * sizeof(char *));
 	failure->hints[0] = copy_string(hint, MESSAGE_MAX);
-	failure->hint_count++;
 }
 
 void record_add_file(struct record *record, const struct record_file *file)

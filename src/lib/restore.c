@@ -188,7 +188,7 @@ static int make_node(struct restore *restore, const reckon_workspace_entry *entr
 	else if (entry->kind == RECKON_ENTRY_FIFO)
 		made = mkfifoat(parent, name, 0600);
 	else
-		return err_set(err, ERR_INVALID, "nothing is known of kind %d", entry->kind);
+		return err_set(err, ERR_INVALID, "nothing is known of kind %u", entry->kind);
 	if (made < 0)
 		return err_sys(err, "make it");
 	if (give(restore, parent, name, err) < 0)
