@@ -150,6 +150,7 @@ enum front_error {
 	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
 	FRONT_ERR_COUNT_
 };
 
