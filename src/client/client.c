@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "client/inner.h"
 
+#define START_TRIES 3u
+
 static const char *given(const char *option, const char *variable)
 {
 	const char *value = option != NULL ? option : getenv(variable);
@@ -37,17 +39,32 @@ static int take_key(struct client *client, const char *key, struct err *err)
 	return 0;
 }
 
+/*
+ * One that was about to end for want of work accepts a connection, and then is gone: whoever gets
+ * an answer has a daemon that stays for a while.
+ */
+static int open_private(struct client *client, bool no_start, struct err *err)
+{
+	int code = ERR_UNAVAILABLE;
+
+	client->is_private = true;
+	(void)snprintf(client->name, sizeof(client->name), "your private daemon");
+	for (unsigned tries = 0; tries < START_TRIES && code == ERR_UNAVAILABLE; tries++) {
+		code = daemon_find(client, no_start, err);
+		if (code == 0)
+			code = client_call(client, "GET", "health", NULL, NULL, err);
+	}
+	return code;
+}
+
 static int set_up(struct client *client, const struct client_options *options, struct err *err)
 {
 	const char *url = given(options->url, "RECKON_URL");
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (client->multi = curl_multi_init()) == NULL)
 		return err_set(err, ERR_SYSTEM, "libcurl does not start");
-	if (url == NULL) {
-		client->is_private = true;
-		(void)snprintf(client->name, sizeof(client->name), "your private daemon");
-		return daemon_find(client, options->no_start, err);
-	}
+	if (url == NULL)
+		return open_private(client, options->no_start, err);
 	if (url_parse(url, &client->url, err) < 0)
 		return (int)err->code;
 	if (client->url.socket[0] != '\0')

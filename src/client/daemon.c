@@ -232,7 +232,7 @@ int daemon_find(struct client *client, bool no_start, struct err *err)
 	int found;
 
 	if (runtime_state_dir(NULL, state, sizeof(state), err) < 0 ||
-	    runtime_dir_open(&client->runtime_fd, err) < 0)
+	    (client->runtime_fd < 0 && runtime_dir_open(&client->runtime_fd, err) < 0))
 		return (int)err->code;
 	runtime_daemon_name(state, name);
 	(void)snprintf(client->url.base, sizeof(client->url.base), "http://localhost");

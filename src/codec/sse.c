@@ -29,6 +29,7 @@ void sse_restart(struct sse *sse)
 {
 	buf_clear(&sse->line);
 	buf_clear(&sse->data);
+	memcpy(sse->next_id, sse->id, sizeof(sse->id));
 	sse->name[0] = '\0';
 	sse->has_data = sse->after_cr = false;
 }
@@ -42,6 +43,8 @@ static int dispatch(struct sse *sse, struct err *err)
 		.data = buf_text(&sse->data),
 		.len = sse->data.len,
 	};
+	/* Only now: an event that is cut off has to come again. */
+	memcpy(sse->id, sse->next_id, sizeof(sse->id));
 	const int code = sse->has_data ? sse->fn(&event, sse->arg, err) : 0;
 
 	buf_clear(&sse->data);
@@ -77,10 +80,10 @@ static int take_field(struct sse *sse, const char *line, size_t len, struct err 
 			       (int)(value_len < sizeof(sse->name) ? value_len : sizeof(sse->name)),
 			       value);
 	/* An id that cannot be sent back in a header is none. */
-	if (is_field(line, name_len, "id") && value_len < sizeof(sse->id) &&
+	if (is_field(line, name_len, "id") && value_len < sizeof(sse->next_id) &&
 	    strspn(value, "0123456789") >= value_len) {
-		memcpy(sse->id, value, value_len);
-		sse->id[value_len] = '\0';
+		memcpy(sse->next_id, value, value_len);
+		sse->next_id[value_len] = '\0';
 	}
 	return 0;
 }

@@ -29,7 +29,8 @@ struct sse {
 	sse_fn *fn;
 	void *arg;
 	struct buf line, data;
-	char id[SSE_ID_SIZE];
+	char id[SSE_ID_SIZE];	  /* of the last event that was complete */
+	char next_id[SSE_ID_SIZE]; /* of the one that is read */
 	char name[SSE_NAME_SIZE];
 	bool has_data;
 	bool after_cr; /* a \n that comes next belongs to the \r */

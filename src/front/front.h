@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -138,6 +139,8 @@ struct front {
 	uint64_t header_ms, body_ms;
 	uint64_t next_id;
 	bool is_ending;
+	bool is_local; /* a unix socket, for one user */
+	uid_t local_uid;
 	struct waiting_table *waiting;
 	struct outbox *outbox;
 	struct buf payload; /* of the frame that is looked at */

@@ -1,0 +1,110 @@
+/*
+ * remote.c - what the commands that ask a daemon share.
+ *
+ * Runs in:  reckon-client.
+ * Reads:    the command line; answers of a server.
+ * Never:    shows what a server sent to a terminal as it is.
+ */
+#include "cli/remote.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/term.h"
+
+bool remote_take(struct remote *remote, int id, const char *value)
+{
+	switch (id) {
+	case REMOTE_OPT_URL:
+		remote->where.url = value;
+		return true;
+	case REMOTE_OPT_KEY:
+		remote->where.key = value;
+		return true;
+	case REMOTE_OPT_JSON:
+		remote->json = true;
+		return true;
+	case OPT_OPERAND:
+		if (remote->name != NULL)
+			return false;
+		remote->name = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int remote_unexpected(const char *value, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
+}
+
+int remote_take_all(int id, const char *value, void *arg, struct err *err)
+{
+	return remote_take(arg, id, value) ? 0 : remote_unexpected(value, err);
+}
+
+int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *fn, void *arg)
+{
+	struct err err;
+	const int rc = opt_parse(self, argc, argv, fn, arg, &err);
+
+	if (rc == 0)
+		return -1;
+	if (rc < 0) {
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	opt_print_help(stdout, self);
+	return EXIT_CODE_OK;
+}
+
+int remote_open(const struct remote *remote, struct client **ret, struct err *err)
+{
+	if (client_open(&remote->where, ret, err) < 0)
+		return (int)err->code;
+	if (client_is_exposed(*ret))
+		(void)fprintf(stderr, "reckon: the key and all data travel to %s unencrypted\n",
+			      client_name(*ret));
+	return 0;
+}
+
+int remote_complain(const struct opt_command *self, struct err *err)
+{
+	(void)err_wrap(err, "%s", self->name);
+	return cli_complain(err);
+}
+
+const char *remote_text(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+int remote_print_json(const struct json_value *value)
+{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	struct err err;
+
+	if (json_read_dump(value, &text, &err) < 0 || buf_addc(&text, '\n', &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&text), text.len);
+}
+
+int remote_print(const char *text, size_t len)
+{
+	cleanup_buf struct buf shown = BUF_INIT(CLIENT_JSON_MAX);
+	struct term_filter filter = { .escape = true };
+	struct err err;
+
+	if (!isatty(STDOUT_FILENO))
+		return cli_write_stdout(text, len);
+	if (term_filter_add(&filter, text, len, &shown, &err) < 0 ||
+	    term_filter_end(&filter, &shown, &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&shown), shown.len);
+}
