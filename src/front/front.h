@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "codec/http.h"
 #include "loop/loop.h"
 #include "wire/front.h"
@@ -43,6 +44,7 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
+	char name[ID_NAME_MAX + 1]; /* of a session */
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */

@@ -132,6 +132,7 @@ struct session {
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
+	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
@@ -209,6 +210,8 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 
 /* ---- session.c ---- */
 struct session *session_find(struct host *host, const char *id);
+/* The one that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
