@@ -222,6 +222,8 @@ static void print_item(FILE *out, const struct opt_item *item)
 	char left[64];
 	const char *equals = item->name != NULL && item->value != NULL ? " " : "";
 
+	if (item->rare)
+		return;
 	if (item->id < OPT_LONG && item->name != NULL)
 		(void)snprintf(left, sizeof(left), "-%c, --%s%s%s", item->id, item->name, equals,
 			       item->value != NULL ? item->value : "");

@@ -29,6 +29,7 @@ struct opt_item {
 	enum opt_hint hint;
 	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
 	bool repeat;	     /* may be given several times */
+	bool rare;	     /* not in --help, which is one screen, but in the manual */
 };
 
 struct opt_command {

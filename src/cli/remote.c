@@ -108,3 +108,83 @@ int remote_print(const char *text, size_t len)
 		return cli_complain(&err);
 	return cli_write_stdout(buf_text(&shown), shown.len);
 }
+
+int remote_path(struct buf *path, const struct json_value *session, const char *rest,
+		struct err *err)
+{
+	buf_clear(path);
+	if (buf_adds(path, "sessions/", err) < 0 ||
+	    client_path_add(path, remote_text(session, "id"), false, err) < 0)
+		return (int)err->code;
+	return buf_adds(path, rest, err);
+}
+
+static int gone(const struct json_value *session, const char *name, struct err *err)
+{
+	const char *why = remote_text(session, "why");
+
+	(void)err_set(err, ERR_LOST, "session %.64s is %.20s%s%.160s", name,
+		      remote_text(session, "status"), why[0] != '\0' ? ": " : "", why);
+	return err_remedy(err, "its variables and files are gone; reckon run -s NAME makes a new "
+			       "one");
+}
+
+/* The newest of them; a live one is that always, for the name was free before it came. */
+static int by_name(struct client *client, const char *name, struct json_value **ret,
+		   struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024), one = BUF_INIT(CLIENT_JSON_MAX);
+	struct json_value *page;
+	const struct json_value *newest;
+	int code;
+
+	if (buf_adds(&path, "sessions?limit=1&name=", err) < 0 ||
+	    client_path_add(&path, name, false, err) < 0 ||
+	    client_call(client, "GET", buf_text(&path), NULL, &page, err) < 0)
+		return (int)err->code;
+	newest = json_read_at(json_read_member(page, "sessions"), 0);
+	if (newest == NULL) {
+		code = err_set(err, ERR_NOT_FOUND, "there is no session named %s at %s", name,
+			       client_name(client));
+		(void)err_remedy(err, "reckon session ls shows what there is");
+	} else {
+		code = json_read_dump(newest, &one, err);
+		if (code == 0)
+			code = json_read_parse(buf_text(&one), one.len, CLIENT_JSON_MAX, ret, err);
+	}
+	json_read_free(page);
+	return code;
+}
+
+static int by_id(struct client *client, const char *id, struct json_value **ret, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+
+	if (buf_adds(&path, "sessions/", err) < 0 || client_path_add(&path, id, false, err) < 0)
+		return (int)err->code;
+	return client_call(client, "GET", buf_text(&path), NULL, ret, err);
+}
+
+int remote_session_any(struct client *client, const char *name, struct json_value **ret,
+		       struct err *err)
+{
+	return strncmp(name, "se_", 3) == 0 ? by_id(client, name, ret, err)
+					    : by_name(client, name, ret, err);
+}
+
+int remote_session(struct client *client, const char *name, struct json_value **ret,
+		   struct err *err)
+{
+	struct json_value *session;
+	int code;
+
+	if (remote_session_any(client, name, &session, err) < 0)
+		return (int)err->code;
+	if (strcmp(remote_text(session, "status"), "live") == 0) {
+		*ret = session;
+		return 0;
+	}
+	code = gone(session, name, err);
+	json_read_free(session);
+	return code;
+}

@@ -15,12 +15,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/opt.h"
 #include "client/client.h"
 
 /* The .run of their tables. */
 int remote_exec(const struct opt_command *self, int argc, char **argv);
+
+/* Replaces this program by reckon-client; `key` is where --key has its value in argv, or NULL. */
+int remote_hand_over(int argc, char **argv, const char *key);
 
 /* Ids and rows of options that each of them has; remote_take() takes them. */
 enum { REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON };
@@ -78,7 +82,21 @@ int remote_print(const char *text, size_t len);
 int remote_session(struct client *client, const char *name, struct json_value **ret,
 		   struct err *err);
 
+/* The same, whatever became of it: the newest of that name. */
+int remote_session_any(struct client *client, const char *name, struct json_value **ret,
+		       struct err *err);
+
+/* The body of POST sessions: template, language, environment and limits of `run`. */
+struct run;
+int remote_session_body(const struct run *run, const char *name, uint64_t idle_ms, bool with_wall,
+			struct buf *ret, struct err *err);
+
+/* What the id of a session is in a path: "sessions/ID" and what follows. */
+int remote_path(struct buf *path, const struct json_value *session, const char *rest,
+		struct err *err);
+
 /* The functions of reckon-client. */
+int remote_run(const struct opt_command *self, int argc, char **argv);
 int remote_session_create(const struct opt_command *self, int argc, char **argv);
 int remote_session_ls(const struct opt_command *self, int argc, char **argv);
 int remote_session_show(const struct opt_command *self, int argc, char **argv);

@@ -13,55 +13,38 @@
 #include "cli/cli.h"
 #include "cli/remote.h"
 
-static int set_key(const char *key)
+/*
+ * Everybody can read the arguments of a process: a key goes on in the environment. `key` is where
+ * the parser found it, so nothing that only looks like the option is taken for it.
+ */
+static int strip_key(int argc, char **argv, const char *key, char **ret)
 {
 	static const char warning[] = "reckon: --key can be seen in the list of processes; "
 				      "RECKON_API_KEY cannot\n";
+	int count = 0;
 
+	for (int i = 0; i < argc; i++) {
+		const char *end = argv[i] + strlen(argv[i]);
+
+		if (key != NULL && i + 1 < argc && argv[i + 1] == key)
+			i++;
+		else if (key == NULL || key <= argv[i] || key > end)
+			ret[count++] = argv[i];
+	}
+	ret[count] = NULL;
+	if (key == NULL)
+		return 0;
 	(void)fputs(warning, stderr);
 	return setenv("RECKON_API_KEY", key, 1);
 }
 
-/* Everybody can read the arguments of a process: a key goes on in the environment. */
-static int strip_key(int argc, char **argv, char **ret)
-{
-	int count = 0;
-
-	for (int i = 0; i < argc; i++) {
-		if (strcmp(argv[i], "--") == 0) {
-			while (i < argc)
-				ret[count++] = argv[i++];
-			break;
-		}
-		if (strncmp(argv[i], "--key=", 6) == 0) {
-			if (set_key(argv[i] + 6) < 0)
-				return -1;
-		} else if (strcmp(argv[i], "--key") == 0 && i + 1 < argc) {
-			if (set_key(argv[++i]) < 0)
-				return -1;
-		} else {
-			ret[count++] = argv[i];
-		}
-	}
-	ret[count] = NULL;
-	return count;
-}
-
-int remote_exec(const struct opt_command *self, int argc, char **argv)
+int remote_hand_over(int argc, char **argv, const char *key)
 {
 	char **passed = mem_new0((size_t)argc + 1, sizeof(*passed));
-	bool help = false;
 	struct err err;
 	int status;
 
-	if (self->subs != NULL && opt_sub(self, argc, argv, &help, &err) == NULL) {
-		free(passed);
-		if (!help)
-			return cli_complain(&err);
-		opt_print_help(stdout, self);
-		return EXIT_CODE_OK;
-	}
-	if (strip_key(argc, argv, passed) < 0) {
+	if (strip_key(argc, argv, key, passed) < 0) {
 		err_sys(&err, "setenv");
 		status = cli_complain(&err);
 	} else {
@@ -69,4 +52,33 @@ int remote_exec(const struct opt_command *self, int argc, char **argv)
 	}
 	free(passed);
 	return status;
+}
+
+/* All that is of interest here; what is wrong is said by the program that does it. */
+static int note_key(int id, const char *value, void *arg, struct err *err)
+{
+	(void)err;
+	if (id == REMOTE_OPT_KEY)
+		*(const char **)arg = value;
+	return 0;
+}
+
+int remote_exec(const struct opt_command *self, int argc, char **argv)
+{
+	const struct opt_command *command = self;
+	const char *key = NULL;
+	bool help = false;
+	struct err err;
+
+	if (self->subs != NULL)
+		command = opt_sub(self, argc, argv, &help, &err);
+	if (help) {
+		opt_print_help(stdout, self);
+		return EXIT_CODE_OK;
+	}
+	if (command == NULL)
+		return cli_complain(&err);
+	(void)opt_parse(command, self->subs != NULL ? argc - 1 : argc,
+			self->subs != NULL ? argv + 1 : argv, note_key, &key, &err);
+	return remote_hand_over(argc, argv, key);
 }

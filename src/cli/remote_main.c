@@ -16,7 +16,12 @@ static const struct {
 	const char *name;
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
+	{ "run", remote_run },
+	{ "session create", remote_session_create },
 	{ "session ls", remote_session_ls },
+	{ "session show", remote_session_show },
+	{ "session rm", remote_session_rm },
+	{ "session restart", remote_session_restart },
 };
 
 static int run(const struct opt_command *command, int argc, char **argv)
