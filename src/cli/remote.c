@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/parse.h"
 #include "cli/term.h"
 
 bool remote_take(struct remote *remote, int id, const char *value)
@@ -26,6 +27,9 @@ bool remote_take(struct remote *remote, int id, const char *value)
 		return true;
 	case REMOTE_OPT_JSON:
 		remote->json = true;
+		return true;
+	case 's':
+		remote->session = value;
 		return true;
 	case OPT_OPERAND:
 		if (remote->name != NULL)
@@ -186,5 +190,36 @@ int remote_session(struct client *client, const char *name, struct json_value **
 	}
 	code = gone(session, name, err);
 	json_read_free(session);
+	return code;
+}
+
+int remote_chosen(struct client *client, const struct remote *remote, bool live,
+		  struct json_value **ret, struct err *err)
+{
+	cleanup_buf struct buf id = BUF_INIT(128);
+	struct json_value *page;
+	const struct json_value *sessions;
+	size_t found = 0;
+	int code = 0;
+
+	if (remote->session != NULL && parse_session(remote->session, err) < 0)
+		return (int)err->code;
+	if (remote->session != NULL)
+		return (live ? remote_session : remote_session_any)(client, remote->session, ret, err);
+	if (client_call(client, "GET", "sessions?limit=500", NULL, &page, err) < 0)
+		return (int)err->code;
+	sessions = json_read_member(page, "sessions");
+	for (size_t i = 0, n = json_read_count(sessions); i < n && code == 0; i++)
+		if (strcmp(remote_text(json_read_at(sessions, i), "status"), "live") == 0 &&
+		    found++ == 0)
+			code = buf_adds(&id, remote_text(json_read_at(sessions, i), "id"), err);
+	json_read_free(page);
+	if (code == 0 && found == 1)
+		return remote_session(client, buf_text(&id), ret, err);
+	if (code == 0) {
+		code = found == 0 ? err_set(err, ERR_NOT_FOUND, "there is no session")
+				  : err_set(err, ERR_INVALID, "there are %zu sessions", found);
+		(void)err_remedy(err, "name one with -s; reckon session ls shows what there is");
+	}
 	return code;
 }

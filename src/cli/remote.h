@@ -27,13 +27,18 @@ int remote_exec(const struct opt_command *self, int argc, char **argv);
 int remote_hand_over(int argc, char **argv, const char *key);
 
 /* Ids and rows of options that each of them has; remote_take() takes them. */
-enum { REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON };
+enum {
+	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
+	REMOTE_OPT_FOLLOW,
+};
 
 #define REMOTE_OPTIONS                                                                            \
 	{ REMOTE_OPT_URL, "url", "URL", "the daemon (RECKON_URL; else your private one)",          \
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ REMOTE_OPT_KEY, "key", "KEY", "API key; RECKON_API_KEY keeps it out of ps",             \
 	  OPT_HINT_NONE, NULL, false }
+#define REMOTE_OPTION_SESSION                                                                     \
+	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_NONE, NULL, false }
 #define REMOTE_OPTION_JSON                                                                        \
 	{ REMOTE_OPT_JSON, "json", NULL, "what the daemon says, as JSON", OPT_HINT_NONE, NULL,    \
 	  false }
@@ -42,6 +47,7 @@ enum { REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON };
 struct remote {
 	struct client_options where;
 	bool json;
+	const char *session; /* -s, or NULL */
 	const char *name; /* the one operand of most of them, or NULL */
 };
 
@@ -86,6 +92,10 @@ int remote_session(struct client *client, const char *name, struct json_value **
 int remote_session_any(struct client *client, const char *name, struct json_value **ret,
 		       struct err *err);
 
+/* The session of -s; without that the only one that is live. ERR_INVALID when there are several. */
+int remote_chosen(struct client *client, const struct remote *remote, bool live,
+		  struct json_value **ret, struct err *err);
+
 /* The body of POST sessions: template, language, environment and limits of `run`. */
 struct run;
 int remote_session_body(const struct run *run, const char *name, uint64_t idle_ms, bool with_wall,
@@ -97,6 +107,11 @@ int remote_path(struct buf *path, const struct json_value *session, const char *
 
 /* The functions of reckon-client. */
 int remote_run(const struct opt_command *self, int argc, char **argv);
+int remote_files_get(const struct opt_command *self, int argc, char **argv);
+int remote_files_ls(const struct opt_command *self, int argc, char **argv);
+int remote_files_put(const struct opt_command *self, int argc, char **argv);
+int remote_files_rm(const struct opt_command *self, int argc, char **argv);
+int remote_logs(const struct opt_command *self, int argc, char **argv);
 int remote_session_create(const struct opt_command *self, int argc, char **argv);
 int remote_session_ls(const struct opt_command *self, int argc, char **argv);
 int remote_session_show(const struct opt_command *self, int argc, char **argv);

@@ -17,6 +17,11 @@ static const struct {
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
 	{ "run", remote_run },
+	{ "files get", remote_files_get },
+	{ "files ls", remote_files_ls },
+	{ "files put", remote_files_put },
+	{ "files rm", remote_files_rm },
+	{ "logs", remote_logs },
 	{ "session create", remote_session_create },
 	{ "session ls", remote_session_ls },
 	{ "session show", remote_session_show },

@@ -171,10 +171,10 @@ static int list(const struct opt_command *self, struct listing *listing)
 	struct err err;
 	int code;
 
-	/* Looking does not start anything: where no daemon runs there are no sessions. */
-	listing->remote.where.no_start = !listing->all;
+	/* Looking does not start anything where there never was one. */
+	listing->remote.where.no_start = true;
 	code = remote_open(&listing->remote, &client, &err);
-	if (code == ERR_NOT_FOUND && listing->remote.where.no_start) {
+	if (code == ERR_NOT_FOUND) {
 		if (listing->remote.json)
 			return print_json(listing);
 		(void)fputs("reckon: no sessions (reckon run -s NAME makes one)\n", stderr);

@@ -111,3 +111,103 @@ const struct opt_command cmd_session_table = {
 	.subs = session_subs,
 	.run = remote_exec,
 };
+
+/* ---- files ---- */
+
+static const struct opt_item files_ls_items[] = {
+	REMOTE_OPTION_SESSION,
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_ls_table = {
+	.name = "files ls",
+	.operands = "[PATH]",
+	.summary = "list the files of a session",
+	.items = files_ls_items,
+	.count = ARRAY_LEN(files_ls_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item files_get_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ 'o', "output", "TARGET", "a file, a directory, or - for stdout (.)", OPT_HINT_FILE, NULL,
+	  false },
+	{ 'f', "force", NULL, "replace what is there", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_get_table = {
+	.name = "files get",
+	.operands = "PATH...",
+	.summary = "fetch files, or folders with all that is in them",
+	.items = files_get_items,
+	.count = ARRAY_LEN(files_get_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item files_where_items[] = {
+	REMOTE_OPTION_SESSION,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_put_table = {
+	.name = "files put",
+	.operands = "FILE[:NAME]...",
+	.summary = "send files, or folders with all that is in them",
+	.items = files_where_items,
+	.count = ARRAY_LEN(files_where_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = remote_exec,
+};
+
+static const struct opt_command files_rm_table = {
+	.name = "files rm",
+	.operands = "PATH...",
+	.summary = "remove files, or folders with all that is in them",
+	.items = files_where_items,
+	.count = ARRAY_LEN(files_where_items),
+	.run = remote_exec,
+};
+
+static const struct opt_command *const files_subs[] = {
+	&files_ls_table, &files_get_table, &files_put_table, &files_rm_table, NULL,
+};
+
+const struct opt_command cmd_files_table = {
+	.name = "files",
+	.operands = "COMMAND",
+	.summary = "files of a session: list, get, put, remove",
+	.notes = "\n"
+		 "  reckon files put -s tuesday sales.csv\n"
+		 "  reckon files get -s tuesday out -o results\n"
+		 "\n"
+		 "`reckon files COMMAND --help` explains one; see reckon-session(1).",
+	.subs = files_subs,
+	.run = remote_exec,
+};
+
+/* ---- logs ---- */
+
+static const struct opt_item logs_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ 'n', "lines", "N", "the last N executions (20)", OPT_HINT_NONE, NULL, false },
+	{ REMOTE_OPT_FOLLOW, "follow", NULL, "go on with those that come", OPT_HINT_NONE, NULL,
+	  false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_logs_table = {
+	.name = "logs",
+	.operands = "[EXECUTION]",
+	.summary = "what a session ran, or the text of one record",
+	.notes = "\n"
+		 "  reckon logs -s tuesday        number, status, time and code of each\n"
+		 "  reckon logs -s tuesday 3      what a model saw of the third\n"
+		 "\n"
+		 "EXECUTION is a number or an id. Sessions that are gone keep their history.",
+	.items = logs_items,
+	.count = ARRAY_LEN(logs_items),
+	.run = remote_exec,
+};

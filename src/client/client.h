@@ -43,7 +43,7 @@ struct client;
 struct client_options {
 	const char *url; /* $RECKON_URL; without that the user's private daemon */
 	const char *key; /* $RECKON_API_KEY; the private daemon needs none */
-	bool no_start;	 /* a private daemon that does not run is ERR_NOT_FOUND instead of started */
+	bool no_start;	 /* a private daemon that never ran is ERR_NOT_FOUND instead of started */
 };
 
 /* *ret belongs to the caller. Nothing is sent yet, but a private daemon runs afterwards. */

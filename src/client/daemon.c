@@ -225,6 +225,15 @@ static int take_lock(int dir_fd, const char *name, int *ret_fd, struct err *err)
 	return 0;
 }
 
+/* Whether one ran for this state: what it had is its successor's to tell. */
+static bool has_history(const char *state)
+{
+	char path[PATH_MAX + 32];
+
+	(void)snprintf(path, sizeof(path), "%s/private/reckond.db", state);
+	return access(path, F_OK) == 0;
+}
+
 int daemon_find(struct client *client, bool no_start, struct err *err)
 {
 	char state[PATH_MAX], name[RUNTIME_NAME_SIZE];
@@ -242,8 +251,8 @@ int daemon_find(struct client *client, bool no_start, struct err *err)
 	found = try_connect(&client->url, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
-	if (no_start) {
-		(void)err_set(err, ERR_NOT_FOUND, "your private daemon does not run");
+	if (no_start && !has_history(state)) {
+		(void)err_set(err, ERR_NOT_FOUND, "your private daemon never ran, so it has nothing");
 		return err_remedy(err, "reckon session create, or reckon run -s NAME, starts it");
 	}
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)

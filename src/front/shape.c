@@ -99,6 +99,10 @@ static void execution(struct json_writer *json, const struct kernel_item *items,
 	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
 	member(json, "why", items, count, FRONT_TAG_WHY);
+	member(json, "code", items, count, FRONT_TAG_CODE_HEAD);
+	if (front_find(items, count, FRONT_TAG_CODE_BYTES) != NULL)
+		json_write_member_uint(json, "code_bytes",
+				       front_u64(items, count, FRONT_TAG_CODE_BYTES, 0));
 	json_write_object_end(json);
 }
 

@@ -96,6 +96,10 @@ int db_execution_find(struct db *db, const char *session, const char *id,
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
 			struct db_execution *ret, struct err *err);
 
+/* Appends the first bytes of the code, whole characters; *ret_len is how long it is. */
+int db_code_head(struct db *db, const char *execution, size_t max, struct buf *ret,
+		 uint64_t *ret_len, struct err *err);
+
 typedef int db_execution_fn(const struct db_execution *execution, void *arg, struct err *err);
 int db_execution_list(struct db *db, const char *session, const char *before, unsigned limit,
 		      db_execution_fn *fn, void *arg, struct err *err);

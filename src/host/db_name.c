@@ -1,11 +1,12 @@
 /*
- * db_name.c - names of sessions.
+ * db_name.c - names of sessions, and what their executions ran.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
  * Never:    says that a name is free: names of sessions that ended stay, and many may have had one.
  */
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "host/db.h"
 #include "host/db_inner.h"
 
@@ -62,4 +63,27 @@ int db_name_list(struct db *db, const char *name, const char *before, unsigned l
 			return code;
 	}
 	return found;
+}
+
+int db_code_head(struct db *db, const char *execution, size_t max, struct buf *ret,
+		 uint64_t *ret_len, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	const char *head;
+	size_t len;
+	int found;
+
+	*ret_len = 0;
+	if (db_prepare(db, "SELECT substr(code, 1, ?2), length(code) FROM execution WHERE id = ?1",
+		       &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, execution);
+	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)max);
+	found = db_step(db, statement, err);
+	if (found <= 0)
+		return found;
+	head = sqlite3_column_blob(statement, 0);
+	len = (size_t)sqlite3_column_bytes(statement, 0);
+	*ret_len = (uint64_t)sqlite3_column_int64(statement, 1);
+	return buf_add(ret, head, len - utf8_incomplete_tail(head, len), err);
 }

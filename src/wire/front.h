@@ -99,6 +99,8 @@ enum front_tag {
 	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
 	FRONT_TAG_SESSION_NAME = 115,
+	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
+	FRONT_TAG_CODE_BYTES = 117,
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
