@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/id.h"
 #include "base/mem.h"
 
 #define HANDLE_MAX 40u
@@ -46,6 +47,7 @@ static const struct bound {
 	[FRONT_TAG_TICKET] = { 8, 8 },
 	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -64,8 +66,9 @@ static const struct shape {
 	[FRONT_AUTH] = { TAGS(K), NONE },
 	[FRONT_SESSION_CREATE] = { TAGS(K),
 		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
-		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
-	[FRONT_SESSION_LIST] = { TAGS(K), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
+		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_SESSION_NAME) },
+	[FRONT_SESSION_LIST] = { TAGS(K),
+		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME) },
 	[FRONT_SESSION_SHOW] = { TAGS(K, S), NONE },
 	[FRONT_SESSION_PATCH] = { TAGS(K, S), TAGS(FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
 	[FRONT_SESSION_DELETE] = { TAGS(K, S), NONE },
