@@ -546,6 +546,7 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 
 	for (unsigned place = 1; place < CGROUP_PLACES_MAX; place++)
 		cgroup_kernel_remove(host, name, place);
+	cgroup_file_forget(name);
 	if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];
 

@@ -37,6 +37,8 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
+	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
 	[FRONT_ERR_EXECUTION_LOST] = { "execution_lost", 410 },
 	[FRONT_ERR_DISK_FULL] = { "disk_full", 507 },
 };

@@ -1,7 +1,8 @@
 /*
  * host.h - what the files of reckond share.
  *
- *   main.c            options, start, signals, the graceful end
+ *   main.c            start, signals, the graceful end
+ *   config.c          options: file, command line, reload; listen.c: the socket
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
@@ -12,6 +13,7 @@
  *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   db.c db_rows.c db_keep.c db_recover.c   SQLite; key.c: keys
+ *   private.c         the daemon of one user, on a socket of its own
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -27,6 +29,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/clock.h"
+#include "host/config.h"
 #include "host/db.h"
 #include "host/db_keep.h"
 #include "host/pool.h"
@@ -39,19 +42,6 @@
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_ADDRESS_SIZE 96
-
-struct config {
-	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
-	const char *state_dir;		 /* NULL: as libreckon chooses */
-	bool public_ok;
-	unsigned workers;
-	unsigned sessions_max;
-	unsigned connections_max;
-	uint64_t idle_ms;	  /* of sessions that name none */
-	uint64_t header_timeout_ms; /* the front's */
-	uint64_t body_timeout_ms;
-	bool relaxed; /* nothing is synced to the disk */
-};
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
 struct upload {
@@ -141,6 +131,7 @@ struct session {
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
+	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
@@ -170,7 +161,10 @@ struct host {
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
 	int listen_fd;
-	char listening[HOST_ADDRESS_SIZE];
+	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
+	int runtime_fd;	      /* of a private one: where its socket is */
+	char socket_name[48];
+	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct session *sessions;
 	unsigned session_count;
@@ -185,10 +179,15 @@ struct host {
 	int exit_status;
 };
 
+/* ---- listen.c ---- */
+/* Host's `listen_fd` and `listening`, from its configuration. */
+int listen_open(struct host *host, struct err *err);
+
 /* ---- peer.c ---- */
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
 bool peer_is_pending(const struct host *host, uint64_t request);
+bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
@@ -235,6 +234,8 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 
 /* ---- session.c ---- */
 struct session *session_find(struct host *host, const char *id);
+/* The one that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
@@ -289,6 +290,16 @@ void execution_forget(struct host *host, uint64_t request); /* whoever waited we
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- private.c ---- */
+/*
+ * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
+ * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
+ */
+int private_state(struct host *host, char *dir, size_t size, struct err *err);
+int private_listen(struct host *host, struct err *err);
+void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
+void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 /* The engine and the session; a restored one gets its old id. */

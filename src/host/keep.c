@@ -268,6 +268,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row = *row;
 	session->row.metadata = row->metadata != NULL ? mem_strdup(row->metadata) : NULL;
 	session->limits = row->limits;
+	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns() - idle_ms(session) * 1000000u;
@@ -298,7 +299,7 @@ int keep_start(struct host *host, struct err *err)
 	char why[DB_WHY_SIZE];
 
 	why_lost(host, why, sizeof(why));
-	if (host->config.relaxed)
+	if (host->config.durability != 0)
 		db_relax(host->db);
 	else if (fsync(host->state_fd) < 0)
 		return err_sys(err, "sync the state directory");

@@ -84,6 +84,11 @@ bool peer_is_pending(const struct host *host, uint64_t request)
 	return host->peer != NULL && *find(host->peer, request) != NULL;
 }
 
+bool peer_is_busy(const struct host *host)
+{
+	return host->peer != NULL && host->peer->pending_count > 0;
+}
+
 static bool take_pending(struct peer *peer, uint64_t request)
 {
 	struct pending **at = find(peer, request), *found = *at;
@@ -248,6 +253,7 @@ void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *e
 		{ RECKON_ETIMEOUT, FRONT_ERR_TIMEOUT },
 		{ RECKON_ELOST, FRONT_ERR_SESSION_LOST },
 		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
+		{ RECKON_EKERNEL_LOST, FRONT_ERR_KERNEL_LOST },
 	};
 	enum front_error found = FRONT_ERR_INTERNAL;
 
@@ -290,7 +296,7 @@ static int take_request(struct peer *peer, const struct front_head *head, struct
 	if (head->type == FRONT_READY) {
 		peer->state = FRONT_STATE_SERVING;
 		if (!peer->was_ready)
-			(void)dprintf(STDOUT_FILENO, "reckon: listening on http://%s\n",
+			(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n",
 				      peer->host->listening);
 		peer->was_ready = true;
 		return 0;
@@ -384,7 +390,7 @@ static int spawn(struct peer *peer, struct err *err)
 	int pair[2];
 
 	(void)snprintf(path, sizeof(path), "%s/reckon-front", peer->host->libexec);
-	(void)snprintf(connections, sizeof(connections), "%u", config->connections_max);
+	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
 	(void)snprintf(header, sizeof(header), "%" PRIu64, config->header_timeout_ms);
 	(void)snprintf(body, sizeof(body), "%" PRIu64, config->body_timeout_ms);
 	if (access(path, X_OK) < 0)

@@ -47,7 +47,7 @@ void work_open(struct job *job)
 			    .displays = (uint32_t)limits->displays },
 		.env = (const char *const *)job->env_list,
 		.flags = RECKON_SESSION_KEEP |
-			 (session->host->config.relaxed ? RECKON_SESSION_KEEP_RELAXED : 0),
+			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0),
 		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,

@@ -28,6 +28,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 	session->engine = engine;
 	session->client = client_ref(client);
 	session->control = session->workspace = session->interrupt_fd = -1;
+	session->no_input[0] = session->no_input[1] = -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->next_request = 1;
 	session->configured = BUF_INIT(SESSION_CONFIGURE_MAX);
@@ -55,6 +56,10 @@ int session_adopt_kernel(struct reckon_session *session, struct client_call *cal
 	session->control = call->nfds > 0 ? TAKE_FD(call->fds[0]) : -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->has_ended = session->is_kernel_lost = false;
+	/* What stood at its end for the kernel before may have been written to by it. */
+	for (int i = 0; i < 2; i++)
+		if (session->no_input[i] >= 0)
+			(void)close(TAKE_FD(session->no_input[i]));
 	known_clear(&session->known);
 	if (session->control < 0)
 		return err_set(err, ERR_PROTOCOL, "the warden gave a kernel without a socket");
@@ -134,6 +139,8 @@ void session_free(struct reckon_session *session)
 	close_if_open(session->control);
 	close_if_open(session->workspace);
 	close_if_open(session->interrupt_fd);
+	close_if_open(session->no_input[0]);
+	close_if_open(session->no_input[1]);
 	buf_done(&session->configured);
 	known_clear(&session->known);
 	known_clear(&session->loss.names);

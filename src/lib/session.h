@@ -61,6 +61,7 @@ struct reckon_session {
 	struct known known; /* names of variables, as the kernel told them */
 	struct loss loss;
 	struct stuck stuck; /* failures so far */
+	int no_input[2]; /* an input at its end for every cell that has none, and its peek; or -1 */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
 	bool has_ended; /* the warden said how the kernel ended */

@@ -94,13 +94,18 @@ def test_idle_sessions_expire(reckon):
 
 
 def test_a_dead_kernel_is_told(server):
+    """The session stays, with its files; the next cell runs in a fresh kernel, and says so."""
     session = server.create()
-    record = server.execute(session, "import os\nopen('f', 'w').write('x')\nx = 1\n"
-                                     "os.kill(os.getpid(), 9)")
+    server.execute(session, "x = 1; open('kept', 'w').write('k')")
+    record = server.execute(session, "import os\nos.kill(os.getpid(), 9)")
     assert record["status"] == "kernel_died"
-    again = server.execute(session, "print(open('f').read())\nx")
-    assert again["stdout"] == "x\n" and again["error"]["name"] == "NameError"
-    assert "kernel_lost" in [each["code"] for each in again["diagnostics"]]
+    answer = server.ask("GET", f"/sessions/{session}/variables")
+    assert (answer.status, answer.code) == (409, "kernel_lost")
+    assert "variables" in answer.json["error"]["message"] and answer.json["error"]["remedy"]
+    fresh = server.execute(session, "print(open('kept').read())")
+    assert fresh["stdout"] == "k\n"
+    lost, = [note for note in fresh["diagnostics"] if note["code"] == "kernel_lost"]
+    assert lost["detail"]["variables"] == ["x"] and "signal 9" in lost["message"]
     assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
 
 

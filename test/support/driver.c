@@ -401,12 +401,13 @@ static void on_session(const char *op, const struct json_value *line)
 static void do_layout(void)
 {
 	(void)printf("{\"magic\":%u,\"version\":%u,\"size\":%zu,\"template\":%zu,\"language\":%zu,"
-		     "\"mount_count\":%zu,\"target\":%zu}\n",
+		     "\"mount_count\":%zu,\"target\":%zu,\"error\":%zu}\n",
 		     WARDEN_MAGIC, WARDEN_VERSION, sizeof(struct warden_request),
 		     offsetof(struct warden_request, open.template_name),
 		     offsetof(struct warden_request, open.language),
 		     offsetof(struct warden_request, open.mount_count),
-		     offsetof(struct warden_request, open.mounts[0].target));
+		     offsetof(struct warden_request, open.mounts[0].target),
+		     offsetof(struct warden_reply, err.code));
 	(void)fflush(stdout);
 }
 
