@@ -51,7 +51,8 @@ static const char *const versions[] = {
 	" STRICT, WITHOUT ROWID;"
 	"CREATE INDEX file_by_content ON file(content) WHERE kind = 1;"
 	"CREATE TABLE object(digits TEXT NOT NULL, execution TEXT NOT NULL,"
-	" PRIMARY KEY(digits, execution)) STRICT, WITHOUT ROWID;",
+	" PRIMARY KEY(digits, execution)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX object_by_execution ON object(execution);",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -10,9 +10,11 @@
  */
 #include "host/db_keep.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -307,6 +309,32 @@ int db_objects_add(struct db *db, const char *execution, const char *record, siz
 	if (add_found(db, execution, record, len, "ar_", err) < 0)
 		return (int)err->code;
 	return add_found(db, execution, record, len, "out_", err);
+}
+
+int db_objects_drop(struct db *db, const char *execution, struct err *err)
+{
+	return run_with(db, "DELETE FROM object WHERE execution = ?", execution, err);
+}
+
+int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err)
+{
+	char path[4200];
+	struct db *db;
+
+	*ret = NULL;
+	(void)snprintf(path, sizeof(path), "%s%s/reckond.db", state_dir,
+		       is_private ? "/private" : "");
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	db = mem_new0(1, sizeof(*db));
+	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK) {
+		(void)db_failed(db, "open the other daemon's", err);
+		db_close(db);
+		return (int)err->code;
+	}
+	*ret = db;
+	return 0;
 }
 
 bool db_object_is_needed(struct db *db, const char *sha256)

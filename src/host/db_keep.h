@@ -48,6 +48,12 @@ int db_kept_drop(struct db *db, const char *session, struct err *err);
 /* The objects that a record names ("ar_…", "out_…"): they are needed as long as it is kept. */
 int db_objects_add(struct db *db, const char *execution, const char *record, size_t len,
 		   struct err *err);
+int db_objects_drop(struct db *db, const char *execution, struct err *err);
+/*
+ * The database of the other daemon that shares the store, to ask db_object_is_needed() of: a
+ * private one's, or that of `reckon serve`. NULL when there is none; one that is too old needs all.
+ */
+int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err);
 /* Whether a manifest or a record names the object. On doubt it does. */
 bool db_object_is_needed(struct db *db, const char *sha256);
 

@@ -10,6 +10,7 @@
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
+ *   gc.c              what nobody needs any more leaves the store
  *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   db.c db_rows.c db_keep.c db_recover.c   SQLite; key.c: keys
@@ -171,6 +172,7 @@ struct host {
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
 	bool is_stopping;
+	unsigned next_directory; /* of the store, for gc.c */
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	bool turn_is_open;
 	struct err turn_failed; /* code ERR_OK: not so far */
