@@ -279,6 +279,8 @@ const char *keep_expired(const struct session *session, uint64_t now_ns);
 /* Begins to make a box for a parked session, or has it wait for its turn. */
 void restore_begin(struct session *session);
 void restore_done(struct session *session, struct job *job);
+/* Its box is gone, with everything but what is kept. */
+void restore_park(struct session *session, const char *why);
 void restore_next(struct host *host);
 void restore_work(struct job *job); /* in a thread of the pool */
 

@@ -72,19 +72,39 @@ void restore_begin(struct session *session)
 	pool_submit(host->pool, &job->item);
 }
 
+static void close_box(struct session *session)
+{
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->handle = NULL;
+	session->engine = NULL;
+}
+
 void restore_work(struct job *job)
 {
 	struct session *session = job->session;
 
+	close_box(session); /* one that was lost */
 	work_open(job);
 	if (session->handle == NULL)
 		return;
 	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
 		return;
-	reckon_session_close(session->handle);
-	reckon_engine_close(session->engine);
-	session->handle = NULL;
-	session->engine = NULL;
+	close_box(session);
+}
+
+void restore_park(struct session *session, const char *why)
+{
+	struct db_kept *kept = &session->kept;
+	struct err err;
+
+	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
+	session->is_parked = true;
+	session->ran_since = false;
+	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
+	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
+	if (keep_write(session, &err) < 0)
+		keep_fail(session->host, &err);
 }
 
 void restore_next(struct host *host)

@@ -20,6 +20,8 @@
 #include "base/mem.h"
 #include "host/host.h"
 
+#define LOOK_AFTER_NS (5ull * 1000000000u)
+
 struct session *session_find(struct host *host, const char *id)
 {
 	for (struct session *at = host->sessions; at != NULL; at = at->next)
@@ -296,8 +298,8 @@ void session_job_done(struct session *session, struct job *job)
 		return;
 	}
 	answer_job(session, job);
-	if (job->is_lost)
-		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
+	if (job->is_lost && session->phase == SESSION_LIVE)
+		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
 }
@@ -314,6 +316,12 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	if (keep_expired(session, now) != NULL) {
 		session_end(session, FRONT_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+		return;
+	}
+	if (session->running == NULL && session->first == NULL && session->ran_since &&
+	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+		/* What processes in the background did since the last cell. */
+		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;
 	}
 	if (session->running != NULL || session->first != NULL ||
