@@ -257,13 +257,16 @@ void keep_take(struct keep *keep, reckon_workspace **ret)
 	for (size_t i = 0; i < keep->pending.count; i++) {
 		struct keep_entry *from = &keep->pending.entries[i];
 
-		entries[i] = (reckon_workspace_entry){ .path = TAKE_PTR(from->path),
+		/* Texts move; what stays behind is empty. */
+		entries[i] = (reckon_workspace_entry){ .path = from->path,
+						       .content = from->target,
 						       .kind = from->kind,
 						       .mode = from->mode,
 						       .mtime_ns = from->mtime_ns,
 						       .size = from->size };
-		entries[i].content = from->kind == RECKON_ENTRY_FILE ? mem_strdup(from->sha256) :
-								       TAKE_PTR(from->target);
+		from->path = from->target = NULL;
+		if (from->kind == RECKON_ENTRY_FILE)
+			entries[i].content = mem_strdup(from->sha256);
 	}
 	taken->entries = entries;
 	taken->count = keep->pending.count;
