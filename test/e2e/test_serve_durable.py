@@ -1,10 +1,12 @@
 """What `reckon serve` keeps: sessions, their files and their history over kill -9 and restarts."""
 
+import calendar
 import json
 import os
 import pathlib
 import signal
 import sqlite3
+import subprocess
 import threading
 import time
 
@@ -291,3 +293,144 @@ def test_nothing_of_it_is_for_others(reckon):
         database = sqlite3.connect(pathlib.Path(reckon.state, "reckond.db"))
         assert database.execute("SELECT count(*) FROM kept").fetchone() == (0,)
         assert database.execute("SELECT count(*) FROM file").fetchone() == (0,)
+
+
+# ---- a full disk --------------------------------------------------------------------------------
+
+@pytest.fixture
+def small_disk(reckon):
+    """The state directory on a disk of 24 MiB."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs", reckon.state],
+                   check=True)
+    try:
+        yield reckon
+    finally:
+        subprocess.run(["umount", "-l", reckon.state], check=True)
+
+
+@as_root
+def test_what_the_disk_has_no_room_for_is_named(small_disk):
+    with Server(small_disk) as server:
+        session = server.create()
+        record = server.execute(session, "open('small', 'w').write('s')\nimport random\n"
+                                         "open('large', 'wb').write(random.randbytes(40 << 20))")
+        assert record["status"] == "ok"
+        told, = diagnostics(record, "files_not_kept")
+        assert told["detail"] == {"count": 1} and "large" in told["message"]
+        shown = server.ask("GET", f"/sessions/{session}").json
+        assert shown["files_not_kept"]["count"] == 1 and "large" in shown["files_not_kept"]["why"]
+        crash(server)
+        record = server.execute(session, "import os\nprint(sorted(os.listdir()))")
+        assert record["stdout"] == "['small']\n"
+        lost, = diagnostics(record, "kernel_lost")
+        assert "large" in lost["message"]
+        assert "files_not_kept" not in server.ask("GET", f"/sessions/{session}").json
+
+
+@as_root
+def test_a_record_without_room_is_an_error(small_disk):
+    filler = small_disk.state / "filler"
+    with Server(small_disk) as server:
+        session = server.create()
+        server.execute(session, "open('f', 'w').write('before')")
+        with open(filler, "wb") as file, pytest.raises(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+                file.flush()
+        path = f"/sessions/{session}/executions"
+        answer = server.ask("POST", path, {"code": "print('x' * 900_000)\nx = 5"})
+        assert (answer.status, answer.code) == (507, "disk_full")
+        newest = server.ask("GET", path).json["executions"][0]
+        assert newest["status"] == "failed" and "could not be kept" in newest["why"]
+        filler.unlink()
+        # The kernel has done it all the same.
+        assert server.execute(session, "open('g', 'w').write('after')\nprint(x)")["stdout"] == "5\n"
+        crash(server)
+        record = server.execute(session, "print(open('f').read(), open('g').read())")
+        assert record["stdout"] == "before after\n"
+
+
+# ---- boxes that are gone ------------------------------------------------------------------------
+
+def test_a_dead_warden_takes_no_session_along(server):
+    session = server.create()
+    server.execute(session, "import os\nos.mkdir('d')\nopen('d/f', 'w').write('kept')\nx = 1")
+    for pid in wardens(server.reckon):
+        os.kill(pid, signal.SIGKILL)
+        wait_gone(pid)
+    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert answer.status == 200 or answer.code in ("session_lost", "unavailable", "internal")
+    record = server.execute(session, "print(open('d/f').read())\nx")
+    assert record["stdout"] == "kept\n" and record["error"]["name"] == "NameError"
+    assert server.ask("GET", f"/sessions/{session}").json["restored_at"]
+
+
+def wardens(reckon):
+    """The wardens of this module's user."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text() == "reckon-warden\n" and \
+                    str(reckon.place.runtime).encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    assert found
+    return found
+
+
+# ---- ends that are set --------------------------------------------------------------------------
+
+def moment(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def expire(server, session):
+    deadline = time.monotonic() + SECONDS
+    while (answer := server.ask("GET", f"/sessions/{session}")).status == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return answer
+
+
+def test_a_session_ends_when_its_time_is_over(reckon):
+    with Server(reckon) as server:
+        soon, never = server.create(expires_in_s=1.2), server.create(expires_in_s=1)
+        later = server.create(expires_at=moment(3600))
+        shown = server.ask("GET", f"/sessions/{later}").json["expires_at"]
+        assert abs(calendar.timegm(time.strptime(shown[:19], "%Y-%m-%dT%H:%M:%S"))
+                   - time.time() - 3600) < 60
+        changed = server.ask("PATCH", f"/sessions/{never}", {"expires_at": None})
+        assert changed.status == 200 and "expires_at" not in changed.json
+        answer = expire(server, soon)
+        assert answer.code == "session_expired" and "time" in answer.json["error"]["cause"]
+        over = server.create(expires_in_s=2)
+        server.stop(signal.SIGKILL)
+        time.sleep(2.1)
+        server.start()
+        assert expire(server, over).code == "session_expired"
+        assert server.ask("GET", f"/sessions/{never}").status == 200
+        assert server.ask("GET", f"/sessions/{later}").json["expires_at"] == shown
+
+
+@pytest.mark.parametrize("body", [
+    {"expires_at": "tomorrow"}, {"expires_at": "2001-01-01T00:00:00Z"}, {"expires_in_s": 0},
+    {"expires_at": "2030-13-01T00:00:00Z"}, {"expires_at": "9999-01-01T00:00:00Z"},
+    {"expires_in_s": 5, "expires_at": "2030-01-01T00:00:00Z"}, {"expires_at": 5}])
+def test_times_that_are_none(server, body):
+    answer = server.ask("POST", "/sessions", {"template": "python", **body})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert "expires_" in answer.json["error"]["message"]
+
+
+def test_limits_that_can_change(server):
+    session = server.create()
+    changed = server.ask("PATCH", f"/sessions/{session}", {"limits": {"wall_s": 0.5}})
+    assert changed.json["limits"]["wall_s"] == 0.5
+    assert server.execute(session, "while True: pass")["status"] == "timeout"
+    answer = server.ask("PATCH", f"/sessions/{session}", {"limits": {"memory_bytes": 1 << 30}})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert "limits.memory_bytes" in answer.json["error"]["message"]
+    crash(server)
+    assert server.ask("GET", f"/sessions/{session}").json["limits"]["wall_s"] == 0.5
+    assert server.execute(session, "while True: pass")["status"] == "timeout"
