@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/id.h"
+#include "base/mem.h"
 
 #define HANDLE_MAX 40u
 #define PATH_MAX_BYTES 4095u
@@ -199,7 +200,7 @@ int front_send(int sock, enum front_type type, uint64_t id, const struct buf *pa
 	       struct err *err)
 {
 	struct front_head head = { .magic = FRONT_MAGIC, .type = (uint16_t)type, .id = id };
-	char frame[sizeof(head) + FRONT_INLINE_MAX];
+	MEM_UNINIT char frame[sizeof(head) + FRONT_INLINE_MAX];
 	size_t len = payload != NULL ? payload->len : 0, nfds = 0;
 	cleanup_fd int blob = -1;
 	int pass[2];
@@ -252,7 +253,7 @@ static int take_payload(const struct front_head *head, const char *rest, size_t 
 int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *ret_fd,
 	       struct err *err)
 {
-	char frame[sizeof(*ret_head) + FRONT_INLINE_MAX];
+	MEM_UNINIT char frame[sizeof(*ret_head) + FRONT_INLINE_MAX];
 	int fds[2];
 	size_t nfds;
 	ssize_t n = fd_recv_msg(sock, frame, sizeof(frame), fds, ARRAY_LEN(fds), &nfds, err);
