@@ -596,7 +596,6 @@ class Breaking:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.requests = []
-        self.refuses = False
 
     def __enter__(self):
         threading.Thread(target=self.serve, daemon=True).start()
@@ -610,15 +609,16 @@ class Breaking:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self.listener.accept()
-                if self.refuses:
-                    connection.close()
-                    continue
                 threading.Thread(target=self.one, args=(connection,), daemon=True).start()
 
     def one(self, connection):
         with connection, socket.create_connection(("127.0.0.1", self.target)) as upstream:
             threading.Thread(target=self.copy_in, args=(connection, upstream), daemon=True).start()
             self.copy_out(connection, upstream)
+            # Closing alone would wait for the thread that reads.
+            for end in (connection, upstream):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
 
     def copy_in(self, connection, upstream):
         with contextlib.suppress(OSError):
@@ -635,7 +635,6 @@ class Breaking:
                     sent, limit = 0, self.cuts.pop(0)
                 if limit is not None and sent + len(chunk) >= limit:
                     connection.sendall(chunk[:limit - sent])
-                    self.refuses = not self.cuts and limit == 0
                     return
                 connection.sendall(chunk)
                 sent += len(chunk)
