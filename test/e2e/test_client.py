@@ -189,7 +189,7 @@ def shared(place):
 
 @pytest.fixture
 def session(shared, request):
-    name = re.sub(r"[^A-Za-z0-9]", "-", request.node.name)[-60:]
+    name = re.sub(r"[^A-Za-z0-9]", "-", request.node.name)[-60:].lstrip("-")
     shared("session", "create", name, "-t", "python").expect(0)
     yield name
     shared("session", "rm", name).expect(0, 125)
@@ -322,6 +322,24 @@ def test_a_second_ctrl_c_leaves(shared, session):
     assert process.returncode == 130 and f"left session {session}".encode() in err
 
 
+def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
+    first = ("print('go', flush=True)\nimport os, time\n"
+             "while not os.path.exists('stop'): time.sleep(0.05)\nprint('ended')")
+    with shared.start("run", "-s", session, "--timeout", "500", "-c", first) as running:
+        assert running.stdout.readline() == b"go\n"
+        with shared.start("run", "-s", session, "-c", "print('late')") as waiting:
+            assert b"is busy" in waiting.stderr.readline()
+            wait_until(lambda: len(parse_json(shared("logs", "-s", session, "--json").stdout)) == 2)
+            os.kill(waiting.pid, signal.SIGINT)
+            assert b"waits for its turn" in waiting.stderr.readline()
+            os.kill(waiting.pid, signal.SIGINT)
+            assert waiting.wait(SECONDS) == 130
+        assert running.poll() is None
+        os.kill(running.pid, signal.SIGINT)
+        running.communicate(timeout=SECONDS)
+        assert running.returncode == 1
+
+
 def test_whoever_reads_no_more_ends_the_command(shared, session):
     with shared.start("run", "-s", session, "-c", "while True: print('x' * 999)") as process:
         process.stdout.read(100)
@@ -397,6 +415,27 @@ def test_following_shows_each_once_it_has_ended(shared, session):
         while not lines[-1].split()[:1] == [b"2"]:
             lines.append(process.stdout.readline())
         assert sum(line.split()[:2] == [b"1", b"ok"] for line in lines) == 1
+
+
+def test_what_was_cut_can_be_read_on_here_and_there(reckon):
+    with Server(reckon) as server:
+        env = where(server)
+        (record,) = reckon("run", "-s", "x", "-t", "python", "--json", "--max-text", "1K", "-c",
+                           "for i in range(400_000): print(i)", env=env).expect(0).lines()
+        handle = record["truncated"]["stdout"]["handle"]
+        url = ["--url", env["RECKON_URL"]]
+        there = reckon("output", *url, "--tail", "2", handle, env=env).expect(0).out
+        assert there == "399998\n399999\n"
+        assert reckon("output", *url, "--range", "2-3", handle, env=env).expect(0).out == "1\n"
+        reckon("output", *url, handle, "-o", "all.txt", env=env).expect(0)
+        assert (reckon.cwd / "all.txt").read_text().splitlines() == list(map(str, range(400_000)))
+        assert reckon("output", *url, "out_" + "0" * 32, env=env).expect(2).out == ""
+        assert reckon("output", "--tail", "2", handle).expect(0).out == there  # the same store
+        reckon("run", "-s", "x", "-c", "open('f', 'w').write('kept'); None", env=env).expect(0)
+        (record,) = reckon("run", "-s", "x", "--json", "-c", "open('g', 'w').write('kept'); None",
+                           env=env).expect(0).lines()
+        artifact = record["files"][0]["artifact"]
+        assert reckon("artifact", *url, artifact, env=env).expect(0).out == "kept"
 
 
 # ---- the end of a session -------------------------------------------------------------------
