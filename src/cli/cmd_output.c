@@ -245,13 +245,18 @@ static int to_page(const struct fetch *fetch)
 	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
 	cleanup_buf struct buf page = BUF_INIT(SHOWN_MAX);
 	cleanup_buf struct buf told = BUF_INIT(4096);
+	char name[1024];
 	struct err err;
 	int status = get_bytes(fetch, &bytes);
 
 	if (status != EXIT_CODE_OK)
 		return status;
-	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, fetch->id, &page, &told, &err) <
-	    0) {
+	/* What is said of going on names the daemon, too. */
+	(void)snprintf(name, sizeof(name), "%s%s%s", fetch->where->url != NULL ? "--url " : "",
+		       fetch->where->url != NULL ? fetch->where->url : "",
+		       fetch->where->url != NULL ? " " : "");
+	(void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s", fetch->id);
+	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &told, &err) < 0) {
 		err_wrap(&err, "%s", fetch->command);
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
