@@ -21,7 +21,8 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "host": {"base", "wire", "loop"},
     "agent": {"base", "codec", "wire"},
     "lib": {"base", "codec", "wire"},
-    "cli": {"base", "codec", "wire"},
+    "client": {"base", "codec"},
+    "cli": {"base", "codec", "client", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
@@ -39,7 +40,7 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "sodium.h": ("lib", "host"),
     "sqlite3.h": "host",
     "event2/event.h": "loop",
-    "curl/curl.h": "agent",
+    "curl/curl.h": ("client", "agent"),
     "histedit.h": "cli",
     "chafa.h": "cli",
     "png.h": "cli",
