@@ -4,8 +4,9 @@
  *   main.c      start, fence, accepting
  *   upstream.c  frames to and from reckond, which connection waits for which
  *   conn.c      one connection: bytes in, bytes out, time limits
- *   route.c     from method and path to what is asked
- *   request.c   what a client asks, as a frame
+ *   endpoint.c  the table: method and path, what is asked, how the answer looks
+ *   request.c   a request's head and body, and what is wrong with them
+ *   build.c     what a client asks, as fields of a frame; query.c: what follows the "?"
  *   reply.c     what reckond says, as HTTP
  *   shape.c     fields of a frame as JSON
  *   stream.c    events (SSE), files
@@ -35,29 +36,51 @@
 #define PROGRESS_BYTES 16384u  /* at least so much in each body time limit */
 #define BODY_BEFORE_AUTH (64u * 1024u) /* a longer body is read after the key was looked at */
 
-enum route_id {
-	ROUTE_HEALTH,
-	ROUTE_OPENAPI,
-	ROUTE_SESSIONS,
-	ROUTE_SESSION,
-	ROUTE_EXECUTIONS,
-	ROUTE_EXECUTION,
-	ROUTE_EVENTS,
-	ROUTE_INTERRUPT,
-	ROUTE_VARIABLES,
-	ROUTE_COMPLETE,
-	ROUTE_FILES,
-	ROUTE_FILE,
-	ROUTE_ARTIFACT,
-	ROUTE_NONE,
+struct conn;
+
+/* What a query may say; an endpoint names those that it takes. */
+struct query {
+	uint64_t limit, after, offset, length;
+	char before[FRONT_ID_MAX + 1];
+};
+
+/* Fields of a request; ERR_INVALID names what is wrong with it. */
+typedef int build_fn(struct conn *conn, const struct query *query, struct buf *payload,
+		     struct err *err);
+/* Fields of an answer as JSON. */
+typedef int shape_fn(const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err);
+
+enum endpoint_kind {
+	ENDPOINT_JSON,	   /* JSON in (POST, PATCH), JSON out */
+	ENDPOINT_UPLOAD,   /* the body goes to the descriptor that the answer brings, then COMMIT */
+	ENDPOINT_BYTES,	   /* the answer is a file */
+	ENDPOINT_EVENTS,   /* the answer is a stream of events */
+	ENDPOINT_DOCUMENT, /* the OpenAPI document: nothing is asked */
+};
+
+/* What one method does at one path. `{name}` in a path is an id, `{path}` the rest of it. */
+struct endpoint {
+	const char *path; /* behind /reckon/v1/ */
+	enum http_verb verb;
+	enum endpoint_kind kind;
+	enum front_type type;
+	build_fn *build;
+	const char *query; /* names it takes, a space around each; NULL: none */
+	unsigned status;   /* of success; 0: 200 */
+	shape_fn *shape;   /* of an answer in fields */
+	const char *wrap;  /* of an answer with a BODY: {"wrap": BODY}; NULL: as it is */
+	/* Instead of shape. */
+	void (*take)(struct conn *conn, const struct kernel_item *items, size_t count);
 };
 
 /* What a request line names, decoded. */
 struct target {
-	enum route_id route;
-	unsigned verbs; /* that this route knows */
+	const struct endpoint *endpoint; /* NULL: the path knows no such method */
+	unsigned verbs;			 /* that the path knows */
 	char session[FRONT_ID_MAX + 1];
 	char execution[FRONT_ID_MAX + 1];
+	char id[FRONT_ID_MAX + 1]; /* any other {name} */
 	char handle[48];
 	char *path; /* of a file; allocated */
 };
@@ -140,14 +163,33 @@ void conn_finish(struct conn *conn); /* the answer is complete in `out` and `fil
 void conn_abort(struct conn *conn);  /* close without another byte */
 void conn_flush(struct conn *conn);
 
-/* ---- route.c ---- */
-/* 0, or an error: ERR_NOT_FOUND with route ROUTE_NONE, ERR_INVALID. */
-int route_find(const char *path, struct target *ret, struct err *err);
+/* ---- endpoint.c ---- */
+/* 0 when there is such a path, else ERR_NOT_FOUND or ERR_INVALID. */
+int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err);
 void target_done(struct target *target);
 
 /* ---- request.c ---- */
 void request_head(struct conn *conn); /* the head is there */
 void request_done(struct conn *conn); /* all of it is there */
+bool request_takes_json(const struct conn *conn);
+
+/* ---- query.c ---- */
+/* Only the names in `known` (NULL: none) are taken. */
+int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err);
+int query_u64(const char *name, const char *value, uint64_t *ret, struct err *err);
+
+/* ---- build.c ---- */
+int build_key(const struct conn *conn, struct buf *payload, struct err *err);
+build_fn build_nothing;	   /* not even a key */
+build_fn build_list;	   /* key, session if there is one, limit, before */
+build_fn build_in_session; /* key and whatever the path names */
+build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
+build_fn build_session;	   /* POST and PATCH */
+build_fn build_execute;
+build_fn build_complete;
+build_fn build_events;
+build_fn build_upload;
+build_fn build_artifact;
 
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
@@ -162,14 +204,11 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size);
 const char *reply_error_name(enum front_error error, unsigned *ret_status);
 
+void take_started(struct conn *conn, const struct kernel_item *items, size_t count);
+
 /* ---- shape.c ---- */
-int shape_session(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err);
-int shape_sessions(const struct kernel_item *items, size_t count, struct buf *ret,
-		   struct err *err);
-int shape_execution(const struct kernel_item *items, size_t count, struct buf *ret,
-		    struct err *err);
-int shape_executions(const struct kernel_item *items, size_t count, struct buf *ret,
-		     struct err *err);
+shape_fn shape_nothing, shape_health, shape_interrupt;
+shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
 

@@ -181,7 +181,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 
 	conn->file = fd;
 	/* ?offset and ?length; a length of 0 is the rest. */
-	if (conn->target.route == ROUTE_ARTIFACT && !is_json) {
+	if (!is_json && (conn->want_first | conn->want_length) != 0) {
 		first = conn->want_first;
 		if (first <= size)
 			length = size - first;
@@ -212,34 +212,21 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 	conn_finish(conn);
 }
 
-/* ---- replies by route ----------------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
-static void reply_nothing(struct conn *conn)
-{
-	static const char body[] = "{}";
-	struct buf json = BUF_INIT(16);
-	struct err err;
-
-	if (buf_adds(&json, body, &err) == 0)
-		reply_json(conn, 200, &json);
-	buf_done(&json);
-}
-
-static void reply_body(struct conn *conn, const char *wrap, const struct kernel_item *body)
+static void reply_body(struct conn *conn, unsigned status, const char *wrap,
+		       const struct kernel_item *body)
 {
 	cleanup_buf struct buf json = BUF_INIT(FRONT_INLINE_MAX * 2);
 	struct err err;
 
-	if ((wrap[0] != '\0' && buf_addf(&json, &err, "{\"%s\":", wrap) < 0) ||
+	if ((wrap != NULL && buf_addf(&json, &err, "{\"%s\":", wrap) < 0) ||
 	    buf_add(&json, body->data, body->len, &err) < 0 ||
-	    (wrap[0] != '\0' && buf_addc(&json, '}', &err) < 0))
+	    (wrap != NULL && buf_addc(&json, '}', &err) < 0))
 		conn_abort(conn);
 	else
-		reply_json(conn, 200, &json);
+		reply_json(conn, status, &json);
 }
-
-typedef int shape_fn(const struct kernel_item *items, size_t count, struct buf *ret,
-		     struct err *err);
 
 static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
 			const struct kernel_item *items, size_t count)
@@ -253,93 +240,22 @@ static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
 		reply_json(conn, status, &json);
 }
 
-static int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
-			struct err *err)
-{
-	struct json_writer json;
-	char version[64] = "";
-
-	(void)front_text(items, count, FRONT_TAG_VERSION, version, sizeof(version));
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "status", "ok");
-	json_write_member_string(&json, "version", version);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
-static int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
-			   struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_bool(&json, "interrupted",
-			       front_u64(items, count, FRONT_TAG_COUNT, 0) > 0);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
-static void take_execution(struct conn *conn, const struct kernel_item *items, size_t count)
+/* An execution that was started, and whose record was not waited for. */
+void take_started(struct conn *conn, const struct kernel_item *items, size_t count)
 {
 	char id[FRONT_ID_MAX + 1] = "";
 
 	(void)front_text(items, count, FRONT_TAG_EXECUTION, id, sizeof(id));
 	if (conn->wants_events)
 		stream_begin(conn, id);
-	else if (conn->http.verb == HTTP_VERB_POST)
-		reply_shape(conn, conn->wants_record ? 200 : 202, shape_execution, items, count);
 	else
-		reply_shape(conn, 200, conn->target.route == ROUTE_EXECUTION ? shape_execution
-									     : shape_executions,
-			    items, count);
-}
-
-static void take_fields(struct conn *conn, const struct kernel_item *items, size_t count)
-{
-	const bool is_post = conn->http.verb == HTTP_VERB_POST;
-
-	switch (conn->target.route) {
-	case ROUTE_HEALTH:
-		reply_shape(conn, 200, shape_health, items, count);
-		return;
-	case ROUTE_SESSIONS:
-		reply_shape(conn, is_post ? 201 : 200, is_post ? shape_session : shape_sessions,
-			    items, count);
-		return;
-	case ROUTE_SESSION:
-		if (conn->http.verb == HTTP_VERB_DELETE)
-			reply_nothing(conn);
-		else
-			reply_shape(conn, 200, shape_session, items, count);
-		return;
-	case ROUTE_EXECUTIONS:
-	case ROUTE_EXECUTION:
-		take_execution(conn, items, count);
-		return;
-	case ROUTE_INTERRUPT:
-		reply_shape(conn, 200, shape_interrupt, items, count);
-		return;
-	case ROUTE_FILE:
-		reply_nothing(conn);
-		return;
-	case ROUTE_OPENAPI:
-	case ROUTE_EVENTS:
-	case ROUTE_VARIABLES:
-	case ROUTE_COMPLETE:
-	case ROUTE_FILES:
-	case ROUTE_ARTIFACT:
-	case ROUTE_NONE:
-		break;
-	}
-	reply_error(conn, 500, "internal", "an answer without a body", "", "", 0);
+		reply_shape(conn, conn->wants_record ? 200 : 202, shape_execution, items, count);
 }
 
 /* The key is good, or the file to write to is there: now the body may come. */
 static void take_go_ahead(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
 {
-	if (conn->target.route == ROUTE_FILE) {
+	if (conn->target.endpoint->kind == ENDPOINT_UPLOAD) {
 		conn->upload = fd;
 		conn->http.body_max = front_u64(items, count, FRONT_TAG_SIZE, 0);
 		if (fd < 0) {
@@ -355,22 +271,25 @@ static void take_go_ahead(struct conn *conn, const struct kernel_item *items, si
 static void take_answer(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
 {
 	const struct kernel_item *body = front_find(items, count, FRONT_TAG_BODY);
-	const enum route_id route = conn->target.route;
-	const char *wrap = route == ROUTE_VARIABLES ? "variables"
-			   : route == ROUTE_FILES   ? "files"
-						    : "";
-	const bool is_json = route != ROUTE_FILE && route != ROUTE_ARTIFACT;
+	const uint64_t size = front_u64(items, count, FRONT_TAG_SIZE, 0);
+	const struct endpoint *endpoint = conn->target.endpoint;
+	const unsigned status = endpoint->status != 0 ? endpoint->status : 200;
 
-	if (fd >= 0 && wrap[0] != '\0') {
-		stream_wrapped(conn, wrap, fd, front_u64(items, count, FRONT_TAG_SIZE, 0));
-	} else if (fd >= 0) {
-		reply_file(conn, 200, is_json ? "application/json" : "application/octet-stream", fd,
-			   front_u64(items, count, FRONT_TAG_SIZE, 0));
-	} else if (body != NULL) {
-		reply_body(conn, wrap, body);
-	} else {
-		take_fields(conn, items, count);
-	}
+	if (fd >= 0 && endpoint->wrap != NULL)
+		stream_wrapped(conn, endpoint->wrap, fd, size);
+	else if (fd >= 0)
+		reply_file(conn, status,
+			   endpoint->kind == ENDPOINT_BYTES ? "application/octet-stream"
+							    : "application/json",
+			   fd, size);
+	else if (body != NULL)
+		reply_body(conn, status, endpoint->wrap, body);
+	else if (endpoint->take != NULL)
+		endpoint->take(conn, items, count);
+	else if (endpoint->shape != NULL)
+		reply_shape(conn, status, endpoint->shape, items, count);
+	else
+		reply_error(conn, 500, "internal", "an answer without a body", "", "", 0);
 }
 
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,

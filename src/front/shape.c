@@ -156,6 +156,37 @@ int shape_execution(const struct kernel_item *items, size_t count, struct buf *r
 	return json_write_finish(&json, err);
 }
 
+int shape_nothing(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	(void)items, (void)count;
+	return buf_adds(ret, "{}", err);
+}
+
+int shape_health(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", "ok");
+	member(&json, "version", items, count, FRONT_TAG_VERSION);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_bool(&json, "interrupted",
+			       front_u64(items, count, FRONT_TAG_COUNT, 0) > 0);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err)
 {

@@ -21,9 +21,8 @@
 #include "base/mem.h"
 #include "host/db_inner.h"
 
-#define DB_VERSION 1
-
-static const char tables[] =
+/* What each version of the database added; the number of a version is its place, from 1 on. */
+static const char *const versions[] = {
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;"
 	"CREATE TABLE key(hash BLOB PRIMARY KEY, created_at TEXT NOT NULL) STRICT;"
 	"CREATE TABLE session(id TEXT PRIMARY KEY, state TEXT NOT NULL, template TEXT NOT NULL,"
@@ -35,8 +34,8 @@ static const char tables[] =
 	" code BLOB NOT NULL, record TEXT) STRICT;"
 	"CREATE INDEX execution_by_session ON execution(session, sequence);"
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
-	" WHERE idempotency IS NOT NULL;"
-	"PRAGMA user_version = 1;";
+	" WHERE idempotency IS NOT NULL;",
+};
 
 int db_failed(struct db *db, const char *what, struct err *err)
 {
@@ -108,6 +107,17 @@ static int read_version(struct db *db, int *ret, struct err *err)
 	return 0;
 }
 
+static int add_version(struct db *db, size_t version, struct err *err)
+{
+	char number[48];
+
+	(void)snprintf(number, sizeof(number), "PRAGMA user_version = %zu", version);
+	if (db_exec(db, versions[version - 1], err) < 0)
+		return (int)err->code;
+	return db_exec(db, number, err);
+}
+
+/* All that is missing in one transaction: a crash leaves the old version. */
 static int make_tables(struct db *db, struct err *err)
 {
 	int version;
@@ -117,13 +127,14 @@ static int make_tables(struct db *db, struct err *err)
 		    err) < 0 ||
 	    read_version(db, &version, err) < 0)
 		return (int)err->code;
-	if (version > DB_VERSION) {
+	if (version > (int)ARRAY_LEN(versions)) {
 		(void)err_set(err, ERR_UNAVAILABLE, "the database is of a newer Reckon (%d)",
 			      version);
 		return err_remedy(err, "update Reckon, or use another --state");
 	}
-	if (version == 0 && db_exec(db, tables, err) < 0)
-		return (int)err->code;
+	for (size_t next = (size_t)version + 1; next <= ARRAY_LEN(versions); next++)
+		if (add_version(db, next, err) < 0)
+			return (int)err->code;
 	return db_exec(db, "COMMIT", err);
 }
 

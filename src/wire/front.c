@@ -44,40 +44,45 @@ static const struct bound {
 	[FRONT_TAG_SIZE] = { 8, 8 },
 	[FRONT_TAG_TICKET] = { 8, 8 },
 	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
+	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
 };
 
-#define BIT(tag) (1u << (unsigned)(FRONT_TAG_##tag))
+/* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
+#define TAGS(...) ((const uint8_t[]){ __VA_ARGS__, 0 })
+#define NONE ((const uint8_t[]){ 0 })
+#define K FRONT_TAG_KEY
+#define S FRONT_TAG_SESSION
 
-/* The table: what a request must and may hold. A type without `is_request` is none. */
+/* The table: what a request must and may hold. A type without `must` is none. */
 static const struct shape {
-	bool is_request;
-	uint32_t must;
-	uint32_t may;
+	const uint8_t *must;
+	const uint8_t *may;
 } shapes[FRONT_REQUEST_COUNT] = {
-	[FRONT_CANCEL] = { true, 0, 0 },
-	[FRONT_HEALTH] = { true, 0, 0 },
-	[FRONT_AUTH] = { true, BIT(KEY), 0 },
-	[FRONT_SESSION_CREATE] = { true, BIT(KEY), BIT(TEMPLATE) | BIT(LANGUAGE) | BIT(LIMITS) |
-				   BIT(ENV) | BIT(METADATA) | BIT(IDLE_MS) },
-	[FRONT_SESSION_LIST] = { true, BIT(KEY), BIT(BEFORE) | BIT(LIMIT) },
-	[FRONT_SESSION_SHOW] = { true, BIT(KEY) | BIT(SESSION), 0 },
-	[FRONT_SESSION_PATCH] = { true, BIT(KEY) | BIT(SESSION), BIT(METADATA) | BIT(IDLE_MS) },
-	[FRONT_SESSION_DELETE] = { true, BIT(KEY) | BIT(SESSION), 0 },
-	[FRONT_EXECUTE] = { true, BIT(KEY) | BIT(SESSION) | BIT(CODE),
-			    BIT(TIMEOUT_MS) | BIT(TEXT_BYTES) | BIT(BACKGROUND) |
-				    BIT(IDEMPOTENCY) },
-	[FRONT_EXECUTION_LIST] = { true, BIT(KEY) | BIT(SESSION), BIT(BEFORE) | BIT(LIMIT) },
-	[FRONT_EXECUTION_SHOW] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), 0 },
-	[FRONT_EVENTS] = { true, BIT(KEY) | BIT(SESSION) | BIT(EXECUTION), BIT(AFTER) },
-	[FRONT_INTERRUPT] = { true, BIT(KEY) | BIT(SESSION), 0 },
-	[FRONT_VARIABLES] = { true, BIT(KEY) | BIT(SESSION), 0 },
-	[FRONT_COMPLETE] = { true, BIT(KEY) | BIT(SESSION) | BIT(CODE) | BIT(CURSOR), 0 },
-	[FRONT_FILE_LIST] = { true, BIT(KEY) | BIT(SESSION), 0 },
-	[FRONT_FILE_GET] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), 0 },
-	[FRONT_FILE_PUT] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), BIT(SIZE) },
-	[FRONT_FILE_COMMIT] = { true, BIT(TICKET), 0 },
-	[FRONT_FILE_DELETE] = { true, BIT(KEY) | BIT(SESSION) | BIT(PATH), 0 },
-	[FRONT_ARTIFACT_GET] = { true, BIT(KEY) | BIT(HANDLE), 0 },
+	[FRONT_CANCEL] = { NONE, NONE },
+	[FRONT_HEALTH] = { NONE, NONE },
+	[FRONT_AUTH] = { TAGS(K), NONE },
+	[FRONT_SESSION_CREATE] = { TAGS(K),
+		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
+		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
+	[FRONT_SESSION_LIST] = { TAGS(K), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
+	[FRONT_SESSION_SHOW] = { TAGS(K, S), NONE },
+	[FRONT_SESSION_PATCH] = { TAGS(K, S), TAGS(FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
+	[FRONT_SESSION_DELETE] = { TAGS(K, S), NONE },
+	[FRONT_EXECUTE] = { TAGS(K, S, FRONT_TAG_CODE),
+		TAGS(FRONT_TAG_TIMEOUT_MS, FRONT_TAG_TEXT_BYTES, FRONT_TAG_BACKGROUND,
+		     FRONT_TAG_IDEMPOTENCY) },
+	[FRONT_EXECUTION_LIST] = { TAGS(K, S), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
+	[FRONT_EXECUTION_SHOW] = { TAGS(K, S, FRONT_TAG_EXECUTION), NONE },
+	[FRONT_EVENTS] = { TAGS(K, S, FRONT_TAG_EXECUTION), TAGS(FRONT_TAG_AFTER) },
+	[FRONT_INTERRUPT] = { TAGS(K, S), NONE },
+	[FRONT_VARIABLES] = { TAGS(K, S), NONE },
+	[FRONT_COMPLETE] = { TAGS(K, S, FRONT_TAG_CODE, FRONT_TAG_CURSOR), NONE },
+	[FRONT_FILE_LIST] = { TAGS(K, S), NONE },
+	[FRONT_FILE_GET] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
+	[FRONT_FILE_PUT] = { TAGS(K, S, FRONT_TAG_PATH), TAGS(FRONT_TAG_SIZE) },
+	[FRONT_FILE_COMMIT] = { TAGS(FRONT_TAG_TICKET), NONE },
+	[FRONT_FILE_DELETE] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
+	[FRONT_ARTIFACT_GET] = { TAGS(K, FRONT_TAG_HANDLE), NONE },
 };
 
 bool front_may_send(enum front_state state, uint16_t type)
@@ -86,15 +91,38 @@ bool front_may_send(enum front_state state, uint16_t type)
 	case FRONT_STATE_STARTING:
 		return type == FRONT_READY;
 	case FRONT_STATE_SERVING:
-		return type < FRONT_REQUEST_COUNT && shapes[type].is_request;
+		return type < FRONT_REQUEST_COUNT && shapes[type].must != NULL;
 	}
+	return false;
+}
+
+struct tag_set {
+	uint64_t bits[4];
+};
+
+static bool set_has(const struct tag_set *set, uint32_t tag)
+{
+	return (set->bits[tag / 64] >> tag % 64 & 1u) != 0;
+}
+
+static void set_add(struct tag_set *set, uint32_t tag)
+{
+	set->bits[tag / 64] |= (uint64_t)1 << tag % 64;
+}
+
+static bool list_has(const uint8_t *tags, uint32_t tag)
+{
+	for (; *tags != 0; tags++)
+		if (*tags == tag)
+			return true;
 	return false;
 }
 
 int front_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
-	uint32_t seen = 0, envs = 0;
+	struct tag_set seen = { 0 };
 	const struct shape *shape;
+	uint32_t envs = 0;
 
 	if (!front_may_send(FRONT_STATE_SERVING, type))
 		return err_set(err, ERR_PROTOCOL, "request %u is in no table", type);
@@ -102,17 +130,19 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t tag = items[i].tag;
 
-		if (tag >= ARRAY_LEN(bounds) || ((shape->must | shape->may) >> tag & 1u) == 0)
+		if (tag >= ARRAY_LEN(bounds) ||
+		    (!list_has(shape->must, tag) && !list_has(shape->may, tag)))
 			return err_set(err, ERR_PROTOCOL, "request %u with field %u", type, tag);
 		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
 			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,
 				       items[i].len);
-		if (tag == FRONT_TAG_ENV ? ++envs > FRONT_ENV_MAX : (seen >> tag & 1u) != 0)
+		if (tag == FRONT_TAG_ENV ? ++envs > FRONT_ENV_MAX : set_has(&seen, tag))
 			return err_set(err, ERR_PROTOCOL, "field %u too often", tag);
-		seen |= 1u << tag;
+		set_add(&seen, tag);
 	}
-	if ((seen & shape->must) != shape->must)
-		return err_set(err, ERR_PROTOCOL, "request %u lacks a field", type);
+	for (const uint8_t *tag = shape->must; *tag != 0; tag++)
+		if (!set_has(&seen, *tag))
+			return err_set(err, ERR_PROTOCOL, "request %u lacks a field", type);
 	return 0;
 }
 

@@ -71,8 +71,9 @@ enum front_type {
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
 };
 
-#define FRONT_REQUEST_COUNT 23
+#define FRONT_REQUEST_COUNT 64
 
+/* Each fits a byte. */
 enum front_tag {
 	FRONT_TAG_KEY = 1,
 	FRONT_TAG_SESSION = 2,
@@ -96,6 +97,7 @@ enum front_tag {
 	FRONT_TAG_SIZE = 20,
 	FRONT_TAG_TICKET = 21,
 	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
+	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,

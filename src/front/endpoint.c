@@ -1,0 +1,167 @@
+/*
+ * endpoint.c - the table of the API: path and method, what is asked, how the answer looks.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    the path of a request line, as sent.
+ * Never:    decodes twice. Only a file's path may hold encoded characters that matter.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "front/front.h"
+
+#define PREFIX "/reckon/v1/"
+#define PATH_BYTES_MAX 4095u
+
+#define GET HTTP_VERB_GET
+#define POST HTTP_VERB_POST
+#define PUT HTTP_VERB_PUT
+#define PATCH HTTP_VERB_PATCH
+#define DELETE HTTP_VERB_DELETE
+
+/* The methods of one path stand together. */
+static const struct endpoint endpoints[] = {
+	{ .path = "health", .verb = GET, .type = FRONT_HEALTH, .build = build_nothing,
+	  .shape = shape_health },
+	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
+
+	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
+	  .query = " limit before ", .shape = shape_sessions },
+	{ .path = "sessions", .verb = POST, .type = FRONT_SESSION_CREATE, .build = build_session,
+	  .shape = shape_session, .status = 201 },
+	{ .path = "sessions/{session}", .verb = GET, .type = FRONT_SESSION_SHOW,
+	  .build = build_in_session, .shape = shape_session },
+	{ .path = "sessions/{session}", .verb = PATCH, .type = FRONT_SESSION_PATCH,
+	  .build = build_session, .shape = shape_session },
+	{ .path = "sessions/{session}", .verb = DELETE, .type = FRONT_SESSION_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+
+	{ .path = "sessions/{session}/executions", .verb = GET, .type = FRONT_EXECUTION_LIST,
+	  .build = build_list, .query = " limit before ", .shape = shape_executions },
+	{ .path = "sessions/{session}/executions", .verb = POST, .type = FRONT_EXECUTE,
+	  .build = build_execute, .take = take_started },
+	{ .path = "sessions/{session}/executions/{execution}", .verb = GET,
+	  .type = FRONT_EXECUTION_SHOW, .build = build_in_session, .shape = shape_execution },
+	{ .path = "sessions/{session}/executions/{execution}/events", .verb = GET,
+	  .kind = ENDPOINT_EVENTS, .type = FRONT_EVENTS, .build = build_events,
+	  .query = " after " },
+
+	{ .path = "sessions/{session}/interrupt", .verb = POST, .type = FRONT_INTERRUPT,
+	  .build = build_empty, .shape = shape_interrupt },
+	{ .path = "sessions/{session}/variables", .verb = GET, .type = FRONT_VARIABLES,
+	  .build = build_in_session, .wrap = "variables" },
+	{ .path = "sessions/{session}/complete", .verb = POST, .type = FRONT_COMPLETE,
+	  .build = build_complete },
+
+	{ .path = "sessions/{session}/files", .verb = GET, .type = FRONT_FILE_LIST,
+	  .build = build_in_session, .wrap = "files" },
+	{ .path = "sessions/{session}/files/{path}", .verb = GET, .kind = ENDPOINT_BYTES,
+	  .type = FRONT_FILE_GET, .build = build_in_session },
+	{ .path = "sessions/{session}/files/{path}", .verb = PUT, .kind = ENDPOINT_UPLOAD,
+	  .type = FRONT_FILE_PUT, .build = build_upload, .shape = shape_nothing },
+	{ .path = "sessions/{session}/files/{path}", .verb = DELETE, .type = FRONT_FILE_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+
+	{ .path = "outputs/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
+	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
+	{ .path = "artifacts/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
+	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
+};
+
+/* An id that no id can be is one that does not exist. */
+static void take_id(const char *text, size_t len, char *ret, size_t size)
+{
+	if (len >= size || strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"abcdefghijklmnopqrstuvwxyz_-") < len) {
+		(void)snprintf(ret, size, "-");
+		return;
+	}
+	memcpy(ret, text, len);
+	ret[len] = '\0';
+}
+
+/* What `{name}` of a pattern stands for; -1 when a file's path is malformed. */
+static int take_part(struct target *ret, const char *name, const char *text, size_t len)
+{
+	if (strncmp(name, "{path}", 6) == 0) {
+		free(ret->path);
+		ret->path = mem_new0(PATH_BYTES_MAX + 1, 1);
+		return http_decode(text, len, ret->path, PATH_BYTES_MAX + 1) ? 0 : -1;
+	}
+	if (strncmp(name, "{session}", 9) == 0)
+		take_id(text, len, ret->session, sizeof(ret->session));
+	else if (strncmp(name, "{execution}", 11) == 0)
+		take_id(text, len, ret->execution, sizeof(ret->execution));
+	else if (strncmp(name, "{handle}", 8) == 0)
+		take_id(text, len, ret->handle, sizeof(ret->handle));
+	else
+		take_id(text, len, ret->id, sizeof(ret->id));
+	return 0;
+}
+
+/* 1: it is this path; 0: it is not; -1: it is, and malformed. A {path} takes all that is left. */
+static int match(const char *pattern, const char *path, struct target *ret)
+{
+	int result = 1;
+
+	while (*pattern != '\0') {
+		const bool is_rest = strncmp(pattern, "{path}", 6) == 0;
+		const size_t len = is_rest ? strlen(path) : strcspn(path, "/");
+
+		if (*pattern != '{') {
+			if (*pattern++ != *path++)
+				return 0;
+			continue;
+		}
+		if (len == 0)
+			return 0;
+		if (take_part(ret, pattern, path, len) < 0)
+			result = -1;
+		path += len;
+		pattern = strchr(pattern, '}') + 1;
+	}
+	return *path == '\0' ? result : 0;
+}
+
+/* The methods that the path of `endpoint` knows; *ret is the one asked for, if it does. */
+static unsigned verbs_of(const struct endpoint *endpoint, enum http_verb verb,
+			 const struct endpoint **ret)
+{
+	const struct endpoint *end = endpoints + ARRAY_LEN(endpoints);
+	const char *path = endpoint->path;
+	unsigned verbs = 0;
+
+	for (; endpoint < end && strcmp(endpoint->path, path) == 0; endpoint++) {
+		verbs |= endpoint->verb;
+		if (endpoint->verb == verb)
+			*ret = endpoint;
+	}
+	return verbs;
+}
+
+int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err)
+{
+	target_done(ret);
+	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)
+		return err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
+	for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
+		const int found = match(endpoints[i].path, path + strlen(PREFIX), ret);
+
+		if (found < 0)
+			return err_set(err, ERR_INVALID, "the file's path is malformed");
+		if (found > 0) {
+			ret->verbs = verbs_of(&endpoints[i], verb, &ret->endpoint);
+			return 0;
+		}
+	}
+	return err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
+}
+
+void target_done(struct target *target)
+{
+	free(target->path);
+	memset(target, 0, sizeof(*target));
+}

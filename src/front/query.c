@@ -1,0 +1,57 @@
+/*
+ * query.c - what follows the "?" of a request line.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    queries of anybody.
+ * Never:    passes on what it did not check: types, names and bounds are judged here.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/front.h"
+
+int query_u64(const char *name, const char *value, uint64_t *ret, struct err *err)
+{
+	char *end;
+
+	if (value[0] < '0' || value[0] > '9')
+		return err_set(err, ERR_INVALID, "%s must be a number", name);
+	errno = 0;
+	*ret = strtoull(value, &end, 10);
+	if (errno != 0 || *end != '\0')
+		return err_set(err, ERR_INVALID, "%s must be a number", name);
+	return 0;
+}
+
+int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err)
+{
+	const char *at = conn->http.query;
+	char name[32], value[64], word[36];
+	int more;
+
+	memset(ret, 0, sizeof(*ret));
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), err)) > 0) {
+		int code = 0;
+
+		(void)snprintf(word, sizeof(word), " %s ", name);
+		if (strchr(name, ' ') != NULL || known == NULL || strstr(known, word) == NULL)
+			return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
+		if (strcmp(name, "limit") == 0)
+			code = query_u64(name, value, &ret->limit, err);
+		else if (strcmp(name, "after") == 0)
+			code = query_u64(name, value, &ret->after, err);
+		else if (strcmp(name, "offset") == 0)
+			code = query_u64(name, value, &ret->offset, err);
+		else if (strcmp(name, "length") == 0)
+			code = query_u64(name, value, &ret->length, err);
+		else if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
+			code = err_set(err, ERR_INVALID, "before must be an id");
+		else
+			(void)snprintf(ret->before, sizeof(ret->before), "%s", value);
+		if (code < 0)
+			return code;
+	}
+	return more;
+}
