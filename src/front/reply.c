@@ -37,6 +37,7 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)
