@@ -22,6 +22,7 @@ enum config_metrics { CONFIG_METRICS_KEY, CONFIG_METRICS_LOOPBACK, CONFIG_METRIC
 struct config {
 	char config_file[4096]; /* "": none */
 	uint64_t check_only;
+	uint64_t upgrade;
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */

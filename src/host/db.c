@@ -35,6 +35,7 @@ static const char *const versions[] = {
 	"CREATE INDEX execution_by_session ON execution(session, sequence);"
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
