@@ -21,9 +21,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "codec/http.h"
 #include "loop/loop.h"
@@ -45,6 +47,7 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
+	char name[ID_NAME_MAX + 1]; /* of a session */
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -152,6 +155,8 @@ struct front {
 	struct front_page *page;
 	uint64_t next_id;
 	bool is_ending;
+	bool is_local; /* a unix socket, for one user */
+	uid_t local_uid;
 	struct waiting_table *waiting;
 	struct outbox *outbox;
 	struct buf payload; /* of the frame that is looked at */

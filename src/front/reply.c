@@ -39,6 +39,7 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 	[FRONT_ERR_DRAINING] = { "draining", 503 },
 	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
 	[FRONT_ERR_EXPIRED] = { "expired", 410 },

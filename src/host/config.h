@@ -22,6 +22,8 @@ enum config_metrics { CONFIG_METRICS_KEY, CONFIG_METRICS_LOOPBACK, CONFIG_METRIC
 struct config {
 	char config_file[4096]; /* "": none */
 	uint64_t check_only;
+	uint64_t is_private;   /* a socket of the user's instead of an address; private.c */
+	uint64_t idle_exit_ms; /* of a private one */
 	uint64_t upgrade;
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;

@@ -11,6 +11,7 @@
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   db.c db_….c       SQLite; key.c: keys
+ *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
@@ -129,6 +130,7 @@ struct session {
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
+	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
@@ -146,7 +148,10 @@ struct host {
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
 	int listen_fd;
-	char listening[HOST_ADDRESS_SIZE];
+	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
+	int runtime_fd;	      /* of a private one: where its socket is */
+	char socket_name[48];
+	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct session *sessions;
 	unsigned session_count;
@@ -176,6 +181,7 @@ void peer_settings(struct host *host); /* tells the front what the configuration
 /* What all fronts counted so far. */
 void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
 bool peer_is_pending(const struct host *host, uint64_t request);
+bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
@@ -219,6 +225,8 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 
 /* ---- session.c ---- */
 struct session *session_find(struct host *host, const char *id);
+/* The one that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
@@ -238,6 +246,16 @@ void execution_forget(struct host *host, uint64_t request); /* whoever waited we
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- private.c ---- */
+/*
+ * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
+ * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
+ */
+int private_state(struct host *host, char *dir, size_t size, struct err *err);
+int private_listen(struct host *host, struct err *err);
+void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
+void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);

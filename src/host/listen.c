@@ -78,15 +78,15 @@ static void name_socket(struct host *host)
 	socklen_t len = sizeof(address);
 	char text[64] = "";
 
-	(void)snprintf(host->listening, sizeof(host->listening), "%s", host->config.address);
+	(void)snprintf(host->listening, sizeof(host->listening), "http://%s", host->config.address);
 	if (getsockname(host->listen_fd, &address.any, &len) < 0)
 		return;
 	if (address.any.sa_family == AF_INET &&
 	    inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "%s:%u", text,
+		(void)snprintf(host->listening, sizeof(host->listening), "http://%s:%u", text,
 			       ntohs(address.v4.sin_port));
 	else if (inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "[%s]:%u", text,
+		(void)snprintf(host->listening, sizeof(host->listening), "http://[%s]:%u", text,
 			       ntohs(address.v6.sin6_port));
 }
 

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/runtime.h"
 #include "host/host.h"
 
 #define TICK_MS 200u
@@ -29,13 +30,14 @@
 
 static int open_state(struct host *host, struct err *err)
 {
-	const char *dir = host->config.state_dir;
+	char dir[sizeof(host->config.state_dir)];
 	cleanup_fd int lock = -1;
 	char pid[24];
 	reckon_error error;
 	const reckon_engine_options engine = { .size = sizeof(engine),
 					       .state_dir = host->config.state_dir };
 
+	(void)snprintf(dir, sizeof(dir), "%s", host->config.state_dir);
 	/* libreckon makes the directory, and says what is wrong with it. */
 	if (reckon_engine_open(&engine, &host->engine, &error) < 0) {
 		(void)err_set(err, (enum err_code)error.code, "%s", error.message);
@@ -44,6 +46,8 @@ static int open_state(struct host *host, struct err *err)
 	host->state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (host->state_fd < 0)
 		return err_sys(err, "open %.200s", dir);
+	if (host->config.is_private && private_state(host, dir, sizeof(dir), err) < 0)
+		return (int)err->code;
 	lock = openat(host->state_fd, "reckond.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0)
@@ -100,6 +104,7 @@ static void on_tick(void *arg)
 	struct host *host = arg;
 
 	session_tick(host);
+	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
@@ -130,7 +135,7 @@ static void show_key(const struct host *host, const char *key)
 	(void)dprintf(STDOUT_FILENO,
 		      "reckon: your API key, shown this once: %s\n"
 		      "reckon: use it so: curl -H 'Authorization: Bearer %s' -d '{}' "
-		      "http://%s/reckon/v1/sessions\n",
+		      "%s/reckon/v1/sessions\n",
 		      key, key, host->listening);
 }
 
@@ -151,10 +156,11 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (open_state(host, err) < 0 || listen_open(host, err) < 0 || recover(host, err) < 0 ||
-	    observe_setup(host, err) < 0 || key_setup(host, key, err) < 0)
+	if (open_state(host, err) < 0 ||
+	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
+	    recover(host, err) < 0 || observe_setup(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
-	if (key[0] != '\0')
+	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
 	explicit_bzero(key, sizeof(key));
 	return set_up(host, err);

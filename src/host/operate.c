@@ -127,6 +127,7 @@ void operate_stop(void *arg)
 		loop_stop(host->loop);
 		return;
 	}
+	private_leave(host);
 	if (!host->is_stopping)
 		notify_manager(host->is_upgrading ? "STATUS=upgrading" : "STOPPING=1");
 	/* A second signal ends the grace, a third one the wait for sessions. */
@@ -189,6 +190,10 @@ void operate_upgrade(void *arg)
 
 	if (host->is_stopping)
 		return;
+	if (host->config.is_private) {
+		log_line(LOG_WARN, "a private daemon ends by itself: it is not upgraded", NULL);
+		return;
+	}
 	if (!is_good_binary(host)) {
 		log_line(LOG_ERROR, "no upgrade: the new binary does not start", "path=\"%s/reckond\"",
 			 host->libexec);

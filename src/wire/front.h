@@ -104,6 +104,9 @@ enum front_tag {
 	FRONT_TAG_TICKET = 21,
 	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
+	FRONT_TAG_SESSION_NAME = 115,
+	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
+	FRONT_TAG_CODE_BYTES = 117,
 	/* of any request: what it is known by in logs */
 	FRONT_TAG_REQUEST = 85,
 	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
@@ -162,6 +165,7 @@ enum front_error {
 	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
 	FRONT_ERR_DRAINING,  /* no new sessions */
 	FRONT_ERR_NOT_READY,
 	FRONT_ERR_EXPIRED,   /* it was there: retention took it */

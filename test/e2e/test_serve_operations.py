@@ -205,7 +205,7 @@ def test_a_flood_is_bounded(reckon):
             connection.getresponse().read()
         eventually(lambda: server.ask("GET", "/health").status == 200
                    and "log lines were dropped" in server.log())
-        assert server.log().count("msg=request ") < 300
+        assert server.log().count("msg=\"request\" ") < 300
 
 
 # ---- ready, drain -------------------------------------------------------------------------------
@@ -242,7 +242,8 @@ def test_a_reload_changes_what_it_may(reckon):
         server.process.send_signal(signal.SIGHUP)
         eventually(lambda: "options=workers" in server.log())
         server.create()
-        assert "msg=request " in server.log() or eventually(lambda: "msg=request " in server.log())
+        assert "msg=\"request\" " in server.log() or eventually(
+            lambda: "msg=\"request\" " in server.log())
         assert total(metrics(server), "reckon_workers") == 64
         # One that is wrong changes nothing, and says why.
         path.write_text("[sessions]\nmax-sessions = 5\nmax-sesions = 6\n")
