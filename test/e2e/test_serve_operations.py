@@ -317,7 +317,7 @@ def test_a_socket_that_was_passed_is_taken(reckon):
         script = ('exec 3<&%d; LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" serve --state "$1" '
                   '--listen 127.0.0.1:1' % listener.fileno())
         process = subprocess.Popen(
-            ["sh", "-c", script, program, reckon.state], pass_fds=[listener.fileno()],
+            ["bash", "-c", script, program, reckon.state], pass_fds=[listener.fileno()],
             stdout=subprocess.PIPE, env={**reckon.env, "NOTIFY_SOCKET": f"{folder}/notify"},
             **reckon.user.switch)
         try:
