@@ -134,13 +134,27 @@ typedef struct reckon_session_options {
 /* reckon_context_open() may be called from other threads while the session executes. */
 #define RECKON_SESSION_CONCURRENT 32u
 /* The workspace is kept in the store after each execution and each change by reckon_file_*():
- * see reckon_workspace_take(). */
+ * see reckon_keep.h. */
 #define RECKON_SESSION_KEEP 256u
 #define RECKON_SESSION_KEEP_RELAXED 512u /* with KEEP: nothing is synced to the disk */
 
 /* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
 				      reckon_session **ret, reckon_error *err);
+
+/* How a session began. Set `size` to sizeof(reckon_opening); later versions add fields at the end. */
+typedef struct reckon_opening {
+	size_t size;
+	const char *warmth;  /* what its kernel was made from: "parked", "warm" or "cold" */
+	uint64_t total_ns;   /* all of it: */
+	uint64_t warden_ns;  /* the request to the warden, of which it took */
+	uint64_t shell_ns;   /*   to make a box (next to nothing from its pool) */
+	uint64_t spawn_ns;   /*   to make a kernel in it (nothing when one was parked) */
+	uint64_t ready_ns;   /* then until the kernel's first word */
+	int kernel_pid;      /* as the warden sees it */
+} reckon_opening;
+RECKON_PUBLIC int reckon_session_opening(const reckon_session *session, reckon_opening *ret,
+					 reckon_error *err);
 
 /* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. From within an
  * event callback it does nothing: return RECKON_STOP first. */
@@ -331,55 +345,6 @@ RECKON_PUBLIC int reckon_file_open(reckon_session *session, const char *path, in
 RECKON_PUBLIC int reckon_file_delete(reckon_session *session, const char *path, reckon_error *err);
 /* [{"path","size","mime","modified"}…]; free() the result. */
 RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, reckon_error *err);
-
-/* ---- a workspace that outlives its box ------------------------------------------------------ */
-
-enum { /* content is */
-	RECKON_ENTRY_FILE = 1,  /* SHA-256 in hex, in the engine's store */
-	RECKON_ENTRY_DIRECTORY,
-	RECKON_ENTRY_SYMLINK,   /* where it leads to */
-	RECKON_ENTRY_HARD_LINK, /* path of the entry that is the same file */
-	RECKON_ENTRY_FIFO, RECKON_ENTRY_NOT_KEPT,
-	RECKON_ENTRY_GONE       /* the name is not there any more */
-};
-
-typedef struct reckon_workspace_entry {
-	char *path; /* relative to the workspace; bytes as in the file system */
-	char *content;
-	unsigned kind, mode;
-	int64_t mtime_ns;
-	uint64_t size;
-} reckon_workspace_entry;
-
-typedef struct reckon_workspace {
-	reckon_workspace_entry *entries; /* sorted by path */
-	size_t count;
-	int is_whole;    /* the entries are all there are; else they are what changed, in order */
-	size_t not_kept; /* names whose content is not in the store, the first because of: */
-	char why[160];
-	char *variables; /* their names, as far as they are known: ["a","b"] */
-} reckon_workspace;
-
-/* What changed since the last call, of a session with RECKON_SESSION_KEEP; contents are on the disk.
- * To be committed before anybody is told that the execution has ended. reckon_workspace_free(). */
-RECKON_PUBLIC int reckon_workspace_take(reckon_session *session, reckon_workspace **ret,
-					reckon_error *err);
-RECKON_PUBLIC void reckon_workspace_free(reckon_workspace *workspace); /* NULL is fine */
-/* What was taken could not be committed: the next one that is taken is whole. */
-RECKON_PUBLIC void reckon_workspace_forget(reckon_session *session);
-/* Looks at the workspace now. `thorough`: at all bytes, for what an open mapping changed. */
-RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *err);
-/* Makes the workspace of a new session what an earlier one's was. RECKON_ELOST when content is
- * missing or damaged; then close the session. */
-RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
-					   const reckon_workspace *manifest, reckon_error *err);
-
-/* Removes objects of one of the store's 256 directories, older than `age_s`, that nobody needs. */
-typedef struct reckon_collected { uint64_t objects, bytes, kept, kept_bytes; } reckon_collected;
-typedef int reckon_needed_fn(const char *sha256, void *arg);
-RECKON_PUBLIC int reckon_store_collect(reckon_engine *engine, unsigned directory, uint64_t age_s,
-				       reckon_needed_fn *is_needed, void *arg,
-				       reckon_collected *add, reckon_error *err);
 
 /*
  * What an earlier execution left behind, also when its session is gone: `id` is an artifact

@@ -1,6 +1,6 @@
-"""Checks that the shared library shows exactly the functions that reckon.h declares.
+"""Checks that the shared library shows exactly the functions that its headers declare.
 
-Usage: check_exports.py LIBRARY HEADER
+Usage: check_exports.py LIBRARY HEADER...
 """
 import re
 import subprocess
@@ -8,9 +8,12 @@ import sys
 
 
 def main() -> int:
-    library, header = sys.argv[1:3]
-    with open(header, encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    library, *headers = sys.argv[1:]
+    header = " or ".join(headers)
+    text = ""
+    for name in headers:
+        with open(name, encoding="utf-8") as file:
+            text += re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     declared = set(re.findall(r"^RECKON_PUBLIC[^;(]*?\b(\w+)\(", text, flags=re.M))
     listing = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
                              capture_output=True, text=True).stdout

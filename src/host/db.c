@@ -40,6 +40,7 @@ static const char *const versions[] = {
 	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 	/* What a session is made again from, and what must not be collected. */
 	"CREATE TABLE kept(session TEXT PRIMARY KEY REFERENCES session(id), env BLOB NOT NULL,"
 	" used_ms INTEGER NOT NULL, used_boot_ms INTEGER NOT NULL, boot TEXT NOT NULL,"

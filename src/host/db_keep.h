@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "host/db.h"
-#include "reckon.h"
+#include "reckon_keep.h"
 
 #define DB_KERNEL_SIZE 8
 #define DB_BOOT_SIZE 40

@@ -68,6 +68,7 @@ void restore_begin(struct session *session)
 	}
 	tell_not_kept(session, job->manifest);
 	session->running = job;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->restoring++;
 	pool_submit(host->pool, &job->item);
 }
@@ -100,6 +101,8 @@ void restore_park(struct session *session, const char *why)
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
 	session->is_parked = true;
+	free(session->observed);
+	session->observed = NULL;
 	session->ran_since = false;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
 	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
@@ -141,6 +144,7 @@ void restore_done(struct session *session, struct job *job)
 
 	session->host->restoring--;
 	if (session->handle != NULL && session->phase == SESSION_LIVE) {
+		observe_opened(session, job);
 		restored(session);
 	} else if (session->phase == SESSION_LIVE) {
 		log_line(LOG_ERROR, "a session could not be restored", "session=%s why=\"%s\"",

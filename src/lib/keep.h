@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "lib/store.h"
 #include "lib/workspace.h"
-#include "reckon.h"
+#include "reckon_keep.h"
 
 struct keep_entry {
 	char *path; /* relative, raw bytes as in the file system */

@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "mime.h"
-#include "reckon.h"
+#include "reckon_keep.h"
 
 #define STORE_ID_SIZE 40
 #define STORE_SHA256_SIZE 65

@@ -339,7 +339,7 @@ def test_a_record_without_room_is_an_error(small_disk):
                 file.flush()
         path = f"/sessions/{session}/executions"
         answer = server.ask("POST", path, {"code": "print('x' * 900_000)\nx = 5"})
-        assert (answer.status, answer.code) == (507, "disk_full")
+        assert (answer.status, answer.code) == (507, "disk_full"), (answer, server.log())
         newest = server.ask("GET", path).json["executions"][0]
         assert newest["status"] == "failed" and "could not be kept" in newest["why"]
         filler.unlink()
@@ -370,8 +370,10 @@ def wardens(reckon):
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "comm").read_text() == "reckon-warden\n" and \
-                    str(reckon.place.runtime).encode() in (entry / "environ").read_bytes():
+            program = pathlib.Path(os.readlink(entry / "exe")) if entry.name.isdigit() else None
+            if program and program.name == "reckon-warden" and \
+                    program.parent in reckon.place.program_dirs and \
+                    entry.stat().st_uid == reckon.user.uid:
                 found.append(int(entry.name))
         except OSError:
             continue
