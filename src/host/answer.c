@@ -115,7 +115,7 @@ void answer_gone(struct host *host, uint64_t request, const char *session_id)
 	int found = db_session_find(host->db, session_id, &row, &err);
 
 	if (found < 0) {
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, request, &err);
 		return;
 	}
 	if (found == 0) {

@@ -166,7 +166,7 @@ void answer_execute(struct host *host, const struct asked *asked)
 	if (found == 0 && (session = answer_session(host, asked, true)) == NULL)
 		return;
 	if (found < 0 || start(host, asked, session, has_key ? idempotency : NULL, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 				      ? before
 				      : NULL,
 			      (unsigned)limit, add_execution, both, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	else
 		peer_reply(host, asked->id, &payload, -1);
 }
@@ -246,7 +246,7 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	return false;
 }
 

@@ -111,7 +111,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (nameless_file(host, &fd, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 		return;
 	}
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);

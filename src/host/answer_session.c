@@ -224,7 +224,7 @@ void answer_session_list(struct host *host, const struct asked *asked)
 	else
 		code = db_session_list(host->db, from, (unsigned)limit, add_session, both, &err);
 	if (code < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	else
 		peer_reply(host, asked->id, &payload, -1);
 }
@@ -274,7 +274,7 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 					   session->kept.expires_ms));
 	if (db_session_change(host->db, &session->row, &err) < 0 ||
 	    keep_write(session, &err) < 0 || keep_sync(host, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	else
 		reply_session(host, asked->id, &session->row);
 }

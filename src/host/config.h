@@ -36,6 +36,7 @@ struct config {
 	uint64_t stop_grace_ms;
 	uint64_t sessions_max;
 	uint64_t idle_ms; /* of sessions that name none */
+	uint64_t store_keep_ms; /* 0: for ever */
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;

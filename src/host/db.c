@@ -53,16 +53,21 @@ static const char *const versions[] = {
 	"CREATE INDEX file_by_content ON file(content) WHERE kind = 1;"
 	"CREATE TABLE object(digits TEXT NOT NULL, execution TEXT NOT NULL,"
 	" PRIMARY KEY(digits, execution)) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX object_by_execution ON object(execution);",
+	"CREATE INDEX object_by_execution ON object(execution);"
+	"CREATE TRIGGER execution_gone AFTER DELETE ON execution"
+	" BEGIN DELETE FROM object WHERE execution = OLD.id; END;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
 {
-	const int code = sqlite3_errcode(db->sqlite);
+	const int code = sqlite3_errcode(db->sqlite), os = sqlite3_system_errno(db->sqlite);
+	const bool is_full = code == SQLITE_FULL ||
+			     (code == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT));
 
-	(void)err_set(err, code == SQLITE_FULL ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
+	(void)err_set(err, is_full ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
 		      sqlite3_errmsg(db->sqlite));
-	if (code == SQLITE_FULL)
+	err->errnum = is_full ? ENOSPC : 0;
+	if (is_full)
 		(void)err_remedy(err, "free some space where the state directory is");
 	return (int)err->code;
 }

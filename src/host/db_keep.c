@@ -311,11 +311,6 @@ int db_objects_add(struct db *db, const char *execution, const char *record, siz
 	return add_found(db, execution, record, len, "out_", err);
 }
 
-int db_objects_drop(struct db *db, const char *execution, struct err *err)
-{
-	return run_with(db, "DELETE FROM object WHERE execution = ?", execution, err);
-}
-
 int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err)
 {
 	char path[4200];

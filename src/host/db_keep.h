@@ -45,10 +45,9 @@ int db_files_load(struct db *db, const char *session, reckon_workspace **ret, st
 /* Of a session that is no more: its manifest and its environment. */
 int db_kept_drop(struct db *db, const char *session, struct err *err);
 
-/* The objects that a record names ("ar_…", "out_…"): they are needed as long as it is kept. */
+/* The objects that a record names ("ar_…", "out_…"): they are needed as long as its row is there. */
 int db_objects_add(struct db *db, const char *execution, const char *record, size_t len,
 		   struct err *err);
-int db_objects_drop(struct db *db, const char *execution, struct err *err);
 /*
  * The database of the other daemon that shares the store, to ask db_object_is_needed() of: a
  * private one's, or that of `reckon serve`. NULL when there is none; one that is too old needs all.

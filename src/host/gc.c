@@ -7,12 +7,11 @@
  */
 #include "host/gc.h"
 
-#include <string.h>
-
 #include "base/log.h"
 #include "host/host.h"
 
 #define DIRECTORIES 256u
+#define STEP_NS (10ull * 1000000000u) /* all of it in three quarters of an hour */
 
 struct asking {
 	struct host *host;
@@ -27,7 +26,7 @@ static int is_needed(const char *sha256, void *arg)
 	       (asking->other != NULL && db_object_is_needed(asking->other, sha256));
 }
 
-bool gc_step(struct host *host, uint64_t age_s, struct gc_report *add)
+static void step(struct host *host)
 {
 	struct asking asking = { .host = host };
 	reckon_collected found = { 0 };
@@ -37,23 +36,34 @@ bool gc_step(struct host *host, uint64_t age_s, struct gc_report *add)
 	if (db_open_other(host->config.state_dir, !host->config.is_private, &asking.other, &err) <
 	    0) {
 		log_line(LOG_WARN, "nothing is collected", "why=\"%s\"", err.text);
-		return true;
+		return;
 	}
-	if (reckon_store_collect(host->engine, host->next_directory, age_s, is_needed, &asking,
-				 &found, &error) < 0)
+	if (reckon_store_collect(host->engine, host->gc.directory,
+				 host->config.store_keep_ms / 1000, is_needed, &asking, &found,
+				 &error) < 0)
 		log_line(LOG_WARN, "a directory of the store is not collected", "why=\"%s\"",
 			 error.message);
 	db_close(asking.other);
-	add->objects += found.objects;
-	add->bytes += found.bytes;
-	add->kept += found.kept;
-	add->kept_bytes += found.kept_bytes;
-	add->directories++;
-	host->next_directory = (host->next_directory + 1) % DIRECTORIES;
-	return host->next_directory == 0;
+	host->gc.objects += found.objects;
+	host->gc.bytes += found.bytes;
+	metrics_add(&host->seen.metrics, METRICS_REMOVED,
+		    metrics_counter_label(METRICS_REMOVED, "artifact"), found.objects);
 }
 
-int gc_forget_execution(struct host *host, const char *execution, struct err *err)
+void gc_tick(struct host *host)
 {
-	return db_objects_drop(host->db, execution, err);
+	struct gc *gc = &host->gc;
+	const uint64_t now = clock_mono_ns();
+
+	if (host->config.store_keep_ms == 0 || now < gc->next_ns)
+		return;
+	gc->next_ns = now + STEP_NS;
+	step(host);
+	gc->directory = (gc->directory + 1) % DIRECTORIES;
+	if (gc->directory != 0)
+		return;
+	if (gc->objects > 0)
+		log_line(LOG_INFO, "the store was collected", "objects=%llu bytes=%llu",
+			 (unsigned long long)gc->objects, (unsigned long long)gc->bytes);
+	gc->objects = gc->bytes = 0;
 }

@@ -36,6 +36,7 @@
 #include "host/config.h"
 #include "host/db.h"
 #include "host/db_keep.h"
+#include "host/gc.h"
 #include "host/observe.h"
 #include "host/pool.h"
 #include "host/ring.h"
@@ -192,7 +193,7 @@ struct host {
 	bool is_upgrading;
 	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
 	bool is_stopping;
-	unsigned next_directory; /* of the store, for gc.c */
+	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	bool turn_is_open;
 	struct err turn_failed; /* code ERR_OK: not so far */
@@ -222,6 +223,8 @@ void peer_reply_body(struct host *host, uint64_t request, const char *json, size
 /* Between the two nothing is sent; a release with an error sends that instead of everything. */
 void peer_hold(struct host *host);
 void peer_release(struct host *host, const struct err *failed);
+/* Something of ours failed: a full disk, or worse. */
+void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
 
 /* ---- answer.c ---- */

@@ -10,6 +10,7 @@
  * peer.c until it is committed and the log synced: one sync for all of them. When that fails none
  * of it happened, and every answer becomes an error.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +132,9 @@ static void note_failed(struct host *host, const struct err *failed)
 				continue;
 			each->is_uncommitted = false;
 			each->failed = true;
-			each->failure = FRONT_ERR_DISK_FULL;
-			(void)err_set(&each->why, ERR_LIMIT, "its record could not be kept: %s",
+			each->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
+								 : FRONT_ERR_INTERNAL;
+			(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
 				      failed->text);
 		}
 		if (is_unborn)
@@ -236,6 +238,7 @@ void keep_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 	struct err err;
 
+	gc_tick(host);
 	if (now < host->next_use_ns)
 		return;
 	host->next_use_ns = now + USE_WRITTEN_NS;

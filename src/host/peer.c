@@ -222,8 +222,8 @@ void peer_release(struct host *host, const struct err *failed)
 			at->fd = -1;
 			at->type = FRONT_ERROR;
 			pack_error(&at->payload,
-				   failed->code == ERR_LIMIT ? FRONT_ERR_DISK_FULL
-							     : FRONT_ERR_INTERNAL,
+				   failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
+							    : FRONT_ERR_INTERNAL,
 				   "what was done could not be kept", failed->text, failed->remedy,
 				   0);
 		}
@@ -241,6 +241,13 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 		return;
 	pack_error(&payload, error, message, cause, remedy, retry_s);
 	post(host->peer, FRONT_ERROR, request, &payload, -1);
+}
+
+void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
+{
+	peer_fail(host, request,
+		  err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL, err->text, "",
+		  err->remedy, 0);
 }
 
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)

@@ -248,7 +248,7 @@ static void opened(struct session *session, struct job *job)
 	if (db_session_add(host->db, &session->row, &err) < 0 || keep_add(session, &err) < 0 ||
 	    (session->name[0] != '\0' &&
 	     db_name_add(host->db, session->row.id, session->name, &err) < 0)) {
-		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, job->request, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
