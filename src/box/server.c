@@ -58,6 +58,8 @@ static void fill_opened(const struct warden *warden, const struct session *sessi
 				       .kernel_pid = session->kernel.kernel,
 				       .has_twin = session->kernel.traced,
 				       .warmth = warmth,
+				       .shell_us = session->shell_us,
+				       .spawn_us = session->spawn_us,
 				       .unheld = session->unheld,
 				       .limits = session->limits };
 	if (!cgroup_has(&warden->cgroups, CG_MEMORY))

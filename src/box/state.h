@@ -111,6 +111,7 @@ struct session {
 	bool notify_paused;
 	bool init_reaped, twin_reaped, kernel_reaped;
 	int kernel_status; /* once it is reaped */
+	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
 	bool is_untold; /* ended, and its client's socket had no room for the news */
 	struct warden_ended ended;
 };

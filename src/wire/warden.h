@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 3u
+#define WARDEN_VERSION 4u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -103,6 +103,8 @@ struct warden_opened {
 	uint32_t unheld; /* WARDEN_UNHELD_… */
 	uint32_t reserved;
 	struct warden_limits limits; /* defaults filled in */
+	uint32_t shell_us; /* until there was a box: next to nothing from the pool */
+	uint32_t spawn_us; /* until there was a kernel in it; 0 when one was parked */
 };
 
 struct warden_denial {
