@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 3u
+#define WARDEN_VERSION 4u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -122,6 +122,7 @@ struct warden_usage {
 	uint64_t pids_refused;	 /* forks that hit the process limit */
 	uint64_t disk_used_bytes; /* of /mnt/data, now */
 	uint64_t inodes_used;
+	uint64_t memory_bytes; /* of the whole box, now; 0 where no cgroup says it */
 	uint32_t from_cgroup;
 	uint32_t denied_count;
 	struct warden_denial denied[WARDEN_DENIED_MAX];
