@@ -29,7 +29,7 @@
 static void on_timer(void *arg);
 static void on_ready(unsigned ready, void *arg);
 
-void conn_new(struct front *front, int fd)
+void conn_new(struct front *front, int fd, const struct guess_peer *peer)
 {
 	struct conn *conn = mem_new0(1, sizeof(*conn));
 	const int one = 1;
@@ -37,6 +37,7 @@ void conn_new(struct front *front, int fd)
 
 	conn->front = front;
 	conn->fd = fd;
+	conn->peer = *peer;
 	conn->file = conn->upload = -1;
 	conn->in = BUF_INIT(CONN_AHEAD_MAX);
 	conn->out = BUF_INIT(CONN_OUT_MAX);

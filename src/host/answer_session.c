@@ -12,13 +12,14 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err)
 {
-	const struct session *live = session_find(host, row->id);
+	const struct session *live = session_by_id(host, row->id);
 	const struct {
 		enum front_tag tag;
 		const char *text;
@@ -90,26 +91,29 @@ static char *metadata_of(const struct asked *asked)
 	return text;
 }
 
-static void take_limits(struct session *session, const struct asked *asked)
+static struct front_limits limits_of(const struct asked *asked)
 {
 	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
+	struct front_limits limits = { 0 };
 
 	if (item != NULL)
-		memcpy(&session->limits, item->data, sizeof(session->limits));
+		memcpy(&limits, item->data, sizeof(limits));
 	/* What libreckon takes as 32 bits; the front checked, but may be captured. */
-	if (session->limits.pids > UINT32_MAX)
-		session->limits.pids = UINT32_MAX;
-	if (session->limits.cpu_percent > UINT32_MAX)
-		session->limits.cpu_percent = UINT32_MAX;
-	if (session->limits.displays > UINT32_MAX)
-		session->limits.displays = UINT32_MAX;
-	session->row.limits = session->limits;
+	if (limits.pids > UINT32_MAX)
+		limits.pids = UINT32_MAX;
+	if (limits.cpu_percent > UINT32_MAX)
+		limits.cpu_percent = UINT32_MAX;
+	if (limits.displays > UINT32_MAX)
+		limits.displays = UINT32_MAX;
+	return limits;
 }
 
 void answer_session_create(struct host *host, const struct asked *asked)
 {
+	struct front_limits limits;
 	struct session *session;
 	struct job *job;
+	uint64_t idle_ms;
 	struct err err;
 
 	if (host->is_stopping) {
@@ -122,8 +126,18 @@ void answer_session_create(struct host *host, const struct asked *asked)
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return;
 	}
+	limits = limits_of(asked);
+	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
+	if (!quota_session(host, asked, &limits, &idle_ms))
+		return;
 	session = mem_new0(1, sizeof(*session));
 	session->host = host;
+	session->tenant = asked->tenant;
+	session->opened_ns = clock_mono_ns();
+	session->limits = session->row.limits = limits;
+	asked->tenant->sessions++;
+	asked->tenant->memory_limits += quota_memory_of(&limits);
+	memcpy(session->row.tenant, asked->tenant->row.id, sizeof(session->row.tenant));
 	session->next = host->sessions;
 	host->sessions = session;
 	host->session_count++;
@@ -133,10 +147,8 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
 			sizeof(session->row.language)))
 		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
-	take_limits(session, asked);
 	session->row.metadata = metadata_of(asked);
-	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
-					 host->config.idle_ms);
+	session->row.idle_ms = idle_ms;
 	job = job_new(session, JOB_OPEN, asked->id);
 	if (take_env(job, asked, &err) < 0) {
 		/* It goes through the same door as any failed opening, without a thread. */
@@ -160,13 +172,16 @@ void answer_session_list(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	const struct tenant *tenant = tenant_asked(host, asked);
 	void *both[] = { host, &payload };
 	char before[ID_SIZE];
 	struct err err;
 
+	if (tenant == NULL)
+		return;
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
-	if (db_session_list(host->db,
+	if (db_session_list(host->db, tenant->row.id,
 			    front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
 				       sizeof(before))
 				    ? before
@@ -191,7 +206,8 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	char *metadata = metadata_of(asked);
 	struct err err;
 
-	if (session == NULL) {
+	if (session == NULL ||
+	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0))) {
 		free(metadata);
 		return;
 	}

@@ -1,0 +1,54 @@
+/*
+ * scope.c - what a key must be allowed for each request.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    nothing.
+ * Never:    lets through what the table forgot: that needs admin.
+ */
+#include "host/tenant.h"
+#include "wire/front.h"
+
+#define ANY_KEY 0x80u
+
+static const uint8_t scopes[FRONT_REQUEST_COUNT] = {
+	[FRONT_AUTH] = ANY_KEY,
+	[FRONT_SESSION_CREATE] = FRONT_SCOPE_SESSIONS,
+	[FRONT_SESSION_LIST] = FRONT_SCOPE_READ,
+	[FRONT_SESSION_SHOW] = FRONT_SCOPE_READ,
+	[FRONT_SESSION_PATCH] = FRONT_SCOPE_SESSIONS,
+	[FRONT_SESSION_DELETE] = FRONT_SCOPE_SESSIONS,
+	[FRONT_EXECUTE] = FRONT_SCOPE_EXECUTE,
+	[FRONT_EXECUTION_LIST] = FRONT_SCOPE_READ,
+	[FRONT_EXECUTION_SHOW] = FRONT_SCOPE_READ,
+	[FRONT_EVENTS] = FRONT_SCOPE_READ,
+	[FRONT_INTERRUPT] = FRONT_SCOPE_EXECUTE,
+	[FRONT_VARIABLES] = FRONT_SCOPE_READ,
+	[FRONT_COMPLETE] = FRONT_SCOPE_EXECUTE,
+	[FRONT_FILE_LIST] = FRONT_SCOPE_FILES,
+	[FRONT_FILE_GET] = FRONT_SCOPE_FILES,
+	[FRONT_FILE_PUT] = FRONT_SCOPE_FILES,
+	[FRONT_FILE_DELETE] = FRONT_SCOPE_FILES,
+	[FRONT_ARTIFACT_GET] = FRONT_SCOPE_READ,
+	[FRONT_USAGE] = FRONT_SCOPE_READ,
+	[FRONT_TENANT_CREATE] = FRONT_SCOPE_ADMIN,
+	[FRONT_TENANT_LIST] = FRONT_SCOPE_ADMIN,
+	[FRONT_TENANT_PATCH] = FRONT_SCOPE_ADMIN,
+	[FRONT_TENANT_DELETE] = FRONT_SCOPE_ADMIN,
+	[FRONT_KEY_CREATE] = FRONT_SCOPE_ADMIN,
+	[FRONT_KEY_LIST] = FRONT_SCOPE_ADMIN,
+	[FRONT_KEY_DELETE] = FRONT_SCOPE_ADMIN,
+};
+
+bool scope_is_named(uint16_t type)
+{
+	return type < FRONT_REQUEST_COUNT && scopes[type] != 0;
+}
+
+uint32_t scope_of(uint16_t type)
+{
+	const uint8_t scope = type < FRONT_REQUEST_COUNT ? scopes[type] : 0;
+
+	if (scope == ANY_KEY)
+		return 0;
+	return scope != 0 ? scope : FRONT_SCOPE_ADMIN;
+}
