@@ -22,9 +22,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "codec/http.h"
 #include "codec/json_write.h"
 #include "front/guess.h"
@@ -49,6 +51,7 @@ struct query {
 	char tenant[FRONT_ID_MAX + 1];
 	char from[16], to[16]; /* days */
 	bool wants_csv;
+	char name[ID_NAME_MAX + 1]; /* of a session */
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -147,6 +150,8 @@ struct front {
 	uint64_t header_ms, body_ms;
 	uint64_t next_id;
 	bool is_ending;
+	bool is_local; /* a unix socket, for one user */
+	uid_t local_uid;
 	struct waiting_table *waiting;
 	struct outbox *outbox;
 	struct buf payload; /* of the frame that is looked at */

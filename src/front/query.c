@@ -57,6 +57,14 @@ static int take_format(const char *value, bool *ret_csv, struct err *err)
 	return 0;
 }
 
+static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *err)
+{
+	if (!id_is_name(value, strlen(value), "se"))
+		return err_set(err, ERR_INVALID, "name must be a session's name");
+	(void)snprintf(ret, ID_NAME_MAX + 1, "%s", value);
+	return 0;
+}
+
 int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err)
 {
 	const char *at = conn->http.query;
@@ -86,6 +94,8 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_format(value, &ret->wants_csv, err);
 		else if (strcmp(name, "tenant") == 0)
 			code = take_id(name, value, ret->tenant, err);
+		else if (strcmp(name, "name") == 0)
+			code = take_name(value, ret->name, err);
 		else
 			code = take_id(name, value, ret->before, err);
 		if (code < 0)

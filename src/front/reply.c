@@ -48,6 +48,7 @@ static const struct {
 	[FRONT_ERR_QUOTA_CAP] = { "quota_exceeded", 403 },
 	[FRONT_ERR_QUOTA_SIZE] = { "quota_exceeded", 413 },
 	[FRONT_ERR_OVERLOADED] = { "overloaded", 503 },
+	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

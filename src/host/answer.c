@@ -118,6 +118,7 @@ void answer(struct host *host, const struct asked *given)
 	struct asked asked = *given;
 	const struct kernel_item *key = front_find(asked.items, asked.count, FRONT_TAG_KEY);
 
+	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	if (key != NULL && (!is_known(host, &asked, key) || !is_allowed(host, &asked)))
 		return;

@@ -36,6 +36,11 @@ static const char *const versions[] = {
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
 
+	/* db_name.c */
+	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
+	" name TEXT NOT NULL) STRICT;"
+	"CREATE INDEX session_name_by_name ON session_name(name);",
+
 	/* What there is belongs to one tenant, and its keys keep all their rights. */
 	"CREATE TABLE tenant(id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,"
 	" created_at TEXT NOT NULL) STRICT;"

@@ -13,6 +13,7 @@
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
  *   answer_tenant.c answer_key.c
+ *   private.c         the daemon of one user, on a socket of its own
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -46,6 +47,8 @@ struct config {
 	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
 	const char *state_dir;		 /* NULL: as libreckon chooses */
 	bool public_ok;
+	bool is_private;       /* a socket of the user's instead of an address; private.c */
+	uint64_t idle_exit_ms; /* of a private one */
 	unsigned workers;
 	unsigned sessions_max;
 	unsigned connections_max;
@@ -144,6 +147,7 @@ struct session {
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
+	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
 	uint64_t opened_ns;
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
@@ -162,7 +166,10 @@ struct host {
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
 	int listen_fd;
-	char listening[HOST_ADDRESS_SIZE];
+	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
+	int runtime_fd;	      /* of a private one: where its socket is */
+	char socket_name[48];
+	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct session *sessions;
 	struct session *session_buckets[HOST_BUCKETS]; /* by id */
@@ -182,6 +189,7 @@ struct host {
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
 bool peer_is_pending(const struct host *host, uint64_t request);
+bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
@@ -235,6 +243,8 @@ struct session *session_by_id(struct host *host, const char *id); /* whosever it
 void session_index(struct session *session); /* from now on it is found: it has an id */
 /* What a job found the box to use now. */
 void session_measured(struct session *session, uint64_t memory, uint64_t workspace);
+/* The tenant's that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const struct tenant *tenant, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
@@ -254,6 +264,16 @@ void execution_forget(struct host *host, uint64_t request); /* whoever waited we
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- private.c ---- */
+/*
+ * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
+ * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
+ */
+int private_state(struct host *host, char *dir, size_t size, struct err *err);
+int private_listen(struct host *host, struct err *err);
+void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
+void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);

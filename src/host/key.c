@@ -119,11 +119,25 @@ static void note_use(struct host *host, struct key *key)
 			 key->row.id, err.text);
 }
 
+/* Of a private daemon the way in is the key: private.c. The admin key that it made stands for it. */
+static struct key *private_key(struct host *host)
+{
+	struct key *at = host->keys->newest;
+
+	while (at->next != NULL && (at->row.scopes != FRONT_SCOPES_ALL || key_is_expired(at)))
+		at = at->next;
+	return at;
+}
+
 int key_judge(struct host *host, const char *text, size_t len, struct key **ret)
 {
 	unsigned char hash[32];
 	struct key *found = NULL;
 
+	if (host->config.is_private) {
+		*ret = private_key(host);
+		return 0;
+	}
 	key_hash(host, text, len, hash);
 	for (struct key *at = *bucket_of(host, hash); at != NULL; at = at->chain)
 		if (sodium_memcmp(at->row.hash, hash, sizeof(hash)) == 0)

@@ -18,6 +18,7 @@
 #include "wire/warden.h"
 
 #define RECORD_DATA_MAX (16u * 1024u * 1024u)	  /* of one mime of one bundle */
+#define RECORD_SCALED_MAX (4u * 1024u * 1024u)	  /* of the smaller form of an image */
 #define RECORD_RESULTS_MAX (64u * 1024u * 1024u) /* all results together, as JSON */
 #define RECORD_DISPLAYS_DEFAULT 64u
 #define RECORD_FILES_MAX 1000u

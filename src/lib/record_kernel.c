@@ -20,6 +20,7 @@
 
 #define MIMES_MAX 32u
 #define MIME_NAME_MAX 127u
+#define SCALED_MIME "image/vnd.reckon.scaled"
 #define DISPLAY_ID_MAX 256u
 #define METADATA_MAX (1024u * 1024u)
 #define FRAMES_MAX 64u
@@ -201,6 +202,12 @@ static void encode_mime(struct encoding *encoding, const struct kernel_item *nam
 		complain(encoding->record, "bad_result", "a result", "its media type is not one");
 		return;
 	}
+	if (strcmp(mime, SCALED_MIME) == 0) {
+		if (content->len > room_left(encoding) ||
+		    !record_take_scaled(encoding->result, content->data, content->len))
+			complain(encoding->record, "bad_result", mime, "no image, or too large");
+		return;
+	}
 	if (encoding->mime_count == MIMES_MAX || is_repeated(encoding, mime)) {
 		complain(encoding->record, "bad_result", mime,
 			 "given twice, or one of too many forms of a result");
@@ -250,7 +257,7 @@ void record_result_free(struct record_result *result)
 	buf_done(&result->text);
 	buf_done(&result->plain);
 	buf_done(&result->note);
-	record_image_done(&result->image);
+	record_images_done(result);
 	free(result->display_id);
 	free(result);
 }
@@ -300,7 +307,7 @@ static struct record_result *encode_bundle(struct record *record, const struct k
 
 static size_t result_size(const struct record_result *result)
 {
-	return result->data.len + result->metadata.len;
+	return result->data.len + result->metadata.len + result->scaled.bytes.len;
 }
 
 static void append_result(struct record *record, struct record_result *result)
@@ -326,7 +333,7 @@ static struct record_result *copy_result(const struct record_result *from)
 	(void)buf_add(&copy->metadata, buf_text(&from->metadata), from->metadata.len, &ignored);
 	(void)buf_add(&copy->text, buf_text(&from->text), from->text.len, &ignored);
 	(void)buf_add(&copy->plain, buf_text(&from->plain), from->plain.len, &ignored);
-	record_image_copy(&copy->image, &from->image);
+	record_images_copy(copy, from);
 	(void)buf_add(&copy->note, buf_text(&from->note), from->note.len, &ignored);
 	copy->display_id = mem_strdup(from->display_id);
 	return copy;
@@ -404,6 +411,31 @@ const struct record_result *record_add_bundle(struct record *record, enum record
 	return result;
 }
 
+static void write_artifacts(struct json_writer *writer, const struct record_result *result)
+{
+	const struct record_image *scaled = &result->scaled;
+
+	if (result->image_count > 0 && result->images[0].artifact[0] != '\0') {
+		json_write_key(writer, "artifacts");
+		json_write_object_begin(writer);
+		for (size_t i = 0; i < result->image_count; i++)
+			if (result->images[i].artifact[0] != '\0')
+				json_write_member_string(writer, result->images[i].mime,
+							 result->images[i].artifact);
+		json_write_object_end(writer);
+	}
+	if (scaled->artifact[0] == '\0')
+		return;
+	json_write_key(writer, "scaled");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "mime", scaled->mime);
+	json_write_member_uint(writer, "width", scaled->width);
+	json_write_member_uint(writer, "height", scaled->height);
+	json_write_member_uint(writer, "size", scaled->bytes.len);
+	json_write_member_string(writer, "artifact", scaled->artifact);
+	json_write_object_end(writer);
+}
+
 void record_write_result(struct json_writer *writer, const struct record_result *result)
 {
 	json_write_object_begin(writer);
@@ -413,12 +445,7 @@ void record_write_result(struct json_writer *writer, const struct record_result 
 	json_write_raw(writer, buf_text(&result->metadata), result->metadata.len);
 	json_write_member_bool(writer, "is_main_result", result->is_main);
 	json_write_member_string(writer, "display_id", result->display_id);
-	if (result->artifact[0] != '\0') {
-		json_write_key(writer, "artifacts");
-		json_write_object_begin(writer);
-		json_write_member_string(writer, result->image.mime, result->artifact);
-		json_write_object_end(writer);
-	}
+	write_artifacts(writer, result);
 	json_write_object_end(writer);
 }
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "codec/json_read.h"
 #include "image_size.h"
+#include "mime.h"
 #include "record_state.h"
 #include "text.h"
 
@@ -205,11 +206,10 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 
 /* ---- images ----------------------------------------------------------------------------- */
 
-/* The first image of a result is kept as it came, to be stored when the execution is over. */
-static void keep_image(struct record_result *result, const char *mime, const char *data, size_t len,
+/* Kept as it came, to be stored when the execution is over. */
+static void keep_image(struct record_image *image, const char *mime, const char *data, size_t len,
 		       uint32_t width, uint32_t height)
 {
-	struct record_image *image = &result->image;
 	struct err ignored; /* without it the image is in the record, and only there */
 
 	image->bytes = BUF_INIT(RECORD_DATA_MAX);
@@ -219,24 +219,46 @@ static void keep_image(struct record_result *result, const char *mime, const cha
 	image->height = height;
 }
 
-void record_image_copy(struct record_image *to, const struct record_image *from)
+bool record_take_scaled(struct record_result *result, const char *data, size_t len)
 {
-	struct err ignored; /* the same bounds held before */
+	const char *mime = mime_guess(NULL, data, len < MIME_HEAD_SIZE ? len : MIME_HEAD_SIZE);
+	uint32_t width, height;
 
-	if (from->mime == NULL)
-		return;
-	*to = (struct record_image){ .mime = mem_strdup(from->mime),
-				     .width = from->width,
-				     .height = from->height,
-				     .bytes = BUF_INIT(RECORD_DATA_MAX) };
-	(void)buf_add(&to->bytes, buf_text(&from->bytes), from->bytes.len, &ignored);
+	if (result->scaled.mime != NULL || len > RECORD_SCALED_MAX ||
+	    !image_size(data, len, &width, &height))
+		return false;
+	keep_image(&result->scaled, mime, data, len, width, height);
+	return true;
 }
 
-void record_image_done(struct record_image *image)
+static void image_copy(struct record_image *to, const struct record_image *from)
+{
+	if (from->mime != NULL)
+		keep_image(to, from->mime, buf_text(&from->bytes), from->bytes.len, from->width,
+			   from->height);
+}
+
+void record_images_copy(struct record_result *to, const struct record_result *from)
+{
+	for (size_t i = 0; i < from->image_count; i++)
+		image_copy(&to->images[i], &from->images[i]);
+	to->image_count = from->image_count;
+	image_copy(&to->scaled, &from->scaled);
+}
+
+static void image_done(struct record_image *image)
 {
 	buf_done(&image->bytes);
 	free(image->mime);
 	*image = (struct record_image){ 0 };
+}
+
+void record_images_done(struct record_result *result)
+{
+	for (size_t i = 0; i < result->image_count; i++)
+		image_done(&result->images[i]);
+	result->image_count = 0;
+	image_done(&result->scaled);
 }
 
 /* A file of this execution with the same content has a name that says more than an id. */
@@ -248,41 +270,63 @@ static const char *file_name(const struct record *record, const char *sha256)
 	return NULL;
 }
 
-void record_store_image(struct record *record, struct record_result *result)
+static void store_image(struct record *record, struct record_image *image)
 {
-	const struct record_image *image = &result->image;
 	struct store_object object;
 	struct err err;
 
-	if (record->store == NULL || image->bytes.len == 0 || result->artifact[0] != '\0')
+	if (image->bytes.len == 0 || image->artifact[0] != '\0')
 		return;
 	if (store_put_bytes(record->store, "ar", image->bytes.data, image->bytes.len, &object, &err) <
 	    0) {
 		record_add_diagnostic(record, "output_not_kept", err.text, NULL);
 		return;
 	}
-	memcpy(result->artifact, object.id, sizeof(result->artifact));
-	memcpy(result->artifact_sha256, object.sha256, sizeof(result->artifact_sha256));
+	memcpy(image->artifact, object.id, sizeof(image->artifact));
+	memcpy(image->sha256, object.sha256, sizeof(image->sha256));
 }
 
-void record_add_image_line(const struct record *record, const struct record_result *result,
-			   struct buf *ret)
+void record_store_images(struct record *record, struct record_result *result)
 {
-	const struct record_image *image = &result->image;
+	if (record->store == NULL)
+		return;
+	for (size_t i = 0; i < result->image_count; i++)
+		store_image(record, &result->images[i]);
+	store_image(record, &result->scaled);
+}
+
+/* "image/png 554x454, 27 KB: ar_…" */
+static void add_image(const struct record *record, const struct record_image *image,
+		      struct buf *ret)
+{
 	const char *name = NULL;
 	char size[TEXT_COUNT_SIZE];
 	struct err ignored;
 
-	if (image->mime == NULL)
-		return;
 	size_text(image->bytes.len, size);
-	if (result->artifact[0] != '\0') {
-		name = file_name(record, result->artifact_sha256);
-		name = name != NULL ? name : result->artifact;
+	if (image->artifact[0] != '\0') {
+		name = file_name(record, image->sha256);
+		name = name != NULL ? name : image->artifact;
 	}
-	(void)buf_addf(ret, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s%s%s]\n", image->mime,
+	(void)buf_addf(ret, &ignored, "%s %" PRIu32 "x%" PRIu32 ", %s%s%s", image->mime,
 		       image->width, image->height, size, name != NULL ? ": " : "",
 		       name != NULL ? name : "");
+}
+
+void record_add_image_lines(const struct record *record, const struct record_result *result,
+			    struct buf *ret)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < result->image_count; i++) {
+		(void)buf_addc(ret, '[', &ignored);
+		add_image(record, &result->images[i], ret);
+		if (i == 0 && result->scaled.mime != NULL) {
+			(void)buf_adds(ret, "; scaled: ", &ignored);
+			add_image(record, &result->scaled, ret);
+		}
+		(void)buf_adds(ret, "]\n", &ignored);
+	}
 }
 
 /* ---- all of them ------------------------------------------------------------------------ */
@@ -298,8 +342,8 @@ void record_note_data(struct record_result *result, const char *mime, const char
 		return;
 	if (!image_size(data, len, &width, &height))
 		(void)buf_addf(&result->note, &ignored, "[%s, %s]\n", mime, size);
-	else if (result->image.mime == NULL)
-		keep_image(result, mime, data, len, width, height);
+	else if (result->image_count < RECORD_IMAGES_MAX)
+		keep_image(&result->images[result->image_count++], mime, data, len, width, height);
 	else
 		(void)buf_addf(&result->note, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s]\n", mime,
 			       width, height, size);

@@ -5,10 +5,14 @@
 #include "store.h"
 #include "stuck.h"
 
+#define RECORD_IMAGES_MAX 4u /* of one result that become artifacts */
+
 struct record_image {
 	char *mime; /* NULL: none */
 	uint32_t width, height;
 	struct buf bytes;
+	char artifact[STORE_ID_SIZE]; /* "" before it is stored */
+	char sha256[STORE_SHA256_SIZE];
 };
 
 struct record_result {
@@ -17,9 +21,9 @@ struct record_result {
 	struct buf text;     /* for the rendering: a summary, text/plain or the next best, clean */
 	struct buf plain;    /* the text/plain that a summary stands for */
 	struct buf note;     /* for the rendering: "[text/html, 1234 bytes]", "chart: …" lines */
-	struct record_image image;
-	char artifact[STORE_ID_SIZE]; /* of the image, "" before it is stored */
-	char artifact_sha256[STORE_SHA256_SIZE];
+	struct record_image images[RECORD_IMAGES_MAX]; /* the first `image_count` of them */
+	size_t image_count;
+	struct record_image scaled; /* the first one again, small enough for a model */
 	char *display_id; /* or NULL */
 	bool is_main;
 };
@@ -115,11 +119,13 @@ void record_failure_clear(struct record_failure *failure);
 
 /* record_note.c: the lines for what is no text; an image is stored when there is a store. */
 void record_note_data(struct record_result *result, const char *mime, const char *data, size_t len);
-void record_store_image(struct record *record, struct record_result *result);
-void record_add_image_line(const struct record *record, const struct record_result *result,
+void record_store_images(struct record *record, struct record_result *result);
+void record_add_image_lines(const struct record *record, const struct record_result *result,
 			   struct buf *ret);
-void record_image_copy(struct record_image *to, const struct record_image *from);
-void record_image_done(struct record_image *image);
+void record_images_copy(struct record_result *to, const struct record_result *from);
+void record_images_done(struct record_result *result);
+/* Takes "image/vnd.reckon.scaled", which is no form of the result; false: it is no such image. */
+bool record_take_scaled(struct record_result *result, const char *data, size_t len);
 
 /* What a status other than ok means, in one sentence; "" for ok. */
 void record_explain(const struct record *record, enum record_status status, struct buf *ret);

@@ -64,7 +64,8 @@ static bool is_placeholder(const struct record_result *result)
 	const char *text = buf_text(&result->text);
 	size_t len = result->text.len;
 
-	return result->image.mime != NULL && len > 2 && text[0] == '<' && text[len - 1] == '>' && strchr(text, '\n') == NULL;
+	return result->image_count > 0 && len > 2 && text[0] == '<' && text[len - 1] == '>' &&
+	       strchr(text, '\n') == NULL;
 }
 
 /* Forms beside a text (HTML, data) are not worth a line each; images and charts always are. */
@@ -299,11 +300,11 @@ static void add_result(struct record *record, struct pieces *pieces, size_t inde
 	struct piece *piece = add_piece(pieces, PART_RESULTS);
 
 	piece->index = index;
-	record_store_image(record, result);
+	record_store_images(record, result);
 	if (result->text.len > 0 && !is_placeholder(result))
 		shape_piece(piece, "result", result->text.data, result->text.len);
 	keep_plain(record, index, &piece->after);
-	record_add_image_line(record, result, &piece->after);
+	record_add_image_lines(record, result, &piece->after);
 	add_notes(result, &piece->after);
 }
 

@@ -122,6 +122,9 @@ enum front_tag {
 	FRONT_TAG_NUMBERS = 82, /* struct front_numbers: what was reached */
 	FRONT_TAG_QUEUE = 83,	/* struct front_queue */
 	FRONT_TAG_DAY = 84,
+	FRONT_TAG_SESSION_NAME = 115,
+	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
+	FRONT_TAG_CODE_BYTES = 117,
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
@@ -258,6 +261,7 @@ enum front_error {
 	FRONT_ERR_QUOTA_CAP, /* it does not */
 	FRONT_ERR_QUOTA_SIZE,
 	FRONT_ERR_OVERLOADED,
+	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
 	FRONT_ERR_COUNT_
 };
 

@@ -235,6 +235,49 @@ def test_a_figure_is_a_reference_and_its_data(data, reckon):
     assert (reckon.cwd / "figure.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
+IMAGES = """
+import numpy as np
+from IPython.display import Image as Shown, display
+from PIL import Image
+rng = np.random.default_rng(1)
+def noise(width, height, mode="RGB"):
+    return Image.fromarray(rng.integers(0, 256, (height, width, len(mode)), "uint8"), mode)
+"""
+
+
+@pytest.mark.parametrize("code, whole, scaled", [
+    ("display(Image.new('RGB', (3000, 1500)))", ("image/png", 3000, 1500), ("image/png", 1568, 784)),
+    ("display(Image.new('P', (10, 9000), 3))", ("image/png", 10, 9000), ("image/png", 2, 1568)),
+    ("display(noise(2000, 1000, 'RGBA'))", ("image/png", 2000, 1000), ("image/jpeg", 1568, 784)),
+    ("noise(1200, 800).save('n.jpg', quality=99); display(Shown('n.jpg'))",
+     ("image/jpeg", 1200, 800), ("image/jpeg", 1200, 800)),
+    ("Image.new('L', (4000, 40)).save('g.jpg'); display(Shown('g.jpg'))",
+     ("image/jpeg", 4000, 40), ("image/png", 1568, 16)),
+    ("display(Image.new('RGB', (1568, 1568)))", ("image/png", 1568, 1568), None),
+])
+def test_a_large_image_comes_scaled_too(data, reckon, code, whole, scaled):
+    (record,) = data(IMAGES + code)
+    (result,) = record["results"]
+    told = re.search(r"^\[(image/\w+) (\d+)x(\d+), [^]]*\]$", record["text"], re.M)
+    assert (told[1], int(told[2]), int(told[3])) == whole
+    assert not any(mime.startswith("image/vnd") for mime in result["data"])
+    if scaled is None:
+        assert "scaled" not in result and "scaled" not in told[0]
+        return
+    small = result["scaled"]
+    assert (small["mime"], small["width"], small["height"]) == scaled
+    assert f"; scaled: {scaled[0]} {scaled[1]}x{scaled[2]}, " in told[0] and small["artifact"] in told[0]
+    reckon("artifact", small["artifact"], "-o", "small").expect(0)
+    assert (reckon.cwd / "small").stat().st_size == small["size"]
+
+
+def test_every_image_of_a_result_is_kept(data):
+    (record,) = data(IMAGES + "display(noise(20, 10))")
+    (result,) = record["results"]
+    assert set(result["artifacts"]) == {"image/png", "image/jpeg"}
+    assert all(handle in record["text"] for handle in result["artifacts"].values())
+
+
 # ---- reckon output ----------------------------------------------------------------------------
 
 @pytest.fixture

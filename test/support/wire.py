@@ -34,7 +34,7 @@ TAGS = dict(
     cursor_start=39, cursor_end=40, match=41, note=42, open_fd=43, open_path=44, open_flags=45,
     open_offset=46, var_kind=48, var_omitted=49, detail=50, indent=60)
 NAMES = {number: name for name, number in TAGS.items()}
-BINARY = ("image/png", "image/jpeg", "application/pdf", "audio/wav")
+BINARY = ("image/png", "image/jpeg", "image/vnd.reckon.scaled", "application/pdf", "audio/wav")
 WAIT_MAX = 60  # seconds without any event: the kernel hangs
 
 

@@ -154,12 +154,45 @@ static void charts_are_told_in_a_line(void **state)
 	}
 }
 
+#define BAD "\nnote: bad_result: image/vnd.reckon.scaled: no image, or too large"
+
+/* A kernel may send anything as the smaller form of an image, and more than one. */
+static void a_scaled_image_is_an_image_or_nothing(void **state)
+{
+	static char large[RECORD_SCALED_MAX + 1] = PNG;
+	const struct {
+		struct kernel_item data;
+		const char *text;
+	} cases[] = {
+		{ ITEM(DATA, PNG),
+		  "[image/png 640x480, 24 bytes; scaled: image/png 640x480, 24 bytes]" BAD },
+		{ ITEM(DATA, "no image"), "[image/png 640x480, 24 bytes]" BAD BAD },
+		{ ITEM(DATA, ""), "[image/png 640x480, 24 bytes]" BAD BAD },
+		{ { KERNEL_TAG_DATA, sizeof(large), large }, "[image/png 640x480, 24 bytes]" BAD BAD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		cleanup_record struct record *record = new_record();
+		const struct kernel_item bundle[] = {
+			ITEM(MIME, "image/png"), ITEM(DATA, PNG),
+			ITEM(MIME, "image/vnd.reckon.scaled"), cases[i].data,
+			ITEM(MIME, "image/vnd.reckon.scaled"), cases[i].data,
+		};
+
+		assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle)));
+		finish(record, RECORD_OK);
+		assert_string_equal(record_text(record), cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_text_exceeds_its_room),
 		cmocka_unit_test(the_error_has_half_of_the_room),
 		cmocka_unit_test(charts_are_told_in_a_line),
+		cmocka_unit_test(a_scaled_image_is_an_image_or_nothing),
 	};
 
 	return cmocka_run_group_tests_name("lib_render", tests, NULL, NULL);
