@@ -44,11 +44,32 @@ void refuse(struct host *host, uint64_t request, const struct refusal *refusal)
 	peer_error(host, request, &payload);
 }
 
+/* What the configuration gives to everybody. */
+static uint64_t standard_of(const struct config *config, enum front_quota quota)
+{
+	const uint64_t standard[FRONT_QUOTA_COUNT] = {
+		[FRONT_QUOTA_SESSIONS] = config->quota_sessions,
+		[FRONT_QUOTA_EXECUTIONS] = config->quota_executions,
+		[FRONT_QUOTA_QUEUED] = config->quota_queued,
+		[FRONT_QUOTA_WORKERS] = config->quota_workers,
+		[FRONT_QUOTA_REQUESTS] = config->quota_requests,
+		[FRONT_QUOTA_CPU] = config->quota_cpu_ms,
+		[FRONT_QUOTA_MEMORY] = config->quota_memory,
+		[FRONT_QUOTA_MEMORY_USED] = config->quota_memory_used,
+		[FRONT_QUOTA_DISK] = config->quota_disk,
+		[FRONT_QUOTA_MAX_WALL] = config->max_wall_ms,
+		[FRONT_QUOTA_MAX_MEMORY] = config->max_memory,
+		[FRONT_QUOTA_MAX_DISK] = config->max_disk,
+	};
+
+	return standard[quota];
+}
+
 uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum front_quota quota)
 {
 	if ((tenant->row.quotas.given >> quota & 1u) != 0)
 		return tenant->row.quotas.value[quota];
-	return host->config.quotas.value[quota];
+	return standard_of(&host->config, quota);
 }
 
 /* ---- refusing ------------------------------------------------------------------------------- */

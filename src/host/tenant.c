@@ -61,7 +61,7 @@ int tenant_setup(struct host *host, struct err *err)
 /* Of several tenants none takes all threads: an eighth is left to the others. */
 static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 {
-	const unsigned all = host->config.workers, spare = all / 8 > 0 ? all / 8 : 1;
+	const unsigned all = (unsigned)host->config.workers, spare = all / 8 > 0 ? all / 8 : 1;
 	const uint64_t quota = quota_of(host, tenant, FRONT_QUOTA_WORKERS);
 
 	if (quota != 0)
