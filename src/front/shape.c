@@ -69,7 +69,7 @@ static void limits(struct json_writer *json, const struct kernel_item *item)
 /* Of a live session: what a restart did to it, or would. */
 static void kept(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
-	const uint64_t expires = front_u64(items, count, FRONT_TAG_EXPIRES_MS, 0);
+	const uint64_t expires = front_u64(items, count, FRONT_TAG_ENDS_MS, 0);
 	const uint64_t not_kept = front_u64(items, count, FRONT_TAG_NOT_KEPT, 0);
 	char text[CLOCK_RFC3339_SIZE];
 
@@ -242,6 +242,13 @@ int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *r
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err)
 {
+	return shape_error_more(code, message, cause, remedy, NULL, 0, ret, err);
+}
+
+int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
+		     const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err)
+{
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -252,6 +259,7 @@ int shape_error(const char *code, const char *message, const char *cause, const 
 	json_write_member_string(&json, "message", message);
 	json_write_member_string(&json, "cause", cause[0] != '\0' ? cause : NULL);
 	json_write_member_string(&json, "remedy", remedy[0] != '\0' ? remedy : NULL);
+	shape_refusal(&json, items, count);
 	json_write_object_end(&json);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);

@@ -25,25 +25,12 @@
 
 /* ---- transactions --------------------------------------------------------------------------- */
 
-int db_begin(struct db *db, struct err *err)
-{
-	return db_exec(db, "BEGIN IMMEDIATE", err);
-}
-
 void db_rollback(struct db *db)
 {
 	struct err ignored; /* SQLite may have rolled back by itself */
 
 	if (sqlite3_get_autocommit(db->sqlite) == 0)
 		(void)db_exec(db, "ROLLBACK", &ignored);
-}
-
-int db_commit(struct db *db, struct err *err)
-{
-	if (db_exec(db, "COMMIT", err) == 0)
-		return 0;
-	db_rollback(db);
-	return (int)err->code;
 }
 
 void db_relax(struct db *db)
@@ -288,7 +275,7 @@ static int add_found(struct db *db, const char *execution, const char *record, s
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	const char *at = record, *end = record + len;
 
-	if (db_prepare(db, "INSERT OR IGNORE INTO object VALUES(?, ?)", &statement, err) < 0)
+	if (db_prepare(db, "INSERT OR IGNORE INTO named VALUES(?, ?)", &statement, err) < 0)
 		return (int)err->code;
 	while ((at = memmem(at, (size_t)(end - at), prefix, strlen(prefix))) != NULL) {
 		at += strlen(prefix);
@@ -309,6 +296,23 @@ int db_objects_add(struct db *db, const char *execution, const char *record, siz
 	if (add_found(db, execution, record, len, "ar_", err) < 0)
 		return (int)err->code;
 	return add_found(db, execution, record, len, "out_", err);
+}
+
+int db_object_disown(struct db *db, const char *tenant, const char *digits, uint64_t *ret_size,
+		     struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	if (db_prepare(db, "DELETE FROM object WHERE tenant = ? AND digits = ? RETURNING size",
+		       &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, tenant);
+	db_bind_text(statement, 2, digits);
+	found = db_step(db, statement, err);
+	if (found == 1)
+		*ret_size = (uint64_t)sqlite3_column_int64(statement, 0);
+	return found;
 }
 
 int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err)
@@ -338,7 +342,7 @@ bool db_object_is_needed(struct db *db, const char *sha256)
 	struct err ignored;
 
 	if (db_prepare(db, "SELECT 1 FROM file WHERE kind = 1 AND content = ?1 UNION ALL"
-			   " SELECT 1 FROM object WHERE digits = ?2 LIMIT 1", &statement,
+			   " SELECT 1 FROM named WHERE digits = ?2 LIMIT 1", &statement,
 		       &ignored) < 0)
 		return true;
 	db_bind_bytes(statement, 1, sha256, strlen(sha256));

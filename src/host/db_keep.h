@@ -53,6 +53,9 @@ int db_objects_add(struct db *db, const char *execution, const char *record, siz
  * private one's, or that of `reckon serve`. NULL when there is none; one that is too old needs all.
  */
 int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err);
+/* A tenant has it no longer. 1: it had, and *ret_size bytes. */
+int db_object_disown(struct db *db, const char *tenant, const char *digits, uint64_t *ret_size,
+		     struct err *err);
 /* Whether a manifest or a record names the object. On doubt it does. */
 bool db_object_is_needed(struct db *db, const char *sha256);
 
@@ -73,8 +76,6 @@ int db_last_sequence(struct db *db, const char *session, uint64_t *ret, struct e
 int db_note(struct db *db, const char *name, const char *value, struct err *err);
 void db_note_read(struct db *db, const char *name, char *ret, size_t size);
 
-int db_begin(struct db *db, struct err *err);
-int db_commit(struct db *db, struct err *err); /* rolls back when it fails */
 void db_rollback(struct db *db);
 /* What was committed is on the disk when this returns; not when the database is relaxed. */
 int db_sync(struct db *db, struct err *err);

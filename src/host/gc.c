@@ -7,10 +7,13 @@
  */
 #include "host/gc.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "host/host.h"
 
 #define DIRECTORIES 256u
+#define DIGITS 32u
 #define STEP_NS (10ull * 1000000000u) /* all of it in three quarters of an hour */
 
 struct asking {
@@ -18,12 +21,31 @@ struct asking {
 	struct db *other; /* or NULL */
 };
 
+/* Whose it was has no more to pay for it. */
+static void disown(struct host *host, const char *sha256)
+{
+	char digits[DIGITS + 1];
+	uint64_t size;
+	struct err err;
+
+	(void)snprintf(digits, sizeof(digits), "%.*s", (int)DIGITS, sha256);
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next) {
+		if (db_object_disown(host->db, at->row.id, digits, &size, &err) <= 0)
+			continue;
+		at->row.kept_bytes -= size < at->row.kept_bytes ? size : at->row.kept_bytes;
+	}
+}
+
+/* Asked of what is old enough: what is not needed goes at once. */
 static int is_needed(const char *sha256, void *arg)
 {
 	const struct asking *asking = arg;
 
-	return db_object_is_needed(asking->host->db, sha256) ||
-	       (asking->other != NULL && db_object_is_needed(asking->other, sha256));
+	if (db_object_is_needed(asking->host->db, sha256) ||
+	    (asking->other != NULL && db_object_is_needed(asking->other, sha256)))
+		return 1;
+	disown(asking->host, sha256);
+	return 0;
 }
 
 static void step(struct host *host)

@@ -261,18 +261,22 @@ void keep_tick(struct host *host)
 static int revive(const struct db_session *row, void *arg, struct err *err)
 {
 	struct host *host = arg;
+	struct tenant *tenant = tenant_find(host, row->tenant);
 	struct db_kept kept;
 	struct session *session;
-	int found = db_kept_find(host->db, row->id, &kept, err);
+	int found;
 
+	if (tenant == NULL)
+		return db_session_end(host->db, row->id, "closed", "its tenant was deleted", err);
+	found = db_kept_find(host->db, row->id, &kept, err);
 	if (found <= 0)
 		return found;
-	session = session_add(host);
+	session = session_add(host, tenant, &row->limits);
 	db_kept_done(&session->kept);
 	session->kept = kept;
 	session->row = *row;
 	session->row.metadata = row->metadata != NULL ? mem_strdup(row->metadata) : NULL;
-	session->limits = row->limits;
+	session_index(session);
 	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;
 	session->phase = SESSION_LIVE;

@@ -70,7 +70,7 @@ void restore_begin(struct session *session)
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->restoring++;
-	pool_submit(host->pool, &job->item);
+	pool_submit_to(host->pool, session->tenant->lane, &job->item);
 }
 
 static void close_box(struct session *session)

@@ -20,6 +20,8 @@ struct store {
 	uint64_t dirty[STORE_SHARDS / 64]; /* directories with names that are not synced */
 	bool root_is_dirty;
 	bool is_relaxed;
+	struct store_note *made; /* since store_forget_made() */
+	size_t made_count, made_room;
 };
 
 struct store_spool {

@@ -115,7 +115,8 @@ static void the_first_version_is_brought_up_to_date(void **state)
 	assert_int_equal(recovered.lost, 1);
 	assert_int_equal(recovered.executions, 1);
 	/* It kept no workspaces: a live session cannot come back, and says why. */
-	assert_int_equal(db_session_find(db, SESSION, &session, &err), 1);
+	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session,
+					     &err), 1);
 	assert_string_equal(session.state, "lost");
 	assert_non_null(strstr(session.why, "kept no workspaces"));
 	db_session_done(&session);
@@ -141,6 +142,7 @@ static void add_live(struct db *db, const char *id, struct db_kept *kept)
 	(void)snprintf(session.id, sizeof(session.id), "%s", id);
 	(void)snprintf(session.template_name, sizeof(session.template_name), "python");
 	(void)snprintf(session.language, sizeof(session.language), "python");
+	(void)snprintf(session.tenant, sizeof(session.tenant), "%s", DB_TENANT_FIRST);
 	clock_rfc3339_now(session.created_at);
 	db_kept_init(kept);
 	assert_ok(&err, buf_add(&kept->env, "A=b\0C=d\0", 8, &err));
