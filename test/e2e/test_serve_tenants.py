@@ -689,3 +689,27 @@ def test_a_database_of_version_1(reckon):
         keys = server.ask("GET", "/keys").json["keys"]
         assert [(each["name"], each["scopes"]) for each in keys] == [("first", SCOPES)]
         assert server.execute(server.create(), "1")["status"] == "ok"
+
+
+# ---- admission ----------------------------------------------------------------------------------
+
+@as_root
+def test_a_host_without_memory_says_when_to_come_back(reckon):
+    with Server(reckon, "--memory-reserve", "500T") as server:
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert (answer.status, answer.code) == (503, "overloaded")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert set(answer.json["error"]["queue"]) == {"position", "estimate_s"}
+        assert server.ask("GET", "/sessions").json["sessions"] == []
+
+
+@as_root
+def test_what_is_promised_counts_by_its_share(reckon):
+    """A limit that the host could not hold at all is let in, unless nothing is overcommitted."""
+    limits = {"memory_bytes": 1 << 45}
+    with Server(reckon, "--overcommit", "100000") as server:
+        server.create(limits=limits)
+    with Server(reckon, "--overcommit", "1") as server:
+        answer = server.ask("POST", "/sessions", {"template": "python", "limits": limits})
+        assert (answer.status, answer.code) == (503, "overloaded")
+        server.create()
