@@ -83,6 +83,8 @@ static void give(struct warden *warden, struct conn *conn, struct session *sessi
 		return;
 	}
 	session->conn = conn;
+	session->next_of_conn = conn->sessions;
+	conn->sessions = session;
 	reply->session = session->id;
 	fill_opened(warden, session, warmth, &reply->opened);
 	fds[0] = session->control_host;
@@ -135,12 +137,14 @@ static void answer_open(struct warden *warden, struct conn *conn,
 		code = session_open(warden, &request->open, fds, &session, &warmth, &reply.err);
 	if (code >= 0 && session == NULL) {
 		/* A zygote is warming up: this connection waits, and is not read meanwhile. */
+		warden->pending_count += !conn->pending;
 		conn->pending = true;
 		conn->pending_request = *request;
 		memcpy(conn->pending_fds, fds, nfds * sizeof(*fds));
 		conn->pending_nfds = nfds;
 		return;
 	}
+	warden->pending_count -= conn->pending;
 	conn->pending = false;
 	close_fds(fds, nfds);
 	if (code < 0 || session == NULL)
@@ -151,7 +155,7 @@ static void answer_open(struct warden *warden, struct conn *conn,
 
 void server_retry_pending(struct warden *warden)
 {
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
+	for (size_t i = 0; i < warden->conn_top && warden->pending_count > 0; i++) {
 		struct conn *conn = &warden->conns[i];
 		struct warden_request request;
 		int fds[WARDEN_MOUNTS_MAX];
@@ -227,15 +231,15 @@ static void drop_conn(struct warden *warden, struct conn *conn)
 	(void)close(conn->watch.fd);
 	if (conn->pending)
 		close_fds(conn->pending_fds, conn->pending_nfds);
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
-
-		if (at != NULL && at->conn == conn && at->state != SESSION_DYING) {
-			session_end(warden, at);
-			warden->open_sessions--;
-		}
+	warden->pending_count -= conn->pending;
+	while (conn->sessions != NULL) {
+		session_end(warden, conn->sessions);
+		warden->open_sessions--;
 	}
 	memset(conn, 0, sizeof(*conn));
+	conn->next_free = warden->free_conns;
+	warden->free_conns = conn;
+	warden->conn_count--;
 	warden->idle_since = clock_mono_ns();
 	if (warden->single_client)
 		warden->stopping = true;
@@ -298,10 +302,8 @@ static void watch_room(struct warden *warden, struct conn *conn, bool on)
 /* Ends that a client could not be told of because it did not read; now it did. */
 static void tell_rest(struct warden *warden, struct conn *conn)
 {
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
-
-		if (at == NULL || at->conn != conn || !at->is_untold)
+	for (struct session *at = conn->sessions; at != NULL; at = at->next_of_conn) {
+		if (!at->is_untold)
 			continue;
 		if (tell_ended(conn, at) < 0)
 			return;
@@ -345,11 +347,20 @@ static void conn_ready(struct warden *warden, struct watch *watch, uint32_t even
 	answer(warden, conn, &request, fds, nfds);
 }
 
+/* The first of the free ones; NULL when there is none. */
+static struct conn *free_conn(struct warden *warden)
+{
+	if (warden->free_conns == NULL && warden->conn_top < STATE_CONNS_MAX)
+		warden->free_conns = &warden->conns[warden->conn_top++];
+	return warden->free_conns;
+}
+
 int server_adopt(struct warden *warden, int sock, struct err *err)
 {
 	const struct timeval patience = { .tv_usec = SEND_TIMEOUT_MS * 1000 };
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	struct conn *conn;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return err_sys(err, "identify a client");
@@ -358,17 +369,17 @@ int server_adopt(struct warden *warden, int sock, struct err *err)
 	/* Inside our user namespace our own uid is 0, and other users have no number. */
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
-		struct conn *conn = &warden->conns[i];
-
-		if (conn->used)
-			continue;
-		memset(conn, 0, sizeof(*conn));
-		conn->used = true;
-		conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
-		return watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err);
-	}
-	return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
+	conn = free_conn(warden);
+	if (conn == NULL)
+		return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
+	conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
+	if (watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err) < 0)
+		return (int)err->code;
+	warden->free_conns = conn->next_free;
+	conn->next_free = NULL;
+	conn->used = true;
+	warden->conn_count++;
+	return 0;
 }
 
 void server_accept(struct warden *warden, struct watch *watch, uint32_t events)

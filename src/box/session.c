@@ -39,9 +39,10 @@ static uid_t host_uid_of(const struct warden *warden, unsigned slot)
 
 static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
 {
-	for (unsigned slot = 0; slot < STATE_SESSIONS_MAX; slot++)
+	for (size_t slot = warden->free_slot; slot < STATE_SESSIONS_MAX; slot++)
 		if (warden->sessions[slot] == NULL) {
-			*ret = slot;
+			*ret = (unsigned)slot;
+			warden->free_slot = slot;
 			if (slot >= warden->slot_count)
 				warden->slot_count = slot + 1;
 			return 0;
@@ -412,13 +413,26 @@ int session_branch(struct warden *warden, struct session *parent, struct session
 
 struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id)
 {
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
-
-		if (at != NULL && at->id == id && at->conn == conn && at->state != SESSION_DYING)
+	(void)warden;
+	for (struct session *at = conn->sessions; at != NULL; at = at->next_of_conn)
+		if (at->id == id)
 			return at;
-	}
 	return NULL;
+}
+
+/* Its client has it no more. */
+static void leave_conn(struct session *session)
+{
+	struct session **at;
+
+	if (session->conn == NULL)
+		return;
+	at = &session->conn->sessions;
+	while (*at != NULL && *at != session)
+		at = &(*at)->next_of_conn;
+	if (*at != NULL)
+		*at = session->next_of_conn;
+	session->conn = NULL;
 }
 
 void session_end(struct warden *warden, struct session *session)
@@ -437,7 +451,8 @@ void session_end(struct warden *warden, struct session *session)
 		(void)close(session->control_host);
 	session->control_host = -1;
 	session->state = SESSION_DYING;
-	session->conn = NULL;
+	warden->dying_count++;
+	leave_conn(session);
 }
 
 void session_reap(struct warden *warden, pid_t pid, int status)
@@ -477,6 +492,9 @@ void session_collect(struct warden *warden)
 		pool_recycle_netns(warden, netns);
 		twin_done(&at->kernel);
 		warden->sessions[i] = NULL;
+		warden->dying_count--;
+		if (i < warden->free_slot)
+			warden->free_slot = i;
 		free(at);
 	}
 }

@@ -23,7 +23,8 @@
 /* Host uids of boxes: from here on unused by distributions and by systemd; 2^28 of them. */
 #define STATE_UID_BASE 0x70000000u
 #define STATE_UID_COUNT 0x10000000u
-#define STATE_CONNS_MAX 256
+#define STATE_CONNS_MAX 5120 /* a daemon has one for each session */
+#define STATE_DESCRIPTORS 262144u /* a session takes about a dozen, a connection one */
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
 #define STATE_MODULES_SIZE 1024
@@ -90,6 +91,7 @@ struct session {
 	enum session_state state;
 	uint32_t id;
 	struct conn *conn;
+	struct session *next_of_conn;
 	struct template *of;
 	struct shell shell;
 	struct twin_kernel kernel;
@@ -116,6 +118,8 @@ struct session {
 };
 
 struct conn {
+	struct conn *next_free;
+	struct session *sessions; /* that it opened and did not close */
 	bool used;
 	bool greeted;
 	bool strict;
@@ -153,7 +157,12 @@ struct warden {
 	struct template templates[STATE_TEMPLATES_MAX];
 	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
 	size_t slot_count; /* slots above were never used, and are not looked at */
+	size_t free_slot; /* slots below are taken */
+	size_t dying_count;
 	struct conn conns[STATE_CONNS_MAX];
+	size_t conn_top; /* conns above were never used */
+	struct conn *free_conns;
+	size_t conn_count, pending_count;
 	int netns_pool[STATE_NETNS_MAX];
 	size_t netns_count;
 };

@@ -709,7 +709,7 @@ def test_what_is_promised_counts_by_its_share(reckon):
     limits = {"memory_bytes": 1 << 45}
     with Server(reckon, "--overcommit", "100000") as server:
         server.create(limits=limits)
-    with Server(reckon, "--overcommit", "1") as server:
+    with Server(reckon, "--overcommit", "1", key=server.key) as server:
         answer = server.ask("POST", "/sessions", {"template": "python", "limits": limits})
         assert (answer.status, answer.code) == (503, "overloaded")
         server.create()
