@@ -62,7 +62,31 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_KEY_CREATE] = answer_key_create,
 	[FRONT_KEY_LIST] = answer_key_list,
 	[FRONT_KEY_DELETE] = answer_key_delete,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
+
+/* What the lines of the log until the answer are about. */
+static void answer_about(struct host *host, const struct asked *asked)
+{
+	struct log_context *about = &host->about;
+	char trace[49] = "";
+
+	memset(about, 0, sizeof(*about));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_REQUEST, about->request,
+			 sizeof(about->request));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, about->session,
+			 sizeof(about->session));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, about->execution,
+			 sizeof(about->execution));
+	if (front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace))) {
+		memcpy(about->trace, trace, 32);
+		memcpy(about->span, trace + 32, 16);
+	}
+	log_about(about);
+}
 
 static bool is_known(struct host *host, struct asked *asked, const struct kernel_item *item)
 {
@@ -120,9 +144,12 @@ void answer(struct host *host, const struct asked *given)
 
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
-	if (key != NULL && (!is_known(host, &asked, key) || !is_allowed(host, &asked)))
-		return;
-	table[asked.type](host, &asked);
+	answer_about(host, &asked);
+	if (key == NULL || (asked.type == FRONT_METRICS && answer_metrics_is_open(host)) ||
+	    (is_known(host, &asked, key) && is_allowed(host, &asked)))
+		table[asked.type](host, &asked);
+	log_about(NULL);
+	memset(&host->about, 0, sizeof(host->about));
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -181,6 +208,7 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
+		observe_refused(host, "queue");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY,
 			  "too many requests wait for this session", "",
 			  "wait for those, interrupt the running one, or use another session", 1);

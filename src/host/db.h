@@ -83,6 +83,11 @@ typedef int db_usage_fn(const char *tenant, const char *day, const struct front_
 int db_usage_list(struct db *db, const char *tenant, const char *from, const char *to,
 		  db_usage_fn *fn, void *arg, struct err *err);
 
+/* ---- numbers that outlive a start ---- */
+/* 0 when it was never set. */
+int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
+int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
+
 /* ---- sessions ---- */
 struct db_session {
 	char id[ID_SIZE];

@@ -157,6 +157,10 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
 	struct err err;
 
+	observe_execution(host, job, status);
+	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
+		 execution->session->row.id, execution->id, status,
+		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
 	if (db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",

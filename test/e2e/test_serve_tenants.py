@@ -60,7 +60,7 @@ def operations():
     document = json.loads((ROOT / "src/front/openapi.json").read_text())
     return [(path.removeprefix("/reckon/v1"), verb, methods[verb])
             for path, methods in document["paths"].items() for verb in VERBS
-            if verb in methods and methods[verb].get("security") != []]
+            if path.startswith("/reckon/v1/") and verb in methods and methods[verb].get("security") != []]
 
 
 def fill(path_of, **names):

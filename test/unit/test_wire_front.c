@@ -21,7 +21,7 @@ static bool is_known(unsigned type)
 		unsigned first, last;
 	} ranges[] = {
 		{ FRONT_CANCEL, FRONT_USAGE },
-		{ FRONT_TENANT_CREATE, FRONT_KEY_DELETE },
+		{ FRONT_TENANT_CREATE, FRONT_SESSION_METRICS },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
