@@ -324,7 +324,8 @@ def same(theirs, unknown, names):
         text = answer.body.decode()
         for name in sorted({*names.values(), *UNKNOWN.values()} - {"a/b", "x"}):
             text = text.replace(name, "ID")
-        headers = {key: value for key, value in answer.headers.items() if key != "Date"}
+        headers = {key: value if key not in ("Date", "Reckon-Request-Id", "traceparent") else ""
+                   for key, value in answer.headers.items()}
         return answer.status, headers, text
     return plain(theirs) == plain(unknown)
 
