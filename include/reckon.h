@@ -287,6 +287,10 @@ typedef struct reckon_file_info {
 RECKON_PUBLIC int reckon_file_open_info(reckon_session *session, const char *path, int *ret_fd,
 					reckon_file_info *ret, reckon_error *err);
 
+/* The same of any file that is open and readable, with the name that its type is judged by. */
+RECKON_PUBLIC int reckon_file_describe(int fd, const char *name, reckon_file_info *ret,
+				       reckon_error *err);
+
 /*
  * Puts a file as reckon_file_put() does, but in one step that a running program cannot see half
  * of, and keeps its content as an artifact (up to 512 MiB). What it replaces is kept too, and
@@ -348,13 +352,17 @@ RECKON_PUBLIC int reckon_archive_write(reckon_session *session, const char *path
 				       const char *format, int target_fd,
 				       reckon_archive_info *ret, reckon_error *err);
 
+/* Called for each file that is replaced, with what is kept of it (its artifact may be empty). */
+typedef void reckon_file_fn(const char *path, const reckon_file_info *info, void *arg);
+
 /*
  * Unpacks a tar (.gz, .xz, .zst, .bz2) or zip archive into a folder of the workspace, which is made
  * when missing. Read by another process behind a fence; bounded by the session's limits. What
  * leads out, is no file, folder or link, or is encrypted is refused with all the rest: until all
- * of it is there nothing can be seen.
+ * of it is there nothing can be seen. `on_replaced` may be NULL.
  */
 RECKON_PUBLIC int reckon_archive_read(reckon_session *session, const char *path, int source_fd,
+				      reckon_file_fn *on_replaced, void *arg,
 				      reckon_archive_info *ret, reckon_error *err);
 
 /*

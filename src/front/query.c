@@ -25,10 +25,45 @@ int query_u64(const char *name, const char *value, uint64_t *ret, struct err *er
 	return 0;
 }
 
+static int take_bool(const char *value, struct query *ret, struct err *err)
+{
+	if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
+		ret->recursive = QUERY_YES;
+	else if (strcmp(value, "0") == 0 || strcmp(value, "false") == 0)
+		ret->recursive = QUERY_NO;
+	else
+		return err_set(err, ERR_INVALID, "recursive must be 0 or 1");
+	return 0;
+}
+
+static int take_text(const char *name, const char *value, struct query *ret, struct err *err)
+{
+	const struct {
+		const char *name, *what;
+		char *to;
+		size_t size;
+	} texts[] = {
+		{ "before", "an id", ret->before, sizeof(ret->before) },
+		{ "format", "tar, tar.gz, tar.zst or zip", ret->format, sizeof(ret->format) },
+		{ "path", "the path of a folder", ret->path, sizeof(ret->path) },
+		{ "cursor", "the `next` of a page", ret->cursor, sizeof(ret->cursor) },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(name, texts[i].name) != 0)
+			continue;
+		if (value[0] == '\0' || strlen(value) >= texts[i].size)
+			return err_set(err, ERR_INVALID, "%s must be %s", name, texts[i].what);
+		(void)snprintf(texts[i].to, texts[i].size, "%s", value);
+		return 0;
+	}
+	return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
+}
+
 int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err)
 {
 	const char *at = conn->http.query;
-	char name[32], value[64], word[36];
+	char name[32], value[4097], word[36];
 	int more;
 
 	memset(ret, 0, sizeof(*ret));
@@ -46,10 +81,10 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = query_u64(name, value, &ret->offset, err);
 		else if (strcmp(name, "length") == 0)
 			code = query_u64(name, value, &ret->length, err);
-		else if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
-			code = err_set(err, ERR_INVALID, "before must be an id");
+		else if (strcmp(name, "recursive") == 0)
+			code = take_bool(value, ret, err);
 		else
-			(void)snprintf(ret->before, sizeof(ret->before), "%s", value);
+			code = take_text(name, value, ret, err);
 		if (code < 0)
 			return code;
 	}

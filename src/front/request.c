@@ -114,7 +114,8 @@ static void refuse_verb(struct conn *conn)
 	static const struct {
 		enum http_verb verb;
 		const char *name;
-	} names[] = { { HTTP_VERB_GET, "GET" },	  { HTTP_VERB_POST, "POST" },
+	} names[] = { { HTTP_VERB_GET, "GET" },	  { HTTP_VERB_HEAD, "HEAD" },
+		      { HTTP_VERB_POST, "POST" },
 		      { HTTP_VERB_PUT, "PUT" },	  { HTTP_VERB_PATCH, "PATCH" },
 		      { HTTP_VERB_DELETE, "DELETE" } };
 	cleanup_buf struct buf json = BUF_INIT(4096);
@@ -123,6 +124,8 @@ static void refuse_verb(struct conn *conn)
 	size_t used = strlen(allow);
 	struct err err;
 
+	if ((conn->target.verbs & HTTP_VERB_GET) != 0 && !conn->is_head)
+		conn->target.verbs |= HTTP_VERB_HEAD;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if ((conn->target.verbs & names[i].verb) != 0) {
 			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s", between,
@@ -142,8 +145,15 @@ void request_head(struct conn *conn)
 {
 	const char *expect = http_header(&conn->http, "expect");
 	struct err err;
-	const int found = endpoint_find(conn->http.verb, conn->http.path, &conn->target, &err);
+	const bool is_head = conn->http.verb == HTTP_VERB_HEAD;
+	const int found = endpoint_find(is_head ? HTTP_VERB_GET : conn->http.verb, conn->http.path,
+					&conn->target, &err);
 
+	conn->is_head = is_head;
+	/* A stream of events has no head worth knowing without them. */
+	if (is_head && found == 0 && conn->target.endpoint != NULL &&
+	    conn->target.endpoint->kind == ENDPOINT_EVENTS)
+		conn->target.endpoint = NULL;
 	conn->http.body_max = 0;
 	if (found < 0) {
 		reply_err(conn, found == ERR_NOT_FOUND ? 404 : 400, &err);

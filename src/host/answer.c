@@ -52,6 +52,16 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
+	[FRONT_ARCHIVE_GET] = answer_archive_get,
+	[FRONT_ARCHIVE_PUT] = answer_file_put,
+	[FRONT_FILE_MOVE] = answer_file,
+	[FRONT_FILE_MKDIR] = answer_file,
+	[FRONT_VERSION_LIST] = answer_version_list,
+	[FRONT_LINK_CREATE] = answer_link_create,
+	[FRONT_LINK_DELETE] = answer_link_delete,
+	[FRONT_LINK_GET] = answer_link_get,
+	[FRONT_TEMPLATE_LIST] = answer_template_list,
+	[FRONT_KEPT_LIST] = answer_kept_list,
 };
 
 void answer(struct host *host, const struct asked *asked)
@@ -129,20 +139,4 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 		return NULL;
 	}
 	return session;
-}
-
-void answer_artifact(struct host *host, const struct asked *asked)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	cleanup_fd int fd = -1;
-	char handle[64] = "";
-	reckon_error error;
-	uint64_t size;
-	struct err err;
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
-	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0)
-		peer_fail_reckon(host, asked->id, &error);
-	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0)
-		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
 }

@@ -33,6 +33,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
+	file_work_init(&job->files);
 	job->code = BUF_INIT(FRONT_CODE_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
@@ -48,6 +49,7 @@ void job_free(struct job *job)
 	buf_done(&job->env);
 	free(job->env_list);
 	free(job->path);
+	file_work_done(&job->files);
 	free(job->json);
 	free(job);
 }
@@ -188,8 +190,13 @@ static void answer_job(struct session *session, struct job *job)
 
 	if (job->execution != NULL) {
 		execution_finish(job->execution, job);
+	} else if (job->files.refusal != 0) {
+		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
+			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
+	} else if (job->files.reply.len > 0) {
+		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
 	} else if (job->ret_fd >= 0) {
@@ -215,6 +222,7 @@ void session_job_done(struct session *session, struct job *job)
 		session_free(session);
 		return;
 	}
+	files_changed(session, job);
 	answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);

@@ -143,6 +143,21 @@ int reckon_file_open_info(reckon_session *session, const char *path, int *ret_fd
 	return api_ok(err);
 }
 
+int reckon_file_describe(int fd, const char *name, reckon_file_info *ret, reckon_error *err)
+{
+	struct err inner;
+	struct stat st;
+
+	memset(ret, 0, sizeof(*ret));
+	if (fstat(fd, &st) < 0) {
+		(void)err_sys(&inner, "fstat");
+		return api_fail(err, &inner);
+	}
+	files_describe(&st, ret);
+	guess_mime(fd, name, ret);
+	return api_ok(err);
+}
+
 static void take_object(const struct store_object *object, const char *path, reckon_file_info *ret)
 {
 	ret->size = object->size;

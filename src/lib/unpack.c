@@ -35,6 +35,8 @@ struct unpack {
 	const char *folder; /* "" or a path of the workspace */
 	struct hidden hidden;
 	uint64_t entries, file_bytes;
+	reckon_file_fn *on_replaced;
+	void *arg;
 	reckon_archive_info info;
 };
 
@@ -203,6 +205,8 @@ static int show_one(struct unpack *to, int from_fd, int there_fd, const char *be
 	if (pair.is_there) {
 		files_keep(to->session, path, &old);
 		to->info.replaced++;
+		if (to->on_replaced != NULL)
+			to->on_replaced(path, &old, to->arg);
 	}
 	if (renameat2(from_fd, name, there_fd, name, pair.is_there ? 0 : RENAME_NOREPLACE) < 0)
 		return err_sys(err, "put %.200s in its place", path);
@@ -269,12 +273,15 @@ static int keep_archive(struct unpack *to, int *archive, struct err *err)
 }
 
 static int read_archive(struct reckon_session *session, const char *path, int source_fd,
-			reckon_archive_info *ret, struct err *err)
+			reckon_file_fn *on_replaced, void *arg, reckon_archive_info *ret,
+			struct err *err)
 {
 	__attribute__((cleanup(hidden_of_done))) struct unpack to = {
 		.session = session,
 		.folder = path != NULL ? path : "",
 		.hidden = HIDDEN_INIT,
+		.on_replaced = on_replaced,
+		.arg = arg,
 	};
 	cleanup_fd int archive = fcntl(source_fd, F_DUPFD_CLOEXEC, 0);
 
@@ -299,11 +306,12 @@ static int read_archive(struct reckon_session *session, const char *path, int so
 }
 
 int reckon_archive_read(reckon_session *session, const char *path, int source_fd,
-			reckon_archive_info *ret, reckon_error *err)
+			reckon_file_fn *on_replaced, void *arg, reckon_archive_info *ret,
+			reckon_error *err)
 {
 	reckon_archive_info info;
 	struct err inner;
-	const int code = read_archive(session, path, source_fd, &info, &inner);
+	const int code = read_archive(session, path, source_fd, on_replaced, arg, &info, &inner);
 
 	files_note(session);
 	if (code < 0)
