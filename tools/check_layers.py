@@ -22,7 +22,8 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "front": {"base", "codec", "wire", "loop", "fence"},
     "host": {"base", "wire", "loop"},
     "lib": {"base", "codec", "wire"},
-    "cli": {"base", "codec"},
+    "client": {"base", "codec"},
+    "cli": {"base", "codec", "client"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {("bench", "lib"): {"lib/branch.h"}}  # all that the first may see of the second
@@ -39,6 +40,7 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "sodium.h": ("lib", "host"),
     "sqlite3.h": "host",
     "event2/event.h": "loop",
+    "curl/curl.h": "client",
     "histedit.h": "cli",
     "chafa.h": "cli",
     "png.h": "cli",

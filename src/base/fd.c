@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "mem.h"
 
 ssize_t fd_read_full(int fd, void *bytes, size_t len, struct err *err)
 {
@@ -53,7 +54,7 @@ int fd_write_full(int fd, const void *bytes, size_t len, struct err *err)
 
 int fd_read_all(int fd, struct buf *ret, struct err *err)
 {
-	char chunk[65536];
+	MEM_UNINIT char chunk[65536];
 
 	for (;;) {
 		ssize_t n = read(fd, chunk, sizeof(chunk));

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -41,4 +42,19 @@ int id_new(char ret_id[ID_SIZE], const char *prefix, struct err *err)
 	text[26] = '\0';
 	(void)snprintf(ret_id, ID_SIZE, "%s_%s", prefix, text);
 	return 0;
+}
+
+bool id_is_name(const char *text, size_t len, const char *prefix)
+{
+	const size_t prefix_len = strlen(prefix);
+
+	if (len == 0 || len > ID_NAME_MAX)
+		return false;
+	if (len > prefix_len && memcmp(text, prefix, prefix_len) == 0 && text[prefix_len] == '_')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (memchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-",
+			   text[i], 65) == NULL)
+			return false;
+	return true;
 }

@@ -1,6 +1,9 @@
 /* id.h - sortable, unguessable identifiers: a prefix, 48 bits of time, 80 random bits. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "err.h"
 
 #define ID_SIZE 32
@@ -10,3 +13,10 @@
  * "se_01JD8Z4J9QX…". `prefix` has at most 3 characters. Fails only if getrandom() does.
  */
 int id_new(char ret_id[ID_SIZE], const char *prefix, struct err *err);
+
+/*
+ * Whether it can be a name that people give to something which has an id of `prefix`: 1 to
+ * ID_NAME_MAX letters, digits, '.', '_' and '-', and not the beginning of such an id.
+ */
+#define ID_NAME_MAX 63
+bool id_is_name(const char *text, size_t len, const char *prefix);

@@ -8,6 +8,12 @@
 
 #include <stddef.h>
 
+/*
+ * A large variable on the stack that is written before it is read. Every other one is set to zero
+ * by the compiler (-ftrivial-auto-var-init), which for 64 KiB is a good part of a short cell.
+ */
+#define MEM_UNINIT __attribute__((uninitialized))
+
 /* Zeroed memory, never NULL; release with free(). */
 void *mem_new0(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
 

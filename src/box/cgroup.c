@@ -527,6 +527,7 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 {
 	char part[128];
 
+	cgroup_file_forget(name);
 	if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];
 

@@ -3,7 +3,11 @@
  *
  * Runs in:  the warden.
  * Reads:    the kernel's cgroup files.
- * Never:    keeps a descriptor open: a thousand boxes have five groups each.
+ * Never:    keeps more than KEPT_MAX descriptors open: a thousand boxes have five groups each.
+ *
+ * To open a control file costs several times what reading it does, and the same few are read after
+ * each cell: so those read last stay open. A group that was removed answers with an error, also
+ * when there is a new one of its name; then its file is opened anew.
  */
 #include "box/cgroup_file.h"
 
@@ -15,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 static int open_control(int base, const char *group, const char *file, int flags)
 {
@@ -57,21 +62,81 @@ static ssize_t read_control(int base, const char *group, const char *file, char 
 	return n;
 }
 
+/* ---- files that stay open --------------------------------------------------------------- */
+
+#define KEPT_MAX 256u
+
+static struct kept {
+	int base;
+	int fd;
+	char path[120]; /* "group/file"; "" in a free place */
+} kept[KEPT_MAX];
+
+static struct kept *kept_place(int base, const char *path)
+{
+	uint32_t hash = 2166136261u ^ (uint32_t)base;
+
+	for (const char *at = path; *at != '\0'; at++)
+		hash = (hash ^ (unsigned char)*at) * 16777619u;
+	return &kept[hash % KEPT_MAX];
+}
+
+static void kept_drop(struct kept *place)
+{
+	if (place->path[0] != '\0')
+		(void)close(place->fd);
+	place->path[0] = '\0';
+}
+
+void cgroup_file_forget(const char *group)
+{
+	const size_t len = strlen(group);
+
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		if (strncmp(kept[i].path, group, len) == 0 && kept[i].path[len] == '/')
+			kept_drop(&kept[i]);
+}
+
+/* As read_control(), for what is read again and again. */
+static ssize_t read_kept(int base, const char *group, const char *file, char *text, size_t size)
+{
+	char path[sizeof(kept->path)];
+	struct kept *place;
+	ssize_t n = -1;
+
+	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path))
+		return read_control(base, group, file, text, size);
+	place = kept_place(base, path);
+	if (place->base == base && strcmp(place->path, path) == 0)
+		n = pread(place->fd, text, size - 1, 0);
+	if (n <= 0) {
+		kept_drop(place);
+		place->fd = open_control(base, group, file, O_RDONLY);
+		if (place->fd < 0)
+			return -1;
+		place->base = base;
+		memcpy(place->path, path, sizeof(path));
+		n = pread(place->fd, text, size - 1, 0);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
 uint64_t cgroup_file_number(int base, const char *group, const char *file)
 {
 	char text[64];
 
-	if (read_control(base, group, file, text, sizeof(text)) <= 0)
+	if (read_kept(base, group, file, text, sizeof(text)) <= 0)
 		return 0;
 	return strtoull(text, NULL, 10);
 }
 
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key)
 {
-	char text[4096];
+	MEM_UNINIT char text[4096];
 	size_t len = strlen(key);
 
-	if (read_control(base, group, file, text, sizeof(text)) <= 0)
+	if (read_kept(base, group, file, text, sizeof(text)) <= 0)
 		return 0;
 	for (char *line = text; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, len) == 0 && line[len] == ' ')
@@ -85,7 +150,7 @@ uint64_t cgroup_file_key(int base, const char *group, const char *file, const ch
 
 int cgroup_file_kill_procs(int base, const char *group)
 {
-	char text[65536];
+	MEM_UNINIT char text[65536];
 	int count = 0;
 
 	if (read_control(base, group, "cgroup.procs", text, sizeof(text)) <= 0)

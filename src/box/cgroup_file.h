@@ -15,6 +15,8 @@ int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_
 uint64_t cgroup_file_number(int base, const char *group, const char *file);
 /* The number behind `key` in a file of "key number" lines; 0 when there is none. */
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
+/* Closes the files of a group, and of those in it, that the two above keep open. */
+void cgroup_file_forget(const char *group);
 /* Sends SIGKILL to every process of the group; returns how many there were. */
 int cgroup_file_kill_procs(int base, const char *group);
 

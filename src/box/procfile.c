@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 /* These files are a few KiB at most. */
 ssize_t procfile_text(pid_t pid, const char *file, char *text, size_t size)
@@ -31,11 +32,17 @@ ssize_t procfile_text(pid_t pid, const char *file, char *text, size_t size)
 
 uint64_t procfile_number(pid_t pid, const char *file, const char *key, int base, uint64_t otherwise)
 {
-	char text[4096];
-	const size_t len = strlen(key);
+	MEM_UNINIT char text[4096];
 
 	if (procfile_text(pid, file, text, sizeof(text)) <= 0)
 		return otherwise;
+	return procfile_find(text, key, base, otherwise);
+}
+
+uint64_t procfile_find(const char *text, const char *key, int base, uint64_t otherwise)
+{
+	const size_t len = strlen(key);
+
 	for (const char *line = text; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, len) == 0)
 			return strtoull(line + len, NULL, base);

@@ -15,6 +15,9 @@ ssize_t procfile_text(pid_t pid, const char *file, char *ret, size_t size);
 uint64_t procfile_number(pid_t pid, const char *file, const char *key, int base,
 			 uint64_t otherwise);
 
+/* The same in a text that procfile_text() read. */
+uint64_t procfile_find(const char *text, const char *key, int base, uint64_t otherwise);
+
 /*
  * Fields of /proc/PID/stat by their numbers in proc_pid_stat(5), from 4 (ppid) on; 0 for what is
  * missing. The name in field 2 may hold anything and is passed over.

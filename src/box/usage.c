@@ -15,8 +15,12 @@
 
 static void read_io(pid_t pid, uint64_t *ret_read, uint64_t *ret_written)
 {
-	*ret_read = procfile_number(pid, "io", "rchar:", 10, *ret_read);
-	*ret_written = procfile_number(pid, "io", "wchar:", 10, *ret_written);
+	char text[512];
+
+	if (procfile_text(pid, "io", text, sizeof(text)) <= 0)
+		return;
+	*ret_read = procfile_find(text, "rchar:", 10, *ret_read);
+	*ret_written = procfile_find(text, "wchar:", 10, *ret_written);
 }
 
 /* utime, stime and those of reaped children, in clock ticks. */

@@ -30,6 +30,9 @@ extern const struct opt_command *const cli_commands[];
 
 extern const struct opt_command cmd_run_table;
 extern const struct opt_command cmd_repl_table;
+extern const struct opt_command cmd_session_table; /* remote_tables.c */
+extern const struct opt_command cmd_files_table;
+extern const struct opt_command cmd_logs_table;
 extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_template_table;

@@ -9,10 +9,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/remote.h"
 #include "cli/run.h"
 
 /* ---- signals ---- */
@@ -77,6 +79,7 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 		.text_bytes = run->text_bytes,
 	};
 	reckon_execution *execution = NULL;
+	const char *record;
 	reckon_error error;
 	int status;
 
@@ -87,7 +90,8 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 		(void)snprintf(what, sizeof(what), "cell %zu", output->cell);
 		return cli_complain_reckon(what, &error);
 	}
-	run_output_record(output, execution);
+	record = reckon_execution_record(execution);
+	run_output_record(output, record, strlen(record));
 	status = reckon_execution_exit_code(execution);
 	reckon_execution_free(execution);
 	return output->status != 0 ? output->status : status;
@@ -169,6 +173,12 @@ int cmd_run(const struct opt_command *self, int argc, char **argv)
 
 	run_init(&run);
 	rc = opt_parse(self, argc, argv, run_options_take, &run, &err);
+	/* A session of a daemon's is another program's, which judges the rest. */
+	if (rc == 0 && run.session != NULL) {
+		status = remote_hand_over(argc, argv, run.key);
+		run_done(&run);
+		return status;
+	}
 	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0))
 		rc = err_wrap(&err, "%s", self->name);
 	if (rc > 0) {

@@ -15,7 +15,7 @@
 
 enum {
 	OPT_LISTEN = OPT_LONG, OPT_STATE, OPT_PUBLIC, OPT_IDLE, OPT_WORKERS, OPT_SESSIONS,
-	OPT_CONNECTIONS, OPT_HEADER, OPT_BODY,
+	OPT_CONNECTIONS, OPT_HEADER, OPT_BODY, OPT_PRIVATE, OPT_IDLE_EXIT,
 };
 
 static const struct opt_item serve_items[] = {
@@ -23,6 +23,10 @@ static const struct opt_item serve_items[] = {
 	  false },
 	{ OPT_STATE, "state", "DIR", "keys, history and artifacts", OPT_HINT_DIR, NULL, false },
 	{ OPT_PUBLIC, "public", NULL, "allow an address that others can reach, without TLS",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_PRIVATE, "private", NULL, "for you alone: a socket, no port, no key", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_IDLE_EXIT, "idle-exit", "SECONDS", "end when unused so long (--private; 900)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_IDLE, "idle-timeout", "SECONDS", "end sessions unused so long (1800)",
 	  OPT_HINT_NONE, NULL, false },

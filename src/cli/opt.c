@@ -178,11 +178,52 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 	return 0;
 }
 
+const char *opt_word(const struct opt_command *command)
+{
+	const char *space = strrchr(command->name, ' ');
+
+	return space != NULL ? space + 1 : command->name;
+}
+
+static const char *sub_name_next(size_t index, const void *arg)
+{
+	const struct opt_command *command = arg;
+
+	return command->subs[index] != NULL ? opt_word(command->subs[index]) : NULL;
+}
+
+const struct opt_command *opt_sub(const struct opt_command *command, int argc, char **argv,
+				  bool *ret_help, struct err *err)
+{
+	const char *word = argc > 1 ? argv[1] : NULL, *near;
+
+	*ret_help = word != NULL && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+	if (*ret_help)
+		return NULL;
+	if (word == NULL) {
+		(void)err_set(err, ERR_INVALID, "%s: what to do?", command->name);
+		(void)err_remedy(err, "see reckon %s --help", command->name);
+		return NULL;
+	}
+	for (size_t i = 0; command->subs[i] != NULL; i++)
+		if (strcmp(opt_word(command->subs[i]), word) == 0)
+			return command->subs[i];
+	near = opt_nearest(word, sub_name_next, command);
+	(void)err_set(err, ERR_INVALID, "%s %.100s: no such command", command->name, word);
+	if (near != NULL)
+		(void)err_remedy(err, "did you mean reckon %s %s?", command->name, near);
+	else
+		(void)err_remedy(err, "see reckon %s --help", command->name);
+	return NULL;
+}
+
 static void print_item(FILE *out, const struct opt_item *item)
 {
 	char left[64];
 	const char *equals = item->name != NULL && item->value != NULL ? " " : "";
 
+	if (item->rare)
+		return;
 	if (item->id < OPT_LONG && item->name != NULL)
 		(void)snprintf(left, sizeof(left), "-%c, --%s%s%s", item->id, item->name, equals,
 			       item->value != NULL ? item->value : "");
@@ -205,6 +246,9 @@ void opt_print_help(FILE *out, const struct opt_command *command)
 		(void)fprintf(out, "%s\n", command->summary);
 	for (size_t i = 0; i < command->count; i++)
 		print_item(out, &command->items[i]);
+	for (size_t i = 0; command->subs != NULL && command->subs[i] != NULL; i++)
+		(void)fprintf(out, "  reckon %-22s %s\n", command->subs[i]->name,
+			      command->subs[i]->summary);
 	if (command->notes != NULL)
 		(void)fprintf(out, "%s\n", command->notes);
 }

@@ -29,6 +29,7 @@ struct opt_item {
 	enum opt_hint hint;
 	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
 	bool repeat;	     /* may be given several times */
+	bool rare;	     /* not in --help, which is one screen, but in the manual */
 };
 
 struct opt_command {
@@ -40,6 +41,8 @@ struct opt_command {
 	size_t count;
 	enum opt_hint operand_hint;
 	const char *operand_choices;
+	/* Commands below this one, NULL at the end; their names begin with this one's: "session ls". */
+	const struct opt_command *const *subs;
 	/* argv[0] is the command's name; returns the exit status. */
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 };
@@ -57,6 +60,16 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 
 /* The --help of one command. */
 void opt_print_help(FILE *out, const struct opt_command *command);
+
+/* The command's own word: "ls" of "session ls". */
+const char *opt_word(const struct opt_command *command);
+
+/*
+ * The command below `command` that argv[1] names. NULL, with *err set, when it names none; with
+ * *ret_help (and NULL) the user asked for help.
+ */
+const struct opt_command *opt_sub(const struct opt_command *command, int argc, char **argv,
+				  bool *ret_help, struct err *err);
 
 /* What `--help` shows without a command; `commands` ends with NULL. */
 void opt_print_overview(FILE *out, const struct opt_command *const *commands);

@@ -48,9 +48,28 @@ static void bash_value(FILE *out, const struct opt_item *item)
 	}
 }
 
+static void bash_command(FILE *out, const struct opt_command *command);
+
+/* The second word, and then as for any command. */
+static void bash_subs(FILE *out, const struct opt_command *command)
+{
+	(void)fprintf(out, "\t%s)\n\t\tif ((COMP_CWORD == 2)); then\n\t\t\toperands='",
+		      opt_word(command));
+	for (size_t i = 0; command->subs[i] != NULL; i++)
+		(void)fprintf(out, "%s%s", i > 0 ? " " : "", opt_word(command->subs[i]));
+	(void)fputs("'; words='--help'\n\t\telse\n\tcase ${COMP_WORDS[2]} in\n", out);
+	for (size_t i = 0; command->subs[i] != NULL; i++)
+		bash_command(out, command->subs[i]);
+	(void)fputs("\tesac\n\t\tfi\n\t\t;;\n", out);
+}
+
 static void bash_command(FILE *out, const struct opt_command *command)
 {
-	(void)fprintf(out, "\t%s)\n\t\tcase $prev in\n", command->name);
+	if (command->subs != NULL) {
+		bash_subs(out, command);
+		return;
+	}
+	(void)fprintf(out, "\t%s)\n\t\tcase $prev in\n", opt_word(command));
 	for (size_t i = 0; i < command->count; i++)
 		bash_value(out, &command->items[i]);
 	(void)fputs("\t\tesac\n\t\twords='", out);
@@ -133,9 +152,32 @@ static void zsh_spec(FILE *out, const struct opt_item *item, bool is_long)
 	(void)fputc('\'', out);
 }
 
+static void zsh_command(FILE *out, const struct opt_command *command);
+
+static void zsh_subs(FILE *out, const struct opt_command *command)
+{
+	(void)fprintf(out, "\t%s)\n\t\tcommands=(", opt_word(command));
+	for (size_t i = 0; command->subs[i] != NULL; i++) {
+		(void)fprintf(out, "\n\t\t'%s:", opt_word(command->subs[i]));
+		put_quoted(out, command->subs[i]->summary, ":\\");
+		(void)fputc('\'', out);
+	}
+	(void)fputs("\n\t\t)\n\t\tif (( CURRENT == 2 )); then\n"
+		    "\t\t\t_describe command commands\n\t\t\treturn\n\t\tfi\n"
+		    "\t\tshift words\n\t\t(( CURRENT-- ))\n\t\tcase ${words[1]} in\n",
+		    out);
+	for (size_t i = 0; command->subs[i] != NULL; i++)
+		zsh_command(out, command->subs[i]);
+	(void)fputs("\t\tesac\n\t\t;;\n", out);
+}
+
 static void zsh_command(FILE *out, const struct opt_command *command)
 {
-	(void)fprintf(out, "\t%s)\n\t\t_arguments", command->name);
+	if (command->subs != NULL) {
+		zsh_subs(out, command);
+		return;
+	}
+	(void)fprintf(out, "\t%s)\n\t\t_arguments", opt_word(command));
 	for (size_t i = 0; i < command->count; i++) {
 		if (command->items[i].id < OPT_LONG)
 			zsh_spec(out, &command->items[i], false);
@@ -189,6 +231,21 @@ static void fish_item(FILE *out, const char *command, const struct opt_item *ite
 	(void)fputs("'\n", out);
 }
 
+/* Options of `reckon session ls` are offered where both words were seen. */
+static void fish_sub(FILE *out, const struct opt_command *parent, const struct opt_command *sub)
+{
+	char both[128];
+
+	(void)fprintf(out, "complete -c reckon -n '__fish_seen_subcommand_from %s' -a %s -d '",
+		      opt_word(parent), opt_word(sub));
+	put_quoted(out, sub->summary, "\\");
+	(void)fputs("'\n", out);
+	(void)snprintf(both, sizeof(both), "%s; and __fish_seen_subcommand_from %s",
+		       opt_word(parent), opt_word(sub));
+	for (size_t i = 0; i < sub->count; i++)
+		fish_item(out, both, &sub->items[i]);
+}
+
 static void print_fish(FILE *out, const struct opt_command *const *commands)
 {
 	(void)fputs("# fish completion for reckon, made by `reckon --completion fish`\n"
@@ -213,6 +270,8 @@ static void print_fish(FILE *out, const struct opt_command *const *commands)
 				      command->operand_hint == OPT_HINT_CHOICE ? "'" : "", "");
 		for (size_t j = 0; j < command->count; j++)
 			fish_item(out, command->name, &command->items[j]);
+		for (size_t j = 0; command->subs != NULL && command->subs[j] != NULL; j++)
+			fish_sub(out, command, command->subs[j]);
 	}
 }
 
@@ -255,15 +314,8 @@ static void manual_name(FILE *out, const struct opt_item *item)
 	}
 }
 
-void opt_print_manual(FILE *out, const struct opt_command *command)
+static void manual_options(FILE *out, const struct opt_command *command)
 {
-	(void)fprintf(out, "# SYNOPSIS\n\n*reckon %s*%s ", command->name,
-		      command->count > 0 ? " [option...]" : "");
-	put_scdoc(out, command->operands);
-	(void)fputs("\n", out);
-	if (command->count == 0)
-		return;
-	(void)fputs("\n# OPTIONS\n", out);
 	for (size_t i = 0; i < command->count; i++) {
 		(void)fputs("\n", out);
 		manual_name(out, &command->items[i]);
@@ -272,4 +324,42 @@ void opt_print_manual(FILE *out, const struct opt_command *command)
 		(void)fputs(command->items[i].repeat ? "; may be given several times\n" : "\n",
 			    out);
 	}
+}
+
+static void manual_synopsis(FILE *out, const struct opt_command *command)
+{
+	(void)fprintf(out, "*reckon %s*%s ", command->name,
+		      command->count > 0 ? " [option...]" : "");
+	put_scdoc(out, command->operands);
+	(void)fputs("\n", out);
+}
+
+static void manual_subs(FILE *out, const struct opt_command *command)
+{
+	(void)fputs("# SYNOPSIS\n", out);
+	for (size_t i = 0; command->subs[i] != NULL; i++) {
+		(void)fputs("\n", out);
+		manual_synopsis(out, command->subs[i]);
+	}
+	(void)fputs("\n# COMMANDS AND OPTIONS\n", out);
+	for (size_t i = 0; command->subs[i] != NULL; i++) {
+		(void)fprintf(out, "\n## %s\n\n", command->subs[i]->name);
+		put_scdoc(out, command->subs[i]->summary);
+		(void)fputs("\n", out);
+		manual_options(out, command->subs[i]);
+	}
+}
+
+void opt_print_manual(FILE *out, const struct opt_command *command)
+{
+	if (command->subs != NULL) {
+		manual_subs(out, command);
+		return;
+	}
+	(void)fputs("# SYNOPSIS\n\n", out);
+	manual_synopsis(out, command);
+	if (command->count == 0)
+		return;
+	(void)fputs("\n# OPTIONS\n", out);
+	manual_options(out, command);
 }

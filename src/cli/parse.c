@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -244,6 +245,17 @@ static char *base_name(const char *path)
 	for (from = end; from > path && from[-1] != '/'; from--)
 		;
 	return dup_range(from, end);
+}
+
+int parse_session(const char *text, struct err *err)
+{
+	/* What is not an id of ours is found, or not, by whoever knows them. */
+	if (id_is_name(text, strlen(text), "se") ||
+	    (strncmp(text, "se_", 3) == 0 && strlen(text) < ID_SIZE &&
+	     strspn(text + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text + 3)))
+		return 0;
+	err_set(err, ERR_INVALID, "'%.80s' is not a session's name", text);
+	return err_remedy(err, "1 to 63 letters, digits, '.', '_' and '-'");
 }
 
 int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct err *err)

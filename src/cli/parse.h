@@ -39,6 +39,9 @@ int parse_env(const char *text, struct err *err);
 /* A template's name: letters, digits, '.', '_' and '-', at most 63, not starting with a sign. */
 int parse_template(const char *text, struct err *err);
 
+/* A session: its id, or a name of letters, digits, '.', '_' and '-', at most 63. */
+int parse_session(const char *text, struct err *err);
+
 /*
  * "FILE" or "FILE:NAME". The last colon separates, so a file whose own name has one needs NAME.
  * Without NAME it is the last part of FILE. NAME is a safe relative path (base/fs.h). The results

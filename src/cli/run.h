@@ -59,6 +59,8 @@ struct run {
 	const char *stdin_path;
 	int stdin_fd;
 	reckon_limits limits;
+	const char *session; /* -s: the name of one at a daemon, or NULL */
+	const char *url, *key; /* of that daemon; remote.h */
 	uint64_t text_bytes; /* of the record's text; 0: as libreckon has it */
 	enum run_mode mode;
 	unsigned session_flags; /* RECKON_SESSION_… */
@@ -122,11 +124,17 @@ void run_files_abandon(int dir_fd, const char *temp);
 
 #define RUN_JSON_MAX ((size_t)512 * 1024 * 1024) /* of one event or record */
 
+typedef int run_fetch_fn(const char *path, const char *artifact, int fd, void *arg,
+			 struct err *err);
+
 /* Where what a run prints goes. */
 struct run_output {
 	const struct run *run;
 	reckon_engine *engine;
 	reckon_session *session;
+	/* NULL: from engine and session. Else writes the file, or the copy that `artifact` names. */
+	run_fetch_fn *fetch;
+	void *fetch_arg;
 	int out_dir;	 /* descriptor, or -1 */
 	size_t cell;	 /* counts from 1 */
 	bool explained;	 /* how to get at files was said once */
@@ -142,7 +150,7 @@ void run_output_init(struct run_output *output, const struct run *run);
 int run_output_event(const reckon_event *event, void *arg);
 
 /* After a cell: the rest of it in the mode that was asked for, files saved. */
-void run_output_record(struct run_output *output, const reckon_execution *execution);
+void run_output_record(struct run_output *output, const char *json, size_t len);
 
 /* Text of the box to STDOUT_FILENO or STDERR_FILENO, as the terminal may see it. */
 void run_output_text(struct run_output *output, int fd, const char *text, size_t len);

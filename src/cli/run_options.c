@@ -22,6 +22,8 @@
 static const struct opt_item run_items[] = {
 	{ 'c', NULL, "CODE", "run CODE; several -c and FILE share one session",
 	  OPT_HINT_NONE, NULL, true },
+	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
+	  OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
@@ -40,7 +42,11 @@ static const struct opt_item run_items[] = {
 	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this run",
-	  OPT_HINT_NONE, NULL, false },
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
+	  OPT_HINT_NONE, NULL, false, true },
 };
 
 static void add_cell(struct run *run, const char *origin, const char *inline_text)
@@ -263,6 +269,15 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	case 'o':
 		run->out_path = value;
 		return 0;
+	case 's':
+		run->session = value;
+		return parse_session(value, err);
+	case OPT_URL:
+		run->url = value;
+		return 0;
+	case OPT_KEY:
+		run->key = value;
+		return 0;
 	case OPT_STDIN:
 		run->stdin_path = value;
 		return 0;
@@ -299,6 +314,11 @@ int run_options_check(struct run *run, struct err *err)
 	if (run->json && run->events) {
 		err_set(err, ERR_INVALID, "--json and --events exclude each other");
 		return err_remedy(err, "the last line of --events holds the record");
+	}
+	if (run->session == NULL && (run->url != NULL || run->key != NULL)) {
+		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
+					  "asked");
+		return err_remedy(err, "reckon run -s NAME --url URL");
 	}
 	run->mode = run->json	? RUN_MODE_JSON
 		    : run->events ? RUN_MODE_EVENTS

@@ -25,6 +25,9 @@ enum {
 	OPT_PRIVATE,
 	OPT_IMAGES,
 	OPT_NO_HISTORY,
+	OPT_URL,
+	OPT_KEY,
+	OPT_IDLE,
 };
 
 /* Rows of tables of options; run_options_take() takes them all. */

@@ -171,11 +171,9 @@ void run_output_settle(struct run_output *output)
 		run_output_end_line(output, STDOUT_FILENO);
 }
 
-void run_output_record(struct run_output *output, const reckon_execution *execution)
+void run_output_record(struct run_output *output, const char *json, size_t len)
 {
 	const struct run *run = output->run;
-	const char *json = reckon_execution_record(execution);
-	const size_t len = strlen(json);
 	struct json_value *record = NULL;
 	struct err err;
 

@@ -220,6 +220,8 @@ static int fetch(struct run_output *output, const char *path, const char *artifa
 	reckon_error error;
 	int rc;
 
+	if (output->fetch != NULL)
+		return output->fetch(path, artifact, fd, output->fetch_arg, err);
 	if (artifact != NULL)
 		rc = reckon_artifact_get(output->engine, artifact, 0, 0, fd, &error);
 	else

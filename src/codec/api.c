@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/id.h"
 
 static int parse_object(const char *text, size_t len, struct json_value **ret, struct err *err)
 {
@@ -174,6 +175,18 @@ static int take_metadata(const struct json_value *value, struct api_session *ret
 	return 0;
 }
 
+static int take_name(const struct json_value *value, const char **ret, struct err *err)
+{
+	size_t len = 0;
+
+	if (take_text("name", value, ret, &len, err) < 0)
+		return (int)err->code;
+	if (!id_is_name(*ret, len, "se"))
+		return err_set(err, ERR_INVALID, "name must have 1 to %d letters, digits, '.', '_' and "
+			       "'-', and not begin with se_", ID_NAME_MAX);
+	return 0;
+}
+
 static int take_session_field(const char *name, const struct json_value *value, bool is_patch,
 			      struct api_session *ret, struct err *err)
 {
@@ -188,6 +201,8 @@ static int take_session_field(const char *name, const struct json_value *value, 
 		return take_text(name, value, &ret->template_name, NULL, err);
 	if (!is_patch && strcmp(name, "language") == 0)
 		return take_text(name, value, &ret->language, NULL, err);
+	if (!is_patch && strcmp(name, "name") == 0)
+		return take_name(value, &ret->name, err);
 	if (!is_patch && strcmp(name, "limits") == 0)
 		return take_limits(value, &ret->limits, err);
 	if (!is_patch && strcmp(name, "env") == 0)

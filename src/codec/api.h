@@ -34,6 +34,7 @@ struct api_session {
 	struct json_value *document;
 	const char *template_name; /* NULL: not given */
 	const char *language;
+	const char *name;
 	struct api_limits limits;
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;

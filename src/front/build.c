@@ -81,6 +81,9 @@ int build_list(struct conn *conn, const struct query *query, struct buf *payload
 	if (query->before[0] != '\0' &&
 	    front_pack_text(payload, FRONT_TAG_BEFORE, query->before, err) < 0)
 		return (int)err->code;
+	if (query->name[0] != '\0' &&
+	    front_pack_text(payload, FRONT_TAG_SESSION_NAME, query->name, err) < 0)
+		return (int)err->code;
 	if (query->limit != 0)
 		return front_pack_u64(payload, FRONT_TAG_LIMIT, query->limit, err);
 	return 0;
@@ -128,6 +131,9 @@ static int pack_session_body(struct conn *conn, const struct api_session *body,
 	for (size_t i = 0; i < body->env_count; i++, env += strlen(env) + 1)
 		if (front_pack_text(payload, FRONT_TAG_ENV, env, err) < 0)
 			return (int)err->code;
+	if (body->name != NULL &&
+	    front_pack_text(payload, FRONT_TAG_SESSION_NAME, body->name, err) < 0)
+		return (int)err->code;
 	if (body->has_metadata && front_pack(payload, FRONT_TAG_METADATA, body->metadata.data,
 					     body->metadata.len, err) < 0)
 		return (int)err->code;

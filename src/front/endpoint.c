@@ -29,7 +29,7 @@ static const struct endpoint endpoints[] = {
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
-	  .query = " limit before ", .shape = shape_sessions },
+	  .query = " limit before name ", .shape = shape_sessions },
 	{ .path = "sessions", .verb = POST, .type = FRONT_SESSION_CREATE, .build = build_session,
 	  .shape = shape_session, .status = 201 },
 	{ .path = "sessions/{session}", .verb = GET, .type = FRONT_SESSION_SHOW,

@@ -22,9 +22,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "codec/http.h"
 #include "loop/loop.h"
 #include "wire/front.h"
@@ -44,6 +46,7 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
+	char name[ID_NAME_MAX + 1]; /* of a session */
 	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
 	char format[16];
 	char path[4096];   /* of a folder */
@@ -149,6 +152,8 @@ struct front {
 	uint64_t header_ms, body_ms;
 	uint64_t next_id;
 	bool is_ending;
+	bool is_local; /* a unix socket, for one user */
+	uid_t local_uid;
 	struct waiting_table *waiting;
 	struct outbox *outbox;
 	struct buf payload; /* of the frame that is looked at */

@@ -37,6 +37,18 @@ static void turn_away(int fd)
 	(void)close(fd);
 }
 
+/* On a socket of one user whoever connects must be that user. */
+static bool is_stranger(const struct front *front, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!front->is_local)
+		return false;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	       peer.uid != front->local_uid;
+}
+
 static void on_listen(unsigned ready, void *arg)
 {
 	struct front *front = arg;
@@ -54,7 +66,9 @@ static void on_listen(unsigned ready, void *arg)
 			}
 			return;
 		}
-		if (front->conn_count >= front->conn_max)
+		if (is_stranger(front, fd))
+			(void)close(fd);
+		else if (front->conn_count >= front->conn_max)
 			turn_away(fd);
 		else
 			conn_new(front, fd);
@@ -71,6 +85,14 @@ static void on_accept_again(void *arg)
 
 static int start(struct front *front, struct err *err)
 {
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	/* Now, before the fence: afterwards we are somebody else. */
+	front->local_uid = geteuid();
+	if (getsockname(FRONT_LISTEN_FD, (struct sockaddr *)&address, &len) < 0)
+		return err_sys(err, "getsockname");
+	front->is_local = address.ss_family == AF_UNIX;
 	/* reckond may start another one of us on the same socket: it must not make us wait. */
 	if (loop_new(&front->loop, err) < 0 || upstream_open(front, err) < 0 ||
 	    loop_timer_new(front->loop, on_accept_again, front, &front->accept_timer, err) < 0 ||

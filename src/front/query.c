@@ -25,6 +25,14 @@ int query_u64(const char *name, const char *value, uint64_t *ret, struct err *er
 	return 0;
 }
 
+static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *err)
+{
+	if (!id_is_name(value, strlen(value), "se"))
+		return err_set(err, ERR_INVALID, "name must be a session's name");
+	(void)snprintf(ret, ID_NAME_MAX + 1, "%s", value);
+	return 0;
+}
+
 static int take_bool(const char *value, struct query *ret, struct err *err)
 {
 	if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
@@ -81,6 +89,8 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = query_u64(name, value, &ret->offset, err);
 		else if (strcmp(name, "length") == 0)
 			code = query_u64(name, value, &ret->length, err);
+		else if (strcmp(name, "name") == 0)
+			code = take_name(value, ret->name, err);
 		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(value, ret, err);
 		else

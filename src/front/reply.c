@@ -37,6 +37,7 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 	[FRONT_ERR_PRECONDITION] = { "precondition_failed", 412 },
 	[FRONT_ERR_EXISTS] = { "exists", 409 },
 	[FRONT_ERR_LINK_GONE] = { "link_gone", 410 },

@@ -20,6 +20,16 @@ static void member(struct json_writer *json, const char *key, const struct kerne
 		json_write_member_text(json, key, item->data, item->len);
 }
 
+static void member_or_null(struct json_writer *json, const char *key,
+			   const struct kernel_item *item)
+{
+	json_write_key(json, key);
+	if (item != NULL)
+		json_write_text(json, item->data, item->len);
+	else
+		json_write_null(json);
+}
+
 static void member_seconds(struct json_writer *json, const char *key, uint64_t ms)
 {
 	json_write_key(json, key);
@@ -61,13 +71,9 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 
 	json_write_object_begin(json);
 	member(json, "id", items, count, FRONT_TAG_SESSION);
+	member_or_null(json, "name", front_find(items, count, FRONT_TAG_SESSION_NAME));
 	member(json, "status", items, count, FRONT_TAG_STATUS);
-	json_write_key(json, "template");
-	if (front_find(items, count, FRONT_TAG_TEMPLATE) != NULL)
-		json_write_text(json, front_find(items, count, FRONT_TAG_TEMPLATE)->data,
-				front_find(items, count, FRONT_TAG_TEMPLATE)->len);
-	else
-		json_write_null(json);
+	member_or_null(json, "template", front_find(items, count, FRONT_TAG_TEMPLATE));
 	member(json, "language", items, count, FRONT_TAG_LANGUAGE);
 	limits(json, front_find(items, count, FRONT_TAG_LIMITS));
 	json_write_key(json, "metadata");
@@ -93,6 +99,10 @@ static void execution(struct json_writer *json, const struct kernel_item *items,
 	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
 	member(json, "why", items, count, FRONT_TAG_WHY);
+	member(json, "code", items, count, FRONT_TAG_CODE_HEAD);
+	if (front_find(items, count, FRONT_TAG_CODE_BYTES) != NULL)
+		json_write_member_uint(json, "code_bytes",
+				       front_u64(items, count, FRONT_TAG_CODE_BYTES, 0));
 	json_write_object_end(json);
 }
 

@@ -68,6 +68,7 @@ void answer(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *key = front_find(asked->items, asked->count, FRONT_TAG_KEY);
 
+	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	if (key != NULL && !key_is_good(host, key->data, key->len)) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,

@@ -14,6 +14,7 @@
 #include "host/host.h"
 
 #define LIST_DEFAULT 100u
+#define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
 
 static int pack_execution(struct host *host, struct buf *payload, const struct db_execution *row,
 			  struct err *err)
@@ -163,9 +164,16 @@ void answer_execute(struct host *host, const struct asked *asked)
 
 static int add_execution(const struct db_execution *row, void *arg, struct err *err)
 {
+	cleanup_buf struct buf code = BUF_INIT(CODE_HEAD_MAX);
 	void **both = arg;
+	struct host *host = both[0];
+	uint64_t len;
 
-	return pack_execution(both[0], both[1], row, err);
+	if (pack_execution(host, both[1], row, err) < 0 ||
+	    db_code_head(host->db, row->id, CODE_HEAD_MAX, &code, &len, err) < 0 ||
+	    front_pack_text(both[1], FRONT_TAG_CODE_HEAD, buf_text(&code), err) < 0)
+		return (int)err->code;
+	return front_pack_u64(both[1], FRONT_TAG_CODE_BYTES, len, err);
 }
 
 /* Whether the id ever was a session's; answers when it was not. */

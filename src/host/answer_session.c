@@ -19,6 +19,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 			struct err *err)
 {
 	const struct session *live = session_find(host, row->id);
+	char name[ID_NAME_MAX + 1] = "";
 	const struct {
 		enum front_tag tag;
 		const char *text;
@@ -27,9 +28,13 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 		{ FRONT_TAG_TEMPLATE, row->template_name }, { FRONT_TAG_LANGUAGE, row->language },
 		{ FRONT_TAG_METADATA, row->metadata != NULL ? row->metadata : "{}" },
 		{ FRONT_TAG_CREATED_AT, row->created_at },  { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, row->why },
+		{ FRONT_TAG_WHY, row->why },		    { FRONT_TAG_SESSION_NAME, name },
 	};
 
+	if (live != NULL)
+		(void)snprintf(name, sizeof(name), "%s", live->name);
+	else
+		db_name_of(host->db, row->id, name);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if ((texts[i].text[0] != '\0' || i == 0) &&
 		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
@@ -106,8 +111,30 @@ static void take_limits(struct session *session, const struct asked *asked)
 	session->row.limits = session->limits;
 }
 
+/* The name that the request has, or ""; -1 when it cannot be had, which was answered. */
+static int take_name(struct host *host, const struct asked *asked, char ret[ID_NAME_MAX + 1])
+{
+	char message[128];
+
+	ret[0] = '\0';
+	if (!front_text(asked->items, asked->count, FRONT_TAG_SESSION_NAME, ret, ID_NAME_MAX + 1))
+		return 0;
+	if (!id_is_name(ret, strlen(ret), "se")) {
+		peer_fail(host, asked->id, FRONT_ERR_INVALID, "that is no name for a session", "", "",
+			  0);
+		return -1;
+	}
+	if (session_named(host, ret) == NULL)
+		return 0;
+	(void)snprintf(message, sizeof(message), "a session named %s is there already", ret);
+	peer_fail(host, asked->id, FRONT_ERR_SESSION_EXISTS, message, "",
+		  "use that one, delete it, or choose another name", 0);
+	return -1;
+}
+
 void answer_session_create(struct host *host, const struct asked *asked)
 {
+	char name[ID_NAME_MAX + 1];
 	struct session *session;
 	struct job *job;
 	struct err err;
@@ -122,7 +149,10 @@ void answer_session_create(struct host *host, const struct asked *asked)
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return;
 	}
+	if (take_name(host, asked, name) < 0)
+		return;
 	session = mem_new0(1, sizeof(*session));
+	(void)snprintf(session->name, sizeof(session->name), "%s", name);
 	session->host = host;
 	session->next = host->sessions;
 	host->sessions = session;
@@ -161,17 +191,22 @@ void answer_session_list(struct host *host, const struct asked *asked)
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
 	void *both[] = { host, &payload };
-	char before[ID_SIZE];
+	char before[ID_SIZE], name[ID_NAME_MAX + 1];
 	struct err err;
+	int code;
 
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
-	if (db_session_list(host->db,
-			    front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
-				       sizeof(before))
-				    ? before
-				    : NULL,
-			    (unsigned)limit, add_session, both, &err) < 0)
+	const char *from = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
+				      sizeof(before))
+				   ? before
+				   : NULL;
+
+	if (front_text(asked->items, asked->count, FRONT_TAG_SESSION_NAME, name, sizeof(name)))
+		code = db_name_list(host->db, name, from, (unsigned)limit, add_session, both, &err);
+	else
+		code = db_session_list(host->db, from, (unsigned)limit, add_session, both, &err);
+	if (code < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
 		peer_reply(host, asked->id, &payload, -1);

@@ -35,6 +35,11 @@ static const char *const versions[] = {
 	"CREATE INDEX execution_by_session ON execution(session, sequence);"
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
+
+	/* db_name.c */
+	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
+	" name TEXT NOT NULL) STRICT;"
+	"CREATE INDEX session_name_by_name ON session_name(name);",
 	/* What is kept of files, what executions cost, links. From records that are there already. */
 	"CREATE TABLE version(id INTEGER PRIMARY KEY, session TEXT NOT NULL, path TEXT NOT NULL,"
 	" artifact TEXT NOT NULL, sha256 TEXT, size INTEGER NOT NULL, mime TEXT,"

@@ -61,6 +61,14 @@ typedef int db_session_fn(const struct db_session *session, void *arg, struct er
 int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
 		    void *arg, struct err *err);
 
+/* ---- db_name.c: names of sessions. Those of one name are many, but one of them is live. ---- */
+int db_name_add(struct db *db, const char *session, const char *name, struct err *err);
+/* "" when it has none. */
+void db_name_of(struct db *db, const char *session, char ret[ID_NAME_MAX + 1]);
+/* As db_session_list(), of those with this name. */
+int db_name_list(struct db *db, const char *name, const char *before, unsigned limit,
+		 db_session_fn *fn, void *arg, struct err *err);
+
 /* What a crash left: live sessions become lost, unfinished executions too. How many sessions. */
 int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err);
 
@@ -87,6 +95,10 @@ int db_execution_find(struct db *db, const char *session, const char *id,
 		      struct db_execution *ret, struct err *err);
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
 			struct db_execution *ret, struct err *err);
+
+/* Appends the first bytes of the code, whole characters; *ret_len is how long it is. */
+int db_code_head(struct db *db, const char *execution, size_t max, struct buf *ret,
+		 uint64_t *ret_len, struct err *err);
 
 typedef int db_execution_fn(const struct db_execution *execution, void *arg, struct err *err);
 int db_execution_list(struct db *db, const char *session, const char *before, unsigned limit,

@@ -14,6 +14,7 @@
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   db.c db_rows.c    SQLite; key.c: keys
+ *   private.c         the daemon of one user, on a socket of its own
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -46,6 +47,8 @@ struct config {
 	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
 	const char *state_dir;		 /* NULL: as libreckon chooses */
 	bool public_ok;
+	bool is_private;       /* a socket of the user's instead of an address; private.c */
+	uint64_t idle_exit_ms; /* of a private one */
 	unsigned workers;
 	unsigned sessions_max;
 	unsigned connections_max;
@@ -141,6 +144,7 @@ struct session {
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
+	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
@@ -157,7 +161,10 @@ struct host {
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
 	int listen_fd;
-	char listening[HOST_ADDRESS_SIZE];
+	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
+	int runtime_fd;	      /* of a private one: where its socket is */
+	char socket_name[48];
+	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct session *sessions;
 	unsigned session_count;
@@ -171,6 +178,7 @@ struct host {
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
 bool peer_is_pending(const struct host *host, uint64_t request);
+bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
@@ -225,6 +233,8 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 
 /* ---- session.c ---- */
 struct session *session_find(struct host *host, const char *id);
+/* The one that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
@@ -244,6 +254,16 @@ void execution_forget(struct host *host, uint64_t request); /* whoever waited we
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- private.c ---- */
+/*
+ * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
+ * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
+ */
+int private_state(struct host *host, char *dir, size_t size, struct err *err);
+int private_listen(struct host *host, struct err *err);
+void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
+void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);

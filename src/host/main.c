@@ -26,6 +26,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/runtime.h"
 #include "host/host.h"
 
 #define TICK_MS 200u
@@ -36,6 +37,8 @@ static const struct option options[] = {
 	{ "listen", required_argument, NULL, 'l' },
 	{ "state", required_argument, NULL, 's' },
 	{ "public", no_argument, NULL, 'p' },
+	{ "private", no_argument, NULL, 'P' },
+	{ "idle-exit", required_argument, NULL, 'e' },
 	{ "workers", required_argument, NULL, 'w' },
 	{ "max-sessions", required_argument, NULL, 'm' },
 	{ "max-connections", required_argument, NULL, 'c' },
@@ -74,6 +77,13 @@ static int take_option(struct config *config, int opt, const char *name, struct 
 	case 'p':
 		config->public_ok = true;
 		return 0;
+	case 'P':
+		config->is_private = true;
+		return 0;
+	case 'e':
+		if (take_number(name, optarg, 1, 30ul * 86400, &n, err) == 0)
+			config->idle_exit_ms = n * 1000;
+		return (int)err->code;
 	case 'w':
 		if (take_number(name, optarg, 1, 1024, &n, err) == 0)
 			config->workers = (unsigned)n;
@@ -111,7 +121,7 @@ static int parse(struct config *config, int argc, char **argv, struct err *err)
 				   .workers = 64,
 				   .sessions_max = 200,
 				   .connections_max = 10000,
-				   .idle_ms = 1800u * 1000u,
+				   .idle_exit_ms = 900u * 1000u,
 				   .header_timeout_ms = 30u * 1000u,
 				   .body_timeout_ms = 60u * 1000u };
 	err_clear(err);
@@ -121,6 +131,9 @@ static int parse(struct config *config, int argc, char **argv, struct err *err)
 			return (int)err->code;
 	if (optind < argc)
 		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", argv[optind]);
+	/* A person's session outlasts a lunch. */
+	if (config->idle_ms == 0)
+		config->idle_ms = (config->is_private ? 8u * 3600u : 1800u) * 1000u;
 	return 0;
 }
 
@@ -181,15 +194,15 @@ static void name_socket(struct host *host)
 	socklen_t len = sizeof(address);
 	char text[64] = "";
 
-	(void)snprintf(host->listening, sizeof(host->listening), "%s", host->config.address);
+	(void)snprintf(host->listening, sizeof(host->listening), "http://%s", host->config.address);
 	if (getsockname(host->listen_fd, &address.any, &len) < 0)
 		return;
 	if (address.any.sa_family == AF_INET &&
 	    inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "%s:%u", text,
+		(void)snprintf(host->listening, sizeof(host->listening), "http://%s:%u", text,
 			       ntohs(address.v4.sin_port));
 	else if (inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "[%s]:%u", text,
+		(void)snprintf(host->listening, sizeof(host->listening), "http://[%s]:%u", text,
 			       ntohs(address.v6.sin6_port));
 }
 
@@ -222,24 +235,6 @@ static int listen_on(struct host *host, struct err *err)
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
-static void state_dir_of(const struct config *config, char *text, size_t size)
-{
-	const char *given = secure_getenv("RECKON_STATE"), *home = secure_getenv("HOME");
-	const char *xdg = secure_getenv("XDG_STATE_HOME");
-
-	/* The places libreckon takes, in its order. */
-	if (config->state_dir != NULL)
-		(void)snprintf(text, size, "%s", config->state_dir);
-	else if (given != NULL && given[0] != '\0')
-		(void)snprintf(text, size, "%s", given);
-	else if (geteuid() == 0)
-		(void)snprintf(text, size, "/var/lib/reckon");
-	else if (xdg != NULL && xdg[0] != '\0')
-		(void)snprintf(text, size, "%s/reckon", xdg);
-	else
-		(void)snprintf(text, size, "%s/.local/state/reckon", home != NULL ? home : "");
-}
-
 static int open_state(struct host *host, struct err *err)
 {
 	char dir[4096];
@@ -253,10 +248,13 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
 	}
-	state_dir_of(&host->config, dir, sizeof(dir));
+	if (runtime_state_dir(host->config.state_dir, dir, sizeof(dir), err) < 0)
+		return (int)err->code;
 	host->state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (host->state_fd < 0)
 		return err_sys(err, "open %.200s", dir);
+	if (host->config.is_private && private_state(host, dir, sizeof(dir), err) < 0)
+		return (int)err->code;
 	lock = openat(host->state_fd, "reckond.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0)
@@ -304,6 +302,7 @@ static void on_tick(void *arg)
 	struct host *host = arg;
 
 	session_tick(host);
+	private_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
 }
 
@@ -316,6 +315,7 @@ static void on_stop(void *arg)
 		loop_stop(host->loop);
 		return;
 	}
+	private_leave(host);
 	host->is_stopping = true;
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
@@ -348,7 +348,7 @@ static void show_key(const struct host *host, const char *key)
 	(void)dprintf(STDOUT_FILENO,
 		      "reckon: your API key, shown this once: %s\n"
 		      "reckon: use it so: curl -H 'Authorization: Bearer %s' -d '{}' "
-		      "http://%s/reckon/v1/sessions\n",
+		      "%s/reckon/v1/sessions\n",
 		      key, key, host->listening);
 }
 
@@ -369,9 +369,11 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (open_state(host, err) < 0 || listen_on(host, err) < 0 || recover(host, err) < 0 || key_setup(host, key, err) < 0)
+	if (open_state(host, err) < 0 ||
+	    (host->config.is_private ? private_listen(host, err) : listen_on(host, err)) < 0 ||
+	    recover(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
-	if (key[0] != '\0')
+	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
 	explicit_bzero(key, sizeof(key));
 	return set_up(host, err);

@@ -82,6 +82,11 @@ bool peer_is_pending(const struct host *host, uint64_t request)
 	return host->peer != NULL && *find(host->peer, request) != NULL;
 }
 
+bool peer_is_busy(const struct host *host)
+{
+	return host->peer != NULL && host->peer->pending_count > 0;
+}
+
 static bool take_pending(struct peer *peer, uint64_t request)
 {
 	struct pending **at = find(peer, request), *found = *at;
@@ -247,7 +252,7 @@ static int take_request(struct peer *peer, const struct front_head *head, struct
 	if (head->type == FRONT_READY) {
 		peer->state = FRONT_STATE_SERVING;
 		if (!peer->was_ready)
-			(void)dprintf(STDOUT_FILENO, "reckon: listening on http://%s\n",
+			(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n",
 				      peer->host->listening);
 		peer->was_ready = true;
 		return 0;

@@ -25,6 +25,14 @@ struct session *session_find(struct host *host, const char *id)
 	return NULL;
 }
 
+struct session *session_named(struct host *host, const char *name)
+{
+	for (struct session *at = host->sessions; at != NULL; at = at->next)
+		if (at->phase != SESSION_CLOSING && strcmp(at->name, name) == 0)
+			return at;
+	return NULL;
+}
+
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request)
 {
 	struct job *job = mem_new0(1, sizeof(*job));
@@ -170,7 +178,9 @@ static void opened(struct session *session, struct job *job)
 	clock_rfc3339_now(session->row.created_at);
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns();
-	if (db_session_add(host->db, &session->row, &err) < 0) {
+	if (db_session_add(host->db, &session->row, &err) < 0 ||
+	    (session->name[0] != '\0' &&
+	     db_name_add(host->db, session->row.id, session->name, &err) < 0)) {
 		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {

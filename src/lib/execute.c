@@ -141,11 +141,31 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
  * A program opens its own descriptors again by name (/dev/stdout, tee /dev/stderr): the pipes have
  * to belong to the box's user for that. Rootless they do, because it is our own.
  */
-static int give_pipes(const struct reckon_session *session, const int fds[3], struct err *err)
+static int give_pipe(const struct reckon_session *session, int fd, struct err *err)
 {
-	for (int i = 0; geteuid() == 0 && i < 3; i++)
-		if (fchown(fds[i], session->host_uid, session->host_gid) < 0)
-			return err_sys(err, "give a pipe to the session");
+	if (geteuid() == 0 && fchown(fd, session->host_uid, session->host_gid) < 0)
+		return err_sys(err, "give a pipe to the session");
+	return 0;
+}
+
+static int open_input(struct run *run, struct err *err)
+{
+	struct reckon_session *session = run->session;
+	int *none = session->no_input;
+
+	if (run->options->has_stdin) {
+		if (feed_open(&run->feed, run->options->stdin_fd, err) < 0)
+			return (int)err->code;
+		return give_pipe(session, run->feed.theirs, err);
+	}
+	if (none[0] < 0) {
+		if (feed_open(&run->feed, -1, err) < 0 ||
+		    give_pipe(session, run->feed.theirs, err) < 0)
+			return (int)err->code;
+		none[0] = run->feed.theirs;
+		none[1] = run->feed.peek;
+	}
+	feed_lend(&run->feed, none[0], none[1]);
 	return 0;
 }
 
@@ -173,7 +193,8 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	if (choose_id(run, err) < 0 ||
 	    pipe_new_from_box(&run->pipe[0], &out, err) < 0 ||
 	    pipe_new_from_box(&run->pipe[1], &error, err) < 0 ||
-	    feed_open(&run->feed, run->options->has_stdin ? run->options->stdin_fd : -1, err) < 0)
+	    give_pipe(session, out, err) < 0 || give_pipe(session, error, err) < 0 ||
+	    open_input(run, err) < 0)
 		return (int)err->code;
 	clear_interrupts(session);
 	session->sequence++;
@@ -194,7 +215,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	fds[0] = out;
 	fds[1] = error;
 	fds[2] = run->feed.theirs;
-	if (give_pipes(session, fds, err) < 0 || session_tell(session, WARDEN_BEGIN, err) < 0)
+	if (session_tell(session, WARDEN_BEGIN, err) < 0)
 		return (int)err->code;
 	run->start_ns = clock_mono_ns();
 	err_clear(err);
@@ -385,7 +406,7 @@ static void run_init(struct run *run, struct reckon_session *session,
 	run->input = BUF_INIT(RUN_INPUT_MAX);
 	run->payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
 	run->traceback = BUF_INIT(RUN_TRACEBACK_MAX);
-	run->items = mem_new0(KERNEL_FIELDS_MAX, sizeof(*run->items));
+	run->items = mem_grow(NULL, KERNEL_FIELDS_MAX, sizeof(*run->items));
 	session->engine->is_busy = true;
 }
 

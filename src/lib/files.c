@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/mem.h"
 #include "base/fs.h"
 #include "lib/api.h"
 #include "lib/files.h"
@@ -21,7 +22,7 @@
 
 int files_copy(int source, int target, struct err *err)
 {
-	char chunk[65536];
+	MEM_UNINIT char chunk[65536];
 
 	for (;;) {
 		ssize_t n = read(source, chunk, sizeof(chunk));

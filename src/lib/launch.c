@@ -29,6 +29,7 @@
 #include "base/fd.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/runtime.h"
 
 #define WARDEN_FD 3
 #define FAILURE_FD 4
@@ -97,41 +98,6 @@ int launch_find_warden(char **ret_path, struct err *err)
 			       "reckon-warden");
 }
 
-static int open_own_dir(const char *path, int *ret_fd, struct err *err)
-{
-	cleanup_fd int fd = -1;
-	struct stat st;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, "make directory %.200s", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(err, "open directory %.200s", path);
-	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-		(void)err_set(err, ERR_DENIED, "%.200s is not a directory of yours alone", path);
-		return err_remedy(err, "remove it, or make it yours with mode 0700");
-	}
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-static int open_runtime_dir(int *ret_fd, struct err *err)
-{
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-	char path[4096];
-	struct stat st;
-
-	if (geteuid() == 0)
-		(void)snprintf(path, sizeof(path), "/run/reckon");
-	else
-		(void)snprintf(path, sizeof(path), "/tmp/reckon-%u", (unsigned)geteuid());
-	/* After `su` or `sudo` the variable may still name another user's directory. */
-	if (runtime != NULL && runtime[0] == '/' && strlen(runtime) < sizeof(path) - 16 &&
-	    stat(runtime, &st) == 0 && st.st_uid == geteuid())
-		(void)snprintf(path, sizeof(path), "%s/reckon", runtime);
-	return open_own_dir(path, ret_fd, err);
-}
-
 /* FNV-1a: tells installations apart, guards nothing. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
@@ -153,7 +119,7 @@ static int place_init(struct place *place, const char *warden, const char *templ
 	hash = mix(hash, &st.st_mtim, sizeof(st.st_mtim));
 	hash = mix(hash, &st.st_size, sizeof(st.st_size));
 	hash = mix(hash, template_dir, strlen(template_dir));
-	if (open_runtime_dir(&place->dir_fd, err) < 0)
+	if (runtime_dir_open(&place->dir_fd, err) < 0)
 		return (int)err->code;
 	(void)snprintf(place->socket_name, sizeof(place->socket_name), "warden-%016llx.sock",
 		       (unsigned long long)hash);

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/mem.h"
 
 int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
 {
@@ -23,7 +24,8 @@ int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(err, "pipe");
-	if (fd_set_nonblock(ends[0], true, err) < 0) {
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) { /* a pipe has no other flags to be kept */
+		(void)err_sys(err, "pipe");
 		(void)close(ends[0]);
 		(void)close(ends[1]);
 		return (int)err->code;
@@ -42,7 +44,7 @@ size_t pipe_pending(int fd)
 
 int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg)
 {
-	char chunk[65536];
+	MEM_UNINIT char chunk[65536];
 	/* With nothing pending one read still has to tell "empty" from "ended". */
 	size_t left = len > 0 ? len : 1;
 
@@ -127,6 +129,7 @@ int feed_open(struct feed *feed, int source, struct err *err)
 	feed->source = source;
 	feed->target = feed->theirs = feed->peek = -1;
 	feed->len = feed->at = 0;
+	feed->is_lent = false;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(err, "pipe");
 	feed->theirs = ends[0];
@@ -140,8 +143,19 @@ int feed_open(struct feed *feed, int source, struct err *err)
 	return 0;
 }
 
+void feed_lend(struct feed *feed, int theirs, int peek)
+{
+	feed->source = feed->target = -1;
+	feed->theirs = theirs;
+	feed->peek = peek;
+	feed->len = feed->at = 0;
+	feed->is_lent = true;
+}
+
 void feed_close(struct feed *feed)
 {
+	if (feed->is_lent)
+		feed->theirs = feed->peek = -1;
 	if (feed->theirs >= 0)
 		(void)close(TAKE_FD(feed->theirs));
 	if (feed->peek >= 0)

@@ -17,23 +17,35 @@
 #define CLOSE_TIMEOUT_MS 5000
 #define REPEATS_NOTED 3 /* successes in a row that are worth a word */
 
-static void measure(struct run *run)
+/* Asks the warden what it cost; the answer may come while the files are looked at. */
+static void measure_ask(struct run *run)
 {
-	struct reckon_session *session = run->session;
-	struct warden_request request = { .type = WARDEN_USAGE, .session = session->number };
-	struct client_call call;
+	struct warden_request request = { .type = WARDEN_USAGE, .session = run->session->number };
 	struct err ignored;
 
-	if (!session->has_ended && client_ask(session->client, &request, NULL, 0, &call,
-					      USAGE_TIMEOUT_MS, &ignored) == 0) {
-		client_forget(session->client, &call);
-		run->usage = call.reply.usage;
+	run->is_asking_usage = !run->session->has_ended &&
+			       client_send(run->session->client, &request, NULL, 0,
+					   &run->usage_call, &ignored) == 0;
+}
+
+static void measure_take(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	struct err ignored;
+
+	if (run->is_asking_usage && client_wait(session->client, &run->usage_call,
+						USAGE_TIMEOUT_MS, &ignored) == 0 &&
+	    run->usage_call.reply.err.code == ERR_OK) {
+		run->usage = run->usage_call.reply.usage;
 		run->has_usage = true;
 	} else if (session->has_ended) {
 		/* It ended before or while we asked; the notice holds what was known last. */
 		run->usage = session->ended.usage;
 		run->has_usage = true;
 	}
+	if (run->is_asking_usage)
+		client_forget(session->client, &run->usage_call);
+	run->is_asking_usage = false;
 }
 
 static void end_session(struct run *run)
@@ -460,15 +472,19 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 {
 	const enum record_status status = status_of(run);
 
-	measure(run);
-	if (run->end != RUN_DONE)
+	measure_ask(run);
+	if (run->end != RUN_DONE) {
+		measure_take(run);
 		end_session(run);
+	}
 	explain(run, status);
 	tell_error(run, status);
 	add_stream(run, 0);
 	add_stream(run, 1);
 	add_files(run);
 	note_repeats(run, status);
+	if (run->end == RUN_DONE)
+		measure_take(run);
 	diagnose(run);
 	add_receipt(run);
 	if (record_finish(run->record, status, ret_json, err) < 0)

@@ -28,6 +28,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 	session->engine = engine;
 	session->client = client_ref(client);
 	session->control = session->workspace = session->interrupt_fd = -1;
+	session->no_input[0] = session->no_input[1] = -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->next_request = 1;
 	session->known = BUF_INIT(256u * 1024u);
@@ -108,6 +109,8 @@ void session_free(struct reckon_session *session)
 	close_if_open(session->control);
 	close_if_open(session->workspace);
 	close_if_open(session->interrupt_fd);
+	close_if_open(session->no_input[0]);
+	close_if_open(session->no_input[1]);
 	buf_done(&session->known);
 	stray_done(&session->strays);
 	workspace_free(session->files);

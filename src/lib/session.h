@@ -43,6 +43,7 @@ struct reckon_session {
 	struct buf known; /* names of the last look at the variables, as JSON: ["a","b"] */
 	uint64_t files_changes; /* grows whenever a change of them is known */
 	struct stuck stuck; /* failures so far */
+	int no_input[2]; /* an input at its end for every cell that has none, and its peek; or -1 */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
 	bool has_ended; /* the warden said how the kernel ended */

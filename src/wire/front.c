@@ -12,6 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/id.h"
+#include "base/mem.h"
 
 #define HANDLE_MAX 40u
 #define PATH_MAX_BYTES 4095u
@@ -47,6 +49,7 @@ static const struct bound {
 	[FRONT_TAG_TICKET] = { 8, 8 },
 	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
 	[FRONT_TAG_IF_MATCH] = { 1, ETAGS_MAX },
 	[FRONT_TAG_IF_NONE] = { 1, ETAGS_MAX },
 	[FRONT_TAG_TO] = { 1, PATH_MAX_BYTES },
@@ -77,8 +80,9 @@ static const struct shape {
 	[FRONT_AUTH] = { TAGS(K), NONE },
 	[FRONT_SESSION_CREATE] = { TAGS(K),
 		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
-		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
-	[FRONT_SESSION_LIST] = { TAGS(K), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
+		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_SESSION_NAME) },
+	[FRONT_SESSION_LIST] = { TAGS(K),
+		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME) },
 	[FRONT_SESSION_SHOW] = { TAGS(K, S), NONE },
 	[FRONT_SESSION_PATCH] = { TAGS(K, S), TAGS(FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
 	[FRONT_SESSION_DELETE] = { TAGS(K, S), NONE },
@@ -225,7 +229,7 @@ int front_send(int sock, enum front_type type, uint64_t id, const struct buf *pa
 	       struct err *err)
 {
 	struct front_head head = { .magic = FRONT_MAGIC, .type = (uint16_t)type, .id = id };
-	char frame[sizeof(head) + FRONT_INLINE_MAX];
+	MEM_UNINIT char frame[sizeof(head) + FRONT_INLINE_MAX];
 	size_t len = payload != NULL ? payload->len : 0, nfds = 0;
 	cleanup_fd int blob = -1;
 	int pass[2];
@@ -278,7 +282,7 @@ static int take_payload(const struct front_head *head, const char *rest, size_t 
 int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *ret_fd,
 	       struct err *err)
 {
-	char frame[sizeof(*ret_head) + FRONT_INLINE_MAX];
+	MEM_UNINIT char frame[sizeof(*ret_head) + FRONT_INLINE_MAX];
 	int fds[2];
 	size_t nfds;
 	ssize_t n = fd_recv_msg(sock, frame, sizeof(frame), fds, ARRAY_LEN(fds), &nfds, err);

@@ -108,6 +108,9 @@ enum front_tag {
 	FRONT_TAG_TICKET = 21,
 	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
+	FRONT_TAG_SESSION_NAME = 115,
+	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
+	FRONT_TAG_CODE_BYTES = 117,
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
@@ -198,6 +201,7 @@ enum front_error {
 	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
 	FRONT_ERR_PRECONDITION, /* If-Match, If-None-Match */
 	FRONT_ERR_EXISTS,	/* a file in the way */
 	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */

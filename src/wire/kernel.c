@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/mem.h"
 
 int kernel_unpack(const char *payload, size_t payload_len, uint32_t field_count,
 		  struct kernel_item *ret_items, size_t max_items, struct err *err)
@@ -95,7 +96,7 @@ int kernel_send(int sock, enum kernel_type type, uint64_t id, const struct buf *
 		const int *fds, size_t nfds, struct err *err)
 {
 	struct kernel_head head = { .magic = KERNEL_MAGIC, .type = (uint16_t)type, .id = id };
-	char packet[sizeof(head) + KERNEL_INLINE_MAX];
+	MEM_UNINIT char packet[sizeof(head) + KERNEL_INLINE_MAX];
 	size_t len = payload != NULL ? payload->len : 0;
 	cleanup_fd int blob = -1;
 	int pass[4];
@@ -139,7 +140,7 @@ static int take_blob(const struct kernel_head *head, int *fds, size_t *nfds, str
 int kernel_recv(int sock, struct kernel_head *ret_head, struct buf *payload, int *fds,
 		size_t fds_max, size_t *ret_nfds, struct err *err)
 {
-	char packet[sizeof(*ret_head) + KERNEL_INLINE_MAX];
+	MEM_UNINIT char packet[sizeof(*ret_head) + KERNEL_INLINE_MAX];
 	int got[4];
 	size_t ngot;
 	ssize_t n = fd_recv_msg(sock, packet, sizeof(packet), got, ARRAY_LEN(got), &ngot, err);

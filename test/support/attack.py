@@ -253,6 +253,10 @@ def status_of(pid):
     return dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.M))
 
 
+ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\.")
+ACCOUNTS_KEPT = 256
+
+
 class Weight:
     """What a host carries for one place: processes, mounts, cgroups, the wardens' descriptors."""
 
@@ -274,13 +278,21 @@ class Weight:
 
     @staticmethod
     def descriptors(pid):
-        """Without network namespaces, which the warden keeps for the next box."""
-        count = 0
+        """
+        Without what the warden keeps: network namespaces for the next box, and the cgroup files that
+        it read last, of boxes that still are.
+        """
+        count = accounts = 0
         try:
             for fd in os.listdir(f"/proc/{pid}/fd"):
-                count += not os.readlink(f"/proc/{pid}/fd/{fd}").startswith("net:[")
+                name = os.readlink(f"/proc/{pid}/fd/{fd}")
+                is_account = bool(ACCOUNT.search(name))
+                accounts += is_account
+                assert not (is_account and name.endswith(" (deleted)")), name
+                count += not is_account and not name.startswith("net:[")
         except OSError:
             pass
+        assert accounts <= ACCOUNTS_KEPT
         return count
 
     def boxes(self):

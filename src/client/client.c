@@ -1,0 +1,229 @@
+/*
+ * client.c - open, ask, move files.
+ *
+ * Runs in:  whoever is a client.
+ * Reads:    the environment (RECKON_URL, RECKON_API_KEY), answers of a server.
+ * Never:    prints, or passes a key on but in its header.
+ */
+#include "client/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "client/inner.h"
+
+#define START_TRIES 3u
+
+static const char *given(const char *option, const char *variable)
+{
+	const char *value = option != NULL ? option : getenv(variable);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static int take_key(struct client *client, const char *key, struct err *err)
+{
+	if (key == NULL)
+		return 0;
+	/* What could break out of its header is no key. */
+	for (const char *at = key; *at != '\0'; at++)
+		if (*at <= ' ' || *at > '~')
+			return err_set(err, ERR_INVALID, "the API key has a character that no key "
+							 "has");
+	if (snprintf(client->key, sizeof(client->key), "%s", key) >= (int)sizeof(client->key))
+		return err_set(err, ERR_INVALID, "the API key is too long");
+	return 0;
+}
+
+/*
+ * One that was about to end for want of work accepts a connection, and then is gone: whoever gets
+ * an answer has a daemon that stays for a while.
+ */
+static int open_private(struct client *client, bool no_start, struct err *err)
+{
+	int code = ERR_UNAVAILABLE;
+
+	client->is_private = true;
+	(void)snprintf(client->name, sizeof(client->name), "your private daemon");
+	for (unsigned tries = 0; tries < START_TRIES && code == ERR_UNAVAILABLE; tries++) {
+		code = daemon_find(client, no_start, err);
+		if (code == 0)
+			code = client_call(client, "GET", "health", NULL, NULL, err);
+	}
+	return code;
+}
+
+static int set_up(struct client *client, const struct client_options *options, struct err *err)
+{
+	const char *url = given(options->url, "RECKON_URL");
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (client->multi = curl_multi_init()) == NULL)
+		return err_set(err, ERR_SYSTEM, "libcurl does not start");
+	if (url == NULL)
+		return open_private(client, options->no_start, err);
+	if (url_parse(url, &client->url, err) < 0)
+		return (int)err->code;
+	if (client->url.socket[0] != '\0')
+		(void)snprintf(client->name, sizeof(client->name), "unix:%s", client->url.socket);
+	else
+		(void)snprintf(client->name, sizeof(client->name), "%s", client->url.base);
+	return take_key(client, given(options->key, "RECKON_API_KEY"), err);
+}
+
+int client_open(const struct client_options *options, struct client **ret, struct err *err)
+{
+	struct client *client = mem_new0(1, sizeof(*client));
+
+	client->runtime_fd = -1;
+	if (set_up(client, options, err) < 0) {
+		client_close(client);
+		return (int)err->code;
+	}
+	*ret = client;
+	return 0;
+}
+
+void client_close(struct client *client)
+{
+	if (client == NULL)
+		return;
+	if (client->multi != NULL)
+		(void)curl_multi_cleanup(client->multi);
+	cleanup_fd_fn(&client->runtime_fd);
+	explicit_bzero(client->key, sizeof(client->key));
+	free(client);
+}
+
+const char *client_name(const struct client *client)
+{
+	return client->name;
+}
+
+bool client_is_private(const struct client *client)
+{
+	return client->is_private;
+}
+
+bool client_is_exposed(const struct client *client)
+{
+	return !client->url.is_loopback && !client->url.is_tls && client->key[0] != '\0';
+}
+
+const struct client_answer *client_last(const struct client *client)
+{
+	return &client->last;
+}
+
+int client_path_add(struct buf *path, const char *text, bool slashes, struct err *err)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "-._~";
+
+	for (; *text != '\0'; text++) {
+		const bool is_plain = strchr(plain, *text) != NULL || (slashes && *text == '/');
+
+		if ((is_plain ? buf_addc(path, *text, err)
+			      : buf_addf(path, err, "%%%02X", (unsigned char)*text)) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int to_buf(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	if (buf_add(arg, bytes, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "the answer is larger than %zu MiB",
+			       CLIENT_JSON_MAX >> 20);
+	return 0;
+}
+
+int client_call(struct client *client, const char *method, const char *path,
+		const struct buf *body, struct json_value **ret, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	struct json_value *document = NULL;
+	struct transfer transfer = {
+		.client = client,
+		.method = method,
+		.path = path,
+		.body = body,
+		.accept = "application/json",
+		.sink = to_buf,
+		.sink_arg = &text,
+		.wake_fd = -1,
+	};
+	int code = transfer_run(&transfer, err);
+
+	transfer_done(&transfer);
+	if (code < 0)
+		return code;
+	if (json_read_parse(buf_text(&text), text.len, CLIENT_JSON_MAX, &document, err) < 0) {
+		(void)err_wrap(err, "%s answered what is no JSON", client->name);
+		err->code = ERR_PROTOCOL;
+		return err_remedy(err, "check the address: is that a Reckon daemon?");
+	}
+	if (ret != NULL)
+		*ret = document;
+	else
+		json_read_free(document);
+	return 0;
+}
+
+static int to_fd(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	return fd_write_full(*(const int *)arg, bytes, len, err);
+}
+
+int client_download(struct client *client, const char *path, int fd, uint64_t *ret_size,
+		    struct err *err)
+{
+	struct transfer transfer = {
+		.client = client,
+		.method = "GET",
+		.path = path,
+		.accept = "",
+		.sink = to_fd,
+		.sink_arg = &fd,
+		.wake_fd = -1,
+	};
+	const int code = transfer_run(&transfer, err);
+
+	transfer_done(&transfer);
+	if (code == 0 && ret_size != NULL)
+		*ret_size = transfer.received;
+	return code;
+}
+
+static int to_nowhere(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	(void)bytes;
+	(void)len;
+	(void)arg;
+	err_clear(err);
+	return 0;
+}
+
+int client_upload(struct client *client, const char *path, int fd, uint64_t size, struct err *err)
+{
+	struct transfer transfer = {
+		.client = client,
+		.method = "PUT",
+		.path = path,
+		.accept = "application/json",
+		.sink = to_nowhere,
+		.is_upload = true,
+		.upload_fd = fd,
+		.upload_size = size,
+		.wake_fd = -1,
+	};
+	int code = transfer_run(&transfer, err);
+
+	transfer_done(&transfer);
+	if (code == 0 && transfer.upload_size > 0)
+		return err_set(err, ERR_INVALID, "the file became shorter while it was sent");
+	return code;
+}

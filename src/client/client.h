@@ -1,0 +1,115 @@
+/*
+ * client.h - a daemon as its clients see it: requests, events as they come, files, typed errors.
+ *
+ *   client_open(&options, &client, &err)          where, with which key; starts the private daemon
+ *   client_call(client, "GET", "sessions", …)     one request, its JSON
+ *   client_execute(client, …)                     a cell, its events; goes on where a stream broke
+ *   client_upload(), client_download()            bytes of any size, from and to descriptors
+ *   client_close(client)
+ *
+ * Errors are struct err, like everywhere: what the server said of it is in text and remedy, and
+ * client_last() has its code ("session_lost") for who wants to tell cases apart. The codes:
+ *
+ *   400 405 409 413 …   ERR_INVALID       what was asked is wrong              exit 2
+ *   404                 ERR_NOT_FOUND                                          exit 2
+ *   401 403             ERR_DENIED        no key, or not allowed               exit 125
+ *   410                 ERR_LOST          it was there; the text says what became of it
+ *   429                 ERR_LIMIT         client_last()->retry_s
+ *   503, nobody there   ERR_UNAVAILABLE
+ *   504, too slow       ERR_TIMEOUT
+ *   no Reckon answers   ERR_PROTOCOL
+ *
+ * Texts may quote what a server sent: show them through cli_complain(), which escapes. A key never
+ * stands in one. Nothing here prints. A struct client is one thread's.
+ *
+ *   url.c       "http://host:port", "unix:/path"          daemon.c   the user's private daemon
+ *   transfer.c  one exchange, on libcurl                  stream.c   an execution's events
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/json_read.h"
+
+#define CLIENT_JSON_MAX ((size_t)512 * 1024 * 1024) /* of one answer or one event */
+
+struct client;
+
+/* What to leave NULL or false says what happens then. */
+struct client_options {
+	const char *url; /* $RECKON_URL; without that the user's private daemon */
+	const char *key; /* $RECKON_API_KEY; the private daemon needs none */
+	bool no_start;	 /* a private daemon that never ran is ERR_NOT_FOUND instead of started */
+};
+
+/* *ret belongs to the caller. Nothing is sent yet, but a private daemon runs afterwards. */
+int client_open(const struct client_options *options, struct client **ret, struct err *err);
+void client_close(struct client *client); /* NULL is fine */
+
+/* For messages: "http://127.0.0.1:7263", "your private daemon". */
+const char *client_name(const struct client *client);
+bool client_is_private(const struct client *client);
+/* Whether the key travels unencrypted to another machine: worth a warning. */
+bool client_is_exposed(const struct client *client);
+
+/* What the server said last; zero and "" when it said nothing. */
+struct client_answer {
+	unsigned status;
+	char code[48];
+	unsigned retry_s; /* Retry-After */
+};
+const struct client_answer *client_last(const struct client *client);
+
+/*
+ * One request. `path` is below /reckon/v1/, with its query ("sessions?limit=5"); build it with
+ * client_path_add() when any of it comes from somebody. `body` is JSON, or NULL. *ret (may be
+ * NULL) is the answer, for json_read_free(); one that is no JSON is an error.
+ */
+int client_call(struct client *client, const char *method, const char *path,
+		const struct buf *body, struct json_value **ret, struct err *err);
+
+/* Appends `text` percent-encoded. With `slashes` they stay: the path of a file. */
+int client_path_add(struct buf *path, const char *text, bool slashes, struct err *err);
+
+/* GET into `fd`, from where it stands; *ret_size (may be NULL) is how much came. */
+int client_download(struct client *client, const char *path, int fd, uint64_t *ret_size,
+		    struct err *err);
+/* PUT of `size` bytes of `fd`, from where it stands. */
+int client_upload(struct client *client, const char *path, int fd, uint64_t size,
+		  struct err *err);
+
+/* ---- executions ---- */
+
+/*
+ * One event, in order, each once: its name and its JSON (docs/events.md). The last one is "done",
+ * whose "record" is the record. "gap" says that the server forgot some. A negative result ends the
+ * stream with *err as set.
+ */
+typedef int client_event_fn(const char *name, const char *json, size_t len, void *arg,
+			    struct err *err);
+
+struct client_execution {
+	const char *session;	/* id */
+	const struct buf *body; /* of POST …/executions, without "stream" */
+	client_event_fn *on_event;
+	void *on_event_arg;
+	/*
+	 * A descriptor (or -1) that becomes readable when the user wants something: then on_wake
+	 * is called, which reads it. A negative result leaves the stream; the cell goes on.
+	 */
+	int wake_fd;
+	int (*on_wake)(void *arg, struct err *err);
+	void *on_wake_arg;
+};
+
+/*
+ * Runs a cell and hands out its events until "done". A connection that broke is taken up again
+ * where it was; the cell does not run twice. When it stays broken: ERR_UNAVAILABLE. An execution
+ * that ended without a record: the error that the server gives for it.
+ */
+int client_execute(struct client *client, const struct client_execution *execution,
+		   struct err *err);

@@ -1,0 +1,265 @@
+/*
+ * daemon.c - the user's private daemon: found, or started.
+ *
+ * Runs in:  whoever is a client and names no address.
+ * Reads:    the environment (as base/runtime.h says), the log of a start that failed.
+ * Never:    starts two: whoever comes second waits for the lock and finds the first one's. Never
+ *           hands descriptors or signal settings of the caller to it.
+ *
+ *   client ──connect──▶ RUNTIME/NAME.sock   nobody? ──lock, again? ──▶ reckond --private
+ *
+ * The directory is the user's alone and the daemon looks at the uid of whoever connects, so no key
+ * is needed: what could read one could connect as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/runtime.h"
+#include "client/inner.h"
+
+#define ENV_MAX 16
+#define LOG_TAIL 4096
+
+/* Made before the fork: a child of a program that may have threads can only call what is safe. */
+struct plan {
+	char path[PATH_MAX];
+	char state[PATH_MAX];
+	char *argv[5];
+	char *envp[ENV_MAX + 1];
+	int log;
+	int ready; /* its stdout: it says so when it is ready, or ends */
+};
+
+/* 1: somebody listens; 0: nobody. */
+static int try_connect(const struct url *url, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_fd int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int n;
+
+	if (sock < 0)
+		return err_sys(err, "socket");
+	_Static_assert(sizeof(url->socket) <= sizeof(address.sun_path), "a path fits");
+	memcpy(address.sun_path, url->socket, sizeof(url->socket));
+	do
+		n = connect(sock, (const struct sockaddr *)&address, sizeof(address));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 1;
+	if (errno == ECONNREFUSED || errno == ENOENT)
+		return 0;
+	return err_sys(err, "connect to your private daemon");
+}
+
+/* reckond is beside us, or where our kind is installed. */
+static int find_program(char *ret, size_t size, struct err *err)
+{
+	static const char *const places[] = { "", "/../libexec", "/../libexec/reckon" };
+	const char *given = secure_getenv("RECKON_LIBEXEC");
+	char self[PATH_MAX];
+	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return err_sys(err, "/proc/self/exe");
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (snprintf(ret, size, "%s%s/reckond", self, places[i]) < (int)size &&
+		    access(ret, X_OK) == 0)
+			return 0;
+	if (given != NULL && snprintf(ret, size, "%s/reckond", given) < (int)size &&
+	    access(ret, X_OK) == 0)
+		return 0;
+	(void)err_set(err, ERR_UNAVAILABLE, "reckond was not found");
+	return err_remedy(err, "install Reckon, or set RECKON_LIBEXEC to the directory that holds it");
+}
+
+/* What the daemon is told of the environment: where things are, nothing of what we are doing. */
+static void plan_environment(struct plan *plan)
+{
+	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	static char lang[] = "LANG=C.UTF-8";
+	static const char *const passed[] = { "HOME=", "XDG_RUNTIME_DIR=", "XDG_STATE_HOME=",
+					      "RECKON_LIBEXEC=", "RECKON_TEMPLATES=",
+					      "RECKON_LOG=", "RECKON_ROTATE=" };
+	size_t count = 0;
+
+	plan->envp[count++] = path;
+	plan->envp[count++] = lang;
+	for (char **at = environ; *at != NULL; at++)
+		for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+			if (strncmp(*at, passed[i], strlen(passed[i])) == 0 && count < ENV_MAX)
+				plan->envp[count++] = *at;
+	plan->envp[count] = NULL;
+}
+
+static void __attribute__((noreturn)) become_daemon(const struct plan *plan)
+{
+	const int log = fcntl(plan->log, F_DUPFD, 10), ready = fcntl(plan->ready, F_DUPFD, 10);
+	const int null_fd = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)umask(022);
+	if (log < 0 || ready < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(ready, 1) < 0 ||
+	    dup2(log, 2) < 0 || close_range(3, ~0u, 0) < 0 || chdir("/") < 0)
+		_exit(126);
+	(void)execve(plan->path, plan->argv, plan->envp);
+	_exit(127);
+}
+
+/* Waits until it says something, or ends: 1 or 0. */
+static int wait_for(int fd, struct err *err)
+{
+	char line[256];
+	ssize_t n;
+
+	do
+		n = read(fd, line, sizeof(line));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? err_sys(err, "wait for your private daemon") : n > 0;
+}
+
+/* The last line that a start left in the log says why there is no daemon. */
+static int why_not(int log, off_t from, struct err *err)
+{
+	char text[LOG_TAIL + 1];
+	ssize_t n = pread(log, text, LOG_TAIL, from);
+	char *line;
+
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
+	line = strrchr(text, '\n');
+	line = line != NULL ? line + 1 : text;
+	if (strncmp(line, "reckon: serve: ", 15) == 0)
+		line += 15;
+	return err_set(err, ERR_UNAVAILABLE, "your private daemon does not start%s%.260s",
+		       line[0] != '\0' ? ": " : "", line);
+}
+
+static int spawn(struct plan *plan, struct err *err)
+{
+	cleanup_fd int ours = -1, theirs = -1;
+	const off_t from = lseek(plan->log, 0, SEEK_END);
+	int ends[2], ready;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(err, "pipe");
+	ours = ends[0];
+	theirs = ends[1];
+	plan->ready = theirs;
+	pid = fork();
+	if (pid < 0)
+		return err_sys(err, "fork");
+	if (pid == 0) {
+		(void)setsid();
+		/* Twice, so that it is nobody's child and gets no terminal. */
+		if (fork() != 0)
+			_exit(0);
+		become_daemon(plan);
+	}
+	(void)close(TAKE_FD(theirs));
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	ready = wait_for(ours, err);
+	return ready == 0 ? why_not(plan->log, from, err) : ready < 0 ? ready : 0;
+}
+
+static int start(struct client *client, const char *state, const char *name, struct err *err)
+{
+	static char program[] = "reckond", private[] = "--private", option[] = "--state";
+	char log_name[RUNTIME_NAME_SIZE + 8];
+	cleanup_fd int log = -1;
+	struct plan plan = { .log = -1 };
+
+	if (find_program(plan.path, sizeof(plan.path), err) < 0)
+		return (int)err->code;
+	(void)snprintf(log_name, sizeof(log_name), "%s.log", name);
+	log = openat(client->runtime_fd, log_name,
+		     O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (log < 0)
+		return err_sys(err, "open %s", log_name);
+	plan.log = log;
+	(void)snprintf(plan.state, sizeof(plan.state), "%s", state);
+	char *argv[] = { program, private, option, plan.state, NULL };
+
+	memcpy(plan.argv, argv, sizeof(argv));
+	plan_environment(&plan);
+	return spawn(&plan, err);
+}
+
+static int take_lock(int dir_fd, const char *name, int *ret_fd, struct err *err)
+{
+	char lock_name[RUNTIME_NAME_SIZE + 8];
+	cleanup_fd int fd = -1;
+	int n;
+
+	(void)snprintf(lock_name, sizeof(lock_name), "%s.start", name);
+	fd = openat(dir_fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(err, "open %s", lock_name);
+	do
+		n = flock(fd, LOCK_EX);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(err, "lock %s", lock_name);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Whether one ran for this state: what it had is its successor's to tell. */
+static bool has_history(const char *state)
+{
+	char path[PATH_MAX + 32];
+
+	(void)snprintf(path, sizeof(path), "%s/private/reckond.db", state);
+	return access(path, F_OK) == 0;
+}
+
+int daemon_find(struct client *client, bool no_start, struct err *err)
+{
+	char state[PATH_MAX], name[RUNTIME_NAME_SIZE];
+	cleanup_fd int lock = -1;
+	int found;
+
+	if (runtime_state_dir(NULL, state, sizeof(state), err) < 0 ||
+	    (client->runtime_fd < 0 && runtime_dir_open(&client->runtime_fd, err) < 0))
+		return (int)err->code;
+	runtime_daemon_name(state, name);
+	(void)snprintf(client->url.base, sizeof(client->url.base), "http://localhost");
+	(void)snprintf(client->url.socket, sizeof(client->url.socket), "/proc/self/fd/%d/%s.sock",
+		       client->runtime_fd, name);
+	client->url.is_loopback = true;
+	found = try_connect(&client->url, err);
+	if (found != 0)
+		return found < 0 ? found : 0;
+	if (no_start && !has_history(state)) {
+		(void)err_set(err, ERR_NOT_FOUND, "your private daemon never ran, so it has nothing");
+		return err_remedy(err, "reckon session create, or reckon run -s NAME, starts it");
+	}
+	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
+		return (int)err->code;
+	/* Somebody else may have started it while we waited for the lock. */
+	found = try_connect(&client->url, err);
+	if (found != 0)
+		return found < 0 ? found : 0;
+	return start(client, state, name, err);
+}

@@ -1,0 +1,73 @@
+/* inner.h - what the files of src/client share. */
+#pragma once
+
+#include <curl/curl.h>
+#include <sys/types.h>
+
+#include "base/id.h"
+#include "client/client.h"
+#include "client/url.h"
+
+#define CLIENT_KEY_SIZE 160
+#define CLIENT_NAME_SIZE (URL_BASE_SIZE + 8)
+
+struct client {
+	struct url url;
+	char name[CLIENT_NAME_SIZE];
+	char key[CLIENT_KEY_SIZE];
+	bool is_private;
+	int runtime_fd; /* of the private daemon's directory: the path of its socket leads through it */
+	CURLM *multi;
+	struct client_answer last;
+};
+
+/* Where the bytes of a good answer go; a negative result ends the exchange. */
+typedef int transfer_sink_fn(const char *bytes, size_t len, void *arg, struct err *err);
+
+/* One exchange. Zero-initialise, fill in, transfer_run(), transfer_done(). */
+struct transfer {
+	struct client *client;
+	const char *method;
+	const char *path; /* below /reckon/v1/ */
+	const struct buf *body;
+	const char *header; /* one more, or NULL */
+	const char *accept; /* the type that is expected, "" for any */
+	transfer_sink_fn *sink;
+	void *sink_arg;
+	int upload_fd; /* with `is_upload` */
+	uint64_t upload_size;
+	bool is_upload;
+	bool is_stream; /* silence for longer than a heartbeat is the end of it */
+	int wake_fd;	/* or -1 */
+	int (*on_wake)(void *arg, struct err *err);
+	void *on_wake_arg;
+	/* what came of it */
+	struct client_answer answer;
+	char execution[ID_SIZE]; /* Reckon-Execution */
+	char type[64];
+	struct buf refusal; /* the body of an answer that is no success */
+	uint64_t received;
+	bool is_broken; /* no whole answer: the connection failed, so asking again may help */
+	/* its own */
+	CURL *easy;
+	struct curl_slist *headers;
+	char reason[CURL_ERROR_SIZE];
+	struct err err;
+	bool has_failed; /* `err` is ours: the sink's, on_wake's or a bound's */
+	bool is_over;
+	CURLcode result;
+};
+
+int transfer_run(struct transfer *transfer, struct err *err);
+void transfer_done(struct transfer *transfer);
+
+/* answer.c: what a refusal says, as an error. */
+int answer_refused(struct transfer *transfer, struct err *err);
+/* answer.c: what a connection that failed says. */
+int answer_broken(struct transfer *transfer, struct err *err);
+/* answer.c: the error in {"code", "message", "cause", "remedy"}. */
+int answer_error(struct client *client, const struct json_value *error, unsigned status,
+		 struct err *err);
+
+/* daemon.c: finds the user's private daemon, starts it when it may. */
+int daemon_find(struct client *client, bool no_start, struct err *err);

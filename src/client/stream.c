@@ -1,0 +1,164 @@
+/*
+ * stream.c - an execution's events, in order, each once, whatever happens to connections.
+ *
+ * Runs in:  whoever is a client.
+ * Reads:    events of a server; their JSON may hold what a box wrote.
+ * Never:    runs a cell twice: asked for again, it has the same Idempotency-Key.
+ *
+ *   POST …/executions (key) ──events──▶  breaks  ──▶ GET …/events, Last-Event-ID ──events──▶ done
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/id.h"
+#include "client/inner.h"
+#include "codec/sse.h"
+
+#define TRIES_MAX 6u /* in a row without a single event: some 10 s */
+#define PAUSE_MS 100u
+
+struct stream {
+	struct client *client;
+	const struct client_execution *execution;
+	struct sse sse;
+	char id[ID_SIZE]; /* of the execution, once it is known */
+	bool is_done;
+	unsigned events; /* on this connection */
+};
+
+static int take_failure(struct stream *stream, const struct sse_event *event, struct err *err)
+{
+	struct json_value *document = NULL;
+	int code;
+
+	stream->is_done = true;
+	if (json_read_parse(event->data, event->len, CLIENT_JSON_MAX, &document, err) < 0)
+		return err_wrap(err, "%s", stream->client->name);
+	/* Whatever became of it, the session or the daemon lost it: there is no record. */
+	code = answer_error(stream->client, json_read_member(document, "error"), 410, err);
+	json_read_free(document);
+	return code;
+}
+
+static int on_event(const struct sse_event *event, void *arg, struct err *err)
+{
+	struct stream *stream = arg;
+	int code;
+
+	if (stream->is_done)
+		return 0;
+	stream->events++;
+	if (strcmp(event->name, "failed") == 0)
+		return take_failure(stream, event, err);
+	code = stream->execution->on_event(event->name, event->data, event->len,
+					   stream->execution->on_event_arg, err);
+	if (code == 0 && strcmp(event->name, "done") == 0)
+		stream->is_done = true;
+	return code;
+}
+
+static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	struct stream *stream = arg;
+
+	return sse_feed(&stream->sse, bytes, len, err);
+}
+
+/* Where the events come from: the request that starts it, or the rest of what it started. */
+static int connect_once(struct stream *stream, const char *key, bool *ret_again, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	char header[64 + ID_SIZE];
+	const bool is_first = stream->id[0] == '\0';
+	struct transfer transfer = {
+		.client = stream->client,
+		.method = is_first ? "POST" : "GET",
+		.body = is_first ? stream->execution->body : NULL,
+		.header = header,
+		.accept = "text/event-stream",
+		.sink = on_bytes,
+		.sink_arg = stream,
+		.is_stream = true,
+		.wake_fd = stream->execution->wake_fd,
+		.on_wake = stream->execution->on_wake,
+		.on_wake_arg = stream->execution->on_wake_arg,
+	};
+	int code;
+
+	if (is_first)
+		(void)snprintf(header, sizeof(header), "Idempotency-Key: %s", key);
+	else
+		(void)snprintf(header, sizeof(header), "Last-Event-ID: %s",
+			       stream->sse.id[0] != '\0' ? stream->sse.id : "0");
+	if (buf_addf(&path, err, "sessions/%s/executions%s%s%s", stream->execution->session,
+		     is_first ? "" : "/", stream->id, is_first ? "" : "/events") < 0)
+		return (int)err->code;
+	transfer.path = buf_text(&path);
+	sse_restart(&stream->sse);
+	code = transfer_run(&transfer, err);
+	if (is_first && transfer.execution[0] != '\0')
+		(void)snprintf(stream->id, sizeof(stream->id), "%s", transfer.execution);
+	/* An answer that ended well before its last event is broken too: a proxy may do that. */
+	*ret_again = !stream->is_done && (code == 0 || transfer.is_broken);
+	if (*ret_again && code == 0)
+		code = err_set(err, ERR_UNAVAILABLE, "%s ended the stream of events",
+			       stream->client->name);
+	transfer_done(&transfer);
+	return code;
+}
+
+static void pause_before(unsigned tries)
+{
+	const unsigned ms = PAUSE_MS << tries;
+	const struct timespec pause = { .tv_sec = ms / 1000,
+					.tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&pause, NULL);
+}
+
+static int follow(struct stream *stream, const char *key, struct err *err)
+{
+	unsigned tries = 0;
+	bool again;
+
+	for (;;) {
+		int code;
+
+		stream->events = 0;
+		code = connect_once(stream, key, &again, err);
+		if (!again)
+			return code;
+		if (stream->events > 0)
+			tries = 0;
+		if (tries++ == TRIES_MAX)
+			break;
+		pause_before(tries);
+	}
+	(void)err_wrap(err, "the connection broke while the cell ran");
+	err->code = ERR_UNAVAILABLE;
+	return err_remedy(err, "if the daemon still runs, so does the cell: reckon logs -s SESSION "
+			       "has its record");
+}
+
+int client_execute(struct client *client, const struct client_execution *execution,
+		   struct err *err)
+{
+	struct stream stream = { .client = client, .execution = execution };
+	cleanup_buf struct buf body = BUF_INIT(CLIENT_JSON_MAX);
+	struct client_execution with_stream = *execution;
+	char key[ID_SIZE];
+	int code;
+
+	/* {"code": …} becomes {"stream":true,"code": …} */
+	if (id_new(key, "ik", err) < 0 || buf_adds(&body, "{\"stream\":true,", err) < 0 ||
+	    buf_add(&body, buf_text(execution->body) + 1, execution->body->len - 1, err) < 0)
+		return (int)err->code;
+	with_stream.body = &body;
+	stream.execution = &with_stream;
+	sse_init(&stream.sse, CLIENT_JSON_MAX, on_event, &stream);
+	code = follow(&stream, key, err);
+	sse_done(&stream.sse);
+	return code;
+}

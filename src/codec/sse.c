@@ -1,0 +1,130 @@
+/*
+ * sse.c - server-sent events from a stream of bytes, however it is cut.
+ *
+ * Runs in:  clients of the daemon.
+ * Reads:    bytes of a server, which may be any.
+ * Never:    keeps more than one event.
+ */
+#include "codec/sse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void sse_init(struct sse *sse, size_t max, sse_fn *fn, void *arg)
+{
+	memset(sse, 0, sizeof(*sse));
+	sse->fn = fn;
+	sse->arg = arg;
+	sse->line = BUF_INIT(max);
+	sse->data = BUF_INIT(max);
+}
+
+void sse_done(struct sse *sse)
+{
+	buf_done(&sse->line);
+	buf_done(&sse->data);
+}
+
+void sse_restart(struct sse *sse)
+{
+	buf_clear(&sse->line);
+	buf_clear(&sse->data);
+	memcpy(sse->next_id, sse->id, sizeof(sse->id));
+	sse->name[0] = '\0';
+	sse->has_data = sse->after_cr = false;
+}
+
+/* An empty line: the event is complete. Without data there is none. */
+static int dispatch(struct sse *sse, struct err *err)
+{
+	const struct sse_event event = {
+		.id = sse->id,
+		.name = sse->name[0] != '\0' ? sse->name : "message",
+		.data = buf_text(&sse->data),
+		.len = sse->data.len,
+	};
+	/* Only now: an event that is cut off has to come again. */
+	memcpy(sse->id, sse->next_id, sizeof(sse->id));
+	const int code = sse->has_data ? sse->fn(&event, sse->arg, err) : 0;
+
+	buf_clear(&sse->data);
+	sse->name[0] = '\0';
+	sse->has_data = false;
+	return code < 0 ? code : 0;
+}
+
+static bool is_field(const char *line, size_t len, const char *name)
+{
+	return strlen(name) == len && memcmp(line, name, len) == 0;
+}
+
+static int take_field(struct sse *sse, const char *line, size_t len, struct err *err)
+{
+	const char *colon = memchr(line, ':', len);
+	const size_t name_len = colon != NULL ? (size_t)(colon - line) : len;
+	const char *value = colon != NULL ? colon + 1 : line + len;
+	size_t value_len = len - (size_t)(value - line);
+
+	if (value_len > 0 && *value == ' ') {
+		value++;
+		value_len--;
+	}
+	if (is_field(line, name_len, "data")) {
+		if (sse->has_data && buf_addc(&sse->data, '\n', err) < 0)
+			return (int)err->code;
+		sse->has_data = true;
+		return buf_add(&sse->data, value, value_len, err);
+	}
+	if (is_field(line, name_len, "event"))
+		(void)snprintf(sse->name, sizeof(sse->name), "%.*s",
+			       (int)(value_len < sizeof(sse->name) ? value_len : sizeof(sse->name)),
+			       value);
+	/* An id that cannot be sent back in a header is none. */
+	if (is_field(line, name_len, "id") && value_len < sizeof(sse->next_id) &&
+	    strspn(value, "0123456789") >= value_len) {
+		memcpy(sse->next_id, value, value_len);
+		sse->next_id[value_len] = '\0';
+	}
+	return 0;
+}
+
+static int end_line(struct sse *sse, struct err *err)
+{
+	int code = 0;
+
+	if (sse->line.len == 0)
+		code = dispatch(sse, err);
+	else if (sse->line.data[0] != ':')
+		code = take_field(sse, sse->line.data, sse->line.len, err);
+	buf_clear(&sse->line);
+	return code;
+}
+
+int sse_feed(struct sse *sse, const char *bytes, size_t len, struct err *err)
+{
+	while (len > 0) {
+		size_t n = 0;
+
+		if (sse->after_cr) {
+			sse->after_cr = false;
+			if (*bytes == '\n') {
+				bytes++;
+				len--;
+				continue;
+			}
+		}
+		while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
+			n++;
+		if (n > 0 && buf_add(&sse->line, bytes, n, err) < 0)
+			return err_wrap(err, "an event");
+		if (n < len) {
+			sse->after_cr = bytes[n] == '\r';
+			if (end_line(sse, err) < 0)
+				return (int)err->code;
+			n++;
+		}
+		bytes += n;
+		len -= n;
+	}
+	return 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * private.c - the daemon of one user: a socket in a directory of its own instead of a port.
+ *
+ * Runs in:  reckond, with --private.
+ * Reads:    the environment, as base/runtime.h says.
+ * Never:    listens beside another one for the same state: a lock is held for its whole life.
+ *
+ * Whoever can connect is the user: the directory is its alone, and the front looks at the uid
+ * behind each connection. That is why no key is asked for. It ends by itself when there was no
+ * session and no request for a while; the socket goes first, so that whoever comes then starts
+ * the next one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/runtime.h"
+#include "host/host.h"
+
+#define BACKLOG 1024
+
+int private_state(struct host *host, char *dir, size_t size, struct err *err)
+{
+	const size_t len = strlen(dir);
+	cleanup_fd int fd = -1;
+
+	if (mkdirat(host->state_fd, "private", 0700) < 0 && errno != EEXIST)
+		return err_sys(err, "make %.200s/private", dir);
+	fd = openat(host->state_fd, "private", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "open %.200s/private", dir);
+	if (snprintf(dir + len, size - len, "/private") >= (int)(size - len))
+		return err_set(err, ERR_INVALID, "path too long: %.200s", dir);
+	(void)close(host->state_fd);
+	host->state_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int take_lock(int dir_fd, const char *name, struct err *err)
+{
+	char lock_name[RUNTIME_NAME_SIZE + 8];
+	cleanup_fd int fd = -1;
+
+	(void)snprintf(lock_name, sizeof(lock_name), "%s.lock", name);
+	fd = openat(dir_fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(err, "open %s", lock_name);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		(void)err_set(err, ERR_DENIED, "your private daemon runs already");
+		return err_remedy(err, "reckon session ls uses it");
+	}
+	(void)TAKE_FD(fd); /* held until the process ends */
+	return 0;
+}
+
+static int listen_at(struct host *host, int dir_fd, const char *name, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char dir[32], path[HOST_ADDRESS_SIZE - 8];
+	ssize_t len;
+
+	(void)snprintf(host->socket_name, sizeof(host->socket_name), "%s.sock", name);
+	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", dir_fd);
+	/* Through the descriptor the path is short enough, wherever the directory is. */
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, host->socket_name);
+	/* We hold the lock: what lies there is a dead daemon's. */
+	if (unlinkat(dir_fd, host->socket_name, 0) < 0 && errno != ENOENT)
+		return err_sys(err, "remove the old %s", host->socket_name);
+	host->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (host->listen_fd < 0)
+		return err_sys(err, "socket");
+	if (bind(host->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    fchmodat(dir_fd, host->socket_name, 0600, 0) < 0 ||
+	    listen(host->listen_fd, BACKLOG) < 0)
+		return err_sys(err, "listen at %s", host->socket_name);
+	len = readlink(dir, path, sizeof(path) - 1);
+	path[len > 0 ? len : 0] = '\0';
+	if (snprintf(host->listening, sizeof(host->listening), "unix:%s/%s", path,
+		     host->socket_name) >= (int)sizeof(host->listening))
+		(void)snprintf(host->listening, sizeof(host->listening), "unix:%s",
+			       host->socket_name);
+	return 0;
+}
+
+int private_listen(struct host *host, struct err *err)
+{
+	char state[4096], name[RUNTIME_NAME_SIZE];
+
+	host->runtime_fd = -1;
+	if (runtime_state_dir(host->config.state_dir, state, sizeof(state), err) < 0 ||
+	    runtime_dir_open(&host->runtime_fd, err) < 0)
+		return (int)err->code;
+	runtime_daemon_name(state, name);
+	if (take_lock(host->runtime_fd, name, err) < 0)
+		return (int)err->code;
+	host->asked_ns = clock_mono_ns();
+	return listen_at(host, host->runtime_fd, name, err);
+}
+
+void private_leave(struct host *host)
+{
+	if (host->config.is_private && host->socket_name[0] != '\0')
+		(void)unlinkat(host->runtime_fd, host->socket_name, 0);
+	host->socket_name[0] = '\0';
+}
+
+void private_tick(struct host *host)
+{
+	if (!host->config.is_private || host->is_stopping || host->sessions != NULL ||
+	    peer_is_busy(host) ||
+	    clock_mono_ns() - host->asked_ns < host->config.idle_exit_ms * 1000000u)
+		return;
+	log_line(LOG_INFO, "nobody needs it, so the private daemon ends", NULL);
+	private_leave(host);
+	host->is_stopping = true;
+	loop_stop(host->loop);
+}

@@ -1,0 +1,147 @@
+/*
+ * test_codec_sse.c - events of a stream, wherever it is cut.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    depends on how many bytes come at once.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/sse.h"
+
+struct seen {
+	struct buf text;
+	int refuse;
+};
+
+static int take(const struct sse_event *event, void *arg, struct err *err)
+{
+	struct seen *seen = arg;
+
+	if (seen->refuse < 0)
+		return err_set(err, (enum err_code)seen->refuse, "refused");
+	return buf_addf(&seen->text, err, "[%s|%s|%.*s]", event->id, event->name, (int)event->len,
+			event->data);
+}
+
+static void expect(const char *stream, const char *events)
+{
+	const size_t len = strlen(stream);
+
+	for (size_t piece = 1; piece <= len; piece++) {
+		struct seen seen = { .text = BUF_INIT(4096) };
+		struct sse sse;
+		struct err err;
+
+		sse_init(&sse, 4096, take, &seen);
+		for (size_t at = 0; at < len; at += piece)
+			assert_ok(&err, sse_feed(&sse, stream + at,
+						 len - at < piece ? len - at : piece, &err));
+		assert_string_equal(buf_text(&seen.text), events);
+		sse_done(&sse);
+		buf_done(&seen.text);
+	}
+}
+
+static void events_come_with_name_and_id(void **state)
+{
+	(void)state;
+	expect("id: 1\nevent: stream\ndata: {\"a\":1}\n\nid: 2\nevent: done\ndata: {}\n\n",
+	       "[1|stream|{\"a\":1}][2|done|{}]");
+}
+
+static void every_line_end_is_one(void **state)
+{
+	(void)state;
+	expect("data: a\r\n\r\ndata: b\r\rdata: c\n\n", "[|message|a][|message|b][|message|c]");
+}
+
+static void comments_and_strange_fields_are_passed_over(void **state)
+{
+	(void)state;
+	expect(": still running\n\nretry: 5\nfoo\ndata\ndata: x\n\n", "[|message|\nx]");
+}
+
+static void an_id_stays_until_the_next(void **state)
+{
+	(void)state;
+	expect("id: 7\ndata: a\n\ndata: b\n\n", "[7|message|a][7|message|b]");
+}
+
+static void an_id_that_is_no_number_is_none(void **state)
+{
+	(void)state;
+	expect("id: 1\\r\nid: a: b\ndata: x\n\n", "[|message|x]");
+}
+
+static void what_is_cut_off_is_no_event(void **state)
+{
+	(void)state;
+	expect("data: a\n\ndata: b\n", "[|message|a]");
+}
+
+static void too_long_is_refused(void **state)
+{
+	struct seen seen = { .text = BUF_INIT(4096) };
+	struct sse sse;
+	struct err err;
+
+	(void)state;
+	sse_init(&sse, 8, take, &seen);
+	assert_err(&err, ERR_LIMIT, sse_feed(&sse, "data: 0123456789\n\n", 18, &err));
+	sse_done(&sse);
+	sse_init(&sse, 12, take, &seen);
+	assert_err(&err, ERR_LIMIT,
+		   sse_feed(&sse, "data: 01234\ndata: 01234\ndata: 01234\n", 36, &err));
+	sse_done(&sse);
+	buf_done(&seen.text);
+}
+
+static void a_refusal_ends_it(void **state)
+{
+	struct seen seen = { .text = BUF_INIT(64), .refuse = ERR_DENIED };
+	struct sse sse;
+	struct err err;
+
+	(void)state;
+	sse_init(&sse, 64, take, &seen);
+	assert_err(&err, ERR_DENIED, sse_feed(&sse, "data: a\n\n", 9, &err));
+	sse_done(&sse);
+}
+
+static void a_new_connection_forgets_half_an_event_and_keeps_the_id(void **state)
+{
+	struct seen seen = { .text = BUF_INIT(256) };
+	struct sse sse;
+	struct err err;
+
+	(void)state;
+	sse_init(&sse, 64, take, &seen);
+	assert_ok(&err, sse_feed(&sse, "id: 3\ndata: a\n\nid: 4\nevent: x\ndata: ha", 38, &err));
+	assert_string_equal(sse.id, "3");
+	sse_restart(&sse);
+	assert_ok(&err, sse_feed(&sse, "data: b\n\n", 9, &err));
+	assert_string_equal(buf_text(&seen.text), "[3|message|a][3|message|b]");
+	sse_done(&sse);
+	buf_done(&seen.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_come_with_name_and_id),
+		cmocka_unit_test(every_line_end_is_one),
+		cmocka_unit_test(comments_and_strange_fields_are_passed_over),
+		cmocka_unit_test(an_id_stays_until_the_next),
+		cmocka_unit_test(an_id_that_is_no_number_is_none),
+		cmocka_unit_test(what_is_cut_off_is_no_event),
+		cmocka_unit_test(too_long_is_refused),
+		cmocka_unit_test(a_refusal_ends_it),
+		cmocka_unit_test(a_new_connection_forgets_half_an_event_and_keeps_the_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
