@@ -45,6 +45,8 @@ int fs_inner_failed(const char *path, struct err *err)
 		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
 	if (errno == ENOTDIR)
 		return err_set(err, ERR_DENIED, "%.200s is not a directory", path);
+	if (errno == EISDIR)
+		return err_set(err, ERR_DENIED, "%.200s is a directory", path);
 	return err_sys(err, "open %.200s", path);
 }
 

@@ -181,7 +181,12 @@ static unsigned verbs_of(const struct endpoint *endpoint, enum http_verb verb,
 
 	for (; endpoint < end && strcmp(endpoint->path, path) == 0; endpoint++) {
 		verbs |= endpoint->verb;
-		if (endpoint->verb == verb)
+		/* A stream of events has no head worth knowing without them. */
+		if (endpoint->verb == HTTP_VERB_GET && endpoint->kind != ENDPOINT_EVENTS)
+			verbs |= HTTP_VERB_HEAD;
+		if (endpoint->verb == verb ||
+		    (verb == HTTP_VERB_HEAD && endpoint->verb == HTTP_VERB_GET &&
+		     endpoint->kind != ENDPOINT_EVENTS))
 			*ret = endpoint;
 	}
 	return verbs;

@@ -124,8 +124,6 @@ static void refuse_verb(struct conn *conn)
 	size_t used = strlen(allow);
 	struct err err;
 
-	if ((conn->target.verbs & HTTP_VERB_GET) != 0 && !conn->is_head)
-		conn->target.verbs |= HTTP_VERB_HEAD;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if ((conn->target.verbs & names[i].verb) != 0) {
 			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s", between,
@@ -145,15 +143,9 @@ void request_head(struct conn *conn)
 {
 	const char *expect = http_header(&conn->http, "expect");
 	struct err err;
-	const bool is_head = conn->http.verb == HTTP_VERB_HEAD;
-	const int found = endpoint_find(is_head ? HTTP_VERB_GET : conn->http.verb, conn->http.path,
-					&conn->target, &err);
+	const int found = endpoint_find(conn->http.verb, conn->http.path, &conn->target, &err);
 
-	conn->is_head = is_head;
-	/* A stream of events has no head worth knowing without them. */
-	if (is_head && found == 0 && conn->target.endpoint != NULL &&
-	    conn->target.endpoint->kind == ENDPOINT_EVENTS)
-		conn->target.endpoint = NULL;
+	conn->is_head = conn->http.verb == HTTP_VERB_HEAD;
 	conn->http.body_max = 0;
 	if (found < 0) {
 		reply_err(conn, found == ERR_NOT_FOUND ? 404 : 400, &err);

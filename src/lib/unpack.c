@@ -45,11 +45,13 @@ struct unpack {
 static int begin_file(struct unpack *to, const struct peek_frame *frame, int *ret_fd,
 		      struct err *err)
 {
-	cleanup_fd int fd = -1;
-	struct err gone;
+	cleanup_fd int fd = -1, before = -1;
+	struct err ignored;
+	struct stat st;
 
 	/* The last of one name stays, and is no second name of another: so not over what is there. */
-	if (fs_remove_beneath(to->hidden.fd, frame->path, &gone) == 0)
+	if (fs_open_file_beneath(to->hidden.fd, frame->path, &before, &st, &ignored) == 0 &&
+	    fs_remove_beneath(to->hidden.fd, frame->path, &ignored) == 0 && to->info.files > 0)
 		to->info.files--;
 	if (fs_create_beneath(to->hidden.fd, frame->path, files_uid(to->session),
 			      files_gid(to->session), &fd, err) < 0)

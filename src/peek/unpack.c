@@ -169,6 +169,16 @@ static void send_one(struct archive *archive, struct archive_entry *entry)
 	}
 }
 
+/* A zip archive without entries is its directory's end alone, which libarchive does not know. */
+static bool is_empty_zip(void)
+{
+	static const char end[20] = "PK\5\6";
+	char bytes[22];
+
+	return pread(PEEK_FILE_FD, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
+	       memcmp(bytes, end, sizeof(end)) == 0;
+}
+
 void unpack(void)
 {
 	struct archive *archive = archive_read_new();
@@ -179,6 +189,10 @@ void unpack(void)
 
 	if (archive == NULL)
 		fail(ERR_SYSTEM, "no memory");
+	if (is_empty_zip()) {
+		send_frame(frame, peek_put(frame, PEEK_END, &end, sizeof(end)));
+		return;
+	}
 	(void)archive_read_support_filter_gzip(archive);
 	(void)archive_read_support_filter_xz(archive);
 	(void)archive_read_support_filter_zstd(archive);
