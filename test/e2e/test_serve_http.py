@@ -247,12 +247,12 @@ def test_requests_that_are_wrong(running):
             ("POST", "/health", None, 405, "method_not_allowed"),
             ("PUT", "/sessions", {}, 405, "method_not_allowed"),
             ("OPTIONS", "/sessions", None, 405, "method_not_allowed"),
-            ("HEAD", "/health", None, 405, None),
+            ("HEAD", session + "/interrupt", None, 405, None),
             ("DELETE", session + "/executions", None, 405, "method_not_allowed")]:
         answer = running.ask(method, path, body)
         assert answer.status == status, (method, path, answer)
         assert code is None or answer.code == code
-        assert status != 405 or "GET" in answer.headers["Allow"]
+        assert status != 405 or answer.headers["Allow"]
     answer = running.ask("POST", "/sessions", b"<a/>", {"Content-Type": "text/xml"})
     assert answer.status == 415
     answer = running.ask("POST", session + "/executions", {"code": ""},
@@ -312,8 +312,7 @@ def test_the_openapi_document_is_true(running):
         assert "{" not in real
         # What one path is for another may be the name of a file.
         fits = [each for each in document["paths"] if re.fullmatch(
-            re.sub(r"\\{\w+\\}", "[^/]+", re.escape(each)).replace("files/[^/]+", "files/.+"),
-            "/reckon/v1" + real)]
+            re.sub(r"\{\w+\}", "[^/]+", each.replace("{path}", ".+")), "/reckon/v1" + real)]
         known = set().union(*(every & set(document["paths"][each]) for each in fits))
         for method in every:
             answer = running.ask(method.upper(), real, key=False)
