@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,13 @@
 
 #define ENV_MAX 16
 #define LOG_TAIL 4096
+#define START_MS 30000
 
 /* Made before the fork: a child of a program that may have threads can only call what is safe. */
 struct plan {
 	char path[PATH_MAX];
 	char state[PATH_MAX];
-	char *argv[5];
+	char *argv[6];
 	char *envp[ENV_MAX + 1];
 	int log;
 	int ready; /* its stdout: it says so when it is ready, or ends */
@@ -127,9 +129,19 @@ static void __attribute__((noreturn)) become_daemon(const struct plan *plan)
 /* Waits until it says something, or ends: 1 or 0. */
 static int wait_for(int fd, struct err *err)
 {
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char line[256];
 	ssize_t n;
+	int polled;
 
+	do
+		polled = poll(&ready, 1, START_MS);
+	while (polled < 0 && errno == EINTR);
+	if (polled == 0) {
+		(void)err_set(err, ERR_TIMEOUT, "your private daemon does not get ready");
+		return err_remedy(err, "its log is beside its socket; reckon serve --private starts one "
+				       "in the foreground");
+	}
 	do
 		n = read(fd, line, sizeof(line));
 	while (n < 0 && errno == EINTR);
@@ -186,6 +198,8 @@ static int spawn(struct plan *plan, struct err *err)
 static int start(struct client *client, const char *state, const char *name, struct err *err)
 {
 	static char program[] = "reckond", private[] = "--private", option[] = "--state";
+	/* A person's session outlasts a lunch. */
+	static char idle[] = "--idle-timeout=28800";
 	char log_name[RUNTIME_NAME_SIZE + 8];
 	cleanup_fd int log = -1;
 	struct plan plan = { .log = -1 };
@@ -199,7 +213,7 @@ static int start(struct client *client, const char *state, const char *name, str
 		return err_sys(err, "open %s", log_name);
 	plan.log = log;
 	(void)snprintf(plan.state, sizeof(plan.state), "%s", state);
-	char *argv[] = { program, private, option, plan.state, NULL };
+	char *argv[] = { program, private, idle, option, plan.state, NULL };
 
 	memcpy(plan.argv, argv, sizeof(argv));
 	plan_environment(&plan);

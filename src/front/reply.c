@@ -16,6 +16,8 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
+#define MEDIA_JSON "application/json"
+#define MEDIA_BYTES "application/octet-stream"
 #define JSON_MAX ((size_t)64 * 1024 * 1024)
 
 static const struct {
@@ -38,6 +40,10 @@ static const struct {
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
 	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
+	[FRONT_ERR_DRAINING] = { "draining", 503 },
+	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
+	[FRONT_ERR_EXPIRED] = { "expired", 410 },
+	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
 	[FRONT_ERR_PRECONDITION] = { "precondition_failed", 412 },
 	[FRONT_ERR_EXISTS] = { "exists", 409 },
 	[FRONT_ERR_LINK_GONE] = { "link_gone", 410 },
@@ -99,7 +105,7 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 		const char *extra)
 {
 	const time_t now = time(NULL);
-	char date[40] = "", framing[64];
+	char date[40] = "", framing[64], trail[192];
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm) != NULL)
@@ -113,22 +119,29 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 	else
 		(void)snprintf(framing, sizeof(framing), "%s",
 			       conn->is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+	trail_answer(conn, status, trail, sizeof(trail));
 	conn_writef(conn,
 		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s", status,
 		    reason_of(status), date, type, framing);
 	conn_write(conn, extra, strlen(extra));
 	conn_writef(conn,
 		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-		    "Connection: %s\r\n\r\n",
+		    "%sConnection: %s\r\n\r\n", trail,
 		    conn->http.keep_alive ? "keep-alive" : "close");
 	conn->is_muted = conn->is_head;
 }
 
+static void reply_text(struct conn *conn, unsigned status, const char *media,
+		       const struct buf *text)
+{
+	reply_head(conn, status, media, text->len, "");
+	conn_write(conn, buf_text(text), text->len);
+	conn_finish(conn);
+}
+
 void reply_json(struct conn *conn, unsigned status, const struct buf *json)
 {
-	reply_head(conn, status, "application/json", json->len, "");
-	conn_write(conn, buf_text(json), json->len);
-	conn_finish(conn);
+	reply_text(conn, status, MEDIA_JSON, json);
 }
 
 void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
@@ -176,10 +189,11 @@ static void take_error(struct conn *conn, const struct kernel_item *items, size_
 		    (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
 }
 
-void reply_json_file(struct conn *conn, unsigned status, int fd, uint64_t size)
+void reply_json_file(struct conn *conn, unsigned status, const char *type, int fd,
+		     uint64_t size)
 {
 	conn->file = fd;
-	reply_head(conn, status, "application/json", size, "");
+	reply_head(conn, status, type, size, "");
 	conn->file_at = 0;
 	conn->file_left = conn->is_head ? 0 : size;
 	conn_finish(conn);
@@ -187,9 +201,10 @@ void reply_json_file(struct conn *conn, unsigned status, int fd, uint64_t size)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void reply_body(struct conn *conn, unsigned status, const char *wrap,
+static void reply_body(struct conn *conn, unsigned status, const struct endpoint *endpoint,
 		       const struct kernel_item *body)
 {
+	const char *wrap = endpoint->wrap;
 	cleanup_buf struct buf json = BUF_INIT(FRONT_INLINE_MAX * 2);
 	struct err err;
 
@@ -198,7 +213,7 @@ static void reply_body(struct conn *conn, unsigned status, const char *wrap,
 	    (wrap != NULL && buf_addc(&json, '}', &err) < 0))
 		conn_abort(conn);
 	else
-		reply_json(conn, status, &json);
+		reply_text(conn, status, endpoint->media != NULL ? endpoint->media : MEDIA_JSON, &json);
 }
 
 static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
@@ -253,9 +268,10 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 	else if (fd >= 0 && endpoint->kind == ENDPOINT_BYTES)
 		download_reply(conn, items, count, fd);
 	else if (fd >= 0)
-		reply_json_file(conn, status, fd, size);
+		reply_json_file(conn, status,
+				endpoint->media != NULL ? endpoint->media : MEDIA_JSON, fd, size);
 	else if (body != NULL)
-		reply_body(conn, status, endpoint->wrap, body);
+		reply_body(conn, status, endpoint, body);
 	else if (endpoint->take != NULL)
 		endpoint->take(conn, items, count);
 	else if (endpoint->shape != NULL)

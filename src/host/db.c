@@ -40,6 +40,7 @@ static const char *const versions[] = {
 	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 	/* What is kept of files, what executions cost, links. From records that are there already. */
 	"CREATE TABLE version(id INTEGER PRIMARY KEY, session TEXT NOT NULL, path TEXT NOT NULL,"
 	" artifact TEXT NOT NULL, sha256 TEXT, size INTEGER NOT NULL, mime TEXT,"

@@ -70,23 +70,12 @@ int file_pack_info(struct buf *payload, const reckon_file_info *info, struct err
 
 static bool changes_files(const struct job *job)
 {
-	switch (job->kind) {
-	case JOB_EXECUTE:
-	case JOB_FILE_PUT:
-	case JOB_FILE_DELETE:
-	case JOB_FILE_MOVE:
-	case JOB_FILE_MKDIR:
-	case JOB_ARCHIVE_PUT:
-		return true;
-	case JOB_OPEN:
-	case JOB_VARIABLES:
-	case JOB_COMPLETE:
-	case JOB_FILE_LIST:
-	case JOB_FILE_GET:
-	case JOB_ARCHIVE_GET:
-	case JOB_CLOSE:
-		return false;
-	}
+	static const enum job_kind kinds[] = { JOB_EXECUTE,   JOB_FILE_PUT,   JOB_FILE_DELETE,
+					       JOB_FILE_MOVE, JOB_FILE_MKDIR, JOB_ARCHIVE_PUT };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (job->kind == kinds[i])
+			return true;
 	return false;
 }
 

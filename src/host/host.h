@@ -1,7 +1,8 @@
 /*
  * host.h - what the files of reckond share.
  *
- *   main.c            options, start, signals, the graceful end
+ *   main.c            start, signals, the graceful end
+ *   config.c          options: file, command line, reload; listen.c: the socket
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
@@ -13,8 +14,10 @@
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   ring.c            events of an execution, written by its thread, read by the loop
- *   db.c db_rows.c    SQLite; key.c: keys
+ *   db.c db_….c       SQLite; key.c: keys
  *   private.c         the daemon of one user, on a socket of its own
+ *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -29,33 +32,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/clock.h"
+#include "host/config.h"
 #include "host/db.h"
+#include "host/observe.h"
 #include "host/files.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "loop/loop.h"
 #include "reckon.h"
 #include "wire/front.h"
+#include "wire/front_page.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_ADDRESS_SIZE 96
-
-struct config {
-	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
-	const char *state_dir;		 /* NULL: as libreckon chooses */
-	bool public_ok;
-	bool is_private;       /* a socket of the user's instead of an address; private.c */
-	uint64_t idle_exit_ms; /* of a private one */
-	unsigned workers;
-	unsigned sessions_max;
-	unsigned connections_max;
-	uint64_t idle_ms;	  /* of sessions that name none */
-	uint64_t header_timeout_ms; /* the front's */
-	uint64_t body_timeout_ms;
-};
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
 struct upload {
@@ -100,10 +93,15 @@ enum job_kind {
 	JOB_ARCHIVE_GET,
 	JOB_ARCHIVE_PUT,
 	JOB_CLOSE,
+	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
+	struct host *host;     /* of a PROBE, which has no session */
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
+	struct log_context about;  /* the request that it came from */
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -148,6 +146,7 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct observed *observed;    /* NULL: not open */
 };
 
 struct host {
@@ -170,13 +169,29 @@ struct host {
 	unsigned session_count;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
+	struct observer seen;
+	struct readiness *readiness;
+	struct log_context about; /* the request that is answered just now */
+	int argc;
+	char **argv;
+	bool is_loopback; /* nobody else can reach the socket */
+	bool is_draining;
+	bool is_upgrading;
+	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
 	bool is_stopping;
 	int exit_status;
 };
 
+/* ---- listen.c ---- */
+/* Host's `listen_fd` and `listening`, from its configuration. */
+int listen_open(struct host *host, struct err *err);
+
 /* ---- peer.c ---- */
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
+void peer_settings(struct host *host); /* tells the front what the configuration says now */
+/* What all fronts counted so far. */
+void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
@@ -267,6 +282,22 @@ void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);
+void work_probe(struct job *job); /* ready.c */
+
+/* ---- ready.c ---- */
+void readiness_done(struct host *host, struct job *job);
+
+/* ---- operate.c ---- */
+void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
+loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
+void operate_tick(struct host *host);
+/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
+int operate_become(struct host *host);
+int operate_signal(const struct config *config, int sig, struct err *err);
+void answer_drain(struct host *host, const struct asked *asked);
+
+/* ---- notify.c ---- */
+void notify_manager(const char *state);
 void work_file(struct job *job); /* work_files.c */
 
 /* ---- files.c ---- */

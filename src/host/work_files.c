@@ -211,38 +211,24 @@ static void work_archive_put(struct job *job)
 	pack_counts(job, &info);
 }
 
+static void work_mkdir(struct job *job)
+{
+	(void)reckon_file_mkdir(job->session->handle, job->path, &job->error);
+}
+
 void work_file(struct job *job)
 {
-	switch (job->kind) {
-	case JOB_FILE_LIST:
-		work_list(job);
-		return;
-	case JOB_FILE_GET:
-		work_get(job);
-		return;
-	case JOB_FILE_PUT:
-		work_put(job);
-		return;
-	case JOB_FILE_DELETE:
-		work_delete(job);
-		return;
-	case JOB_FILE_MOVE:
-		work_move(job);
-		return;
-	case JOB_FILE_MKDIR:
-		(void)reckon_file_mkdir(job->session->handle, job->path, &job->error);
-		return;
-	case JOB_ARCHIVE_GET:
-		work_archive_get(job);
-		return;
-	case JOB_ARCHIVE_PUT:
-		work_archive_put(job);
-		return;
-	case JOB_OPEN:
-	case JOB_EXECUTE:
-	case JOB_VARIABLES:
-	case JOB_COMPLETE:
-	case JOB_CLOSE:
-		return;
-	}
+	static const struct {
+		enum job_kind kind;
+		void (*work)(struct job *job);
+	} known[] = {
+		{ JOB_FILE_LIST, work_list },	{ JOB_FILE_GET, work_get },
+		{ JOB_FILE_PUT, work_put },	{ JOB_FILE_DELETE, work_delete },
+		{ JOB_FILE_MOVE, work_move },	{ JOB_FILE_MKDIR, work_mkdir },
+		{ JOB_ARCHIVE_GET, work_archive_get }, { JOB_ARCHIVE_PUT, work_archive_put },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (job->kind == known[i].kind)
+			known[i].work(job);
 }
