@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "reckon.h"
+#include "reckon_files.h"
 #include "wire/front.h"
 
 #define FILES_KEPT_MAX 10000u /* versions that one job is noted for */

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "lib/session.h"
-#include "reckon.h"
+#include "reckon_files.h"
 
 int files_copy(int source, int target, struct err *err);
 /* What the host did to the workspace is not the next execution's doing. */

@@ -20,6 +20,7 @@
 #include "codec/json_write.h"
 #include "lib/api.h"
 #include "lib/engine.h"
+#include "reckon_files.h"
 
 #define LIST_BYTES_MAX (16u * 1024u * 1024u)
 #define INI_BYTES_MAX (1024u * 1024u)
