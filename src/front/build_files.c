@@ -42,7 +42,7 @@ int build_file_list(struct conn *conn, const struct query *query, struct buf *pa
 	    pack_query_path(query, payload, err) < 0)
 		return (int)err->code;
 	if (query->cursor[0] != '\0' &&
-	    front_pack_text(payload, FRONT_TAG_TO, query->cursor, err) < 0)
+	    front_pack_text(payload, FRONT_TAG_TO_PATH, query->cursor, err) < 0)
 		return (int)err->code;
 	if (query->limit != 0 && front_pack_u64(payload, FRONT_TAG_LIMIT, query->limit, err) < 0)
 		return (int)err->code;
@@ -97,7 +97,7 @@ int build_move(struct conn *conn, const struct query *query, struct buf *payload
 	if (api_move_parse(buf_text(&conn->body), conn->body.len, &body, err) < 0 ||
 	    build_in_session(conn, query, payload, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_PATH, body.path, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_TO, body.to, err) < 0)
+	    front_pack_text(payload, FRONT_TAG_TO_PATH, body.to, err) < 0)
 		return (int)err->code;
 	return body.overwrite ? front_pack(payload, FRONT_TAG_OVERWRITE, "", 0, err) : 0;
 }

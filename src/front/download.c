@@ -203,7 +203,7 @@ void download_reply(struct conn *conn, const struct kernel_item *items, size_t c
 	conn->file = fd; /* closed with the answer */
 	(void)front_text(items, count, FRONT_TAG_MIME, type, sizeof(type));
 	(void)front_text(items, count, FRONT_TAG_ETAG, etag, sizeof(etag));
-	(void)front_text(items, count, FRONT_TAG_NAME, name, sizeof(name));
+	(void)front_text(items, count, FRONT_TAG_FILE_NAME, name, sizeof(name));
 	add_state(etag, front_u64(items, count, FRONT_TAG_MODIFIED_S, 0), &extra, &err);
 	if (answer_condition(conn, etag, &extra))
 		return;

@@ -140,8 +140,8 @@ static void receipt(struct json_writer *json, const struct kernel_item *items, s
 static void link_fields(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	text(json, "id", items, count, FRONT_TAG_ID);
-	text(json, "name", items, count, FRONT_TAG_NAME);
-	when(json, "expires_at", front_u64(items, count, FRONT_TAG_EXPIRES_AT, 0));
+	text(json, "name", items, count, FRONT_TAG_FILE_NAME);
+	when(json, "expires_at", front_u64(items, count, FRONT_TAG_LINK_ENDS, 0));
 }
 
 static void link_row(struct json_writer *json, const struct kernel_item *items, size_t count)
@@ -208,7 +208,7 @@ int shape_links(const struct kernel_item *items, size_t count, struct buf *ret, 
 int shape_link(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf url = BUF_INIT(2048);
-	const struct kernel_item *name = front_find(items, count, FRONT_TAG_NAME);
+	const struct kernel_item *name = front_find(items, count, FRONT_TAG_FILE_NAME);
 	char token[96] = "";
 	struct json_writer json;
 

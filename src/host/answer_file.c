@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
 
@@ -70,7 +71,7 @@ void answer_file(struct host *host, const struct asked *asked)
 		return;
 	job = job_new(session, kind, asked->id);
 	job->path = path_of(asked);
-	job->files.to = answer_text(asked, FRONT_TAG_TO);
+	job->files.to = answer_text(asked, FRONT_TAG_TO_PATH);
 	job->files.if_match = answer_text(asked, FRONT_TAG_IF_MATCH);
 	job->files.overwrite =
 		front_find(asked->items, asked->count, FRONT_TAG_OVERWRITE) != NULL;
@@ -130,12 +131,16 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	if (session == NULL)
 		return;
 	limit = session->limits.disk_bytes != 0 ? session->limits.disk_bytes : GIB_1;
+	if (quota_disk_left(host, asked->tenant) < limit && size == 0)
+		limit = quota_disk_left(host, asked->tenant);
 	if (size > limit) {
 		peer_fail(host, asked->id, FRONT_ERR_LIMIT,
 			  "the file is larger than the session's workspace", "",
 			  "create the session with a larger limits.disk_bytes", 0);
 		return;
 	}
+	if (!quota_disk(host, asked, size))
+		return;
 	if (upload == NULL) {
 		observe_refused(host, "uploads");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many uploads at once", "",
@@ -149,6 +154,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	*upload = (struct upload){ .ticket = asked->id,
 				   .fd = fd,
+				   .tenant = asked->tenant,
 				   .is_archive = asked->type == FRONT_ARCHIVE_PUT,
 				   .path = path_of(asked),
 				   .if_match = answer_text(asked, FRONT_TAG_IF_MATCH),
@@ -178,9 +184,9 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 
 		if (upload->ticket == 0 || upload->ticket != ticket)
 			continue;
-		session = session_find(host, upload->session);
+		session = session_find(host, upload->tenant, upload->session);
 		if (session == NULL || session->phase == SESSION_CLOSING) {
-			answer_gone(host, asked->id, upload->session);
+			answer_gone(host, upload->tenant, asked->id, upload->session);
 		} else {
 			job = job_new(session,
 				      upload->is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT,

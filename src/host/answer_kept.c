@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "host/db_files.h"
 #include "host/host.h"
+#include "host/usage.h"
 
 #define LIST_DEFAULT 100u
 
@@ -19,13 +20,20 @@ void answer_artifact(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
-	char handle[64] = "";
+	char handle[64] = "", message[128];
 	reckon_file_info info;
 	reckon_error error;
 	uint64_t size;
 	struct err err;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
+	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
+	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
+	if (!usage_owns(host, asked->tenant, handle)) {
+		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
+			  "the records of executions name those that there are", 0);
+		return;
+	}
 	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, handle, &info, &error) < 0) {
 		peer_fail_reckon(host, asked->id, &error);
@@ -33,6 +41,7 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	}
 	/* Named by its content. */
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", handle);
+	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = info.size });
 	if (file_pack_info(&payload, &info, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
 }
@@ -81,9 +90,9 @@ static int pack_link(const struct db_link *row, void *arg, struct err *err)
 	     front_pack_text(payload, FRONT_TAG_PATH, row->path, err) < 0) ||
 	    (row->artifact[0] != '\0' &&
 	     front_pack_text(payload, FRONT_TAG_ARTIFACT, row->artifact, err) < 0) ||
-	    front_pack_text(payload, FRONT_TAG_NAME, row->name, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_FILE_NAME, row->name, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_CREATED_AT, row->created_at, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_EXPIRES_AT, row->expires, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_LINK_ENDS, row->expires, err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_COUNT, row->downloads, err) < 0)
 		return (int)err->code;
 	return row->max_downloads == 0

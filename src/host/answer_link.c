@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "host/db_files.h"
 #include "host/host.h"
+#include "host/usage.h"
 
 #define MAC_TEXT 43 /* 32 bytes as base64 without padding */
 #define ID_TEXT 29
@@ -106,13 +107,14 @@ static int make_link(struct host *host, const struct asked *asked, struct db_lin
 	link->max_downloads =
 		front_u64(asked->items, asked->count, FRONT_TAG_MAX_DOWNLOADS, 0) & INT64_MAX;
 	clock_rfc3339_now(link->created_at);
+	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
 	    db_link_add(host->db, link, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_ID, link->id, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_TOKEN, token, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_NAME, link->name, err) < 0)
+	    front_pack_text(payload, FRONT_TAG_FILE_NAME, link->name, err) < 0)
 		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_EXPIRES_AT, link->expires, err);
+	return front_pack_u64(payload, FRONT_TAG_LINK_ENDS, link->expires, err);
 }
 
 void answer_link_create(struct host *host, const struct asked *asked)
@@ -156,7 +158,8 @@ static void gone(struct host *host, const struct asked *asked, const char *why)
 		  "ask whoever gave it to you for a new one", 0);
 }
 
-static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link)
+static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link,
+			  struct tenant *tenant)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
@@ -171,19 +174,21 @@ static void open_artifact(struct host *host, const struct asked *asked, const st
 		return;
 	}
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", link->artifact);
+	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
 	if (file_pack_info(&payload, &info, &err) == 0 &&
-	    front_pack_text(&payload, FRONT_TAG_NAME, link->name, &err) == 0)
+	    front_pack_text(&payload, FRONT_TAG_FILE_NAME, link->name, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
 }
 
-static void open_file(struct host *host, const struct asked *asked, const struct db_link *link)
+static void open_file(struct host *host, const struct asked *asked, const struct db_link *link,
+		      struct tenant *tenant)
 {
-	struct session *session = session_find(host, link->session);
+	struct session *session = session_find(host, tenant, link->session);
 	struct err err;
 	struct job *job;
 
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->id, link->session);
+		answer_gone(host, tenant, asked->id, link->session);
 		return;
 	}
 	if (session->queued >= HOST_QUEUE_MAX || host->is_stopping) {
@@ -194,7 +199,7 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 	job = job_new(session, JOB_FILE_GET, asked->id);
 	job->path = strdup(link->path);
 	if (job->path == NULL ||
-	    front_pack_text(&job->files.reply, FRONT_TAG_NAME, link->name, &err) < 0) {
+	    front_pack_text(&job->files.reply, FRONT_TAG_FILE_NAME, link->name, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no memory", "", "", 0);
 		job_free(job);
 		return;
@@ -206,6 +211,7 @@ void answer_link_get(struct host *host, const struct asked *asked)
 {
 	const bool is_look = front_find(asked->items, asked->count, FRONT_TAG_HEAD_ONLY) != NULL;
 	char token[96] = "", id[ID_SIZE];
+	struct tenant *tenant = NULL;
 	struct db_link link;
 	struct err err;
 	int found;
@@ -217,6 +223,12 @@ void answer_link_get(struct host *host, const struct asked *asked)
 		return;
 	}
 	found = db_link_find(host->db, id, &link, &err);
+	if (found == 1)
+		tenant = tenant_find(host, link.tenant);
+	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
+		gone(host, asked, "whoever made the link may not share any more");
+		return;
+	}
 	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
 		gone(host, asked, "the link has expired");
 		return;
@@ -232,7 +244,7 @@ void answer_link_get(struct host *host, const struct asked *asked)
 	else if (found == 2)
 		gone(host, asked, "the link was used as often as it may be");
 	else if (link.artifact[0] != '\0')
-		open_artifact(host, asked, &link);
+		open_artifact(host, asked, &link, tenant);
 	else
-		open_file(host, asked, &link);
+		open_file(host, asked, &link, tenant);
 }

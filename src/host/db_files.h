@@ -53,6 +53,7 @@ int db_receipt_list(struct db *db, const char *session, const char *before, unsi
 struct db_link {
 	char id[ID_SIZE];
 	char session[ID_SIZE];
+	char tenant[ID_SIZE];
 	char path[4097];   /* or "" */
 	char artifact[48]; /* or "" */
 	char name[256];

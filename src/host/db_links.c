@@ -13,9 +13,9 @@
 #include "host/db_files.h"
 #include "host/db_inner.h"
 
-#define COLUMNS                                                                              \
-	"SELECT id, session, path, artifact, name, created_at, expires, max_downloads, downloads" \
-	" FROM link"
+#define COLUMNS                                                                       \
+	"SELECT id, session, path, artifact, name, created_at, expires, max_downloads," \
+	" downloads, tenant FROM link"
 
 int db_link_secret(struct db *db, unsigned char ret[32], struct err *err)
 {
@@ -42,7 +42,7 @@ int db_link_add(struct db *db, const struct db_link *link, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO link VALUES(?,?,?,?,?,?,?,?,0)", &statement, err) < 0)
+	if (db_prepare(db, "INSERT INTO link VALUES(?,?,?,?,?,?,?,?,0,?)", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, link->id);
 	db_bind_text(statement, 2, link->session);
@@ -52,6 +52,7 @@ int db_link_add(struct db *db, const struct db_link *link, struct err *err)
 	db_bind_text(statement, 6, link->created_at);
 	(void)sqlite3_bind_int64(statement, 7, (sqlite3_int64)link->expires);
 	(void)sqlite3_bind_int64(statement, 8, (sqlite3_int64)link->max_downloads);
+	db_bind_text(statement, 9, link->tenant);
 	return db_step(db, statement, err);
 }
 
@@ -80,6 +81,7 @@ static void read_link(sqlite3_stmt *row, struct db_link *ret)
 	ret->expires = (uint64_t)sqlite3_column_int64(row, 6);
 	ret->max_downloads = (uint64_t)sqlite3_column_int64(row, 7);
 	ret->downloads = (uint64_t)sqlite3_column_int64(row, 8);
+	db_column_text(row, 9, ret->tenant, sizeof(ret->tenant));
 }
 
 int db_link_find(struct db *db, const char *id, struct db_link *ret, struct err *err)

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "host/db_files.h"
 #include "host/host.h"
+#include "host/usage.h"
 
 void file_work_init(struct file_work *work)
 {
@@ -93,6 +94,9 @@ void files_changed(struct session *session, const struct job *job)
 {
 	struct err err;
 
+	for (size_t i = 0; i < job->files.kept_count; i++)
+		usage_own(session->host, session->tenant, job->files.kept[i].info.artifact,
+			  job->files.kept[i].info.size);
 	if (changes_files(job) && note(session, job, &err) < 0)
 		log_line(LOG_ERROR, "versions of files could not be noted",
 			 "session=%s why=\"%s\"", session->row.id, err.text);

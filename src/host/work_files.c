@@ -83,6 +83,7 @@ static void work_get(struct job *job)
 	if (reckon_file_open_info(job->session->handle, job->path, &job->ret_fd, &info,
 				  &job->error) < 0)
 		return;
+	job->ret_size = info.size;
 	if (file_pack_info(&job->files.reply, &info, &err) < 0)
 		pack_failed(job, &err);
 }
@@ -183,6 +184,7 @@ static void work_archive_get(struct job *job)
 		return;
 	}
 	job->ret_fd = TAKE_FD(job->fd);
+	job->ret_size = (uint64_t)size;
 	pack_counts(job, &info);
 	if (front_pack_u64(&job->files.reply, FRONT_TAG_SIZE, (uint64_t)size, &err) < 0)
 		pack_failed(job, &err);
