@@ -45,6 +45,7 @@ struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
 	char name[ID_NAME_MAX + 1]; /* of a session */
+	char context[FRONT_ID_MAX + 1];
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -192,6 +193,12 @@ build_fn build_empty;	   /* the same; the body, if there is one, has no fields *
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;
 build_fn build_complete;
+build_fn build_context;	   /* build_context.c: POST of a context */
+build_fn build_in_context; /* the path's {id} is one */
+build_fn build_of_kernel;  /* a body that may name one, and nothing else */
+build_fn build_variables;  /* ?context= */
+build_fn build_inspect;
+int build_pack_context(const char *context, struct buf *payload, struct err *err); /* NULL: none */
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
@@ -214,6 +221,7 @@ void take_started(struct conn *conn, const struct kernel_item *items, size_t cou
 /* ---- shape.c ---- */
 shape_fn shape_nothing, shape_health, shape_interrupt;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
+shape_fn shape_context, shape_contexts;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
 

@@ -56,6 +56,9 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = query_u64(name, value, &ret->length, err);
 		else if (strcmp(name, "name") == 0)
 			code = take_name(value, ret->name, err);
+		else if (strcmp(name, "context") == 0)
+			(void)snprintf(ret->context, sizeof(ret->context), "%.31s",
+				       strlen(value) <= FRONT_ID_MAX ? value : "-");
 		else if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
 			code = err_set(err, ERR_INVALID, "before must be an id");
 		else

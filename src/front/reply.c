@@ -39,6 +39,7 @@ static const struct {
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
 	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
+	[FRONT_ERR_CONTEXT_NOT_FOUND] = { "context_not_found", 404 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

@@ -52,6 +52,11 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
+	[FRONT_CONTEXT_CREATE] = answer_context_create,
+	[FRONT_CONTEXT_LIST] = answer_context_list,
+	[FRONT_CONTEXT_DELETE] = answer_context_delete,
+	[FRONT_RESTART] = answer_restart,
+	[FRONT_INSPECT] = answer_ask,
 };
 
 void answer(struct host *host, const struct asked *asked)

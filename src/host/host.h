@@ -6,6 +6,7 @@
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
+ *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
@@ -53,7 +54,7 @@ struct execution {
 	struct session *session;
 	char id[ID_SIZE];
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
-	bool wants_stop;
+	bool wants_stop, wants_kill;
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -77,6 +78,10 @@ enum job_kind {
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
 	JOB_CLOSE,
+	JOB_INSPECT,
+	JOB_RESTART,
+	JOB_CONTEXT_OPEN,
+	JOB_CONTEXT_CLOSE,
 };
 
 struct job {
@@ -86,6 +91,7 @@ struct job {
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct execution *execution;
+	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
 	struct buf code;
 	size_t cursor;
@@ -102,11 +108,28 @@ struct job {
 	char status[24];
 	int ret_fd;
 	uint64_t ret_size;
+	bool wants_detail;
+	bool is_kernel_lost;
 	bool is_lost; /* the session, found after the job */
 	reckon_error why_lost;
 };
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
+
+/* A further kernel of a session: a handle and a queue of its own (context.c). */
+struct context {
+	struct context *next; /* of the session, oldest first */
+	struct session *session;
+	char id[ID_SIZE];
+	char language[64], template_name[64], cwd[FRONT_CWD_MAX + 1];
+	char created_at[CLOCK_RFC3339_SIZE];
+	enum session_phase phase;
+	reckon_session *handle; /* the running job's, if there is one */
+	struct job *running;
+	struct job *first, *last;
+	unsigned queued;
+	bool kernel_lost;
+};
 
 struct session {
 	struct session *next;
@@ -124,6 +147,10 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct context *contexts;
+	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
+	bool is_closed;		   /* and goes when the last context has */
+	bool kernel_lost;	   /* until the next execution, or a restart */
 };
 
 struct host {
@@ -200,6 +227,24 @@ void answer_gone(struct host *host, uint64_t request, const char *session_id);
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err);
 
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
+
+/* ---- context.c ---- */
+void answer_context_create(struct host *host, const struct asked *asked);
+void answer_context_list(struct host *host, const struct asked *asked);
+void answer_context_delete(struct host *host, const struct asked *asked);
+void answer_restart(struct host *host, const struct asked *asked);
+struct context *context_find(const struct session *session, const char *id);
+/* The context that the request names, or NULL for none; false when it was answered with an error. */
+bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+		   bool for_job, struct context **ret);
+/* `context` NULL: session_enqueue(). */
+void context_enqueue(struct session *session, struct context *context, struct job *job);
+void context_job_done(struct job *job);
+void context_end_all(struct session *session, enum front_error end, const char *why);
+bool context_is_running(const struct session *session);
+void context_tick(struct session *session);
+
 /* ---- session.c ---- */
 struct session *session_find(struct host *host, const char *id);
 /* The one that has this name, or is going to; what closes has given it back. */
@@ -207,6 +252,13 @@ struct session *session_named(struct host *host, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
+void session_pump(struct session *session);
+void session_forget(struct session *session);
+void session_answer_job(struct session *session, struct job *job);
+/* Waiting executions and questions to the kernel fail; what is about files goes on. */
+void session_fail_executions(struct session *session, enum front_error end, const char *why);
+/* Nobody will run it: whoever waits is told. Frees it. */
+void job_fail(struct job *job, enum front_error error, const char *why);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request);
@@ -222,6 +274,8 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
+/* An interrupt that met the moment before the code began was not heard: says it again. */
+void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
 /* ---- private.c ---- */

@@ -39,6 +39,7 @@
 #define FRONT_ENV_MAX 256u
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
+#define FRONT_CWD_MAX 1023u
 #define FRONT_KEY_MAX 128u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
 
@@ -66,6 +67,11 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	FRONT_CONTEXT_CREATE = 24, /* -> a context                                           */
+	FRONT_CONTEXT_LIST = 25,   /* -> contexts, oldest first                              */
+	FRONT_CONTEXT_DELETE = 26, /* -> nothing                                             */
+	FRONT_RESTART = 27,	   /* [CONTEXT] -> nothing                                   */
+	FRONT_INSPECT = 28,	   /* -> BODY                                                */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -122,6 +128,11 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* contexts, restarts */
+	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
+	FRONT_TAG_CWD = 61,
+	FRONT_TAG_DETAIL = 62, /* of INSPECT: present: with the source */
+	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
 };
 
 /* Zero: the default. As reckon_limits. */
@@ -157,6 +168,7 @@ enum front_error {
 	FRONT_ERR_UNAVAILABLE,
 	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
 	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
+	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_COUNT_
 };
 
