@@ -132,6 +132,20 @@ typedef struct reckon_session_options {
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
 				      reckon_session **ret, reckon_error *err);
 
+/* How a session began. Set `size` to sizeof(reckon_opening); later versions add fields at the end. */
+typedef struct reckon_opening {
+	size_t size;
+	const char *warmth;  /* what its kernel was made from: "parked", "warm" or "cold" */
+	uint64_t total_ns;   /* all of it: */
+	uint64_t warden_ns;  /* the request to the warden, of which it took */
+	uint64_t shell_ns;   /*   to make a box (next to nothing from its pool) */
+	uint64_t spawn_ns;   /*   to make a kernel in it (nothing when one was parked) */
+	uint64_t ready_ns;   /* then until the kernel's first word */
+	int kernel_pid;      /* as the warden sees it */
+} reckon_opening;
+RECKON_PUBLIC int reckon_session_opening(const reckon_session *session, reckon_opening *ret,
+					 reckon_error *err);
+
 /* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. From within an
  * event callback it does nothing: return RECKON_STOP first. */
 RECKON_PUBLIC void reckon_session_close(reckon_session *session);

@@ -61,6 +61,8 @@ static void fill_opened(const struct warden *warden, const struct box_kernel *ke
 				       .kernel_pid = kernel->made.kernel,
 				       .has_twin = kernel->made.traced,
 				       .warmth = warmth,
+				       .shell_us = session->shell_us,
+				       .spawn_us = session->spawn_us,
 				       .unheld = session->unheld,
 				       .kernel = kernel->id,
 				       .limits = session->limits };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "box/copy.h"
 #include "box/guard.h"
@@ -121,20 +122,27 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 			 struct zygote_proc *zygote, struct session **ret,
 			 enum warden_warmth *warmth, struct err *err)
 {
+	const uint64_t start = clock_mono_ns();
+	uint64_t boxed;
+
 	if (of->parked != NULL && *warmth == WARDEN_WARM &&
 	    (open->flags & (WARDEN_OPEN_NO_PARKED | WARDEN_OPEN_NO_SPECULATION)) == 0) {
 		*ret = of->parked;
 		of->parked = NULL;
 		*warmth = WARDEN_PARKED;
+		(*ret)->shell_us = (*ret)->spawn_us = 0;
 		return 0;
 	}
 	if (pool_take_shell(warden, of, ret, err) < 0)
 		return (int)err->code;
+	boxed = clock_mono_ns();
 	(*ret)->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
 	if (kernel_spawn(warden, (*ret)->kernels[0], zygote, err) < 0) {
 		session_end(warden, *ret);
 		return (int)err->code;
 	}
+	(*ret)->shell_us = (uint32_t)((boxed - start) / 1000);
+	(*ret)->spawn_us = (uint32_t)((clock_mono_ns() - boxed) / 1000);
 	return 0;
 }
 

@@ -127,6 +127,7 @@ struct session {
 	struct warden_limits limits;
 	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
+	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
 	bool init_reaped;
 };
 

@@ -56,6 +56,7 @@ static void pump(struct context *context)
 	context->running = job;
 	if (job->execution != NULL)
 		job->execution->state = EXECUTION_RUNNING;
+	job->submitted_ns = clock_mono_ns();
 	pool_submit(context->session->host->pool, &job->item);
 }
 
@@ -67,6 +68,7 @@ void context_enqueue(struct session *session, struct context *context, struct jo
 	}
 	job->context = context;
 	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
 	if (context->last != NULL)
 		context->last->next = job;
 	else
@@ -192,6 +194,7 @@ void context_job_done(struct job *job)
 
 	context->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
+	observe_job(session->host, job);
 	if (job->kind == JOB_CONTEXT_OPEN) {
 		opened(context, job);
 		job_free(job);

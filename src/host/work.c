@@ -142,9 +142,8 @@ static void work_close(struct session *session)
 	session->engine = NULL;
 }
 
-void work_run(struct pool_item *item)
+static void run(struct job *job)
 {
-	struct job *job = (struct job *)(void *)item;
 	struct session *session = job->session;
 	int state;
 
@@ -164,6 +163,9 @@ void work_run(struct pool_item *item)
 	case JOB_RESTART:
 		(void)reckon_session_restart(handle_of(job), &job->error);
 		break;
+	case JOB_PROBE:
+		work_probe(job);
+		return;
 	case JOB_EXECUTE:
 		work_execute(job);
 		break;
@@ -187,4 +189,12 @@ void work_run(struct pool_item *item)
 	state = reckon_session_check(handle_of(job), &job->why_lost);
 	job->is_lost = state == RECKON_ELOST;
 	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;
+}
+
+void work_run(struct pool_item *item)
+{
+	struct job *job = (struct job *)(void *)item;
+	job->begun_ns = clock_mono_ns();
+	run(job);
+	job->ended_ns = clock_mono_ns();
 }

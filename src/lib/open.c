@@ -183,8 +183,10 @@ static int wait_ready(struct reckon_session *session, struct err *err)
 		};
 		int n = session_recv(session, &head, &payload, err);
 
-		if (n > 0)
+		if (n > 0) {
+			session->ready_ns = clock_mono_ns();
 			return check_ready(session, &head, err);
+		}
 		client_dispatch(session->client);
 		if (client_is_dead(session->client, err))
 			return (int)err->code;
@@ -263,6 +265,8 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	struct client *client;
 	struct client_call call;
 	uint32_t asked;
+	const uint64_t start = clock_mono_ns();
+	uint64_t answered;
 
 	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0)
 		return (int)err->code;
@@ -275,6 +279,7 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	    engine_client(engine, &client, err) < 0 ||
 	    client_ask(client, &request, mounts.fd, mounts.count, &call, OPEN_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
+	answered = clock_mono_ns();
 	session = session_new(engine, client);
 	session->limits = options.limits;
 	session->asked = asked;
@@ -286,6 +291,9 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 		session_free(session);
 		return (int)err->code;
 	}
+	session->warden_ns = answered - start;
+	session->ready_ns -= answered;
+	session->total_ns = clock_mono_ns() - start;
 	*ret = session;
 	return 0;
 }

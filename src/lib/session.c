@@ -84,6 +84,8 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 	session->host_uid = opened->host_uid;
 	session->host_gid = opened->host_gid;
 	session->unheld = opened->unheld & session->asked;
+	session->shell_ns = opened->shell_us * 1000ull;
+	session->spawn_ns = opened->spawn_us * 1000ull;
 	session->limits.memory_bytes = opened->limits.memory_bytes;
 	session->limits.disk_bytes = opened->limits.disk_bytes;
 	session->limits.inodes = opened->limits.inodes;
@@ -306,6 +308,29 @@ int reckon_session_check(reckon_session *session, reckon_error *err)
 
 	if (session_check(session, &inner) < 0)
 		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_session_opening(const reckon_session *session, reckon_opening *ret, reckon_error *err)
+{
+	static const char *const warmth[] = { "cold", "warm", "parked" };
+	const reckon_opening found = {
+		.warmth = session->warmth <= WARDEN_PARKED ? warmth[session->warmth] : "cold",
+		.total_ns = session->total_ns,
+		.warden_ns = session->warden_ns,
+		.shell_ns = session->shell_ns,
+		.spawn_ns = session->spawn_ns,
+		.ready_ns = session->ready_ns,
+		.kernel_pid = session->kernel_pid,
+	};
+	reckon_opening checked;
+	const size_t size = ret->size;
+	struct err inner;
+
+	if (api_options("reckon_opening", &checked, sizeof(checked), ret, &inner) < 0)
+		return api_fail(err, &inner);
+	memcpy(ret, &found, size < sizeof(found) ? size : sizeof(found));
+	ret->size = size;
 	return api_ok(err);
 }
 

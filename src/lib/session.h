@@ -52,6 +52,8 @@ struct reckon_session {
 	int32_t kernel_pid; /* as the warden sees it */
 	bool has_twin;
 	enum warden_warmth warmth;
+	uint64_t shell_ns, spawn_ns; /* of its opening, as the warden says */
+	uint64_t warden_ns, ready_ns, total_ns; /* until the warden's answer, the kernel's, the end */
 	int control;   /* to the kernel, non-blocking */
 	int workspace; /* directory */
 

@@ -131,6 +131,8 @@ struct warden_opened {
 	uint32_t unheld; /* WARDEN_UNHELD_… */
 	uint32_t kernel; /* what to call it in requests, and in events */
 	struct warden_limits limits; /* defaults filled in */
+	uint32_t shell_us; /* until there was a box: next to nothing from the pool */
+	uint32_t spawn_us; /* until there was a kernel in it; 0 when one was parked */
 };
 
 struct warden_denial {
