@@ -45,6 +45,7 @@ static void context_free(struct context *context)
 
 static void pump(struct context *context)
 {
+	struct session *session = context->session;
 	struct job *job = context->first;
 
 	if (context->running != NULL || job == NULL)
@@ -54,10 +55,12 @@ static void pump(struct context *context)
 		context->last = NULL;
 	context->queued--;
 	context->running = job;
-	if (job->execution != NULL)
+	if (job->execution != NULL) {
 		job->execution->state = EXECUTION_RUNNING;
+		session->tenant->started++;
+	}
 	job->submitted_ns = clock_mono_ns();
-	pool_submit(context->session->host->pool, &job->item);
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
 }
 
 void context_enqueue(struct session *session, struct context *context, struct job *job)
