@@ -11,14 +11,18 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/admission.h"
 #include "host/host.h"
 #include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 
-static int pack_kept(struct buf *payload, const struct db_kept *kept, struct err *err)
+static int pack_kept(struct buf *payload, const struct session *session, struct err *err)
 {
-	if (front_pack_text(payload, FRONT_TAG_KERNEL, kept->kernel, err) < 0 ||
+	const struct db_kept *kept = &session->kept;
+	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
+
+	if (front_pack_text(payload, FRONT_TAG_KERNEL, is_lost ? "lost" : "ready", err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_ENDS_MS, kept->expires_ms, err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_NOT_KEPT, kept->not_kept, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_NOT_KEPT_WHY, kept->not_kept_why, err) < 0)
@@ -57,7 +61,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
-	return live != NULL ? pack_kept(payload, &live->kept, err) : 0;
+	return live != NULL && live->phase == SESSION_LIVE ? pack_kept(payload, live, err) : 0;
 }
 
 static void reply_session(struct host *host, uint64_t request, const struct db_session *row)
@@ -72,7 +76,7 @@ static void reply_session(struct host *host, uint64_t request, const struct db_s
 }
 
 /* "NAME=value" strings as reckon.h wants them: one buffer and pointers into it. */
-static int take_env(struct job *job, const struct asked *asked, struct err *err)
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err)
 {
 	size_t count = 0, at = 0;
 
@@ -173,9 +177,11 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	}
 	limits = limits_of(asked);
 	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
-	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms))
+	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms) ||
+	    !admission_check(host, asked, &limits))
 		return;
 	session = session_add(host, asked->tenant, &limits);
+	host->opening_count++;
 	(void)snprintf(session->name, sizeof(session->name), "%s", name);
 	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
 			 session->row.template_name, sizeof(session->row.template_name));
@@ -185,7 +191,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
 	job = job_new(session, JOB_OPEN, asked->id);
-	if (take_env(job, asked, &err) < 0) {
+	if (answer_take_env(job, asked, &err) < 0) {
 		/* It goes through the same door as any failed opening, without a thread. */
 		job->error.code = RECKON_EINVALID;
 		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);

@@ -101,6 +101,8 @@ void restore_park(struct session *session, const char *why)
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
 	session->is_parked = true;
+	session->kernel_lost = false;
+	context_end_all(session, FRONT_ERR_SESSION_LOST, why);
 	free(session->observed);
 	session->observed = NULL;
 	session->ran_since = false;

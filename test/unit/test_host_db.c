@@ -72,7 +72,7 @@ static const char first_version[] =
 	" '2026-01-01T00:00:00.000Z',NULL,NULL);"
 	"INSERT INTO execution VALUES('" EXECUTION "','" SESSION "',1,'ok',"
 	" '2026-01-01T00:00:00.000Z','2026-01-01T00:00:01.000Z',NULL,NULL,x'',x'',"
-	" '{\"files\":[{\"artifact\":\"ar_" DIGITS "\"}]}');"
+	" '{\"files\":[{\"path\":\"a\",\"size\":1,\"artifact\":\"ar_" DIGITS "\"}]}');"
 	"INSERT INTO execution VALUES('ex_00000000000000000000000002','" SESSION "',2,'pending',"
 	" '2026-01-01T00:00:02.000Z',NULL,NULL,NULL,x'',x'',NULL);";
 
@@ -94,7 +94,7 @@ static void forget_history(const struct fixture *fixture)
 
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", fixture->path);
 	assert_int_equal(sqlite3_open(path, &sqlite), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(sqlite, "DELETE FROM execution", NULL, NULL, NULL),
+	assert_int_equal(sqlite3_exec(sqlite, "DELETE FROM execution; DELETE FROM version", NULL, NULL, NULL),
 			 SQLITE_OK);
 	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
 }
