@@ -55,6 +55,7 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_METRICS] = answer_metrics,
 	[FRONT_READINESS] = answer_readiness,
 	[FRONT_DRAIN] = answer_drain,
+	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
@@ -78,6 +79,42 @@ static void answer_about(struct host *host, const struct asked *asked)
 	log_about(about);
 }
 
+/* By its key's hash: a key is never written down. A COMMIT is its upload's. */
+static void name_actor(struct host *host, const struct kernel_item *key)
+{
+	unsigned char hash[32];
+
+	host->actor[0] = '\0';
+	if (key == NULL || key->len == 0 || host->config.is_private) {
+		(void)snprintf(host->actor, sizeof(host->actor), "%s",
+			       host->config.is_private ? "local" : "anybody");
+		return;
+	}
+	key_hash(host, key->data, key->len, hash);
+	(void)snprintf(host->actor, sizeof(host->actor), "key_%02x%02x%02x%02x%02x%02x", hash[0],
+		       hash[1], hash[2], hash[3], hash[4], hash[5]);
+}
+
+void answer_note(const struct host *host, struct job *job)
+{
+	job->about = host->about;
+	memcpy(job->actor, host->actor, sizeof(job->actor));
+}
+
+void answer_begin(struct host *host, const struct job *job)
+{
+	host->about = job->about;
+	memcpy(host->actor, job->actor, sizeof(host->actor));
+	log_about(&host->about);
+}
+
+void answer_end(struct host *host)
+{
+	log_about(NULL);
+	memset(&host->about, 0, sizeof(host->about));
+	host->actor[0] = '\0';
+}
+
 void answer(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *key = front_find(asked->items, asked->count, FRONT_TAG_KEY);
@@ -88,14 +125,15 @@ void answer(struct host *host, const struct asked *asked)
 	if (key != NULL && !key_is_good(host, key->data, key->len) &&
 	    !(asked->type == FRONT_METRICS && answer_metrics_is_open(host))) {
 		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+		audit_denied(host);
 		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
 			  key->len == 0 ? "an API key is needed" : "this API key is not known", "",
 			  "send the header Authorization: Bearer rk_...", 0);
 	} else {
+		name_actor(host, key);
 		table[asked->type](host, asked);
 	}
-	log_about(NULL);
-	memset(&host->about, 0, sizeof(host->about));
+	answer_end(host);
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -167,8 +205,8 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
 	char handle[64] = "";
-	reckon_error error;
-	uint64_t size;
+	reckon_error error = { 0 };
+	uint64_t size = 0;
 	struct err err;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
@@ -176,4 +214,6 @@ void answer_artifact(struct host *host, const struct asked *asked)
 		peer_fail_reckon(host, asked->id, &error);
 	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+	audit_note(host, "artifact.get", handle, error.code == RECKON_OK ? "ok" : "failed",
+		   "bytes=%llu", (unsigned long long)size);
 }

@@ -116,6 +116,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	}
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .path = path_of(asked) };
+	memcpy(upload->actor, host->actor, sizeof(upload->actor));
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	session->idle_since_ns = clock_mono_ns();
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
@@ -145,6 +146,8 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 		if (session == NULL || session->phase == SESSION_CLOSING) {
 			answer_gone(host, asked->id, upload->session);
 		} else {
+			/* A COMMIT brings no key: it is whoever began the upload. */
+			memcpy(host->actor, upload->actor, sizeof(host->actor));
 			job = job_new(session, JOB_FILE_PUT, asked->id);
 			job->path = TAKE_PTR(upload->path);
 			job->fd = TAKE_FD(upload->fd);

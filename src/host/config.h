@@ -93,6 +93,9 @@ int config_parse(struct config *config, const char *text, size_t len,
 int config_load(int argc, char *const *argv, struct config *ret, struct config_problems *problems,
 		struct err *err);
 
+/* The directory that libreckon takes when nobody names one. */
+void config_choose_state(struct config *config);
+
 /*
  * Takes over what may change at run time. The names of options that differ and need a restart are
  * put into `ret_fixed`, separated by spaces; returns how many changed.

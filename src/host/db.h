@@ -23,7 +23,14 @@
 struct db;
 
 int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err);
+/* Of an offline look: only one that is there, and of our version. */
+int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struct err *err);
 void db_close(struct db *db); /* NULL is fine */
+
+/* Whatever happens between them happens as a whole or not; within another one, too. */
+int db_savepoint(struct db *db, struct err *err);
+int db_release(struct db *db, struct err *err);
+void db_rollback_to(struct db *db);
 
 /* ---- keys ---- */
 /* The secret that key hashes are made with; made when there is none. */

@@ -147,6 +147,24 @@ static void drop_old(struct session *session)
 	}
 }
 
+static int keep_record(struct execution *execution, const struct job *job, const char *status,
+		       struct err *err)
+{
+	struct host *host = execution->session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_execution_finish(host->db, execution->id, status,
+				   execution->failed ? execution->why.text : NULL,
+				   job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
+				   err);
+	if (code >= 0)
+		code = audit_add(host, "execution.end", execution->session->row.id, status, err,
+				 "execution=%s", execution->id);
+	return audit_end(host, code, err);
+}
+
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
@@ -157,10 +175,7 @@ static void keep(struct execution *execution, const struct job *job)
 	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
 		 execution->session->row.id, execution->id, status,
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
-	if (db_execution_finish(host->db, execution->id, status,
-				execution->failed ? execution->why.text : NULL,
-				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
-				&err) < 0)
+	if (keep_record(execution, job, status, &err) < 0)
 		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
 			 execution->id, err.text);
 }

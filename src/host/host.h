@@ -13,6 +13,7 @@
  *   db.c db_….c       SQLite; key.c: keys
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -30,6 +31,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
@@ -50,6 +52,7 @@ struct upload {
 	uint64_t ticket; /* 0: free */
 	int fd;
 	char session[ID_SIZE];
+	char actor[72];
 	char *path;
 };
 
@@ -91,6 +94,7 @@ struct job {
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
+	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -159,7 +163,9 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
-	struct log_context about; /* the request that is answered just now */
+	struct auditor auditor;
+	struct log_context about; /* the request that is answered just now, or the job that ended */
+	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
 	char **argv;
 	bool is_loopback; /* nobody else can reach the socket */
@@ -199,6 +205,10 @@ struct asked {
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
+/* What happens from now on comes of this job's request; and no more. */
+void answer_note(const struct host *host, struct job *job); /* the request that is answered */
+void answer_begin(struct host *host, const struct job *job);
+void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session that the request names, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);

@@ -90,12 +90,12 @@ static void on_wake(unsigned ready, void *arg)
 	while ((item = pool_take(host->pool)) != NULL) {
 		struct job *job = (struct job *)(void *)item;
 
-		log_about(&job->about);
+		answer_begin(host, job);
 		if (job->kind == JOB_PROBE)
 			readiness_done(host, job);
 		else
 			session_job_done(job->session, job);
-		log_about(NULL);
+		answer_end(host);
 	}
 }
 
@@ -107,6 +107,7 @@ static void on_tick(void *arg)
 	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
+	audit_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
 }
 
@@ -158,8 +159,11 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    recover(host, err) < 0 || observe_setup(host, err) < 0 || key_setup(host, key, err) < 0)
+	    recover(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    key_setup(host, key, err) < 0 || audit_setup(host, err) < 0)
 		return (int)err->code;
+	if (key[0] != '\0')
+		audit_note(host, "key.create", "", "ok", "%s", "the first one");
 	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
 	explicit_bzero(key, sizeof(key));
@@ -170,6 +174,7 @@ static void finish(struct host *host)
 {
 	peer_stop(host);
 	observe_save(host);
+	audit_stop(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions == NULL)
@@ -219,6 +224,8 @@ int main(int argc, char **argv)
 	log_init("reckond");
 	if (argc == 2 && strcmp(argv[1], "describe") == 0)
 		return describe();
+	if (argc >= 2 && strcmp(argv[1], "audit") == 0)
+		return audit_main(argc - 1, argv + 1);
 	host->listen_fd = host->state_fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
