@@ -7,7 +7,7 @@
  *           strict mode refuses.
  *
  * v1: <hierarchy>/<own group>/reckon-<pid>/<box>, in each of memory, pids, cpu, cpuacct, freezer.
- * v2: <own group's parent or root>/reckon-<pid>/<box>/{box,twin}.
+ * v2: <own group, when it was given to us; else its parent or root>/reckon-<pid>/<box>/{box,twin}.
  */
 #include "box/cgroup.h"
 
@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
+#include "box/cgroup_settle.h"
 
 #define CLOSE_TRIES 200 /* of 10 ms */
 
@@ -230,8 +231,9 @@ static void adopt_v2(struct cgroup_host *host, int base)
 }
 
 /*
- * A v2 group with processes of its own cannot hand controllers to children, so ours is made beside
- * the group we run in; as root also directly below the top.
+ * A v2 group with processes of its own cannot hand controllers to children. One that was given to
+ * us, by systemd or a container, is emptied of them; else ours is made beside the group we run in,
+ * and as root also directly below the top.
  */
 static void open_v2(struct cgroup_host *host)
 {
@@ -240,6 +242,10 @@ static void open_v2(struct cgroup_host *host)
 	int base;
 
 	if (!find_mount(NULL, point) || !find_own_group("", own, sizeof(own)))
+		return;
+	(void)snprintf(parent, sizeof(parent), "%s%s", point, own);
+	/* From then on we run in a group below it. */
+	if (cgroup_settle(parent, own[0] == '\0') && !find_own_group("", own, sizeof(own)))
 		return;
 	slash = strrchr(own, '/');
 	if (slash != NULL)

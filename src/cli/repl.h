@@ -57,6 +57,7 @@ struct repl {
 	bool interactive, dumb, coloured;
 	bool no_history;
 	bool said_files;
+	bool for_model; /* its cells are a model's: nobody can type %get */
 	enum term_image_mode images;
 	uint64_t wall_ms;
 	size_t number; /* of the cell that comes next */
