@@ -214,7 +214,8 @@ static int take_options(int argc, char **argv, struct audited *of, char *state, 
 		if (err->code < 0)
 			return (int)err->code;
 	}
-	if (optind != argc - 1)
+	if (optind != argc - 1 ||
+	    (strcmp(argv[optind], "ls") != 0 && strcmp(argv[optind], "verify") != 0))
 		return err_set(err, ERR_INVALID, "say ls or verify");
 	return 0;
 }
@@ -231,12 +232,7 @@ int audit_main(int argc, char **argv)
 	config_choose_state(&config);
 	if (open_state(config.state_dir, &of, &err) < 0)
 		return complain(&err);
-	if (strcmp(argv[optind], "verify") == 0)
-		code = verify(&of, &err);
-	else if (strcmp(argv[optind], "ls") == 0)
-		code = list(&of, &err);
-	else
-		code = err_set(&err, ERR_INVALID, "say ls or verify");
+	code = strcmp(argv[optind], "verify") == 0 ? verify(&of, &err) : list(&of, &err);
 	db_close(of.db);
 	(void)close(of.state_fd);
 	return code < 0 ? complain(&err) : code;

@@ -158,6 +158,12 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 
 	if (fd < 0)
 		return err_sys(err, "open %.200s/reckond.db", state_dir);
+	/*
+	 * Closed before SQLite opens it: closing any descriptor of a file gives up all locks that
+	 * the process has on it, and another program that reads the database would then take our
+	 * log for one that nobody needs any more, and remove it.
+	 */
+	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
 	db = mem_new0(1, sizeof(*db));
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
