@@ -27,6 +27,8 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struct err *err);
 void db_close(struct db *db); /* NULL is fine */
 
+int db_check(struct db *db, struct err *err); /* ERR_INVALID when it is damaged */
+
 /* Whatever happens between them happens as a whole or not; within another one, too. */
 int db_savepoint(struct db *db, struct err *err);
 int db_release(struct db *db, struct err *err);

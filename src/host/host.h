@@ -151,6 +151,7 @@ struct host {
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
+	int lock_fd;
 	int listen_fd;
 	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
 	int runtime_fd;	      /* of a private one: where its socket is */

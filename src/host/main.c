@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/runtime.h"
+#include "host/doctor.h"
 #include "host/host.h"
 
 #define TICK_MS 200u
@@ -32,7 +33,6 @@ static int open_state(struct host *host, struct err *err)
 {
 	char dir[sizeof(host->config.state_dir)];
 	cleanup_fd int lock = -1;
-	char pid[24];
 	reckon_error error;
 	const reckon_engine_options engine = { .size = sizeof(engine),
 					       .state_dir = host->config.state_dir };
@@ -56,12 +56,19 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, ERR_DENIED, "another reckond uses %.200s", dir);
 		return err_remedy(err, "stop it, or choose another --state");
 	}
-	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	/* For `reckon serve --upgrade`; who holds the lock is what counts. */
-	if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
-		return err_sys(err, "write %.200s/reckond.lock", dir);
-	(void)TAKE_FD(lock); /* held until the process ends */
+	host->lock_fd = TAKE_FD(lock); /* held until the process ends */
 	return db_open(host->state_fd, dir, &host->db, err);
+}
+
+/* For `reckon serve --upgrade` and `reckon doctor`; who holds the lock is what counts. */
+static int sign_lock(struct host *host, struct err *err)
+{
+	char text[HOST_ADDRESS_SIZE + 40];
+	const int len = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), host->listening);
+
+	if (ftruncate(host->lock_fd, 0) < 0 || pwrite(host->lock_fd, text, (size_t)len, 0) < 0)
+		return err_sys(err, "write reckond.lock");
+	return 0;
 }
 
 static int recover(struct host *host, struct err *err)
@@ -159,7 +166,7 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    recover(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    sign_lock(host, err) < 0 || recover(host, err) < 0 || observe_setup(host, err) < 0 ||
 	    key_setup(host, key, err) < 0 || audit_setup(host, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')
@@ -226,6 +233,8 @@ int main(int argc, char **argv)
 		return describe();
 	if (argc >= 2 && strcmp(argv[1], "audit") == 0)
 		return audit_main(argc - 1, argv + 1);
+	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
+		return doctor_main(argc - 1, argv + 1);
 	host->listen_fd = host->state_fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;

@@ -336,3 +336,51 @@ def test_a_socket_that_was_passed_is_taken(reckon):
             process.wait()
             process.stdout.close()
             told.close()
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+def test_drain_from_the_command_line(reckon):
+    with Server(reckon) as server:
+        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
+        session = server.create()
+        assert "1 is there" in reckon("drain", env=env).expect(0).out
+        assert server.ask("POST", "/sessions", {"template": "python"}).code == "draining"
+        with reckon.start("drain", "--wait", "--json", env=env) as waiting:
+            server.ask("DELETE", f"/sessions/{session}")
+            out, _ = waiting.communicate(timeout=60)
+        assert parse_json(out) == {"draining": True, "sessions": 0}
+        assert "new sessions are taken" in reckon("undrain", env=env).expect(0).out
+        server.create()
+        assert reckon("drain", env={**env, "RECKON_API_KEY": "rk_wrong"}).status == 125
+
+
+def checks(done):
+    return {check["name"]: check for check in parse_json(done.stdout)["checks"]}
+
+
+def test_the_doctor_looks_at_the_service(reckon):
+    assert reckon("doctor", "--state", reckon.work / "nowhere").status == 125
+    with Server(reckon) as server:
+        found = checks(reckon("doctor", "--service", "--json").expect(0))
+        for name in ("state directory", "database", "clock", "audit", "daemon", "listening",
+                     "front", "program"):
+            assert found[name]["state"] == "ok", found[name]
+        assert str(server.port) in found["listening"]["detail"]
+        server.ask("POST", "/drain")
+        found = checks(reckon("doctor", "--service", "--json").expect(0))
+        assert found["listening"]["state"] == "partial"
+        assert "drain" in found["listening"]["detail"]
+        # Beside a daemon, and the daemon goes on.
+        assert server.ask("GET", "/sessions").status == 200
+    found = checks(reckon("doctor", "--state", reckon.state, "--json").expect(0))
+    assert found["daemon"]["state"] == "absent" and "front" not in found
+    reckon.state.chmod(0o777)
+    (reckon.state / "audit.head").unlink()
+    with open(reckon.state / "reckond.db", "r+b") as file:
+        file.seek(4096 + 100)
+        file.write(b"\xff" * 2000)
+    done = reckon("doctor", "--state", reckon.state, "--json", "--strict").expect(1)
+    for name in ("state directory", "database", "audit"):
+        assert checks(done)[name]["state"] == "bad", checks(done)[name]
+        assert checks(done)[name]["remedy"]
