@@ -43,6 +43,7 @@ static const struct {
 	[FRONT_ERR_DRAINING] = { "draining", 503 },
 	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
 	[FRONT_ERR_EXPIRED] = { "expired", 410 },
+	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

@@ -213,6 +213,7 @@ void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *e
 		{ RECKON_ETIMEOUT, FRONT_ERR_TIMEOUT },
 		{ RECKON_ELOST, FRONT_ERR_SESSION_LOST },
 		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
+		{ RECKON_EKERNEL_LOST, FRONT_ERR_KERNEL_LOST },
 	};
 	enum front_error found = FRONT_ERR_INTERNAL;
 

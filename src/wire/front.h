@@ -169,6 +169,7 @@ enum front_error {
 	FRONT_ERR_DRAINING,  /* no new sessions */
 	FRONT_ERR_NOT_READY,
 	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
+	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
 	FRONT_ERR_COUNT_
 };
 
