@@ -156,6 +156,13 @@ void answer_gone(struct host *host, uint64_t request, const char *session_id)
 		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		return;
 	}
+	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
+		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
+			       session_id);
+		peer_fail(host, request, FRONT_ERR_EXPIRED, message, "session-keep of the daemon", "",
+			  0);
+		return;
+	}
 	if (found == 0) {
 		(void)snprintf(message, sizeof(message), "there is no session %s", session_id);
 		peer_fail(host, request, FRONT_ERR_SESSION_NOT_FOUND, message, "",

@@ -254,7 +254,11 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
 		       execution, id);
-	if (found == 0)
+	if (found == 0 && retain_is_expired(host->config.history_keep_ms, execution))
+		peer_fail(host, asked->id, FRONT_ERR_EXPIRED,
+			  "this execution is older than what is kept",
+			  "history-keep of the daemon", "", 0);
+	else if (found == 0)
 		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else

@@ -38,6 +38,7 @@ struct config {
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;
+	uint64_t history_keep_ms, session_keep_ms; /* 0: for ever */
 	uint64_t metrics; /* enum config_metrics */
 };
 

@@ -41,10 +41,13 @@ static const char *const versions[] = {
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
 
-	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
+
+	/* db_audit.c, db_retain.c */
 	"CREATE TABLE audit(sequence INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL,"
 	" tenant TEXT NOT NULL, request TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
-	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;",
+	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
+	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -46,6 +46,14 @@ bool db_key_has(struct db *db, const unsigned char hash[32]);
 int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
 int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
 
+/* ---- what is too old (db_retain.c) ---- */
+/* Executions whose id is below `before`, at most `limit`; *ret is how many went. */
+int db_retain_executions(struct db *db, const char *before, unsigned limit, unsigned *ret,
+			 struct err *err);
+/* Sessions below `before` that ended so many seconds ago, with whatever is left of them. */
+int db_retain_sessions(struct db *db, const char *before, uint64_t ended_s, unsigned limit,
+		       unsigned *ret, struct err *err);
+
 /* ---- sessions ---- */
 #define DB_STATE_SIZE 12
 struct db_session {

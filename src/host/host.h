@@ -14,6 +14,7 @@
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
  *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
+ *   retain.c          what is too old
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -35,6 +36,7 @@
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
+#include "host/retain.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "loop/loop.h"
@@ -165,6 +167,7 @@ struct host {
 	struct observer seen;
 	struct readiness *readiness;
 	struct auditor auditor;
+	struct retainer retainer;
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;

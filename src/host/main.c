@@ -114,6 +114,7 @@ static void on_tick(void *arg)
 	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
+	retain_tick(host);
 	audit_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
 }

@@ -384,3 +384,39 @@ def test_the_doctor_looks_at_the_service(reckon):
     for name in ("state directory", "database", "audit"):
         assert checks(done)[name]["state"] == "bad", checks(done)[name]
         assert checks(done)[name]["remedy"]
+
+
+# ---- retention ----------------------------------------------------------------------------------
+
+def test_what_is_too_old_is_removed_and_said_so(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        first = server.execute(session, "1")["id"]
+        gone = server.create()
+        other = server.execute(gone, "2")["id"]
+        server.ask("DELETE", f"/sessions/{gone}")
+        server.stop()
+        # A second is the shortest that one can say.
+        server.args = ("--history-keep", "1")
+        server.start()
+        live = server.create()
+        server.execute(live, "3")
+        eventually(lambda: server.ask("GET", f"/sessions/{session}/executions/{first}").status != 200)
+        answer = server.ask("GET", f"/sessions/{session}/executions/{first}")
+        assert (answer.status, answer.code) == (410, "expired")
+        assert server.ask("GET", f"/sessions/{gone}").code == "session_closed"
+        assert server.ask("GET", f"/sessions/{live}/executions/ex_none").code == "execution_not_found"
+        eventually(lambda: server.ask("GET", f"/sessions/{gone}/executions").json["executions"] == [])
+        eventually(lambda: total(metrics(server), "reckon_retention_removed_total",
+                                 kind="execution") >= 3)
+        server.stop()
+        server.args = ("--session-keep", "1")
+        server.start()
+        eventually(lambda: server.ask("GET", f"/sessions/{gone}").code == "expired")
+        assert server.ask("GET", f"/sessions/{gone}/executions/{other}").status == 410
+        young = server.create()
+        eventually(lambda: [each["action"] for each in server.ask("GET", "/audit?limit=500").json["entries"]]
+                   .count("retention.remove") >= 2)
+        # Not what lives, however old.
+        assert server.execute(young, "6*7")["status"] == "ok"
+    assert "is whole" in reckon("audit", "verify").expect(0).out
