@@ -19,7 +19,8 @@ struct session;
 
 /* The newest samples of one session, in a ring. */
 struct observed {
-	int kernel_pid;
+	int kernel_pid; /* 0: not ours to look at */
+	uint64_t cpu_ns; /* so far, where only executions tell */
 	uint64_t looked_ns, next_ns; /* when it was looked at, and is again */
 	size_t first, count;
 	struct sample samples[OBSERVE_SAMPLES];

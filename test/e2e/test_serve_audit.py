@@ -97,6 +97,29 @@ def test_what_is_done_is_told(reckon):
     assert after.out.startswith(f"{len(told)} ") and after.out.count("\n") == 1
 
 
+def test_tenants_and_keys_are_told(reckon):
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "acme"}).json["id"]
+        made = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute"]}).json
+        their = Server(reckon, key=made["key"])
+        their.port = server.port
+        session = their.create()
+        assert their.ask("GET", "/audit").status == 403
+        server.ask("PATCH", f"/tenants/{tenant}", {"state": "suspended"})
+        server.ask("DELETE", f"/keys/{made['id']}")
+        server.ask("DELETE", f"/tenants/{tenant}")
+        found = entries(server)
+        assert made["key"].encode() not in server.ask("GET", "/audit?limit=500").body
+    assert [entry["target"] for entry in of(found, "tenant.create")] == [tenant]
+    assert made["id"] in [entry["target"] for entry in of(found, "key.create")]
+    assert [entry["target"] for entry in of(found, "key.revoke")] == [made["id"]]
+    assert "state=suspended" in of(found, "tenant.change")[0]["detail"]
+    assert of(found, "tenant.delete")
+    created = of(found, "session.create")[0]
+    assert (created["target"], created["tenant"], created["actor"]) == (session, tenant, made["id"])
+    assert "is whole" in verify(reckon).expect(0).out
+
+
 @pytest.mark.parametrize("change, words", [
     ("UPDATE audit SET detail = 'nothing' WHERE sequence = 3", "entry 3 is not"),
     ("UPDATE audit SET actor = 'x', hash = zeroblob(32) WHERE sequence = 2", "entry 2 is not"),

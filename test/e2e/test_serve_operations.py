@@ -85,6 +85,11 @@ def test_what_happens_is_counted(reckon):
         assert total(after, "reckon_limits_reached_total", limit="wall_time") == 1
         assert total(after, "reckon_execution_wall_seconds_count") == 3
         assert total(after, "reckon_execution_wall_seconds_sum") > 0.2
+        assert total(after, "reckon_execution_cpu_seconds_count") == 3
+        assert total(after, "reckon_execution_cpu_seconds_sum") > 0
+        assert total(after, "reckon_tenant_executions_total") == 3
+        assert total(after, "reckon_tenant_sessions") == 1
+        assert total(after, "reckon_lifetime_cpu_seconds_total") > 0
         assert total(after, "reckon_session_starts_total") == 1
         assert total(after, "reckon_session_start_seconds_count") == 1
         for phase in ("queue", "warden", "shell", "spawn", "ready"):
@@ -378,8 +383,8 @@ def test_the_doctor_looks_at_the_service(reckon):
     reckon.state.chmod(0o777)
     (reckon.state / "audit.head").unlink()
     with open(reckon.state / "reckond.db", "r+b") as file:
-        file.seek(4096 + 100)
-        file.write(b"\xff" * 2000)
+        file.seek(4096)
+        file.write(b"\xff" * (os.fstat(file.fileno()).st_size - 4096))
     done = reckon("doctor", "--state", reckon.state, "--json", "--strict").expect(1)
     for name in ("state directory", "database", "audit"):
         assert checks(done)[name]["state"] == "bad", checks(done)[name]
