@@ -141,7 +141,7 @@ static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 	int found;
 
 	if (db_secret(doctor->db, secret, &err) < 0) {
-		say(doctor, DOCTOR_BAD, "audit", "", "%.200s", err.text);
+		say(doctor, DOCTOR_BAD, "audit", "see to the database first", "%.200s", err.text);
 		return;
 	}
 	found = audit_head_read(doctor->state_fd, secret, &kept, &sealed, &err);
@@ -160,7 +160,8 @@ static void check_database(struct doctor *doctor)
 	struct err err;
 
 	if (db_open_existing(doctor->state_fd, doctor->state_dir, &doctor->db, &err) < 0) {
-		say(doctor, DOCTOR_BAD, "database", err.remedy, "%.200s", err.text);
+		say(doctor, DOCTOR_BAD, "database", err.remedy[0] != '\0' ? err.remedy : "restore a copy",
+		    "%.200s", err.text);
 		check_clock(doctor, &last);
 		return;
 	}

@@ -184,6 +184,7 @@ static void finish(struct host *host)
 {
 	peer_stop(host);
 	observe_save(host);
+	retain_stop(host);
 	audit_stop(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */

@@ -30,7 +30,10 @@ struct observed {
 struct observer {
 	struct metrics metrics;
 	uint64_t lifetime_executions, lifetime_sessions, lifetime_cpu_ns;
-	uint64_t saved_ns, store_bytes, store_objects;
+	uint64_t saved_ns;
+	uint64_t store_bytes, store_objects; /* as last counted, all of it */
+	uint64_t counting_bytes, counting_objects;
+	unsigned store_next;
 	uint64_t start_s;
 };
 

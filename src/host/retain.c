@@ -78,6 +78,11 @@ static void tell(struct host *host)
 	retainer->executions = retainer->sessions = 0;
 }
 
+void retain_stop(struct host *host)
+{
+	tell(host);
+}
+
 void retain_tick(struct host *host)
 {
 	struct retainer *retainer = &host->retainer;

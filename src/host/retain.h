@@ -19,6 +19,7 @@ struct retainer {
 };
 
 void retain_tick(struct host *host);
+void retain_stop(struct host *host);
 
 /* Whether something with this id would be gone by now, had it been there; keep 0: never. */
 bool retain_is_expired(uint64_t keep_ms, const char *id);
