@@ -21,6 +21,8 @@
  *   answer_tenant.c answer_key.c
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
+ *   retain.c          what is too old
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -38,10 +40,12 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
 #include "host/files.h"
+#include "host/retain.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "host/tenant.h"
@@ -63,6 +67,7 @@ struct upload {
 	struct tenant *tenant;
 	bool is_archive;
 	char session[ID_SIZE];
+	char actor[72];
 	char *path;
 	char *if_match, *if_none;
 };
@@ -113,6 +118,7 @@ struct job {
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
+	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -202,6 +208,7 @@ struct host {
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
+	int lock_fd;
 	int listen_fd;
 	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
 	int runtime_fd;	      /* of a private one: where its socket is */
@@ -225,7 +232,10 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
-	struct log_context about; /* the request that is answered just now */
+	struct auditor auditor;
+	struct retainer retainer;
+	struct log_context about; /* the request that is answered just now, or the job that ended */
+	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
 	char **argv;
 	bool is_loopback; /* nobody else can reach the socket */
@@ -269,6 +279,10 @@ struct asked {
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
+/* What happens from now on comes of this job's request; and no more. */
+void answer_note(const struct host *host, struct job *job); /* the request that is answered */
+void answer_begin(struct host *host, const struct job *job);
+void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session that the request names, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
