@@ -69,6 +69,7 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 	struct tenant *tenant = session->tenant;
 
 	tenant->memory_used += memory - session->memory_used;
+	session->host->memory_used += memory - session->memory_used;
 	tenant->workspaces += workspace - session->workspace;
 	session->memory_used = memory;
 	session->workspace = workspace;
@@ -93,6 +94,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
+	file_work_init(&job->files);
 	job->code = BUF_INIT(FRONT_CODE_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
@@ -108,6 +110,7 @@ void job_free(struct job *job)
 	buf_done(&job->env);
 	free(job->env_list);
 	free(job->path);
+	file_work_done(&job->files);
 	free(job->json);
 	free(job->objects);
 	free(job);
@@ -250,6 +253,7 @@ static void opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
+	host->opening_count--;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
@@ -295,27 +299,33 @@ static void note_upload(struct session *session, int fd)
 		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
 }
 
+static void note_transfer(struct session *session, const struct job *job)
+{
+	if (job->ret_fd >= 0)
+		usage_add(session->host, session->tenant,
+			  &(struct front_usage){ .bytes_out = job->ret_size });
+	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
+		note_upload(session, job->fd);
+}
+
 void session_answer_job(struct session *session, struct job *job)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct host *host = session->host;
-	struct err err;
 
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);
+	} else if (job->files.refusal != 0) {
+		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
+			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
+	} else if (job->files.reply.len > 0) {
+		note_transfer(session, job);
+		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
-	} else if (job->ret_fd >= 0) {
-		usage_add(host, session->tenant,
-			  &(struct front_usage){ .bytes_out = job->ret_size });
-		if (front_pack_u64(&payload, FRONT_TAG_SIZE, job->ret_size, &err) == 0)
-			peer_reply(host, job->request, &payload, TAKE_FD(job->ret_fd));
 	} else {
-		if (job->kind == JOB_FILE_PUT)
-			note_upload(session, job->fd);
 		peer_reply(host, job->request, NULL, -1);
 	}
 }
@@ -345,6 +355,7 @@ void session_job_done(struct session *session, struct job *job)
 	}
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
+	files_changed(session, job);
 	session_answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);

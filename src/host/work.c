@@ -131,25 +131,13 @@ static void work_ask(struct job *job)
 
 	if (job->kind == JOB_VARIABLES)
 		(void)reckon_variables(handle, &job->json, &job->error);
-	else if (job->kind == JOB_COMPLETE)
-		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
-				      &job->json, &job->error);
 	else if (job->kind == JOB_INSPECT)
 		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
 				     job->wants_detail, &job->json, &job->error);
 	else
-		(void)reckon_file_list(handle, &job->json, &job->error);
+		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
+				      &job->json, &job->error);
 	job->json_len = job->json != NULL ? strlen(job->json) : 0;
-}
-
-static void work_put(struct job *job)
-{
-	/* The front wrote it; where it stopped does not matter. */
-	if (lseek(job->fd, 0, SEEK_SET) < 0) {
-		job->error.code = RECKON_ESYSTEM;
-		return;
-	}
-	(void)reckon_file_put(job->session->handle, job->path, job->fd, &job->error);
 }
 
 static void work_close(struct session *session)
@@ -190,18 +178,17 @@ static void run(struct job *job)
 	case JOB_VARIABLES:
 	case JOB_COMPLETE:
 	case JOB_INSPECT:
-	case JOB_FILE_LIST:
 		work_ask(job);
 		break;
+	case JOB_FILE_LIST:
 	case JOB_FILE_GET:
-		(void)reckon_file_open(session->handle, job->path, &job->ret_fd, &job->ret_size,
-				       &job->error);
-		break;
 	case JOB_FILE_PUT:
-		work_put(job);
-		break;
 	case JOB_FILE_DELETE:
-		(void)reckon_file_delete(session->handle, job->path, &job->error);
+	case JOB_FILE_MOVE:
+	case JOB_FILE_MKDIR:
+	case JOB_ARCHIVE_GET:
+	case JOB_ARCHIVE_PUT:
+		work_file(job);
 		break;
 	}
 	state = reckon_session_check(handle_of(job), &job->why_lost);
