@@ -57,11 +57,11 @@ struct query {
 	char from[16], to[16]; /* days */
 	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
-	char context[FRONT_ID_MAX + 1];
 	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
 	char format[16];
 	char path[4096];   /* of a folder */
 	char cursor[4096]; /* `next` of the page before */
+	char context[FRONT_ID_MAX + 1];
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */

@@ -6,11 +6,11 @@
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
- *   context.c         further kernels of a session, and restarts
  *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
  *   answer_link.c     links that need no key
  *   files.c           what a job did to files; work_files.c: in its thread
  *   db_files.c db_links.c   their rows
+ *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads

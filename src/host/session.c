@@ -353,9 +353,9 @@ void session_job_done(struct session *session, struct job *job)
 			session_forget(session);
 		return;
 	}
+	files_changed(session, job);
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
-	files_changed(session, job);
 	session_answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);

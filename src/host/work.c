@@ -131,12 +131,12 @@ static void work_ask(struct job *job)
 
 	if (job->kind == JOB_VARIABLES)
 		(void)reckon_variables(handle, &job->json, &job->error);
-	else if (job->kind == JOB_INSPECT)
-		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
-				     job->wants_detail, &job->json, &job->error);
-	else
+	else if (job->kind == JOB_COMPLETE)
 		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
 				      &job->json, &job->error);
+	else
+		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
+				     job->wants_detail, &job->json, &job->error);
 	job->json_len = job->json != NULL ? strlen(job->json) : 0;
 }
 

@@ -333,10 +333,10 @@ enum front_error {
 	FRONT_ERR_NOT_READY,
 	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
 	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
-	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_PRECONDITION, /* If-Match, If-None-Match */
 	FRONT_ERR_EXISTS,	/* a file in the way */
 	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */
+	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_COUNT_
 };
 
