@@ -782,6 +782,8 @@ def test_help_is_one_screen(reckon, command):
 def test_slips_of_the_fingers_are_met_with_help(reckon):
     assert "reckon session create?" in reckon("session", "craete").expect(2).err
     assert "--memory?" in reckon("session", "create", "--memroy", "1G").expect(2).err
+    assert reckon("help", "session", "ls").expect(0).out == reckon("session", "ls", "-h").out
+    assert "reckon session ls?" in reckon("help", "session", "lss").expect(2).err
     assert "what to do?" in reckon("files").expect(2).err
     assert "which session?" in reckon("session", "rm").expect(2).err
 
