@@ -54,10 +54,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
 	[FRONT_TENANT_LIST] = answer_tenant_list,
@@ -76,6 +72,10 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_LINK_GET] = answer_link_get,
 	[FRONT_TEMPLATE_LIST] = answer_template_list,
 	[FRONT_KEPT_LIST] = answer_kept_list,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */
