@@ -665,6 +665,22 @@ def test_room_for_one_only(server):
     server.ask("DELETE", f"/sessions/{session}")
 
 
+def test_files_of_a_dead_kernel(server, session):
+    """The kernel is gone, the session and its files are there."""
+    record = server.execute(session, "import os\nopen('f', 'w').write('left')\n"
+                                     "os.kill(os.getpid(), 9)")
+    assert record["status"] == "kernel_died"
+    path = f"/sessions/{session}/files"
+    assert server.ask("PUT", f"{path}/g", b"put").status == 200
+    assert put_archive(server, session, tar(("d/h", b"unpacked"))).status == 200
+    assert server.ask("POST", f"{path}/move", {"from": "f", "to": "d/f"}).status == 200
+    data = server.ask("GET", f"/sessions/{session}/archive?format=tar").body
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        assert {each.name: archive.extractfile(each).read() for each in archive
+                if each.isreg()} == {"d/f": b"left", "d/h": b"unpacked", "g": b"put"}
+    assert server.ask("DELETE", f"{path}/d?recursive=1").json == {"deleted": 3}
+
+
 # ---- links --------------------------------------------------------------------------------------
 
 def make_link(server, session, **body):
