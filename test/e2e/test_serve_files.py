@@ -388,6 +388,16 @@ socket.socket(socket.AF_UNIX).bind('sock'); open(b'no\\xfftext', 'w'); open('new
     assert 'filename="d.tar"' in part.headers["Content-Disposition"]
 
 
+def test_the_same_files_make_the_same_archive(server, session):
+    server.execute(session, "open('b', 'w').write('B'); open('a', 'w').write('A' * 9999)")
+    for form in ("tar", "tar.gz", "tar.zst", "zip"):
+        path = f"/sessions/{session}/archive?format={form}"
+        first = server.ask("GET", path).body
+        time.sleep(1.1)
+        rest = server.ask("GET", path, headers={"Range": "bytes=20-"})
+        assert rest.status == 206 and first[:20] + rest.body == first, form
+
+
 def test_what_goes_out_comes_in(server, session):
     server.execute(session, """
 import os
