@@ -171,6 +171,23 @@ static void take_error(struct conn *conn, const struct kernel_item *items, size_
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+static void refuse_range(struct conn *conn, uint64_t size)
+{
+	cleanup_buf struct buf json = BUF_INIT(4096);
+	char extra[64];
+	struct err err;
+
+	(void)snprintf(extra, sizeof(extra), "Content-Range: bytes */%" PRIu64 "\r\n", size);
+	if (shape_error("range", "there is nothing in this range", "",
+			"Content-Range has the size", &json, &err) < 0) {
+		conn_abort(conn);
+		return;
+	}
+	reply_head(conn, 416, "application/json", json.len, extra);
+	conn_write(conn, json.data, json.len);
+	conn_finish(conn);
+}
+
 void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size)
 {
 	const bool is_json = strcmp(type, "application/json") == 0;
@@ -192,10 +209,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 	if (range != NULL && first == 0 && length == size)
 		ranged = http_range(range, size, &first, &length, &err);
 	if (ranged < 0 || first > size) {
-		(void)snprintf(extra, sizeof(extra), "Content-Range: bytes */%" PRIu64 "\r\n", size);
-		reply_head(conn, 416, "application/json", 2, extra);
-		conn_write(conn, "{}", 2);
-		conn_finish(conn);
+		refuse_range(conn, size);
 		return;
 	}
 	extra[0] = '\0';
