@@ -1,0 +1,20 @@
+"""Sixty sessions with cells whose answers are known; test/soak has a thousand of them."""
+import random
+import tempfile
+
+import pytest
+from leftovers import Leftovers
+from load import load
+from reckon_cli import Reckon
+from reckon_serve import Server
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
+
+
+def test_sixty_sessions_give_no_wrong_answer_and_leave_nothing(place):
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    leftovers = Leftovers(place.program_dirs)
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
+        print(load(server, leftovers, sessions=60, live=8, seed=seed))
+        assert "the front is gone" not in server.log()
