@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ enum {
 	EXIT_CODE_OK = 0,
 	EXIT_CODE_FAILED = 1,	    /* the code failed, or --strict found a wall missing */
 	EXIT_CODE_USAGE = 2,	    /* the user's input is wrong                         */
+	EXIT_CODE_STOPPED = 3,	    /* a limit ended it before it was done               */
 	EXIT_CODE_TIMEOUT = 124,    /* time limit                                        */
 	EXIT_CODE_RECKON = 125,	    /* Reckon itself failed                              */
 	EXIT_CODE_INTERRUPTED = 130, /* second Ctrl-C                                    */
@@ -30,6 +32,7 @@ extern const struct opt_command *const cli_commands[];
 
 extern const struct opt_command cmd_run_table;
 extern const struct opt_command cmd_repl_table;
+extern const struct opt_command cmd_ask_table;
 extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
@@ -65,6 +68,9 @@ int cli_write_stdout(const void *bytes, size_t len);
  * $RECKON_LIBEXEC), with `argv` as it is. Returns only on failure, with the exit status.
  */
 int cli_exec_libexec(const char *name, char **argv);
+
+/* Where that is. */
+int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err);
 
 #define CLI_SIZE_TEXT 24
 /* "812 B", "18 kB", "1.8 MB": files, to two or three figures. */

@@ -132,6 +132,8 @@ static void show_image(struct repl *repl, const struct image_found *found)
 			return;
 		why = err.text;
 	}
+	if (repl->for_model) /* run_save.c has a line for each */
+		return;
 	cli_format_size(bytes, size);
 	repl_print("figure (%s, %s)%s%s: %%get figure-%zu-%zu.%s saves it\n", found->label, size,
 		   why[0] != '\0' ? ", not drawn: " : "", why, repl->number, repl->figures,

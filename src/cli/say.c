@@ -68,7 +68,7 @@ int cli_write_stdout(const void *bytes, size_t len)
 }
 
 /* Where our other programs may be: the same places, in the same order, as libreckon looks. */
-static int libexec_path(const char *name, char path[PATH_MAX], struct err *err)
+int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err)
 {
 	const char *given = getenv("RECKON_LIBEXEC");
 	char self[PATH_MAX];
@@ -96,7 +96,7 @@ int cli_exec_libexec(const char *name, char **argv)
 	char path[PATH_MAX];
 	struct err err;
 
-	if (libexec_path(name, path, &err) == 0) {
+	if (cli_libexec_path(name, path, &err) == 0) {
 		(void)execv(path, argv);
 		err_sys(&err, "%.200s", path);
 	}

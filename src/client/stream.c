@@ -66,6 +66,15 @@ static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
 	return sse_feed(&stream->sse, bytes, len, err);
 }
 
+static int on_wake(const char *execution, void *arg, struct err *err)
+{
+	struct stream *stream = arg;
+
+	if (stream->id[0] == '\0')
+		(void)snprintf(stream->id, sizeof(stream->id), "%s", execution);
+	return stream->execution->on_wake(stream->id, stream->execution->on_wake_arg, err);
+}
+
 /* Where the events come from: the request that starts it, or the rest of what it started. */
 static int connect_once(struct stream *stream, const char *key, bool *ret_again, struct err *err)
 {
@@ -82,8 +91,8 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 		.sink_arg = stream,
 		.is_stream = true,
 		.wake_fd = stream->execution->wake_fd,
-		.on_wake = stream->execution->on_wake,
-		.on_wake_arg = stream->execution->on_wake_arg,
+		.on_wake = on_wake,
+		.on_wake_arg = stream,
 	};
 	int code;
 

@@ -234,3 +234,11 @@ int build_empty(struct conn *conn, const struct query *query, struct buf *payloa
 		return err_set(err, ERR_INVALID, "no fields are taken here");
 	return pack_target(conn, payload, err);
 }
+
+int build_drain(struct conn *conn, const struct query *query, struct buf *payload,
+		struct err *err)
+{
+	if (build_empty(conn, query, payload, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_ON, conn->http.verb == HTTP_VERB_POST, err);
+}

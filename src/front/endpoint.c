@@ -26,6 +26,14 @@
 static const struct endpoint endpoints[] = {
 	{ .path = "health", .verb = GET, .type = FRONT_HEALTH, .build = build_nothing,
 	  .shape = shape_health },
+	{ .path = "/metrics", .verb = GET, .type = FRONT_METRICS, .build = build_in_session,
+	  .media = "text/plain; version=0.0.4; charset=utf-8" },
+	{ .path = "ready", .verb = GET, .type = FRONT_READINESS, .build = build_nothing,
+	  .shape = shape_ready },
+	{ .path = "drain", .verb = POST, .type = FRONT_DRAIN, .build = build_drain,
+	  .shape = shape_drain },
+	{ .path = "drain", .verb = DELETE, .type = FRONT_DRAIN, .build = build_drain,
+	  .shape = shape_drain },
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
@@ -53,6 +61,8 @@ static const struct endpoint endpoints[] = {
 	  .build = build_empty, .shape = shape_interrupt },
 	{ .path = "sessions/{session}/variables", .verb = GET, .type = FRONT_VARIABLES,
 	  .build = build_in_session, .wrap = "variables" },
+	{ .path = "sessions/{session}/metrics", .verb = GET, .type = FRONT_SESSION_METRICS,
+	  .build = build_in_session },
 	{ .path = "sessions/{session}/complete", .verb = POST, .type = FRONT_COMPLETE,
 	  .build = build_complete },
 
@@ -144,11 +154,15 @@ static unsigned verbs_of(const struct endpoint *endpoint, enum http_verb verb,
 
 int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err)
 {
+	const bool is_ours = strncmp(path, PREFIX, strlen(PREFIX)) == 0;
+
 	target_done(ret);
-	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)
-		return err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
 	for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
-		const int found = match(endpoints[i].path, path + strlen(PREFIX), ret);
+		const bool is_whole = endpoints[i].path[0] == '/';
+		int found = 0;
+
+		if (is_whole || is_ours)
+			found = match(endpoints[i].path, path + (is_whole ? 0 : strlen(PREFIX)), ret);
 
 		if (found < 0)
 			return err_set(err, ERR_INVALID, "the file's path is malformed");

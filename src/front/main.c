@@ -1,14 +1,16 @@
 /*
  * main.c - reckon-front: speaks HTTP with anybody, and asks reckond for everything.
  *
- * Runs in:  reckon-front, started by reckond: descriptor 3 is the socket to it, 4 the listener.
- * Reads:    the network; before that nothing but its three numbers.
+ * Runs in:  reckon-front, started by reckond: descriptor 3 is the socket to it, 4 the listener, 5 a
+ *           page of numbers.
+ * Reads:    the network; before that one number and the page that it shares with reckond.
  * Never:    opens, connects, executes, or holds a secret longer than a request.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -66,12 +68,14 @@ static void on_listen(unsigned ready, void *arg)
 			}
 			return;
 		}
-		if (is_stranger(front, fd))
+		if (is_stranger(front, fd)) {
 			(void)close(fd);
-		else if (front->conn_count >= front->conn_max)
+		} else if (front->conn_count >= front->conn_max) {
+			page_add(front->page->turned_away, 1);
 			turn_away(fd);
-		else
+		} else {
 			conn_new(front, fd);
+		}
 	}
 }
 
@@ -109,14 +113,16 @@ int main(int argc, char **argv)
 	struct err err;
 
 	log_init("front");
-	if (argc != 4 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) {
+	if (argc != 2 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    (front->page = mmap(NULL, sizeof(*front->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+				FRONT_PAGE_FD, 0)) == MAP_FAILED) {
 		log_line(LOG_ERROR, "reckond starts this program", NULL);
 		return 2;
 	}
 	front->conn_max = (unsigned)strtoul(argv[1], NULL, 10);
-	front->header_ms = strtoull(argv[2], NULL, 10);
-	front->body_ms = strtoull(argv[3], NULL, 10);
+	(void)close(FRONT_PAGE_FD);
+	trail_settings(front->page);
 	/* Two for each connection: itself, and a file on its way. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
 	    files.rlim_max < 2ull * front->conn_max + OWN_DESCRIPTORS) {

@@ -16,6 +16,8 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
+#define MEDIA_JSON "application/json"
+#define MEDIA_BYTES "application/octet-stream"
 #define JSON_MAX ((size_t)64 * 1024 * 1024)
 
 static const struct {
@@ -38,6 +40,10 @@ static const struct {
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
 	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
+	[FRONT_ERR_DRAINING] = { "draining", 503 },
+	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
+	[FRONT_ERR_EXPIRED] = { "expired", 410 },
+	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)
@@ -95,7 +101,7 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 		const char *extra)
 {
 	const time_t now = time(NULL);
-	char date[40] = "", framing[64];
+	char date[40] = "", framing[64], trail[192];
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm) != NULL)
@@ -109,19 +115,26 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 	else
 		(void)snprintf(framing, sizeof(framing), "%s",
 			       conn->is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+	trail_answer(conn, status, trail, sizeof(trail));
 	conn_writef(conn,
 		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s%s"
 		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-		    "Connection: %s\r\n\r\n",
-		    status, reason_of(status), date, type, framing, extra,
+		    "%sConnection: %s\r\n\r\n",
+		    status, reason_of(status), date, type, framing, extra, trail,
 		    conn->http.keep_alive ? "keep-alive" : "close");
+}
+
+static void reply_text(struct conn *conn, unsigned status, const char *media,
+		       const struct buf *text)
+{
+	reply_head(conn, status, media, text->len, "");
+	conn_write(conn, buf_text(text), text->len);
+	conn_finish(conn);
 }
 
 void reply_json(struct conn *conn, unsigned status, const struct buf *json)
 {
-	reply_head(conn, status, "application/json", json->len, "");
-	conn_write(conn, buf_text(json), json->len);
-	conn_finish(conn);
+	reply_text(conn, status, MEDIA_JSON, json);
 }
 
 void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
@@ -190,8 +203,8 @@ static void refuse_range(struct conn *conn, uint64_t size)
 
 void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size)
 {
-	const bool is_json = strcmp(type, "application/json") == 0;
-	const char *range = is_json ? NULL : http_header(&conn->http, "range");
+	const bool is_whole = strcmp(type, MEDIA_BYTES) != 0;
+	const char *range = is_whole ? NULL : http_header(&conn->http, "range");
 	uint64_t first = 0, length = size;
 	char extra[160];
 	struct err err;
@@ -199,7 +212,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 
 	conn->file = fd;
 	/* ?offset and ?length; a length of 0 is the rest. */
-	if (!is_json && (conn->want_first | conn->want_length) != 0) {
+	if (!is_whole && (conn->want_first | conn->want_length) != 0) {
 		first = conn->want_first;
 		if (first <= size)
 			length = size - first;
@@ -218,7 +231,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 			       "Accept-Ranges: bytes\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64
 			       "/%" PRIu64 "\r\n",
 			       first, first + length - 1, size);
-	else if (!is_json)
+	else if (!is_whole)
 		(void)snprintf(extra, sizeof(extra),
 			       "Accept-Ranges: bytes\r\nContent-Disposition: attachment\r\n");
 	reply_head(conn, ranged > 0 ? 206 : status, type, length, extra);
@@ -229,9 +242,10 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void reply_body(struct conn *conn, unsigned status, const char *wrap,
+static void reply_body(struct conn *conn, unsigned status, const struct endpoint *endpoint,
 		       const struct kernel_item *body)
 {
+	const char *wrap = endpoint->wrap;
 	cleanup_buf struct buf json = BUF_INIT(FRONT_INLINE_MAX * 2);
 	struct err err;
 
@@ -240,7 +254,7 @@ static void reply_body(struct conn *conn, unsigned status, const char *wrap,
 	    (wrap != NULL && buf_addc(&json, '}', &err) < 0))
 		conn_abort(conn);
 	else
-		reply_json(conn, status, &json);
+		reply_text(conn, status, endpoint->media != NULL ? endpoint->media : MEDIA_JSON, &json);
 }
 
 static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
@@ -294,11 +308,12 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 		stream_wrapped(conn, endpoint->wrap, fd, size);
 	else if (fd >= 0)
 		reply_file(conn, status,
-			   endpoint->kind == ENDPOINT_BYTES ? "application/octet-stream"
-							    : "application/json",
+			   endpoint->kind == ENDPOINT_BYTES ? MEDIA_BYTES
+			   : endpoint->media != NULL	    ? endpoint->media
+							    : MEDIA_JSON,
 			   fd, size);
 	else if (body != NULL)
-		reply_body(conn, status, endpoint->wrap, body);
+		reply_body(conn, status, endpoint, body);
 	else if (endpoint->take != NULL)
 		endpoint->take(conn, items, count);
 	else if (endpoint->shape != NULL)

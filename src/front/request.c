@@ -42,11 +42,17 @@ static int take_upload(struct http *http, const char *bytes, size_t len, void *a
 			   ERR_LIMIT, "the upload could not be kept: %s", err.text);
 }
 
-static void ask(struct conn *conn, enum front_type type, const struct buf *payload,
+static void ask(struct conn *conn, enum front_type type, struct buf *payload,
 		enum conn_state state)
 {
+	struct err err;
+
 	conn->state = state;
 	loop_timer_clear(conn->timer);
+	if (trail_pack(conn, payload, &err) < 0) {
+		conn_abort(conn);
+		return;
+	}
 	upstream_ask(conn, type, payload);
 }
 
@@ -145,6 +151,7 @@ void request_head(struct conn *conn)
 	const int found = endpoint_find(conn->http.verb, conn->http.path, &conn->target, &err);
 
 	conn->http.body_max = 0;
+	trail_begin(conn);
 	if (found < 0) {
 		reply_err(conn, found == ERR_NOT_FOUND ? 404 : 400, &err);
 	} else if (conn->target.endpoint == NULL) {

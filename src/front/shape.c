@@ -184,6 +184,24 @@ int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
 	return json_write_finish(&json, err);
 }
 
+int shape_ready(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	(void)items, (void)count;
+	return buf_adds(ret, "{\"status\":\"ready\"}", err);
+}
+
+int shape_drain(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_bool(&json, "draining", front_u64(items, count, FRONT_TAG_ON, 0) != 0);
+	json_write_member_uint(&json, "sessions", front_u64(items, count, FRONT_TAG_COUNT, 0));
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
 int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
 		    struct err *err)
 {

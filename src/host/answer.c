@@ -52,7 +52,31 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
+
+/* What the lines of the log until the answer are about. */
+static void answer_about(struct host *host, const struct asked *asked)
+{
+	struct log_context *about = &host->about;
+	char trace[49] = "";
+
+	memset(about, 0, sizeof(*about));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_REQUEST, about->request,
+			 sizeof(about->request));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, about->session,
+			 sizeof(about->session));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, about->execution,
+			 sizeof(about->execution));
+	if (front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace))) {
+		memcpy(about->trace, trace, 32);
+		memcpy(about->span, trace + 32, 16);
+	}
+	log_about(about);
+}
 
 void answer(struct host *host, const struct asked *asked)
 {
@@ -60,13 +84,18 @@ void answer(struct host *host, const struct asked *asked)
 
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
-	if (key != NULL && !key_is_good(host, key->data, key->len)) {
+	answer_about(host, asked);
+	if (key != NULL && !key_is_good(host, key->data, key->len) &&
+	    !(asked->type == FRONT_METRICS && answer_metrics_is_open(host))) {
+		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
 			  key->len == 0 ? "an API key is needed" : "this API key is not known", "",
 			  "send the header Authorization: Bearer rk_...", 0);
-		return;
+	} else {
+		table[asked->type](host, asked);
 	}
-	table[asked->type](host, asked);
+	log_about(NULL);
+	memset(&host->about, 0, sizeof(host->about));
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -124,6 +153,7 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
+		observe_refused(host, "queue");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY,
 			  "too many requests wait for this session", "",
 			  "wait for those, interrupt the running one, or use another session", 1);

@@ -105,6 +105,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (upload == NULL) {
+		observe_refused(host, "uploads");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many uploads at once", "",
 			  "wait for some to end", 1);
 		return;

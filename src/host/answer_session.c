@@ -144,7 +144,13 @@ void answer_session_create(struct host *host, const struct asked *asked)
 			  "ask again when it is back", 2);
 		return;
 	}
+	if (host->is_draining) {
+		peer_fail(host, asked->id, FRONT_ERR_DRAINING, "the daemon takes no new sessions",
+			  "it is being drained", "use another one, or ask again later", 30);
+		return;
+	}
 	if (host->session_count >= host->config.sessions_max) {
+		observe_refused(host, "sessions");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return;

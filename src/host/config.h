@@ -24,6 +24,7 @@ struct config {
 	uint64_t check_only;
 	uint64_t is_private;   /* a socket of the user's instead of an address; private.c */
 	uint64_t idle_exit_ms; /* of a private one */
+	uint64_t upgrade;
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */

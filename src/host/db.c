@@ -40,6 +40,7 @@ static const char *const versions[] = {
 	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -32,6 +32,11 @@ int db_key_count(struct db *db, int *ret, struct err *err);
 int db_key_add(struct db *db, const unsigned char hash[32], struct err *err);
 bool db_key_has(struct db *db, const unsigned char hash[32]);
 
+/* ---- numbers that outlive a start ---- */
+/* 0 when it was never set. */
+int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
+int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
+
 /* ---- sessions ---- */
 #define DB_STATE_SIZE 12
 struct db_session {

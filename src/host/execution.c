@@ -153,6 +153,10 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
 	struct err err;
 
+	observe_execution(host, job, status);
+	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
+		 execution->session->row.id, execution->id, status,
+		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	if (db_execution_finish(host->db, execution->id, status,
 				execution->failed ? execution->why.text : NULL,
 				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,

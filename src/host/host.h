@@ -10,8 +10,10 @@
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   ring.c            events of an execution, written by its thread, read by the loop
- *   db.c db_rows.c    SQLite; key.c: keys
+ *   db.c db_….c       SQLite; key.c: keys
  *   private.c         the daemon of one user, on a socket of its own
+ *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -26,14 +28,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/clock.h"
 #include "host/config.h"
 #include "host/db.h"
+#include "host/observe.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "loop/loop.h"
 #include "reckon.h"
 #include "wire/front.h"
+#include "wire/front_page.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
@@ -77,10 +82,15 @@ enum job_kind {
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
 	JOB_CLOSE,
+	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
+	struct host *host;     /* of a PROBE, which has no session */
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
+	struct log_context about;  /* the request that it came from */
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -124,6 +134,7 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct observed *observed;    /* NULL: not open */
 };
 
 struct host {
@@ -146,6 +157,15 @@ struct host {
 	unsigned session_count;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
+	struct observer seen;
+	struct readiness *readiness;
+	struct log_context about; /* the request that is answered just now */
+	int argc;
+	char **argv;
+	bool is_loopback; /* nobody else can reach the socket */
+	bool is_draining;
+	bool is_upgrading;
+	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
 	bool is_stopping;
 	int exit_status;
 };
@@ -157,6 +177,9 @@ int listen_open(struct host *host, struct err *err);
 /* ---- peer.c ---- */
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
+void peer_settings(struct host *host); /* tells the front what the configuration says now */
+/* What all fronts counted so far. */
+void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
@@ -236,6 +259,22 @@ void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);
+void work_probe(struct job *job); /* ready.c */
+
+/* ---- ready.c ---- */
+void readiness_done(struct host *host, struct job *job);
+
+/* ---- operate.c ---- */
+void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
+loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
+void operate_tick(struct host *host);
+/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
+int operate_become(struct host *host);
+int operate_signal(const struct config *config, int sig, struct err *err);
+void answer_drain(struct host *host, const struct asked *asked);
+
+/* ---- notify.c ---- */
+void notify_manager(const char *state);
 
 /* ---- key.c ---- */
 #define KEY_TEXT_SIZE 64

@@ -38,6 +38,8 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	struct job *job = mem_new0(1, sizeof(*job));
 
 	job->session = session;
+	if (session != NULL)
+		job->about = session->host->about;
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
@@ -72,6 +74,7 @@ static void session_free(struct session *session)
 	host->session_count--;
 	while (session->executions != NULL)
 		execution_free(session->executions);
+	free(session->observed);
 	db_session_done(&session->row);
 	free(session);
 	/* The last one to go ends a daemon that is stopping. */
@@ -92,12 +95,14 @@ static void pump(struct session *session)
 	session->running = job;
 	if (job->execution != NULL)
 		job->execution->state = EXECUTION_RUNNING;
+	job->submitted_ns = clock_mono_ns();
 	pool_submit(session->host->pool, &job->item);
 }
 
 void session_enqueue(struct session *session, struct job *job)
 {
 	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
 	if (session->last != NULL)
 		session->last->next = job;
 	else
@@ -139,6 +144,8 @@ void session_end(struct session *session, enum front_error end, const char *why,
 		return;
 	session->phase = SESSION_CLOSING;
 	session->end = end;
+	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
+		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
 	if (session->row.id[0] != '\0' &&
 	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
@@ -214,7 +221,9 @@ void session_job_done(struct session *session, struct job *job)
 {
 	session->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
+	observe_job(session->host, job);
 	if (job->kind == JOB_OPEN) {
+		observe_opened(session, job);
 		opened(session, job);
 		job_free(job);
 		return;

@@ -111,9 +111,8 @@ static void work_close(struct session *session)
 	session->engine = NULL;
 }
 
-void work_run(struct pool_item *item)
+static void run(struct job *job)
 {
-	struct job *job = (struct job *)(void *)item;
 	struct session *session = job->session;
 
 	switch (job->kind) {
@@ -122,6 +121,9 @@ void work_run(struct pool_item *item)
 		return;
 	case JOB_CLOSE:
 		work_close(session);
+		return;
+	case JOB_PROBE:
+		work_probe(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);
@@ -143,4 +145,12 @@ void work_run(struct pool_item *item)
 		break;
 	}
 	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;
+}
+
+void work_run(struct pool_item *item)
+{
+	struct job *job = (struct job *)(void *)item;
+	job->begun_ns = clock_mono_ns();
+	run(job);
+	job->ended_ns = clock_mono_ns();
 }

@@ -61,7 +61,10 @@ void run_fail(struct run *run, enum run_end end, const struct err *why)
 	run->end = end;
 	run->why = *why;
 	/* The warden ends it in report.c, after it was asked what the execution cost. */
-	session_lose(run->session, why);
+	if (client_is_dead(run->session->client, NULL))
+		session_lose(run->session, why);
+	else
+		session_lose_kernel(run->session, why);
 }
 
 struct sink {
@@ -197,11 +200,12 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	    open_input(run, err) < 0)
 		return (int)err->code;
 	clear_interrupts(session);
-	session->sequence++;
+	session->sequence = shared_next_sequence(session->shared);
 	run->request = session->next_request++;
 	clock_rfc3339_now(started_at);
 	run->record = record_new(&(struct record_head){ .id = run->execution_id,
 							.session = session->id,
+							.context = session->context,
 							.kernel = session->language,
 							.sequence = session->sequence,
 							.started_at = started_at,
@@ -226,7 +230,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	} else if (err->code != ERR_OK) {
 		/* An idle kernel reads; one that does not, or is gone, will not come back. */
 		session_kill(session, err);
-		*err = session->why_lost;
+		(void)session_is_gone(session, err);
 		return (int)err->code;
 	}
 	session->state = KERNEL_STATE_EXECUTING;
@@ -294,7 +298,11 @@ static void check_interrupt(struct run *run)
 {
 	uint64_t count;
 
-	if (read(run->session->interrupt_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+	if (read(run->session->interrupt_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+		return;
+	if (count >= SESSION_KILL)
+		stop_now(run);
+	else
 		stop_begin(run, STOP_CALLER);
 }
 
@@ -317,7 +325,7 @@ static void check_gone(struct run *run)
 	if ((run->control_ended && session->has_ended) || clock_mono_ns() >= run->gone_ns) {
 		(void)err_set(&err, ERR_LOST,
 			      "the kernel closed its connection; its variables are gone");
-		run_fail(run, RUN_DIED, session->has_ended ? &session->why_lost : &err);
+		run_fail(run, RUN_DIED, session->has_ended ? &session->why_kernel_lost : &err);
 	}
 }
 
@@ -477,7 +485,8 @@ int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 {
 	struct err inner;
 
-	if (session_check(session, &inner) < 0 ||
+	if (session_check_box(session, &inner) < 0 ||
+	    (session->is_kernel_lost && session_restart(session, &inner) < 0) ||
 	    execute(session, code, code_len, options, ret, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);

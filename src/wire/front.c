@@ -48,6 +48,9 @@ static const struct bound {
 	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
 	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
+	[FRONT_TAG_REQUEST] = { 1, FRONT_REQUEST_ID_MAX },
+	[FRONT_TAG_TRACE] = { 48, 48 },
+	[FRONT_TAG_ON] = { 8, 8 },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -87,6 +90,11 @@ static const struct shape {
 	[FRONT_FILE_COMMIT] = { TAGS(FRONT_TAG_TICKET), NONE },
 	[FRONT_FILE_DELETE] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
 	[FRONT_ARTIFACT_GET] = { TAGS(K, FRONT_TAG_HANDLE), NONE },
+	[FRONT_METRICS] = { TAGS(K), NONE },
+	[FRONT_READINESS] = { NONE, NONE },
+	[FRONT_DRAIN] = { TAGS(K, FRONT_TAG_ON), NONE },
+	[FRONT_AUDIT_LIST] = { TAGS(K), TAGS(FRONT_TAG_AFTER, FRONT_TAG_LIMIT) },
+	[FRONT_SESSION_METRICS] = { TAGS(K, S), NONE },
 };
 
 bool front_may_send(enum front_state state, uint16_t type)
@@ -124,6 +132,7 @@ static bool list_has(const uint8_t *tags, uint32_t tag)
 
 int front_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
+	static const uint8_t any[] = { FRONT_TAG_REQUEST, FRONT_TAG_TRACE, 0 };
 	struct tag_set seen = { 0 };
 	const struct shape *shape;
 	uint32_t envs = 0;
@@ -135,7 +144,8 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 		const uint32_t tag = items[i].tag;
 
 		if (tag >= ARRAY_LEN(bounds) ||
-		    (!list_has(shape->must, tag) && !list_has(shape->may, tag)))
+		    (!list_has(shape->must, tag) && !list_has(shape->may, tag) &&
+		     (type == FRONT_CANCEL || !list_has(any, tag))))
 			return err_set(err, ERR_PROTOCOL, "request %u with field %u", type, tag);
 		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
 			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,

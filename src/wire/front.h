@@ -40,6 +40,7 @@
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
 #define FRONT_KEY_MAX 128u
+#define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
 
 enum front_type {
@@ -66,6 +67,11 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	FRONT_METRICS = 37,	   /* -> BODY, text of Prometheus                            */
+	FRONT_READINESS = 38,	   /* -> nothing, or why not                                 */
+	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
+	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
+	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -101,6 +107,10 @@ enum front_tag {
 	FRONT_TAG_SESSION_NAME = 115,
 	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
 	FRONT_TAG_CODE_BYTES = 117,
+	/* of any request: what it is known by in logs */
+	FRONT_TAG_REQUEST = 85,
+	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
+	FRONT_TAG_ON = 87,    /* 0 or 1 */
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
@@ -156,6 +166,10 @@ enum front_error {
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
 	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
+	FRONT_ERR_DRAINING,  /* no new sessions */
+	FRONT_ERR_NOT_READY,
+	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
+	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
 	FRONT_ERR_COUNT_
 };
 

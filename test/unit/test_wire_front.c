@@ -21,7 +21,8 @@ static void the_monitor_table_is_closed(void **state)
 		assert_int_equal(front_may_send(FRONT_STATE_STARTING, (uint16_t)type),
 				 type == FRONT_READY);
 		assert_int_equal(front_may_send(FRONT_STATE_SERVING, (uint16_t)type),
-				 type >= FRONT_CANCEL && type <= FRONT_ARTIFACT_GET);
+				 (type >= FRONT_CANCEL && type <= FRONT_ARTIFACT_GET) ||
+					 (type >= FRONT_METRICS && type <= FRONT_SESSION_METRICS));
 	}
 }
 

@@ -1,0 +1,331 @@
+/*
+ * chat.c - OpenAI Chat Completions, and everything that speaks it.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    events of a stream, hostile.
+ * Never:    relies on what servers forget: indexes, ids, finish reasons, [DONE].
+ *
+ * Results of tools can be text only, so their images follow in a user's message.
+ */
+#include <string.h>
+
+#include "agent/provider.h"
+#include "base/cleanup.h"
+
+static void write_images(struct json_writer *writer, const struct model_turn *turn,
+			 const char *intro, size_t intro_len)
+{
+	json_write_array_begin(writer);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "text");
+	json_write_member_text(writer, "text", intro, intro_len);
+	json_write_object_end(writer);
+	for (size_t i = 0; i < turn->image_count; i++) {
+		struct err err;
+
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "image_url");
+		json_write_key(writer, "image_url");
+		json_write_object_begin(writer);
+		json_write_key(writer, "url");
+		if (model_write_data_url(writer, &turn->images[i], &err) < 0)
+			json_write_null(writer);
+		json_write_object_end(writer);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+static void write_user(struct json_writer *writer, const struct model_turn *turn, const char *text,
+		       size_t len)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", "user");
+	json_write_key(writer, "content");
+	if (turn->image_count > 0)
+		write_images(writer, turn, text, len);
+	else
+		json_write_text(writer, text, len);
+	json_write_object_end(writer);
+}
+
+static void write_call(struct json_writer *writer, const struct model_call *call)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "id", call->id);
+	json_write_member_string(writer, "type", "function");
+	json_write_key(writer, "function");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "name", call->name);
+	json_write_member_text(writer, "arguments", buf_text(&call->args), call->args.len);
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
+static void write_answer(struct json_writer *writer, const struct model_turn *turn)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", "assistant");
+	json_write_key(writer, "content");
+	if (turn->text.len > 0 || turn->call_count == 0)
+		json_write_text(writer, buf_text(&turn->text), turn->text.len);
+	else
+		json_write_null(writer);
+	if (turn->call_count > 0) {
+		json_write_key(writer, "tool_calls");
+		json_write_array_begin(writer);
+		for (size_t i = 0; i < turn->call_count; i++)
+			write_call(writer, &turn->calls[i]);
+		json_write_array_end(writer);
+	}
+	json_write_object_end(writer);
+}
+
+static void write_results(struct json_writer *writer, const struct model_turn *turn)
+{
+	static const char intro[] = "Images that the code above displayed, in order:";
+
+	for (size_t i = 0; i < turn->result_count; i++) {
+		const struct model_result *result = &turn->results[i];
+
+		if (result->call_id[0] == '\0') { /* of a block in its text */
+			write_user(writer, turn, buf_text(&result->text), result->text.len);
+			return;
+		}
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "role", "tool");
+		json_write_member_string(writer, "tool_call_id", result->call_id);
+		json_write_member_text(writer, "content", buf_text(&result->text),
+				       result->text.len);
+		json_write_object_end(writer);
+	}
+	if (turn->image_count > 0)
+		write_user(writer, turn, intro, sizeof(intro) - 1);
+}
+
+static void write_turn(struct json_writer *writer, const struct model_turn *turn)
+{
+	switch (turn->role) {
+	case MODEL_ROLE_USER:
+		write_user(writer, turn, buf_text(&turn->text), turn->text.len);
+		return;
+	case MODEL_ROLE_MODEL:
+		write_answer(writer, turn);
+		return;
+	case MODEL_ROLE_RESULTS:
+		write_results(writer, turn);
+		return;
+	}
+}
+
+static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+{
+	json_write_key(writer, "tools");
+	json_write_array_begin(writer);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "function");
+	json_write_key(writer, "function");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "name", talk->tool);
+	json_write_member_string(writer, "description", talk->tool_description);
+	json_write_key(writer, "parameters");
+	model_write_parameters(writer, talk);
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+	json_write_array_end(writer);
+	json_write_member_string(writer, "tool_choice", "auto");
+}
+
+static void write_schema(struct json_writer *writer, const char *schema)
+{
+	json_write_key(writer, "response_format");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "json_schema");
+	json_write_key(writer, "json_schema");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "name", "step");
+	json_write_key(writer, "schema");
+	json_write_raw(writer, schema, strlen(schema));
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
+static int request(const struct model_talk *talk, struct provider_request *request,
+		   struct err *err)
+{
+	/* OpenAI's own models refuse the old name, most other servers know no other. */
+	const bool is_openai = strstr(request->base_url, "://api.openai.com/") != NULL;
+	struct json_writer writer;
+
+	json_write_init(&writer, &request->body);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "model", request->model);
+	json_write_member_bool(&writer, "stream", true);
+	json_write_key(&writer, "stream_options");
+	json_write_object_begin(&writer);
+	json_write_member_bool(&writer, "include_usage", true);
+	json_write_object_end(&writer);
+	json_write_member_uint(&writer, is_openai ? "max_completion_tokens" : "max_tokens",
+			       request->answer_tokens);
+	json_write_key(&writer, "messages");
+	json_write_array_begin(&writer);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "role", "system");
+	json_write_member_text(&writer, "content", buf_text(&talk->system), talk->system.len);
+	json_write_object_end(&writer);
+	for (size_t i = 0; i < talk->count; i++)
+		write_turn(&writer, talk->turns[i]);
+	json_write_array_end(&writer);
+	if (talk->tool != NULL)
+		write_tools(&writer, talk);
+	if (talk->schema != NULL)
+		write_schema(&writer, talk->schema);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, err) < 0 ||
+	    provider_url(request, "/chat/completions", err) < 0)
+		return (int)err->code;
+	if (request->key[0] == '\0')
+		return 0;
+	return provider_header(request, err, "Authorization: Bearer %s", request->key);
+}
+
+/* Without an index a new id means a new call, and no id the one before. */
+static int64_t index_of(const struct decoder *decoder, const struct json_value *delta)
+{
+	const char *id = json_read_text(json_read_member(delta, "id"), NULL);
+	const struct model_turn *turn = decoder->turn;
+	int64_t index;
+
+	if (json_read_int(json_read_member(delta, "index"), &index))
+		return index;
+	if (turn->call_count == 0)
+		return 0;
+	index = turn->calls[turn->call_count - 1].index;
+	if (id == NULL || turn->calls[turn->call_count - 1].id == NULL ||
+	    strcmp(id, turn->calls[turn->call_count - 1].id) == 0)
+		return index;
+	return index + 1;
+}
+
+static int take_call(struct decoder *decoder, const struct json_value *delta, struct err *err)
+{
+	const struct json_value *function = json_read_member(delta, "function");
+	const struct json_value *arguments = json_read_member(function, "arguments");
+	const char *id = json_read_text(json_read_member(delta, "id"), NULL);
+	const char *name = json_read_text(json_read_member(function, "name"), NULL);
+	struct model_call *call;
+	const char *text;
+	size_t len;
+
+	if (decoder_call(decoder, index_of(decoder, delta), &call, err) < 0)
+		return (int)err->code;
+	if (id != NULL && call->id == NULL)
+		model_call_set_id(call, id);
+	if (name != NULL && call->name == NULL)
+		model_call_set_name(call, name);
+	text = json_read_text(arguments, &len);
+	if (text != NULL) {
+		model_call_add(call, text, len);
+	} else if (json_read_kind(arguments) == JSON_KIND_OBJECT) {
+		cleanup_buf struct buf whole = BUF_INIT(MODEL_EVENT_MAX);
+
+		if (json_read_dump(arguments, &whole, err) < 0)
+			return (int)err->code;
+		model_call_add(call, buf_text(&whole), whole.len);
+	}
+	return 0;
+}
+
+static enum model_stop stop_of(const char *reason)
+{
+	if (strcmp(reason, "length") == 0)
+		return MODEL_STOP_LENGTH;
+	if (strcmp(reason, "content_filter") == 0)
+		return MODEL_STOP_REFUSED;
+	return MODEL_STOP_END;
+}
+
+static int take_choice(struct decoder *decoder, const struct json_value *choice, struct err *err)
+{
+	static const char *const thoughts[] = { "reasoning_content", "reasoning" };
+	const struct json_value *delta = json_read_member(choice, "delta");
+	const struct json_value *calls;
+	const char *text;
+	size_t len;
+
+	if (delta == NULL) /* a server that answers whole */
+		delta = json_read_member(choice, "message");
+	for (size_t i = 0; i < ARRAY_LEN(thoughts); i++) {
+		text = json_read_text(json_read_member(delta, thoughts[i]), &len);
+		if (text != NULL && decoder_thought(decoder, text, len, err) < 0)
+			return (int)err->code;
+	}
+	text = json_read_text(json_read_member(delta, "content"), &len);
+	if (text == NULL)
+		text = json_read_text(json_read_member(delta, "refusal"), &len);
+	if (text != NULL && decoder_text(decoder, text, len, err) < 0)
+		return (int)err->code;
+	calls = json_read_member(delta, "tool_calls");
+	for (size_t i = 0; i < json_read_count(calls); i++)
+		if (take_call(decoder, json_read_at(calls, i), err) < 0)
+			return (int)err->code;
+	text = json_read_text(json_read_member(choice, "finish_reason"), NULL);
+	if (text != NULL) {
+		decoder->turn->stop = stop_of(text);
+		decoder->ended = true;
+	}
+	return 0;
+}
+
+static void take_usage(struct decoder *decoder, const struct json_value *usage)
+{
+	struct model_usage *sum = &decoder->turn->usage;
+
+	if (json_read_kind(usage) != JSON_KIND_OBJECT)
+		return;
+	sum->in = provider_tokens(usage, "prompt_tokens");
+	sum->out = provider_tokens(usage, "completion_tokens");
+	sum->cached = provider_tokens(json_read_member(usage, "prompt_tokens_details"),
+				      "cached_tokens");
+	sum->reasoning = provider_tokens(json_read_member(usage, "completion_tokens_details"),
+					 "reasoning_tokens");
+}
+
+static int take_chunk(struct decoder *decoder, const struct json_value *chunk, struct err *err)
+{
+	const struct json_value *error = json_read_member(chunk, "error");
+	const struct json_value *choice = json_read_at(json_read_member(chunk, "choices"), 0);
+
+	if (error != NULL && json_read_kind(error) != JSON_KIND_NULL) {
+		fault_judge(0, chunk, &decoder->fault);
+		return 0;
+	}
+	decoder->begun = true;
+	take_usage(decoder, json_read_member(chunk, "usage"));
+	return choice != NULL ? take_choice(decoder, choice, err) : 0;
+}
+
+static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
+		 struct err *err)
+{
+	struct json_value *chunk = NULL;
+	int rc;
+
+	(void)name;
+	if (strcmp(data, "[DONE]") == 0) {
+		decoder->ended = true;
+		return 0;
+	}
+	if (json_read_parse(data, len, MODEL_EVENT_MAX, &chunk, err) < 0)
+		return (int)err->code;
+	rc = take_chunk(decoder, chunk, err);
+	json_read_free(chunk);
+	return rc;
+}
+
+const struct provider provider_chat = {
+	.name = "openai",
+	.base_url = "https://api.openai.com/v1",
+	.request = request,
+	.event = event,
+};

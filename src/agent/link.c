@@ -1,0 +1,148 @@
+/*
+ * link.c - the agent's end of wire/agent.h.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    frames of our parent, which is trusted.
+ * Never:    sends it more than wire/agent.h allows.
+ */
+#include "agent/link.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+#define FRAME_MAX ((size_t)64 * 1024 * 1024)
+
+void link_init(struct link *link, int sock)
+{
+	memset(link, 0, sizeof(*link));
+	link->sock = sock;
+	link->payload = BUF_INIT(FRAME_MAX);
+}
+
+int link_receive(struct link *link, struct err *err)
+{
+	const int rc = agent_recv(link->sock, &link->head, &link->payload, err);
+	int count;
+
+	if (rc <= 0)
+		return rc;
+	count = kernel_unpack(buf_text(&link->payload), link->payload.len, link->head.field_count,
+			      link->items, AGENT_FIELDS_MAX, err);
+	if (count < 0)
+		return count;
+	link->item_count = (size_t)count;
+	if (link->head.type == AGENT_ASK)
+		link->interrupted = false;
+	else if (link->head.type == AGENT_INTERRUPT)
+		link->interrupted = true;
+	return 1;
+}
+
+bool link_watch(void *arg)
+{
+	struct link *link = arg;
+	struct err err;
+
+	/* Without a parent there is nobody to talk for; nor with one that makes no sense. */
+	if (link_receive(link, &err) <= 0 || link->head.type != AGENT_INTERRUPT)
+		_exit(0);
+	return true;
+}
+
+int link_ready(struct link *link, struct err *err)
+{
+	return agent_send(link->sock, AGENT_READY, 0, NULL, err);
+}
+
+int link_text(struct link *link, enum agent_type type, const char *text, size_t len,
+	      struct err *err)
+{
+	while (len > 0) {
+		cleanup_buf struct buf payload = BUF_INIT(AGENT_TEXT_MAX + 64);
+		size_t n = len < AGENT_TEXT_MAX ? len : AGENT_TEXT_MAX;
+
+		if (n < len)
+			n -= utf8_incomplete_tail(text, n);
+		if (agent_pack(&payload, AGENT_TAG_TEXT, text, n, err) < 0 ||
+		    agent_send(link->sock, type, 0, &payload, err) < 0)
+			return (int)err->code;
+		text += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int link_notice(struct link *link, struct err *err, const char *fmt, ...)
+{
+	char line[AGENT_MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	return link_text(link, AGENT_NOTICE, line, strlen(line), err);
+}
+
+int link_turn(struct link *link, const struct agent_usage *usage, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(1024);
+
+	if (agent_pack(&payload, AGENT_TAG_USAGE, usage, sizeof(*usage), err) < 0)
+		return (int)err->code;
+	return agent_send(link->sock, AGENT_TURN, 0, &payload, err);
+}
+
+int link_execute(struct link *link, const char *code, size_t len, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CODE_MAX + 64);
+	const uint64_t id = ++link->next_id;
+	int rc;
+
+	if (agent_pack(&payload, AGENT_TAG_CODE, code, len, err) < 0 ||
+	    agent_send(link->sock, AGENT_EXECUTE, id, &payload, err) < 0)
+		return (int)err->code;
+	do
+		rc = link_receive(link, err);
+	while (rc > 0 && link->head.type == AGENT_INTERRUPT);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		_exit(0);
+	if (link->head.type != AGENT_RESULT || link->head.id != id)
+		return err_set(err, ERR_PROTOCOL, "frame %u instead of a result", link->head.type);
+	return 0;
+}
+
+/* An answer that is too long is cut: it has been shown as it came. */
+static int pack_answer(struct buf *payload, const struct buf *answer, struct err *err)
+{
+	size_t len = answer->len;
+
+	if (len > AGENT_ANSWER_MAX) {
+		len = AGENT_ANSWER_MAX;
+		len -= utf8_incomplete_tail(answer->data, len);
+	}
+	return agent_pack(payload, AGENT_TAG_TEXT, buf_text(answer), len, err);
+}
+
+int link_done(struct link *link, const struct link_end *end, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_ANSWER_MAX + 8192);
+
+	if (agent_pack_u64(&payload, AGENT_TAG_STOP, end->stop, err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_USAGE, end->usage, sizeof(*end->usage), err) < 0)
+		return (int)err->code;
+	if (end->answer != NULL && pack_answer(&payload, end->answer, err) < 0)
+		return (int)err->code;
+	if (end->why != NULL && end->why->text[0] != '\0' &&
+	    agent_pack_text(&payload, AGENT_TAG_MESSAGE, end->why->text, err) < 0)
+		return (int)err->code;
+	if (end->why != NULL && end->why->remedy[0] != '\0' &&
+	    agent_pack_text(&payload, AGENT_TAG_REMEDY, end->why->remedy, err) < 0)
+		return (int)err->code;
+	return agent_send(link->sock, AGENT_DONE, 0, &payload, err);
+}

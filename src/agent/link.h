@@ -1,0 +1,49 @@
+/*
+ * link.h - the agent's end of wire/agent.h: everything it knows of the world but the model.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/agent.h"
+
+struct link {
+	int sock;
+	bool interrupted; /* since the last question came */
+	uint64_t next_id; /* of an EXECUTE */
+	struct kernel_head head; /* the frame that was received last */
+	struct buf payload;
+	struct kernel_item items[AGENT_FIELDS_MAX];
+	size_t item_count;
+};
+
+void link_init(struct link *link, int sock);
+
+/* The next frame into `link`: 1, 0 when our parent is gone, or an error. */
+int link_receive(struct link *link, struct err *err);
+
+/* A net_watch_fn: takes in what our parent sends while we talk to the model. */
+bool link_watch(void *arg);
+
+int link_ready(struct link *link, struct err *err);
+/* A piece that is too long for one frame goes as several. */
+int link_text(struct link *link, enum agent_type type, const char *text, size_t len,
+	      struct err *err);
+int link_notice(struct link *link, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int link_turn(struct link *link, const struct agent_usage *usage, struct err *err);
+
+/* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
+int link_execute(struct link *link, const char *code, size_t len, struct err *err);
+
+struct link_end {
+	enum agent_stop stop;
+	const struct agent_usage *usage;
+	const struct buf *answer; /* or NULL */
+	const struct err *why;	  /* or NULL */
+};
+int link_done(struct link *link, const struct link_end *end, struct err *err);

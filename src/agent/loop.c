@@ -1,0 +1,193 @@
+/*
+ * loop.c - one question until it is answered or a limit ends it.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    frames of our parent.
+ * Never:    goes on past a limit, or without telling why it stopped.
+ */
+#include "agent/loop.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static const struct provider *const providers[AGENT_PROTOCOL_COUNT_] = {
+	[AGENT_PROTOCOL_CHAT] = &provider_chat,
+};
+
+void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
+{
+	char text[sizeof(end->why.text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	end->over = true;
+	end->stop = stop;
+	err_set(&end->why, ERR_LIMIT, "%s", text);
+}
+
+static char *take_text(const struct link *link, enum agent_tag tag)
+{
+	const struct kernel_item *item = agent_find(link->items, link->item_count, tag);
+	char *text = mem_new0((item != NULL ? item->len : 0) + 1, 1);
+
+	if (item != NULL)
+		memcpy(text, item->data, item->len);
+	return text;
+}
+
+int loop_start(struct loop *loop, struct err *err)
+{
+	const struct link *link = loop->link;
+	const struct kernel_item *item =
+		agent_find(link->items, link->item_count, AGENT_TAG_SETTINGS);
+
+	if (item == NULL || item->len != sizeof(loop->settings))
+		return err_set(err, ERR_PROTOCOL, "a start without settings");
+	memcpy(&loop->settings, item->data, sizeof(loop->settings));
+	if (loop->settings.protocol >= AGENT_PROTOCOL_COUNT_ ||
+	    loop->settings.calling >= AGENT_CALLING_COUNT_)
+		return err_set(err, ERR_PROTOCOL, "settings that are in no table");
+	loop->provider = providers[loop->settings.protocol];
+	loop->model = take_text(link, AGENT_TAG_MODEL);
+	loop->base_url = take_text(link, AGENT_TAG_BASE_URL);
+	loop->key = take_text(link, AGENT_TAG_KEY);
+	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
+	model_talk_init(&loop->talk);
+	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
+			    loop->language, err);
+}
+
+void loop_done(struct loop *loop)
+{
+	model_talk_done(&loop->talk);
+	if (loop->key != NULL)
+		explicit_bzero(loop->key, strlen(loop->key));
+	free(loop->model);
+	free(loop->base_url);
+	free(loop->key);
+	free(loop->language);
+}
+
+static void check_limits(const struct loop *loop, struct loop_end *end)
+{
+	const struct agent_settings *settings = &loop->settings;
+	const struct agent_usage *usage = &loop->usage;
+
+	if (settings->tokens_max > 0 && usage->in + usage->out >= settings->tokens_max)
+		loop_stop(end, AGENT_STOP_TOKENS, "the limit of %llu tokens was reached",
+			  (unsigned long long)settings->tokens_max);
+	else if (settings->budget_micro > 0 && usage->cost_micro >= settings->budget_micro)
+		loop_stop(end, AGENT_STOP_BUDGET, "the budget of %.4f was reached",
+			  (double)settings->budget_micro / 1e6);
+	else if (clock_mono_ns() >= loop->deadline_ns)
+		loop_stop(end, AGENT_STOP_TIME, "the time limit of %.0f s was reached",
+			  (double)settings->wall_ms / 1000);
+}
+
+/* The model had nothing to run. */
+static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct loop_end *end)
+{
+	switch (turn->stop) {
+	case MODEL_STOP_LENGTH:
+		loop_stop(end, AGENT_STOP_LENGTH, "the answer was cut at %llu tokens",
+			  (unsigned long long)loop->settings.answer_tokens);
+		return;
+	case MODEL_STOP_REFUSED:
+		loop_stop(end, AGENT_STOP_REFUSED, "%s refused to answer", loop->provider->name);
+		return;
+	case MODEL_STOP_PAUSED: /* it goes on when it is sent back */
+		return;
+	case MODEL_STOP_MALFORMED:
+		if (loop->tried_again)
+			loop_stop(end, AGENT_STOP_FAILED, "%s could not read what its model wrote",
+				  loop->provider->name);
+		else
+			model_talk_cut(&loop->talk, loop->talk.count - 1);
+		loop->tried_again = true;
+		return;
+	case MODEL_STOP_NONE:
+	case MODEL_STOP_END:
+		break;
+	}
+	if (loop->out_of_steps)
+		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
+			  (unsigned long long)loop->settings.steps_max);
+	else
+		loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
+}
+
+/* One answer of the model, and the cells it wants. */
+static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
+{
+	const bool was_out = loop->out_of_steps;
+	bool ran = false;
+	size_t at;
+
+	if (turn_take(loop, end, err) < 0 || end->over)
+		return end->over ? 0 : (int)err->code;
+	at = loop->talk.count - 1;
+	if (link_turn(loop->link, &loop->usage, err) < 0)
+		return (int)err->code;
+	if (loop->talk.turns[at]->stop != MODEL_STOP_PAUSED &&
+	    loop->talk.turns[at]->stop != MODEL_STOP_MALFORMED &&
+	    step_take(loop, end, &ran, err) < 0)
+		return (int)err->code;
+	if (end->over)
+		return 0;
+	if (!ran)
+		end_of_turn(loop, loop->talk.turns[at], end);
+	else if (was_out)
+		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
+			  (unsigned long long)loop->settings.steps_max);
+	return 0;
+}
+
+static void begin(struct loop *loop)
+{
+	loop->usage = (struct agent_usage){ 0 };
+	loop->deadline_ns = clock_mono_ns() + loop->settings.wall_ms * NS_PER_MS;
+	loop->calls_refused = 0;
+	loop->out_of_steps = false;
+	loop->tried_again = false;
+}
+
+/* The last thing the model said, when it said something after the last cell. */
+static const struct buf *answer_of(const struct loop *loop, size_t before)
+{
+	const struct model_turn *last;
+
+	if (loop->talk.count <= before)
+		return NULL;
+	last = loop->talk.turns[loop->talk.count - 1];
+	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
+}
+
+int loop_ask(struct loop *loop, struct err *err)
+{
+	const size_t before = loop->talk.count;
+	struct model_turn *question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
+	struct loop_end end = { 0 };
+	struct link_end told = { .usage = &loop->usage, .why = &end.why };
+
+	begin(loop);
+	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0)
+		return (int)err->code;
+	while (!end.over) {
+		check_limits(loop, &end);
+		if (!end.over && go_round(loop, &end, err) < 0)
+			return (int)err->code;
+	}
+	told.stop = end.stop;
+	told.answer = answer_of(loop, before + 1);
+	return link_done(loop->link, &told, err);
+}

@@ -1,0 +1,65 @@
+/*
+ * loop.h - create, execute, observe, repair: one question until it is answered or a limit ends it.
+ *
+ *   loop.c    the question, its limits, how it ends
+ *   turn.c    one answer of the model: request, stream, retries
+ *   step.c    what the answer wants to have run, and what came of it
+ *   window.c  older output shortened when the talk grows too long
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/link.h"
+#include "agent/model.h"
+#include "agent/net.h"
+#include "agent/provider.h"
+#include "wire/agent.h"
+
+#define STUCK_MAX 4u /* the same failure so often ends it */
+
+struct loop {
+	struct link *link;
+	struct net *net;
+	const struct provider *provider;
+	struct agent_settings settings;
+	char *model, *base_url, *key, *language;
+	struct model_talk talk;
+	/* of the question that is being answered */
+	struct agent_usage usage;
+	uint64_t deadline_ns;
+	uint64_t tokens_per_kib; /* as measured so far, of what is sent */
+	unsigned calls_refused;	 /* in a row, because they could not be read */
+	bool out_of_steps;	 /* the model was told to answer without further cells */
+	bool no_images;		 /* the model turned out to take none */
+	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
+	uint64_t numbered;	 /* ids that were made here */
+};
+
+/* How a part of the loop ends: go on, or stop with `stop` and perhaps an error to tell. */
+struct loop_end {
+	bool over;
+	enum agent_stop stop;
+	struct err why;
+};
+
+/* loop.c */
+int loop_start(struct loop *loop, struct err *err);
+/* Answers the question that is in loop->link; sends DONE. */
+int loop_ask(struct loop *loop, struct err *err);
+void loop_done(struct loop *loop);
+/* Ends it with an error in the words given. */
+void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* turn.c: adds one turn of the model to the talk, or ends it. */
+int turn_take(struct loop *loop, struct loop_end *end, struct err *err);
+
+/* step.c: runs what the last turn wants; *ret_ran: something is to be told to the model. */
+int step_take(struct loop *loop, struct loop_end *end, bool *ret_ran, struct err *err);
+
+/* window.c */
+/* Shortens older results until the talk is estimated to fit; false: there is nothing left to. */
+bool window_fit(struct model_talk *talk, uint64_t tokens_max);
+uint64_t window_estimate(const struct model_talk *talk);

@@ -1,0 +1,253 @@
+/*
+ * model.c - memory of a conversation.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    what a model wrote, already decoded.
+ * Never:    keeps more of it than model.h allows.
+ */
+#include "agent/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_read.h"
+
+#define URL_SPARE 64u
+
+void model_turn_init(struct model_turn *turn, enum model_role role)
+{
+	*turn = (struct model_turn){
+		.role = role,
+		.text = BUF_INIT(MODEL_TEXT_MAX),
+		.thoughts = BUF_INIT(MODEL_TEXT_MAX),
+		.blob = BUF_INIT(MODEL_BLOB_MAX),
+	};
+}
+
+void model_turn_done(struct model_turn *turn)
+{
+	for (size_t i = 0; i < turn->call_count; i++) {
+		free(turn->calls[i].id);
+		free(turn->calls[i].name);
+		buf_done(&turn->calls[i].args);
+	}
+	for (size_t i = 0; i < turn->result_count; i++) {
+		free(turn->results[i].call_id);
+		free(turn->results[i].name);
+		buf_done(&turn->results[i].text);
+	}
+	for (size_t i = 0; i < turn->image_count; i++) {
+		free(turn->images[i].mime);
+		buf_done(&turn->images[i].base64);
+	}
+	free(turn->calls);
+	free(turn->results);
+	free(turn->images);
+	buf_done(&turn->text);
+	buf_done(&turn->thoughts);
+	buf_done(&turn->blob);
+	model_turn_init(turn, turn->role);
+}
+
+void model_talk_init(struct model_talk *talk)
+{
+	*talk = (struct model_talk){ .system = BUF_INIT(MODEL_TEXT_MAX) };
+}
+
+void model_talk_cut(struct model_talk *talk, size_t count)
+{
+	while (talk->count > count) {
+		struct model_turn *last = talk->turns[--talk->count];
+
+		model_turn_done(last);
+		free(last);
+	}
+}
+
+void model_talk_done(struct model_talk *talk)
+{
+	model_talk_cut(talk, 0);
+	free(talk->turns);
+	buf_done(&talk->system);
+	model_talk_init(talk);
+}
+
+struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role)
+{
+	struct model_turn *turn = mem_new0(1, sizeof(*turn));
+
+	model_turn_init(turn, role);
+	talk->turns = mem_grow(talk->turns, talk->count + 1, sizeof(struct model_turn *));
+	talk->turns[talk->count++] = turn;
+	return turn;
+}
+
+struct model_call *model_turn_call(struct model_turn *turn, int64_t index)
+{
+	struct model_call *call;
+
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (turn->calls[i].index == index)
+			return &turn->calls[i];
+	if (turn->call_count == MODEL_CALLS_MAX)
+		return NULL;
+	turn->calls = mem_grow(turn->calls, turn->call_count + 1, sizeof(*turn->calls));
+	call = &turn->calls[turn->call_count++];
+	*call = (struct model_call){ .index = index, .args = BUF_INIT(MODEL_ARGS_MAX) };
+	return call;
+}
+
+void model_call_add(struct model_call *call, const char *text, size_t len)
+{
+	struct err ignored; /* the one thing that can be wrong is what too_long says */
+
+	if (call->too_long || buf_add(&call->args, text, len, &ignored) == 0)
+		return;
+	call->too_long = true;
+	buf_done(&call->args);
+}
+
+static void set_text(char **text, const char *value, size_t max)
+{
+	const size_t len = strnlen(value, max);
+
+	if (len == 0)
+		return;
+	free(*text);
+	*text = mem_new0(len + 1, 1);
+	memcpy(*text, value, len);
+}
+
+void model_call_set_id(struct model_call *call, const char *id)
+{
+	set_text(&call->id, id, MODEL_ID_MAX);
+}
+
+void model_call_set_name(struct model_call *call, const char *name)
+{
+	set_text(&call->name, name, MODEL_NAME_MAX);
+}
+
+/* Whether an earlier call of the turn has this id already. */
+static bool is_taken(const struct model_turn *turn, size_t before, const char *id)
+{
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(turn->calls[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
+{
+	struct model_call *call = &turn->calls[at];
+	char made[48];
+
+	if (call->id != NULL && !is_taken(turn, at, call->id))
+		return;
+	(void)snprintf(made, sizeof(made), "call_%llu_%zu", (unsigned long long)number, at);
+	model_call_set_id(call, made);
+	call->own_id = true;
+}
+
+/* Models write code where JSON belongs: what is no object becomes the one argument there is. */
+static int settle_args(struct model_call *call, const char *argument, struct err *err)
+{
+	cleanup_buf struct buf made = BUF_INIT(2 * MODEL_ARGS_MAX * 6);
+	struct json_writer writer;
+	enum json_kind kind;
+	struct err why;
+
+	if (json_read_compact(buf_text(&call->args), call->args.len, MODEL_ARGS_MAX, &made, &kind,
+			      &why) < 0 ||
+	    kind != JSON_KIND_OBJECT) {
+		buf_clear(&made);
+		json_write_init(&writer, &made);
+		json_write_object_begin(&writer);
+		if (call->args.len > 0)
+			json_write_member_text(&writer, argument, call->args.data, call->args.len);
+		json_write_object_end(&writer);
+		if (json_write_finish(&writer, err) < 0)
+			return (int)err->code;
+	}
+	buf_done(&call->args);
+	call->args = made;
+	made = BUF_INIT(0);
+	return 0;
+}
+
+int model_turn_settle(struct model_turn *turn, const char *argument, uint64_t number,
+		      struct err *err)
+{
+	for (size_t i = 0; i < turn->call_count; i++) {
+		settle_id(turn, i, number);
+		if (turn->calls[i].name == NULL)
+			turn->calls[i].name = mem_strdup("");
+		if (settle_args(&turn->calls[i], argument, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+int model_turn_add_result(struct model_turn *turn, const char *call_id, const char *name,
+			  const char *text, size_t len, bool failed, struct err *err)
+{
+	struct model_result *result;
+
+	turn->results = mem_grow(turn->results, turn->result_count + 1, sizeof(*turn->results));
+	result = &turn->results[turn->result_count++];
+	*result = (struct model_result){
+		.call_id = mem_strdup(call_id),
+		.name = mem_strdup(name),
+		.text = BUF_INIT(MODEL_TEXT_MAX),
+		.failed = failed,
+	};
+	return buf_add(&result->text, text, len, err);
+}
+
+int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
+			 struct err *err)
+{
+	struct model_image *image;
+
+	if (turn->image_count == MODEL_IMAGES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u images", MODEL_IMAGES_MAX);
+	turn->images = mem_grow(turn->images, turn->image_count + 1, sizeof(*turn->images));
+	image = &turn->images[turn->image_count++];
+	*image = (struct model_image){ mem_strdup(mime), BUF_INIT(MODEL_BODY_MAX) };
+	return buf_add(&image->base64, base64, len, err);
+}
+
+void model_write_parameters(struct json_writer *writer, const struct model_talk *talk)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "object");
+	json_write_key(writer, "properties");
+	json_write_object_begin(writer);
+	json_write_key(writer, talk->argument);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "string");
+	json_write_member_string(writer, "description", talk->argument_description);
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+	json_write_key(writer, "required");
+	json_write_array_begin(writer);
+	json_write_string(writer, talk->argument);
+	json_write_array_end(writer);
+	json_write_member_bool(writer, "additionalProperties", false);
+	json_write_object_end(writer);
+}
+
+int model_write_data_url(struct json_writer *writer, const struct model_image *image,
+			 struct err *err)
+{
+	cleanup_buf struct buf url = BUF_INIT(image->base64.len + strlen(image->mime) + URL_SPARE);
+
+	if (buf_addf(&url, err, "data:%s;base64,", image->mime) < 0 ||
+	    buf_add(&url, image->base64.data, image->base64.len, err) < 0)
+		return (int)err->code;
+	json_write_text(writer, url.data, url.len);
+	return 0;
+}

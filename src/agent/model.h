@@ -1,0 +1,128 @@
+/*
+ * model.h - one conversation, in the agent's own terms; every provider is translated to and from it.
+ *
+ * A talk is a list of turns. A question is a user's turn; an answer is the model's, with text,
+ * thoughts and calls; the results of all its calls are the turn after it. Where a provider wants its
+ * own answer back unchanged (signatures of thoughts, reasoning items), the turn keeps it as `blob`.
+ * Everything a peer can make grow is a bounded buffer or a counted table.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/json_write.h"
+
+#define MODEL_TEXT_MAX ((size_t)4 * 1024 * 1024)
+#define MODEL_ARGS_MAX ((size_t)1024 * 1024)
+#define MODEL_BLOB_MAX ((size_t)16 * 1024 * 1024)
+#define MODEL_BODY_MAX ((size_t)48 * 1024 * 1024) /* of a request */
+#define MODEL_EVENT_MAX ((size_t)8 * 1024 * 1024) /* of one event of a stream */
+#define MODEL_CALLS_MAX 16u
+#define MODEL_IMAGES_MAX 16u /* of one turn */
+#define MODEL_ID_MAX 256u
+#define MODEL_NAME_MAX 128u
+
+enum model_role { MODEL_ROLE_USER, MODEL_ROLE_MODEL, MODEL_ROLE_RESULTS };
+
+struct model_image {
+	char *mime;
+	struct buf base64;
+};
+
+/* What the model wants to have run. */
+struct model_call {
+	int64_t index;	/* the provider's number of it within the answer */
+	char *id;	/* what a result refers to; made here when the provider gave none */
+	char *name;
+	struct buf args; /* as it came; model_turn_settle() makes it a JSON object */
+	bool too_long;	 /* longer than MODEL_ARGS_MAX: nothing of it is kept */
+	bool own_id;	 /* the id was made here */
+};
+
+struct model_result {
+	char *call_id; /* "" when it answers a block of text */
+	char *name;
+	struct buf text;
+	bool failed;
+};
+
+enum model_stop {
+	MODEL_STOP_NONE,   /* the stream did not say */
+	MODEL_STOP_END,	   /* also: it waits for results */
+	MODEL_STOP_LENGTH,
+	MODEL_STOP_REFUSED,
+	MODEL_STOP_PAUSED, /* to be sent back as it is */
+	MODEL_STOP_MALFORMED, /* the provider could not read what its model wrote: try again */
+};
+
+struct model_usage {
+	uint64_t in, cached, out, reasoning; /* `in` holds the cached ones too */
+};
+
+struct model_turn {
+	enum model_role role;
+	struct buf text;
+	struct buf thoughts;
+	struct model_call *calls;
+	size_t call_count;
+	struct model_result *results;
+	size_t result_count;
+	struct model_image *images; /* of a question, or of the results together */
+	size_t image_count;
+	struct buf blob; /* JSON array of the provider's own items, or empty */
+	enum model_stop stop;
+	struct model_usage usage;
+};
+
+struct model_talk {
+	struct buf system;
+	const char *tool;	      /* its name; NULL: the protocol's tool calls are not used */
+	const char *tool_description;
+	const char *argument;	      /* the one it has */
+	const char *argument_description;
+	const char *schema;	      /* JSON schema that every answer obeys, or NULL */
+	struct model_turn **turns;
+	size_t count;
+};
+
+void model_talk_init(struct model_talk *talk);
+void model_talk_done(struct model_talk *talk);
+
+/* A new turn at the end; the talk owns it. */
+struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role);
+/* Takes away what came after the first `count` turns. */
+void model_talk_cut(struct model_talk *talk, size_t count);
+
+void model_turn_init(struct model_turn *turn, enum model_role role);
+void model_turn_done(struct model_turn *turn);
+#define cleanup_turn __attribute__((cleanup(model_turn_done)))
+
+/* The call of that index, a new one when there is none; NULL when there are too many. */
+struct model_call *model_turn_call(struct model_turn *turn, int64_t index);
+/* Appends to the arguments; past MODEL_ARGS_MAX the call becomes too_long. */
+void model_call_add(struct model_call *call, const char *text, size_t len);
+/* Sets id or name, cut to their maximum; an empty text changes nothing. */
+void model_call_set_id(struct model_call *call, const char *id);
+void model_call_set_name(struct model_call *call, const char *name);
+
+/*
+ * The answer is complete: every call gets an id that no other has and arguments that are a JSON
+ * object ({"ARGUMENT": text} when they were anything else). `number` makes ids of ours unique.
+ */
+int model_turn_settle(struct model_turn *turn, const char *argument, uint64_t number,
+		      struct err *err);
+
+int model_turn_add_result(struct model_turn *turn, const char *call_id, const char *name,
+			  const char *text, size_t len, bool failed, struct err *err);
+int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
+			 struct err *err);
+
+/* {"type":"object","properties":{ARGUMENT:…},…}: what the tool of the talk takes. */
+void model_write_parameters(struct json_writer *writer, const struct model_talk *talk);
+/* "data:MIME;base64,…" as a JSON string */
+int model_write_data_url(struct json_writer *writer, const struct model_image *image,
+			 struct err *err);

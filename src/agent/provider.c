@@ -1,0 +1,106 @@
+/*
+ * provider.c - what the wire formats share.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    parsed JSON of a model's server.
+ * Never:    writes a key anywhere but into a header.
+ */
+#include "agent/provider.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define URL_MAX 4096u
+#define HEADER_MAX 8192u
+
+int decoder_text(struct decoder *decoder, const char *text, size_t len, struct err *err)
+{
+	if (buf_add(&decoder->turn->text, text, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "an answer of more than %zu bytes", MODEL_TEXT_MAX);
+	if (decoder->piece != NULL && len > 0)
+		decoder->piece(text, len, false, decoder->arg);
+	return 0;
+}
+
+int decoder_thought(struct decoder *decoder, const char *text, size_t len, struct err *err)
+{
+	if (buf_add(&decoder->turn->thoughts, text, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "thoughts of more than %zu bytes", MODEL_TEXT_MAX);
+	if (decoder->piece != NULL && len > 0)
+		decoder->piece(text, len, true, decoder->arg);
+	return 0;
+}
+
+int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret, struct err *err)
+{
+	*ret = model_turn_call(decoder->turn, index);
+	if (*ret == NULL)
+		return err_set(err, ERR_LIMIT, "more than %u calls in one answer", MODEL_CALLS_MAX);
+	return 0;
+}
+
+int provider_url(struct provider_request *request, const char *path, struct err *err)
+{
+	size_t len = strlen(request->base_url);
+
+	while (len > 0 && request->base_url[len - 1] == '/')
+		len--;
+	buf_clear(&request->url);
+	if (buf_add(&request->url, request->base_url, len, err) < 0)
+		return (int)err->code;
+	return buf_adds(&request->url, path, err);
+}
+
+int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
+{
+	struct buf *header = &request->headers[request->header_count];
+	char line[HEADER_MAX];
+	va_list ap;
+	int len;
+
+	if (request->header_count == PROVIDER_HEADERS_MAX)
+		return err_set(err, ERR_LIMIT, "too many headers");
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= sizeof(line))
+		return err_set(err, ERR_INVALID, "the key is too long");
+	for (int i = 0; i < len; i++)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			return err_set(err, ERR_INVALID, "the key holds a control character");
+	request->header_count++;
+	return buf_adds(header, line, err);
+}
+
+void provider_request_init(struct provider_request *request)
+{
+	*request = (struct provider_request){
+		.url = BUF_INIT(URL_MAX),
+		.body = BUF_INIT(MODEL_BODY_MAX),
+	};
+	for (size_t i = 0; i < PROVIDER_HEADERS_MAX; i++)
+		request->headers[i] = BUF_INIT(HEADER_MAX);
+}
+
+void provider_request_done(struct provider_request *request)
+{
+	buf_done(&request->url);
+	buf_done(&request->body);
+	for (size_t i = 0; i < PROVIDER_HEADERS_MAX; i++) {
+		/* The key does not stay in memory longer than it is needed. */
+		if (request->headers[i].data != NULL)
+			explicit_bzero(request->headers[i].data, request->headers[i].cap);
+		buf_done(&request->headers[i]);
+	}
+}
+
+uint64_t provider_tokens(const struct json_value *object, const char *key)
+{
+	int64_t count = 0;
+
+	(void)json_read_int(json_read_member(object, key), &count);
+	return count > 0 ? (uint64_t)count : 0;
+}

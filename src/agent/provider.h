@@ -1,0 +1,103 @@
+/*
+ * provider.h - a wire format: how a talk becomes a request, and a stream a turn. Pure.
+ *
+ *   chat.c       OpenAI Chat Completions (and vLLM, Ollama, llama.cpp, LM Studio, OpenRouter …)
+ *   responses.c  OpenAI Responses
+ *   messages.c   Anthropic Messages
+ *   gemini.c     Gemini generateContent
+ *   fault.c      what their errors mean
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/model.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/json_read.h"
+
+#define FAULT_TEXT_MAX 300u
+#define PROVIDER_HEADERS_MAX 4u
+
+enum fault_kind {
+	FAULT_NONE,
+	FAULT_BUSY,    /* too much asked of it just now, or a failure of its own: worth a retry */
+	FAULT_QUOTA,   /* no credit; a retry changes nothing */
+	FAULT_KEY,     /* who are you */
+	FAULT_CONTEXT, /* the talk is longer than the model can read */
+	FAULT_REQUEST, /* it does not understand or allow what was asked */
+	FAULT_BROKEN,  /* what came is not what the protocol says */
+};
+
+struct fault {
+	enum fault_kind kind;
+	unsigned status;   /* of HTTP; 0 when it came within a stream */
+	uint64_t retry_ms; /* what it asked for; 0: nothing */
+	char text[FAULT_TEXT_MAX + 1];
+};
+
+/* What an answer that was no stream says. `json` may be anything. */
+void fault_read(unsigned status, const char *json, size_t len, struct fault *ret);
+/* The same of a parsed value that has a member "error", or is one. */
+void fault_judge(unsigned status, const struct json_value *error, struct fault *ret);
+/* From ours: `kind` and text. */
+void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Told of what a model says while it says it. */
+typedef void model_piece_fn(const char *text, size_t len, bool is_thought, void *arg);
+
+struct decoder {
+	struct model_turn *turn;
+	model_piece_fn *piece; /* or NULL */
+	void *arg;
+	bool ended;	   /* the stream said that it is complete */
+	bool begun;
+	struct fault fault; /* what the stream said went wrong */
+	int64_t item;	   /* where the provider is within its answer */
+};
+
+/* Both append to the turn and tell `piece`; past MODEL_TEXT_MAX they fail with ERR_LIMIT. */
+int decoder_text(struct decoder *decoder, const char *text, size_t len, struct err *err);
+int decoder_thought(struct decoder *decoder, const char *text, size_t len, struct err *err);
+/* The call of that index; ERR_LIMIT when there are too many. */
+int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret, struct err *err);
+
+struct provider_request {
+	const char *base_url;
+	const char *model;
+	const char *key; /* "" when there is none */
+	uint64_t answer_tokens;
+	struct buf url;
+	struct buf body;
+	struct buf headers[PROVIDER_HEADERS_MAX]; /* "Name: value" */
+	size_t header_count;
+};
+
+struct provider {
+	const char *name;
+	const char *base_url; /* its own service */
+	int (*request)(const struct model_talk *talk, struct provider_request *request,
+		       struct err *err);
+	/* One event of the stream. */
+	int (*event)(struct decoder *decoder, const char *name, const char *data, size_t len,
+		     struct err *err);
+};
+
+extern const struct provider provider_chat;
+extern const struct provider provider_responses;
+extern const struct provider provider_messages;
+extern const struct provider provider_gemini;
+
+/* BASE + path, without doubling a '/'. */
+int provider_url(struct provider_request *request, const char *path, struct err *err);
+int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+void provider_request_init(struct provider_request *request);
+void provider_request_done(struct provider_request *request);
+
+/* A number of tokens: negative, or no number, is 0. */
+uint64_t provider_tokens(const struct json_value *object, const char *key);

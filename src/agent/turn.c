@@ -1,0 +1,329 @@
+/*
+ * turn.c - one answer of the model: request, stream, retries.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    what a model's server sends.
+ * Never:    repeats a request whose answer has begun to be shown.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "agent/fenced.h"
+#include "agent/loop.h"
+#include "agent/retry.h"
+#include "agent/sse.h"
+#include "base/clock.h"
+
+#define CONTEXT_TRIES 3u
+#define ESTIMATE_BYTES 4u /* per token, when the server does not count */
+
+/* One attempt. */
+struct attempt {
+	struct loop *loop;
+	struct decoder decoder;
+	struct sse sse;
+	size_t shown; /* of the turn's text */
+	bool enough;  /* a block of code is whole: the rest is not waited for */
+	bool gone;    /* our parent could not be told */
+};
+
+/* In fenced mode the code is shown when it runs; an object that obeys a schema never is. */
+static void show(struct attempt *attempt, bool at_end)
+{
+	struct loop *loop = attempt->loop;
+	const struct buf *text = &attempt->decoder.turn->text;
+	size_t prose = text->len;
+	struct fenced found;
+	struct err err;
+
+	if (loop->settings.calling == AGENT_CALLING_SCHEMA)
+		return;
+	if (loop->settings.calling == AGENT_CALLING_FENCED) {
+		if (!at_end)
+			prose = fenced_prose(buf_text(text), text->len, loop->language);
+		if (fenced_find(buf_text(text), text->len, loop->language, &found)) {
+			prose = found.start;
+			/* A last line could still go on: then it would close nothing. */
+			attempt->enough = found.complete && text->data[found.end - 1] == '\n';
+		}
+	}
+	if (prose <= attempt->shown)
+		return;
+	if (link_text(loop->link, AGENT_TEXT, text->data + attempt->shown, prose - attempt->shown,
+		      &err) < 0)
+		attempt->gone = true;
+	attempt->shown = prose;
+}
+
+static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
+{
+	struct attempt *attempt = arg;
+	struct err err;
+
+	if (!is_thought)
+		show(attempt, false);
+	else if (link_text(attempt->loop->link, AGENT_THOUGHT, text, len, &err) < 0)
+		attempt->gone = true;
+}
+
+static int on_event(const char *name, const char *data, size_t len, void *arg, struct err *err)
+{
+	struct attempt *attempt = arg;
+	struct decoder *decoder = &attempt->decoder;
+
+	if (attempt->loop->provider->event(decoder, name, data, len, err) < 0)
+		return (int)err->code;
+	if (attempt->gone)
+		return err_set(err, ERR_LOST, "nobody listens any more");
+	if (decoder->fault.kind != FAULT_NONE)
+		return err_set(err, ERR_UNAVAILABLE, "%s", decoder->fault.text);
+	return attempt->enough ? err_set(err, ERR_LIMIT, "that is enough") : 0;
+}
+
+static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	struct attempt *attempt = arg;
+
+	return sse_feed(&attempt->sse, bytes, len, err);
+}
+
+static bool on_watch(void *arg)
+{
+	struct attempt *attempt = arg;
+
+	return link_watch(attempt->loop->link);
+}
+
+static int post(struct attempt *attempt, struct net_answer *answer, struct err *err)
+{
+	struct loop *loop = attempt->loop;
+	struct provider_request request;
+	struct net_call call = {
+		.request = &request,
+		.bytes = on_bytes,
+		.watch = on_watch,
+		.arg = attempt,
+		.watch_fd = loop->link->sock,
+		.deadline_ns = loop->deadline_ns,
+	};
+	int rc;
+
+	provider_request_init(&request);
+	request.base_url = loop->base_url;
+	request.model = loop->model;
+	request.key = loop->key;
+	request.answer_tokens = loop->settings.answer_tokens;
+	rc = loop->provider->request(&loop->talk, &request, err);
+	if (rc == 0)
+		rc = net_post(loop->net, &call, answer, err);
+	if (rc == 0 && answer->status == 200 && answer->is_stream)
+		rc = sse_end(&attempt->sse, err);
+	provider_request_done(&request);
+	return rc;
+}
+
+/* What went wrong, if anything did, as a fault. */
+static void judge(struct attempt *attempt, const struct net_answer *answer, int rc,
+		  const struct err *err, struct fault *ret)
+{
+	const struct decoder *decoder = &attempt->decoder;
+
+	*ret = (struct fault){ 0 };
+	if (attempt->enough)
+		return;
+	if (decoder->fault.kind != FAULT_NONE)
+		*ret = decoder->fault;
+	else if (rc < 0 && answer->may_retry && !decoder->begun)
+		fault_set(ret, FAULT_BUSY, "%s", err->text);
+	else if (rc < 0)
+		fault_set(ret, FAULT_BROKEN, "%s", err->text);
+	else if (answer->status != 200)
+		fault_read(answer->status, buf_text(&answer->body), answer->body.len, ret);
+	else if (!answer->is_stream)
+		fault_set(ret, FAULT_BROKEN, "the answer is no stream of events");
+	else if (!decoder->ended)
+		fault_set(ret, FAULT_BUSY, "the stream ended in the middle of the answer");
+	if (ret->kind != FAULT_NONE && answer->retry_ms > 0)
+		ret->retry_ms = answer->retry_ms;
+}
+
+static void count(struct loop *loop, const struct model_turn *turn)
+{
+	const struct agent_settings *settings = &loop->settings;
+	struct agent_usage *sum = &loop->usage;
+	struct model_usage usage = turn->usage;
+
+	if (usage.in == 0)
+		usage.in = window_estimate(&loop->talk);
+	if (usage.out == 0)
+		usage.out = (turn->text.len + turn->thoughts.len + ESTIMATE_BYTES - 1) /
+			    ESTIMATE_BYTES;
+	if (usage.cached > usage.in)
+		usage.cached = usage.in;
+	sum->requests++;
+	sum->in += usage.in;
+	sum->cached += usage.cached;
+	sum->out += usage.out;
+	sum->reasoning += usage.reasoning;
+	sum->cost_micro += ((usage.in - usage.cached) * settings->price_in +
+			    usage.cached * settings->price_cached +
+			    usage.out * settings->price_out) /
+			   1000000u;
+}
+
+static void describe(struct loop_end *end, const struct loop *loop, const struct fault *fault)
+{
+	struct err *why = &end->why;
+
+	if (fault->status != 0)
+		loop_stop(end, AGENT_STOP_FAILED, "%s: HTTP %u: %s", loop->provider->name,
+			  fault->status, fault->text);
+	else
+		loop_stop(end, AGENT_STOP_FAILED, "%s: %s", loop->provider->name, fault->text);
+	switch (fault->kind) {
+	case FAULT_KEY:
+		err_remedy(why, "check the key, and that it may use %.60s", loop->model);
+		return;
+	case FAULT_QUOTA:
+		err_remedy(why, "the account has no credit left");
+		return;
+	case FAULT_CONTEXT:
+		err_remedy(why, "a smaller --context, or a model that reads more");
+		return;
+	case FAULT_BUSY:
+		err_remedy(why, "ask again in a while");
+		return;
+	case FAULT_NONE:
+	case FAULT_REQUEST:
+	case FAULT_BROKEN:
+		return;
+	}
+}
+
+/* True when what it complains of is that it cannot see. */
+static bool drop_images(struct loop *loop, const struct fault *fault)
+{
+	bool dropped = false;
+
+	if (fault->kind != FAULT_REQUEST || loop->no_images || strstr(fault->text, "image") == NULL)
+		return false;
+	for (size_t i = 0; i < loop->talk.count; i++) {
+		struct model_turn *turn = loop->talk.turns[i];
+
+		for (; turn->image_count > 0; dropped = true) {
+			struct model_image *image = &turn->images[--turn->image_count];
+
+			free(image->mime);
+			buf_done(&image->base64);
+		}
+	}
+	loop->no_images = true;
+	return dropped;
+}
+
+/* Waits before the next attempt; false: it is over. */
+static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt,
+		      struct loop_end *end)
+{
+	uint32_t random = 0;
+	uint64_t wait, now = clock_mono_ns();
+	struct err err;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = 0; /* then all come back at once */
+	wait = retry_delay_ms(attempt, fault->retry_ms, random);
+	if (wait == UINT64_MAX) {
+		describe(end, loop, fault);
+		err_remedy(&end->why, "it asks to come back in %" PRIu64 " s",
+			   fault->retry_ms / 1000);
+		return false;
+	}
+	if (now + wait * 1000000u >= loop->deadline_ns) {
+		loop_stop(end, AGENT_STOP_TIME, "the time limit would pass before %s can be asked "
+			  "again: %s", loop->provider->name, fault->text);
+		return false;
+	}
+	if (link_notice(loop->link, &err, "%s: %s; trying again in %.1f s", loop->provider->name,
+			fault->text, (double)wait / 1000) < 0)
+		return false;
+	if (net_wait(wait, loop->link->sock, link_watch, loop->link)) {
+		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+		return false;
+	}
+	return true;
+}
+
+/* One attempt; 1: the turn is there, 0: it is not, and `fault` or `end` says why. */
+static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end *end,
+			struct err *err)
+{
+	struct attempt attempt = { .loop = loop };
+	struct model_turn *turn = model_talk_add(&loop->talk, MODEL_ROLE_MODEL);
+	struct net_answer answer;
+	int rc;
+
+	attempt.decoder = (struct decoder){ .turn = turn, .piece = on_piece, .arg = &attempt };
+	loop->talk.count--; /* it is no part of what is sent */
+	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
+	net_answer_init(&answer);
+	rc = post(&attempt, &answer, err);
+	loop->talk.count++;
+	if (answer.interrupted)
+		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+	else if (answer.timed_out)
+		loop_stop(end, AGENT_STOP_TIME, "the time limit of %.0f s was reached",
+			  (double)loop->settings.wall_ms / 1000);
+	else if (attempt.gone)
+		rc = ERR_LOST;
+	else
+		judge(&attempt, &answer, rc, err, fault);
+	if (!end->over && fault->kind == FAULT_NONE)
+		show(&attempt, true);
+	sse_done(&attempt.sse);
+	net_answer_done(&answer);
+	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
+		/* What was shown cannot be taken back, so it is not said again either. */
+		if (fault->kind == FAULT_BUSY && attempt.shown > 0)
+			fault->kind = FAULT_BROKEN;
+		if (attempt.decoder.begun)
+			count(loop, turn);
+		model_talk_cut(&loop->talk, loop->talk.count - 1);
+		return attempt.gone ? rc : 0;
+	}
+	count(loop, turn);
+	return 1;
+}
+
+int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
+{
+	uint64_t window = loop->settings.context_tokens;
+	unsigned tries = 0, contexts = 0;
+
+	for (;;) {
+		struct fault fault = { 0 };
+		int rc;
+
+		(void)window_fit(&loop->talk, window);
+		rc = attempt_take(loop, &fault, end, err);
+		if (rc < 0 || end->over)
+			return rc < 0 ? rc : 0;
+		if (rc == 1)
+			return model_turn_settle(loop->talk.turns[loop->talk.count - 1],
+						 "code", ++loop->numbered, err);
+		if (fault.kind == FAULT_BUSY && tries < loop->settings.retries) {
+			if (!pause_for(loop, &fault, ++tries, end))
+				return end->over ? 0 : err_set(err, ERR_LOST, "nobody listens");
+			continue;
+		}
+		if (fault.kind == FAULT_CONTEXT && ++contexts < CONTEXT_TRIES) {
+			window = window_estimate(&loop->talk) / 2;
+			continue;
+		}
+		if (drop_images(loop, &fault))
+			continue;
+		describe(end, loop, &fault);
+		return 0;
+	}
+}

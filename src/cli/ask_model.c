@@ -1,0 +1,110 @@
+/*
+ * ask_model.c - which model, where it is, and the key to it.
+ *
+ * Runs in:  reckon ask.
+ * Reads:    options and the environment.
+ * Never:    shows a key, or gives it to anything but reckon-agent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask.h"
+
+static const struct known {
+	const char *name;
+	const char *base_url; /* NULL: there is no other than the one given */
+	const char *url_env, *key_env;
+	enum agent_protocol protocol;
+	enum agent_calling calling;
+} providers[] = {
+	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+	  AGENT_PROTOCOL_CHAT, AGENT_CALLING_TOOLS },
+};
+
+static const char *env(const char *name)
+{
+	const char *value = name != NULL ? getenv(name) : NULL;
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static const struct known *find_provider(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
+		if (strlen(providers[i].name) == len && strncmp(providers[i].name, name, len) == 0)
+			return &providers[i];
+	return NULL;
+}
+
+static int which(const struct ask *ask, const struct known **ret, const char **ret_model,
+		 struct err *err)
+{
+	const char *given = ask->model_option != NULL ? ask->model_option : env("RECKON_MODEL");
+	const char *slash = given != NULL ? strchr(given, '/') : NULL;
+
+	if (given == NULL) {
+		err_set(err, ERR_INVALID, "no model is chosen");
+		return err_remedy(err, "--model PROVIDER/NAME or the variable RECKON_MODEL");
+	}
+	*ret = slash != NULL ? find_provider(given, (size_t)(slash - given)) : NULL;
+	if (*ret == NULL || slash[1] == '\0') {
+		err_set(err, ERR_INVALID, "--model: '%.100s' is not PROVIDER/NAME", given);
+		return err_remedy(err, "for example openai/NAME; providers: see reckon ask --help");
+	}
+	*ret_model = slash + 1;
+	return 0;
+}
+
+static int check_url(const char *url, struct err *err)
+{
+	if ((strncmp(url, "https://", 8) == 0 && url[8] != '\0') ||
+	    (strncmp(url, "http://", 7) == 0 && url[7] != '\0')) {
+		for (const char *at = url; *at != '\0'; at++)
+			if ((unsigned char)*at <= 0x20 || *at == 0x7f)
+				return err_set(err, ERR_INVALID, "--base-url: it holds a space or "
+					       "control character");
+		return 0;
+	}
+	err_set(err, ERR_INVALID, "--base-url: '%.100s' is no address", url);
+	return err_remedy(err, "it begins with https:// or http://");
+}
+
+int ask_model_find(struct ask *ask, struct err *err)
+{
+	const struct known *provider = NULL;
+	const char *model = NULL, *url, *key;
+
+	if (which(ask, &provider, &model, err) < 0)
+		return (int)err->code;
+	url = ask->base_url_option != NULL ? ask->base_url_option : env(provider->url_env);
+	key = env(provider->key_env);
+	if (url == NULL && key == NULL && provider->key_env != NULL) {
+		err_set(err, ERR_INVALID, "there is no key for %s", provider->name);
+		return err_remedy(err, "set %s, or --base-url to a server without one",
+				  provider->key_env);
+	}
+	/* What is not the provider's own service may be anything: text it can take. */
+	if (ask->vision == ASK_AUTO)
+		ask->settings.images = url == NULL;
+	else
+		ask->settings.images = ask->vision == ASK_YES;
+	if (url == NULL)
+		url = provider->base_url;
+	if (check_url(url, err) < 0)
+		return (int)err->code;
+	if (ask->calling_given == ASK_AUTO)
+		ask->settings.calling = provider->calling;
+	ask->settings.protocol = provider->protocol;
+	ask->provider = provider->name;
+	ask->model = mem_strdup(model);
+	ask->base_url = mem_strdup(url);
+	ask->key = mem_strdup(key != NULL ? key : "");
+	return 0;
+}
+
+bool ask_has_price(const struct ask *ask)
+{
+	return ask->settings.price_in > 0 || ask->settings.price_out > 0;
+}

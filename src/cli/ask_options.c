@@ -1,0 +1,271 @@
+/*
+ * ask_options.c - the options of reckon ask: those of run that make sense, and its own.
+ *
+ * Runs in:  reckon.
+ * Reads:    the command line.
+ * Never:    opens what it names; that is run_input.c's.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/parse.h"
+#include "cli/run_options.h"
+
+enum {
+	ASK_MODEL = OPT_LONG + 200,
+	ASK_BASE_URL,
+	ASK_MAX_STEPS,
+	ASK_MAX_TOKENS,
+	ASK_MAX_TIME,
+	ASK_BUDGET,
+	ASK_PRICE,
+	ASK_CONTEXT_SIZE,
+	ASK_ANSWER_SIZE,
+	ASK_CALLING,
+	ASK_VISION,
+	ASK_APPROVE,
+};
+
+static const struct opt_item ask_items[] = {
+	{ ASK_MODEL, "model", "PROVIDER/NAME", "which model ($RECKON_MODEL)", OPT_HINT_NONE, NULL,
+	  false },
+	{ ASK_BASE_URL, "base-url", "URL", "of the model's server, instead of the provider's",
+	  OPT_HINT_NONE, NULL, false },
+	{ ASK_MAX_STEPS, "max-steps", "N", "cells it may run (8)", OPT_HINT_NONE, NULL, false },
+	{ ASK_MAX_TOKENS, "max-tokens", "N", "tokens in and out (no limit)", OPT_HINT_NONE, NULL,
+	  false },
+	{ ASK_MAX_TIME, "max-time", "TIME", "of the whole (15m)", OPT_HINT_NONE, NULL, false },
+	{ ASK_BUDGET, "budget", "AMOUNT", "what it may cost, by --price (no limit)", OPT_HINT_NONE,
+	  NULL, false },
+	{ ASK_PRICE, "price", "IN:OUT[:CACHED]", "of a million tokens", OPT_HINT_NONE, NULL,
+	  false },
+	{ ASK_CONTEXT_SIZE, "context", "TOKENS", "older output is shortened to fit (100000)",
+	  OPT_HINT_NONE, NULL, false },
+	{ ASK_ANSWER_SIZE, "answer-tokens", "N", "of one answer of the model (8192)",
+	  OPT_HINT_NONE, NULL, false },
+	{ ASK_CALLING, "calling", "HOW", "how it asks for code: auto, tools, fenced, schema",
+	  OPT_HINT_CHOICE, "auto tools fenced schema", false },
+	{ ASK_VISION, "vision", "HOW", "whether it is sent figures: auto, on, off",
+	  OPT_HINT_CHOICE, "auto on off", false },
+	{ ASK_APPROVE, "approve", "WHEN", "ask before a cell runs: never, writes (default), always",
+	  OPT_HINT_CHOICE, "never writes always", false },
+	RUN_OPTIONS_WHERE,
+	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_LIMITS,
+	{ OPT_MAX_TEXT, "max-text", "SIZE", "what the model sees of one cell (16K)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_IMAGES, "images", "HOW", "auto (default), kitty, sixel, iterm2, blocks, none",
+	  OPT_HINT_CHOICE, "auto kitty sixel iterm2 blocks none", false },
+	{ OPT_JSON, "json", NULL, "print one object: answer, steps, files, usage",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_RECEIPT, "receipt", NULL, "say what cells and model cost", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this question",
+	  OPT_HINT_NONE, NULL, false },
+};
+
+/* The place of `value` among the words, or an error that names them. */
+static int choose(const char *value, const char *const *words, unsigned *ret, struct err *err)
+{
+	for (unsigned i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], value) != 0)
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return err_set(err, ERR_INVALID, "'%.60s' is not a choice here", value);
+}
+
+static int count_up_to(const char *value, uint64_t max, uint64_t *ret, struct err *err)
+{
+	uint64_t count;
+
+	if (parse_count(value, &count, err) < 0)
+		return (int)err->code;
+	if (count < 1 || count > max) {
+		err_set(err, ERR_INVALID, "%.60s is out of range", value);
+		return err_remedy(err, "from 1 to %llu", (unsigned long long)max);
+	}
+	*ret = count;
+	return 0;
+}
+
+/* A decimal number in millionths; *end is behind it. */
+static bool read_amount(const char *text, char **end, uint64_t *ret)
+{
+	double amount;
+
+	/* strtod() takes signs, hexadecimal, infinities. */
+	if (strspn(text, "0123456789.") == 0)
+		return false;
+	amount = strtod(text, end);
+	if (*end == text || strspn(text, "0123456789.") < (size_t)(*end - text) || amount < 0 ||
+	    amount > 1e6)
+		return false;
+	*ret = (uint64_t)(amount * 1e6 + 0.5);
+	return true;
+}
+
+static int take_budget(struct agent_settings *settings, const char *value, struct err *err)
+{
+	char *end;
+
+	if (read_amount(value, &end, &settings->budget_micro) && *end == '\0' &&
+	    settings->budget_micro > 0)
+		return 0;
+	err_set(err, ERR_INVALID, "'%.60s' is no amount", value);
+	return err_remedy(err, "a number as in 0.50, in the currency of --price");
+}
+
+static int take_price(struct agent_settings *settings, const char *value, struct err *err)
+{
+	char *end;
+
+	if (read_amount(value, &end, &settings->price_in) && *end == ':' &&
+	    read_amount(end + 1, &end, &settings->price_out)) {
+		settings->price_cached = settings->price_in;
+		if (*end == '\0' ||
+		    (*end == ':' && read_amount(end + 1, &end, &settings->price_cached) &&
+		     *end == '\0'))
+			return 0;
+	}
+	err_set(err, ERR_INVALID, "'%.60s' is no price", value);
+	return err_remedy(err, "IN:OUT or IN:OUT:CACHED for a million tokens, as in 1.25:10:0.125");
+}
+
+static int take_operand(struct ask *ask, const char *value, struct err *err)
+{
+	if (ask->question.data != NULL)
+		return run_options_take('f', value, &ask->view.run, err);
+	return buf_adds(&ask->question, value, err);
+}
+
+static int take_choice(struct ask *ask, int id, const char *value, struct err *err)
+{
+	static const char *const callings[] = { "auto", "tools", "fenced", "schema", NULL };
+	static const char *const visions[] = { "auto", "on", "off", NULL };
+	static const char *const approvals[] = { "never", "writes", "always", NULL };
+	const char *const *words = id == ASK_CALLING  ? callings
+				   : id == ASK_VISION ? visions
+						      : approvals;
+	unsigned at;
+
+	if (choose(value, words, &at, err) < 0)
+		return (int)err->code;
+	if (id == ASK_CALLING && at > 0) {
+		ask->calling_given = ASK_YES;
+		ask->settings.calling = at - 1;
+	} else if (id == ASK_VISION) {
+		ask->vision = (enum ask_choice)at;
+	} else if (id == ASK_APPROVE) {
+		ask->approve = (enum ask_approve)at;
+	}
+	return 0;
+}
+
+static int take(int id, const char *value, struct ask *ask, struct err *err)
+{
+	struct agent_settings *settings = &ask->settings;
+
+	switch (id) {
+	case ASK_MODEL:
+		ask->model_option = value;
+		return 0;
+	case ASK_BASE_URL:
+		ask->base_url_option = value;
+		return 0;
+	case ASK_MAX_STEPS:
+		return count_up_to(value, ASK_STEPS_MAX, &settings->steps_max, err);
+	case ASK_MAX_TOKENS:
+		return count_up_to(value, UINT32_MAX, &settings->tokens_max, err);
+	case ASK_MAX_TIME:
+		return parse_duration(value, &settings->wall_ms, err);
+	case ASK_BUDGET:
+		return take_budget(settings, value, err);
+	case ASK_PRICE:
+		return take_price(settings, value, err);
+	case ASK_CONTEXT_SIZE:
+		return count_up_to(value, 100000000, &settings->context_tokens, err);
+	case ASK_ANSWER_SIZE:
+		return count_up_to(value, 1000000, &settings->answer_tokens, err);
+	case OPT_IMAGES:
+		return term_image_parse(value, &ask->view.images, err);
+	default:
+		return take_choice(ask, id, value, err);
+	}
+}
+
+int ask_options_take(int id, const char *value, void *arg, struct err *err)
+{
+	struct ask *ask = arg;
+
+	if (id == OPT_OPERAND)
+		return take_operand(ask, value, err);
+	if (id != OPT_IMAGES && (id < ASK_MODEL || id > ASK_APPROVE))
+		return run_options_take(id, value, &ask->view.run, err);
+	if (take(id, value, ask, err) == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(ask_items); i++)
+		if (ask_items[i].id == id)
+			return err_wrap(err, "--%s", ask_items[i].name);
+	return (int)err->code;
+}
+
+static bool has_terminal(void)
+{
+	cleanup_fd int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	return fd >= 0;
+}
+
+int ask_options_check(struct ask *ask, struct err *err)
+{
+	const struct run *run = &ask->view.run;
+	bool writes = false;
+
+	if (ask->question.len == 0) {
+		err_set(err, ERR_INVALID, "there is no question");
+		return err_remedy(err, "reckon ask \"QUESTION\" FILE...");
+	}
+	if (run_input_check_source(ask->question.data, ask->question.len, err) < 0)
+		return err_set(err, ERR_INVALID, "the question is not UTF-8 text");
+	for (size_t i = 0; i < run->mount_count; i++)
+		writes = writes || run->mounts[i].writable;
+	if ((ask->approve == ASK_APPROVE_ALWAYS || (ask->approve == ASK_APPROVE_WRITES && writes)) &&
+	    !has_terminal()) {
+		err_set(err, ERR_INVALID, "there is no terminal to ask for leave to run cells");
+		return err_remedy(err, "--approve never lets them run, also where a directory is "
+				       "mounted for writing");
+	}
+	if (ask->settings.budget_micro > 0 && !ask_has_price(ask)) {
+		err_set(err, ERR_INVALID, "--budget needs --price");
+		return err_remedy(err, "--price IN:OUT[:CACHED], of a million tokens");
+	}
+	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
+	ask->json = run->json;
+	return ask_model_find(ask, err);
+}
+
+const struct opt_command cmd_ask_table = {
+	.name = "ask",
+	.operands = "QUESTION [FILE[:NAME]]...",
+	.summary = "let a model answer a question by running code",
+	.notes = "\n"
+		 "Providers, and where key and address come from:\n"
+		 "  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
+		 "                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
+		 "\n"
+		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
+		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
+	.items = ask_items,
+	.count = ARRAY_LEN(ask_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_ask,
+};

@@ -1,0 +1,174 @@
+/*
+ * ask_show.c - what a person sees of a question being answered.
+ *
+ * Runs in:  reckon ask.
+ * Reads:    prose and code of a model, output of a box; all of it hostile.
+ * Never:    sends a byte of theirs to a terminal that was not escaped.
+ *
+ * At a terminal everything appears on stdout as it comes. Where stdout is a pipe or a file it gets
+ * the answer and nothing else, and the way to it goes to stderr.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+
+#define SHOWN_MAX ((size_t)8 * 1024 * 1024)
+
+static int fd_of_steps(const struct ask *ask)
+{
+	return ask->to_terminal ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+static void put(struct ask *ask, int fd, const char *text, size_t len)
+{
+	run_output_text(&ask->view.output, fd, text, len);
+}
+
+static void put_linked(struct ask *ask, int fd, const char *text, size_t len)
+{
+	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
+	struct err err;
+
+	if (ask_link_add(&ask->link, text, len, &shown, &err) == 0)
+		put(ask, fd, buf_text(&shown), shown.len);
+}
+
+static void end_prose(struct ask *ask, int fd)
+{
+	cleanup_buf struct buf rest = BUF_INIT(SHOWN_MAX);
+	struct err err;
+
+	if (ask_link_end(&ask->link, &rest, &err) == 0)
+		put(ask, fd, buf_text(&rest), rest.len);
+	run_output_end_line(&ask->view.output, fd);
+}
+
+void ask_show_text(struct ask *ask, const char *text, size_t len)
+{
+	struct err full; /* what does not fit was an answer that is cut anyway */
+
+	if (ask->json)
+		return;
+	ask->prose_open = true;
+	if (ask->to_terminal)
+		put_linked(ask, STDOUT_FILENO, text, len);
+	else
+		(void)buf_add(&ask->prose, text, len, &full);
+}
+
+void ask_show_notice(struct ask *ask, const char *text, size_t len)
+{
+	run_output_settle(&ask->view.output);
+	run_output_line("reckon: %.*s", (int)len, text);
+}
+
+void ask_show_turn(struct ask *ask)
+{
+	if (ask->json || !ask->prose_open)
+		return;
+	ask->prose_open = false;
+	if (!ask->to_terminal)
+		put_linked(ask, STDERR_FILENO, buf_text(&ask->prose), ask->prose.len);
+	buf_clear(&ask->prose);
+	end_prose(ask, fd_of_steps(ask));
+}
+
+void ask_show_code(struct ask *ask, const char *code, size_t len)
+{
+	static const char bar[] = "\xe2\x94\x82 "; /* │ */
+	const int fd = fd_of_steps(ask);
+
+	if (ask->json)
+		return;
+	while (len > 0) {
+		const char *end = memchr(code, '\n', len);
+		const size_t line = end != NULL ? (size_t)(end - code) : len;
+
+		put(ask, fd, bar, sizeof(bar) - 1);
+		put(ask, fd, code, line);
+		/* Colours of one line do not reach into what we write. */
+		run_output_end_line(&ask->view.output, fd);
+		code += line + (end != NULL);
+		len -= line + (end != NULL);
+	}
+}
+
+static void show_plain(struct ask *ask, const reckon_event *event)
+{
+	struct json_value *document = NULL;
+	const char *text;
+	struct err err;
+	size_t len;
+
+	if (event->text != NULL) {
+		put(ask, STDERR_FILENO, event->text, event->text_len);
+		return;
+	}
+	if ((strcmp(event->name, "display_data") != 0 &&
+	     strcmp(event->name, "execute_result") != 0) ||
+	    json_read_parse(event->json, event->json_len, RUN_JSON_MAX, &document, &err) < 0)
+		return;
+	text = json_read_text(json_read_member(json_read_member(document, "data"), "text/plain"),
+			      &len);
+	run_output_end_line(&ask->view.output, STDERR_FILENO);
+	if (text != NULL)
+		put(ask, STDERR_FILENO, text, len);
+	run_output_end_line(&ask->view.output, STDERR_FILENO);
+	json_read_free(document);
+}
+
+int ask_show_event(const reckon_event *event, void *arg)
+{
+	struct ask *ask = arg;
+
+	if (ask->json)
+		return RECKON_CONTINUE;
+	if (ask->to_terminal)
+		return repl_show_event(event, &ask->view);
+	show_plain(ask, event);
+	return RECKON_CONTINUE;
+}
+
+void ask_show_record(struct ask *ask, const struct json_value *record)
+{
+	if (!ask->json) {
+		run_output_settle(&ask->view.output);
+		run_report_status(&ask->view.output, record);
+	}
+	run_save_all(&ask->view.output, record);
+	if (ask->view.run.receipt)
+		run_report_receipt(&ask->view.output, record);
+}
+
+static void show_cost(struct ask *ask)
+{
+	const struct agent_usage *usage = &ask->usage;
+	char cost[64] = "";
+
+	if (ask_has_price(ask))
+		(void)snprintf(cost, sizeof(cost), ", cost %.4f", (double)usage->cost_micro / 1e6);
+	run_output_line("%llu cell%s, %llu tokens in (%llu cached), %llu out%s",
+			(unsigned long long)usage->steps, usage->steps == 1 ? "" : "s",
+			(unsigned long long)usage->in, (unsigned long long)usage->cached,
+			(unsigned long long)usage->out, cost);
+}
+
+void ask_show_end(struct ask *ask)
+{
+	if (ask->json)
+		return;
+	if (ask->to_terminal) {
+		end_prose(ask, STDOUT_FILENO);
+	} else if (ask->answer.len > 0) {
+		put_linked(ask, STDOUT_FILENO, ask->answer.data, ask->answer.len);
+		end_prose(ask, STDOUT_FILENO);
+	} else {
+		ask_show_turn(ask); /* what it had begun to say */
+	}
+	run_output_settle(&ask->view.output);
+	if (ask->view.run.receipt)
+		show_cost(ask);
+}

@@ -1,0 +1,306 @@
+/*
+ * cmd_ask.c - reckon ask: a model answers a question by running code.
+ *
+ * Runs in:  reckon.
+ * Reads:    frames of reckon-agent.
+ * Never:    talks to the model itself.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/term_width.h"
+
+/* ---- signals ---- */
+
+static atomic_int interrupts;
+static _Atomic(reckon_session *) running; /* lent to the handler while the session lives */
+
+int ask_interrupts(void)
+{
+	return atomic_load(&interrupts);
+}
+
+void ask_lend(reckon_session *session)
+{
+	atomic_store(&running, session);
+}
+
+/* The first Ctrl-C stops cell and stream and ends the question, the third does not wait. */
+static void on_interrupt(int signo)
+{
+	const int saved = errno;
+	reckon_session *session = atomic_load(&running);
+	const int count = atomic_fetch_add(&interrupts, 1) + 1;
+
+	(void)signo;
+	if (count >= 3)
+		_exit(EXIT_CODE_INTERRUPTED);
+	if (session != NULL)
+		reckon_interrupt(session);
+	errno = saved;
+}
+
+static void on_pipe(int signo)
+{
+	(void)signo;
+}
+
+static void set_signals(void)
+{
+	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGINT, &interrupt, NULL);
+	(void)sigaction(SIGPIPE, &pipe_gone, NULL);
+}
+
+/* ---- the question ---- */
+
+static void take_usage(struct ask *ask)
+{
+	const struct kernel_item *usage = agent_find(ask->items, ask->item_count, AGENT_TAG_USAGE);
+
+	if (usage != NULL)
+		memcpy(&ask->usage, usage->data, sizeof(ask->usage));
+}
+
+static void copy_text(const struct ask *ask, enum agent_tag tag, char *ret, size_t size)
+{
+	const struct kernel_item *item = agent_find(ask->items, ask->item_count, tag);
+	const size_t len = item == NULL ? 0 : item->len < size ? item->len : size - 1;
+
+	if (len > 0)
+		memcpy(ret, item->data, len);
+	ret[len] = '\0';
+}
+
+static int take_end(struct ask *ask, struct err *err)
+{
+	const struct kernel_item *answer = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+
+	take_usage(ask);
+	ask->stop = (enum agent_stop)agent_u64(ask->items, ask->item_count, AGENT_TAG_STOP,
+					       AGENT_STOP_FAILED);
+	err_set(&ask->why, ERR_LIMIT, "%s", "");
+	copy_text(ask, AGENT_TAG_MESSAGE, ask->why.text, sizeof(ask->why.text));
+	copy_text(ask, AGENT_TAG_REMEDY, ask->why.remedy, sizeof(ask->why.remedy));
+	ask->state = AGENT_STATE_IDLE;
+	return answer != NULL ? buf_add(&ask->answer, answer->data, answer->len, err) : 0;
+}
+
+/* One frame of the agent; 1: it was the last of this question. */
+static int take_frame(struct ask *ask, struct err *err)
+{
+	const struct kernel_item *text = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+
+	switch (ask->head.type) {
+	case AGENT_TEXT:
+		ask_show_text(ask, text->data, text->len);
+		return 0;
+	case AGENT_NOTICE:
+		ask_show_notice(ask, text->data, text->len);
+		return 0;
+	case AGENT_TURN:
+		take_usage(ask);
+		return 0;
+	case AGENT_EXECUTE:
+		return ask_step(ask, err);
+	case AGENT_DONE:
+		return take_end(ask, err) < 0 ? (int)err->code : 1;
+	default: /* READY and thoughts have nothing to show */
+		return 0;
+	}
+}
+
+static int converse(struct ask *ask, struct err *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && ask->view.output.status == 0) {
+		rc = ask_agent_receive(ask, err);
+		if (rc == 0)
+			rc = take_frame(ask, err);
+		if (rc == 0 && ask->head.type == AGENT_READY)
+			rc = ask_agent_question(ask, err);
+	}
+	return rc;
+}
+
+static int complain(const struct err *err)
+{
+	struct err line = *err;
+
+	err_wrap(&line, "ask");
+	return cli_complain(&line);
+}
+
+static int status_of(const struct ask *ask)
+{
+	switch (ask->stop) {
+	case AGENT_STOP_ANSWER:
+	case AGENT_STOP_REFUSED:
+		return ask->view.output.unsaved ? EXIT_CODE_RECKON : EXIT_CODE_OK;
+	case AGENT_STOP_INTERRUPTED:
+		return EXIT_CODE_INTERRUPTED;
+	case AGENT_STOP_LOST:
+		return EXIT_CODE_KILLED;
+	case AGENT_STOP_FAILED:
+	case AGENT_STOP_COUNT_:
+		return EXIT_CODE_RECKON;
+	case AGENT_STOP_STEPS:
+	case AGENT_STOP_TOKENS:
+	case AGENT_STOP_BUDGET:
+	case AGENT_STOP_TIME:
+	case AGENT_STOP_STUCK:
+	case AGENT_STOP_LENGTH:
+		break;
+	}
+	return EXIT_CODE_STOPPED;
+}
+
+/* What came of it, told. */
+static int conclude(struct ask *ask)
+{
+	int status = status_of(ask);
+
+	ask_show_end(ask);
+	if (ask->view.output.status != 0)
+		return ask->view.output.status;
+	if (ask->why.text[0] != '\0')
+		(void)complain(&ask->why);
+	if (ask->json) {
+		const int printed = ask_json_print(ask);
+
+		return printed != 0 ? printed : status;
+	}
+	return status;
+}
+
+static int run_session(struct ask *ask)
+{
+	cleanup_fd int out_dir = -1;
+	struct err err;
+	int status, rc;
+
+	if (ask->view.run.out_path != NULL &&
+	    run_files_open_dir(ask->view.run.out_path, &out_dir, &err) < 0) {
+		err_wrap(&err, "ask: --output");
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	ask->view.output.out_dir = out_dir;
+	status = ask_session_open(ask);
+	if (status == EXIT_CODE_OK) {
+		ask_lend(ask->view.session);
+		rc = ask_agent_start(ask, &err);
+		if (rc == 0)
+			rc = converse(ask, &err);
+		status = rc < 0 ? complain(&err) : conclude(ask);
+		ask_agent_end(ask);
+		if (rc < 0)
+			status = EXIT_CODE_RECKON;
+	}
+	ask_lend(NULL);
+	reckon_session_close(ask->view.session);
+	return status;
+}
+
+static void look_around(struct ask *ask)
+{
+	struct repl *view = &ask->view;
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	term_width_locale();
+	run_output_init(&view->output, &view->run);
+	ask->to_terminal = isatty(STDOUT_FILENO) && !ask->json;
+	view->dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
+	view->coloured = ask->to_terminal && !view->dumb &&
+			 (no_color == NULL || no_color[0] == '\0');
+	if (view->images == TERM_IMAGE_AUTO)
+		view->images = ask->to_terminal ? term_image_detect() : TERM_IMAGE_NONE;
+	view->for_model = true;
+	ask->link.folder = view->run.out_path;
+}
+
+static int run_all(struct ask *ask)
+{
+	int status;
+
+	set_signals();
+	look_around(ask);
+	status = run_open_engine(&ask->view.run, "ask", &ask->view.engine);
+	if (status != EXIT_CODE_OK)
+		return status;
+	ask->view.output.engine = ask->view.engine;
+	status = run_session(ask);
+	reckon_engine_close(ask->view.engine);
+	return status;
+}
+
+static void ask_init(struct ask *ask)
+{
+	memset(ask, 0, sizeof(*ask));
+	run_init(&ask->view.run);
+	ask->view.images = TERM_IMAGE_AUTO;
+	ask->sock = -1;
+	ask->approve = ASK_APPROVE_WRITES;
+	ask->question = BUF_INIT(ASK_QUESTION_MAX);
+	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
+	ask->answer = BUF_INIT(AGENT_ANSWER_MAX);
+	ask->settings = (struct agent_settings){
+		.steps_max = ASK_STEPS,
+		.wall_ms = ASK_WALL_MS,
+		.context_tokens = ASK_CONTEXT,
+		.answer_tokens = ASK_ANSWER_TOKENS,
+		.retries = ASK_RETRIES,
+	};
+}
+
+static void ask_done(struct ask *ask)
+{
+	for (size_t i = 0; i < ask->step_count; i++) {
+		free(ask->steps[i].code);
+		free(ask->steps[i].record);
+	}
+	free(ask->steps);
+	free(ask->model);
+	free(ask->base_url);
+	free(ask->key);
+	buf_done(&ask->question);
+	buf_done(&ask->prose);
+	buf_done(&ask->answer);
+	run_done(&ask->view.run);
+}
+
+int cmd_ask(const struct opt_command *self, int argc, char **argv)
+{
+	struct ask *ask = mem_new0(1, sizeof(*ask));
+	struct err err;
+	int rc, status;
+
+	ask_init(ask);
+	rc = opt_parse(self, argc, argv, ask_options_take, ask, &err);
+	if (rc == 0 && (ask_options_check(ask, &err) < 0 || run_input_load(&ask->view.run, &err) < 0))
+		rc = err_wrap(&err, "%s", self->name);
+	if (rc > 0) {
+		opt_print_help(stdout, self);
+		status = EXIT_CODE_OK;
+	} else if (rc < 0) {
+		(void)cli_complain(&err);
+		status = EXIT_CODE_USAGE;
+	} else {
+		status = run_all(ask);
+	}
+	ask_done(ask);
+	free(ask);
+	return status;
+}

@@ -1,0 +1,148 @@
+/*
+ * agent.c - frames between reckon-agent and its parent, and who may send what.
+ *
+ * Runs in:  reckon-agent, reckon and tests.
+ * Reads:    frames of an agent that may be captured.
+ * Never:    trusts a length, a count or a descriptor.
+ */
+#include "wire/agent.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define FIRST AGENT_READY
+#define COUNT (AGENT_DONE - AGENT_READY + 1)
+
+/* How long a field of this tag may be in a frame of the agent, and how long it must be. */
+static const struct bound {
+	uint32_t min;
+	uint32_t max;
+} bounds[] = {
+	[AGENT_TAG_TEXT] = { 0, AGENT_ANSWER_MAX },
+	[AGENT_TAG_CODE] = { 0, AGENT_CODE_MAX },
+	[AGENT_TAG_USAGE] = { sizeof(struct agent_usage), sizeof(struct agent_usage) },
+	[AGENT_TAG_STOP] = { 8, 8 },
+	[AGENT_TAG_MESSAGE] = { 1, AGENT_MESSAGE_MAX },
+	[AGENT_TAG_REMEDY] = { 1, AGENT_MESSAGE_MAX },
+};
+
+#define BIT(tag) (1u << (unsigned)(AGENT_TAG_##tag))
+
+static const struct shape {
+	uint32_t must;
+	uint32_t may;
+} shapes[COUNT] = {
+	[AGENT_READY - FIRST] = { 0, 0 },
+	[AGENT_TEXT - FIRST] = { BIT(TEXT), 0 },
+	[AGENT_THOUGHT - FIRST] = { BIT(TEXT), 0 },
+	[AGENT_NOTICE - FIRST] = { BIT(TEXT), 0 },
+	[AGENT_TURN - FIRST] = { BIT(USAGE), 0 },
+	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0 },
+	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY) },
+};
+
+const char *agent_stop_name(enum agent_stop stop)
+{
+	static const char *const names[AGENT_STOP_COUNT_] = {
+		[AGENT_STOP_ANSWER] = "answer",	  [AGENT_STOP_STEPS] = "max_steps",
+		[AGENT_STOP_TOKENS] = "max_tokens", [AGENT_STOP_BUDGET] = "budget",
+		[AGENT_STOP_TIME] = "max_time",	  [AGENT_STOP_STUCK] = "stuck",
+		[AGENT_STOP_LENGTH] = "length",	  [AGENT_STOP_REFUSED] = "refused",
+		[AGENT_STOP_INTERRUPTED] = "interrupted", [AGENT_STOP_LOST] = "session_lost",
+		[AGENT_STOP_FAILED] = "failed",
+	};
+
+	return (unsigned)stop < AGENT_STOP_COUNT_ ? names[stop] : "failed";
+}
+
+bool agent_may_send(enum agent_state state, uint16_t type)
+{
+	switch (state) {
+	case AGENT_STATE_STARTING:
+		return type == AGENT_READY || type == AGENT_DONE;
+	case AGENT_STATE_THINKING:
+		return type > AGENT_READY && type <= AGENT_DONE;
+	case AGENT_STATE_IDLE:
+	case AGENT_STATE_RUNNING:
+		break;
+	}
+	return false;
+}
+
+int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
+{
+	const struct shape *shape;
+	uint32_t seen = 0;
+
+	if (type < FIRST || type >= FIRST + COUNT)
+		return err_set(err, ERR_PROTOCOL, "frame %u is in no table", type);
+	shape = &shapes[type - FIRST];
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t tag = items[i].tag;
+
+		if (tag >= ARRAY_LEN(bounds) || ((shape->must | shape->may) >> tag & 1u) == 0)
+			return err_set(err, ERR_PROTOCOL, "frame %u with field %u", type, tag);
+		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
+			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,
+				       items[i].len);
+		if ((seen >> tag & 1u) != 0)
+			return err_set(err, ERR_PROTOCOL, "field %u too often", tag);
+		seen |= 1u << tag;
+	}
+	if ((seen & shape->must) != shape->must)
+		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
+	if (type == AGENT_DONE &&
+	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
+		return err_set(err, ERR_PROTOCOL, "an end that is in no table");
+	return 0;
+}
+
+int agent_pack(struct buf *payload, enum agent_tag tag, const void *data, size_t len,
+	       struct err *err)
+{
+	return kernel_pack(payload, (enum kernel_tag)tag, data, len, err);
+}
+
+int agent_pack_text(struct buf *payload, enum agent_tag tag, const char *text, struct err *err)
+{
+	return agent_pack(payload, tag, text, strlen(text), err);
+}
+
+int agent_pack_u64(struct buf *payload, enum agent_tag tag, uint64_t value, struct err *err)
+{
+	return agent_pack(payload, tag, &value, sizeof(value), err);
+}
+
+const struct kernel_item *agent_find(const struct kernel_item *items, size_t count,
+				     enum agent_tag tag)
+{
+	return kernel_find(items, count, (enum kernel_tag)tag);
+}
+
+uint64_t agent_u64(const struct kernel_item *items, size_t count, enum agent_tag tag,
+		   uint64_t otherwise)
+{
+	const struct kernel_item *item = agent_find(items, count, tag);
+	uint64_t value;
+
+	if (item == NULL || item->len != sizeof(value))
+		return otherwise;
+	memcpy(&value, item->data, sizeof(value));
+	return value;
+}
+
+int agent_send(int sock, enum agent_type type, uint64_t id, const struct buf *payload,
+	       struct err *err)
+{
+	return kernel_send(sock, (enum kernel_type)type, id, payload, NULL, 0, err);
+}
+
+int agent_recv(int sock, struct kernel_head *ret_head, struct buf *payload, struct err *err)
+{
+	size_t nfds;
+
+	return kernel_recv(sock, ret_head, payload, NULL, 0, &nfds, err);
+}

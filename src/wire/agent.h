@@ -1,0 +1,171 @@
+/*
+ * agent.h - what reckon-agent may ask of whoever started it, and how it is answered.
+ *
+ * The agent talks to a model: it holds the key, reads what the model writes, and is taken for
+ * captured. Its parent (`reckon ask`) has the session, the files and the person; it reads only
+ * these frames. One SOCK_SEQPACKET socket, descriptor AGENT_FD of the agent. A frame is a packet of
+ * kernel.h (head, fields, long ones as a sealed memory file) with the types and tags below; no
+ * other descriptor ever travels. Integers are 8 bytes in host order.
+ *
+ *   parent                              agent
+ *    | START -------------------------->  |   settings and key, once; then the agent fences itself
+ *    | <------------------------- READY   |   the fence stands; nothing was sent to the network
+ *    | ASK ---------------------------->  |   a question
+ *    | <-- TEXT, THOUGHT, NOTICE, TURN    |   any number: to be shown
+ *    | <--------------------- EXECUTE (n) |   one cell at a time
+ *    | RESULT (n) --------------------->  |   exactly one for each
+ *    | <-------------------------- DONE   |   how it ended; another ASK may follow
+ *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
+ *
+ * What a frame of the agent may hold is one table, agent_check(); when it may come, agent_may_send().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/kernel.h"
+
+#define AGENT_FD 3
+#define AGENT_CODE_MAX (1u * 1024u * 1024u)
+#define AGENT_TEXT_MAX (64u * 1024u)		/* of one piece */
+#define AGENT_ANSWER_MAX (4u * 1024u * 1024u)
+#define AGENT_MESSAGE_MAX 1024u
+#define AGENT_IMAGES_MAX 8u			/* of one result */
+#define AGENT_IMAGE_MAX (8u * 1024u * 1024u)	/* its base 64 */
+#define AGENT_RESULT_MAX (2u * 1024u * 1024u)	/* its text */
+#define AGENT_FIELDS_MAX 1200u
+
+enum agent_type {
+	/* parent to agent */
+	AGENT_START = 1,     /* SETTINGS MODEL BASE_URL KEY LANGUAGE [CA_FILE] [PROXY] [NO_PROXY] */
+	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
+	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT] IMAGE*; the id is that of the EXECUTE      */
+	AGENT_INTERRUPT = 4, /* nothing                                                         */
+	/* agent to parent */
+	AGENT_READY = 32,
+	AGENT_TEXT = 33,    /* TEXT: what the model says, a piece                                */
+	AGENT_THOUGHT = 34, /* TEXT: what it says that it thinks                                 */
+	AGENT_NOTICE = 35,  /* TEXT: one line, for example why it waits                          */
+	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
+	AGENT_EXECUTE = 37, /* CODE                                                              */
+	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
+};
+
+enum agent_tag {
+	AGENT_TAG_SETTINGS = 1, /* struct agent_settings */
+	AGENT_TAG_MODEL = 2,
+	AGENT_TAG_BASE_URL = 3,
+	AGENT_TAG_KEY = 4,
+	AGENT_TAG_LANGUAGE = 5,
+	AGENT_TAG_CA_FILE = 6,
+	AGENT_TAG_PROXY = 7,
+	AGENT_TAG_NO_PROXY = 8,
+	AGENT_TAG_TEXT = 9,
+	AGENT_TAG_FILE = 10, /* "NAME (1.2 MB)" */
+	AGENT_TAG_STATUS = 11,
+	AGENT_TAG_REPEAT = 12, /* how often this failure was seen, with this one */
+	AGENT_TAG_IMAGE = 13,  /* media type, NUL, base 64 */
+	AGENT_TAG_CODE = 14,
+	AGENT_TAG_USAGE = 15, /* struct agent_usage */
+	AGENT_TAG_STOP = 16,  /* enum agent_stop */
+	AGENT_TAG_MESSAGE = 17,
+	AGENT_TAG_REMEDY = 18,
+};
+
+enum agent_protocol {
+	AGENT_PROTOCOL_CHAT,	  /* OpenAI Chat Completions, and what speaks it */
+	AGENT_PROTOCOL_RESPONSES, /* OpenAI Responses */
+	AGENT_PROTOCOL_MESSAGES,  /* Anthropic Messages */
+	AGENT_PROTOCOL_GEMINI,	  /* Gemini generateContent */
+	AGENT_PROTOCOL_COUNT_
+};
+
+/* How the model says what is to be run. */
+enum agent_calling {
+	AGENT_CALLING_TOOLS,  /* the protocol's tool calls */
+	AGENT_CALLING_FENCED, /* a fenced block in its text */
+	AGENT_CALLING_SCHEMA, /* an object that obeys a JSON schema */
+	AGENT_CALLING_COUNT_
+};
+
+struct agent_settings {
+	uint64_t protocol;     /* enum agent_protocol */
+	uint64_t calling;      /* enum agent_calling */
+	uint64_t images;       /* non-zero: the model takes images */
+	uint64_t steps_max;    /* cells of one question */
+	uint64_t tokens_max;   /* in and out, of one question; 0: no limit */
+	uint64_t budget_micro; /* millionths of the price's currency; 0: no limit */
+	uint64_t wall_ms;      /* of one question */
+	uint64_t context_tokens; /* older output is shortened to stay below */
+	uint64_t answer_tokens;	 /* of one answer of the model */
+	uint64_t retries;
+	/* millionths per million tokens; all zero: no price is known */
+	uint64_t price_in, price_cached, price_out;
+};
+
+struct agent_usage {
+	uint64_t requests;
+	uint64_t steps; /* cells that ran */
+	uint64_t in;	/* tokens, cached ones included */
+	uint64_t cached;
+	uint64_t out; /* reasoning included */
+	uint64_t reasoning;
+	uint64_t cost_micro;
+};
+
+enum agent_stop {
+	AGENT_STOP_ANSWER, /* the model had nothing left to run */
+	AGENT_STOP_STEPS,
+	AGENT_STOP_TOKENS,
+	AGENT_STOP_BUDGET,
+	AGENT_STOP_TIME,
+	AGENT_STOP_STUCK,  /* it repeated what had failed */
+	AGENT_STOP_LENGTH, /* its answer was cut at its length limit */
+	AGENT_STOP_REFUSED, /* it, or a filter before it, would not answer */
+	AGENT_STOP_INTERRUPTED,
+	AGENT_STOP_LOST,   /* the session is gone */
+	AGENT_STOP_FAILED, /* provider or network; MESSAGE says what */
+	AGENT_STOP_COUNT_
+};
+
+/* "answer", "steps", …; for JSON. Never NULL. */
+const char *agent_stop_name(enum agent_stop stop);
+
+/* What the parent knows of its agent. */
+enum agent_state {
+	AGENT_STATE_STARTING, /* READY, or DONE when it cannot */
+	AGENT_STATE_IDLE,     /* nothing */
+	AGENT_STATE_THINKING, /* everything but READY */
+	AGENT_STATE_RUNNING,  /* nothing: it waits for a RESULT */
+};
+
+/* The monitor table: whether an agent may send `type` in `state`. */
+bool agent_may_send(enum agent_state state, uint16_t type);
+
+/*
+ * Whether the fields are those that a frame of this type, from the agent, may have: known tags,
+ * once, of the length that the table says, and every one that it needs. ERR_PROTOCOL otherwise.
+ */
+int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err);
+
+/* Building a payload. Texts are not terminated on the wire. */
+int agent_pack(struct buf *payload, enum agent_tag tag, const void *data, size_t len,
+	       struct err *err);
+int agent_pack_text(struct buf *payload, enum agent_tag tag, const char *text, struct err *err);
+int agent_pack_u64(struct buf *payload, enum agent_tag tag, uint64_t value, struct err *err);
+
+/* Reading one: NULL or `otherwise` when there is no such field. */
+const struct kernel_item *agent_find(const struct kernel_item *items, size_t count,
+				     enum agent_tag tag);
+uint64_t agent_u64(const struct kernel_item *items, size_t count, enum agent_tag tag,
+		   uint64_t otherwise);
+
+int agent_send(int sock, enum agent_type type, uint64_t id, const struct buf *payload,
+	       struct err *err);
+
+/* As kernel_recv(); a frame with a descriptor is ERR_PROTOCOL. */
+int agent_recv(int sock, struct kernel_head *ret_head, struct buf *payload, struct err *err);

@@ -1,0 +1,466 @@
+"""reckon ask: a scripted model, a real agent, a real session."""
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+
+import jsonschema
+import pytest
+from model_server import ModelServer, Reply
+from reckon_cli import ROOT, parse_json
+from terminal import Terminal
+
+SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
+KEY = "sk-never-to-be-seen-4711"
+# What a test needs no pandas for.
+FAST = ("-t", "python")
+PICTURE = """
+import base64
+class Picture:
+    def _repr_png_(self):
+        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+                                "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+Picture()
+"""
+
+# Where the two halves of it meet in base 64.
+IMAGE = "DUlEQVR42mNkYPhfDwAC"
+
+# provider: what has to be in the environment
+WAYS = {
+    "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+}
+
+
+class Ask:
+    """Runs `reckon ask` against a scripted model."""
+
+    def __init__(self, reckon, provider):
+        self.reckon = reckon
+        self.provider = provider
+
+    def env(self, model):
+        url, path, key = WAYS[self.provider]
+        return {url: model.url + path, key: KEY}
+
+    def args(self, *args):
+        return ("ask", "--model", f"{self.provider}/m", *FAST, *args)
+
+    def __call__(self, model, *args, **options):
+        env = {**self.env(model), **options.pop("env", {})}
+        return self.reckon(*self.args(*args), env=env, **options)
+
+    def json(self, model, *args, status=0, **options):
+        done = self(model, "--json", *args, **options).expect(status)
+        answer = parse_json(done.stdout)
+        jsonschema.validate(answer, SCHEMA)
+        return answer
+
+
+@pytest.fixture
+def ask(reckon):
+    return Ask(reckon, "openai")
+
+
+@pytest.fixture(params=WAYS)
+def ask_each(reckon, request):
+    return Ask(reckon, request.param)
+
+
+def texts_of(asked):
+    """Every text in a request, in order, whatever the protocol."""
+    found = []
+
+    def walk(value):
+        if isinstance(value, dict):
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+        elif isinstance(value, str):
+            found.append(value)
+
+    walk(asked.body)
+    return found
+
+
+# ---- the loop ---------------------------------------------------------------------------------
+
+def test_create_execute_observe_repair(ask_each):
+    script = [Reply(text="I compute it.", calls=["x = 6 * 7\nprint(y)"]),
+              Reply(calls=["print(x)"]),
+              Reply(text="It is **42**.")]
+    with ModelServer(*script) as model:
+        answer = ask_each.json(model, "What is 6 times 7?")
+    assert answer["answer"] == "It is **42**."
+    assert answer["stop"] == "answer"
+    assert [step["record"]["status"] for step in answer["steps"]] == ["error", "ok"]
+    assert answer["steps"][1]["record"]["stdout"] == "42\n"
+    assert "What is 6 times 7?" in texts_of(model.asked[0])
+    assert any("NameError" in text for text in texts_of(model.asked[1]))
+    assert any(text.strip() == "42" for text in texts_of(model.asked[2]))
+    assert answer["usage"]["requests"] == 3 and answer["usage"]["steps"] == 2
+    assert answer["usage"]["input_tokens"] == 300 and answer["usage"]["output_tokens"] == 60
+
+
+def test_bytes_may_come_one_at_a_time(ask_each):
+    script = [Reply(text="Gr\u00fc\u00dfe \U0001f600", thought="Hm \u2014 so",
+                    calls=["print('\u00e4\U0001f600')"], bytewise=True),
+              Reply(text="f\u00fcr \u4f60\u597d", bytewise=True, pieces=1)]
+    with ModelServer(*script) as model:
+        answer = ask_each.json(model, "?")
+    assert answer["answer"] == "f\u00fcr \u4f60\u597d"
+    assert answer["steps"][0]["record"]["stdout"] == "\u00e4\U0001f600\n"
+    assert any("Gr\u00fc\u00dfe \U0001f600" in text for text in texts_of(model.asked[1]))
+
+
+def test_several_calls_at_once_run_in_order_and_each_is_answered(ask_each):
+    script = [Reply(calls=["n = 1; print('one', n)", "n += 1; print('two', n)"]),
+              Reply(text="done")]
+    with ModelServer(*script) as model:
+        answer = ask_each.json(model, "?")
+    assert [step["record"]["stdout"] for step in answer["steps"]] == ["one 1\n", "two 2\n"]
+    texts = texts_of(model.asked[1])
+    assert [text.strip() for text in texts if text.strip() in ("one 1", "two 2")] == [
+        "one 1", "two 2"]
+
+
+@pytest.mark.parametrize("raw", ["print('it ran')", "```python\nprint('it ran')\n```",
+                                 '{"source": "print(\'it ran\')"}',
+                                 '{"code": "```python\\nprint(\'it ran\')\\n```"}'])
+def test_arguments_that_are_not_as_asked_but_clear(ask, raw):
+    with ModelServer(Reply(calls=[{"raw": raw}]), Reply(text="ok")) as model:
+        answer = ask.json(model, "?")
+    assert answer["steps"][0]["record"]["stdout"] == "it ran\n"
+
+
+def test_calls_without_code_are_told_so_and_end_it_at_last(ask_each):
+    with ModelServer(*[Reply(calls=[{"raw": "{}"}])] * 6) as model:
+        answer = ask_each.json(model, "?", status=3)
+    assert answer["stop"] == "stuck" and answer["steps"] == []
+    assert len(model.asked) == 4
+    assert any("no code" in text or "one text" in text for text in texts_of(model.asked[1]))
+
+
+def test_ids_that_repeat_are_told_apart(ask):
+    calls = [{"raw": '{"code": "print(1)"}', "id": "same"},
+             {"raw": '{"code": "print(2)"}', "id": "same"}]
+    with ModelServer(Reply(calls=calls), Reply(text="ok")) as model:
+        ask.json(model, "?")
+    messages = model.asked[1].body["messages"]
+    sent = [call["id"] for call in messages[2]["tool_calls"]]
+    assert len(set(sent)) == 2
+    assert [message["tool_call_id"] for message in messages[3:5]] == sent
+
+
+def test_files_go_in_and_come_out(ask, reckon):
+    reckon.file("in.txt", "from outside")
+    script = [Reply(calls=["t = open('in.txt').read(); open('out.txt', 'w').write(t.upper())"]),
+              Reply(text="See [it](sandbox:/mnt/data/out.txt) or sandbox:/mnt/dat.")]
+    with ModelServer(*script) as model:
+        answer = ask.json(model, "shout", "in.txt", "-o", "made")
+    assert any("in.txt (12 B)" in text for text in texts_of(model.asked[0]))
+    assert (reckon.cwd / "made/out.txt").read_text() == "FROM OUTSIDE"
+    assert answer["answer"] == "See [it](made/out.txt) or sandbox:/mnt/dat."
+    (file,) = answer["files"]
+    assert file["path"] == "out.txt" and file["saved"] == "made/out.txt" and file["size"] == 12
+
+
+def test_images_go_to_models_that_see(ask_each):
+    script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
+    with ModelServer(*script) as model:
+        ask_each.json(model, "?", "--vision", "on")
+        assert IMAGE in json.dumps(model.asked[1].body)
+    script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
+    with ModelServer(*script) as model:
+        ask_each.json(model, "?", "--vision", "off")
+        assert IMAGE not in json.dumps(model.asked[1].body)
+
+
+def test_a_model_that_turns_out_to_be_blind(ask):
+    refusal = {"error": {"message": "this model takes no image input", "type":
+                         "invalid_request_error"}}
+    script = [Reply(calls=[PICTURE]), Reply(status=400, error=refusal), Reply(text="I see text")]
+    with ModelServer(*script) as model:
+        assert ask.json(model, "?", "--vision", "on")["answer"] == "I see text"
+    assert IMAGE not in json.dumps(model.asked[2].body)
+
+
+def test_bash(ask):
+    with ModelServer(Reply(calls=["echo $((6 * 7))"]), Reply(text="ok")) as model:
+        answer = ask.json(model, "?", "-l", "bash")
+    assert answer["steps"][0]["record"]["stdout"] == "42\n"
+    assert model.asked[0].body["tools"][0]["function"]["name"] == "bash"
+
+
+def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon):
+    reckon.file("in.txt", "still here")
+    script = [Reply(calls=["import os; x = 1; os._exit(1)"]),
+              Reply(calls=["print(open('in.txt').read(), 'x' in globals())"]), Reply(text="ok")]
+    with ModelServer(*script) as model:
+        answer = ask.json(model, "?", "in.txt")
+    assert any("The session was lost" in text for text in texts_of(model.asked[1]))
+    assert answer["steps"][1]["record"]["stdout"] == "still here False\n"
+
+
+# ---- limits -----------------------------------------------------------------------------------
+
+def test_the_limit_of_cells_leaves_one_answer(ask):
+    script = [Reply(calls=[f"print({i})"]) for i in range(3)] + [Reply(text="so far: 1")]
+    with ModelServer(*script) as model:
+        answer = ask.json(model, "?", "--max-steps", "2", status=3)
+    assert answer["stop"] == "max_steps" and answer["answer"] == "so far: 1"
+    assert len(answer["steps"]) == 2
+    assert any(text.startswith("Not run: the limit of 2") for text in texts_of(model.asked[3]))
+
+
+def test_repeating_what_failed_ends_it(ask):
+    with ModelServer(lambda body: Reply(calls=["undefined_name"])) as model:
+        answer = ask.json(model, "?", status=3)
+    assert answer["stop"] == "stuck"
+    assert len(answer["steps"]) == 4
+    assert any("seen 3 times" in text for text in texts_of(model.asked[3]))
+
+
+def test_tokens_and_money_are_limited(ask):
+    with ModelServer(lambda body: Reply(calls=["print(1)"], usage=(1000, 100))) as model:
+        answer = ask.json(model, "?", "--max-tokens", "2000", status=3)
+        assert answer["stop"] == "max_tokens" and answer["usage"]["requests"] == 2
+    with ModelServer(lambda body: Reply(calls=["print(1)"], usage=(1000, 100),
+                                        cached=400)) as model:
+        answer = ask.json(model, "?", "--price", "2:10:0.5", "--budget", "0.005", status=3)
+    # (600 * 2 + 400 * 0.5 + 100 * 10) / 1e6 for each request
+    assert answer["stop"] == "budget" and answer["cost"] == pytest.approx(3 * 0.0024)
+    assert answer["usage"]["cached_tokens"] == 1200
+
+
+def test_time_is_limited_also_while_the_model_writes(ask):
+    tick = b'data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n'
+    with ModelServer(Reply(raw=b"", endless=tick)) as model:
+        began = time.monotonic()
+        answer = ask.json(model, "?", "--max-time", "1s", status=3)
+        assert time.monotonic() - began < 30
+    assert answer["stop"] == "max_time"
+
+
+def test_older_output_is_shortened_to_fit(ask):
+    script = [Reply(calls=["for i in range(700): print(i, 'first')"]),
+              Reply(calls=["for i in range(700): print(i, 'then')"]),
+              Reply(text="ok")]
+    with ModelServer(*script) as model:
+        ask.json(model, "?", "--context", "4500", "--max-text", "16K")
+    first, last = texts_of(model.asked[1]), texts_of(model.asked[2])
+    assert any("699 first" in text for text in first)
+    assert any("699 then" in text for text in last)
+    assert any("of this older output were left out" in text for text in last)
+
+
+# ---- what goes wrong --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("status", [429, 500, 503, 529])
+def test_a_busy_server_is_asked_again(ask_each, status):
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "too many of you"}}
+    script = [Reply(status=status, error=error, headers={"Retry-After": "0.05"}),
+              Reply(text="there")]
+    with ModelServer(*script) as model:
+        done = ask_each(model, "?").expect(0)
+    assert done.out == "there\n"
+    assert "too many of you; trying again in" in done.err
+
+
+def test_a_wait_that_is_too_long_is_told(ask):
+    error = {"error": {"message": "come back tomorrow", "code": "rate_limit_exceeded"}}
+    with ModelServer(Reply(status=429, error=error, headers={"Retry-After": "3600"})) as model:
+        done = ask(model, "?").expect(125)
+    assert "come back tomorrow" in done.err and "3600 s" in done.err
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("status,error,words", [
+    (401, {"error": {"message": "no such key", "code": "invalid_api_key"}}, "check the key"),
+    (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "no credit"),
+    (404, {"error": {"message": "no such model"}}, "no such model"),
+])
+def test_what_no_retry_mends_is_told_at_once(ask_each, status, error, words):
+    with ModelServer(Reply(status=status, error=error)) as model:
+        done = ask_each(model, "?").expect(125)
+    assert words in done.err and len(model.asked) == 1
+
+
+def test_an_error_within_the_stream(ask_each):
+    script = [Reply(text="Now ", broken_after="overheated")]
+    with ModelServer(*script) as model:
+        done = ask_each(model, "?").expect(125)
+    assert "overheated" in done.err
+
+
+def test_a_stream_that_breaks_off_before_a_word_is_asked_again(ask_each):
+    with ModelServer(Reply(calls=["print(1)"], cut=True), Reply(text="there")) as model:
+        assert ask_each.json(model, "?")["answer"] == "there"
+    with ModelServer(Reply(text="Half an ans", cut=True), Reply(text="no")) as model:
+        done = ask_each(model, "?").expect(125)
+    assert "ended in the middle" in done.err and len(model.asked) == 1
+
+
+@pytest.mark.parametrize("raw", [
+    b"data: {\n\n", b"data: [1\n\n", b'data: {"a": 1, "a": 2}\n\n', b"\xff\xfe\n\ndata: \xff\n\n",
+    b"data: " + b"x" * (9 << 20) + b"\n\n",
+    b'data: {"choices":[{"delta":{"content":"\\ud800"}}]}\n\n', b"",
+])
+def test_streams_that_are_none(ask_each, raw):
+    with ModelServer(lambda body: Reply(raw=raw)) as model:
+        done = ask_each(model, "?", "--max-time", "3s").expect(3, 125)
+    assert done.err.startswith("reckon: ") and "Traceback" not in done.err
+
+
+def test_a_server_that_never_ends(ask):
+    comment = b": " + b"x" * 65536 + b"\n"
+    with ModelServer(Reply(raw=b"", endless=comment)) as model:
+        done = ask(model, "?").expect(125)
+    assert "more than 64 MiB" in done.err
+
+
+def test_a_server_that_is_not_there(ask, reckon):
+    with ModelServer() as model:
+        pass
+    done = ask(model, "?", "--max-time", "2s").expect(3, 125)
+    assert "reckon: " in done.err
+
+
+def test_no_stream_but_a_page(ask):
+    page = Reply(raw=b"<html>login</html>", headers={"Content-Type": "text/html"})
+    with ModelServer(page) as model:
+        assert "no stream of events" in ask(model, "?").expect(125).err
+
+
+# ---- the person -------------------------------------------------------------------------------
+
+def test_a_pipe_gets_the_answer_and_stderr_the_way_to_it(ask):
+    script = [Reply(text="Let me see.", calls=["print('working')"]), Reply(text="Here you are.")]
+    with ModelServer(*script) as model:
+        done = ask(model, "?").expect(0)
+    assert done.out == "Here you are.\n"
+    assert "Let me see.\n\u2502 print('working')\nworking\n" in done.err
+
+
+def test_a_terminal_is_not_steered(ask, reckon):
+    evil = "\x1b]0;owned\x07\x1b[2Jtext\x9b31m\x1b[31mred"
+    script = [Reply(text=evil, calls=[f"# {evil}\nprint('x')"]), Reply(text="end " + evil)]
+    with ModelServer(*script) as model:
+        with Terminal(reckon, *ask.args("?"), env=ask.env(model)) as term:
+            assert term.end() == 0
+            shown = term.raw.decode()
+    assert "\x1b]" not in shown and "\x1b[2J" not in shown and "\x07" not in shown
+    assert "\\x1b]0;owned" in shown and "end " in shown
+
+
+def test_ctrl_c_ends_stream_and_cell(ask, reckon):
+    tick = b'data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n'
+    with ModelServer(Reply(raw=tick, endless=b": still here\n\n")) as model:
+        with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
+            wait_for(lambda: model.asked)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+    with ModelServer(Reply(calls=["print('begun', flush=True)\nwhile True: pass"])) as model:
+        with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
+            while b"begun" not in process.stderr.readline():
+                pass
+            while b"begun" not in process.stderr.readline():
+                pass
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+    assert len(model.asked) == 1
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("args,words", [
+    (("?",), "no model is chosen"),
+    (("--model", "openai", "?"), "is not PROVIDER/NAME"),
+    (("--model", "nobody/m", "?"), "is not PROVIDER/NAME"),
+    (("--model", "openai/m", "?"), "there is no key for openai"),
+    (("--model", "openai/m", "--base-url", "ftp://x", "?"), "is no address"),
+    (("--model", "openai/m", "--base-url", "http://x"), "there is no question"),
+    (("--model", "openai/m", "--base-url", "http://x", "?", "missing.csv"), "missing.csv"),
+    (("--model", "openai/m", "--base-url", "http://x", "--budget", "1", "?"), "needs --price"),
+    (("--model", "openai/m", "--base-url", "http://x", "--price", "1:-2", "?"), "is no price"),
+    (("--model", "openai/m", "--base-url", "http://x", "--max-steps", "0", "?"), "out of range"),
+    (("--model", "openai/m", "--base-url", "http://x", "--approve", "always", "?"),
+     "no terminal to ask"),
+])
+def test_what_is_wrong_is_found_before_anything_starts(reckon, args, words):
+    done = reckon("ask", *args).expect(2)
+    assert words in done.err and done.err.count("\n") == 1
+    assert not list(reckon.state.iterdir())
+
+
+# ---- the fence, and the key -------------------------------------------------------------------
+
+def agent_of(pid):
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "reckon-agent":
+            return child
+    return None
+
+
+def test_the_agent_from_outside(ask, reckon):
+    with ModelServer(Reply(raw=b": wait\n\n", endless=b": wait\n\n")) as model:
+        with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
+            wait_for(lambda: model.asked)
+            agent = agent_of(process.pid)
+            lines = pathlib.Path(f"/proc/{agent}/status").read_text().splitlines()
+            status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+            assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1"
+            for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                assert int(status[name], 16) == 0, name
+            if reckon.user.is_root:
+                assert int(status["CapBnd"], 16) == 0
+                assert "0" not in status["Uid"].split()
+            if os.geteuid() == 0:
+                for name in ("cmdline", "environ"):
+                    shown = pathlib.Path(f"/proc/{agent}/{name}").read_bytes()
+                    assert KEY.encode() not in shown
+                opened = {os.readlink(path)
+                          for path in pathlib.Path(f"/proc/{agent}/fd").iterdir()}
+                assert all(re.match(r"socket:|pipe:|anon_inode:|/dev/null", name)
+                           for name in opened), opened
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+
+
+def test_the_key_goes_to_the_model_and_nowhere_else(ask_each, reckon):
+    # The box tells all it can see of itself and its world.
+    look = ("import os, glob\nprint(dict(os.environ))\n"
+            "for p in glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):\n"
+            "    try: print(open(p, 'rb').read())\n    except OSError: pass")
+    with ModelServer(Reply(calls=[look]), Reply(text="ok")) as model:
+        done = ask_each(model, "--json", "?", "-o", "out", env={"RECKON_LOG": "debug"}).expect(0)
+    assert KEY in str(model.asked[0].headers)
+    assert KEY not in json.dumps([asked.body for asked in model.asked])
+    assert KEY not in " ".join(asked.path for asked in model.asked)
+    assert KEY.encode() not in done.stdout + done.stderr
+    for path in reckon.work.rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_an_encrypted_server_by_name(ask, reckon):
+    with ModelServer(Reply(calls=["print(1)"]), Reply(text="safe")) as model:
+        certificate = model.encrypt(reckon.work)
+        reckon.user.own(certificate)
+        done = ask(model, "?", env={"SSL_CERT_FILE": str(certificate)}).expect(0)
+        assert done.out == "safe\n"
+        done = ask(model, "?", "--max-time", "3s").expect(125)
+    assert "certificate" in done.err.lower()
+    done = reckon("ask", "--model", "openai/m", "--base-url", "http://model.invalid", *FAST,
+                  "--max-time", "20s", "?").expect(125, 3)
+    assert "resolve" in done.err.lower() or "time limit" in done.err

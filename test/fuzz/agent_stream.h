@@ -1,0 +1,113 @@
+/*
+ * agent_stream.h - what every fuzzer of a model's stream does with its bytes.
+ *
+ * The first byte says how large the pieces are in which the rest comes. Whatever came, the turn is
+ * within its bounds, its calls have ids of their own and objects as arguments, and every provider
+ * can send it back as valid JSON.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/provider.h"
+#include "agent/sse.h"
+#include "base/utf8.h"
+
+static inline void expect(bool fact)
+{
+	if (!fact)
+		abort();
+}
+
+struct fuzz_stream {
+	const struct provider *provider;
+	struct decoder decoder;
+};
+
+static inline void fuzz_piece(const char *text, size_t len, bool is_thought, void *arg)
+{
+	(void)is_thought;
+	(void)arg;
+	expect(utf8_is_valid(text, len));
+}
+
+static inline int fuzz_event(const char *name, const char *data, size_t len, void *arg,
+			     struct err *err)
+{
+	struct fuzz_stream *stream = arg;
+
+	return stream->provider->event(&stream->decoder, name, data, len, err);
+}
+
+static inline void fuzz_check_turn(const struct model_turn *turn)
+{
+	expect(turn->call_count <= MODEL_CALLS_MAX && turn->text.len <= MODEL_TEXT_MAX);
+	for (size_t i = 0; i < turn->call_count; i++) {
+		struct buf again = BUF_INIT(2 * MODEL_ARGS_MAX * 6);
+		enum json_kind kind;
+		struct err err;
+
+		for (size_t j = 0; j < i; j++)
+			expect(strcmp(turn->calls[i].id, turn->calls[j].id) != 0);
+		expect(json_read_compact(buf_text(&turn->calls[i].args), turn->calls[i].args.len,
+					 again.max, &again, &kind, &err) == 0 &&
+		       kind == JSON_KIND_OBJECT);
+		buf_done(&again);
+	}
+}
+
+static inline void fuzz_send_back(const struct provider *provider, const struct model_talk *talk)
+{
+	struct provider_request request;
+	struct buf again = BUF_INIT(MODEL_BODY_MAX);
+	enum json_kind kind;
+	struct err err;
+
+	provider_request_init(&request);
+	request.base_url = "http://localhost";
+	request.model = "m";
+	request.key = "k";
+	request.answer_tokens = 1;
+	if (provider->request(talk, &request, &err) == 0)
+		expect(json_read_compact(buf_text(&request.body), request.body.len, MODEL_BODY_MAX,
+					 &again, &kind, &err) == 0);
+	buf_done(&again);
+	provider_request_done(&request);
+}
+
+static inline int fuzz_stream(const struct provider *provider, const uint8_t *data, size_t size)
+{
+	struct fuzz_stream stream = { .provider = provider };
+	struct model_talk talk;
+	struct sse sse;
+	struct err err;
+	size_t piece;
+	int rc = 0;
+
+	if (size < 1)
+		return 0;
+	piece = data[0] % 64u + 1u;
+	model_talk_init(&talk);
+	talk.tool = "python";
+	talk.tool_description = talk.argument_description = "what it is";
+	talk.argument = "code";
+	expect(buf_adds(&model_talk_add(&talk, MODEL_ROLE_USER)->text, "?", &err) == 0);
+	stream.decoder = (struct decoder){
+		.turn = model_talk_add(&talk, MODEL_ROLE_MODEL),
+		.piece = fuzz_piece,
+	};
+	sse_init(&sse, MODEL_EVENT_MAX, fuzz_event, &stream);
+	for (size_t at = 1; at < size && rc == 0; at += piece)
+		rc = sse_feed(&sse, (const char *)data + at,
+			      size - at < piece ? size - at : piece, &err);
+	if (rc == 0)
+		(void)sse_end(&sse, &err);
+	sse_done(&sse);
+	expect(model_turn_settle(stream.decoder.turn, "code", 7, &err) == 0);
+	fuzz_check_turn(stream.decoder.turn);
+	fuzz_send_back(provider, &talk);
+	model_talk_done(&talk);
+	return 0;
+}

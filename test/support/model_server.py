@@ -1,0 +1,232 @@
+"""A model that says what a script tells it to, over the real wire formats.
+
+A script is a list of replies; each request takes the next one. What a reply says is neutral (text,
+calls, usage, trouble); the server puts it into the shape of the protocol that was asked:
+
+    /chat/completions        OpenAI Chat Completions
+    /responses               OpenAI Responses
+    /v1/messages             Anthropic Messages
+    …:streamGenerateContent  Gemini generateContent
+"""
+import dataclasses
+import http.server
+import json
+import socket
+import ssl
+import subprocess
+import threading
+
+
+@dataclasses.dataclass
+class Reply:
+    """One answer of the model."""
+    text: str = ""
+    thought: str = ""
+    calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, …}
+    usage: tuple = (100, 20)  # in, out
+    cached: int = 0
+    reasoning: int = 0
+    stop: str = ""  # "length", "filter": else what belongs to it
+    status: int = 200
+    error: dict | None = None  # body of a status other than 200
+    headers: dict = dataclasses.field(default_factory=dict)
+    broken_after: str = ""  # an error of the protocol within the stream, with this message
+    cut: bool = False  # the connection ends where the end of the stream belongs
+    pieces: int = 7  # characters of one delta
+    bytewise: bool = False  # every byte in a packet of its own
+    raw: bytes | None = None  # the body of the stream, instead of all this
+    endless: bytes | None = None  # repeated until the other side goes away
+
+
+def code(source):
+    return {"code": source}
+
+
+def arguments_of(call):
+    """The arguments as the model wrote them, as text."""
+    if isinstance(call, str):
+        return json.dumps({"code": call})
+    return call["raw"] if "raw" in call else json.dumps(call["args"])
+
+
+def id_of(call, index):
+    return call.get("id", f"call_{index}") if isinstance(call, dict) else f"call_{index}"
+
+
+def split(text, size):
+    return [text[i:i + size] for i in range(0, len(text), size)]
+
+
+# ---- events of each protocol ------------------------------------------------------------------
+
+def sse(data, name=None):
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+
+
+def chat(reply, tool):
+    """OpenAI Chat Completions."""
+    def chunk(delta=None, finish=None, usage=None):
+        choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+        return sse({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+                    "model": "m", "choices": choices, "usage": usage, "obfuscation": "x"})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in split(reply.thought, reply.pieces):
+        yield chunk({"reasoning_content": piece})
+    for piece in split(reply.text, reply.pieces):
+        yield chunk({"content": piece})
+    for i, call in enumerate(reply.calls):
+        yield chunk({"tool_calls": [{"index": i, "id": id_of(call, i), "type": "function",
+                                     "function": {"name": tool, "arguments": ""}}]})
+        for piece in split(arguments_of(call), reply.pieces):
+            yield chunk({"tool_calls": [{"index": i, "function": {"arguments": piece}}]})
+    if reply.broken_after:
+        yield sse({"error": {"message": reply.broken_after, "type": "server_error",
+                             "code": None, "param": None}})
+        return
+    if reply.cut:
+        return
+    finish = {"length": "length", "filter": "content_filter"}.get(
+        reply.stop, "tool_calls" if reply.calls else "stop")
+    yield chunk({}, finish)
+    yield chunk(usage={"prompt_tokens": reply.usage[0], "completion_tokens": reply.usage[1],
+                       "total_tokens": sum(reply.usage),
+                       "prompt_tokens_details": {"cached_tokens": reply.cached},
+                       "completion_tokens_details": {"reasoning_tokens": reply.reasoning}})
+    yield b"data: [DONE]\n\n"
+
+
+PROTOCOLS = {"chat": chat}
+
+
+def protocol_of(path):
+    if path.endswith("/chat/completions"):
+        return "chat"
+    if path.endswith("/responses"):
+        return "responses"
+    if path.endswith("/messages"):
+        return "messages"
+    if ":streamGenerateContent" in path:
+        return "gemini"
+    return None
+
+
+def tool_of(protocol, body):
+    """The name of the one tool in a request."""
+    tools = body.get("tools") or [{}]
+    if protocol == "chat":
+        return tools[0].get("function", {}).get("name", "python")
+    if protocol == "gemini":
+        return tools[0].get("functionDeclarations", [{}])[0].get("name", "python")
+    return tools[0].get("name", "python")
+
+
+# ---- the server -------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Asked:
+    """One request that came."""
+    path: str
+    headers: dict
+    body: dict
+    protocol: str
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        model = self.server.model
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        protocol = protocol_of(self.path.partition("?")[0])
+        model.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body,
+                                 protocol))
+        reply = model.next_reply(body)
+        if reply is None or protocol is None:
+            reply = Reply(status=404, error={"error": {"message": "the script is over"}})
+        try:
+            self.answer(reply, protocol, tool_of(protocol, body))
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+            model.hung_up += 1
+        self.close_connection = True
+
+    def answer(self, reply, protocol, tool):
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        if reply.status != 200:
+            text = json.dumps(reply.error).encode()
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+            return
+        if "Content-Type" not in reply.headers:
+            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for event in [reply.raw] if reply.raw is not None else PROTOCOLS[protocol](reply, tool):
+            self.put(event, reply.bytewise)
+        while reply.endless is not None:
+            self.put(reply.endless, False)
+
+    def put(self, data, bytewise):
+        for piece in split(data, 1) if bytewise else [data]:
+            self.wfile.write(piece)
+            self.wfile.flush()
+
+
+class ModelServer:
+    """Answers with `script`; `asked` holds what was requested.
+
+    A script may also be a function from the body of a request to a reply.
+    """
+
+    def __init__(self, *script):
+        self.script = list(script)
+        self.asked = []
+        self.hung_up = 0
+        self.encrypted = False
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.model = self
+
+    def next_reply(self, body):
+        with self.lock:
+            if not self.script:
+                return None
+            reply = self.script[0] if callable(self.script[0]) else self.script.pop(0)
+        return reply(body) if callable(reply) else reply
+
+    @property
+    def url(self):
+        host = "https://localhost" if self.encrypted else "http://127.0.0.1"
+        return f"{host}:{self.server.server_address[1]}"
+
+    def encrypt(self, folder):
+        """TLS from here on, with a certificate for localhost; returns its file."""
+        key, certificate = folder / "model.key", folder / "model.crt"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+                        certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                 do_handshake_on_connect=False)
+        self.encrypted = True
+        return certificate
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()

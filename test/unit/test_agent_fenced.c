@@ -1,0 +1,81 @@
+/*
+ * test_agent_fenced.c - blocks of code in what a model writes.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    texts of its own.
+ * Never:    expects a whole text at once.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "agent/fenced.h"
+
+static void blocks_are_found(void **state)
+{
+	static const struct {
+		const char *text, *language, *code; /* NULL: none */
+		bool complete;
+	} cases[] = {
+		{ "a\n```python\nx\n```\nb", "python", "x\n", true },
+		{ "```py\nx\n```", "python", "x\n", true },
+		{ "```\nx\n```", "python", "x\n", true },
+		{ "   ~~~ Python3 title\nx\n~~~~\n", "python", "x\n", true },
+		{ "````python\n```\nx\n````\n", "python", "```\nx\n", true },
+		{ "```json\n{}\n```\n```python\ny\n```\n", "python", "y\n", true },
+		{ "```bash\nls\n```\n", "python", NULL, false },
+		{ "```sh\nls\n```\n", "bash", "ls\n", true },
+		{ "```python\nx", "python", "x", false },
+		{ "```python\r\nx\r\n```\r\n", "python", "x\r\n", true },
+		{ "```python", "python", "", false },
+		{ "see ```python\nx\n```", "python", "", false }, /* the last line opens one */
+		{ "    ```python\nx", "python", NULL, false },
+		{ "```not a `fence`\nx\n", "python", NULL, false },
+		{ "``python\nx\n``\n", "python", NULL, false },
+		{ "", "python", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *text = cases[i].text;
+		struct fenced block;
+
+		if (cases[i].code == NULL) {
+			assert_false(fenced_find(text, strlen(text), cases[i].language, &block));
+			continue;
+		}
+		assert_true(fenced_find(text, strlen(text), cases[i].language, &block));
+		assert_int_equal(block.complete, cases[i].complete);
+		assert_int_equal(block.code_len, strlen(cases[i].code));
+		assert_memory_equal(text + block.code, cases[i].code, block.code_len);
+		assert_true(block.end <= strlen(text) && block.start <= block.code);
+	}
+}
+
+static void a_growing_text_shows_no_code(void **state)
+{
+	static const char text[] = "So: `x`\n  is\n```python\nprint(1)\n```\n";
+	size_t before = 0;
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(text); len++) {
+		const size_t prose = fenced_prose(text, len, "python");
+
+		assert_true(prose >= before || prose == 13);
+		assert_true(prose <= 13 && prose <= len);
+		before = prose;
+	}
+	assert_int_equal(before, 13);
+	assert_int_equal(fenced_prose("a\n``", 4, "python"), 2);
+	assert_int_equal(fenced_prose("a\nb", 3, "python"), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_are_found),
+		cmocka_unit_test(a_growing_text_shows_no_code),
+	};
+
+	return cmocka_run_group_tests_name("agent_fenced", tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/*
+ * test_agent_retry.c - how long to wait before asking again.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    headers of its own.
+ * Never:    waits.
+ */
+#include "unit.h"
+
+
+#include "agent/retry.h"
+
+#define NOW 1795305600 /* Sun, 22 Nov 2026 00:00:00 GMT */
+
+static void what_a_header_asks_for(void **state)
+{
+	static const struct {
+		const char *value;
+		bool is_ms;
+		uint64_t want;
+	} cases[] = {
+		{ "5", false, 5000 },
+		{ "0.25", false, 250 },
+		{ "1500", true, 1500 },
+		{ "Sun, 22 Nov 2026 00:00:30 GMT", false, 30000 },
+		{ "Sat, 21 Nov 2026 23:59:30 GMT", false, 0 },
+		{ "0", false, 0 },
+		{ "-3", false, 0 },
+		{ "nan", false, 0 },
+		{ "inf", false, 0 },
+		{ "1e300", false, 0 },
+		{ "soon", false, 0 },
+		{ "", false, 0 },
+		{ "5 s", false, 0 },
+		{ "Sun, 22 Nov 2026 00:00:30 GMT", true, 0 },
+		{ "Sun, 22 Nov 9999 00:00:30 GMT", false, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(retry_after_read(cases[i].value, cases[i].is_ms, NOW),
+				 cases[i].want);
+}
+
+static void without_a_header_waits_double_up_to_a_ceiling(void **state)
+{
+	static const uint64_t full[] = { 500, 1000, 2000, 4000, 8000, 8000 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
+		assert_int_equal(retry_delay_ms(i + 1, 0, 0), full[i]);
+		assert_in_range(retry_delay_ms(i + 1, 0, 255), full[i] * 3 / 4, full[i] - 1);
+	}
+	assert_int_equal(retry_delay_ms(1000000, 0, 0), 8000);
+}
+
+static void a_header_counts_up_to_a_minute(void **state)
+{
+	(void)state;
+	assert_int_equal(retry_delay_ms(1, 60000, 255), 60000);
+	assert_int_equal(retry_delay_ms(9, 1, 255), 1);
+	assert_true(retry_delay_ms(1, 60001, 0) == UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_header_asks_for),
+		cmocka_unit_test(without_a_header_waits_double_up_to_a_ceiling),
+		cmocka_unit_test(a_header_counts_up_to_a_minute),
+	};
+
+	return cmocka_run_group_tests_name("agent_retry", tests, NULL, NULL);
+}
