@@ -34,7 +34,11 @@
 #endif
 
 #define X32_BIT 0x40000000u
+#ifdef __SANITIZE_ADDRESS__
+#define MEMORY_MAX RLIM_INFINITY /* the sanitizer's shadow counts as data, all of it */
+#else
 #define MEMORY_MAX ((rlim_t)4 << 30)
+#endif
 #define INSNS_MAX 160
 #define AT_EMPTY 0x1000u /* AT_EMPTY_PATH */
 

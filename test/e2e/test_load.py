@@ -1,4 +1,8 @@
-"""Sixty sessions with cells whose answers are known; test/soak has a thousand of them."""
+"""Sixty sessions with cells whose answers are known; test/soak has a thousand of them.
+
+RECKON_BIN may name a tree whose daemon was built with sanitizers (tools/run-tests asan): the log
+and the exit status then tell what those found.
+"""
 import random
 import tempfile
 
@@ -17,4 +21,9 @@ def test_sixty_sessions_give_no_wrong_answer_and_leave_nothing(place):
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
         print(load(server, leftovers, sessions=60, live=8, seed=seed))
-        assert "the front is gone" not in server.log()
+        status = server.stop()
+        log = server.log()
+        assert status == 0, log
+        for word in ("the front is gone", "AddressSanitizer", "detected memory leaks",
+                     "runtime error"):
+            assert word not in log, log
