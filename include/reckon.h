@@ -279,6 +279,26 @@ RECKON_PUBLIC const char *reckon_execution_record(const reckon_execution *execut
  * "kernel_died" or "infra_error". */
 RECKON_PUBLIC const char *reckon_execution_status(const reckon_execution *execution);
 
+/* What it cost, as its receipt says; sizes in bytes. Zero where nothing was measured. */
+typedef struct reckon_cost {
+	size_t size; /* sizeof(reckon_cost), set by the caller */
+	uint64_t wall_ns;
+	uint64_t cpu_ns;
+	uint64_t memory_peak_bytes;
+	uint64_t memory_bytes; /* of the whole box, at the end */
+	uint64_t read_bytes;
+	uint64_t written_bytes;
+	uint64_t disk_bytes; /* of the workspace, at the end */
+} reckon_cost;
+
+RECKON_PUBLIC int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret,
+					reckon_error *err);
+
+/* The index-th artifact or output that it stored ("ar_…", "out_…"), NULL past the last one; valid
+ * as long as the execution. What a record says besides may be a kernel's own words. */
+RECKON_PUBLIC const char *reckon_execution_object(const reckon_execution *execution, size_t index,
+						  uint64_t *ret_size);
+
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);
 

@@ -119,6 +119,7 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 struct cgroup_usage {
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
+	uint64_t memory_bytes;
 	uint64_t memory_peak_bytes; /* since the last reset where the kernel can, else ever */
 	uint64_t oom_kills;
 	uint64_t pids;

@@ -115,6 +115,7 @@ static void from_cgroup(struct warden *warden, struct box_kernel *kernel, struct
 	cgroup_read(&warden->cgroups, session->shell.name, &now);
 	ret->cpu_user_ns = since(now.cpu_user_ns, base->cpu_user_ns);
 	ret->cpu_system_ns = since(now.cpu_system_ns, base->cpu_system_ns);
+	ret->memory_bytes = now.memory_bytes;
 	ret->memory_peak_bytes = now.memory_peak_bytes;
 	ret->oom_kills = since(now.oom_kills, base->oom_kills);
 	ret->pids_refused = since(now.pids_refused, base->pids_refused);

@@ -39,7 +39,7 @@ static uint64_t body_ms(const struct conn *conn)
 	return page_get(conn->front->page->body_ms);
 }
 
-void conn_new(struct front *front, int fd)
+void conn_new(struct front *front, int fd, const struct guess_peer *peer)
 {
 	struct conn *conn = mem_new0(1, sizeof(*conn));
 	const int one = 1;
@@ -47,6 +47,7 @@ void conn_new(struct front *front, int fd)
 
 	conn->front = front;
 	conn->fd = fd;
+	conn->peer = *peer;
 	conn->file = conn->upload = -1;
 	conn->in = BUF_INIT(CONN_AHEAD_MAX);
 	conn->out = BUF_INIT(CONN_OUT_MAX);

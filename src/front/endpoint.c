@@ -37,7 +37,7 @@ static const struct endpoint endpoints[] = {
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
-	  .query = " limit before name ", .shape = shape_sessions },
+	  .query = " limit before name tenant ", .shape = shape_sessions },
 	{ .path = "sessions", .verb = POST, .type = FRONT_SESSION_CREATE, .build = build_session,
 	  .shape = shape_session, .status = 201 },
 	{ .path = "sessions/{session}", .verb = GET, .type = FRONT_SESSION_SHOW,
@@ -79,6 +79,27 @@ static const struct endpoint endpoints[] = {
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
 	{ .path = "artifacts/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
+
+	{ .path = "usage", .verb = GET, .type = FRONT_USAGE, .build = build_usage,
+	  .query = " tenant from to format ", .take = take_usage },
+	{ .path = "tenants", .verb = GET, .type = FRONT_TENANT_LIST, .build = build_list,
+	  .query = " limit before ", .shape = shape_tenants },
+	{ .path = "tenants", .verb = POST, .type = FRONT_TENANT_CREATE, .build = build_tenant,
+	  .shape = shape_tenant, .status = 201 },
+	{ .path = "tenants/{id}", .verb = GET, .type = FRONT_TENANT_LIST,
+	  .build = build_in_session, .shape = shape_tenant },
+	{ .path = "tenants/{id}", .verb = PATCH, .type = FRONT_TENANT_PATCH,
+	  .build = build_tenant, .shape = shape_tenant },
+	{ .path = "tenants/{id}", .verb = DELETE, .type = FRONT_TENANT_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+	{ .path = "keys", .verb = GET, .type = FRONT_KEY_LIST, .build = build_list,
+	  .query = " limit before tenant ", .shape = shape_keys },
+	{ .path = "keys", .verb = POST, .type = FRONT_KEY_CREATE, .build = build_new_key,
+	  .shape = shape_key, .status = 201 },
+	{ .path = "keys/{id}", .verb = DELETE, .type = FRONT_KEY_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+	{ .path = "keys/{id}/rotate", .verb = POST, .type = FRONT_KEY_CREATE,
+	  .build = build_rotation, .shape = shape_key, .status = 201 },
 };
 
 /* An id that no id can be is one that does not exist. */

@@ -9,6 +9,8 @@
  *   build.c     what a client asks, as fields of a frame; query.c: what follows the "?"
  *   reply.c     what reckond says, as HTTP
  *   shape.c     fields of a frame as JSON
+ *   admin.c admin_shape.c   the same for tenants, keys and usage
+ *   guess.c     who tried unknown keys too often
  *   stream.c    events (SSE), files
  *   trail.c     ids, traces, counts and a line of the log for each request
  *   fence.c     what is given up before the first byte
@@ -28,6 +30,8 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "codec/http.h"
+#include "codec/json_write.h"
+#include "front/guess.h"
 #include "loop/loop.h"
 #include "wire/front.h"
 #include "wire/front_page.h"
@@ -47,6 +51,9 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
+	char tenant[FRONT_ID_MAX + 1];
+	char from[16], to[16]; /* days */
+	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
 };
 
@@ -144,6 +151,8 @@ struct conn {
 	bool wants_events; /* this EXECUTE is followed by its events */
 	bool wants_record; /* of the reply: 202 or 200 */
 	struct trail trail;
+	bool wants_csv;
+	struct guess_peer peer;
 };
 
 struct front {
@@ -162,6 +171,7 @@ struct front {
 	struct buf payload; /* of the frame that is looked at */
 	struct kernel_item *items;
 	char *chunk; /* CONN_AHEAD_MAX bytes, for reading */
+	struct guess *guess;
 };
 
 /* ---- upstream.c ---- */
@@ -172,7 +182,7 @@ void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
 void upstream_ready(struct front *front);
 
 /* ---- conn.c ---- */
-void conn_new(struct front *front, int fd);
+void conn_new(struct front *front, int fd, const struct guess_peer *peer);
 void conn_free(struct conn *conn);
 void conn_process(struct conn *conn);	/* what is in the buffers */
 void conn_read_body(struct conn *conn); /* the head was found good */
@@ -198,9 +208,11 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 int query_u64(const char *name, const char *value, uint64_t *ret, struct err *err);
 
 /* ---- build.c ---- */
+/* The presented key, or "". */
+void build_key_text(const struct conn *conn, char ret[FRONT_KEY_MAX + 1]);
 int build_key(const struct conn *conn, struct buf *payload, struct err *err);
 build_fn build_nothing;	   /* not even a key */
-build_fn build_list;	   /* key, session if there is one, limit, before */
+build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
 build_fn build_drain;	   /* POST: on, DELETE: off */
@@ -210,11 +222,28 @@ build_fn build_complete;
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
+int build_target(const struct conn *conn, struct buf *payload, struct err *err);
+
+/* ---- admin.c ---- */
+build_fn build_usage;
+build_fn build_tenant; /* POST and PATCH */
+build_fn build_new_key;
+build_fn build_rotation;
+void take_usage(struct conn *conn, const struct kernel_item *items, size_t count);
+
+/* ---- admin_shape.c ---- */
+shape_fn shape_tenant, shape_tenants, shape_key, shape_keys, shape_usage;
+int shape_usage_csv(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err);
+/* The members of an error that only some have. */
+void shape_refusal(struct json_writer *json, const struct kernel_item *items, size_t count);
 
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd);
 void reply_json(struct conn *conn, unsigned status, const struct buf *json);
+void reply_error_json(struct conn *conn, unsigned status, const struct buf *json,
+		      unsigned retry_s);
 void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
 		 const char *cause, const char *remedy, unsigned retry_s);
 void reply_err(struct conn *conn, unsigned status, const struct err *err);
@@ -231,6 +260,10 @@ shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
+/* The same with what `items` say besides. */
+int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
+		     const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err);
 
 /* ---- stream.c ---- */
 void stream_begin(struct conn *conn, const char *execution);

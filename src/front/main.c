@@ -57,7 +57,11 @@ static void on_listen(unsigned ready, void *arg)
 
 	(void)ready;
 	for (int i = 0; i < ACCEPT_IN_A_ROW; i++) {
-		const int fd = accept4(FRONT_LISTEN_FD, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from;
+		struct guess_peer peer;
+		socklen_t len = sizeof(from);
+		const int fd = accept4(FRONT_LISTEN_FD, (struct sockaddr *)&from, &len,
+				       SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			/* Out of descriptors or memory: some of both come back when others end. */
@@ -68,13 +72,14 @@ static void on_listen(unsigned ready, void *arg)
 			}
 			return;
 		}
+		guess_peer_of((const struct sockaddr *)&from, len, &peer);
 		if (is_stranger(front, fd)) {
 			(void)close(fd);
 		} else if (front->conn_count >= front->conn_max) {
 			page_add(front->page->turned_away, 1);
 			turn_away(fd);
 		} else {
-			conn_new(front, fd);
+			conn_new(front, fd, &peer);
 		}
 	}
 }
@@ -103,6 +108,7 @@ static int start(struct front *front, struct err *err)
 	    loop_io_new(front->loop, FRONT_LISTEN_FD, on_listen, front, &front->listen_io, err) < 0)
 		return (int)err->code;
 	front->chunk = mem_new0(CONN_AHEAD_MAX, 1);
+	front->guess = guess_new();
 	return 0;
 }
 

@@ -39,6 +39,17 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_KEY_EXPIRED] = { "key_expired", 401 },
+	[FRONT_ERR_SCOPE] = { "scope_missing", 403 },
+	[FRONT_ERR_TENANT_SUSPENDED] = { "tenant_suspended", 403 },
+	[FRONT_ERR_TENANT_NOT_FOUND] = { "tenant_not_found", 404 },
+	[FRONT_ERR_KEY_NOT_FOUND] = { "key_not_found", 404 },
+	[FRONT_ERR_LAST_ADMIN_KEY] = { "last_admin_key", 409 },
+	[FRONT_ERR_NAME_TAKEN] = { "name_taken", 409 },
+	[FRONT_ERR_QUOTA] = { "quota_exceeded", 429 },
+	[FRONT_ERR_QUOTA_CAP] = { "quota_exceeded", 403 },
+	[FRONT_ERR_QUOTA_SIZE] = { "quota_exceeded", 413 },
+	[FRONT_ERR_OVERLOADED] = { "overloaded", 503 },
 	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
 	[FRONT_ERR_DRAINING] = { "draining", 503 },
 	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
@@ -141,20 +152,26 @@ void reply_error(struct conn *conn, unsigned status, const char *code, const cha
 		 const char *cause, const char *remedy, unsigned retry_s)
 {
 	cleanup_buf struct buf json = BUF_INIT(16384);
-	char extra[64] = "";
 	struct err err;
 
-	if (shape_error(code, message, cause, remedy, &json, &err) < 0) {
+	if (shape_error(code, message, cause, remedy, &json, &err) < 0)
 		conn_abort(conn);
-		return;
-	}
+	else
+		reply_error_json(conn, status, &json, retry_s);
+}
+
+void reply_error_json(struct conn *conn, unsigned status, const struct buf *json,
+		      unsigned retry_s)
+{
+	char extra[64] = "";
+
 	if (status == 429 || status == 503)
 		(void)snprintf(extra, sizeof(extra), "Retry-After: %u\r\n",
 			       retry_s > 0 ? retry_s : 1);
 	else if (status == 401)
 		(void)snprintf(extra, sizeof(extra), "WWW-Authenticate: Bearer\r\n");
-	reply_head(conn, status, "application/json", json.len, extra);
-	conn_write(conn, json.data, json.len);
+	reply_head(conn, status, "application/json", json->len, extra);
+	conn_write(conn, json->data, json->len);
 	conn_finish(conn);
 }
 
@@ -169,8 +186,10 @@ void reply_err(struct conn *conn, unsigned status, const struct err *err)
 
 static void take_error(struct conn *conn, const struct kernel_item *items, size_t count)
 {
+	cleanup_buf struct buf json = BUF_INIT(16384);
 	char message[512] = "", cause[512] = "", remedy[256] = "";
 	unsigned status;
+	struct err err;
 	const char *name = reply_error_name(
 		(enum front_error)front_u64(items, count, FRONT_TAG_ERROR, FRONT_ERR_INTERNAL),
 		&status);
@@ -178,8 +197,11 @@ static void take_error(struct conn *conn, const struct kernel_item *items, size_
 	(void)front_text(items, count, FRONT_TAG_MESSAGE, message, sizeof(message));
 	(void)front_text(items, count, FRONT_TAG_CAUSE, cause, sizeof(cause));
 	(void)front_text(items, count, FRONT_TAG_REMEDY, remedy, sizeof(remedy));
-	reply_error(conn, status, name, message, cause, remedy,
-		    (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
+	if (shape_error_more(name, message, cause, remedy, items, count, &json, &err) < 0)
+		conn_abort(conn);
+	else
+		reply_error_json(conn, status, &json,
+				 (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -322,9 +344,28 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 		reply_error(conn, 500, "internal", "an answer without a body", "", "", 0);
 }
 
+/* Whether the key was known: any other answer than 401 says that it was. */
+static void note_key(struct conn *conn, const struct front_head *head,
+		     const struct kernel_item *items, size_t count)
+{
+	const bool is_wrong = head->type != FRONT_REPLY &&
+			      front_u64(items, count, FRONT_TAG_ERROR, FRONT_ERR_INTERNAL) ==
+				      FRONT_ERR_UNAUTHORIZED;
+	char key[FRONT_KEY_MAX + 1];
+
+	build_key_text(conn, key);
+	if (key[0] == '\0')
+		return;
+	guess_learn(conn->front->guess, key, !is_wrong);
+	if (is_wrong)
+		guess_failed(conn->front->guess, &conn->peer);
+}
+
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd)
 {
+	if (conn->target.endpoint != NULL && conn->target.endpoint->build != build_nothing)
+		note_key(conn, head, items, count);
 	if (head->type != FRONT_REPLY && fd >= 0) {
 		(void)close(fd);
 		fd = -1;

@@ -144,6 +144,18 @@ static void refuse_verb(struct conn *conn)
 	conn_finish(conn);
 }
 
+/* Of an address that guesses, no key is looked at but those that were good. */
+static bool may_ask(const struct conn *conn)
+{
+	char key[FRONT_KEY_MAX + 1];
+
+	if (conn->target.endpoint->build == build_nothing ||
+	    conn->target.endpoint->kind == ENDPOINT_DOCUMENT)
+		return true;
+	build_key_text(conn, key);
+	return key[0] == '\0' || guess_may_ask(conn->front->guess, &conn->peer, key);
+}
+
 void request_head(struct conn *conn)
 {
 	const char *expect = http_header(&conn->http, "expect");
@@ -156,6 +168,10 @@ void request_head(struct conn *conn)
 		reply_err(conn, found == ERR_NOT_FOUND ? 404 : 400, &err);
 	} else if (conn->target.endpoint == NULL) {
 		refuse_verb(conn);
+	} else if (!may_ask(conn)) {
+		reply_error(conn, 429, "too_many_attempts",
+			    "too many unknown keys came from this address", "",
+			    "use a key that is known, or wait", 1);
 	} else if (expect != NULL && strcasecmp(expect, "100-continue") != 0) {
 		reply_error(conn, 417, "invalid", "an expectation that is not known", "", "", 0);
 	} else if (conn->target.endpoint->kind == ENDPOINT_UPLOAD) {

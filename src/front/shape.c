@@ -218,6 +218,13 @@ int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *r
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err)
 {
+	return shape_error_more(code, message, cause, remedy, NULL, 0, ret, err);
+}
+
+int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
+		     const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err)
+{
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -228,6 +235,7 @@ int shape_error(const char *code, const char *message, const char *cause, const 
 	json_write_member_string(&json, "message", message);
 	json_write_member_string(&json, "cause", cause[0] != '\0' ? cause : NULL);
 	json_write_member_string(&json, "remedy", remedy[0] != '\0' ? remedy : NULL);
+	shape_refusal(&json, items, count);
 	json_write_object_end(&json);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);

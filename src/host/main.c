@@ -117,6 +117,7 @@ static int set_up(struct host *host, struct err *err)
 	if (loop_new(&host->loop, err) < 0 ||
 	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0)
 		return (int)err->code;
+	tenant_apply(host);
 	fd = pool_fd(host->pool);
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
@@ -158,7 +159,8 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    recover(host, err) < 0 || observe_setup(host, err) < 0 || key_setup(host, key, err) < 0)
+	    recover(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    tenant_setup(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);

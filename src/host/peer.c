@@ -183,6 +183,12 @@ void peer_reply(struct host *host, uint64_t request, const struct buf *payload, 
 		(void)close(fd);
 }
 
+void peer_error(struct host *host, uint64_t request, const struct buf *payload)
+{
+	if (host->peer != NULL && take_pending(host->peer, request))
+		post(host->peer, FRONT_ERROR, request, payload, -1);
+}
+
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
 	       const char *cause, const char *remedy, unsigned retry_s)
 {

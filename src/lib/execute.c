@@ -29,6 +29,9 @@
 struct reckon_execution {
 	struct buf record;
 	enum record_status status;
+	reckon_cost cost;
+	struct store_note *objects;
+	size_t object_count;
 };
 
 struct record_moment run_moment(struct run *run)
@@ -455,6 +458,30 @@ static int run_execution(struct run *run, const char *code, size_t len,
 	return 0;
 }
 
+/* What it cost and stored, from our own accounts. */
+static void note_cost(const struct run *run, struct reckon_execution *execution)
+{
+	const struct store *store = run->session->engine->store;
+	const struct store_note *object;
+	const struct warden_usage *usage = &run->usage;
+
+	execution->cost.wall_ns = run->end_ns - run->start_ns;
+	if (run->has_usage) {
+		execution->cost.cpu_ns = usage->cpu_user_ns + usage->cpu_system_ns;
+		execution->cost.memory_peak_bytes = usage->memory_peak_bytes;
+		execution->cost.memory_bytes = usage->memory_bytes;
+		execution->cost.read_bytes = usage->read_bytes;
+		execution->cost.written_bytes = usage->written_bytes;
+		execution->cost.disk_bytes = usage->disk_used_bytes;
+	}
+	for (size_t i = 0; (object = store_made(store, i)) != NULL; i++) {
+		execution->objects = mem_grow(execution->objects, i + 1,
+					      sizeof(*execution->objects));
+		execution->objects[i] = *object;
+		execution->object_count = i + 1;
+	}
+}
+
 static int execute(struct reckon_session *session, const char *code, size_t len,
 		   const reckon_execute_options *given, struct reckon_execution **ret,
 		   struct err *err)
@@ -471,10 +498,12 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 	run_init(&run, session, &options);
 	execution = mem_new0(1, sizeof(*execution));
 	execution->record = BUF_INIT(RECORD_JSON_MAX);
+	store_forget_made(session->engine->store);
 	if (run_execution(&run, code != NULL ? code : "", len, execution, err) < 0) {
 		reckon_execution_free(execution);
 		return (int)err->code;
 	}
+	note_cost(&run, execution);
 	*ret = execution;
 	return 0;
 }
@@ -497,6 +526,7 @@ void reckon_execution_free(reckon_execution *execution)
 	if (execution == NULL)
 		return;
 	buf_done(&execution->record);
+	free(execution->objects);
 	free(execution);
 }
 
@@ -508,6 +538,33 @@ const char *reckon_execution_record(const reckon_execution *execution)
 const char *reckon_execution_status(const reckon_execution *execution)
 {
 	return record_status_name(execution->status);
+}
+
+int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret, reckon_error *err)
+{
+	reckon_cost asked;
+	struct err inner;
+
+	/* As many of the fields as the caller knows. */
+	if (ret == NULL || api_options("reckon_cost", &asked, sizeof(asked), ret, &inner) < 0) {
+		if (ret == NULL)
+			(void)err_set(&inner, ERR_INVALID, "no reckon_cost");
+		return api_fail(err, &inner);
+	}
+	asked = execution->cost;
+	asked.size = ret->size;
+	memcpy(ret, &asked, ret->size < sizeof(asked) ? ret->size : sizeof(asked));
+	return api_ok(err);
+}
+
+const char *reckon_execution_object(const reckon_execution *execution, size_t index,
+				    uint64_t *ret_size)
+{
+	if (index >= execution->object_count)
+		return NULL;
+	if (ret_size != NULL)
+		*ret_size = execution->objects[index].size;
+	return execution->objects[index].id;
 }
 
 int reckon_execution_exit_code(const reckon_execution *execution)

@@ -152,6 +152,7 @@ struct warden_usage {
 	uint64_t pids_refused;	 /* forks that hit the process limit */
 	uint64_t disk_used_bytes; /* of /mnt/data, now */
 	uint64_t inodes_used;
+	uint64_t memory_bytes; /* of the whole box, now; 0 where no cgroup says it */
 	uint32_t from_cgroup;
 	uint32_t denied_count;
 	/* Another kernel of the box had a cell running meanwhile: all but read_bytes, written_bytes

@@ -417,7 +417,7 @@ def test_output_that_was_cut_and_artifacts(server):
     server.ask("DELETE", f"/sessions/{session}")
     assert server.ask("GET", f"/artifacts/{artifact}").body == b"kept"
     assert server.ask("GET", "/artifacts/ar_" + "0" * 32).code == "not_found"
-    assert server.ask("GET", "/artifacts/x").code == "invalid"
+    assert server.ask("GET", "/artifacts/x").code == "not_found"
 
 
 # ---- the daemon's own life ----------------------------------------------------------------------

@@ -37,7 +37,8 @@ class Answer:
     def code(self):
         """The error's code; every error has this shape."""
         error = self.json["error"]
-        assert set(error) == {"code", "message", "cause", "remedy"}, error
+        assert {"code", "message", "cause", "remedy"} <= set(error), error
+        assert set(error) <= {"code", "message", "cause", "remedy", "scope", "quota", "queue"}, error
         assert error["message"]
         return error["code"]
 
