@@ -166,6 +166,8 @@ class Server:
             "content": {"code": code, "silent": False, "store_history": True,
                         "user_expressions": {}, "allow_stdin": False}}))
         while True:
+            # Without it a delayed acknowledgement of ours, 40 ms, would be counted as theirs.
+            self.socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             message = json.loads(self.socket.recv())
             if message["msg_type"] == "execute_reply" and \
                     message["parent_header"].get("msg_id") == sent:
@@ -239,9 +241,9 @@ def main():
         install()
     python = VENV / "bin/python"
     if not python.exists():
-        sys.exit("http_bench: --install first")
+        sys.exit("http_bench: call it with --install first")
     if pathlib.Path(sys.prefix) != VENV:
-        os.execv(python, [python, *sys.argv])
+        os.execv(python, [python, *(word for word in sys.argv if word != "--install")])
     with tempfile.TemporaryDirectory(prefix="reckon-http-bench-") as base:
         result = report(measure(base, given.runs), given.runs)
     print(json.dumps(result)) if given.json else show(result)

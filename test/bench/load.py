@@ -2,7 +2,8 @@
 """Many sessions of one daemon, each with cells whose answers are known: none may be wrong, and
 afterwards nothing may be left.
 
-usage: test/bench/load.py [--sessions N] [--live N] [--seed N] [--rootless]
+usage: test/bench/load.py [--sessions N] [--live N] [--tenants N] [--seed N]
+       [--rootless]
        (as root; needs the template python)
 
 Each session keeps a model of what its variables and files are. What is weighed before and after:
@@ -12,6 +13,7 @@ and memory from the middle of the run to its end.
 import argparse
 import collections
 import concurrent.futures
+import copy
 import json
 import os
 import pathlib
@@ -243,14 +245,36 @@ def settle(server, leftovers, base, slack):
         time.sleep(0.2)
 
 
-def load(server, leftovers, sessions, live, seed, cells=(4, 16)):
+def clients_of(server, tenants):
+    """The server as each of so many tenants sees it."""
+    for number in range(tenants):
+        tenant = server.ask("POST", "/tenants", {"name": f"load-{number}"})
+        expect(tenant.status == 201, "a tenant is made", tenant)
+        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"],
+                                           "scopes": ["sessions", "execute", "files", "read"]})
+        expect(key.status == 201, "its key is made", key)
+        client = copy.copy(server)
+        client.key = key.json["key"]
+        yield client
+
+
+def is_apart(clients):
+    """None sees a session of another."""
+    seen = [{entry["id"] for entry in client.ask("GET", "/sessions?limit=500").json["sessions"]}
+            for client in clients]
+    expect(all(seen) and len(set().union(*seen)) == sum(map(len, seen)), "each sees its own",
+           [len(each) for each in seen])
+
+
+def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16)):
     """Runs it; returns what was done. Raises Wrong."""
+    clients = list(clients_of(server, tenants))
     counts, done, lock = collections.Counter(), [], threading.Lock()
     middle = {}
 
     def one(number):
         rng = random.Random(seed * 1_000_003 + number)
-        made = Session(server, rng).live(rng.randrange(*cells))
+        made = Session(clients[number % tenants], rng).live(rng.randrange(*cells))
         with lock:
             counts.update(made)
             done.append(number)
@@ -270,12 +294,13 @@ def load(server, leftovers, sessions, live, seed, cells=(4, 16)):
     started = time.monotonic()
     run(range(sessions))
     seconds = time.monotonic() - started
+    is_apart(clients)
     more = settle(server, leftovers, base, live + 4)
     expect(not more, "nothing stays behind (before, after)", more)
     after = memory(server, leftovers)
     grown = {name: after[name] - middle[name] for name in after}
     expect(max(grown.values()) < GROWTH_KIB, "memory is flat (KiB since the middle)", grown)
-    return {"sessions": sessions, "live": live, "seed": seed, "seconds": round(seconds, 1),
+    return {"sessions": sessions, "live": live, "tenants": tenants, "seed": seed, "seconds": round(seconds, 1),
             "executions": sum(counts.values()), "kinds": dict(counts), "base": base,
             "memory_kib": after, "grown_kib": grown}
 
@@ -289,6 +314,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--live", type=int, default=20)
+    parser.add_argument("--tenants", type=int, default=20)
     parser.add_argument("--rootless", action="store_true", help="as an ordinary user")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     given = parser.parse_args()
@@ -299,7 +325,8 @@ def main():
         leftovers = Leftovers(place.program_dirs)
         try:
             with Server(Reckon(place, tempfile.mkdtemp(dir=base))) as server:
-                print(json.dumps(load(server, leftovers, given.sessions, given.live, given.seed)))
+                print(json.dumps(load(server, leftovers, given.sessions, given.live, given.seed,
+                                      given.tenants)))
         finally:
             leftovers.end_wardens()
             left = leftovers.wait_for_none()

@@ -20,7 +20,7 @@ def test_sixty_sessions_give_no_wrong_answer_and_leave_nothing(place):
     print(f"seed {seed}")
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
-        print(load(server, leftovers, sessions=60, live=8, seed=seed))
+        print(load(server, leftovers, sessions=60, live=8, seed=seed, tenants=5))
         status = server.stop()
         log = server.log()
         assert status == 0, log

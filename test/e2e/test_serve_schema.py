@@ -18,7 +18,7 @@ from reckon_serve import PREFIX, Server
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "20"))
 SEED = int(os.environ.get("SCHEMA_SEED", "7263"))
 KNOWN = 0.7  # of the requests name a session, an execution, a file that is there
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]

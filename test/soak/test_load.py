@@ -18,6 +18,7 @@ from reckon_serve import Server
 SESSIONS = int(os.environ.get("LOAD_SESSIONS", "1000"))
 SEED = int(os.environ.get("LOAD_SEED", random.SystemRandom().randrange(1 << 32)))
 LIVE = 40
+TENANTS = 20
 SCHEMA_EXAMPLES = 400
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
 
@@ -26,7 +27,7 @@ def test_a_thousand_sessions(place):
     print(f"seed {SEED}")
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
-        print(load(server, leftovers, SESSIONS, LIVE, SEED))
+        print(load(server, leftovers, SESSIONS, LIVE, SEED, TENANTS))
         assert server.stop() == 0, server.log()
         assert "the front is gone" not in server.log()
 
