@@ -264,7 +264,9 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	struct net_answer answer;
 	int rc;
 
-	attempt.decoder = (struct decoder){ .turn = turn, .piece = on_piece, .arg = &attempt };
+	decoder_init(&attempt.decoder, turn);
+	attempt.decoder.piece = on_piece;
+	attempt.decoder.arg = &attempt;
 	loop->talk.count--; /* it is no part of what is sent */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
 	net_answer_init(&answer);
@@ -282,6 +284,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	if (!end->over && fault->kind == FAULT_NONE)
 		show(&attempt, true);
 	sse_done(&attempt.sse);
+	decoder_done(&attempt.decoder);
 	net_answer_done(&answer);
 	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
 		/* What was shown cannot be taken back, so it is not said again either. */

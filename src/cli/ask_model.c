@@ -21,6 +21,12 @@ static const struct known {
 } providers[] = {
 	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
 	  AGENT_PROTOCOL_CHAT, AGENT_CALLING_TOOLS },
+	{ "openai-responses", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+	  AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_TOOLS },
+	{ "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY",
+	  AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_TOOLS },
+	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
+	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, AGENT_CALLING_TOOLS },
 };
 
 static const char *env(const char *name)

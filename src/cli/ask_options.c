@@ -261,6 +261,9 @@ const struct opt_command cmd_ask_table = {
 		 "Providers, and where key and address come from:\n"
 		 "  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
 		 "                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
+		 "  openai-responses  the same, by OpenAI's newer Responses\n"
+		 "  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
+		 "  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
 		 "\n"
 		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
 		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
