@@ -32,7 +32,7 @@ ONLY = {  # all that the first may see of the second
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include reckon.h
 HOME = {  # a library's header: the folder that may see it, or each of them
     "seccomp.h": "box",
-    "ini.h": "box",
+    "ini.h": ("box", "host"),
     "Python.h": "inside",
     "structmember.h": "inside",
     "jansson.h": "codec",

@@ -1,16 +1,40 @@
 /*
- * log.h - one line per event on stderr, logfmt: level=info msg="session ready" …
+ * log.h - one line per event on stderr: time=… level=info from=reckond msg="session opened" …
  *
- * Only programs log (warden, cli); libraries return errors. Text that comes from inside a box
- * is escaped here, so a log line cannot be forged.
+ * Only programs log (warden, reckond, front, cli); libraries return errors. Text that comes from
+ * inside a box or from the network is escaped here, so that no value can forge a key or a line.
  */
 #pragma once
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_LOGFMT, LOG_JSON };
 
 /* Lines below this level are dropped; the default is LOG_WARN, RECKON_LOG=debug|info changes it. */
 void log_init(const char *program);
 
-/* `fields` is a printf format for further key=value pairs, or NULL. */
+/* Of a daemon: at most so many lines in a second (0: all), errors twice as many; what was dropped
+ * is told with the next line. */
+void log_set(enum log_level threshold, enum log_format format, unsigned lines_per_s);
+
+/* Whether a line of this level would be written. */
+int log_wants(enum log_level level);
+
+/*
+ * `fields` is a printf format for further key=value pairs, or NULL: `session=%s why="%s" ms=%u`.
+ * Values are quoted and escaped as they need it, with or without quotes in the format. Known are
+ * %s %d %i %u %x %% with l, ll and z, and a precision for %s.
+ */
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* What a line is about: each that is not empty, and not among the line's own fields, is added. */
+struct log_context {
+	char request[72];
+	char trace[33];
+	char span[17];
+	char tenant[72];
+	char session[32];
+	char execution[32];
+};
+/* For the lines of this thread from now on; it must live until the next call. NULL: none. */
+void log_about(const struct log_context *context);

@@ -13,33 +13,32 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
+/* The table is reckond's own: what it knows is what can be given. */
+#define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \
+	OPT_##member_,
 enum {
-	OPT_LISTEN = OPT_LONG, OPT_STATE, OPT_PUBLIC, OPT_IDLE, OPT_WORKERS, OPT_SESSIONS,
-	OPT_CONNECTIONS, OPT_HEADER, OPT_BODY, OPT_PRIVATE, OPT_IDLE_EXIT,
+	OPT_BEFORE = OPT_LONG - 1,
+#include "base/serve_options.def"
 };
+#undef OPTION
 
+/* Placeholder, help, hint and words of each kind. */
+#define ITEM_TEXT(value, summary, standard) value, summary, OPT_HINT_NONE, NULL
+#define ITEM_FILE(value, summary, standard) value, summary, OPT_HINT_FILE, NULL
+#define ITEM_DIR(value, summary, standard) value, summary, OPT_HINT_DIR, NULL
+#define ITEM_SWITCH(value, summary, standard) NULL, summary, OPT_HINT_NONE, NULL
+#define ITEM_NUMBER(value, summary, standard) value, summary " (" standard ")", OPT_HINT_NONE, NULL
+#define ITEM_SECONDS ITEM_NUMBER
+#define ITEM_SIZE ITEM_NUMBER
+#define ITEM_CHOICE(value, summary, standard) \
+	"WORD", summary " (" standard ")", OPT_HINT_CHOICE, value
+
+#define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \
+	{ OPT_##member_, name_, ITEM_##kind_(value_, summary_, standard_), false },
 static const struct opt_item serve_items[] = {
-	{ OPT_LISTEN, "listen", "ADDRESS:PORT", "where (127.0.0.1:7263)", OPT_HINT_NONE, NULL,
-	  false },
-	{ OPT_STATE, "state", "DIR", "keys, history and artifacts", OPT_HINT_DIR, NULL, false },
-	{ OPT_PUBLIC, "public", NULL, "allow an address that others can reach, without TLS",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_PRIVATE, "private", NULL, "for you alone: a socket, no port, no key", OPT_HINT_NONE,
-	  NULL, false },
-	{ OPT_IDLE_EXIT, "idle-exit", "SECONDS", "end when unused so long (--private; 900)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_IDLE, "idle-timeout", "SECONDS", "end sessions unused so long (1800)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_SESSIONS, "max-sessions", "N", "open at once, up to 240 (200)", OPT_HINT_NONE, NULL,
-	  false },
-	{ OPT_WORKERS, "workers", "N", "cells that run at once (64)", OPT_HINT_NONE, NULL, false },
-	{ OPT_CONNECTIONS, "max-connections", "N", "of clients (10000)", OPT_HINT_NONE, NULL,
-	  false },
-	{ OPT_HEADER, "header-timeout", "SECONDS", "for the head of a request (30)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_BODY, "body-timeout", "SECONDS", "for each 16 KiB of a body (60)", OPT_HINT_NONE,
-	  NULL, false },
+#include "base/serve_options.def"
 };
+#undef OPTION
 
 struct serve {
 	char **argv; /* of reckond: each option as --name=value */

@@ -37,7 +37,7 @@
 struct plan {
 	char path[PATH_MAX];
 	char state[PATH_MAX];
-	char *argv[5];
+	char *argv[6];
 	char *envp[ENV_MAX + 1];
 	int log;
 	int ready; /* its stdout: it says so when it is ready, or ends */
@@ -186,6 +186,8 @@ static int spawn(struct plan *plan, struct err *err)
 static int start(struct client *client, const char *state, const char *name, struct err *err)
 {
 	static char program[] = "reckond", private[] = "--private", option[] = "--state";
+	/* A person's session outlasts a lunch. */
+	static char idle[] = "--idle-timeout=28800";
 	char log_name[RUNTIME_NAME_SIZE + 8];
 	cleanup_fd int log = -1;
 	struct plan plan = { .log = -1 };
@@ -199,7 +201,7 @@ static int start(struct client *client, const char *state, const char *name, str
 		return err_sys(err, "open %s", log_name);
 	plan.log = log;
 	(void)snprintf(plan.state, sizeof(plan.state), "%s", state);
-	char *argv[] = { program, private, option, plan.state, NULL };
+	char *argv[] = { program, private, idle, option, plan.state, NULL };
 
 	memcpy(plan.argv, argv, sizeof(argv));
 	plan_environment(&plan);

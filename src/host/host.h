@@ -1,7 +1,8 @@
 /*
  * host.h - what the files of reckond share.
  *
- *   main.c            options, start, signals, the graceful end
+ *   main.c            start, signals, the graceful end
+ *   config.c          options: file, command line, reload; listen.c: the socket
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
@@ -26,6 +27,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/clock.h"
+#include "host/config.h"
 #include "host/db.h"
 #include "host/pool.h"
 #include "host/ring.h"
@@ -37,20 +39,6 @@
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_ADDRESS_SIZE 96
-
-struct config {
-	char address[HOST_ADDRESS_SIZE]; /* as given: ADDRESS:PORT */
-	const char *state_dir;		 /* NULL: as libreckon chooses */
-	bool public_ok;
-	bool is_private;       /* a socket of the user's instead of an address; private.c */
-	uint64_t idle_exit_ms; /* of a private one */
-	unsigned workers;
-	unsigned sessions_max;
-	unsigned connections_max;
-	uint64_t idle_ms;	  /* of sessions that name none */
-	uint64_t header_timeout_ms; /* the front's */
-	uint64_t body_timeout_ms;
-};
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
 struct upload {
@@ -161,6 +149,10 @@ struct host {
 	bool is_stopping;
 	int exit_status;
 };
+
+/* ---- listen.c ---- */
+/* Host's `listen_fd` and `listening`, from its configuration. */
+int listen_open(struct host *host, struct err *err);
 
 /* ---- peer.c ---- */
 int peer_start(struct host *host, struct err *err);

@@ -8,248 +8,40 @@
  *   clients ══HTTP══▶ reckon-front ══wire/front.h══▶ reckond ══libreckon══▶ warden, kernels
  *            (no files, no exec, own uid)            (SQLite, threads that wait for cells)
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/runtime.h"
 #include "host/host.h"
 
 #define TICK_MS 200u
-#define BACKLOG 1024
 #define DESCRIPTORS 65536u
-
-static const struct option options[] = {
-	{ "listen", required_argument, NULL, 'l' },
-	{ "state", required_argument, NULL, 's' },
-	{ "public", no_argument, NULL, 'p' },
-	{ "private", no_argument, NULL, 'P' },
-	{ "idle-exit", required_argument, NULL, 'e' },
-	{ "workers", required_argument, NULL, 'w' },
-	{ "max-sessions", required_argument, NULL, 'm' },
-	{ "max-connections", required_argument, NULL, 'c' },
-	{ "idle-timeout", required_argument, NULL, 'i' },
-	{ "header-timeout", required_argument, NULL, 'H' },
-	{ "body-timeout", required_argument, NULL, 'B' },
-	{ NULL, 0, NULL, 0 },
-};
-
-static int take_number(const char *name, const char *text, unsigned long min, unsigned long max,
-		       unsigned long *ret, struct err *err)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || *ret < min || *ret > max)
-		return err_set(err, ERR_INVALID, "--%s takes a number from %lu to %lu", name, min,
-			       max);
-	return 0;
-}
-
-static int take_option(struct config *config, int opt, const char *name, struct err *err)
-{
-	unsigned long n = 0;
-
-	switch (opt) {
-	case 'l':
-		if (snprintf(config->address, sizeof(config->address), "%s", optarg) >=
-		    (int)sizeof(config->address))
-			return err_set(err, ERR_INVALID, "--listen: the address is too long");
-		return 0;
-	case 's':
-		config->state_dir = optarg;
-		return 0;
-	case 'p':
-		config->public_ok = true;
-		return 0;
-	case 'P':
-		config->is_private = true;
-		return 0;
-	case 'e':
-		if (take_number(name, optarg, 1, 30ul * 86400, &n, err) == 0)
-			config->idle_exit_ms = n * 1000;
-		return (int)err->code;
-	case 'w':
-		if (take_number(name, optarg, 1, 1024, &n, err) == 0)
-			config->workers = (unsigned)n;
-		return (int)err->code;
-	case 'm':
-		if (take_number(name, optarg, 1, 240, &n, err) == 0)
-			config->sessions_max = (unsigned)n;
-		return (int)err->code;
-	case 'c':
-		if (take_number(name, optarg, 1, 60000, &n, err) == 0)
-			config->connections_max = (unsigned)n;
-		return (int)err->code;
-	case 'i':
-		if (take_number(name, optarg, 1, 30ul * 86400, &n, err) == 0)
-			config->idle_ms = n * 1000;
-		return (int)err->code;
-	case 'H':
-		if (take_number(name, optarg, 1, 3600, &n, err) == 0)
-			config->header_timeout_ms = n * 1000;
-		return (int)err->code;
-	case 'B':
-		if (take_number(name, optarg, 1, 3600, &n, err) == 0)
-			config->body_timeout_ms = n * 1000;
-		return (int)err->code;
-	default:
-		return err_set(err, ERR_INVALID, "unknown option; see reckon serve --help");
-	}
-}
-
-static int parse(struct config *config, int argc, char **argv, struct err *err)
-{
-	int opt, index = 0;
-
-	*config = (struct config){ .address = "127.0.0.1:7263",
-				   .workers = 64,
-				   .sessions_max = 200,
-				   .connections_max = 10000,
-				   .idle_exit_ms = 900u * 1000u,
-				   .header_timeout_ms = 30u * 1000u,
-				   .body_timeout_ms = 60u * 1000u };
-	err_clear(err);
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1)
-		if (take_option(config, opt, options[index].name, err) < 0)
-			return (int)err->code;
-	if (optind < argc)
-		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", argv[optind]);
-	/* A person's session outlasts a lunch. */
-	if (config->idle_ms == 0)
-		config->idle_ms = (config->is_private ? 8u * 3600u : 1800u) * 1000u;
-	return 0;
-}
-
-/* ---- listening ------------------------------------------------------------------------------ */
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-/* "127.0.0.1:7263" or "[::1]:7263": addresses only, nothing is asked of a resolver. */
-static int parse_address(const char *text, union address *ret, socklen_t *ret_len, struct err *err)
-{
-	const char *colon = strrchr(text, ':');
-	char host[64];
-	unsigned long port;
-	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-
-	memset(ret, 0, sizeof(*ret));
-	if (colon == NULL || len == 0 || len >= sizeof(host)) {
-		(void)err_set(err, ERR_INVALID, "--listen takes ADDRESS:PORT");
-		return err_remedy(err, "for example 127.0.0.1:7263 or [::1]:7263");
-	}
-	if (take_number("listen: the port", colon + 1, 0, 65535, &port, err) < 0)
-		return (int)err->code;
-	memcpy(host, text, len);
-	host[len] = '\0';
-	if (host[0] == '[' && host[len - 1] == ']') {
-		host[len - 1] = '\0';
-		ret->v6.sin6_family = AF_INET6;
-		ret->v6.sin6_port = htons((uint16_t)port);
-		*ret_len = sizeof(ret->v6);
-		if (inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) == 1)
-			return 0;
-	} else {
-		ret->v4.sin_family = AF_INET;
-		ret->v4.sin_port = htons((uint16_t)port);
-		*ret_len = sizeof(ret->v4);
-		if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1)
-			return 0;
-	}
-	(void)err_set(err, ERR_INVALID, "--listen: %.60s is no address", host);
-	return err_remedy(err, "names are not looked up; use 127.0.0.1 or [::1]");
-}
-
-static bool is_loopback(const union address *address)
-{
-	if (address->any.sa_family == AF_INET)
-		return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
-/* Port 0 is whatever is free: what it came to stands in the line that says we are ready. */
-static void name_socket(struct host *host)
-{
-	union address address;
-	socklen_t len = sizeof(address);
-	char text[64] = "";
-
-	(void)snprintf(host->listening, sizeof(host->listening), "http://%s", host->config.address);
-	if (getsockname(host->listen_fd, &address.any, &len) < 0)
-		return;
-	if (address.any.sa_family == AF_INET &&
-	    inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "http://%s:%u", text,
-			       ntohs(address.v4.sin_port));
-	else if (inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "http://[%s]:%u", text,
-			       ntohs(address.v6.sin6_port));
-}
-
-static int listen_on(struct host *host, struct err *err)
-{
-	const int one = 1;
-	union address address;
-	socklen_t len = 0;
-
-	if (parse_address(host->config.address, &address, &len, err) < 0)
-		return (int)err->code;
-	if (!is_loopback(&address) && !host->config.public_ok) {
-		(void)err_set(err, ERR_DENIED, "%s can be reached from other machines, and this is "
-			      "HTTP without TLS", host->config.address);
-		return err_remedy(err, "put a proxy with TLS in front of 127.0.0.1, or say "
-				       "--public if the network is trusted");
-	}
-	host->listen_fd = socket(address.any.sa_family,
-				 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (host->listen_fd < 0)
-		return err_sys(err, "socket");
-	(void)setsockopt(host->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(host->listen_fd, &address.any, len) < 0 || listen(host->listen_fd, BACKLOG) < 0) {
-		(void)err_sys(err, "listen on %s", host->config.address);
-		return err_remedy(err, "stop what listens there, or choose another --listen");
-	}
-	name_socket(host);
-	return 0;
-}
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
 static int open_state(struct host *host, struct err *err)
 {
-	char dir[4096];
+	char dir[sizeof(host->config.state_dir)];
 	cleanup_fd int lock = -1;
 	reckon_error error;
 	const reckon_engine_options engine = { .size = sizeof(engine),
 					       .state_dir = host->config.state_dir };
 
+	(void)snprintf(dir, sizeof(dir), "%s", host->config.state_dir);
 	/* libreckon makes the directory, and says what is wrong with it. */
 	if (reckon_engine_open(&engine, &host->engine, &error) < 0) {
 		(void)err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
 	}
-	if (runtime_state_dir(host->config.state_dir, dir, sizeof(dir), err) < 0)
-		return (int)err->code;
 	host->state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (host->state_fd < 0)
 		return err_sys(err, "open %.200s", dir);
@@ -330,7 +122,7 @@ static int set_up(struct host *host, struct err *err)
 	int fd;
 
 	if (loop_new(&host->loop, err) < 0 ||
-	    pool_new(host->config.workers, work_run, &host->pool, err) < 0)
+	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0)
 		return (int)err->code;
 	fd = pool_fd(host->pool);
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
@@ -370,7 +162,7 @@ static int start(struct host *host, struct err *err)
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
-	    (host->config.is_private ? private_listen(host, err) : listen_on(host, err)) < 0 ||
+	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    recover(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0' && !host->config.is_private)
@@ -390,22 +182,61 @@ static void finish(struct host *host)
 	reckon_engine_close(host->engine);
 }
 
+static int complain(const struct err *err)
+{
+	(void)dprintf(STDERR_FILENO, "reckon: serve: %s%s%s%s\n", err->text,
+		      err->remedy[0] != '\0' ? " (" : "", err->remedy,
+		      err->remedy[0] != '\0' ? ")" : "");
+	return err->code == ERR_INVALID || err->code == ERR_DENIED ? 2 : 125;
+}
+
+/* Every problem of the file, not only the first. */
+static int complain_of_config(const struct config_problems *problems, const struct err *err)
+{
+	if (problems->count <= 1)
+		return complain(err);
+	for (unsigned i = 0; i < problems->count && i < CONFIG_PROBLEMS_MAX; i++)
+		(void)dprintf(STDERR_FILENO, "reckon: serve: line %u: %s\n",
+			      problems->list[i].line, problems->list[i].text);
+	(void)complain(err);
+	return 2;
+}
+
+/* What stands in docs/configuration.md. */
+static int describe(void)
+{
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	struct err err;
+
+	if (config_describe(&text, &err) < 0)
+		return complain(&err);
+	(void)dprintf(STDOUT_FILENO, "%s", buf_text(&text));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct host *host = mem_new0(1, sizeof(*host));
+	struct config_problems problems;
 	struct err err;
 
 	log_init("reckond");
+	if (argc == 2 && strcmp(argv[1], "describe") == 0)
+		return describe();
 	host->listen_fd = host->state_fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
-	if (parse(&host->config, argc, argv, &err) < 0 || start(host, &err) < 0 ||
-	    loop_run(host->loop, &err) < 0) {
-		(void)dprintf(STDERR_FILENO, "reckon: serve: %s%s%s%s\n", err.text,
-			      err.remedy[0] != '\0' ? " (" : "", err.remedy,
-			      err.remedy[0] != '\0' ? ")" : "");
+	if (config_load(argc, argv, &host->config, &problems, &err) < 0)
+		return complain_of_config(&problems, &err);
+	if (host->config.check_only) {
+		(void)dprintf(STDOUT_FILENO, "reckon: the options are good\n");
+		return 0;
+	}
+	log_set((enum log_level)host->config.log_level, (enum log_format)host->config.log_format,
+		(unsigned)host->config.log_rate);
+	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
 		peer_stop(host);
-		return err.code == ERR_INVALID || err.code == ERR_DENIED ? 2 : 125;
+		return complain(&err);
 	}
 	finish(host);
 	return host->exit_status;

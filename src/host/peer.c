@@ -346,7 +346,7 @@ static int spawn(struct peer *peer, struct err *err)
 	int pair[2];
 
 	(void)snprintf(path, sizeof(path), "%s/reckon-front", peer->host->libexec);
-	(void)snprintf(connections, sizeof(connections), "%u", config->connections_max);
+	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
 	(void)snprintf(header, sizeof(header), "%" PRIu64, config->header_timeout_ms);
 	(void)snprintf(body, sizeof(body), "%" PRIu64, config->body_timeout_ms);
 	if (access(path, X_OK) < 0)

@@ -18,22 +18,53 @@
 #include "base/fd.h"
 #include "base/log.h"
 
+static int saved = -1, caught = -1;
+
+static void catch_begin(void)
+{
+	saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	caught = memfd_create("unit", MFD_CLOEXEC);
+	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
+}
+
+/* What was written since, without the time that each line begins with. */
+static void catch_end(struct buf *ret)
+{
+	cleanup_buf struct buf all = BUF_INIT(1 << 20);
+	struct err err;
+
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(lseek(caught, 0, SEEK_SET), 0);
+	assert_ok(&err, fd_read_all(caught, &all, &err));
+	(void)close(saved);
+	(void)close(caught);
+	buf_clear(ret);
+	for (size_t at = 0; at < all.len;) {
+		const char *line = all.data + at, *end = strchr(line, '\n');
+
+		assert_non_null(end);
+		if (line[0] == '{') {
+			assert_memory_equal(line, "{\"time\":\"20", 11);
+			assert_ok(&err, buf_addc(ret, '{', &err));
+			line += strlen("{\"time\":\"2026-11-22T05:08:47.957Z\",");
+		} else {
+			assert_memory_equal(line, "time=20", 7);
+			line += strlen("time=2026-11-22T05:08:47.957Z ");
+		}
+		assert_ok(&err, buf_add(ret, line, (size_t)(end - line) + 1, &err));
+		at = (size_t)(end - all.data) + 1;
+	}
+}
+
 /* Logs with standard error caught in `ret`. */
 static void catch_line(struct buf *ret, enum log_level level, const char *msg, const char *value)
 {
-	cleanup_fd int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	cleanup_fd int caught = memfd_create("unit", MFD_CLOEXEC);
-	struct err err;
-
-	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
+	catch_begin();
 	if (value != NULL)
 		log_line(level, msg, "key=%s", value);
 	else
 		log_line(level, msg, NULL);
-	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
-	assert_int_equal(lseek(caught, 0, SEEK_SET), 0);
-	buf_clear(ret);
-	assert_ok(&err, fd_read_all(caught, ret, &err));
+	catch_end(ret);
 }
 
 static void a_line_is_logfmt(void **state)
@@ -77,7 +108,7 @@ static void control_characters_cannot_forge_a_line(void **state)
 	log_init("unit");
 	catch_line(&line, LOG_ERROR, "text", "a\nlevel=error\r\x1b[2J\x7f\t.");
 	assert_string_equal(buf_text(&line),
-			    "level=error from=unit msg=\"text\" key=a?level=error??[2J??.\n");
+			    "level=error from=unit msg=\"text\" key=\"a?level=error??[2J??.\"\n");
 }
 
 static void a_long_line_is_cut_and_still_ends(void **state)
@@ -97,6 +128,103 @@ static void a_long_line_is_cut_and_still_ends(void **state)
 	assert_int_equal(line.data[line.len - 1], '\n');
 }
 
+static void a_value_cannot_forge_a_key(void **state)
+{
+	cleanup_buf struct buf line = BUF_INIT(4096);
+
+	(void)state;
+	log_init("unit");
+	catch_begin();
+	log_line(LOG_ERROR, "text", "why=\"%s\" more=%s at=%s:%d n=%llu x=%.3s", "a\" b=\"c\\", "p q",
+		 "file", -7, 18446744073709551615ull, "abcdef");
+	catch_end(&line);
+	assert_string_equal(buf_text(&line),
+			    "level=error from=unit msg=\"text\" why=\"a\\\" b=\\\"c\\\\\" more=\"p q\""
+			    " at=file:-7 n=18446744073709551615 x=abc\n");
+}
+
+static void json_is_json(void **state)
+{
+	cleanup_buf struct buf line = BUF_INIT(4096);
+
+	(void)state;
+	log_init("unit");
+	log_set(LOG_INFO, LOG_JSON, 0);
+	catch_begin();
+	log_line(LOG_INFO, "a \"b\"", "n=%d word=%s why=\"%s\" none=%s", 7, "7", "\xff\x01\\ \xc3\xa4",
+		 "");
+	catch_end(&line);
+	log_set(LOG_WARN, LOG_LOGFMT, 0);
+	assert_string_equal(buf_text(&line),
+			    "{\"level\":\"info\",\"from\":\"unit\",\"msg\":\"a \\\"b\\\"\",\"n\":7,"
+			    "\"word\":\"7\",\"why\":\"\\ufffd\\u0001\\\\ \xc3\xa4\",\"none\":\"\"}\n");
+}
+
+static void json_that_was_cut_still_closes(void **state)
+{
+	cleanup_buf struct buf line = BUF_INIT(8192);
+	char longer[5000];
+
+	(void)state;
+	memset(longer, '"', sizeof(longer));
+	longer[sizeof(longer) - 1] = '\0';
+	log_init("unit");
+	log_set(LOG_INFO, LOG_JSON, 0);
+	catch_begin();
+	log_line(LOG_INFO, "text", "one=%s two=%s three=%s", longer, longer, longer);
+	catch_end(&line);
+	log_set(LOG_WARN, LOG_LOGFMT, 0);
+	assert_true(line.len > 1500 && line.len < 2000);
+	assert_string_equal(line.data + line.len - 5, "\\\"\"}\n");
+}
+
+static void what_it_is_about_is_told_once(void **state)
+{
+	static const struct log_context about = { .request = "rq_1", .session = "se_1" };
+	cleanup_buf struct buf line = BUF_INIT(4096);
+
+	(void)state;
+	log_init("unit");
+	log_about(&about);
+	catch_begin();
+	log_line(LOG_ERROR, "text", "session=%s", "se_2");
+	log_line(LOG_ERROR, "text", NULL);
+	log_about(NULL);
+	log_line(LOG_ERROR, "text", NULL);
+	catch_end(&line);
+	assert_string_equal(buf_text(&line),
+			    "level=error from=unit msg=\"text\" session=se_2 request=rq_1\n"
+			    "level=error from=unit msg=\"text\" request=rq_1 session=se_1\n"
+			    "level=error from=unit msg=\"text\"\n");
+}
+
+static void a_flood_is_bounded_and_counted(void **state)
+{
+	cleanup_buf struct buf lines = BUF_INIT(1 << 20);
+	unsigned written = 0, dropped = 0;
+
+	(void)state;
+	log_init("unit");
+	log_set(LOG_WARN, LOG_LOGFMT, 3);
+	catch_begin();
+	for (int i = 0; i < 1000; i++)
+		log_line(LOG_WARN, "flood", NULL);
+	/* Errors have room of their own; and with the next second the rest is told. */
+	log_line(LOG_ERROR, "error", NULL);
+	(void)usleep(1100000);
+	log_line(LOG_WARN, "after", NULL);
+	catch_end(&lines);
+	log_set(LOG_WARN, LOG_LOGFMT, 0);
+	for (const char *at = buf_text(&lines); (at = strstr(at, "msg=\"flood\"")) != NULL; at++)
+		written++;
+	for (const char *at = buf_text(&lines); (at = strstr(at, "were dropped\" count=")) != NULL; at++)
+		dropped += (unsigned)strtoul(at + strlen("were dropped\" count="), NULL, 10);
+	assert_true(written >= 3 && written <= 9); /* the loop may meet the end of a second */
+	assert_int_equal(written + dropped, 1000);
+	assert_non_null(strstr(buf_text(&lines), "msg=\"error\""));
+	assert_non_null(strstr(buf_text(&lines), "msg=\"after\""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +232,11 @@ int main(void)
 		cmocka_unit_test(the_environment_sets_the_threshold),
 		cmocka_unit_test(control_characters_cannot_forge_a_line),
 		cmocka_unit_test(a_long_line_is_cut_and_still_ends),
+		cmocka_unit_test(a_value_cannot_forge_a_key),
+		cmocka_unit_test(json_is_json),
+		cmocka_unit_test(json_that_was_cut_still_closes),
+		cmocka_unit_test(what_it_is_about_is_told_once),
+		cmocka_unit_test(a_flood_is_bounded_and_counted),
 	};
 
 	(void)unsetenv("RECKON_LOG");
