@@ -4,6 +4,7 @@
  *   cmd_ask.c      the question, Ctrl-C, how it ends
  *   ask_options.c  the command line -> struct ask
  *   ask_model.c    PROVIDER/NAME and the environment -> where the model is
+ *   ask_local.c    a model on this host
  *   ask_agent.c    reckon-agent: started, told, listened to
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
@@ -72,6 +73,10 @@ struct ask {
 	struct buf payload;
 	struct kernel_item items[AGENT_FIELDS_MAX];
 	size_t item_count;
+	/* a model on this host */
+	bool is_local;
+	pid_t local_pid;
+	int local_in; /* while it is open, the server lives */
 	/* the session; in view.session */
 	bool approved_all;
 	/* what came of it */
@@ -104,6 +109,12 @@ int ask_options_check(struct ask *ask, struct err *err);
 /* Provider, name, address and key, from options and environment. */
 int ask_model_find(struct ask *ask, struct err *err);
 bool ask_has_price(const struct ask *ask);
+
+/* ---- ask_local.c ---- */
+
+/* Starts the server when the model is a local one; sets address and key. */
+int ask_local_start(struct ask *ask, struct err *err);
+void ask_local_end(struct ask *ask);
 
 /* ---- ask_agent.c ---- */
 

@@ -12,6 +12,9 @@
 #include "base/mem.h"
 #include "cli/ask.h"
 
+#define LOCAL_CONTEXT 8192u /* what small models were trained with */
+#define LOCAL_ANSWER_TOKENS 512u
+
 static const struct known {
 	const char *name;
 	const char *base_url; /* NULL: there is no other than the one given */
@@ -27,6 +30,10 @@ static const struct known {
 	  AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_TOOLS },
 	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
 	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, AGENT_CALLING_TOOLS },
+	/* The same server by three protocols; its address is known when it runs. */
+	{ "local", NULL, NULL, NULL, AGENT_PROTOCOL_CHAT, AGENT_CALLING_FENCED },
+	{ "local-responses", NULL, NULL, NULL, AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_FENCED },
+	{ "local-messages", NULL, NULL, NULL, AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_FENCED },
 };
 
 static const char *env(const char *name)
@@ -84,6 +91,7 @@ int ask_model_find(struct ask *ask, struct err *err)
 
 	if (which(ask, &provider, &model, err) < 0)
 		return (int)err->code;
+	ask->is_local = provider->base_url == NULL;
 	url = ask->base_url_option != NULL ? ask->base_url_option : env(provider->url_env);
 	key = env(provider->key_env);
 	if (url == NULL && key == NULL && provider->key_env != NULL) {
@@ -93,19 +101,27 @@ int ask_model_find(struct ask *ask, struct err *err)
 	}
 	/* What is not the provider's own service may be anything: text it can take. */
 	if (ask->vision == ASK_AUTO)
-		ask->settings.images = url == NULL;
+		ask->settings.images = url == NULL && !ask->is_local;
 	else
 		ask->settings.images = ask->vision == ASK_YES;
 	if (url == NULL)
 		url = provider->base_url;
-	if (check_url(url, err) < 0)
+	if (ask->is_local && ask->base_url_option != NULL) {
+		err_set(err, ERR_INVALID, "--base-url: a local model has none");
+		return err_remedy(err, "openai/NAME asks a server that runs already");
+	}
+	if (!ask->is_local && check_url(url, err) < 0)
 		return (int)err->code;
+	if (ask->is_local && ask->settings.context_tokens == ASK_CONTEXT)
+		ask->settings.context_tokens = LOCAL_CONTEXT;
+	if (ask->is_local && ask->settings.answer_tokens == ASK_ANSWER_TOKENS)
+		ask->settings.answer_tokens = LOCAL_ANSWER_TOKENS;
 	if (ask->calling_given == ASK_AUTO)
 		ask->settings.calling = provider->calling;
 	ask->settings.protocol = provider->protocol;
 	ask->provider = provider->name;
 	ask->model = mem_strdup(model);
-	ask->base_url = mem_strdup(url);
+	ask->base_url = mem_strdup(url != NULL ? url : "");
 	ask->key = mem_strdup(key != NULL ? key : "");
 	return 0;
 }

@@ -264,6 +264,7 @@ const struct opt_command cmd_ask_table = {
 		 "  openai-responses  the same, by OpenAI's newer Responses\n"
 		 "  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
 		 "  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
+		 "  local             what reckon model install has set up, on this host\n"
 		 "\n"
 		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
 		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",

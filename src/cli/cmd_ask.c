@@ -201,11 +201,14 @@ static int run_session(struct ask *ask)
 	status = ask_session_open(ask);
 	if (status == EXIT_CODE_OK) {
 		ask_lend(ask->view.session);
-		rc = ask_agent_start(ask, &err);
+		rc = ask_local_start(ask, &err);
+		if (rc == 0)
+			rc = ask_agent_start(ask, &err);
 		if (rc == 0)
 			rc = converse(ask, &err);
 		status = rc < 0 ? complain(&err) : conclude(ask);
 		ask_agent_end(ask);
+		ask_local_end(ask);
 		if (rc < 0)
 			status = EXIT_CODE_RECKON;
 	}
@@ -252,6 +255,7 @@ static void ask_init(struct ask *ask)
 	run_init(&ask->view.run);
 	ask->view.images = TERM_IMAGE_AUTO;
 	ask->sock = -1;
+	ask->local_in = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
