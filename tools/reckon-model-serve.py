@@ -30,6 +30,7 @@ def main():
     params.port = 0
     params.api_keys = [key]
     params.verbosity = -1
+    params.sampling.temp = 0.0  # the likeliest word: the same question has the same answer
     threads = max(1, len(os.sched_getaffinity(0)))
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads

@@ -46,7 +46,7 @@ static const char with_fences[] =
 
 static const char with_schema[] =
 	"\nEvery message of yours is one JSON object. To run code: {\"action\": \"run\", "
-	"\"content\": \"the code\"}; its output comes back as the next message. When you know the "
+	"\"content\": \"print(2 + 3)\"}; its output comes back as the next message. When you know the "
 	"answer: {\"action\": \"answer\", \"content\": \"the answer\"}.\n";
 
 static const char schema[] =
