@@ -45,10 +45,15 @@ fuzz: setup-test
 soak: setup-test templates
 	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak
 
+# The packages on a fresh Debian, the service under systemd, the container: minutes, needs root.
+package-test: setup-build
+	@tools/setup.sh package
+	@tools/package-test
+
 bench: setup-run templates
 	@$(BUILD)/bin/reckon bench
 
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-fuzz
 
-.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak bench clean
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test bench clean

@@ -3,7 +3,8 @@
  *
  * The whole public interface. C89 and C++ can include it. Every handle is opaque; every function
  * that can fail returns 0 (or a count) on success and a negative RECKON_E… otherwise, and then
- * fills *err when err is not NULL. Handles are not thread-safe: use one engine per thread.
+ * fills *err when err is not NULL. Handles are not thread-safe: use one engine per thread. (Only
+ * contexts of one session may each have a thread of its own: see reckon_context_open().)
  *
  *   reckon_engine *engine;  reckon_session *session;  reckon_execution *done;
  *   reckon_engine_open(NULL, &engine, NULL);
@@ -41,6 +42,7 @@ extern "C" {
 #define RECKON_EPROTOCOL (-7)    /* a peer broke the wire protocol             */
 #define RECKON_ELOST (-8)        /* the session is gone, with its variables    */
 #define RECKON_EUNAVAILABLE (-9) /* this host lacks a wall or a facility       */
+#define RECKON_EKERNEL_LOST (-10) /* the kernel is gone with its variables; session and files stay */
 
 typedef struct reckon_error {
 	int code;          /* RECKON_E… or RECKON_OK */
@@ -123,10 +125,26 @@ typedef struct reckon_session_options {
  * ("wall_missing"); a strict engine refuses to open the session. */
 #define RECKON_SESSION_CORE_SCHEDULING 8u /* no other's task runs beside it on one core (SMT) */
 #define RECKON_SESSION_NO_SPECULATION 16u /* store bypass and indirect branch prediction off */
+/* reckon_context_open() may be called from other threads while the session executes. */
+#define RECKON_SESSION_CONCURRENT 32u
 
 /* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
 				      reckon_session **ret, reckon_error *err);
+
+/* How a session began. Set `size` to sizeof(reckon_opening); later versions add fields at the end. */
+typedef struct reckon_opening {
+	size_t size;
+	const char *warmth;  /* what its kernel was made from: "parked", "warm" or "cold" */
+	uint64_t total_ns;   /* all of it: */
+	uint64_t warden_ns;  /* the request to the warden, of which it took */
+	uint64_t shell_ns;   /*   to make a box (next to nothing from its pool) */
+	uint64_t spawn_ns;   /*   to make a kernel in it (nothing when one was parked) */
+	uint64_t ready_ns;   /* then until the kernel's first word */
+	int kernel_pid;      /* as the warden sees it */
+} reckon_opening;
+RECKON_PUBLIC int reckon_session_opening(const reckon_session *session, reckon_opening *ret,
+					 reckon_error *err);
 
 /* Kills whatever runs in it and drops its workspace; artifacts stay. NULL is fine. From within an
  * event callback it does nothing: return RECKON_STOP first. */
@@ -135,14 +153,63 @@ RECKON_PUBLIC void reckon_session_close(reckon_session *session);
 /* "se_…", valid as long as the session. */
 RECKON_PUBLIC const char *reckon_session_id(const reckon_session *session);
 
-/* RECKON_OK when the session can run code, RECKON_ELOST with the reason when its kernel is gone. */
+/*
+ * RECKON_OK when the kernel lives. RECKON_EKERNEL_LOST with the reason when it is gone, with its
+ * variables, while the session is there with its files: reckon_session_restart(), or the next
+ * reckon_execute(), goes on with a fresh kernel. RECKON_ELOST when the session is gone.
+ */
 RECKON_PUBLIC int reckon_session_check(reckon_session *session, reckon_error *err);
+
+/*
+ * A fresh kernel in the same session: variables and running processes go; /mnt/data, /tmp, mounts,
+ * limits and the environment stay, and so do other contexts with their processes. Also for a
+ * session whose kernel is lost, and for a context. Not while it executes (see reckon_kill()). When
+ * it fails with anything but RECKON_ELOST it can be tried again.
+ */
+RECKON_PUBLIC int reckon_session_restart(reckon_session *session, reckon_error *err);
 
 /*
  * Asks a running execution to stop as Ctrl-C does; variables are kept where the language can.
  * May be called from an event callback, a signal handler or another thread.
  */
 RECKON_PUBLIC void reckon_interrupt(reckon_session *session);
+
+/* The same without asking: the kernel is ended, the record says "killed". When nothing runs, or
+ * what ran has just ended, nothing happens. */
+RECKON_PUBLIC void reckon_kill(reckon_session *session);
+
+/* ---- contexts: several kernels in one session ------------------------------------------- */
+
+typedef struct reckon_context_options {
+	size_t size;
+	const char *language;      /* NULL: that of the session */
+	const char *template_name; /* NULL, or that of the session: there is no other in its box */
+	const char *cwd;           /* NULL: /mnt/data; a diagnostic says so when there is no such */
+	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
+	unsigned flags;            /* RECKON_SESSION_NO_WARM, RECKON_SESSION_WAIT_WARM */
+} reckon_context_options;
+
+/*
+ * A further kernel in the session's box: variables and directory of its own; files, processes,
+ * loopback and limits are the session's, shared by all. At most 8 kernels are in a session, then
+ * RECKON_ELIMIT. *ret is a handle of the same kind, with which everything here works: executions,
+ * questions, files, restart. reckon_session_close(*ret) ends this kernel and its processes alone;
+ * closing the session ends all, and what is left of a context is RECKON_ELOST until it is closed.
+ *
+ * A context shares nothing with the session's handle that needs care: each may be used by a thread
+ * of its own, at the same time. This call itself uses `session`'s handle, unless that was opened
+ * with RECKON_SESSION_CONCURRENT; then it may come from any thread.
+ *
+ * Processor time, memory, processes and disk are measured for the box. When executions of two
+ * contexts overlap, their records say so ("shared_measurement"), and a limit of CPU time counts
+ * both. A file that changed meanwhile is in the record that ends first.
+ */
+RECKON_PUBLIC int reckon_context_open(reckon_session *session,
+				      const reckon_context_options *options, reckon_session **ret,
+				      reckon_error *err);
+
+/* "ctx_…" of a context, NULL of the session itself. reckon_session_id() is the same for both. */
+RECKON_PUBLIC const char *reckon_context_id(const reckon_session *session);
 
 /* ---- executions ------------------------------------------------------------------------ */
 
@@ -195,7 +262,9 @@ typedef struct reckon_execute_options {
 /*
  * Runs one cell and waits for it. Returns RECKON_OK whenever there is a record, also for code
  * that failed, timed out or died: look at reckon_execution_status(). *ret belongs to the caller.
- * RECKON_ELOST when the session ended in an earlier execution.
+ * When the kernel was lost before, a fresh one is begun first and the record's diagnostics say so:
+ * "kernel_lost", with the reason and the names of the variables that are gone. RECKON_ELOST when
+ * the session is gone.
  */
 RECKON_PUBLIC int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 				 const reckon_execute_options *options, reckon_execution **ret,
@@ -209,6 +278,26 @@ RECKON_PUBLIC const char *reckon_execution_record(const reckon_execution *execut
 /* "ok", "error", "timeout", "interrupted", "out_of_memory", "output_limit", "killed",
  * "kernel_died" or "infra_error". */
 RECKON_PUBLIC const char *reckon_execution_status(const reckon_execution *execution);
+
+/* What it cost, as its receipt says; sizes in bytes. Zero where nothing was measured. */
+typedef struct reckon_cost {
+	size_t size; /* sizeof(reckon_cost), set by the caller */
+	uint64_t wall_ns;
+	uint64_t cpu_ns;
+	uint64_t memory_peak_bytes;
+	uint64_t memory_bytes; /* of the whole box, at the end */
+	uint64_t read_bytes;
+	uint64_t written_bytes;
+	uint64_t disk_bytes; /* of the workspace, at the end */
+} reckon_cost;
+
+RECKON_PUBLIC int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret,
+					reckon_error *err);
+
+/* The index-th artifact or output that it stored ("ar_…", "out_…"), NULL past the last one; valid
+ * as long as the execution. What a record says besides may be a kernel's own words. */
+RECKON_PUBLIC const char *reckon_execution_object(const reckon_execution *execution, size_t index,
+						  uint64_t *ret_size);
 
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);

@@ -18,7 +18,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "inside": {"base", "wire"},
     "loop": {"base"},
     "front": {"base", "codec", "wire", "loop"},
-    "host": {"base", "wire", "loop"},
+    "host": {"base", "wire", "loop", "codec"},
     "agent": {"base", "codec", "wire"},
     "lib": {"base", "codec", "wire"},
     "client": {"base", "codec"},
@@ -28,6 +28,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
 ONLY = {  # all that the first may see of the second
     ("bench", "lib"): {"lib/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
+    ("host", "codec"): {"codec/json_write.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include reckon.h
 HOME = {  # a library's header: the folder that may see it, or each of them

@@ -97,6 +97,8 @@ const char *err_code_name(enum err_code code)
 		return "lost";
 	case ERR_UNAVAILABLE:
 		return "unavailable";
+	case ERR_KERNEL_LOST:
+		return "kernel_lost";
 	}
 	return "unknown";
 }

@@ -21,9 +21,10 @@ enum err_code {
 	ERR_PROTOCOL = -7,    /* a peer broke the wire protocol             */
 	ERR_LOST = -8,	      /* a session or kernel that was there is gone */
 	ERR_UNAVAILABLE = -9, /* this host lacks a wall or a facility       */
+	ERR_KERNEL_LOST = -10, /* a session is there, and its kernel is not */
 };
 
-#define ERR_CODE_COUNT 10
+#define ERR_CODE_COUNT 11
 
 /* `text` says what failed and why, `remedy` (may be empty) what to do about it. */
 struct err {

@@ -7,7 +7,7 @@
  *           strict mode refuses.
  *
  * v1: <hierarchy>/<own group>/reckon-<pid>/<box>, in each of memory, pids, cpu, cpuacct, freezer.
- * v2: <own group's parent or root>/reckon-<pid>/<box>/{box,twin}.
+ * v2: <own group, when it was given to us; else its parent or root>/reckon-<pid>/<box>/{box,twin}.
  */
 #include "box/cgroup.h"
 
@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
+#include "box/cgroup_settle.h"
 
 #define CLOSE_TRIES 200 /* of 10 ms */
 
@@ -122,6 +123,12 @@ static int remove_base(const char *path)
 
 		if (box->d_type != DT_DIR || box->d_name[0] == '.')
 			continue;
+		for (int place = 1; place < CGROUP_PLACES_MAX; place++) {
+			(void)snprintf(sub, sizeof(sub), "%s/%.200s/box/k%d", path, box->d_name, place);
+			(void)rmdir(sub);
+			(void)snprintf(sub, sizeof(sub), "%s/%.200s/k%d", path, box->d_name, place);
+			(void)rmdir(sub);
+		}
 		(void)snprintf(sub, sizeof(sub), "%s/%.200s/box", path, box->d_name);
 		(void)rmdir(sub);
 		(void)snprintf(sub, sizeof(sub), "%s/%.200s/twin", path, box->d_name);
@@ -230,8 +237,9 @@ static void adopt_v2(struct cgroup_host *host, int base)
 }
 
 /*
- * A v2 group with processes of its own cannot hand controllers to children, so ours is made beside
- * the group we run in; as root also directly below the top.
+ * A v2 group with processes of its own cannot hand controllers to children. One that was given to
+ * us, by systemd or a container, is emptied of them; else ours is made beside the group we run in,
+ * and as root also directly below the top.
  */
 static void open_v2(struct cgroup_host *host)
 {
@@ -240,6 +248,10 @@ static void open_v2(struct cgroup_host *host)
 	int base;
 
 	if (!find_mount(NULL, point) || !find_own_group("", own, sizeof(own)))
+		return;
+	(void)snprintf(parent, sizeof(parent), "%s%s", point, own);
+	/* From then on we run in a group below it. */
+	if (cgroup_settle(parent, own[0] == '\0') && !find_own_group("", own, sizeof(own)))
 		return;
 	slash = strrchr(own, '/');
 	if (slash != NULL)
@@ -399,8 +411,9 @@ static int limit_v2(const struct cgroup_host *host, const char *name,
 		if (cgroup_file_write_u64(base, name, "memory.max", limits->memory_bytes, err) < 0)
 			return (int)err->code;
 		(void)cgroup_file_write(base, name, "memory.swap.max", "0", &ignored);
-		/* The kernel and its twin share their memory: an out-of-memory kill takes both. */
-		(void)cgroup_file_write(base, name, "memory.oom.group", "1", &ignored);
+		/* A kernel and its twin share their memory, so an out-of-memory kill takes both; the
+		 * box, with its files and its other kernels, stays. */
+		(void)cgroup_file_write(base, name, "memory.oom.group", "0", &ignored);
 	}
 	cgroup_part_name(part, sizeof(part), name, "box");
 	if (host->base[CG_PIDS] >= 0 && limits->pids > 0 &&
@@ -449,15 +462,25 @@ int cgroup_attach_twin(const struct cgroup_host *host, const char *name, pid_t p
 	return cgroup_attach_box(host, name, pid, err);
 }
 
-int cgroup_attach_child(const struct cgroup_host *host, const char *name, pid_t pid,
-			struct err *err)
+int cgroup_attach_child(const struct cgroup_host *host, const char *name,
+			const struct cgroup_place *place, pid_t pid, struct err *err)
 {
-	return host->kind == CGROUP_V2 ? cgroup_attach_box(host, name, pid, err) : 0;
+	char group[128];
+
+	if (host->kind == CGROUP_V2) {
+		cgroup_kernel_group(host, name, place->number, group, sizeof(group));
+		return cgroup_file_write_u64(host->base[CG_FREEZER], group, "cgroup.procs",
+					     (uint64_t)pid, err);
+	}
+	if (place->is_late && cgroup_has_seats(host) && cgroup_has(host, CG_PIDS))
+		return cgroup_file_write_u64(host->base[CG_PIDS], name, "cgroup.procs",
+					     (uint64_t)pid, err);
+	return 0;
 }
 
-unsigned cgroup_own_pids(const struct cgroup_host *host)
+bool cgroup_counts_twins(const struct cgroup_host *host)
 {
-	return host->kind == CGROUP_V1 ? 2 : 1;
+	return host->kind == CGROUP_V1;
 }
 
 static bool is_frozen(const struct cgroup_host *host, const char *group)
@@ -510,7 +533,7 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 		if (cgroup_file_write(host->base[CG_FREEZER], name, "cgroup.kill", "1", &ignored) == 0)
 			return;
 		cgroup_part_name(part, sizeof(part), name, "box");
-		(void)cgroup_file_kill_procs(host->base[CG_FREEZER], part);
+		(void)cgroup_file_kill_procs(host->base[CG_FREEZER], part, 0);
 		return;
 	}
 	for (int tries = 0; tries < 8; tries++) {
@@ -518,7 +541,7 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 		if (host->base[CG_FREEZER] >= 0)
 			(void)cgroup_file_write(host->base[CG_FREEZER], name, "freezer.state",
 						"THAWED", &ignored);
-		if (host->base[CG_PIDS] < 0 || cgroup_file_kill_procs(host->base[CG_PIDS], name) == 0)
+		if (host->base[CG_PIDS] < 0 || cgroup_file_kill_procs(host->base[CG_PIDS], name, 0) == 0)
 			return;
 	}
 }
@@ -527,6 +550,8 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 {
 	char part[128];
 
+	for (unsigned place = 1; place < CGROUP_PLACES_MAX; place++)
+		cgroup_kernel_remove(host, name, place);
 	cgroup_file_forget(name);
 	if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];

@@ -61,9 +61,19 @@ int cgroup_attach_box(const struct cgroup_host *host, const char *name, pid_t pi
  */
 int cgroup_attach_twin(const struct cgroup_host *host, const char *name, pid_t pid,
 		       struct err *err);
+#define CGROUP_PLACES_MAX 8
+
+/* Where a kernel belongs in its box. */
+struct cgroup_place {
+	unsigned number; /* 0: the first kernel's, which is the box's own group */
+	/* The box is in use already: its process limit may be reached, and must not keep the new
+	 * kernel from being made. It is counted from then on. */
+	bool is_late;
+};
+
 /* A new child of the twin, where birth alone does not put it into the box's part. */
-int cgroup_attach_child(const struct cgroup_host *host, const char *name, pid_t pid,
-			struct err *err);
+int cgroup_attach_child(const struct cgroup_host *host, const char *name,
+			const struct cgroup_place *place, pid_t pid, struct err *err);
 /*
  * On v1 moving another process makes Linux wait for a grace period of all processors, some 10 ms. A
  * process with one thread that joins a group itself, by writing "0" to its `tasks`, waits for
@@ -76,18 +86,30 @@ struct cgroup_seats {
 	int leave; /* out of the box's freezer again, for a twin that has made its kernel; or -1 */
 };
 
-int cgroup_seats_open(const struct cgroup_host *host, const char *name, struct cgroup_seats *ret,
-		      struct err *err);
+int cgroup_seats_open(const struct cgroup_host *host, const char *name,
+		      const struct cgroup_place *place, struct cgroup_seats *ret, struct err *err);
 void cgroup_seats_close(struct cgroup_seats *seats);
 bool cgroup_has_seats(const struct cgroup_host *host);
 /* The calling process, which has one thread; only with seats. */
 int cgroup_join(const struct cgroup_host *host, const char *name, struct err *err);
-/* Processes of ours that count as the box's: its pid 1, and a twin. */
-unsigned cgroup_own_pids(const struct cgroup_host *host);
+/* Whether the process limit of a box counts its twins, too. */
+bool cgroup_counts_twins(const struct cgroup_host *host);
 
 /* Stops or resumes all processes of the box and waits until they are (bounded). ERR_UNAVAILABLE
  * without a freezer. */
 int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen, struct err *err);
+
+/* cgroup_kernel.c: groups of further kernels; nothing is done for place 0, or without freezer. */
+int cgroup_kernel_create(const struct cgroup_host *host, const char *name, unsigned place,
+			 struct err *err);
+void cgroup_kernel_remove(const struct cgroup_host *host, const char *name, unsigned place);
+void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place, char *ret,
+			 size_t size);
+/*
+ * Kills the processes of one kernel but `spare` (0: none), and waits for their end, bounded. How
+ * many are still ending, or ERR_UNAVAILABLE without a freezer.
+ */
+int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place, pid_t spare);
 
 /* Kills whatever is in both parts. */
 void cgroup_kill(const struct cgroup_host *host, const char *name);
@@ -97,6 +119,7 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 struct cgroup_usage {
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
+	uint64_t memory_bytes;
 	uint64_t memory_peak_bytes; /* since the last reset where the kernel can, else ever */
 	uint64_t oom_kills;
 	uint64_t pids;

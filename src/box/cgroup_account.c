@@ -43,6 +43,7 @@ static void read_v1(const struct cgroup_host *host, const char *name, struct cgr
 	const int memory = host->base[CG_MEMORY], pids = host->base[CG_PIDS];
 
 	if (memory >= 0) {
+		ret->memory_bytes = cgroup_file_number(memory, name, "memory.usage_in_bytes");
 		ret->memory_peak_bytes =
 			cgroup_file_number(memory, name, "memory.max_usage_in_bytes");
 		ret->oom_kills = cgroup_file_key(memory, name, "memory.oom_control", "oom_kill");
@@ -60,6 +61,7 @@ static void read_v2(const struct cgroup_host *host, const char *name, struct cgr
 	char part[128];
 
 	cgroup_part_name(part, sizeof(part), name, "box");
+	ret->memory_bytes = cgroup_file_number(base, name, "memory.current");
 	ret->memory_peak_bytes = cgroup_file_number(base, name, "memory.peak");
 	ret->oom_kills = cgroup_file_key(base, name, "memory.events", "oom_kill");
 	ret->pids = cgroup_file_number(base, part, "pids.current");

@@ -148,7 +148,7 @@ uint64_t cgroup_file_key(int base, const char *group, const char *file, const ch
 	return 0;
 }
 
-int cgroup_file_kill_procs(int base, const char *group)
+int cgroup_file_kill_procs(int base, const char *group, pid_t spare)
 {
 	MEM_UNINIT char text[65536];
 	int count = 0;
@@ -159,7 +159,7 @@ int cgroup_file_kill_procs(int base, const char *group)
 		char *end;
 		long pid = strtol(line, &end, 10);
 
-		if (pid > 1) {
+		if (pid > 1 && pid != spare) {
 			(void)kill((pid_t)pid, SIGKILL);
 			count++;
 		}

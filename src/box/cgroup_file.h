@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -17,8 +18,8 @@ uint64_t cgroup_file_number(int base, const char *group, const char *file);
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
 /* Closes the files of a group, and of those in it, that the two above keep open. */
 void cgroup_file_forget(const char *group);
-/* Sends SIGKILL to every process of the group; returns how many there were. */
-int cgroup_file_kill_procs(int base, const char *group);
+/* Sends SIGKILL to every process of the group but `spare` (0: none); how many there were. */
+int cgroup_file_kill_procs(int base, const char *group, pid_t spare);
 
 /* "NAME/PART", the group of a part of a box (v2). */
 void cgroup_part_name(char *ret, size_t size, const char *name, const char *part);

@@ -28,16 +28,18 @@ static int open_tasks(int base, const char *name, int *ret, struct err *err)
 	return *ret < 0 ? err_sys(err, "open cgroup file %s", path) : 0;
 }
 
-int cgroup_seats_open(const struct cgroup_host *host, const char *name, struct cgroup_seats *ret,
-		      struct err *err)
+int cgroup_seats_open(const struct cgroup_host *host, const char *name,
+		      const struct cgroup_place *place, struct cgroup_seats *ret, struct err *err)
 {
 	struct cgroup_seats seats = { .leave = -1 };
+	char group[128];
 	int code = 0;
 
+	cgroup_kernel_group(host, name, place->number, group, sizeof(group));
 	for (int i = 0; code == 0 && cgroup_has_seats(host) && i < CG_COUNT; i++) {
-		if (host->base[i] < 0)
+		if (host->base[i] < 0 || (i == CG_PIDS && place->is_late))
 			continue;
-		code = open_tasks(host->base[i], name, &seats.fd[seats.count], err);
+		code = open_tasks(host->base[i], i == CG_FREEZER ? group : name, &seats.fd[seats.count], err);
 		seats.count += code == 0;
 	}
 	if (code == 0 && cgroup_has_seats(host) && cgroup_has(host, CG_FREEZER))

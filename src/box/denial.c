@@ -22,38 +22,38 @@
 #define PAUSE_NS 2000000ull
 #define FREE_DENIALS 1024 /* per execution, before a box has to wait */
 
-static void count(struct session *session, int nr)
+static void count(struct box_kernel *kernel, int nr)
 {
-	session->denied_total++;
-	for (size_t i = 0; i < session->denied_count; i++)
-		if (session->denied[i].nr == nr) {
-			session->denied[i].count++;
+	kernel->denied_total++;
+	for (size_t i = 0; i < kernel->denied_count; i++)
+		if (kernel->denied[i].nr == nr) {
+			kernel->denied[i].count++;
 			return;
 		}
-	if (session->denied_count < WARDEN_DENIED_MAX)
-		session->denied[session->denied_count++] = (struct denial){ .nr = nr, .count = 1 };
+	if (kernel->denied_count < WARDEN_DENIED_MAX)
+		kernel->denied[kernel->denied_count++] = (struct denial){ .nr = nr, .count = 1 };
 }
 
-static bool answer_one(struct session *session)
+static bool answer_one(struct box_kernel *kernel)
 {
 	struct seccomp_notif request;
 	struct seccomp_notif_resp answer;
 
 	memset(&request, 0, sizeof(request));
-	if (ioctl(session->kernel.notify_fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+	if (ioctl(kernel->made.notify_fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return false;
-	count(session, request.data.nr);
+	count(kernel, request.data.nr);
 	memset(&answer, 0, sizeof(answer));
 	answer.id = request.id;
 	answer.error = -EPERM;
 	/* ENOENT: the caller was interrupted or died meanwhile. */
-	(void)ioctl(session->kernel.notify_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	(void)ioctl(kernel->made.notify_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 	return true;
 }
 
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 {
-	struct session *session = watch->arg;
+	struct box_kernel *kernel = watch->arg;
 
 	if ((events & EPOLLIN) == 0) {
 		/* Hung up: nobody is left who could make a call. */
@@ -61,12 +61,25 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 		return;
 	}
 	/* One notification is certain; RECV would block without one. */
-	(void)answer_one(session);
-	if (session->denied_total % BUDGET_PER_TURN == 0 && session->denied_total > FREE_DENIALS) {
-		session->notify_paused = true;
+	(void)answer_one(kernel);
+	if (kernel->denied_total % BUDGET_PER_TURN == 0 && kernel->denied_total > FREE_DENIALS) {
+		kernel->notify_paused = true;
 		watch_remove(warden, watch);
 		if (warden->denials_due_ns == 0)
 			warden->denials_due_ns = clock_mono_ns() + PAUSE_NS;
+	}
+}
+
+static void resume_one(struct warden *warden, struct box_kernel *kernel)
+{
+	struct err ignored;
+
+	if (!kernel->notify_paused)
+		return;
+	kernel->notify_paused = false;
+	if (kernel->session->state == SESSION_OPEN && kernel->is_up) {
+		kernel->notify_watch.fd = kernel->made.notify_fd;
+		(void)watch_add(warden, &kernel->notify_watch, EPOLLIN, &ignored);
 	}
 }
 
@@ -77,16 +90,8 @@ void denial_resume(struct warden *warden)
 	if (warden->denials_due_ns == 0 || clock_mono_ns() < warden->denials_due_ns)
 		return;
 	warden->denials_due_ns = 0;
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
-		struct err ignored;
-
-		if (at == NULL || !at->notify_paused)
-			continue;
-		at->notify_paused = false;
-		if (at->state == SESSION_OPEN) {
-			at->notify_watch.fd = at->kernel.notify_fd;
-			(void)watch_add(warden, &at->notify_watch, EPOLLIN, &ignored);
-		}
-	}
+	for (size_t i = 0; i < warden->slot_count; i++)
+		for (size_t k = 0; warden->sessions[i] != NULL && k < WARDEN_KERNELS_MAX; k++)
+			if (warden->sessions[i]->kernels[k] != NULL)
+				resume_one(warden, warden->sessions[i]->kernels[k]);
 }

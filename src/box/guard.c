@@ -41,9 +41,12 @@ bool guard_core_is_there(const char **ret_why)
  * A cookie is given on by who has it, and whoever has it keeps it: so not the warden itself makes
  * it, or all boxes that it builds afterwards would share it.
  */
-static int hand_out(const pid_t *pids, size_t count)
+static int hand_out(pid_t member, const pid_t *pids, size_t count)
 {
-	int code = guard_core_call(PR_SCHED_CORE_CREATE, 0, PR_SCHED_CORE_SCOPE_THREAD, NULL);
+	int code = member == 0 ? guard_core_call(PR_SCHED_CORE_CREATE, 0,
+						 PR_SCHED_CORE_SCOPE_THREAD, NULL)
+			       : guard_core_call(PR_SCHED_CORE_SHARE_FROM, member,
+						 PR_SCHED_CORE_SCOPE_THREAD, NULL);
 
 	for (size_t i = 0; code == 0 && i < count; i++)
 		code = guard_core_call(PR_SCHED_CORE_SHARE_TO, pids[i],
@@ -51,15 +54,17 @@ static int hand_out(const pid_t *pids, size_t count)
 	return -code;
 }
 
-static int check_cookies(const pid_t *pids, size_t count, struct err *err)
+static int check_cookies(pid_t member, const pid_t *pids, size_t count, struct err *err)
 {
 	uint64_t own, first = 0, cookie;
 	int code = guard_core_call(PR_SCHED_CORE_GET, 0, PR_SCHED_CORE_SCOPE_THREAD, &own);
 
+	if (code == 0 && member != 0)
+		code = guard_core_call(PR_SCHED_CORE_GET, member, PR_SCHED_CORE_SCOPE_THREAD, &first);
 	for (size_t i = 0; code == 0 && i < count; i++) {
 		code = guard_core_call(PR_SCHED_CORE_GET, pids[i], PR_SCHED_CORE_SCOPE_THREAD,
 				       &cookie);
-		first = i == 0 ? cookie : first;
+		first = i == 0 && member == 0 ? cookie : first;
 		if (code == 0 && (cookie == 0 || cookie == own || cookie != first))
 			return err_set(err, ERR_DENIED, "process %d does not have its box's "
 				       "core scheduling cookie", (int)pids[i]);
@@ -68,7 +73,8 @@ static int check_cookies(const pid_t *pids, size_t count, struct err *err)
 				       strerror(-code));
 }
 
-int guard_core_own(const pid_t *pids, size_t count, struct err *err)
+/* `member` 0: a new cookie; else that of this process. */
+static int give_cookie(pid_t member, const pid_t *pids, size_t count, struct err *err)
 {
 	const char *why;
 	int status = 0;
@@ -78,7 +84,7 @@ int guard_core_own(const pid_t *pids, size_t count, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "no core scheduling on this host: %s", why);
 	child = fork();
 	if (child == 0)
-		_exit(hand_out(pids, count));
+		_exit(hand_out(member, pids, count));
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (child < 0 || !WIFEXITED(status))
@@ -86,7 +92,12 @@ int guard_core_own(const pid_t *pids, size_t count, struct err *err)
 	if (WEXITSTATUS(status) != 0)
 		return err_set(err, ERR_SYSTEM, "give a box its core scheduling cookie: %s",
 			       strerror(WEXITSTATUS(status)));
-	return check_cookies(pids, count, err);
+	return check_cookies(member, pids, count, err);
+}
+
+int guard_core_own(const pid_t *pids, size_t count, struct err *err)
+{
+	return give_cookie(0, pids, count, err);
 }
 
 /* What /proc says of a task, and what that is worth; the first column of each pair is Linux's. */
@@ -186,6 +197,21 @@ int guard_raise(uint32_t asked, const pid_t *pids, size_t count, pid_t kernel,
 		return (int)err->code;
 	*ret_unheld = unheld;
 	return 0;
+}
+
+int guard_join(uint32_t asked, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
+	       struct err *err)
+{
+	uint32_t unheld = 0;
+
+	if ((asked & WARDEN_OPEN_CORE_SCHEDULING) != 0 &&
+	    give_cookie(member, pids, count, err) < 0) {
+		if (err->code != ERR_UNAVAILABLE)
+			return (int)err->code;
+		err_clear(err);
+	}
+	return (asked & WARDEN_OPEN_NO_SPECULATION) != 0 ? check_speculation(kernel, &unheld, err)
+							 : 0;
 }
 
 int guard_require(uint32_t asked, struct err *err)

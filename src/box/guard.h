@@ -43,5 +43,12 @@ bool guard_speculation_is_there(void);
 int guard_raise(uint32_t asked, const pid_t *pids, size_t count, pid_t kernel,
 		uint32_t *ret_unheld, struct err *err);
 
+/*
+ * The same for a kernel that joins a box whose pid 1 is `member`: it gets the box's cookie. What
+ * the host lacks was told when the box was opened.
+ */
+int guard_join(uint32_t asked, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
+	       struct err *err);
+
 /* For strict clients: ERR_UNAVAILABLE when the host lacks one of them. */
 int guard_require(uint32_t asked, struct err *err);

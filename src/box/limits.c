@@ -106,19 +106,39 @@ static int limit_disk(struct session *session, struct err *err)
 	return 0;
 }
 
+/* Pid 1 and, where they are counted, twins. */
+static unsigned own_pids(const struct warden *warden, const struct session *session)
+{
+	unsigned count = 1;
+
+	for (size_t i = 0; cgroup_counts_twins(&warden->cgroups) && i < WARDEN_KERNELS_MAX; i++)
+		count += session->kernels[i] != NULL && !session->kernels[i]->is_late &&
+			 (i == 0 || session->kernels[i]->is_up);
+	return count;
+}
+
+int limits_apply_pids(struct warden *warden, const struct session *session, struct err *err)
+{
+	const struct cgroup_limits groups = { .pids = session->limits.pids +
+						      own_pids(warden, session) };
+
+	return cgroup_limit(&warden->cgroups, session->shell.name, &groups, err);
+}
+
 int limits_apply(struct warden *warden, struct session *session, struct err *err)
 {
 	const struct warden_limits *limits = &session->limits;
+	const struct box_kernel *kernel = session->kernels[0];
 	const struct cgroup_limits groups = {
 		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
-		.pids = limits->pids + cgroup_own_pids(&warden->cgroups),
+		.pids = limits->pids + own_pids(warden, session),
 		.cpu_percent = limits->cpu_percent,
 	};
 
 	if (limit_disk(session, err) < 0 ||
 	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
 		return (int)err->code;
-	return session->kernel.kernel > 0 ? limits_apply_process(warden, session,
-									  session->kernel.kernel, err)
-					  : 0;
+	return kernel->made.kernel > 0
+		       ? limits_apply_process(warden, session, kernel->made.kernel, err)
+		       : 0;
 }

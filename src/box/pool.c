@@ -64,9 +64,9 @@ static bool seed_one(struct warden *warden, struct template *of)
 	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
 		return false;
 	for (size_t i = 0; i < of->shell_count; i++) {
-		if (of->shells[i]->seed.twin > 0)
+		if (of->shells[i]->kernels[0]->seed.twin > 0)
 			continue;
-		if (session_seed(warden, of->shells[i], zygote, &err) < 0) {
+		if (kernel_seed(warden, of->shells[i]->kernels[0], zygote, &err) < 0) {
 			log_line(LOG_WARN, "cannot prepare a kernel", "why=\"%s\"", err.text);
 			return false;
 		}
@@ -85,7 +85,8 @@ static bool refill_template(struct warden *warden, struct template *of)
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		if (session_spawn(warden, session, of->zygotes[ZYGOTE_PYTHON_WARM], &err) < 0) {
+		if (kernel_spawn(warden, session->kernels[0], of->zygotes[ZYGOTE_PYTHON_WARM],
+				 &err) < 0) {
 			log_line(LOG_WARN, "cannot park a kernel", "why=\"%s\"", err.text);
 			session_end(warden, session);
 			return false;

@@ -82,13 +82,14 @@ void rotate_failed(struct zygote_proc *zygote)
 
 static void drain(struct warden *warden, struct template *of, pid_t old)
 {
-	if (of->parked != NULL && of->parked->zygote == old) {
+	if (of->parked != NULL && of->parked->kernels[0]->zygote == old) {
 		session_end(warden, of->parked);
 		of->parked = NULL;
 	}
 	for (size_t i = 0; i < of->shell_count; i++)
-		if (of->shells[i]->seed.twin > 0 && of->shells[i]->seed.zygote == old)
-			session_drop_seed(of->shells[i]);
+		if (of->shells[i]->kernels[0]->seed.twin > 0 &&
+		    of->shells[i]->kernels[0]->seed.zygote == old)
+			kernel_drop_seed(of->shells[i]->kernels[0]);
 }
 
 void rotate_ready(struct warden *warden, struct zygote_proc *zygote)

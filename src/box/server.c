@@ -46,19 +46,25 @@ static struct warden_reply reply_to(const struct warden_request *request)
 				      .version = WARDEN_VERSION,
 				      .type = request->type,
 				      .seq = request->seq,
-				      .session = request->session };
+				      .session = request->session,
+				      .kernel = request->kernel };
 }
 
-static void fill_opened(const struct warden *warden, const struct session *session,
+static void fill_opened(const struct warden *warden, const struct box_kernel *kernel,
 			enum warden_warmth warmth, struct warden_opened *ret)
 {
+	const struct session *session = kernel->session;
+
 	*ret = (struct warden_opened){ .session = session->id,
 				       .host_uid = session->shell.host_uid,
 				       .host_gid = session->shell.host_gid,
-				       .kernel_pid = session->kernel.kernel,
-				       .has_twin = session->kernel.traced,
+				       .kernel_pid = kernel->made.kernel,
+				       .has_twin = kernel->made.traced,
 				       .warmth = warmth,
+				       .shell_us = session->shell_us,
+				       .spawn_us = session->spawn_us,
 				       .unheld = session->unheld,
+				       .kernel = kernel->id,
 				       .limits = session->limits };
 	if (!cgroup_has(&warden->cgroups, CG_MEMORY))
 		ret->unheld |= WARDEN_UNHELD_MEMORY;
@@ -70,6 +76,7 @@ static void fill_opened(const struct warden *warden, const struct session *sessi
 static void give(struct warden *warden, struct conn *conn, struct session *session,
 		 enum warden_warmth warmth, struct warden_reply *reply)
 {
+	struct box_kernel *kernel = session->kernels[0];
 	char path[64];
 	cleanup_fd int workspace = -1;
 	int fds[2];
@@ -82,14 +89,14 @@ static void give(struct warden *warden, struct conn *conn, struct session *sessi
 		send_reply(conn, reply, NULL, 0);
 		return;
 	}
-	session->conn = conn;
+	session->conn = kernel->conn = conn;
 	reply->session = session->id;
-	fill_opened(warden, session, warmth, &reply->opened);
-	fds[0] = session->control_host;
+	reply->kernel = kernel->id;
+	fill_opened(warden, kernel, warmth, &reply->opened);
+	fds[0] = kernel->control_host;
 	fds[1] = workspace;
 	send_reply(conn, reply, fds, 2);
-	(void)close(session->control_host);
-	session->control_host = -1;
+	(void)close(TAKE_FD(kernel->control_host));
 	warden->open_sessions++;
 }
 
@@ -149,32 +156,193 @@ static void answer_open(struct warden *warden, struct conn *conn,
 		give(warden, conn, session, warmth, &reply);
 }
 
-void server_retry_pending(struct warden *warden)
+static void conn_ready(struct warden *warden, struct watch *watch, uint32_t events);
+
+static int adopt(struct warden *warden, int sock, struct conn **ret, struct err *err)
 {
+	const struct timeval patience = { .tv_usec = SEND_TIMEOUT_MS * 1000 };
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return err_sys(err, "identify a client");
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
+		return err_sys(err, "bound the time that answers take");
+	/* Inside our user namespace our own uid is 0, and other users have no number. */
+	if (peer.uid != geteuid())
+		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
 	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
 		struct conn *conn = &warden->conns[i];
-		struct warden_request request;
-		int fds[WARDEN_MOUNTS_MAX];
-		size_t nfds;
 
-		if (!conn->used || !conn->pending)
+		if (conn->used)
 			continue;
-		request = conn->pending_request;
-		nfds = conn->pending_nfds;
-		memcpy(fds, conn->pending_fds, sizeof(fds));
-		answer_open(warden, conn, &request, fds, nfds);
+		memset(conn, 0, sizeof(*conn));
+		conn->used = true;
+		conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
+		if (watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err) < 0) {
+			conn->used = false;
+			return (int)err->code;
+		}
+		*ret = conn;
+		return 0;
 	}
+	return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
 }
 
-static void answer_branch(struct warden *warden, struct conn *conn, struct session *parent,
+/* A connection of its own for a kernel or a thread, made here and handed over. */
+static int add_member(struct warden *warden, struct session *session, struct conn **ret,
+		      int *ret_theirs, struct err *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	if (adopt(warden, pair[0], ret, err) < 0) {
+		(void)close(pair[0]);
+		(void)close(pair[1]);
+		return (int)err->code;
+	}
+	(*ret)->greeted = (*ret)->is_member = true;
+	(*ret)->member_of = session;
+	*ret_theirs = pair[1];
+	return 0;
+}
+
+/* Something has to warm up first: this connection waits, and is not read meanwhile. */
+static void postpone(struct conn *conn, const struct warden_request *request)
+{
+	conn->pending = true;
+	conn->pending_request = *request;
+	conn->pending_nfds = 0;
+}
+
+static void answer_context(struct warden *warden, struct conn *conn, struct session *session,
+			   const struct warden_request *request, struct warden_reply *reply)
+{
+	enum warden_warmth warmth = WARDEN_COLD;
+	struct box_kernel *kernel = NULL;
+	struct conn *member;
+	int fds[2] = { -1, -1 };
+	int code = 0;
+
+	if (!text_is_terminated(request->context.language, sizeof(request->context.language)))
+		code = err_set(&reply->err, ERR_PROTOCOL, "malformed CONTEXT request");
+	if (code == 0)
+		code = context_add(warden, session, &request->context, &kernel, &warmth,
+				   &reply->err);
+	if (code == 0 && kernel == NULL) {
+		postpone(conn, request);
+		return;
+	}
+	if (code == 0 && add_member(warden, session, &member, &fds[1], &reply->err) < 0) {
+		context_remove(warden, kernel);
+		code = (int)reply->err.code;
+	}
+	if (code < 0) {
+		send_reply(conn, reply, NULL, 0);
+		return;
+	}
+	kernel->conn = member;
+	reply->kernel = kernel->id;
+	fill_opened(warden, kernel, warmth, &reply->opened);
+	fds[0] = kernel->control_host;
+	send_reply(conn, reply, fds, 2);
+	(void)close(TAKE_FD(kernel->control_host));
+	(void)close(fds[1]);
+}
+
+static void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel *kernel,
+			   const struct warden_request *request, struct warden_reply *reply)
+{
+	enum warden_warmth warmth = WARDEN_COLD;
+	const int code = context_restart(warden, kernel, request->context.flags, &warmth,
+					 &reply->err);
+
+	if (code == 0) {
+		postpone(conn, request);
+		/* By then it has another number, or none. */
+		conn->pending_request.kernel = kernel->id;
+		return;
+	}
+	if (code < 0) {
+		send_reply(conn, reply, NULL, 0);
+		return;
+	}
+	reply->kernel = kernel->id;
+	fill_opened(warden, kernel, warmth, &reply->opened);
+	send_reply(conn, reply, &kernel->control_host, 1);
+	(void)close(TAKE_FD(kernel->control_host));
+}
+
+static void answer_door(struct warden *warden, struct conn *conn, struct session *session,
+			struct warden_reply *reply)
+{
+	struct conn *member;
+	int theirs = -1;
+
+	if (add_member(warden, session, &member, &theirs, &reply->err) < 0) {
+		send_reply(conn, reply, NULL, 0);
+		return;
+	}
+	send_reply(conn, reply, &theirs, 1);
+	(void)close(theirs);
+}
+
+static void answer_branch(struct warden *warden, struct conn *conn, struct box_kernel *parent,
 			  struct warden_reply *reply)
 {
 	struct session *session;
 
-	if (session_branch(warden, parent, &session, &reply->err) < 0)
+	/* The copy is a session, and would have no connection that may end it. */
+	if (conn->is_member)
+		(void)err_set(&reply->err, ERR_INVALID,
+			      "a context cannot be branched; branch its session");
+	if (conn->is_member || session_branch(warden, parent, &session, &reply->err) < 0)
 		send_reply(conn, reply, NULL, 0);
 	else
 		give(warden, conn, session, WARDEN_PARKED, reply);
+}
+
+static void answer_usage(struct warden *warden, struct box_kernel *kernel, bool is_last,
+			 struct warden_usage *ret)
+{
+	if (kernel->is_up)
+		usage_read(warden, kernel, ret);
+	else
+		*ret = kernel->ended.usage;
+	if (is_last)
+		usage_end(kernel);
+}
+
+/* Requests about one kernel of this connection. */
+static void answer_kernel(struct warden *warden, struct conn *conn, struct session *session,
+			  const struct warden_request *request, struct warden_reply *reply)
+{
+	struct box_kernel *kernel = context_find(session, conn, request->kernel);
+
+	if (kernel == NULL) {
+		(void)err_set(&reply->err, ERR_NOT_FOUND, "no kernel %u on this connection",
+			      request->kernel);
+		send_reply(conn, reply, NULL, 0);
+		return;
+	}
+	if (request->type == WARDEN_RESTART) {
+		answer_restart(warden, conn, kernel, request, reply);
+		return;
+	}
+	if (request->type == WARDEN_BRANCH) {
+		answer_branch(warden, conn, kernel, reply);
+		return;
+	}
+	if (request->type == WARDEN_BEGIN)
+		usage_begin(warden, kernel);
+	else if (request->type == WARDEN_USAGE)
+		answer_usage(warden, kernel, request->is_last != 0, &reply->usage);
+	else if (request->type == WARDEN_END)
+		context_stop(warden, kernel);
+	else if (kernel->is_up) /* INTERRUPT */
+		(void)sys_pidfd_signal(kernel->made.kernel_pidfd, 2 /* SIGINT */);
+	send_reply(conn, reply, NULL, 0);
 }
 
 /* Requests about one session of this connection. */
@@ -190,44 +358,41 @@ static void answer_session(struct warden *warden, struct conn *conn,
 		send_reply(conn, &reply, NULL, 0);
 		return;
 	}
-	switch ((enum warden_type)request->type) {
-	case WARDEN_BEGIN:
-		usage_begin(warden, session);
-		break;
-	case WARDEN_USAGE:
-		if (session->state == SESSION_ENDED)
-			reply.usage = session->ended.usage;
-		else
-			usage_read(warden, session, &reply.usage);
-		break;
-	case WARDEN_INTERRUPT:
-		if (session->state == SESSION_OPEN)
-			(void)sys_pidfd_signal(session->kernel.kernel_pidfd, 2 /* SIGINT */);
-		break;
-	case WARDEN_CLOSE:
+	if (request->type == WARDEN_CONTEXT) {
+		answer_context(warden, conn, session, request, &reply);
+	} else if (request->type == WARDEN_DOOR) {
+		answer_door(warden, conn, session, &reply);
+	} else if (request->type != WARDEN_CLOSE) {
+		answer_kernel(warden, conn, session, request, &reply);
+	} else if (conn->is_member) {
+		(void)err_set(&reply.err, ERR_INVALID, "only who opened a session closes it");
+		send_reply(conn, &reply, NULL, 0);
+	} else {
 		session_end(warden, session);
 		warden->open_sessions--;
-		break;
-	case WARDEN_BRANCH:
-		answer_branch(warden, conn, session, &reply);
-		return;
-	case WARDEN_HELLO:
-	case WARDEN_OPEN:
-	case WARDEN_PROBE:
-	case WARDEN_EVENT_ENDED:
-		(void)err_set(&reply.err, ERR_PROTOCOL, "request %u names a session", request->type);
-		break;
+		send_reply(conn, &reply, NULL, 0);
 	}
-	send_reply(conn, &reply, NULL, 0);
+}
+
+/* What its client had in this session, but not the session. */
+static void drop_kernels(struct warden *warden, const struct conn *conn, struct session *session)
+{
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL && session->kernels[i]->conn == conn)
+			context_remove(warden, session->kernels[i]);
 }
 
 static void drop_conn(struct warden *warden, struct conn *conn)
 {
+	const bool is_member = conn->is_member;
+
 	watch_remove(warden, &conn->watch);
 	(void)close(conn->watch.fd);
 	if (conn->pending)
 		close_fds(conn->pending_fds, conn->pending_nfds);
-	for (size_t i = 0; i < warden->slot_count; i++) {
+	if (conn->member_of != NULL)
+		drop_kernels(warden, conn, conn->member_of);
+	for (size_t i = 0; i < warden->slot_count && !is_member; i++) {
 		struct session *at = warden->sessions[i];
 
 		if (at != NULL && at->conn == conn && at->state != SESSION_DYING) {
@@ -237,7 +402,7 @@ static void drop_conn(struct warden *warden, struct conn *conn)
 	}
 	memset(conn, 0, sizeof(*conn));
 	warden->idle_since = clock_mono_ns();
-	if (warden->single_client)
+	if (warden->single_client && !is_member)
 		warden->stopping = true;
 }
 
@@ -257,6 +422,8 @@ static void answer(struct warden *warden, struct conn *conn, const struct warden
 		send_reply(conn, &reply, NULL, 0);
 		return;
 	case WARDEN_OPEN:
+		if (conn->is_member)
+			break;
 		answer_open(warden, conn, request, fds, nfds);
 		return;
 	case WARDEN_BEGIN:
@@ -264,23 +431,47 @@ static void answer(struct warden *warden, struct conn *conn, const struct warden
 	case WARDEN_INTERRUPT:
 	case WARDEN_CLOSE:
 	case WARDEN_BRANCH:
+	case WARDEN_CONTEXT:
+	case WARDEN_RESTART:
+	case WARDEN_END:
+	case WARDEN_DOOR:
 		answer_session(warden, conn, request);
 		return;
 	case WARDEN_EVENT_ENDED:
 		break;
 	}
+	close_fds(fds, nfds);
 	log_line(LOG_WARN, "unknown request", "type=%u", request->type);
 	drop_conn(warden, conn);
 }
 
+void server_retry_pending(struct warden *warden)
+{
+	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
+		struct conn *conn = &warden->conns[i];
+		struct warden_request request;
+		int fds[WARDEN_MOUNTS_MAX];
+		size_t nfds;
+
+		if (!conn->used || !conn->pending)
+			continue;
+		conn->pending = false;
+		request = conn->pending_request;
+		nfds = conn->pending_nfds;
+		memcpy(fds, conn->pending_fds, sizeof(fds));
+		answer(warden, conn, &request, fds, nfds);
+	}
+}
+
 /* 0, or ERR_TIMEOUT when the client's socket is full. */
-static int tell_ended(const struct conn *conn, const struct session *session)
+static int tell_ended(const struct conn *conn, const struct box_kernel *kernel)
 {
 	const struct warden_reply event = { .magic = WARDEN_MAGIC,
 					    .version = WARDEN_VERSION,
 					    .type = WARDEN_EVENT_ENDED,
-					    .session = session->id,
-					    .ended = session->ended };
+					    .session = kernel->session->id,
+					    .kernel = kernel->id,
+					    .ended = kernel->ended };
 	const ssize_t n = send(conn->watch.fd, &event, sizeof(event), MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? ERR_TIMEOUT : 0;
@@ -295,18 +486,27 @@ static void watch_room(struct warden *warden, struct conn *conn, bool on)
 	(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_MOD, conn->watch.fd, &event);
 }
 
-/* Ends that a client could not be told of because it did not read; now it did. */
-static void tell_rest(struct warden *warden, struct conn *conn)
+/* False when there is no room for the rest either. */
+static bool tell_rest_of(const struct conn *conn, struct session *session)
 {
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
+	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
+		struct box_kernel *at = session->kernels[k];
 
 		if (at == NULL || at->conn != conn || !at->is_untold)
 			continue;
 		if (tell_ended(conn, at) < 0)
-			return;
+			return false;
 		at->is_untold = false;
 	}
+	return true;
+}
+
+/* Ends that a client could not be told of because it did not read; now it did. */
+static void tell_rest(struct warden *warden, struct conn *conn)
+{
+	for (size_t i = 0; i < warden->slot_count; i++)
+		if (warden->sessions[i] != NULL && !tell_rest_of(conn, warden->sessions[i]))
+			return;
 	watch_room(warden, conn, false);
 }
 
@@ -347,28 +547,9 @@ static void conn_ready(struct warden *warden, struct watch *watch, uint32_t even
 
 int server_adopt(struct warden *warden, int sock, struct err *err)
 {
-	const struct timeval patience = { .tv_usec = SEND_TIMEOUT_MS * 1000 };
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
+	struct conn *conn;
 
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return err_sys(err, "identify a client");
-	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
-		return err_sys(err, "bound the time that answers take");
-	/* Inside our user namespace our own uid is 0, and other users have no number. */
-	if (peer.uid != geteuid())
-		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
-		struct conn *conn = &warden->conns[i];
-
-		if (conn->used)
-			continue;
-		memset(conn, 0, sizeof(*conn));
-		conn->used = true;
-		conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
-		return watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err);
-	}
-	return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
+	return adopt(warden, sock, &conn, err);
 }
 
 void server_accept(struct warden *warden, struct watch *watch, uint32_t events)
@@ -385,14 +566,31 @@ void server_accept(struct warden *warden, struct watch *watch, uint32_t events)
 	}
 }
 
-void server_session_ended(struct warden *warden, struct session *session)
+void server_kernel_ended(struct warden *warden, struct box_kernel *kernel)
 {
-	struct conn *conn = session->conn;
+	struct conn *conn = kernel->conn;
 
-	if (conn == NULL || tell_ended(conn, session) == 0)
+	if (conn == NULL || tell_ended(conn, kernel) == 0)
 		return;
-	/* Sessions may end by the hundred while their owner does something else. */
-	session->is_untold = true;
+	/* Kernels may end by the hundred while their owner does something else. */
+	kernel->is_untold = true;
 	if (!conn->has_untold)
 		watch_room(warden, conn, true);
+}
+
+void server_forget_session(struct warden *warden, const struct session *session)
+{
+	for (size_t i = 0; i < STATE_CONNS_MAX; i++)
+		if (warden->conns[i].used && warden->conns[i].member_of == session)
+			warden->conns[i].member_of = NULL;
+	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
+		struct box_kernel *at = session->kernels[k];
+
+		if (at == NULL || at->conn == NULL || !at->conn->is_member)
+			continue;
+		at->ended.cause = WARDEN_END_CLOSED;
+		/* Should there be no room, its requests are answered with NOT_FOUND all the same. */
+		(void)tell_ended(at->conn, at);
+		at->conn = NULL;
+	}
 }

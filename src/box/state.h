@@ -23,7 +23,7 @@
 /* Host uids of boxes: from here on unused by distributions and by systemd; 2^28 of them. */
 #define STATE_UID_BASE 0x70000000u
 #define STATE_UID_COUNT 0x10000000u
-#define STATE_CONNS_MAX 256
+#define STATE_CONNS_MAX 1024
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
 #define STATE_MODULES_SIZE 1024
@@ -81,47 +81,65 @@ struct denial {
 };
 
 /*
- * A session begins as a shell, may wait parked with a kernel, is opened by a client, ends on its
- * own (ENDED: the client was told) or by its client, and is DYING until everything is reaped.
+ * A session begins as a shell, may wait parked with a kernel, is opened by a client, and is DYING
+ * until everything is reaped. Kernels come and go in it (kernel.c).
  */
-enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_ENDED, SESSION_DYING };
+enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_DYING };
 
-struct session {
-	enum session_state state;
-	uint32_t id;
-	struct conn *conn;
-	struct template *of;
-	struct shell shell;
-	struct twin_kernel kernel;
+/* One kernel of a box, or the place that one had. */
+struct box_kernel {
+	struct session *session;
+	unsigned place;	   /* index among the session's; 0: the first one */
+	uint32_t id;	   /* new for each that is made here */
+	struct conn *conn; /* whose it is */
+	char language[WARDEN_NAME_SIZE];
+	bool is_up;	   /* made, and not known to have ended */
+	bool is_late;	   /* its twin is not counted by the process limit */
+	struct twin_kernel made;
 	struct twin_seed seed; /* of a pooled shell: half a kernel */
-	pid_t zygote; /* that the kernel was forked from */
-	struct warden_limits limits;
-	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
-	uint32_t unheld; /* WARDEN_UNHELD_… of them */
+	pid_t zygote;	   /* that the kernel was forked from */
 	struct watch death_watch, notify_watch;
-	int control_host; /* our end until a client takes it (parked sessions) */
+	int control_host;  /* our end until a client takes it */
 	struct cgroup_usage base; /* at BEGIN */
 	struct cgroup_usage last; /* at the last USAGE, when is_measured */
 	bool is_measured;
+	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
 	uint64_t base_read, base_written, base_user, base_system;
 	uint64_t processes_peak;
 	struct denial denied[WARDEN_DENIED_MAX];
 	size_t denied_count;
 	uint64_t denied_total;
 	bool notify_paused;
-	bool init_reaped, twin_reaped, kernel_reaped;
-	int kernel_status; /* once it is reaped */
+	bool twin_reaped, kernel_reaped;
+	int status; /* once it is reaped */
 	bool is_untold; /* ended, and its client's socket had no room for the news */
 	struct warden_ended ended;
+};
+
+struct session {
+	enum session_state state;
+	uint32_t id;
+	struct conn *conn;
+	struct template *of;
+	uint64_t stamp; /* of the template when the box was built */
+	struct shell shell;
+	struct box_kernel *kernels[WARDEN_KERNELS_MAX]; /* the first one is always there */
+	struct warden_limits limits;
+	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
+	uint32_t unheld; /* WARDEN_UNHELD_… of them */
+	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
+	bool init_reaped;
 };
 
 struct conn {
 	bool used;
 	bool greeted;
 	bool strict;
-	bool has_untold; /* some session's is_untold */
+	bool has_untold; /* some kernel's is_untold */
+	bool is_member;	 /* made by CONTEXT or DOOR: belongs to one box … */
+	struct session *member_of; /* … this one; NULL once that has ended */
 	struct watch watch;
-	/* An OPEN that waits for a zygote; nothing else is read meanwhile. */
+	/* An OPEN, CONTEXT or RESTART that waits for a zygote; nothing else is read meanwhile. */
 	bool pending;
 	struct warden_request pending_request;
 	int pending_fds[WARDEN_MOUNTS_MAX];
@@ -140,7 +158,7 @@ struct warden {
 	bool single_client;
 	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since;
-	uint32_t next_session;
+	uint32_t next_session, next_kernel;
 	size_t open_sessions;
 	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
 	char template_dir[512];
@@ -188,21 +206,52 @@ void pool_recycle_netns(struct warden *warden, int fd);
 
 /* session.c */
 int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
-/* Half of that, for a pooled shell. */
-int session_seed(struct warden *warden, struct session *session, struct zygote_proc *zygote,
-		 struct err *err);
-void session_drop_seed(struct session *session);
-int session_spawn(struct warden *warden, struct session *session, struct zygote_proc *zygote,
-		  struct err *err);
 /* 0 and *ret NULL: a zygote is still warming up. */
 int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
 		 struct session **ret, enum warden_warmth *ret_warmth, struct err *err);
-int session_branch(struct warden *warden, struct session *parent, struct session **ret,
+/* A copy of one kernel; others of its session are not in the copy's box. */
+int session_branch(struct warden *warden, struct box_kernel *parent, struct session **ret,
 		   struct err *err);
+/* That this connection opened, or belongs to. */
 struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id);
 void session_end(struct warden *warden, struct session *session);
 void session_reap(struct warden *warden, pid_t pid, int status);
 void session_collect(struct warden *warden); /* finishes sessions that are dying */
+/* Which zygote a kernel comes from; *ret NULL while it has to wait. */
+int session_zygote(struct warden *warden, struct template *of, const char *language,
+		   uint32_t flags, struct zygote_proc **ret, enum warden_warmth *ret_warmth,
+		   struct err *err);
+
+/* kernel.c */
+struct box_kernel *kernel_new(struct session *session, unsigned place);
+/* Half of a kernel, for a pooled shell. */
+int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		struct err *err);
+void kernel_drop_seed(struct box_kernel *kernel);
+int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		 struct err *err);
+/* Verifies what was made (here or by a branch), numbers it, and waits for its end. */
+int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *err);
+/* Kills it without waiting, as a part of the end of its box. */
+void kernel_kill(struct warden *warden, struct box_kernel *kernel);
+unsigned kernel_count_up(const struct session *session, const struct box_kernel *but);
+
+/* context.c */
+/* A further kernel in an open box. 0 and *ret NULL: a zygote is still warming up. */
+int context_add(struct warden *warden, struct session *session, const struct warden_context *how,
+		struct box_kernel **ret, enum warden_warmth *ret_warmth, struct err *err);
+/* A fresh kernel in this place. 1 when it is there; 0: a zygote is still warming up. */
+int context_restart(struct warden *warden, struct box_kernel *kernel, uint32_t flags,
+		    enum warden_warmth *ret_warmth, struct err *err);
+/* Ends it and all processes of it, and waits for that, bounded. The place stays. */
+void context_stop(struct warden *warden, struct box_kernel *kernel);
+void context_remove(struct warden *warden, struct box_kernel *kernel); /* and frees the place */
+/* Among those of the session; NULL when it is not this connection's. */
+struct box_kernel *context_find(struct session *session, const struct conn *conn, uint32_t id);
+
+/* sweep.c */
+/* Ends what a kernel that is gone has left behind in its box; waits for it, bounded. */
+void sweep_after(struct warden *warden, struct box_kernel *kernel);
 
 /* limits.c */
 void limits_fill(const struct template *of, struct warden_limits *limits);
@@ -210,6 +259,8 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 /* Those of the kernel's process alone. */
 int limits_apply_process(const struct warden *warden, const struct session *session, pid_t pid,
 			 struct err *err);
+/* The number of kernels in the box changed: our own processes must not count as its. */
+int limits_apply_pids(struct warden *warden, const struct session *session, struct err *err);
 
 /* hostdir.c */
 bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */
@@ -217,8 +268,11 @@ int hostdir_mount(struct warden *warden, const struct session *session,
 		  const struct warden_open *open, const int *fds, struct err *err);
 
 /* usage.c */
-void usage_begin(struct warden *warden, struct session *session);
-void usage_read(struct warden *warden, struct session *session, struct warden_usage *ret);
+void usage_begin(struct warden *warden, struct box_kernel *kernel);
+void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
+void usage_end(struct box_kernel *kernel); /* no cell of it runs any more */
+/* A kernel came or went: what was measured last is no base line for anybody. */
+void usage_forget(struct session *session);
 
 /* denial.c */
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
@@ -227,7 +281,9 @@ void denial_resume(struct warden *warden);
 /* server.c */
 int server_adopt(struct warden *warden, int sock, struct err *err);
 void server_accept(struct warden *warden, struct watch *watch, uint32_t events);
-void server_session_ended(struct warden *warden, struct session *session);
+void server_kernel_ended(struct warden *warden, struct box_kernel *kernel);
+/* The connections of its own that a session was given lead nowhere from now on. */
+void server_forget_session(struct warden *warden, const struct session *session);
 void server_retry_pending(struct warden *warden);
 
 /* probe.c */

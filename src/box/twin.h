@@ -29,6 +29,7 @@ struct twin_spawn {
 	bool traced; /* the zygote is traced by us: make a twin */
 	const struct shell *shell;
 	const struct cgroup_host *cgroups;
+	struct cgroup_place place;
 	int control_fd; /* the kernel's end; stays the caller's */
 	bool no_speculation;
 };

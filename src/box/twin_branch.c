@@ -139,12 +139,13 @@ static int take_seats(const struct branching *b, const struct cgroup_seats *seat
 static int join_groups(const struct branching *b, struct err *err)
 {
 	const struct twin_branch *how = b->how;
+	const struct cgroup_place first = { .number = 0 };
 	struct cgroup_seats seats;
 	int code;
 
 	if (!cgroup_has_seats(how->cgroups))
 		return cgroup_attach_twin(how->cgroups, how->shell->name, b->twin, err);
-	if (cgroup_seats_open(how->cgroups, how->shell->name, &seats, err) < 0)
+	if (cgroup_seats_open(how->cgroups, how->shell->name, &first, &seats, err) < 0)
 		return (int)err->code;
 	code = take_seats(b, &seats, err);
 	cgroup_seats_close(&seats);
@@ -400,6 +401,7 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 {
 	struct branching b = { .how = how };
 	struct twin_kernel made = { .kernel_pidfd = -1, .notify_fd = -1, .traced = true };
+	const struct cgroup_place first = { .number = 0 };
 	struct standstill still;
 	struct err ignored;
 	long notify = -1;
@@ -421,7 +423,7 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	if (code == 0)
 		code = make_kernel(&b, err);
 	if (code == 0)
-		code = cgroup_attach_child(how->cgroups, how->shell->name, b.kernel, err);
+		code = cgroup_attach_child(how->cgroups, how->shell->name, &first, b.kernel, err);
 	if (code == 0)
 		code = enter_box(&b, &notify, err);
 	if (code == 0)

@@ -97,7 +97,7 @@ static int follow_kernel(const struct twin_spawn *how, struct twin_kernel *kerne
 	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(how, kernel->twin, err) < 0)
 		return (int)err->code;
 	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
-	    cgroup_attach_child(how->cgroups, how->shell->name, kernel->kernel, err) < 0)
+	    cgroup_attach_child(how->cgroups, how->shell->name, &how->place, kernel->kernel, err) < 0)
 		return (int)err->code;
 	return trace_detach(kernel->kernel, 0, err);
 }
@@ -160,7 +160,7 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 	int code;
 
 	_Static_assert(CG_COUNT <= ZYGOTE_SEATS_MAX, "room for a seat of each controller");
-	if (cgroup_seats_open(how->cgroups, how->shell->name, &seats, err) < 0)
+	if (cgroup_seats_open(how->cgroups, how->shell->name, &how->place, &seats, err) < 0)
 		return (int)err->code;
 	spawn.seat_count = (uint32_t)seats.count;
 	spawn.has_leave = seats.leave >= 0;
@@ -206,11 +206,11 @@ static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twi
 {
 	kernel->kernel = sender;
 	kernel->twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
-	if (cgroup_has_seats(how->cgroups))
-		return 0; /* it was born in them */
+	if (cgroup_has_seats(how->cgroups)) /* it was born in them */
+		return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender, err);
 	if (cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0)
 		return (int)err->code;
-	return cgroup_attach_box(how->cgroups, how->shell->name, sender, err);
+	return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender, err);
 }
 
 int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,

@@ -35,27 +35,56 @@ static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 	*ret_system = (uint64_t)(ticks[1] + ticks[3]) * tick_ns;
 }
 
-void usage_begin(struct warden *warden, struct session *session)
+/* Cells that run at the same time in one box: none of them can be told from the other's. */
+static void begin_running(struct box_kernel *kernel)
 {
-	const pid_t pid = session->kernel.kernel;
+	kernel->is_running = true;
+	kernel->is_shared = false;
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
+		struct box_kernel *at = kernel->session->kernels[i];
 
-	cgroup_reset_peak(&warden->cgroups, session->shell.name);
+		if (at != NULL && at != kernel && at->is_running)
+			at->is_shared = kernel->is_shared = true;
+	}
+}
+
+void usage_end(struct box_kernel *kernel)
+{
+	kernel->is_running = false;
+}
+
+void usage_forget(struct session *session)
+{
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL)
+			session->kernels[i]->is_measured = false;
+}
+
+void usage_begin(struct warden *warden, struct box_kernel *kernel)
+{
+	const struct session *session = kernel->session;
+	const pid_t pid = kernel->made.kernel;
+
+	begin_running(kernel);
+	/* Another's peak is not to be forgotten. */
+	if (!kernel->is_shared)
+		cgroup_reset_peak(&warden->cgroups, session->shell.name);
 	/* After the first execution the last reading is the base: nothing but processor time moves
 	 * much between cells, and what does belongs to the next one. Opening a dozen control files
-	 * is a good part of a short cell. */
-	if (session->is_measured) {
-		session->base = session->last;
-		cgroup_read_cpu(&warden->cgroups, session->shell.name, &session->base);
+	 * is a good part of a short cell. With other kernels in the box no reading lasts. */
+	if (kernel->is_measured && kernel_count_up(session, kernel) == 0) {
+		kernel->base = kernel->last;
+		cgroup_read_cpu(&warden->cgroups, session->shell.name, &kernel->base);
 	} else {
-		cgroup_read(&warden->cgroups, session->shell.name, &session->base);
+		cgroup_read(&warden->cgroups, session->shell.name, &kernel->base);
 	}
-	read_io(pid, &session->base_read, &session->base_written);
+	read_io(pid, &kernel->base_read, &kernel->base_written);
 	if (!cgroup_has(&warden->cgroups, CG_CPUACCT))
-		read_cpu(pid, &session->base_user, &session->base_system);
-	session->processes_peak = 1;
-	session->denied_count = 0;
-	session->denied_total = 0;
-	memset(session->denied, 0, sizeof(session->denied));
+		read_cpu(pid, &kernel->base_user, &kernel->base_system);
+	kernel->processes_peak = 1;
+	kernel->denied_count = 0;
+	kernel->denied_total = 0;
+	memset(kernel->denied, 0, sizeof(kernel->denied));
 }
 
 static uint64_t since(uint64_t now, uint64_t base)
@@ -63,38 +92,53 @@ static uint64_t since(uint64_t now, uint64_t base)
 	return now > base ? now - base : 0;
 }
 
-static void from_cgroup(struct warden *warden, struct session *session, struct warden_usage *ret)
+/* Pid 1 and twins are ours. */
+static unsigned count_own(const struct warden *warden, const struct box_kernel *kernel)
 {
-	const struct cgroup_usage *base = &session->base;
+	unsigned count = 1;
+
+	for (size_t i = 0; cgroup_counts_twins(&warden->cgroups) && i < WARDEN_KERNELS_MAX; i++) {
+		const struct box_kernel *at = kernel->session->kernels[i];
+
+		count += at != NULL && !at->is_late && (at == kernel || at->is_up);
+	}
+	return count;
+}
+
+static void from_cgroup(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret)
+{
+	const struct session *session = kernel->session;
+	const struct cgroup_usage *base = &kernel->base;
 	struct cgroup_usage now;
 	uint64_t peak;
 
 	cgroup_read(&warden->cgroups, session->shell.name, &now);
 	ret->cpu_user_ns = since(now.cpu_user_ns, base->cpu_user_ns);
 	ret->cpu_system_ns = since(now.cpu_system_ns, base->cpu_system_ns);
+	ret->memory_bytes = now.memory_bytes;
 	ret->memory_peak_bytes = now.memory_peak_bytes;
 	ret->oom_kills = since(now.oom_kills, base->oom_kills);
 	ret->pids_refused = since(now.pids_refused, base->pids_refused);
-	/* pid 1 of the box is ours. A kernel that keeps no peak is sampled here. */
+	/* A kernel that keeps no peak is sampled here. */
 	peak = now.pids_peak > base->pids_peak ? now.pids_peak : now.pids;
-	peak = since(peak, cgroup_own_pids(&warden->cgroups));
-	if (peak > session->processes_peak)
-		session->processes_peak = peak;
-	ret->processes_peak = session->processes_peak;
+	peak = since(peak, count_own(warden, kernel));
+	if (peak > kernel->processes_peak)
+		kernel->processes_peak = peak;
+	ret->processes_peak = kernel->processes_peak;
 	ret->from_cgroup = 1;
-	session->last = now;
-	session->is_measured = true;
+	kernel->last = now;
+	kernel->is_measured = true;
 }
 
-static void from_proc(struct session *session, struct warden_usage *ret)
+static void from_proc(struct box_kernel *kernel, struct warden_usage *ret)
 {
-	uint64_t user = session->base_user, system = session->base_system;
+	uint64_t user = kernel->base_user, system = kernel->base_system;
 
-	read_cpu(session->kernel.kernel, &user, &system);
-	ret->cpu_user_ns = since(user, session->base_user);
-	ret->cpu_system_ns = since(system, session->base_system);
-	ret->memory_peak_bytes = procfile_number(session->kernel.kernel, "status", "VmHWM:", 10, 0) * 1024;
-	ret->processes_peak = session->processes_peak;
+	read_cpu(kernel->made.kernel, &user, &system);
+	ret->cpu_user_ns = since(user, kernel->base_user);
+	ret->cpu_system_ns = since(system, kernel->base_system);
+	ret->memory_peak_bytes = procfile_number(kernel->made.kernel, "status", "VmHWM:", 10, 0) * 1024;
+	ret->processes_peak = kernel->processes_peak;
 }
 
 static void read_disk(const struct session *session, struct warden_usage *ret)
@@ -109,23 +153,24 @@ static void read_disk(const struct session *session, struct warden_usage *ret)
 	ret->inodes_used = fs.f_files - fs.f_ffree;
 }
 
-void usage_read(struct warden *warden, struct session *session, struct warden_usage *ret)
+void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret)
 {
-	uint64_t read_now = session->base_read, written_now = session->base_written;
+	uint64_t read_now = kernel->base_read, written_now = kernel->base_written;
 
 	memset(ret, 0, sizeof(*ret));
 	if (cgroup_has(&warden->cgroups, CG_MEMORY) && cgroup_has(&warden->cgroups, CG_CPUACCT))
-		from_cgroup(warden, session, ret);
+		from_cgroup(warden, kernel, ret);
 	else
-		from_proc(session, ret);
-	read_io(session->kernel.kernel, &read_now, &written_now);
-	ret->read_bytes = since(read_now, session->base_read);
-	ret->written_bytes = since(written_now, session->base_written);
-	read_disk(session, ret);
-	for (size_t i = 0; i < session->denied_count; i++) {
-		filter_name(session->denied[i].nr, ret->denied[i].name,
+		from_proc(kernel, ret);
+	read_io(kernel->made.kernel, &read_now, &written_now);
+	ret->read_bytes = since(read_now, kernel->base_read);
+	ret->written_bytes = since(written_now, kernel->base_written);
+	ret->is_shared = kernel->is_shared;
+	read_disk(kernel->session, ret);
+	for (size_t i = 0; i < kernel->denied_count; i++) {
+		filter_name(kernel->denied[i].nr, ret->denied[i].name,
 			     sizeof(ret->denied[i].name));
-		ret->denied[i].count = session->denied[i].count;
+		ret->denied[i].count = kernel->denied[i].count;
 	}
-	ret->denied_count = (uint32_t)session->denied_count;
+	ret->denied_count = (uint32_t)kernel->denied_count;
 }

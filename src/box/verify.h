@@ -12,3 +12,10 @@
  * lacks one of these is not handed out.
  */
 int verify_kernel(pid_t pid, bool rootless, struct err *err);
+
+/*
+ * That a kernel stands in the box of this pid 1: every namespace is the same one, and so is each
+ * group that limits memory and processes. A branch and a kernel that joins a box later are no
+ * different from the first.
+ */
+int verify_box(pid_t pid, pid_t init, struct err *err);

@@ -19,12 +19,20 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/output_page.h"
 #include "cli/parse.h"
+#include "cli/remote.h"
 #include "cli/run.h"
 #include "reckon.h"
 
 #define SHOWN_MAX ((size_t)1024 * 1024 * 1024)
+
+#define OUTPUT_REMOTE                                                                             \
+	{ REMOTE_OPT_URL, "url", "URL", "ask this daemon (else: here, as `run` left it)",          \
+	  OPT_HINT_NONE, NULL, false },                                                           \
+	{ REMOTE_OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",         \
+	  OPT_HINT_NONE, NULL, false }
 
 enum { OPT_RANGE = OPT_LONG, OPT_LINES, OPT_GREP, OPT_HEAD, OPT_TAIL, OPT_ALL };
 
@@ -33,6 +41,7 @@ struct fetch {
 	const char *id;
 	const char *path; /* of -o, else NULL */
 	uint64_t offset, length;
+	struct output_where *where;
 	bool has_range, is_paged; /* paged: a bounded part, chosen by lines */
 	struct page_choice choice;
 };
@@ -78,6 +87,12 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	case 'o':
 		fetch->path = value;
 		return 0;
+	case REMOTE_OPT_URL:
+		fetch->where->url = value;
+		return 0;
+	case REMOTE_OPT_KEY:
+		fetch->where->key = value;
+		return 0;
 	default:
 		if (fetch->id != NULL)
 			return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
@@ -113,17 +128,8 @@ static int check_choice(struct fetch *fetch, struct err *err)
 
 static int get(const struct fetch *fetch, int fd)
 {
-	const reckon_engine_options options = { .size = sizeof(options) };
-	reckon_engine *engine;
-	reckon_error error;
-	int status = EXIT_CODE_OK;
-
-	if (reckon_engine_open(&options, &engine, &error) < 0)
-		return cli_complain_reckon(fetch->command, &error);
-	if (reckon_artifact_get(engine, fetch->id, fetch->offset, fetch->length, fd, &error) < 0)
-		status = cli_complain_reckon(fetch->command, &error);
-	reckon_engine_close(engine);
-	return status;
+	return fetch->where->get(fetch->command, fetch->id, fetch->offset, fetch->length, fd,
+				 fetch->where->arg);
 }
 
 /* A directory's descriptor and a name in it, so that the file can replace its predecessor whole. */
@@ -239,13 +245,18 @@ static int to_page(const struct fetch *fetch)
 	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
 	cleanup_buf struct buf page = BUF_INIT(SHOWN_MAX);
 	cleanup_buf struct buf told = BUF_INIT(4096);
+	char name[1024];
 	struct err err;
 	int status = get_bytes(fetch, &bytes);
 
 	if (status != EXIT_CODE_OK)
 		return status;
-	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, fetch->id, &page, &told, &err) <
-	    0) {
+	/* What is said of going on names the daemon, too. */
+	(void)snprintf(name, sizeof(name), "%s%s%s", fetch->where->url != NULL ? "--url " : "",
+		       fetch->where->url != NULL ? fetch->where->url : "",
+		       fetch->where->url != NULL ? " " : "");
+	(void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s", fetch->id);
+	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &told, &err) < 0) {
 		err_wrap(&err, "%s", fetch->command);
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
@@ -256,9 +267,9 @@ static int to_page(const struct fetch *fetch)
 	return status;
 }
 
-static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
+int output_run(const struct opt_command *self, int argc, char **argv, struct output_where *where)
 {
-	struct fetch fetch = { .command = self->name };
+	struct fetch fetch = { .command = self->name, .where = where };
 	struct err err;
 	int rc = opt_parse(self, argc, argv, take, &fetch, &err);
 
@@ -276,11 +287,52 @@ static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
 	}
+	/* What is of a daemon's is another program's to ask for. */
+	if (where->get == NULL)
+		return remote_hand_over(argc, argv, where->key);
 	if (fetch.path != NULL)
 		return to_file(&fetch);
 	if (fetch.is_paged)
 		return to_page(&fetch);
 	return isatty(STDOUT_FILENO) ? to_terminal(&fetch) : get(&fetch, STDOUT_FILENO);
+}
+
+/* Of this machine's own store. */
+static int get_here(const char *command, const char *id, uint64_t offset, uint64_t length, int fd,
+		    void *arg)
+{
+	const reckon_engine_options options = { .size = sizeof(options) };
+	reckon_engine *engine;
+	reckon_error error;
+	int status = EXIT_CODE_OK;
+
+	(void)arg;
+	if (reckon_engine_open(&options, &engine, &error) < 0)
+		return cli_complain_reckon(command, &error);
+	if (reckon_artifact_get(engine, id, offset, length, fd, &error) < 0)
+		status = cli_complain_reckon(command, &error);
+	reckon_engine_close(engine);
+	return status;
+}
+
+static int note_where(int id, const char *value, void *arg, struct err *err)
+{
+	struct output_where *where = arg;
+
+	(void)value;
+	(void)err;
+	if (id == REMOTE_OPT_URL || id == REMOTE_OPT_KEY)
+		where->get = NULL;
+	return 0;
+}
+
+static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
+{
+	struct output_where where = { .get = get_here };
+	struct err ignored;
+
+	(void)opt_parse(self, argc, argv, note_where, &where, &ignored);
+	return output_run(self, argc, argv, &where);
 }
 
 static const struct opt_item output_items[] = {
@@ -294,6 +346,7 @@ static const struct opt_item output_items[] = {
 	{ OPT_RANGE, "range", "A-B", "these bytes, counting from 0; A- to the end",
 	  OPT_HINT_NONE, NULL, false },
 	{ 'o', "output", "FILE", "write all of it to FILE", OPT_HINT_FILE, NULL, false },
+	OUTPUT_REMOTE,
 };
 
 const struct opt_command cmd_output_table = {
@@ -307,6 +360,7 @@ const struct opt_command cmd_output_table = {
 
 static const struct opt_item artifact_items[] = {
 	{ 'o', "output", "FILE", "write to FILE", OPT_HINT_FILE, NULL, false },
+	OUTPUT_REMOTE,
 };
 
 const struct opt_command cmd_artifact_table = {

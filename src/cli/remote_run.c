@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -59,19 +60,43 @@ static void on_pipe(int signo)
 
 static int set_signals(struct err *err)
 {
-	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
 	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
 
 	if (pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_sys(err, "pipe");
-	(void)sigaction(SIGINT, &interrupt, NULL);
 	(void)sigaction(SIGPIPE, &pipe_gone, NULL);
 	return 0;
 }
 
-/* The first Ctrl-C stops the cell, as for a session of one's own; the second leaves it alone. */
-static int on_wake(void *arg, struct err *err)
+/* Until the first cell Ctrl-C simply ends us: there is nothing to stop. */
+static void catch_interrupts(void)
 {
+	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGINT, &interrupt, NULL);
+}
+
+/* Whether it waits behind other cells of the session: what runs then is somebody else's. */
+static bool is_queued(struct remote_run *this, const char *id)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	struct json_value *execution;
+	struct err ignored;
+	bool queued;
+
+	if (remote_path(&path, this->session, "/executions/", &ignored) < 0 ||
+	    client_path_add(&path, id, false, &ignored) < 0 ||
+	    client_call(this->client, "GET", buf_text(&path), NULL, &execution, &ignored) < 0)
+		return false;
+	queued = strcmp(remote_text(execution, "status"), "queued") == 0;
+	json_read_free(execution);
+	return queued;
+}
+
+/* The first Ctrl-C stops the cell, as for a session of one's own; the second leaves it alone. */
+static int on_wake(const char *id, void *arg, struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = 20 * 1000000L };
 	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(16);
 	struct remote_run *this = arg;
 	char bytes[16];
@@ -80,6 +105,17 @@ static int on_wake(void *arg, struct err *err)
 	if (atomic_load(&interrupts) > 1) {
 		this->left = true;
 		return err_set(err, ERR_TIMEOUT, "left");
+	}
+	if (id[0] == '\0') {
+		/* Which cell is ours is known in a moment. */
+		(void)nanosleep(&pause, NULL);
+		(void)!write(wake_pipe[1], "", 1);
+		return 0;
+	}
+	if (is_queued(this, id)) {
+		run_output_line("reckon: the cell waits for its turn; Ctrl-C again leaves it to run "
+				"later");
+		return 0;
 	}
 	if (buf_adds(&body, "{}", err) < 0 ||
 	    remote_path(&path, this->session, "/interrupt", err) < 0)
@@ -333,8 +369,8 @@ static int run_cell(struct remote_run *this, const struct run_cell *cell)
 	if (this->output.status != 0)
 		return this->output.status; /* whoever read our output went away */
 	if (this->left) {
-		run_output_line("reckon: left session %s; its cell was asked to stop",
-				this->run->session);
+		run_output_line("reckon: left session %s; its cell may still run (reckon logs -s %s)",
+				this->run->session, this->run->session);
 		return EXIT_CODE_INTERRUPTED;
 	}
 	(void)err_wrap(&err, "cell %zu", this->output.cell);
@@ -346,6 +382,7 @@ static int run_cells(struct remote_run *this)
 	const struct run *run = this->run;
 	int first_failure = EXIT_CODE_OK;
 
+	catch_interrupts();
 	for (size_t i = 0; i < run->cell_count; i++) {
 		int status;
 

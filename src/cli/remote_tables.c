@@ -32,7 +32,7 @@ static const struct opt_item create_items[] = {
 	  false },
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
 	  OPT_HINT_CHOICE, "data python", false },
-	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h (the daemon's)",
+	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)", OPT_HINT_NONE,
@@ -140,7 +140,7 @@ static const struct opt_item files_get_items[] = {
 static const struct opt_command files_get_table = {
 	.name = "files get",
 	.operands = "PATH...",
-	.summary = "fetch files, or folders with all that is in them",
+	.summary = "fetch files, or folders with all in them",
 	.items = files_get_items,
 	.count = ARRAY_LEN(files_get_items),
 	.run = remote_exec,
@@ -154,7 +154,7 @@ static const struct opt_item files_where_items[] = {
 static const struct opt_command files_put_table = {
 	.name = "files put",
 	.operands = "FILE[:NAME]...",
-	.summary = "send files, or folders with all that is in them",
+	.summary = "send files, or folders with all in them",
 	.items = files_where_items,
 	.count = ARRAY_LEN(files_where_items),
 	.operand_hint = OPT_HINT_FILE,
@@ -164,7 +164,7 @@ static const struct opt_command files_put_table = {
 static const struct opt_command files_rm_table = {
 	.name = "files rm",
 	.operands = "PATH...",
-	.summary = "remove files, or folders with all that is in them",
+	.summary = "remove files, or folders with all in them",
 	.items = files_where_items,
 	.count = ARRAY_LEN(files_where_items),
 	.run = remote_exec,

@@ -7,7 +7,7 @@
  *   repl_show.c     events and records as a person reads them: text, tables, pictures
  *   repl_cells.c    what ran, for %save and figures
  *   repl_command.c  %commands
- *   repl_files.c    %put, %get, %files, and files that survive a restart
+ *   repl_files.c    %put, %get, %files, and files that survive their session
  *   repl_save.c     %save: Python, notebook
  *   repl_look.c     is it a whole cell, what could stand here
  *   repl_read.c     cells from a pipe or a dumb terminal; answers to input()
@@ -137,8 +137,8 @@ void repl_files_note(struct repl *repl, const struct json_value *record);
 void repl_files_put(struct repl *repl, char **words, size_t count);
 void repl_files_get(struct repl *repl, char **words, size_t count);
 void repl_files_list(struct repl *repl);
-/* From a session that lives into another; or from wherever a copy is, when `from` is NULL. */
-void repl_files_copy(struct repl *repl, reckon_session *from);
+/* Into a new session, from wherever a copy is: the old one is gone. */
+void repl_files_bring_back(struct repl *repl);
 void repl_files_done(struct repl *repl);
 int repl_files_read(const char *path, struct buf *ret, struct err *err);
 /* A new file; an old one is replaced only with `force`. The last part is no link that is followed. */

@@ -335,7 +335,7 @@ static const struct {
 	{ "load", on_load, "HOSTFILE", "put a file's text on the line, to edit and run" },
 	{ "edit", on_edit, "[CELL]", "edit a cell in $EDITOR, then put it on the line" },
 	{ "history", on_history, "", "what ran in this session" },
-	{ "restart", on_restart, "", "a new session: variables go, files stay" },
+	{ "restart", on_restart, "", "a fresh kernel: variables go, files stay" },
 	{ "time-limit", on_time_limit, "[TIME | none]", "show or set the limit of one cell" },
 	{ "receipt", on_receipt, "", "what the last cell cost" },
 	{ "record", on_record, "", "the last cell's record, as JSON" },

@@ -1,5 +1,5 @@
 /*
- * repl_files.c - files between the workspace and this side, and over a restart.
+ * repl_files.c - files between the workspace and this side, and into a new session.
  *
  * Runs in:  reckon repl.
  * Reads:    files that the user named; names that a box chose.
@@ -364,29 +364,10 @@ void repl_files_list(struct repl *repl)
 	json_read_free(files);
 }
 
-/* ---- over a restart ---- */
+/* ---- after a session was lost ---- */
 
-typedef int fetch_fn(struct repl *repl, const void *from, const char *name, int fd,
-		     reckon_error *error);
-
-static int fetch_living(struct repl *repl, const void *from, const char *name, int fd,
-			reckon_error *error)
-{
-	reckon_session *const *session = from;
-
-	(void)repl;
-	return reckon_file_get(*session, name, fd, error);
-}
-
-static int fetch_artifact(struct repl *repl, const void *from, const char *name, int fd,
-			  reckon_error *error)
-{
-	(void)name;
-	return reckon_artifact_get(repl->engine, from, 0, 0, fd, error);
-}
-
-/* From `from` into the session, through a file that has no name. */
-static bool copy_one(struct repl *repl, fetch_fn *fetch_one, const void *from, const char *name)
+/* From the store into the session, through a file that has no name. */
+static bool copy_artifact(struct repl *repl, const char *artifact, const char *name)
 {
 	cleanup_file FILE *passing = tmpfile();
 	reckon_error error;
@@ -395,8 +376,8 @@ static bool copy_one(struct repl *repl, fetch_fn *fetch_one, const void *from, c
 	if (passing == NULL)
 		return false;
 	fd = fileno(passing);
-	return fetch_one(repl, from, name, fd, &error) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
-	       reckon_file_put(repl->session, name, fd, &error) == 0;
+	return reckon_artifact_get(repl->engine, artifact, 0, 0, fd, &error) == 0 &&
+	       lseek(fd, 0, SEEK_SET) == 0 && reckon_file_put(repl->session, name, fd, &error) == 0;
 }
 
 static void say_copied(size_t kept, size_t failed_count)
@@ -407,34 +388,6 @@ static void say_copied(size_t kept, size_t failed_count)
 				failed_count == 1 ? "" : "s");
 }
 
-static void copy_living(struct repl *repl, reckon_session *from)
-{
-	struct json_value *files = NULL;
-	size_t kept = 0, lost = 0;
-	reckon_error error;
-
-	if (list_files(from, &files, &error) < 0) {
-		/* It died meanwhile: from the copies, then. */
-		repl_files_copy(repl, NULL);
-		return;
-	}
-	for (size_t i = 0; i < json_read_count(files); i++) {
-		const char *name =
-			json_read_text(json_read_member(json_read_at(files, i), "path"), NULL);
-
-		if (name == NULL)
-			continue;
-		if (copy_one(repl, fetch_living, &from, name)) {
-			kept++;
-			continue;
-		}
-		lost++;
-		run_output_line("reckon: %s: not kept", name);
-	}
-	json_read_free(files);
-	say_copied(kept, lost);
-}
-
 /* What a cell made is in the store; what came from this side may still be there. */
 static bool copy_kept(struct repl *repl, const struct repl_file *file)
 {
@@ -442,7 +395,7 @@ static bool copy_kept(struct repl *repl, const struct repl_file *file)
 	struct err ignored;
 
 	if (file->artifact != NULL)
-		return copy_one(repl, fetch_artifact, file->artifact, file->name);
+		return copy_artifact(repl, file->artifact, file->name);
 	if (file->host == NULL)
 		return false;
 	/* put_host() notes what it puts, in this very entry. */
@@ -451,14 +404,10 @@ static bool copy_kept(struct repl *repl, const struct repl_file *file)
 	return put_host(repl, host, name, &ignored) == 0;
 }
 
-void repl_files_copy(struct repl *repl, reckon_session *from)
+void repl_files_bring_back(struct repl *repl)
 {
 	size_t kept = 0, lost = 0;
 
-	if (from != NULL) {
-		copy_living(repl, from);
-		return;
-	}
 	for (size_t i = 0; i < repl->file_count; i++) {
 		if (copy_kept(repl, &repl->files[i])) {
 			kept++;

@@ -1,9 +1,10 @@
 /*
- * repl_session.c - sessions come, run cells, and are lost.
+ * repl_session.c - sessions come, run cells, and are lost; kernels are, and fresh ones begin.
  *
  * Runs in:  reckon repl.
  * Reads:    what libreckon answers.
- * Never:    puts a new session in the place of a lost one unless it is asked to.
+ * Never:    puts a new session in the place of a lost one unless it is asked to, or a fresh kernel
+ *           in the place of one without a word.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,17 +64,23 @@ void repl_failed(struct repl *repl, const char *what, const reckon_error *error)
 
 /* ---- a cell ---- */
 
-/* Anything that may have cost the kernel its life: whether it did is best asked itself. */
+/* Anything that may have cost the kernel its life. */
 static void check_life(struct repl *repl)
 {
-	cleanup_free char *json = NULL;
 	reckon_error error;
 
-	if (repl->lost)
-		return;
-	if (reckon_is_complete(repl->session, "", 0, &json, &error) < 0 &&
-	    error.code == RECKON_ELOST)
+	switch (reckon_session_check(repl->session, &error)) {
+	case RECKON_ELOST:
 		repl->lost = true;
+		say_lost();
+		return;
+	case RECKON_EKERNEL_LOST:
+		run_output_line("reckon: the kernel is gone, with its variables; files are kept (the "
+				"next cell, or %%restart, begins a fresh one)");
+		return;
+	default:
+		return;
+	}
 }
 
 static void take_record(struct repl *repl, const char *source, size_t len,
@@ -97,8 +104,6 @@ static void take_record(struct repl *repl, const char *source, size_t len,
 	if (strcmp(reckon_execution_status(execution), "ok") != 0 &&
 	    strcmp(reckon_execution_status(execution), "error") != 0)
 		check_life(repl);
-	if (repl->lost)
-		say_lost();
 	repl->number = sequence > 0 ? (size_t)sequence + 1 : repl->number + 1;
 }
 
@@ -154,16 +159,33 @@ void repl_run(struct repl *repl, const char *source, size_t len)
 
 /* ---- restart ---- */
 
-void repl_restart(struct repl *repl)
+/* A session that is gone cannot be gone on with: another one, with the files that were kept. */
+static void begin_anew(struct repl *repl)
 {
 	reckon_session *old = repl->session, *fresh = NULL;
 
 	if (run_open_session(&repl->run, "repl", repl->engine, &fresh) != EXIT_CODE_OK)
-		return; /* the old one, if it lives, is still there */
+		return;
 	repl->session = fresh;
 	repl->output.session = fresh;
-	repl_files_copy(repl, repl->lost ? NULL : old);
+	repl_files_bring_back(repl);
 	repl->lost = false;
 	repl->number = 1;
 	reckon_session_close(old);
+}
+
+void repl_restart(struct repl *repl)
+{
+	reckon_error error;
+
+	if (repl->session != NULL && !repl->lost) {
+		if (reckon_session_restart(repl->session, &error) == RECKON_OK) {
+			run_output_line("a fresh kernel: no variables, files are kept");
+			return;
+		}
+		repl_failed(repl, "restart", &error);
+		if (!repl->lost)
+			return;
+	}
+	begin_anew(repl);
 }

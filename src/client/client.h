@@ -99,10 +99,11 @@ struct client_execution {
 	void *on_event_arg;
 	/*
 	 * A descriptor (or -1) that becomes readable when the user wants something: then on_wake
-	 * is called, which reads it. A negative result leaves the stream; the cell goes on.
+	 * is called, which reads it; `id` is the execution's, "" until the server has said it. A
+	 * negative result leaves the stream; the cell goes on.
 	 */
 	int wake_fd;
-	int (*on_wake)(void *arg, struct err *err);
+	int (*on_wake)(const char *id, void *arg, struct err *err);
 	void *on_wake_arg;
 };
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@
 
 #define ENV_MAX 16
 #define LOG_TAIL 4096
+#define START_MS 30000
 
 /* Made before the fork: a child of a program that may have threads can only call what is safe. */
 struct plan {
@@ -127,9 +129,19 @@ static void __attribute__((noreturn)) become_daemon(const struct plan *plan)
 /* Waits until it says something, or ends: 1 or 0. */
 static int wait_for(int fd, struct err *err)
 {
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char line[256];
 	ssize_t n;
+	int polled;
 
+	do
+		polled = poll(&ready, 1, START_MS);
+	while (polled < 0 && errno == EINTR);
+	if (polled == 0) {
+		(void)err_set(err, ERR_TIMEOUT, "your private daemon does not get ready");
+		return err_remedy(err, "its log is beside its socket; reckon serve --private starts one "
+				       "in the foreground");
+	}
 	do
 		n = read(fd, line, sizeof(line));
 	while (n < 0 && errno == EINTR);

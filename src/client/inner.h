@@ -39,7 +39,7 @@ struct transfer {
 	bool is_upload;
 	bool is_stream; /* silence for longer than a heartbeat is the end of it */
 	int wake_fd;	/* or -1 */
-	int (*on_wake)(void *arg, struct err *err);
+	int (*on_wake)(const char *execution, void *arg, struct err *err);
 	void *on_wake_arg;
 	/* what came of it */
 	struct client_answer answer;

@@ -25,6 +25,7 @@ struct stream {
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
 	bool is_done;
+	bool is_dead; /* nobody is there any more */
 	unsigned events; /* on this connection */
 };
 
@@ -66,6 +67,15 @@ static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
 	return sse_feed(&stream->sse, bytes, len, err);
 }
 
+static int on_wake(const char *execution, void *arg, struct err *err)
+{
+	struct stream *stream = arg;
+
+	if (stream->id[0] == '\0')
+		(void)snprintf(stream->id, sizeof(stream->id), "%s", execution);
+	return stream->execution->on_wake(stream->id, stream->execution->on_wake_arg, err);
+}
+
 /* Where the events come from: the request that starts it, or the rest of what it started. */
 static int connect_once(struct stream *stream, const char *key, bool *ret_again, struct err *err)
 {
@@ -82,8 +92,8 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 		.sink_arg = stream,
 		.is_stream = true,
 		.wake_fd = stream->execution->wake_fd,
-		.on_wake = stream->execution->on_wake,
-		.on_wake_arg = stream->execution->on_wake_arg,
+		.on_wake = on_wake,
+		.on_wake_arg = stream,
 	};
 	int code;
 
@@ -105,6 +115,10 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	if (*ret_again && code == 0)
 		code = err_set(err, ERR_UNAVAILABLE, "%s ended the stream of events",
 			       stream->client->name);
+	/* A daemon of one's own that is gone does not come back by itself. */
+	if (stream->client->is_private && transfer.is_broken &&
+	    transfer.result == CURLE_COULDNT_CONNECT)
+		stream->is_dead = true;
 	transfer_done(&transfer);
 	return code;
 }
@@ -132,14 +146,16 @@ static int follow(struct stream *stream, const char *key, struct err *err)
 			return code;
 		if (stream->events > 0)
 			tries = 0;
-		if (tries++ == TRIES_MAX)
+		if (tries++ == TRIES_MAX || stream->is_dead)
 			break;
 		pause_before(tries);
 	}
 	(void)err_wrap(err, "the connection broke while the cell ran");
 	err->code = ERR_UNAVAILABLE;
-	return err_remedy(err, "if the daemon still runs, so does the cell: reckon logs -s SESSION "
-			       "has its record");
+	return err_remedy(err, stream->is_dead
+				       ? "reckon session show says what became of the session"
+				       : "if the daemon still runs, so does the cell: reckon logs -s "
+					 "SESSION has its record");
 }
 
 int client_execute(struct client *client, const struct client_execution *execution,

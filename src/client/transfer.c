@@ -231,7 +231,8 @@ static void wait_for_more(struct transfer *transfer)
 
 	(void)curl_multi_poll(transfer->client->multi, &wake, count, POLL_MS, NULL);
 	if (count > 0 && (wake.revents & CURL_WAIT_POLLIN) != 0)
-		(void)fail(transfer, transfer->on_wake(transfer->on_wake_arg, &transfer->err));
+		(void)fail(transfer, transfer->on_wake(transfer->execution, transfer->on_wake_arg,
+						  &transfer->err));
 }
 
 static int drive(struct transfer *transfer, struct err *err)

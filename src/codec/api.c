@@ -14,8 +14,9 @@
 
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "codec/api_field.h"
 
-static int parse_object(const char *text, size_t len, struct json_value **ret, struct err *err)
+int api_parse_object(const char *text, size_t len, struct json_value **ret, struct err *err)
 {
 	/* No body is an empty object: everything has a default. */
 	if (len == 0)
@@ -50,8 +51,7 @@ static int take_bool(const char *name, const struct json_value *value, bool *ret
 	return 0;
 }
 
-/* Seconds, with a fraction, as milliseconds. */
-static int take_seconds(const char *name, const struct json_value *value, double min, double max,
+int api_take_seconds(const char *name, const struct json_value *value, double min, double max,
 			uint64_t *ret, struct err *err)
 {
 	double seconds;
@@ -67,7 +67,7 @@ static int take_seconds(const char *name, const struct json_value *value, double
 	return 0;
 }
 
-static int take_number(const char *name, const struct json_value *value, int64_t max,
+int api_take_number(const char *name, const struct json_value *value, int64_t max,
 		       uint64_t *ret, struct err *err)
 {
 	int64_t number;
@@ -101,16 +101,16 @@ static int take_limit(const char *name, const struct json_value *value, struct a
 	};
 
 	if (strcmp(name, "wall_s") == 0)
-		return take_seconds("limits.wall_s", value, 0.001, 86400, &limits->wall_ms, err);
+		return api_take_seconds("limits.wall_s", value, 0.001, 86400, &limits->wall_ms, err);
 	if (strcmp(name, "cpu_s") == 0)
-		return take_seconds("limits.cpu_s", value, 0.001, 86400, &limits->cpu_ms, err);
+		return api_take_seconds("limits.cpu_s", value, 0.001, 86400, &limits->cpu_ms, err);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		char full[64];
 
 		if (strcmp(name, numbers[i].name) != 0)
 			continue;
 		(void)snprintf(full, sizeof(full), "limits.%s", name);
-		return take_number(full, value, numbers[i].max, numbers[i].to, err);
+		return api_take_number(full, value, numbers[i].max, numbers[i].to, err);
 	}
 	return err_set(err, ERR_INVALID, "unknown field limits.%.60s", name);
 }
@@ -194,7 +194,7 @@ static int take_session_field(const char *name, const struct json_value *value, 
 		return take_metadata(value, ret, err);
 	if (strcmp(name, "idle_timeout_s") == 0) {
 		ret->has_idle = true;
-		return take_seconds(name, value, API_IDLE_MS_MIN / 1000.0,
+		return api_take_seconds(name, value, API_IDLE_MS_MIN / 1000.0,
 				    (double)API_IDLE_MS_MAX / 1000.0, &ret->idle_ms, err);
 	}
 	if (!is_patch && strcmp(name, "template") == 0)
@@ -219,7 +219,7 @@ int api_session_parse(const char *text, size_t len, bool is_patch, struct api_se
 	memset(ret, 0, sizeof(*ret));
 	ret->env = BUF_INIT(API_ENV_BYTES_MAX);
 	ret->metadata = BUF_INIT(API_METADATA_MAX);
-	if (parse_object(text, len, &ret->document, err) < 0)
+	if (api_parse_object(text, len, &ret->document, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
 		if (take_session_field(name, value, is_patch, ret, err) < 0)
@@ -249,9 +249,9 @@ static int take_execute_field(const char *name, const struct json_value *value,
 	if (strcmp(name, "code") == 0)
 		return take_code(value, ret, err);
 	if (strcmp(name, "timeout_s") == 0)
-		return take_seconds(name, value, 0.001, 86400, &ret->timeout_ms, err);
+		return api_take_seconds(name, value, 0.001, 86400, &ret->timeout_ms, err);
 	if (strcmp(name, "max_text") == 0) {
-		if (take_number(name, value, API_TEXT_MAX, &ret->text_bytes, err) < 0)
+		if (api_take_number(name, value, API_TEXT_MAX, &ret->text_bytes, err) < 0)
 			return (int)err->code;
 		return ret->text_bytes >= API_TEXT_MIN
 			       ? 0
@@ -271,7 +271,7 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
 	const char *name;
 
 	memset(ret, 0, sizeof(*ret));
-	if (parse_object(text, len, &ret->document, err) < 0)
+	if (api_parse_object(text, len, &ret->document, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
 		if (take_execute_field(name, value, ret, err) < 0)
@@ -290,7 +290,7 @@ int api_complete_parse(const char *text, size_t len, struct api_execute *ret, st
 	int64_t cursor = -1;
 
 	memset(ret, 0, sizeof(*ret));
-	if (parse_object(text, len, &ret->document, err) < 0)
+	if (api_parse_object(text, len, &ret->document, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++) {
 		if (strcmp(name, "code") == 0) {

@@ -16,7 +16,7 @@
 #include "front/front.h"
 
 /* The presented key, or "" when there is none or it is no bearer token. */
-static void key_of(const struct conn *conn, char ret[FRONT_KEY_MAX + 1])
+void build_key_text(const struct conn *conn, char ret[FRONT_KEY_MAX + 1])
 {
 	const char *value = http_header(&conn->http, "authorization");
 
@@ -34,12 +34,12 @@ int build_key(const struct conn *conn, struct buf *payload, struct err *err)
 {
 	char key[FRONT_KEY_MAX + 1];
 
-	key_of(conn, key);
+	build_key_text(conn, key);
 	return front_pack_text(payload, FRONT_TAG_KEY, key, err);
 }
 
 /* The key and whatever the path names. */
-static int pack_target(const struct conn *conn, struct buf *payload, struct err *err)
+int build_target(const struct conn *conn, struct buf *payload, struct err *err)
 {
 	const struct target *target = &conn->target;
 	const struct {
@@ -71,15 +71,18 @@ int build_in_session(struct conn *conn, const struct query *query, struct buf *p
 		     struct err *err)
 {
 	(void)query;
-	return pack_target(conn, payload, err);
+	return build_target(conn, payload, err);
 }
 
 int build_list(struct conn *conn, const struct query *query, struct buf *payload, struct err *err)
 {
-	if (pack_target(conn, payload, err) < 0)
+	if (build_target(conn, payload, err) < 0)
 		return (int)err->code;
 	if (query->before[0] != '\0' &&
 	    front_pack_text(payload, FRONT_TAG_BEFORE, query->before, err) < 0)
+		return (int)err->code;
+	if (query->tenant[0] != '\0' &&
+	    front_pack_text(payload, FRONT_TAG_TENANT, query->tenant, err) < 0)
 		return (int)err->code;
 	if (query->name[0] != '\0' &&
 	    front_pack_text(payload, FRONT_TAG_SESSION_NAME, query->name, err) < 0)
@@ -93,7 +96,7 @@ int build_upload(struct conn *conn, const struct query *query, struct buf *paylo
 		 struct err *err)
 {
 	(void)query;
-	if (pack_target(conn, payload, err) < 0)
+	if (build_target(conn, payload, err) < 0)
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_SIZE, conn->http.length, err);
 }
@@ -103,7 +106,7 @@ int build_artifact(struct conn *conn, const struct query *query, struct buf *pay
 {
 	conn->want_first = query->offset;
 	conn->want_length = query->length;
-	return pack_target(conn, payload, err);
+	return build_target(conn, payload, err);
 }
 
 /* ---- bodies --------------------------------------------------------------------------------- */
@@ -120,7 +123,7 @@ static int pack_session_body(struct conn *conn, const struct api_session *body,
 	const char *env = buf_text(&body->env);
 	const bool is_patch = conn->http.verb == HTTP_VERB_PATCH;
 
-	if (pack_target(conn, payload, err) < 0)
+	if (build_target(conn, payload, err) < 0)
 		return (int)err->code;
 	if (body->template_name != NULL &&
 	    front_pack_text(payload, FRONT_TAG_TEMPLATE, body->template_name, err) < 0)
@@ -179,7 +182,7 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	conn->wants_events = body.stream || (!body.background && accept != NULL &&
 					     strcasecmp(accept, "text/event-stream") == 0);
 	conn->wants_record = !body.background;
-	if (pack_target(conn, payload, err) < 0 ||
+	if (build_target(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
 	    pack_idempotency(conn, payload, err) < 0)
 		return (int)err->code;
@@ -201,7 +204,7 @@ int build_complete(struct conn *conn, const struct query *query, struct buf *pay
 
 	(void)query;
 	if (api_complete_parse(buf_text(&conn->body), conn->body.len, &body, err) < 0 ||
-	    pack_target(conn, payload, err) < 0 ||
+	    build_target(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0)
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_CURSOR, body.cursor, err);
@@ -215,7 +218,7 @@ int build_events(struct conn *conn, const struct query *query, struct buf *paylo
 	conn->last_event = query->after;
 	if (last != NULL && query_u64("Last-Event-ID", last, &conn->last_event, err) < 0)
 		return (int)err->code;
-	if (pack_target(conn, payload, err) < 0)
+	if (build_target(conn, payload, err) < 0)
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_AFTER, conn->last_event, err);
 }
@@ -232,5 +235,13 @@ int build_empty(struct conn *conn, const struct query *query, struct buf *payloa
 		return (int)err->code;
 	if (none.has_metadata || none.has_idle)
 		return err_set(err, ERR_INVALID, "no fields are taken here");
-	return pack_target(conn, payload, err);
+	return build_target(conn, payload, err);
+}
+
+int build_drain(struct conn *conn, const struct query *query, struct buf *payload,
+		struct err *err)
+{
+	if (build_empty(conn, query, payload, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_ON, conn->http.verb == HTTP_VERB_POST, err);
 }

@@ -29,7 +29,17 @@
 static void on_timer(void *arg);
 static void on_ready(unsigned ready, void *arg);
 
-void conn_new(struct front *front, int fd)
+static uint64_t header_ms(const struct conn *conn)
+{
+	return page_get(conn->front->page->header_ms);
+}
+
+static uint64_t body_ms(const struct conn *conn)
+{
+	return page_get(conn->front->page->body_ms);
+}
+
+void conn_new(struct front *front, int fd, const struct guess_peer *peer)
 {
 	struct conn *conn = mem_new0(1, sizeof(*conn));
 	const int one = 1;
@@ -37,6 +47,7 @@ void conn_new(struct front *front, int fd)
 
 	conn->front = front;
 	conn->fd = fd;
+	conn->peer = *peer;
 	conn->file = conn->upload = -1;
 	conn->in = BUF_INIT(CONN_AHEAD_MAX);
 	conn->out = BUF_INIT(CONN_OUT_MAX);
@@ -46,14 +57,15 @@ void conn_new(struct front *front, int fd)
 	if (conn->next != NULL)
 		conn->next->previous = conn;
 	front->conns = conn;
-	front->conn_count++;
+	page_set(front->page->connections, ++front->conn_count);
+	page_add(front->page->accepted, 1);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (loop_io_new(front->loop, fd, on_ready, conn, &conn->io, &err) < 0 ||
 	    loop_timer_new(front->loop, on_timer, conn, &conn->timer, &err) < 0) {
 		conn_free(conn);
 		return;
 	}
-	loop_timer_set(conn->timer, front->header_ms);
+	loop_timer_set(conn->timer, header_ms(conn));
 	loop_io_want(conn->io, LOOP_READ);
 }
 
@@ -81,7 +93,8 @@ void conn_free(struct conn *conn)
 		front->conns = conn->next;
 	if (conn->next != NULL)
 		conn->next->previous = conn->previous;
-	front->conn_count--;
+	page_set(front->page->connections, --front->conn_count);
+	trail_end(conn, false);
 	drop_transfers(conn);
 	loop_io_free(conn->io);
 	loop_timer_free(conn->timer);
@@ -152,6 +165,7 @@ void conn_writef(struct conn *conn, const char *fmt, ...)
 /* Ready for the next request on this connection. */
 static void start_over(struct conn *conn)
 {
+	trail_end(conn, true);
 	drop_transfers(conn);
 	target_done(&conn->target);
 	http_reset(&conn->http);
@@ -164,7 +178,7 @@ static void start_over(struct conn *conn)
 	conn->message_done = conn->head_sent = conn->disk_full = false;
 	conn->wants_events = conn->wants_record = false;
 	conn->state = CONN_HEAD;
-	loop_timer_set(conn->timer, conn->in.len > 0 ? conn->front->header_ms : KEEP_ALIVE_MS);
+	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);
 }
 
 static void sent_all(struct conn *conn)
@@ -183,6 +197,7 @@ static void sent_all(struct conn *conn)
 	if (conn->state != CONN_SEND && conn->state != CONN_CLOSING)
 		return;
 	conn->state = CONN_CLOSING;
+	trail_end(conn, true);
 	if (conn->read_ended || conn->has_shut) {
 		conn_abort(conn);
 		return;
@@ -213,6 +228,7 @@ void conn_flush(struct conn *conn)
 		}
 		conn->out_at += (size_t)n;
 		conn->progress += (uint64_t)n;
+		trail_bytes(conn, 0, (size_t)n);
 		if (conn->out_at == conn->out.len && conn->file_left > 0) {
 			buf_clear(&conn->out);
 			conn->out_at = 0;
@@ -228,7 +244,7 @@ void conn_finish(struct conn *conn)
 {
 	conn->state = CONN_SEND;
 	conn->progress = 0;
-	loop_timer_set(conn->timer, conn->front->body_ms);
+	loop_timer_set(conn->timer, body_ms(conn));
 	conn_flush(conn);
 }
 
@@ -240,7 +256,7 @@ void conn_read_body(struct conn *conn)
 
 	conn->state = CONN_BODY;
 	conn->progress = 0;
-	loop_timer_set(conn->timer, conn->front->body_ms);
+	loop_timer_set(conn->timer, body_ms(conn));
 	if (expect != NULL && conn->http.has_body && conn->in.len == 0) {
 		conn_write(conn, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 		conn_flush(conn);
@@ -307,7 +323,7 @@ static void take(struct conn *conn, const char *bytes, size_t len)
 		return;
 	}
 	if (was_idle)
-		loop_timer_set(conn->timer, conn->front->header_ms);
+		loop_timer_set(conn->timer, header_ms(conn));
 	conn_process(conn);
 }
 
@@ -321,12 +337,14 @@ static void read_some(struct conn *conn)
 	do
 		n = recv(conn->fd, conn->front->chunk, room, 0);
 	while (n < 0 && errno == EINTR);
-	if (n > 0)
+	if (n > 0) {
+		trail_bytes(conn, (size_t)n, 0);
 		take(conn, conn->front->chunk, (size_t)n);
-	else if (n == 0)
+	} else if (n == 0) {
 		ended(conn);
-	else if (errno != EAGAIN && errno != EWOULDBLOCK)
+	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
 		conn_abort(conn);
+	}
 }
 
 static void on_ready(unsigned ready, void *arg)
@@ -370,7 +388,7 @@ static void on_timer(void *arg)
 		if (conn->progress < PROGRESS_BYTES)
 			too_slow(conn, "the body of the request took too long");
 		else
-			loop_timer_set(conn->timer, conn->front->body_ms);
+			loop_timer_set(conn->timer, body_ms(conn));
 		conn->progress = 0;
 		break;
 	case CONN_SEND:
@@ -378,7 +396,7 @@ static void on_timer(void *arg)
 		if (conn->progress < PROGRESS_BYTES)
 			conn_abort(conn);
 		else
-			loop_timer_set(conn->timer, conn->front->body_ms);
+			loop_timer_set(conn->timer, body_ms(conn));
 		conn->progress = 0;
 		break;
 	case CONN_EVENTS:

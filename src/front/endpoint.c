@@ -26,10 +26,18 @@
 static const struct endpoint endpoints[] = {
 	{ .path = "health", .verb = GET, .type = FRONT_HEALTH, .build = build_nothing,
 	  .shape = shape_health },
+	{ .path = "/metrics", .verb = GET, .type = FRONT_METRICS, .build = build_in_session,
+	  .media = "text/plain; version=0.0.4; charset=utf-8" },
+	{ .path = "ready", .verb = GET, .type = FRONT_READINESS, .build = build_nothing,
+	  .shape = shape_ready },
+	{ .path = "drain", .verb = POST, .type = FRONT_DRAIN, .build = build_drain,
+	  .shape = shape_drain },
+	{ .path = "drain", .verb = DELETE, .type = FRONT_DRAIN, .build = build_drain,
+	  .shape = shape_drain },
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
-	  .query = " limit before name ", .shape = shape_sessions },
+	  .query = " limit before name tenant ", .shape = shape_sessions },
 	{ .path = "sessions", .verb = POST, .type = FRONT_SESSION_CREATE, .build = build_session,
 	  .shape = shape_session, .status = 201 },
 	{ .path = "sessions/{session}", .verb = GET, .type = FRONT_SESSION_SHOW,
@@ -53,6 +61,8 @@ static const struct endpoint endpoints[] = {
 	  .build = build_empty, .shape = shape_interrupt },
 	{ .path = "sessions/{session}/variables", .verb = GET, .type = FRONT_VARIABLES,
 	  .build = build_in_session, .wrap = "variables" },
+	{ .path = "sessions/{session}/metrics", .verb = GET, .type = FRONT_SESSION_METRICS,
+	  .build = build_in_session },
 	{ .path = "sessions/{session}/complete", .verb = POST, .type = FRONT_COMPLETE,
 	  .build = build_complete },
 
@@ -69,6 +79,27 @@ static const struct endpoint endpoints[] = {
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
 	{ .path = "artifacts/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
+
+	{ .path = "usage", .verb = GET, .type = FRONT_USAGE, .build = build_usage,
+	  .query = " tenant from to format ", .take = take_usage },
+	{ .path = "tenants", .verb = GET, .type = FRONT_TENANT_LIST, .build = build_list,
+	  .query = " limit before ", .shape = shape_tenants },
+	{ .path = "tenants", .verb = POST, .type = FRONT_TENANT_CREATE, .build = build_tenant,
+	  .shape = shape_tenant, .status = 201 },
+	{ .path = "tenants/{id}", .verb = GET, .type = FRONT_TENANT_LIST,
+	  .build = build_in_session, .shape = shape_tenant },
+	{ .path = "tenants/{id}", .verb = PATCH, .type = FRONT_TENANT_PATCH,
+	  .build = build_tenant, .shape = shape_tenant },
+	{ .path = "tenants/{id}", .verb = DELETE, .type = FRONT_TENANT_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+	{ .path = "keys", .verb = GET, .type = FRONT_KEY_LIST, .build = build_list,
+	  .query = " limit before tenant ", .shape = shape_keys },
+	{ .path = "keys", .verb = POST, .type = FRONT_KEY_CREATE, .build = build_new_key,
+	  .shape = shape_key, .status = 201 },
+	{ .path = "keys/{id}", .verb = DELETE, .type = FRONT_KEY_DELETE,
+	  .build = build_in_session, .shape = shape_nothing },
+	{ .path = "keys/{id}/rotate", .verb = POST, .type = FRONT_KEY_CREATE,
+	  .build = build_rotation, .shape = shape_key, .status = 201 },
 };
 
 /* An id that no id can be is one that does not exist. */
@@ -144,11 +175,15 @@ static unsigned verbs_of(const struct endpoint *endpoint, enum http_verb verb,
 
 int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err)
 {
+	const bool is_ours = strncmp(path, PREFIX, strlen(PREFIX)) == 0;
+
 	target_done(ret);
-	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)
-		return err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
 	for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
-		const int found = match(endpoints[i].path, path + strlen(PREFIX), ret);
+		const bool is_whole = endpoints[i].path[0] == '/';
+		int found = 0;
+
+		if (is_whole || is_ours)
+			found = match(endpoints[i].path, path + (is_whole ? 0 : strlen(PREFIX)), ret);
 
 		if (found < 0)
 			return err_set(err, ERR_INVALID, "the file's path is malformed");

@@ -9,7 +9,10 @@
  *   build.c     what a client asks, as fields of a frame; query.c: what follows the "?"
  *   reply.c     what reckond says, as HTTP
  *   shape.c     fields of a frame as JSON
+ *   admin.c admin_shape.c   the same for tenants, keys and usage
+ *   guess.c     who tried unknown keys too often
  *   stream.c    events (SSE), files
+ *   trail.c     ids, traces, counts and a line of the log for each request
  *   fence.c     what is given up before the first byte
  *
  * A connection serves one request at a time, and has at most one frame unanswered: while it
@@ -25,9 +28,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "codec/http.h"
+#include "codec/json_write.h"
+#include "front/guess.h"
 #include "loop/loop.h"
 #include "wire/front.h"
+#include "wire/front_page.h"
 
 #define CONN_AHEAD_MAX (64u * 1024u)
 #define CONN_OUT_LOW (64u * 1024u)  /* below this, more of a file or of events is fetched */
@@ -44,6 +51,9 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
+	char tenant[FRONT_ID_MAX + 1];
+	char from[16], to[16]; /* days */
+	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
 };
 
@@ -64,7 +74,7 @@ enum endpoint_kind {
 
 /* What one method does at one path. `{name}` in a path is an id, `{path}` the rest of it. */
 struct endpoint {
-	const char *path; /* behind /reckon/v1/ */
+	const char *path; /* behind /reckon/v1/; the whole path when it begins with "/" */
 	enum http_verb verb;
 	enum endpoint_kind kind;
 	enum front_type type;
@@ -72,6 +82,7 @@ struct endpoint {
 	const char *query; /* names it takes, a space around each; NULL: none */
 	unsigned status;   /* of success; 0: 200 */
 	shape_fn *shape;   /* of an answer in fields */
+	const char *media; /* of an answer with a BODY that is no JSON */
 	const char *wrap;  /* of an answer with a BODY: {"wrap": BODY}; NULL: as it is */
 	/* Instead of shape. */
 	void (*take)(struct conn *conn, const struct kernel_item *items, size_t count);
@@ -96,6 +107,15 @@ enum conn_state {
 	CONN_SEND,    /* an answer is on its way */
 	CONN_EVENTS,  /* a stream of events */
 	CONN_CLOSING, /* what is left is sent, then it is closed */
+};
+
+/* What a request leaves behind; all zero between requests. */
+struct trail {
+	uint64_t start_ns; /* 0: none has begun */
+	struct log_context about;
+	bool is_sampled; /* the trace's flag, passed on */
+	unsigned status;
+	uint64_t received, sent;
 };
 
 struct conn {
@@ -130,6 +150,9 @@ struct conn {
 	bool head_sent, is_chunked;
 	bool wants_events; /* this EXECUTE is followed by its events */
 	bool wants_record; /* of the reply: 202 or 200 */
+	struct trail trail;
+	bool wants_csv;
+	struct guess_peer peer;
 };
 
 struct front {
@@ -138,7 +161,7 @@ struct front {
 	struct loop_timer *end_timer, *accept_timer;
 	struct conn *conns;
 	unsigned conn_count, conn_max;
-	uint64_t header_ms, body_ms;
+	struct front_page *page;
 	uint64_t next_id;
 	bool is_ending;
 	bool is_local; /* a unix socket, for one user */
@@ -148,6 +171,7 @@ struct front {
 	struct buf payload; /* of the frame that is looked at */
 	struct kernel_item *items;
 	char *chunk; /* CONN_AHEAD_MAX bytes, for reading */
+	struct guess *guess;
 };
 
 /* ---- upstream.c ---- */
@@ -158,7 +182,7 @@ void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
 void upstream_ready(struct front *front);
 
 /* ---- conn.c ---- */
-void conn_new(struct front *front, int fd);
+void conn_new(struct front *front, int fd, const struct guess_peer *peer);
 void conn_free(struct conn *conn);
 void conn_process(struct conn *conn);	/* what is in the buffers */
 void conn_read_body(struct conn *conn); /* the head was found good */
@@ -184,22 +208,42 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 int query_u64(const char *name, const char *value, uint64_t *ret, struct err *err);
 
 /* ---- build.c ---- */
+/* The presented key, or "". */
+void build_key_text(const struct conn *conn, char ret[FRONT_KEY_MAX + 1]);
 int build_key(const struct conn *conn, struct buf *payload, struct err *err);
 build_fn build_nothing;	   /* not even a key */
-build_fn build_list;	   /* key, session if there is one, limit, before */
+build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
+build_fn build_drain;	   /* POST: on, DELETE: off */
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;
 build_fn build_complete;
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
+int build_target(const struct conn *conn, struct buf *payload, struct err *err);
+
+/* ---- admin.c ---- */
+build_fn build_usage;
+build_fn build_tenant; /* POST and PATCH */
+build_fn build_new_key;
+build_fn build_rotation;
+void take_usage(struct conn *conn, const struct kernel_item *items, size_t count);
+
+/* ---- admin_shape.c ---- */
+shape_fn shape_tenant, shape_tenants, shape_key, shape_keys, shape_usage;
+int shape_usage_csv(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err);
+/* The members of an error that only some have. */
+void shape_refusal(struct json_writer *json, const struct kernel_item *items, size_t count);
 
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd);
 void reply_json(struct conn *conn, unsigned status, const struct buf *json);
+void reply_error_json(struct conn *conn, unsigned status, const struct buf *json,
+		      unsigned retry_s);
 void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
 		 const char *cause, const char *remedy, unsigned retry_s);
 void reply_err(struct conn *conn, unsigned status, const struct err *err);
@@ -212,10 +256,14 @@ const char *reply_error_name(enum front_error error, unsigned *ret_status);
 void take_started(struct conn *conn, const struct kernel_item *items, size_t count);
 
 /* ---- shape.c ---- */
-shape_fn shape_nothing, shape_health, shape_interrupt;
+shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
+/* The same with what `items` say besides. */
+int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
+		     const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err);
 
 /* ---- stream.c ---- */
 void stream_begin(struct conn *conn, const char *execution);
@@ -226,6 +274,16 @@ void stream_beat(struct conn *conn);
 void stream_file(struct conn *conn); /* the next piece of a file into `out` */
 /* {"wrap": what the file holds, which is JSON} */
 void stream_wrapped(struct conn *conn, const char *wrap, int fd, uint64_t size);
+
+/* ---- trail.c ---- */
+void trail_settings(const struct front_page *page); /* of the log, as they are now */
+void trail_begin(struct conn *conn); /* a head is there */
+/* A well-formed traceparent; the rest of `ret` stays. */
+bool trail_parse(const char *header, struct trail *ret);
+int trail_pack(const struct conn *conn, struct buf *payload, struct err *err);
+void trail_answer(struct conn *conn, unsigned status, char *ret_headers, size_t size);
+void trail_bytes(struct conn *conn, size_t received, size_t sent);
+void trail_end(struct conn *conn, bool is_whole); /* nothing when none had begun */
 
 /* The OpenAPI document, embedded. */
 extern const char openapi_json[];

@@ -1,14 +1,16 @@
 /*
  * main.c - reckon-front: speaks HTTP with anybody, and asks reckond for everything.
  *
- * Runs in:  reckon-front, started by reckond: descriptor 3 is the socket to it, 4 the listener.
- * Reads:    the network; before that nothing but its three numbers.
+ * Runs in:  reckon-front, started by reckond: descriptor 3 is the socket to it, 4 the listener, 5 a
+ *           page of numbers.
+ * Reads:    the network; before that one number and the page that it shares with reckond.
  * Never:    opens, connects, executes, or holds a secret longer than a request.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -55,7 +57,11 @@ static void on_listen(unsigned ready, void *arg)
 
 	(void)ready;
 	for (int i = 0; i < ACCEPT_IN_A_ROW; i++) {
-		const int fd = accept4(FRONT_LISTEN_FD, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from;
+		struct guess_peer peer;
+		socklen_t len = sizeof(from);
+		const int fd = accept4(FRONT_LISTEN_FD, (struct sockaddr *)&from, &len,
+				       SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			/* Out of descriptors or memory: some of both come back when others end. */
@@ -66,12 +72,15 @@ static void on_listen(unsigned ready, void *arg)
 			}
 			return;
 		}
-		if (is_stranger(front, fd))
+		guess_peer_of((const struct sockaddr *)&from, len, &peer);
+		if (is_stranger(front, fd)) {
 			(void)close(fd);
-		else if (front->conn_count >= front->conn_max)
+		} else if (front->conn_count >= front->conn_max) {
+			page_add(front->page->turned_away, 1);
 			turn_away(fd);
-		else
-			conn_new(front, fd);
+		} else {
+			conn_new(front, fd, &peer);
+		}
 	}
 }
 
@@ -99,6 +108,7 @@ static int start(struct front *front, struct err *err)
 	    loop_io_new(front->loop, FRONT_LISTEN_FD, on_listen, front, &front->listen_io, err) < 0)
 		return (int)err->code;
 	front->chunk = mem_new0(CONN_AHEAD_MAX, 1);
+	front->guess = guess_new();
 	return 0;
 }
 
@@ -109,14 +119,16 @@ int main(int argc, char **argv)
 	struct err err;
 
 	log_init("front");
-	if (argc != 4 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) {
+	if (argc != 2 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    (front->page = mmap(NULL, sizeof(*front->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+				FRONT_PAGE_FD, 0)) == MAP_FAILED) {
 		log_line(LOG_ERROR, "reckond starts this program", NULL);
 		return 2;
 	}
 	front->conn_max = (unsigned)strtoul(argv[1], NULL, 10);
-	front->header_ms = strtoull(argv[2], NULL, 10);
-	front->body_ms = strtoull(argv[3], NULL, 10);
+	(void)close(FRONT_PAGE_FD);
+	trail_settings(front->page);
 	/* Two for each connection: itself, and a file on its way. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
 	    files.rlim_max < 2ull * front->conn_max + OWN_DESCRIPTORS) {

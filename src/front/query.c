@@ -25,6 +25,38 @@ int query_u64(const char *name, const char *value, uint64_t *ret, struct err *er
 	return 0;
 }
 
+static int take_id(const char *name, const char *value, char ret[FRONT_ID_MAX + 1],
+		   struct err *err)
+{
+	if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
+		return err_set(err, ERR_INVALID, "%s must be an id", name);
+	(void)snprintf(ret, FRONT_ID_MAX + 1, "%s", value);
+	return 0;
+}
+
+/* 2026-11-22; whether that month has such a day does not matter for a comparison. */
+static int take_day(const char *name, const char *value, char ret[16], struct err *err)
+{
+	static const char form[] = "dddd-dd-dd";
+
+	for (size_t i = 0; i < sizeof(form); i++) {
+		const bool is_digit = value[i] >= '0' && value[i] <= '9';
+
+		if (form[i] == 'd' ? !is_digit : value[i] != form[i])
+			return err_set(err, ERR_INVALID, "%s must be a day, as in 2026-11-22", name);
+	}
+	memcpy(ret, value, sizeof(form));
+	return 0;
+}
+
+static int take_format(const char *value, bool *ret_csv, struct err *err)
+{
+	*ret_csv = strcmp(value, "csv") == 0;
+	if (!*ret_csv && strcmp(value, "json") != 0)
+		return err_set(err, ERR_INVALID, "format must be json or csv");
+	return 0;
+}
+
 static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *err)
 {
 	if (!id_is_name(value, strlen(value), "se"))
@@ -54,12 +86,18 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = query_u64(name, value, &ret->offset, err);
 		else if (strcmp(name, "length") == 0)
 			code = query_u64(name, value, &ret->length, err);
+		else if (strcmp(name, "from") == 0)
+			code = take_day(name, value, ret->from, err);
+		else if (strcmp(name, "to") == 0)
+			code = take_day(name, value, ret->to, err);
+		else if (strcmp(name, "format") == 0)
+			code = take_format(value, &ret->wants_csv, err);
+		else if (strcmp(name, "tenant") == 0)
+			code = take_id(name, value, ret->tenant, err);
 		else if (strcmp(name, "name") == 0)
 			code = take_name(value, ret->name, err);
-		else if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
-			code = err_set(err, ERR_INVALID, "before must be an id");
 		else
-			(void)snprintf(ret->before, sizeof(ret->before), "%s", value);
+			code = take_id(name, value, ret->before, err);
 		if (code < 0)
 			return code;
 	}

@@ -16,6 +16,8 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
+#define MEDIA_JSON "application/json"
+#define MEDIA_BYTES "application/octet-stream"
 #define JSON_MAX ((size_t)64 * 1024 * 1024)
 
 static const struct {
@@ -37,7 +39,22 @@ static const struct {
 	[FRONT_ERR_LIMIT] = { "limit", 413 },
 	[FRONT_ERR_TIMEOUT] = { "timeout", 504 },
 	[FRONT_ERR_UNAVAILABLE] = { "unavailable", 503 },
+	[FRONT_ERR_KEY_EXPIRED] = { "key_expired", 401 },
+	[FRONT_ERR_SCOPE] = { "scope_missing", 403 },
+	[FRONT_ERR_TENANT_SUSPENDED] = { "tenant_suspended", 403 },
+	[FRONT_ERR_TENANT_NOT_FOUND] = { "tenant_not_found", 404 },
+	[FRONT_ERR_KEY_NOT_FOUND] = { "key_not_found", 404 },
+	[FRONT_ERR_LAST_ADMIN_KEY] = { "last_admin_key", 409 },
+	[FRONT_ERR_NAME_TAKEN] = { "name_taken", 409 },
+	[FRONT_ERR_QUOTA] = { "quota_exceeded", 429 },
+	[FRONT_ERR_QUOTA_CAP] = { "quota_exceeded", 403 },
+	[FRONT_ERR_QUOTA_SIZE] = { "quota_exceeded", 413 },
+	[FRONT_ERR_OVERLOADED] = { "overloaded", 503 },
 	[FRONT_ERR_SESSION_EXISTS] = { "session_exists", 409 },
+	[FRONT_ERR_DRAINING] = { "draining", 503 },
+	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
+	[FRONT_ERR_EXPIRED] = { "expired", 410 },
+	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)
@@ -95,7 +112,7 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 		const char *extra)
 {
 	const time_t now = time(NULL);
-	char date[40] = "", framing[64];
+	char date[40] = "", framing[64], trail[192];
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm) != NULL)
@@ -109,39 +126,52 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 	else
 		(void)snprintf(framing, sizeof(framing), "%s",
 			       conn->is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+	trail_answer(conn, status, trail, sizeof(trail));
 	conn_writef(conn,
 		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s%s"
 		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-		    "Connection: %s\r\n\r\n",
-		    status, reason_of(status), date, type, framing, extra,
+		    "%sConnection: %s\r\n\r\n",
+		    status, reason_of(status), date, type, framing, extra, trail,
 		    conn->http.keep_alive ? "keep-alive" : "close");
+}
+
+static void reply_text(struct conn *conn, unsigned status, const char *media,
+		       const struct buf *text)
+{
+	reply_head(conn, status, media, text->len, "");
+	conn_write(conn, buf_text(text), text->len);
+	conn_finish(conn);
 }
 
 void reply_json(struct conn *conn, unsigned status, const struct buf *json)
 {
-	reply_head(conn, status, "application/json", json->len, "");
-	conn_write(conn, buf_text(json), json->len);
-	conn_finish(conn);
+	reply_text(conn, status, MEDIA_JSON, json);
 }
 
 void reply_error(struct conn *conn, unsigned status, const char *code, const char *message,
 		 const char *cause, const char *remedy, unsigned retry_s)
 {
 	cleanup_buf struct buf json = BUF_INIT(16384);
-	char extra[64] = "";
 	struct err err;
 
-	if (shape_error(code, message, cause, remedy, &json, &err) < 0) {
+	if (shape_error(code, message, cause, remedy, &json, &err) < 0)
 		conn_abort(conn);
-		return;
-	}
+	else
+		reply_error_json(conn, status, &json, retry_s);
+}
+
+void reply_error_json(struct conn *conn, unsigned status, const struct buf *json,
+		      unsigned retry_s)
+{
+	char extra[64] = "";
+
 	if (status == 429 || status == 503)
 		(void)snprintf(extra, sizeof(extra), "Retry-After: %u\r\n",
 			       retry_s > 0 ? retry_s : 1);
 	else if (status == 401)
 		(void)snprintf(extra, sizeof(extra), "WWW-Authenticate: Bearer\r\n");
-	reply_head(conn, status, "application/json", json.len, extra);
-	conn_write(conn, json.data, json.len);
+	reply_head(conn, status, "application/json", json->len, extra);
+	conn_write(conn, json->data, json->len);
 	conn_finish(conn);
 }
 
@@ -156,8 +186,10 @@ void reply_err(struct conn *conn, unsigned status, const struct err *err)
 
 static void take_error(struct conn *conn, const struct kernel_item *items, size_t count)
 {
+	cleanup_buf struct buf json = BUF_INIT(16384);
 	char message[512] = "", cause[512] = "", remedy[256] = "";
 	unsigned status;
+	struct err err;
 	const char *name = reply_error_name(
 		(enum front_error)front_u64(items, count, FRONT_TAG_ERROR, FRONT_ERR_INTERNAL),
 		&status);
@@ -165,16 +197,19 @@ static void take_error(struct conn *conn, const struct kernel_item *items, size_
 	(void)front_text(items, count, FRONT_TAG_MESSAGE, message, sizeof(message));
 	(void)front_text(items, count, FRONT_TAG_CAUSE, cause, sizeof(cause));
 	(void)front_text(items, count, FRONT_TAG_REMEDY, remedy, sizeof(remedy));
-	reply_error(conn, status, name, message, cause, remedy,
-		    (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
+	if (shape_error_more(name, message, cause, remedy, items, count, &json, &err) < 0)
+		conn_abort(conn);
+	else
+		reply_error_json(conn, status, &json,
+				 (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
 void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size)
 {
-	const bool is_json = strcmp(type, "application/json") == 0;
-	const char *range = is_json ? NULL : http_header(&conn->http, "range");
+	const bool is_whole = strcmp(type, MEDIA_BYTES) != 0;
+	const char *range = is_whole ? NULL : http_header(&conn->http, "range");
 	uint64_t first = 0, length = size;
 	char extra[160];
 	struct err err;
@@ -182,7 +217,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 
 	conn->file = fd;
 	/* ?offset and ?length; a length of 0 is the rest. */
-	if (!is_json && (conn->want_first | conn->want_length) != 0) {
+	if (!is_whole && (conn->want_first | conn->want_length) != 0) {
 		first = conn->want_first;
 		if (first <= size)
 			length = size - first;
@@ -204,7 +239,7 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 			       "Accept-Ranges: bytes\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64
 			       "/%" PRIu64 "\r\n",
 			       first, first + length - 1, size);
-	else if (!is_json)
+	else if (!is_whole)
 		(void)snprintf(extra, sizeof(extra),
 			       "Accept-Ranges: bytes\r\nContent-Disposition: attachment\r\n");
 	reply_head(conn, ranged > 0 ? 206 : status, type, length, extra);
@@ -215,9 +250,10 @@ void reply_file(struct conn *conn, unsigned status, const char *type, int fd, ui
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void reply_body(struct conn *conn, unsigned status, const char *wrap,
+static void reply_body(struct conn *conn, unsigned status, const struct endpoint *endpoint,
 		       const struct kernel_item *body)
 {
+	const char *wrap = endpoint->wrap;
 	cleanup_buf struct buf json = BUF_INIT(FRONT_INLINE_MAX * 2);
 	struct err err;
 
@@ -226,7 +262,7 @@ static void reply_body(struct conn *conn, unsigned status, const char *wrap,
 	    (wrap != NULL && buf_addc(&json, '}', &err) < 0))
 		conn_abort(conn);
 	else
-		reply_json(conn, status, &json);
+		reply_text(conn, status, endpoint->media != NULL ? endpoint->media : MEDIA_JSON, &json);
 }
 
 static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
@@ -280,11 +316,12 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 		stream_wrapped(conn, endpoint->wrap, fd, size);
 	else if (fd >= 0)
 		reply_file(conn, status,
-			   endpoint->kind == ENDPOINT_BYTES ? "application/octet-stream"
-							    : "application/json",
+			   endpoint->kind == ENDPOINT_BYTES ? MEDIA_BYTES
+			   : endpoint->media != NULL	    ? endpoint->media
+							    : MEDIA_JSON,
 			   fd, size);
 	else if (body != NULL)
-		reply_body(conn, status, endpoint->wrap, body);
+		reply_body(conn, status, endpoint, body);
 	else if (endpoint->take != NULL)
 		endpoint->take(conn, items, count);
 	else if (endpoint->shape != NULL)
@@ -293,9 +330,28 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 		reply_error(conn, 500, "internal", "an answer without a body", "", "", 0);
 }
 
+/* Whether the key was known: any other answer than 401 says that it was. */
+static void note_key(struct conn *conn, const struct front_head *head,
+		     const struct kernel_item *items, size_t count)
+{
+	const bool is_wrong = head->type != FRONT_REPLY &&
+			      front_u64(items, count, FRONT_TAG_ERROR, FRONT_ERR_INTERNAL) ==
+				      FRONT_ERR_UNAUTHORIZED;
+	char key[FRONT_KEY_MAX + 1];
+
+	build_key_text(conn, key);
+	if (key[0] == '\0')
+		return;
+	guess_learn(conn->front->guess, key, !is_wrong);
+	if (is_wrong)
+		guess_failed(conn->front->guess, &conn->peer);
+}
+
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd)
 {
+	if (conn->target.endpoint != NULL && conn->target.endpoint->build != build_nothing)
+		note_key(conn, head, items, count);
 	if (head->type != FRONT_REPLY && fd >= 0) {
 		(void)close(fd);
 		fd = -1;

@@ -42,11 +42,17 @@ static int take_upload(struct http *http, const char *bytes, size_t len, void *a
 			   ERR_LIMIT, "the upload could not be kept: %s", err.text);
 }
 
-static void ask(struct conn *conn, enum front_type type, const struct buf *payload,
+static void ask(struct conn *conn, enum front_type type, struct buf *payload,
 		enum conn_state state)
 {
+	struct err err;
+
 	conn->state = state;
 	loop_timer_clear(conn->timer);
+	if (trail_pack(conn, payload, &err) < 0) {
+		conn_abort(conn);
+		return;
+	}
 	upstream_ask(conn, type, payload);
 }
 
@@ -138,6 +144,18 @@ static void refuse_verb(struct conn *conn)
 	conn_finish(conn);
 }
 
+/* Of an address that guesses, no key is looked at but those that were good. */
+static bool may_ask(const struct conn *conn)
+{
+	char key[FRONT_KEY_MAX + 1];
+
+	if (conn->target.endpoint->build == build_nothing ||
+	    conn->target.endpoint->kind == ENDPOINT_DOCUMENT)
+		return true;
+	build_key_text(conn, key);
+	return key[0] == '\0' || guess_may_ask(conn->front->guess, &conn->peer, key);
+}
+
 void request_head(struct conn *conn)
 {
 	const char *expect = http_header(&conn->http, "expect");
@@ -145,10 +163,15 @@ void request_head(struct conn *conn)
 	const int found = endpoint_find(conn->http.verb, conn->http.path, &conn->target, &err);
 
 	conn->http.body_max = 0;
+	trail_begin(conn);
 	if (found < 0) {
 		reply_err(conn, found == ERR_NOT_FOUND ? 404 : 400, &err);
 	} else if (conn->target.endpoint == NULL) {
 		refuse_verb(conn);
+	} else if (!may_ask(conn)) {
+		reply_error(conn, 429, "too_many_attempts",
+			    "too many unknown keys came from this address", "",
+			    "use a key that is known, or wait", 1);
 	} else if (expect != NULL && strcasecmp(expect, "100-continue") != 0) {
 		reply_error(conn, 417, "invalid", "an expectation that is not known", "", "", 0);
 	} else if (conn->target.endpoint->kind == ENDPOINT_UPLOAD) {

@@ -184,6 +184,24 @@ int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
 	return json_write_finish(&json, err);
 }
 
+int shape_ready(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	(void)items, (void)count;
+	return buf_adds(ret, "{\"status\":\"ready\"}", err);
+}
+
+int shape_drain(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_bool(&json, "draining", front_u64(items, count, FRONT_TAG_ON, 0) != 0);
+	json_write_member_uint(&json, "sessions", front_u64(items, count, FRONT_TAG_COUNT, 0));
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
 int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
 		    struct err *err)
 {
@@ -200,6 +218,13 @@ int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *r
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err)
 {
+	return shape_error_more(code, message, cause, remedy, NULL, 0, ret, err);
+}
+
+int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
+		     const struct kernel_item *items, size_t count, struct buf *ret,
+		     struct err *err)
+{
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -210,6 +235,7 @@ int shape_error(const char *code, const char *message, const char *cause, const 
 	json_write_member_string(&json, "message", message);
 	json_write_member_string(&json, "cause", cause[0] != '\0' ? cause : NULL);
 	json_write_member_string(&json, "remedy", remedy[0] != '\0' ? remedy : NULL);
+	shape_refusal(&json, items, count);
 	json_write_object_end(&json);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);

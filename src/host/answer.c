@@ -13,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "host/host.h"
+#include "host/quota.h"
+#include "host/usage.h"
 
 typedef void answer_fn(struct host *host, const struct asked *asked);
 
@@ -52,21 +54,109 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
+	[FRONT_USAGE] = answer_usage,
+	[FRONT_TENANT_CREATE] = answer_tenant_create,
+	[FRONT_TENANT_LIST] = answer_tenant_list,
+	[FRONT_TENANT_PATCH] = answer_tenant_patch,
+	[FRONT_TENANT_DELETE] = answer_tenant_delete,
+	[FRONT_KEY_CREATE] = answer_key_create,
+	[FRONT_KEY_LIST] = answer_key_list,
+	[FRONT_KEY_DELETE] = answer_key_delete,
 };
 
-void answer(struct host *host, const struct asked *asked)
+/* What the lines of the log until the answer are about. */
+static void answer_about(struct host *host, const struct asked *asked)
 {
-	const struct kernel_item *key = front_find(asked->items, asked->count, FRONT_TAG_KEY);
+	struct log_context *about = &host->about;
+	char trace[49] = "";
+
+	memset(about, 0, sizeof(*about));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_REQUEST, about->request,
+			 sizeof(about->request));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, about->session,
+			 sizeof(about->session));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, about->execution,
+			 sizeof(about->execution));
+	if (front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace))) {
+		memcpy(about->trace, trace, 32);
+		memcpy(about->span, trace + 32, 16);
+	}
+	log_about(about);
+}
+
+static bool is_known(struct host *host, struct asked *asked, const struct kernel_item *item)
+{
+	struct key *key = NULL;
+	const int judged = key_judge(host, item->data, item->len, &key);
+
+	if (judged == 0) {
+		asked->key = key;
+		asked->tenant = key->tenant;
+		return true;
+	}
+	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+	if (judged == FRONT_ERR_KEY_EXPIRED)
+		peer_fail(host, asked->id, FRONT_ERR_KEY_EXPIRED, "this API key has expired", "",
+			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
+	else
+		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
+			  item->len == 0 ? "an API key is needed" : "this API key is not known",
+			  "", "send the header Authorization: Bearer rk_...", 0);
+	return false;
+}
+
+/* What needs no key, because the configuration says so. */
+static bool is_open(const struct host *host, const struct asked *asked)
+{
+	return asked->type == FRONT_METRICS && answer_metrics_is_open(host);
+}
+
+/* Whether the key may ask this, now. */
+static bool is_allowed(struct host *host, const struct asked *asked)
+{
+	const uint32_t needed = scope_of(asked->type);
+	char message[96];
+	size_t bit = 0;
+
+	if (strcmp(asked->tenant->row.state, "active") != 0) {
+		peer_fail(host, asked->id, FRONT_ERR_TENANT_SUSPENDED,
+			  "the tenant of this API key is suspended", "",
+			  "ask whoever runs this daemon", 0);
+		return false;
+	}
+	if (asked->type != FRONT_AUTH && !quota_request(host, asked))
+		return false;
+	if (needed == 0 || (asked->key->row.scopes & needed) != 0)
+		return true;
+	while ((needed >> bit & 1u) == 0)
+		bit++;
+	(void)snprintf(message, sizeof(message), "this API key lacks the scope %s",
+		       front_scope_names[bit]);
+	refuse(host, asked->id,
+	       &(struct refusal){ .error = FRONT_ERR_SCOPE,
+				  .message = message,
+				  .remedy = "use a key that has it, or ask for one",
+				  .quota = front_scope_names[bit] });
+	return false;
+}
+
+void answer(struct host *host, const struct asked *given)
+{
+	struct asked asked = *given;
+	const struct kernel_item *key = front_find(asked.items, asked.count, FRONT_TAG_KEY);
 
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
-	if (key != NULL && !key_is_good(host, key->data, key->len)) {
-		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
-			  key->len == 0 ? "an API key is needed" : "this API key is not known", "",
-			  "send the header Authorization: Bearer rk_...", 0);
-		return;
-	}
-	table[asked->type](host, asked);
+	answer_about(host, &asked);
+	if (key == NULL || is_open(host, &asked) ||
+	    (is_known(host, &asked, key) && is_allowed(host, &asked)))
+		table[asked.type](host, &asked);
+	log_about(NULL);
+	memset(&host->about, 0, sizeof(host->about));
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -77,13 +167,14 @@ void answer_cancel(struct host *host, uint64_t id)
 			upload_drop(&host->uploads[i]);
 }
 
-void answer_gone(struct host *host, uint64_t request, const char *session_id)
+void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
+		 const char *session_id)
 {
 	struct db_session row;
 	enum front_error error = FRONT_ERR_SESSION_LOST;
 	char message[128];
 	struct err err;
-	int found = db_session_find(host->db, session_id, &row, &err);
+	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
 
 	if (found < 0) {
 		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
@@ -113,9 +204,9 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 	struct session *session;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
-	session = session_find(host, id);
+	session = session_find(host, asked->tenant, id);
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->id, id);
+		answer_gone(host, asked->tenant, asked->id, id);
 		return NULL;
 	}
 	if (host->is_stopping) {
@@ -124,6 +215,7 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
+		observe_refused(host, "queue");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY,
 			  "too many requests wait for this session", "",
 			  "wait for those, interrupt the running one, or use another session", 1);
@@ -136,14 +228,21 @@ void answer_artifact(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
-	char handle[64] = "";
+	char handle[64] = "", message[128];
 	reckon_error error;
 	uint64_t size;
 	struct err err;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
-	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0)
+	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
+	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
+	if (!usage_owns(host, asked->tenant, handle))
+		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
+			  "the records of executions name those that there are", 0);
+	else if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0)
 		peer_fail_reckon(host, asked->id, &error);
-	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0)
+	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0) {
+		usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = size });
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+	}
 }

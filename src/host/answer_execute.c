@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 #define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
@@ -19,7 +20,7 @@
 static int pack_execution(struct host *host, struct buf *payload, const struct db_execution *row,
 			  struct err *err)
 {
-	struct session *session = session_find(host, row->session);
+	struct session *session = session_by_id(host, row->session);
 	const struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
 	const char *status = row->status;
 	const struct {
@@ -154,7 +155,10 @@ void answer_execute(struct host *host, const struct asked *asked)
 		db_execution_done(&row);
 		return;
 	}
-	if (found == 0 && (session = answer_session(host, asked, true)) == NULL)
+	if (found == 0 &&
+	    ((session = answer_session(host, asked, true)) == NULL ||
+	     !quota_execution(host, asked, session,
+			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0))))
 		return;
 	if (found < 0 || start(host, asked, session, has_key ? idempotency : NULL, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
@@ -184,13 +188,13 @@ static bool was_session(struct host *host, const struct asked *asked, char id[ID
 
 	id[0] = '\0';
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, ID_SIZE);
-	if (session_find(host, id) != NULL)
+	if (session_find(host, asked->tenant, id) != NULL)
 		return true;
-	if (db_session_find(host->db, id, &row, &err) == 1) {
+	if (db_session_find(host->db, asked->tenant->row.id, id, &row, &err) == 1) {
 		db_session_done(&row);
 		return true;
 	}
-	answer_gone(host, asked->id, id);
+	answer_gone(host, asked->tenant, asked->id, id);
 	return false;
 }
 
@@ -289,7 +293,7 @@ void answer_events(struct host *host, const struct asked *asked)
 
 	if (!find_execution(host, asked, &row))
 		return;
-	session = session_find(host, row.session);
+	session = session_find(host, asked->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
 	if (live != NULL)

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
 
@@ -98,13 +99,18 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	if (session == NULL)
 		return;
 	limit = session->limits.disk_bytes != 0 ? session->limits.disk_bytes : GIB_1;
+	if (quota_disk_left(host, asked->tenant) < limit && size == 0)
+		limit = quota_disk_left(host, asked->tenant);
 	if (size > limit) {
 		peer_fail(host, asked->id, FRONT_ERR_LIMIT,
 			  "the file is larger than the session's workspace", "",
 			  "create the session with a larger limits.disk_bytes", 0);
 		return;
 	}
+	if (!quota_disk(host, asked, size))
+		return;
 	if (upload == NULL) {
+		observe_refused(host, "uploads");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many uploads at once", "",
 			  "wait for some to end", 1);
 		return;
@@ -114,7 +120,8 @@ void answer_file_put(struct host *host, const struct asked *asked)
 		return;
 	}
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .path = path_of(asked) };
+	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .path = path_of(asked),
+				   .tenant = asked->tenant };
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	session->idle_since_ns = clock_mono_ns();
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
@@ -140,9 +147,9 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 
 		if (upload->ticket == 0 || upload->ticket != ticket)
 			continue;
-		session = session_find(host, upload->session);
+		session = session_find(host, upload->tenant, upload->session);
 		if (session == NULL || session->phase == SESSION_CLOSING) {
-			answer_gone(host, asked->id, upload->session);
+			answer_gone(host, upload->tenant, asked->id, upload->session);
 		} else {
 			job = job_new(session, JOB_FILE_PUT, asked->id);
 			job->path = TAKE_PTR(upload->path);

@@ -12,13 +12,14 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err)
 {
-	const struct session *live = session_find(host, row->id);
+	const struct session *live = session_by_id(host, row->id);
 	char name[ID_NAME_MAX + 1] = "";
 	const struct {
 		enum front_tag tag;
@@ -95,20 +96,21 @@ static char *metadata_of(const struct asked *asked)
 	return text;
 }
 
-static void take_limits(struct session *session, const struct asked *asked)
+static struct front_limits limits_of(const struct asked *asked)
 {
 	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
+	struct front_limits limits = { 0 };
 
 	if (item != NULL)
-		memcpy(&session->limits, item->data, sizeof(session->limits));
+		memcpy(&limits, item->data, sizeof(limits));
 	/* What libreckon takes as 32 bits; the front checked, but may be captured. */
-	if (session->limits.pids > UINT32_MAX)
-		session->limits.pids = UINT32_MAX;
-	if (session->limits.cpu_percent > UINT32_MAX)
-		session->limits.cpu_percent = UINT32_MAX;
-	if (session->limits.displays > UINT32_MAX)
-		session->limits.displays = UINT32_MAX;
-	session->row.limits = session->limits;
+	if (limits.pids > UINT32_MAX)
+		limits.pids = UINT32_MAX;
+	if (limits.cpu_percent > UINT32_MAX)
+		limits.cpu_percent = UINT32_MAX;
+	if (limits.displays > UINT32_MAX)
+		limits.displays = UINT32_MAX;
+	return limits;
 }
 
 /* The name that the request has, or ""; -1 when it cannot be had, which was answered. */
@@ -124,7 +126,7 @@ static int take_name(struct host *host, const struct asked *asked, char ret[ID_N
 			  0);
 		return -1;
 	}
-	if (session_named(host, ret) == NULL)
+	if (session_named(host, asked->tenant, ret) == NULL)
 		return 0;
 	(void)snprintf(message, sizeof(message), "a session named %s is there already", ret);
 	peer_fail(host, asked->id, FRONT_ERR_SESSION_EXISTS, message, "",
@@ -134,9 +136,11 @@ static int take_name(struct host *host, const struct asked *asked, char ret[ID_N
 
 void answer_session_create(struct host *host, const struct asked *asked)
 {
+	struct front_limits limits;
 	char name[ID_NAME_MAX + 1];
 	struct session *session;
 	struct job *job;
+	uint64_t idle_ms;
 	struct err err;
 
 	if (host->is_stopping) {
@@ -144,16 +148,30 @@ void answer_session_create(struct host *host, const struct asked *asked)
 			  "ask again when it is back", 2);
 		return;
 	}
+	if (host->is_draining) {
+		peer_fail(host, asked->id, FRONT_ERR_DRAINING, "the daemon takes no new sessions",
+			  "it is being drained", "use another one, or ask again later", 30);
+		return;
+	}
 	if (host->session_count >= host->config.sessions_max) {
+		observe_refused(host, "sessions");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return;
 	}
-	if (take_name(host, asked, name) < 0)
+	limits = limits_of(asked);
+	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
+	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms))
 		return;
 	session = mem_new0(1, sizeof(*session));
 	(void)snprintf(session->name, sizeof(session->name), "%s", name);
 	session->host = host;
+	session->tenant = asked->tenant;
+	session->opened_ns = clock_mono_ns();
+	session->limits = session->row.limits = limits;
+	asked->tenant->sessions++;
+	asked->tenant->memory_limits += quota_memory_of(&limits);
+	memcpy(session->row.tenant, asked->tenant->row.id, sizeof(session->row.tenant));
 	session->next = host->sessions;
 	host->sessions = session;
 	host->session_count++;
@@ -163,10 +181,8 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
 			sizeof(session->row.language)))
 		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
-	take_limits(session, asked);
 	session->row.metadata = metadata_of(asked);
-	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
-					 host->config.idle_ms);
+	session->row.idle_ms = idle_ms;
 	job = job_new(session, JOB_OPEN, asked->id);
 	if (take_env(job, asked, &err) < 0) {
 		/* It goes through the same door as any failed opening, without a thread. */
@@ -190,11 +206,14 @@ void answer_session_list(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	const struct tenant *tenant = tenant_asked(host, asked);
 	void *both[] = { host, &payload };
 	char before[ID_SIZE], name[ID_NAME_MAX + 1];
 	struct err err;
 	int code;
 
+	if (tenant == NULL)
+		return;
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
 	const char *from = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
@@ -203,9 +222,11 @@ void answer_session_list(struct host *host, const struct asked *asked)
 				   : NULL;
 
 	if (front_text(asked->items, asked->count, FRONT_TAG_SESSION_NAME, name, sizeof(name)))
-		code = db_name_list(host->db, name, from, (unsigned)limit, add_session, both, &err);
+		code = db_name_list(host->db, tenant->row.id, name, from, (unsigned)limit, add_session,
+				    both, &err);
 	else
-		code = db_session_list(host->db, from, (unsigned)limit, add_session, both, &err);
+		code = db_session_list(host->db, tenant->row.id, from, (unsigned)limit, add_session, both,
+				       &err);
 	if (code < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
@@ -226,7 +247,8 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	char *metadata = metadata_of(asked);
 	struct err err;
 
-	if (session == NULL) {
+	if (session == NULL ||
+	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0))) {
 		free(metadata);
 		return;
 	}

@@ -24,6 +24,7 @@ struct config {
 	uint64_t check_only;
 	uint64_t is_private;   /* a socket of the user's instead of an address; private.c */
 	uint64_t idle_exit_ms; /* of a private one */
+	uint64_t upgrade;
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */
@@ -34,6 +35,12 @@ struct config {
 	uint64_t stop_grace_ms;
 	uint64_t sessions_max;
 	uint64_t idle_ms; /* of sessions that name none */
+	uint64_t memory_reserve;
+	uint64_t overcommit;
+	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */
+	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
+	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
+	uint64_t max_memory, max_disk, max_wall_ms;
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;

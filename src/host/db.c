@@ -1,5 +1,5 @@
 /*
- * db.c - the database: opening it, its tables, keys, what a crash left.
+ * db.c - the database: opening it, its tables, its secret, what a crash left.
  *
  * Runs in:  reckond's loop.
  * Reads:    STATE/reckond.db, which is our user's alone.
@@ -40,6 +40,36 @@ static const char *const versions[] = {
 	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
+	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
+
+	/* What there is belongs to one tenant, and its keys keep all their rights. */
+	"CREATE TABLE tenant(id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,"
+	" created_at TEXT NOT NULL) STRICT;"
+	"CREATE UNIQUE INDEX tenant_by_name ON tenant(name) WHERE state <> 'deleted';"
+	"INSERT INTO tenant VALUES('" DB_TENANT_FIRST "', 'default', 'active',"
+	" strftime('%Y-%m-%dT%H:%M:%fZ'));"
+	"CREATE TABLE quota(tenant TEXT NOT NULL REFERENCES tenant(id), name TEXT NOT NULL,"
+	" value INTEGER NOT NULL, PRIMARY KEY(tenant, name)) STRICT;"
+	"ALTER TABLE key RENAME TO old_key;"
+	"CREATE TABLE key(id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenant(id),"
+	" name TEXT NOT NULL, hash BLOB NOT NULL UNIQUE, scopes INTEGER NOT NULL,"
+	" created_at TEXT NOT NULL, expires_ms INTEGER NOT NULL,"
+	" lifetime_ms INTEGER NOT NULL, used_at TEXT, revoked_at TEXT) STRICT;"
+	"INSERT INTO key SELECT 'key_00' || hex(randomblob(12)),"
+	" '" DB_TENANT_FIRST "', 'first', hash, 31, created_at, 0, 0, NULL, NULL FROM old_key;"
+	"DROP TABLE old_key;"
+	"ALTER TABLE session ADD COLUMN tenant TEXT NOT NULL DEFAULT '" DB_TENANT_FIRST "';"
+	"CREATE INDEX session_by_tenant ON session(tenant, id);"
+	"CREATE TABLE object(tenant TEXT NOT NULL, digits TEXT NOT NULL, size INTEGER NOT NULL,"
+	" PRIMARY KEY(tenant, digits)) STRICT, WITHOUT ROWID;"
+	"INSERT OR IGNORE INTO object SELECT '" DB_TENANT_FIRST "',"
+	" substr(atom, instr(atom, '_') + 1), 0 FROM execution, json_tree(execution.record)"
+	" WHERE json_valid(record) AND key IN ('artifact', 'handle') AND"
+	" (atom GLOB 'ar_*' OR atom GLOB 'out_*');"
+	"CREATE TABLE usage(tenant TEXT NOT NULL, day TEXT NOT NULL, executions INTEGER NOT NULL,"
+	" wall_ms INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, memory_mib_s INTEGER NOT NULL,"
+	" bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, disk_bytes INTEGER NOT NULL,"
+	" sessions INTEGER NOT NULL, PRIMARY KEY(tenant, day)) STRICT, WITHOUT ROWID;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -174,6 +204,24 @@ void db_close(struct db *db)
 	free(db);
 }
 
+int db_begin(struct db *db, struct err *err)
+{
+	return db_exec(db, "BEGIN IMMEDIATE", err);
+}
+
+/* A full disk may have rolled it back already, or have to now: no transaction stays open. */
+int db_commit(struct db *db, struct err *err)
+{
+	struct err ignored;
+
+	if (sqlite3_get_autocommit(db->sqlite) != 0)
+		return 0;
+	if (db_exec(db, "COMMIT", err) == 0)
+		return 0;
+	(void)db_exec(db, "ROLLBACK", &ignored);
+	return (int)err->code;
+}
+
 int db_secret(struct db *db, unsigned char ret[32], struct err *err)
 {
 	cleanup_statement sqlite3_stmt *find = NULL, *add = NULL;
@@ -193,45 +241,6 @@ int db_secret(struct db *db, unsigned char ret[32], struct err *err)
 		return (int)err->code;
 	db_bind_bytes(add, 1, ret, 32);
 	return db_step(db, add, err);
-}
-
-int db_key_count(struct db *db, int *ret, struct err *err)
-{
-	cleanup_statement sqlite3_stmt *statement = NULL;
-
-	if (db_prepare(db, "SELECT count(*) FROM key", &statement, err) < 0 ||
-	    db_step(db, statement, err) < 0)
-		return (int)err->code;
-	*ret = sqlite3_column_int(statement, 0);
-	return 0;
-}
-
-int db_key_add(struct db *db, const unsigned char hash[32], struct err *err)
-{
-	cleanup_statement sqlite3_stmt *statement = NULL;
-	char now[CLOCK_RFC3339_SIZE];
-
-	if (db_prepare(db, "INSERT INTO key VALUES(?, ?)", &statement, err) < 0)
-		return (int)err->code;
-	clock_rfc3339_now(now);
-	db_bind_bytes(statement, 1, hash, 32);
-	db_bind_text(statement, 2, now);
-	return db_step(db, statement, err);
-}
-
-/*
- * Looked up by its hash under a secret that nobody outside knows: how long the comparison takes
- * says nothing about a key.
- */
-bool db_key_has(struct db *db, const unsigned char hash[32])
-{
-	cleanup_statement sqlite3_stmt *statement = NULL;
-	struct err ignored;
-
-	if (db_prepare(db, "SELECT 1 FROM key WHERE hash = ?", &statement, &ignored) < 0)
-		return false;
-	db_bind_bytes(statement, 1, hash, 32);
-	return db_step(db, statement, &ignored) == 1;
 }
 
 static int recover(struct db *db, const char *why, int *ret_lost, struct err *err)

@@ -1,5 +1,6 @@
 /*
- * db.h - what reckond keeps: keys, sessions that are and were, executions with their records.
+ * db.h - what reckond keeps: tenants, keys, sessions that are and were, executions with their
+ * records, what is whose, what was used.
  *
  * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment; a
  * power cut may take the last ones (synchronous=NORMAL), never the file's order.
@@ -17,25 +18,80 @@
 #include "base/id.h"
 #include "wire/front.h"
 
-#define DB_KEYS_MAX 64
+#define DB_STATE_SIZE 12
+#define DB_NAME_SIZE 64
 #define DB_WHY_SIZE 400
 
 struct db;
 
 int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err);
 void db_close(struct db *db); /* NULL is fine */
+/* Several changes as one. What failed in between stays out; the rest is kept. */
+int db_begin(struct db *db, struct err *err);
+int db_commit(struct db *db, struct err *err);
 
 /* ---- keys ---- */
 /* The secret that key hashes are made with; made when there is none. */
 int db_secret(struct db *db, unsigned char ret[32], struct err *err);
-int db_key_count(struct db *db, int *ret, struct err *err);
-int db_key_add(struct db *db, const unsigned char hash[32], struct err *err);
-bool db_key_has(struct db *db, const unsigned char hash[32]);
+struct db_key {
+	char id[ID_SIZE];
+	char tenant[ID_SIZE];
+	char name[DB_NAME_SIZE];
+	unsigned char hash[32];
+	uint32_t scopes; /* FRONT_SCOPE_… */
+	char created_at[CLOCK_RFC3339_SIZE];
+	uint64_t expires_ms; /* since 1970; 0: never */
+	uint64_t lifetime_ms; /* that it was made with, for its successor; 0: it never expired */
+	char used_at[CLOCK_RFC3339_SIZE]; /* coarsely; "" */
+};
+typedef int db_key_fn(const struct db_key *key, void *arg, struct err *err);
+/* Those that are not revoked, oldest first. */
+int db_key_list(struct db *db, db_key_fn *fn, void *arg, struct err *err);
+int db_key_add(struct db *db, const struct db_key *key, struct err *err);
+int db_key_change(struct db *db, const struct db_key *key, struct err *err); /* both times */
+int db_key_revoke(struct db *db, const char *id, struct err *err);
+
+/* ---- tenants ---- */
+/* The one that there always was. */
+#define DB_TENANT_FIRST "te_00000000000000000000000000"
+struct db_tenant {
+	char id[ID_SIZE];
+	char name[DB_NAME_SIZE];
+	char state[DB_STATE_SIZE]; /* "active", "suspended", "deleted" */
+	char created_at[CLOCK_RFC3339_SIZE];
+	struct front_quotas quotas;
+	uint64_t kept_bytes; /* of its objects; not changed by db_tenant_change() */
+};
+typedef int db_tenant_fn(const struct db_tenant *tenant, void *arg, struct err *err);
+int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err); /* oldest first */
+int db_tenant_add(struct db *db, const struct db_tenant *tenant, struct err *err);
+/* Name, state and quotas, in one transaction. */
+int db_tenant_change(struct db *db, const struct db_tenant *tenant, struct err *err);
+
+/* ---- what tenants keep and use ---- */
+/* An artifact or output: `digits` are those behind "ar_" or "out_". 1: it is new to the tenant. */
+int db_object_add(struct db *db, const char *tenant, const char *digits, uint64_t size,
+		  struct err *err);
+bool db_object_has(struct db *db, const char *tenant, const char *digits);
+
+/* Adds to a day; disk_bytes becomes the larger of both. */
+int db_usage_add(struct db *db, const char *tenant, const char *day,
+		 const struct front_usage *usage, struct err *err);
+typedef int db_usage_fn(const char *tenant, const char *day, const struct front_usage *usage,
+			void *arg, struct err *err);
+/* By day and tenant; `tenant` NULL: all. Days are inclusive. */
+int db_usage_list(struct db *db, const char *tenant, const char *from, const char *to,
+		  db_usage_fn *fn, void *arg, struct err *err);
+
+/* ---- numbers that outlive a start ---- */
+/* 0 when it was never set. */
+int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
+int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
 
 /* ---- sessions ---- */
-#define DB_STATE_SIZE 12
 struct db_session {
 	char id[ID_SIZE];
+	char tenant[ID_SIZE];
 	char state[DB_STATE_SIZE]; /* "live", "closed", "expired", "lost" */
 	char template_name[64];
 	char language[64];
@@ -53,21 +109,22 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 int db_session_change(struct db *db, const struct db_session *session, struct err *err);
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
 		   struct err *err);
-/* 1: found; 0: there never was one. */
-int db_session_find(struct db *db, const char *id, struct db_session *ret, struct err *err);
+/* 1: found; 0: this tenant never had one. */
+int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,
+		    struct err *err);
 
 typedef int db_session_fn(const struct db_session *session, void *arg, struct err *err);
 /* Newest first; those older than `before` (NULL: all). */
-int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
-		    void *arg, struct err *err);
+int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
+		    db_session_fn *fn, void *arg, struct err *err);
 
 /* ---- db_name.c: names of sessions. Those of one name are many, but one of them is live. ---- */
 int db_name_add(struct db *db, const char *session, const char *name, struct err *err);
 /* "" when it has none. */
 void db_name_of(struct db *db, const char *session, char ret[ID_NAME_MAX + 1]);
 /* As db_session_list(), of those with this name. */
-int db_name_list(struct db *db, const char *name, const char *before, unsigned limit,
-		 db_session_fn *fn, void *arg, struct err *err);
+int db_name_list(struct db *db, const char *tenant, const char *name, const char *before,
+		 unsigned limit, db_session_fn *fn, void *arg, struct err *err);
 
 /* What a crash left: live sessions become lost, unfinished executions too. How many sessions. */
 int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err);

@@ -35,26 +35,28 @@ void db_name_of(struct db *db, const char *session, char ret[ID_NAME_MAX + 1])
 		db_column_text(statement, 0, ret, ID_NAME_MAX + 1);
 }
 
-int db_name_list(struct db *db, const char *name, const char *before, unsigned limit,
-		 db_session_fn *fn, void *arg, struct err *err)
+int db_name_list(struct db *db, const char *tenant, const char *name, const char *before,
+		 unsigned limit, db_session_fn *fn, void *arg, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT session FROM session_name WHERE name = ?1 AND"
+	if (db_prepare(db, "SELECT session FROM session_name JOIN session ON session.id ="
+			   " session_name.session WHERE name = ?1 AND tenant = ?4 AND"
 			   " (?2 IS NULL OR session < ?2) ORDER BY session DESC LIMIT ?3",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, name);
 	db_bind_text(statement, 2, before);
 	(void)sqlite3_bind_int64(statement, 3, limit);
+	db_bind_text(statement, 4, tenant);
 	while ((found = db_step(db, statement, err)) == 1) {
 		struct db_session session;
 		char id[ID_SIZE];
 		int code;
 
 		db_column_text(statement, 0, id, sizeof(id));
-		code = db_session_find(db, id, &session, err);
+		code = db_session_find(db, tenant, id, &session, err);
 		if (code == 1) {
 			code = fn(&session, arg, err);
 			db_session_done(&session);

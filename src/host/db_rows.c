@@ -17,7 +17,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
 	"SELECT id, state, template, language, limits, metadata, idle_ms, created_at, ended_at," \
-	" why FROM session"
+	" why, tenant FROM session"
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
@@ -38,8 +38,9 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO session VALUES(?,'live',?,?,?,?,?,?,NULL,NULL)", &statement,
-		       err) < 0)
+	if (db_prepare(db, "INSERT INTO session(id, state, template, language, limits, metadata,"
+			   " idle_ms, created_at, tenant) VALUES(?,'live',?,?,?,?,?,?,?)",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->id);
 	db_bind_text(statement, 2, session->template_name);
@@ -48,6 +49,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	db_bind_text(statement, 5, session->metadata);
 	(void)sqlite3_bind_int64(statement, 6, (sqlite3_int64)session->idle_ms);
 	db_bind_text(statement, 7, session->created_at);
+	db_bind_text(statement, 8, session->tenant);
 	return db_step(db, statement, err);
 }
 
@@ -97,34 +99,39 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 	db_column_text(row, 7, ret->created_at, sizeof(ret->created_at));
 	db_column_text(row, 8, ret->ended_at, sizeof(ret->ended_at));
 	db_column_text(row, 9, ret->why, sizeof(ret->why));
+	db_column_text(row, 10, ret->tenant, sizeof(ret->tenant));
 }
 
-int db_session_find(struct db *db, const char *id, struct db_session *ret, struct err *err)
+int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,
+		    struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, SESSION_COLUMNS " WHERE id = ?", &statement, err) < 0)
+	if (db_prepare(db, SESSION_COLUMNS " WHERE id = ? AND tenant = ?", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, id);
+	db_bind_text(statement, 2, tenant);
 	found = db_step(db, statement, err);
 	if (found == 1)
 		read_session(statement, ret);
 	return found;
 }
 
-int db_session_list(struct db *db, const char *before, unsigned limit, db_session_fn *fn,
-		    void *arg, struct err *err)
+int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
+		    db_session_fn *fn, void *arg, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
 	/* Ids begin with their time, so their order is that of creation. */
-	if (db_prepare(db, SESSION_COLUMNS " WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2",
+	if (db_prepare(db, SESSION_COLUMNS " WHERE tenant = ?3 AND (?1 IS NULL OR id < ?1)"
+				       " ORDER BY id DESC LIMIT ?2",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, before);
 	(void)sqlite3_bind_int64(statement, 2, limit);
+	db_bind_text(statement, 3, tenant);
 	while ((found = db_step(db, statement, err)) == 1) {
 		struct db_session session;
 		int code;
@@ -248,7 +255,8 @@ int db_execution_list(struct db *db, const char *session, const char *before, un
 	int found;
 
 	if (db_prepare(db, EXECUTION_HEADS " WHERE session = ?1 AND (?2 IS NULL OR sequence <"
-					   " (SELECT sequence FROM execution WHERE id = ?2))"
+					   " (SELECT sequence FROM execution WHERE id = ?2"
+					   " AND session = ?1))"
 					   " ORDER BY sequence DESC LIMIT ?3",
 		       &statement, err) < 0)
 		return (int)err->code;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/usage.h"
 
 struct execution *execution_new(struct session *session, struct err *err)
 {
@@ -25,6 +26,7 @@ struct execution *execution_new(struct session *session, struct err *err)
 	execution->ring = ring_new();
 	execution->next = session->executions;
 	session->executions = execution;
+	session->tenant->executions++;
 	return execution;
 }
 
@@ -36,6 +38,8 @@ void execution_free(struct execution *execution)
 			*at = execution->next;
 			break;
 		}
+	if (execution->state != EXECUTION_FINISHED)
+		execution->session->tenant->executions--;
 	ring_free(execution->ring);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -153,10 +157,23 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
 	struct err err;
 
+	observe_execution(host, job, status);
+	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
+		 execution->session->row.id, execution->id, status,
+		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
+	/* One commit: what is answered is kept, with what it cost and made. */
+	if (db_begin(host->db, &err) < 0)
+		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
+			 err.text);
+	if (job != NULL && job->json != NULL)
+		usage_executed(host, job);
 	if (db_execution_finish(host->db, execution->id, status,
 				execution->failed ? execution->why.text : NULL,
 				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
 				&err) < 0)
+		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
+			 execution->id, err.text);
+	if (db_commit(host->db, &err) < 0)
 		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
 			 execution->id, err.text);
 }
@@ -164,6 +181,7 @@ static void keep(struct execution *execution, const struct job *job)
 static void settle(struct execution *execution)
 {
 	execution->state = EXECUTION_FINISHED;
+	execution->session->tenant->executions--;
 	ring_finish(execution->ring);
 	publish(execution);
 	execution->waiter_count = 0;

@@ -10,8 +10,13 @@
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   ring.c            events of an execution, written by its thread, read by the loop
- *   db.c db_rows.c    SQLite; key.c: keys
+ *   db.c db_….c       SQLite
+ *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
+ *   quota.c usage.c   what a tenant may have at once, and what it used
+ *   answer_tenant.c answer_key.c
  *   private.c         the daemon of one user, on a socket of its own
+ *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
@@ -26,24 +31,30 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/clock.h"
 #include "host/config.h"
 #include "host/db.h"
+#include "host/observe.h"
 #include "host/pool.h"
 #include "host/ring.h"
+#include "host/tenant.h"
 #include "loop/loop.h"
 #include "reckon.h"
 #include "wire/front.h"
+#include "wire/front_page.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
+#define HOST_BUCKETS 4096u
 #define HOST_ADDRESS_SIZE 96
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
 struct upload {
 	uint64_t ticket; /* 0: free */
 	int fd;
+	struct tenant *tenant;
 	char session[ID_SIZE];
 	char *path;
 };
@@ -77,10 +88,15 @@ enum job_kind {
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
 	JOB_CLOSE,
+	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
+	struct host *host;     /* of a PROBE, which has no session */
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
+	struct log_context about;  /* the request that it came from */
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -102,6 +118,12 @@ struct job {
 	char status[24];
 	int ret_fd;
 	uint64_t ret_size;
+	reckon_cost cost; /* of an execution */
+	struct job_object {
+		char id[40];
+		uint64_t size;
+	} *objects; /* artifacts and outputs that it stored */
+	size_t object_count;
 	bool is_lost; /* the session, found after the job */
 	reckon_error why_lost;
 };
@@ -110,7 +132,9 @@ enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 
 struct session {
 	struct session *next;
+	struct session *chain; /* of the same bucket, see session_find() */
 	struct host *host;
+	struct tenant *tenant;
 	struct db_session row; /* id, template, … as in the database */
 	struct front_limits limits;
 	enum session_phase phase;
@@ -122,8 +146,11 @@ struct session {
 	unsigned queued;
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns;
+	uint64_t opened_ns;
+	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct observed *observed;    /* NULL: not open */
 };
 
 struct host {
@@ -143,9 +170,24 @@ struct host {
 	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct session *sessions;
+	struct session *session_buckets[HOST_BUCKETS]; /* by id */
 	unsigned session_count;
+	struct tenant *tenants;
+	unsigned tenant_count;
+	struct key_table *keys;
+	/* Moving averages, in ms; 0: nothing was seen yet. */
+	uint64_t execution_ms, lifetime_ms;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
+	struct observer seen;
+	struct readiness *readiness;
+	struct log_context about; /* the request that is answered just now */
+	int argc;
+	char **argv;
+	bool is_loopback; /* nobody else can reach the socket */
+	bool is_draining;
+	bool is_upgrading;
+	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
 	bool is_stopping;
 	int exit_status;
 };
@@ -157,6 +199,9 @@ int listen_open(struct host *host, struct err *err);
 /* ---- peer.c ---- */
 int peer_start(struct host *host, struct err *err);
 void peer_stop(struct host *host); /* ends the front and waits for it */
+void peer_settings(struct host *host); /* tells the front what the configuration says now */
+/* What all fronts counted so far. */
+void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
@@ -165,6 +210,8 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
+/* An ERROR whose fields are packed already. */
+void peer_error(struct host *host, uint64_t request, const struct buf *payload);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
 
 /* ---- answer.c ---- */
@@ -173,6 +220,8 @@ struct asked {
 	uint16_t type;
 	const struct kernel_item *items;
 	size_t count;
+	const struct key *key;	/* NULL: this request brings none */
+	struct tenant *tenant;	/* whose it is; with a key */
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
@@ -195,15 +244,21 @@ void answer_file_put(struct host *host, const struct asked *asked);
 void answer_file_commit(struct host *host, const struct asked *asked);
 void answer_artifact(struct host *host, const struct asked *asked);
 void upload_drop(struct upload *upload);
-/* Answers with what became of a session that is no more, or was never. */
-void answer_gone(struct host *host, uint64_t request, const char *session_id);
+/* Answers with what became of a tenant's session that is no more, or was never. */
+void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
+		 const char *session_id);
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err);
 
 /* ---- session.c ---- */
-struct session *session_find(struct host *host, const char *id);
-/* The one that has this name, or is going to; what closes has given it back. */
-struct session *session_named(struct host *host, const char *name);
+/* NULL when this tenant has no live session with this id. */
+struct session *session_find(struct host *host, const struct tenant *tenant, const char *id);
+struct session *session_by_id(struct host *host, const char *id); /* whosever it is */
+void session_index(struct session *session); /* from now on it is found: it has an id */
+/* What a job found the box to use now. */
+void session_measured(struct session *session, uint64_t memory, uint64_t workspace);
+/* The tenant's that has this name, or is going to; what closes has given it back. */
+struct session *session_named(struct host *host, const struct tenant *tenant, const char *name);
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
@@ -236,10 +291,19 @@ void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);
+void work_probe(struct job *job); /* ready.c */
 
-/* ---- key.c ---- */
-#define KEY_TEXT_SIZE 64
-/* Makes the first key when there is none: *ret_key is its text, else "". */
-int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err);
-bool key_is_good(const struct host *host, const char *text, size_t len);
-void key_hash(const struct host *host, const void *bytes, size_t len, unsigned char ret[32]);
+/* ---- ready.c ---- */
+void readiness_done(struct host *host, struct job *job);
+
+/* ---- operate.c ---- */
+void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
+loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
+void operate_tick(struct host *host);
+/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
+int operate_become(struct host *host);
+int operate_signal(const struct config *config, int sig, struct err *err);
+void answer_drain(struct host *host, const struct asked *asked);
+
+/* ---- notify.c ---- */
+void notify_manager(const char *state);

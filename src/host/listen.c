@@ -6,16 +6,20 @@
  * Never:    accepts, or listens where others can reach it unless that was said.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "host/host.h"
 
 #define BACKLOG 1024
+#define INHERITED_FD 3
 
 union address {
 	struct sockaddr any;
@@ -86,20 +90,69 @@ static void name_socket(struct host *host)
 			       ntohs(address.v6.sin6_port));
 }
 
+static int check_reach(struct host *host, const union address *address, const char *text,
+		       struct err *err)
+{
+	host->is_loopback = is_loopback(address);
+	if (host->is_loopback || host->config.public_ok)
+		return 0;
+	(void)err_set(err, ERR_DENIED, "%s can be reached from other machines, and this is HTTP "
+		      "without TLS", text);
+	return err_remedy(err, "put a proxy with TLS in front of 127.0.0.1, or say --public if the "
+			       "network is trusted");
+}
+
+/*
+ * A socket that a service manager, or we before an upgrade, opened: descriptor 3, and LISTEN_PID
+ * says that it is meant for us. 1: taken; 0: there is none.
+ */
+static int take_inherited(struct host *host, struct err *err)
+{
+	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
+	union address address = { 0 };
+	socklen_t len = sizeof(address), size = sizeof(int);
+	int listens = 0, type = 0;
+	char own[24];
+
+	err_clear(err);
+	(void)snprintf(own, sizeof(own), "%d", (int)getpid());
+	if (pid == NULL || fds == NULL || strcmp(pid, own) != 0)
+		return 0;
+	if (strcmp(fds, "1") != 0)
+		return err_set(err, ERR_INVALID, "LISTEN_FDS is %.20s: one socket is taken", fds);
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	if (getsockopt(INHERITED_FD, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
+	    getsockopt(INHERITED_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+	    getsockname(INHERITED_FD, &address.any, &len) < 0)
+		return err_sys(err, "the socket that was passed");
+	if (listens == 0 || type != SOCK_STREAM ||
+	    (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
+		return err_set(err, ERR_INVALID, "the socket that was passed is no TCP listener");
+	if (check_reach(host, &address, "the socket that was passed", err) < 0)
+		return (int)err->code;
+	/* Out of the way: a front gets its socket to us as descriptor 3. */
+	host->listen_fd = fcntl(INHERITED_FD, F_DUPFD_CLOEXEC, 10);
+	if (host->listen_fd < 0 || fd_set_nonblock(host->listen_fd, true, err) < 0)
+		return err_sys(err, "take the socket that was passed");
+	(void)close(INHERITED_FD);
+	name_socket(host);
+	return 1;
+}
+
 int listen_open(struct host *host, struct err *err)
 {
 	const int one = 1;
 	union address address;
 	socklen_t len = 0;
 
+	if (take_inherited(host, err) != 0)
+		return (int)err->code;
 	if (parse_address(host->config.address, &address, &len, err) < 0)
 		return (int)err->code;
-	if (!is_loopback(&address) && !host->config.public_ok) {
-		(void)err_set(err, ERR_DENIED, "%s can be reached from other machines, and this is "
-			      "HTTP without TLS", host->config.address);
-		return err_remedy(err, "put a proxy with TLS in front of 127.0.0.1, or say "
-				       "--public if the network is trusted");
-	}
+	if (check_reach(host, &address, host->config.address, err) < 0)
+		return (int)err->code;
 	host->listen_fd = socket(address.any.sa_family,
 				 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (host->listen_fd < 0)

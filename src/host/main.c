@@ -32,6 +32,7 @@ static int open_state(struct host *host, struct err *err)
 {
 	char dir[sizeof(host->config.state_dir)];
 	cleanup_fd int lock = -1;
+	char pid[24];
 	reckon_error error;
 	const reckon_engine_options engine = { .size = sizeof(engine),
 					       .state_dir = host->config.state_dir };
@@ -55,6 +56,10 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, ERR_DENIED, "another reckond uses %.200s", dir);
 		return err_remedy(err, "stop it, or choose another --state");
 	}
+	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	/* For `reckon serve --upgrade`; who holds the lock is what counts. */
+	if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
+		return err_sys(err, "write %.200s/reckond.lock", dir);
 	(void)TAKE_FD(lock); /* held until the process ends */
 	return db_open(host->state_fd, dir, &host->db, err);
 }
@@ -85,7 +90,12 @@ static void on_wake(unsigned ready, void *arg)
 	while ((item = pool_take(host->pool)) != NULL) {
 		struct job *job = (struct job *)(void *)item;
 
-		session_job_done(job->session, job);
+		log_about(&job->about);
+		if (job->kind == JOB_PROBE)
+			readiness_done(host, job);
+		else
+			session_job_done(job->session, job);
+		log_about(NULL);
 	}
 }
 
@@ -95,26 +105,9 @@ static void on_tick(void *arg)
 
 	session_tick(host);
 	private_tick(host);
+	operate_tick(host);
+	observe_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
-}
-
-static void on_stop(void *arg)
-{
-	struct host *host = arg;
-	struct session *next;
-
-	if (host->is_stopping) {
-		loop_stop(host->loop);
-		return;
-	}
-	private_leave(host);
-	host->is_stopping = true;
-	for (struct session *at = host->sessions; at != NULL; at = next) {
-		next = at->next;
-		session_end(at, FRONT_ERR_SESSION_LOST, "the daemon was stopped", 0);
-	}
-	if (host->sessions == NULL)
-		loop_stop(host->loop);
 }
 
 static int set_up(struct host *host, struct err *err)
@@ -124,11 +117,14 @@ static int set_up(struct host *host, struct err *err)
 	if (loop_new(&host->loop, err) < 0 ||
 	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0)
 		return (int)err->code;
+	tenant_apply(host);
 	fd = pool_fd(host->pool);
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
-	    loop_signal(host->loop, SIGTERM, on_stop, host, err) < 0 ||
-	    loop_signal(host->loop, SIGINT, on_stop, host, err) < 0)
+	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
+	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
+	    loop_signal(host->loop, SIGHUP, operate_reload, host, err) < 0 ||
+	    loop_signal(host->loop, SIGUSR2, operate_upgrade, host, err) < 0)
 		return (int)err->code;
 	loop_io_want(host->wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
@@ -163,7 +159,8 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    recover(host, err) < 0 || key_setup(host, key, err) < 0)
+	    recover(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    tenant_setup(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
@@ -174,6 +171,7 @@ static int start(struct host *host, struct err *err)
 static void finish(struct host *host)
 {
 	peer_stop(host);
+	observe_save(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions == NULL)
@@ -232,12 +230,20 @@ int main(int argc, char **argv)
 		(void)dprintf(STDOUT_FILENO, "reckon: the options are good\n");
 		return 0;
 	}
-	log_set((enum log_level)host->config.log_level, (enum log_format)host->config.log_format,
-		(unsigned)host->config.log_rate);
+	if (host->config.upgrade) {
+		if (operate_signal(&host->config, SIGUSR2, &err) < 0)
+			return complain(&err);
+		(void)dprintf(STDOUT_FILENO, "reckon: the daemon was told\n");
+		return 0;
+	}
+	host->argc = argc;
+	host->argv = argv;
+	operate_apply(host);
 	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
 		peer_stop(host);
 		return complain(&err);
 	}
 	finish(host);
-	return host->exit_status;
+	return host->is_upgrading && host->exit_status == 0 ? operate_become(host)
+							    : host->exit_status;
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -58,12 +59,14 @@ struct peer {
 	struct pending *buckets[BUCKETS];
 	unsigned pending_count;
 	struct outgoing *first, *last;
-	unsigned restarts;
+	unsigned restarts, restarts_total;
 	uint64_t restarts_since_ns;
 	bool is_stopping;
 	bool was_ready;
 	struct buf payload;
 	struct kernel_item *items;
+	struct front_page *page;
+	struct front_page before; /* what earlier fronts counted */
 };
 
 /* ---- what is unanswered --------------------------------------------------------------------- */
@@ -180,6 +183,12 @@ void peer_reply(struct host *host, uint64_t request, const struct buf *payload, 
 		(void)close(fd);
 }
 
+void peer_error(struct host *host, uint64_t request, const struct buf *payload)
+{
+	if (host->peer != NULL && take_pending(host->peer, request))
+		post(host->peer, FRONT_ERROR, request, payload, -1);
+}
+
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
 	       const char *cause, const char *remedy, unsigned retry_s)
 {
@@ -210,6 +219,7 @@ void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *e
 		{ RECKON_ETIMEOUT, FRONT_ERR_TIMEOUT },
 		{ RECKON_ELOST, FRONT_ERR_SESSION_LOST },
 		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
+		{ RECKON_EKERNEL_LOST, FRONT_ERR_KERNEL_LOST },
 	};
 	enum front_error found = FRONT_ERR_INTERNAL;
 
@@ -251,9 +261,11 @@ static int take_request(struct peer *peer, const struct front_head *head, struct
 			       (int)peer->state);
 	if (head->type == FRONT_READY) {
 		peer->state = FRONT_STATE_SERVING;
-		if (!peer->was_ready)
+		if (!peer->was_ready) {
 			(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n",
 				      peer->host->listening);
+			notify_manager("READY=1");
+		}
 		peer->was_ready = true;
 		return 0;
 	}
@@ -311,15 +323,55 @@ static void on_frame(unsigned ready, void *arg)
 	}
 }
 
+/* ---- what it counts ------------------------------------------------------------------------- */
+
+static void add_counts(struct front_page *to, const struct front_page *from)
+{
+	page_add(to->accepted, page_get(from->accepted));
+	page_add(to->turned_away, page_get(from->turned_away));
+	page_add(to->received, page_get(from->received));
+	page_add(to->sent, page_get(from->sent));
+	page_add(to->latency_us, page_get(from->latency_us));
+	for (size_t i = 0; i < ARRAY_LEN(to->requests); i++)
+		page_add(to->requests[i], page_get(from->requests[i]));
+	for (size_t i = 0; i < ARRAY_LEN(to->latency); i++)
+		page_add(to->latency[i], page_get(from->latency[i]));
+}
+
+static void drop_page(struct peer *peer)
+{
+	if (peer->page == NULL)
+		return;
+	add_counts(&peer->before, peer->page);
+	(void)munmap(peer->page, sizeof(*peer->page));
+	peer->page = NULL;
+}
+
+void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts)
+{
+	const struct peer *peer = host->peer;
+
+	memset(ret, 0, sizeof(*ret));
+	*ret_restarts = peer != NULL ? peer->restarts_total : 0;
+	if (peer == NULL)
+		return;
+	add_counts(ret, &peer->before);
+	if (peer->page == NULL)
+		return;
+	add_counts(ret, peer->page);
+	page_set(ret->connections, page_get(peer->page->connections));
+}
+
 /* ---- the process ---------------------------------------------------------------------------- */
 
 /* Between fork and exec of a program with threads: only what is safe there. */
 static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
-						   int listener)
+						   int listener, int page)
 {
 	static char *const environment[] = { NULL };
 	const int high_sock = fcntl(sock, F_DUPFD, 10);
 	const int high_listener = fcntl(listener, F_DUPFD, 10);
+	const int high_page = fcntl(page, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDONLY);
 	sigset_t none;
 
@@ -327,41 +379,72 @@ static void __attribute__((noreturn)) become_front(const char *path, char *const
 		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (high_sock < 0 || high_listener < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
+	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
 	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
-	    dup2(high_listener, FRONT_LISTEN_FD) < 0 ||
-	    close_range(FRONT_LISTEN_FD + 1, ~0u, 0) < 0)
+	    dup2(high_listener, FRONT_LISTEN_FD) < 0 || dup2(high_page, FRONT_PAGE_FD) < 0 ||
+	    close_range(FRONT_PAGE_FD + 1, ~0u, 0) < 0)
 		_exit(126);
 	(void)execve(path, argv, environment);
 	_exit(127);
 }
 
+void peer_settings(struct host *host)
+{
+	struct front_page *page = host->peer != NULL ? host->peer->page : NULL;
+
+	if (page == NULL)
+		return;
+	page_set(page->header_ms, host->config.header_timeout_ms);
+	page_set(page->body_ms, host->config.body_timeout_ms);
+	page_set(page->log_level, host->config.log_level);
+	page_set(page->log_format, host->config.log_format);
+	page_set(page->log_rate, host->config.log_rate);
+}
+
+/* A page of its own for each front: what the last one counted is kept, its memory is not. */
+static int new_page(struct peer *peer, int *ret_fd, struct err *err)
+{
+	cleanup_fd int fd = memfd_create("reckon-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	/* Of one size for ever: a page that shrank would end whoever reads it. */
+	if (fd < 0 || ftruncate(fd, sizeof(*peer->page)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return err_sys(err, "make a page for the front");
+	page = mmap(NULL, sizeof(*peer->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return err_sys(err, "map a page for the front");
+	drop_page(peer);
+	peer->page = page;
+	peer_settings(peer->host);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
 static int spawn(struct peer *peer, struct err *err)
 {
 	const struct config *config = &peer->host->config;
-	cleanup_fd int ours = -1, theirs = -1;
-	char path[600], connections[24], header[24], body[24];
+	cleanup_fd int ours = -1, theirs = -1, page = -1;
+	char path[600], connections[24];
 	char name[] = "reckon-front";
-	char *argv[] = { name, connections, header, body, NULL };
+	char *argv[] = { name, connections, NULL };
 	int pair[2];
 
 	(void)snprintf(path, sizeof(path), "%s/reckon-front", peer->host->libexec);
 	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
-	(void)snprintf(header, sizeof(header), "%" PRIu64, config->header_timeout_ms);
-	(void)snprintf(body, sizeof(body), "%" PRIu64, config->body_timeout_ms);
 	if (access(path, X_OK) < 0)
 		return err_sys(err, "%.200s", path);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, "socketpair");
 	ours = pair[0];
 	theirs = pair[1];
-	if (fd_set_nonblock(ours, true, err) < 0)
+	if (fd_set_nonblock(ours, true, err) < 0 || new_page(peer, &page, err) < 0)
 		return (int)err->code;
 	peer->pid = fork();
 	if (peer->pid < 0)
 		return err_sys(err, "fork");
 	if (peer->pid == 0)
-		become_front(path, argv, theirs, peer->host->listen_fd);
+		become_front(path, argv, theirs, peer->host->listen_fd, page);
 	peer->sock = TAKE_FD(ours);
 	peer->state = FRONT_STATE_STARTING;
 	peer->generation = (peer->generation + 1) & 0xffffu;
@@ -415,6 +498,7 @@ static void lost(struct peer *peer, const char *why)
 	} else if (spawn(peer, &err) < 0) {
 		log_line(LOG_ERROR, "the front cannot be started", "why=\"%s\"", err.text);
 	} else {
+		peer->restarts_total++;
 		log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->pid);
 		return;
 	}
@@ -454,6 +538,7 @@ void peer_stop(struct host *host)
 			(void)nanosleep(&pause, NULL);
 	}
 	drop_process(peer, SIGKILL);
+	drop_page(peer);
 	buf_done(&peer->payload);
 	free(peer->items);
 	free(peer);

@@ -3,10 +3,11 @@
  *
  * Runs in:  reckond.
  * Reads:    nothing.
- * Never:    touches an item but its link.
+ * Never:    touches an item but its link and its lane.
  */
 #include "host/pool.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,11 +22,22 @@ struct queue {
 	struct pool_item *first, *last;
 };
 
+struct pool_lane {
+	struct pool_lane *next; /* in the round; NULL in the last one */
+	struct queue waiting;
+	size_t count;
+	unsigned weight, running, running_max;
+	unsigned credit; /* what it may still give in this round */
+	bool is_in_round;
+};
+
 struct pool {
 	pool_run_fn *run;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct queue waiting, done;
+	struct pool_lane *first, *last; /* the round: lanes with something that waits */
+	struct pool_lane *own;		/* of what is nobody's */
+	struct queue done;
 	pthread_t *threads;
 	unsigned count, max, idle;
 	size_t queued;
@@ -54,6 +66,119 @@ static struct pool_item *pop(struct queue *queue)
 	return item;
 }
 
+/* ---- lanes: all with the lock held, but for making one ---------------------------------------- */
+
+struct pool_lane *pool_lane_new(void)
+{
+	struct pool_lane *lane = mem_new0(1, sizeof(*lane));
+
+	lane->weight = 1;
+	lane->running_max = UINT_MAX;
+	return lane;
+}
+
+void pool_lane_free(struct pool_lane *lane)
+{
+	free(lane);
+}
+
+static void join_round(struct pool *pool, struct pool_lane *lane)
+{
+	lane->next = NULL;
+	if (pool->last != NULL)
+		pool->last->next = lane;
+	else
+		pool->first = lane;
+	pool->last = lane;
+	lane->is_in_round = true;
+}
+
+static struct pool_lane *leave_round(struct pool *pool)
+{
+	struct pool_lane *lane = pool->first;
+
+	pool->first = lane->next;
+	if (pool->first == NULL)
+		pool->last = NULL;
+	lane->is_in_round = false;
+	return lane;
+}
+
+static struct pool_item *give(struct pool *pool, struct pool_lane *lane)
+{
+	struct pool_item *item = pop(&lane->waiting);
+
+	lane->count--;
+	pool->queued--;
+	lane->running++;
+	lane->credit--;
+	return item;
+}
+
+/* The next item in turn; NULL when none waits that may run. */
+static struct pool_item *next_item(struct pool *pool)
+{
+	const struct pool_lane *end = pool->last;
+	struct pool_item *item;
+
+	while (pool->first != NULL) {
+		struct pool_lane *lane = pool->first;
+		const bool was_end = lane == end;
+
+		if (lane->running >= lane->running_max) {
+			/* Its turn is over; what it saved up does not count in the next one. */
+			lane->credit = 0;
+			join_round(pool, leave_round(pool));
+			if (was_end)
+				return NULL;
+			continue;
+		}
+		if (lane->credit == 0)
+			lane->credit = lane->weight;
+		item = give(pool, lane);
+		if (lane->count == 0)
+			leave_round(pool)->credit = 0;
+		else if (lane->credit == 0)
+			join_round(pool, leave_round(pool));
+		return item;
+	}
+	return NULL;
+}
+
+void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, unsigned running_max)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	lane->weight = weight > 0 ? weight : 1;
+	lane->running_max = running_max > 0 ? running_max : 1;
+	if (lane->credit > lane->weight)
+		lane->credit = lane->weight;
+	/* A larger bound may let run what waits. */
+	(void)pthread_cond_broadcast(&pool->more);
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane)
+{
+	size_t count;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	count = lane->count;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return count;
+}
+
+size_t pool_waiting(struct pool *pool)
+{
+	size_t count;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	count = pool->queued;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return count;
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
 void pool_wake(struct pool *pool)
 {
 	const uint64_t one = 1;
@@ -70,8 +195,9 @@ static void *work(void *arg)
 
 	(void)pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		item = pop(&pool->waiting);
+		item = next_item(pool);
 		if (item == NULL) {
+			/* What waits for its lane's own items is given out when those are done. */
 			if (pool->is_ending)
 				break;
 			pool->idle++;
@@ -79,10 +205,10 @@ static void *work(void *arg)
 			pool->idle--;
 			continue;
 		}
-		pool->queued--;
 		(void)pthread_mutex_unlock(&pool->lock);
 		pool->run(item);
 		(void)pthread_mutex_lock(&pool->lock);
+		item->lane->running--;
 		push(&pool->done, item);
 		pool_wake(pool);
 	}
@@ -101,6 +227,7 @@ int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct e
 	}
 	pool->run = run;
 	pool->max = threads_max;
+	pool->own = pool_lane_new();
 	pool->threads = mem_new0(threads_max, sizeof(*pool->threads));
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	(void)pthread_cond_init(&pool->more, NULL);
@@ -122,8 +249,17 @@ static void add_thread(struct pool *pool)
 
 void pool_submit(struct pool *pool, struct pool_item *item)
 {
+	pool_submit_to(pool, pool->own, item);
+}
+
+void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
+{
 	(void)pthread_mutex_lock(&pool->lock);
-	push(&pool->waiting, item);
+	item->lane = lane;
+	push(&lane->waiting, item);
+	lane->count++;
+	if (!lane->is_in_round)
+		join_round(pool, lane);
 	pool->queued++;
 	if (pool->queued > pool->idle && pool->count < pool->max)
 		add_thread(pool);
@@ -167,6 +303,7 @@ void pool_free(struct pool *pool)
 	(void)pthread_cond_destroy(&pool->more);
 	(void)pthread_mutex_destroy(&pool->lock);
 	(void)close(pool->fd);
+	pool_lane_free(pool->own);
 	free(pool->threads);
 	free(pool);
 }

@@ -10,25 +10,75 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/quota.h"
+#include "host/usage.h"
 
-struct session *session_find(struct host *host, const char *id)
+/* Ids end in random characters: any sum of them spreads well. */
+static struct session **bucket_of(struct host *host, const char *id)
 {
-	for (struct session *at = host->sessions; at != NULL; at = at->next)
-		if (at->phase != SESSION_OPENING && strcmp(at->row.id, id) == 0)
-			return at;
-	return NULL;
+	uint32_t sum = 2166136261u;
+
+	for (; *id != '\0'; id++)
+		sum = (sum ^ (unsigned char)*id) * 16777619u;
+	return &host->session_buckets[sum % HOST_BUCKETS];
 }
 
-struct session *session_named(struct host *host, const char *name)
+struct session *session_by_id(struct host *host, const char *id)
+{
+	struct session *at = *bucket_of(host, id);
+
+	while (at != NULL && strcmp(at->row.id, id) != 0)
+		at = at->chain;
+	return at;
+}
+
+struct session *session_find(struct host *host, const struct tenant *tenant, const char *id)
+{
+	struct session *session = session_by_id(host, id);
+
+	return session != NULL && session->tenant == tenant ? session : NULL;
+}
+
+void session_index(struct session *session)
+{
+	struct session **bucket = bucket_of(session->host, session->row.id);
+
+	session->chain = *bucket;
+	*bucket = session;
+}
+
+static void unindex(struct session *session)
+{
+	struct session **at = bucket_of(session->host, session->row.id);
+
+	while (*at != NULL && *at != session)
+		at = &(*at)->chain;
+	if (*at != NULL)
+		*at = session->chain;
+}
+
+void session_measured(struct session *session, uint64_t memory, uint64_t workspace)
+{
+	struct tenant *tenant = session->tenant;
+
+	tenant->memory_used += memory - session->memory_used;
+	tenant->workspaces += workspace - session->workspace;
+	session->memory_used = memory;
+	session->workspace = workspace;
+}
+
+struct session *session_named(struct host *host, const struct tenant *tenant, const char *name)
 {
 	for (struct session *at = host->sessions; at != NULL; at = at->next)
-		if (at->phase != SESSION_CLOSING && strcmp(at->name, name) == 0)
+		if (at->tenant == tenant && at->phase != SESSION_CLOSING &&
+		    strcmp(at->name, name) == 0)
 			return at;
 	return NULL;
 }
@@ -38,6 +88,8 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	struct job *job = mem_new0(1, sizeof(*job));
 
 	job->session = session;
+	if (session != NULL)
+		job->about = session->host->about;
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
@@ -57,6 +109,7 @@ void job_free(struct job *job)
 	free(job->env_list);
 	free(job->path);
 	free(job->json);
+	free(job->objects);
 	free(job);
 }
 
@@ -70,8 +123,15 @@ static void session_free(struct session *session)
 			break;
 		}
 	host->session_count--;
+	unindex(session);
+	session_measured(session, 0, 0);
+	session->tenant->sessions--;
+	session->tenant->memory_limits -= quota_memory_of(&session->limits);
+	if (session->row.id[0] != '\0')
+		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
 	while (session->executions != NULL)
 		execution_free(session->executions);
+	free(session->observed);
 	db_session_done(&session->row);
 	free(session);
 	/* The last one to go ends a daemon that is stopping. */
@@ -90,14 +150,18 @@ static void pump(struct session *session)
 		session->last = NULL;
 	session->queued--;
 	session->running = job;
-	if (job->execution != NULL)
+	if (job->execution != NULL) {
 		job->execution->state = EXECUTION_RUNNING;
-	pool_submit(session->host->pool, &job->item);
+		session->tenant->started++;
+	}
+	job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
 }
 
 void session_enqueue(struct session *session, struct job *job)
 {
 	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
 	if (session->last != NULL)
 		session->last->next = job;
 	else
@@ -139,6 +203,8 @@ void session_end(struct session *session, enum front_error end, const char *why,
 		return;
 	session->phase = SESSION_CLOSING;
 	session->end = end;
+	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
+		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
 	if (session->row.id[0] != '\0' &&
 	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
@@ -173,6 +239,7 @@ static void opened(struct session *session, struct job *job)
 	}
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
 		       reckon_session_id(session->handle));
+	session_index(session);
 	clock_rfc3339_now(session->row.created_at);
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns();
@@ -185,9 +252,23 @@ static void opened(struct session *session, struct job *job)
 		/* Whoever asked for it never got its id. */
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
-		log_line(LOG_INFO, "session opened", "session=%s", session->row.id);
+		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
+			 session->row.tenant);
+		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
+}
+
+/* Until the next execution measures the workspace again, it has grown by this much. */
+static void note_upload(struct session *session, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	session_measured(session, session->memory_used, session->workspace + (uint64_t)st.st_size);
+	usage_add(session->host, session->tenant,
+		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
 }
 
 static void answer_job(struct session *session, struct job *job)
@@ -197,15 +278,20 @@ static void answer_job(struct session *session, struct job *job)
 	struct err err;
 
 	if (job->execution != NULL) {
+		session->tenant->started--;
 		execution_finish(job->execution, job);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
 	} else if (job->ret_fd >= 0) {
+		usage_add(host, session->tenant,
+			  &(struct front_usage){ .bytes_out = job->ret_size });
 		if (front_pack_u64(&payload, FRONT_TAG_SIZE, job->ret_size, &err) == 0)
 			peer_reply(host, job->request, &payload, TAKE_FD(job->ret_fd));
 	} else {
+		if (job->kind == JOB_FILE_PUT)
+			note_upload(session, job->fd);
 		peer_reply(host, job->request, NULL, -1);
 	}
 }
@@ -214,7 +300,9 @@ void session_job_done(struct session *session, struct job *job)
 {
 	session->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
+	observe_job(session->host, job);
 	if (job->kind == JOB_OPEN) {
+		observe_opened(session, job);
 		opened(session, job);
 		job_free(job);
 		return;

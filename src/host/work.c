@@ -5,6 +5,7 @@
  * Reads:    its job, the handles of its session.
  * Never:    touches anything else of reckond; a ring has a lock of its own.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +57,20 @@ static void work_open(struct job *job)
 	}
 }
 
+/* As libreckon stored them: what a record says of them may be a kernel's own words. */
+static void take_objects(struct job *job, const reckon_execution *done)
+{
+	const char *id;
+	uint64_t size;
+
+	for (size_t i = 0; (id = reckon_execution_object(done, i, &size)) != NULL; i++) {
+		job->objects = mem_grow(job->objects, i + 1, sizeof(*job->objects));
+		(void)snprintf(job->objects[i].id, sizeof(job->objects[i].id), "%s", id);
+		job->objects[i].size = size;
+		job->object_count = i + 1;
+	}
+}
+
 static void work_execute(struct job *job)
 {
 	const reckon_execute_options options = {
@@ -76,6 +91,9 @@ static void work_execute(struct job *job)
 	job->json = mem_strdup(record);
 	job->json_len = strlen(record);
 	strncpy(job->status, reckon_execution_status(done), sizeof(job->status) - 1);
+	job->cost.size = sizeof(job->cost);
+	(void)reckon_execution_cost(done, &job->cost, NULL);
+	take_objects(job, done);
 	reckon_execution_free(done);
 }
 
@@ -111,9 +129,8 @@ static void work_close(struct session *session)
 	session->engine = NULL;
 }
 
-void work_run(struct pool_item *item)
+static void run(struct job *job)
 {
-	struct job *job = (struct job *)(void *)item;
 	struct session *session = job->session;
 
 	switch (job->kind) {
@@ -122,6 +139,9 @@ void work_run(struct pool_item *item)
 		return;
 	case JOB_CLOSE:
 		work_close(session);
+		return;
+	case JOB_PROBE:
+		work_probe(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);
@@ -143,4 +163,12 @@ void work_run(struct pool_item *item)
 		break;
 	}
 	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;
+}
+
+void work_run(struct pool_item *item)
+{
+	struct job *job = (struct job *)(void *)item;
+	job->begun_ns = clock_mono_ns();
+	run(job);
+	job->ended_ns = clock_mono_ns();
 }

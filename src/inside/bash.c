@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@
 
 static int control = KERNEL_FD;
 static volatile sig_atomic_t interrupt_early;
+static struct bash_told told;
+static bool cwd_is_missing; /* of CONFIGURE, and nobody was told yet */
 
 /* While idle an interrupt counts only for an EXECUTE that already waits in the socket. */
 static void on_interrupt(int sig)
@@ -94,6 +97,13 @@ static int send_done(uint64_t id, const char *status, const struct bash_outcome 
 	if (pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
 		return (int)err->code;
 	if (outcome->shell_ended && pack_text(&payload, KERNEL_TAG_NOTE, note, err) < 0)
+		return (int)err->code;
+	if (cwd_is_missing && pack_text(&payload, KERNEL_TAG_NOTE,
+					"cwd_missing: the directory that the kernel was to begin in "
+					"cannot be entered; it is in /mnt/data", err) < 0)
+		return (int)err->code;
+	cwd_is_missing = false;
+	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &told, &payload, err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_DONE, id, &payload, NULL, 0, err);
 }
@@ -188,8 +198,11 @@ static int send_whole(uint64_t id, const struct kernel_item *code, struct err *e
 static void configure(const struct kernel_item *items, size_t count)
 {
 	const struct kernel_item *seed = kernel_find(items, count, KERNEL_TAG_SEED);
+	const struct kernel_item *cwd = kernel_find(items, count, KERNEL_TAG_CWD);
+	cleanup_free char *path = cwd != NULL ? strndup(cwd->data, cwd->len) : NULL;
 	uint64_t number;
 
+	cwd_is_missing = path != NULL && chdir(path) < 0;
 	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *entry = NULL;
 

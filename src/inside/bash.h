@@ -48,6 +48,18 @@ const struct buf *bash_shell_first_state(void);
 int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,
 			 struct err *err);
 
+/*
+ * Packs VAR_NAME for names that `told` lacks, VAR_GONE for those that are no more, as DONE has them.
+ * All zero at first.
+ */
+#define BASH_TOLD_MAX 50
+struct bash_told {
+	char *name[BASH_TOLD_MAX];
+	size_t count;
+};
+int bash_state_names(const struct buf *state, const struct buf *first, struct bash_told *told,
+		     struct buf *payload, struct err *err);
+
 /* COMPLETE_REPLY fields: variables behind a "$", else functions; nothing is run to find them. */
 int bash_state_complete(const struct buf *state, const char *code, size_t cursor,
 			struct buf *payload, struct err *err);

@@ -8,6 +8,7 @@
 #include "inside/bash.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,6 +16,7 @@
 
 #define VARIABLES_MAX 1000
 #define PREVIEW_MAX 120
+#define NAME_MAX_BYTES 200
 
 struct line {
 	const char *text;
@@ -134,6 +136,74 @@ int bash_state_variables(const struct buf *state, const struct buf *first, struc
 		if (add(payload, &name, functions ? "function" : type_of(&flags), &value, err) < 0)
 			return (int)err->code;
 		count++;
+	}
+	return 0;
+}
+
+static int tell_gone(struct bash_told *told, const bool *is_there, struct buf *payload,
+		     struct err *err)
+{
+	size_t kept = 0;
+	int code = 0;
+
+	for (size_t i = 0; i < told->count; i++) {
+		if (is_there[i]) {
+			told->name[kept++] = told->name[i];
+			continue;
+		}
+		if (code == 0)
+			code = kernel_pack(payload, KERNEL_TAG_VAR_GONE, told->name[i],
+					   strlen(told->name[i]), err);
+		free(told->name[i]);
+	}
+	told->count = kept;
+	return code;
+}
+
+static size_t find_told(const struct bash_told *told, const struct line *name)
+{
+	size_t at = 0;
+
+	while (at < told->count && (strncmp(told->name[at], name->text, name->len) != 0 ||
+				    told->name[at][name->len] != '\0'))
+		at++;
+	return at;
+}
+
+int bash_state_names(const struct buf *state, const struct buf *first, struct bash_told *told,
+		     struct buf *payload, struct err *err)
+{
+	const char *at = buf_text(state);
+	struct line line, flags, name, value, fresh[BASH_TOLD_MAX];
+	bool functions = false, is_there[BASH_TOLD_MAX] = { false };
+	size_t count = 0;
+
+	for (int looked = 0; looked < VARIABLES_MAX && next_line(&at, &line); looked++) {
+		size_t found;
+
+		if (is_mark(&line, BASH_MARK_REST))
+			break;
+		functions = functions || is_mark(&line, BASH_MARK_FUNCTIONS);
+		if (!split(&line, &flags, &name, &value) || is_bookkeeping(name.text, name.len) ||
+		    has_line(first, &line) || name.len > NAME_MAX_BYTES)
+			continue;
+		found = find_told(told, &name);
+		if (found < told->count)
+			is_there[found] = true;
+		else if (count < BASH_TOLD_MAX)
+			fresh[count++] = name;
+	}
+	if (tell_gone(told, is_there, payload, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < count && told->count < BASH_TOLD_MAX; i++) {
+		char *copy = strndup(fresh[i].text, fresh[i].len);
+
+		if (copy == NULL ||
+		    kernel_pack(payload, KERNEL_TAG_VAR_NAME, copy, strlen(copy), err) < 0) {
+			free(copy);
+			return ERR_LIMIT;
+		}
+		told->name[told->count++] = copy;
 	}
 	return 0;
 }

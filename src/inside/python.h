@@ -40,6 +40,8 @@ int python_io_send(enum kernel_type type, const struct buf *payload);
 int python_io_receive_input(struct buf *ret_text);
 /* Adds a NOTE for the next DONE; bounded, silently dropped beyond that. */
 void python_io_note(const char *text, size_t len);
+/* The same for the name of a variable that is new, or gone. */
+void python_io_name(enum kernel_tag tag, const char *name, size_t len);
 const struct buf *python_io_notes(void); /* packed fields, cleared by python_io_end() */
 /* The callable as one of a thread that belongs to the execution which starts it; a new reference. */
 PyObject *python_io_owned(PyObject *callable);

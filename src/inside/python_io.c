@@ -28,6 +28,7 @@
 #define STREAM_BUFFER 8192
 #define SYNC_MAX 10000 /* per execution, for a change of stream */
 #define NOTES_MAX (64u * 1024u)
+#define NAME_MAX_BYTES 200u
 #define STRAY_MAX 4096
 
 enum { LAST_NOTHING = -1, LAST_PACKET = PYTHON_STREAM_COUNT_ };
@@ -500,6 +501,14 @@ void python_io_note(const char *text, size_t len)
 
 	if (len <= 4096 + 512)
 		(void)kernel_pack(&io.notes, KERNEL_TAG_NOTE, text, len, &err);
+}
+
+void python_io_name(enum kernel_tag tag, const char *name, size_t len)
+{
+	struct err err;
+
+	if (len > 0 && len <= NAME_MAX_BYTES)
+		(void)kernel_pack(&io.notes, tag, name, len, &err);
 }
 
 const struct buf *python_io_notes(void)

@@ -212,8 +212,10 @@ static PyObject *list_of(size_t count, enum kernel_tag tag)
 static void configure(size_t count)
 {
 	const struct kernel_item *seed = kernel_find(items, count, KERNEL_TAG_SEED);
+	const struct kernel_item *cwd = kernel_find(items, count, KERNEL_TAG_CWD);
 	PyObject *done = call("fresh", "configure",
-			      Py_BuildValue("NN", list_of(count, KERNEL_TAG_ENV), text_of(seed)));
+			      Py_BuildValue("NNN", list_of(count, KERNEL_TAG_ENV), text_of(seed),
+					    text_of(cwd)));
 
 	PyErr_Clear();
 	Py_XDECREF(done);

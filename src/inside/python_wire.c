@@ -154,6 +154,19 @@ static PyObject *wire_note(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+static PyObject *wire_name(PyObject *self, PyObject *args)
+{
+	const char *name;
+	Py_ssize_t len;
+	int is_gone;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "s#p", &name, &len, &is_gone))
+		return NULL;
+	python_io_name(is_gone != 0 ? KERNEL_TAG_VAR_GONE : KERNEL_TAG_VAR_NAME, name, (size_t)len);
+	Py_RETURN_NONE;
+}
+
 static PyObject *wire_is_executing(PyObject *self, PyObject *unused)
 {
 	(void)self;
@@ -183,6 +196,7 @@ static PyMethodDef wire_methods[] = {
 	{ "send", wire_send, METH_VARARGS, "send(type, [(tag, data), ...])" },
 	{ "receive_input", wire_receive_input, METH_NOARGS, "receive_input() -> str or None" },
 	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
+	{ "name", wire_name, METH_VARARGS, "name(name, is_gone): of a variable, for DONE" },
 	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
 	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
 	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },

@@ -13,7 +13,8 @@ _Static_assert((int)ERR_INVALID == RECKON_EINVALID && (int)ERR_NOT_FOUND == RECK
 		       (int)ERR_DENIED == RECKON_EDENIED && (int)ERR_LIMIT == RECKON_ELIMIT &&
 		       (int)ERR_TIMEOUT == RECKON_ETIMEOUT && (int)ERR_SYSTEM == RECKON_ESYSTEM &&
 		       (int)ERR_PROTOCOL == RECKON_EPROTOCOL && (int)ERR_LOST == RECKON_ELOST &&
-		       (int)ERR_UNAVAILABLE == RECKON_EUNAVAILABLE,
+		       (int)ERR_UNAVAILABLE == RECKON_EUNAVAILABLE &&
+		       (int)ERR_KERNEL_LOST == RECKON_EKERNEL_LOST,
 	       "the public codes are the inside ones");
 _Static_assert(sizeof(((reckon_error *)NULL)->message) == sizeof(((struct err *)NULL)->text) &&
 		       sizeof(((reckon_error *)NULL)->remedy) ==

@@ -22,7 +22,6 @@
 #define ASK_INTERRUPTS 5
 #define ASK_AGAIN_MS 500
 #define CODE_MAX (32u * 1024u * 1024u)
-#define KNOWN_MAX 100 /* names */
 #define INDENT_MAX 256
 
 struct answer {
@@ -62,10 +61,8 @@ static int wait_packet(struct reckon_session *session, struct kernel_head *head,
 			return n;
 		}
 		client_dispatch(session->client);
-		if (session->is_lost) {
-			*err = session->why_lost;
+		if (session_is_gone(session, err))
 			return (int)err->code;
-		}
 		if (client_is_dead(session->client, err))
 			return (int)err->code;
 		stray_drain(&session->strays);
@@ -129,8 +126,11 @@ static int ask(struct reckon_session *session, enum kernel_type type, const stru
 	if (exchange(session, type, payload, want, answer, err) == 0)
 		return 0;
 	/* Whatever went wrong, the two ends no longer agree on what comes next. */
-	session_kill(session, err);
-	*err = session->why_lost;
+	if (client_is_dead(session->client, err))
+		session_lose(session, err);
+	else
+		session_kill(session, err);
+	(void)session_is_gone(session, err);
 	return (int)err->code;
 }
 
@@ -159,13 +159,6 @@ static void member_item(struct json_writer *json, const char *key, const struct 
 {
 	json_write_member_text(json, key, item != NULL ? item->data : "",
 			       item != NULL ? item->len : 0);
-}
-
-/* For the day the kernel is lost: what was in it when it was last looked at. */
-static void remember_name(struct json_writer *known, const struct kernel_item *name, size_t number)
-{
-	if (number < KNOWN_MAX)
-		json_write_text(known, name->data, name->len < 200 ? name->len : 200);
 }
 
 static void write_variable(struct json_writer *json, const struct kernel_item *first, size_t fields)
@@ -207,16 +200,13 @@ static int variables(struct reckon_session *session, char **ret_json, struct err
 {
 	cleanup_buf struct buf out = BUF_INIT((size_t)KERNEL_PAYLOAD_MAX * 7);
 	cleanup_answer struct answer answer = ANSWER_INIT;
-	struct json_writer json, known;
-	size_t number = 0;
+	struct json_writer json;
 
 	if (ask(session, KERNEL_VARIABLES, NULL, KERNEL_VARIABLES_REPLY, &answer, err) < 0)
 		return (int)err->code;
 	json_write_init(&json, &out);
 	json_write_array_begin(&json);
-	buf_clear(&session->known);
-	json_write_init(&known, &session->known);
-	json_write_array_begin(&known);
+	known_clear(&session->known);
 	for (size_t i = 0; i < answer.count;) {
 		const struct kernel_item *first = answer.items + i;
 		size_t fields = 1;
@@ -228,13 +218,11 @@ static int variables(struct reckon_session *session, char **ret_json, struct err
 		if (first->tag != KERNEL_TAG_VAR_NAME)
 			continue;
 		write_variable(&json, first, fields);
-		remember_name(&known, first, number++);
+		if (session->known.count < KNOWN_MAX)
+			known_add(&session->known, first->data, first->len);
 	}
 	write_omitted(&json, kernel_find(answer.items, answer.count, KERNEL_TAG_VAR_OMITTED));
 	json_write_array_end(&json);
-	json_write_array_end(&known);
-	if (json_write_finish(&known, err) < 0)
-		buf_clear(&session->known);
 	if (json_write_finish(&json, err) < 0)
 		return (int)err->code;
 	*ret_json = TAKE_PTR(out.data);

@@ -16,7 +16,7 @@
 
 static int branch(struct reckon_session *parent, struct reckon_session **ret, struct err *err)
 {
-	struct warden_request request = { .type = WARDEN_BRANCH };
+	struct warden_request request;
 	struct reckon_session *session;
 	struct client_call call;
 
@@ -24,22 +24,27 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 		return (int)err->code;
 	if (parent->state != KERNEL_STATE_IDLE)
 		return err_set(err, ERR_INVALID, "only an idle session can be branched");
-	request.session = parent->number;
+	request = session_request(parent, WARDEN_BRANCH);
 	if (client_ask(parent->client, &request, NULL, 0, &call, BRANCH_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
 	session = session_new(parent->engine, parent->client);
 	session->limits = parent->limits;
 	session->asked = parent->asked;
 	session->sequence = parent->sequence;
+	shared_set_sequence(session->shared, shared_sequence(parent->shared));
+	session->open_flags = parent->open_flags;
 	/* The copy has seen these numbers; it must not see them again. */
 	session->next_request = parent->next_request;
 	memcpy(session->language, parent->language, sizeof(session->language));
 	memcpy(session->template_name, parent->template_name, sizeof(session->template_name));
 	if (session_adopt(session, &call, err) < 0 ||
-	    workspace_scan(session->workspace, &session->files, err) < 0) {
+	    buf_add(&session->configured, parent->configured.data, parent->configured.len, err) < 0 ||
+	    shared_look(session->shared, session->workspace, err) < 0) {
 		session_free(session);
 		return (int)err->code;
 	}
+	for (size_t i = 0; i < parent->known.count; i++)
+		known_add(&session->known, parent->known.name[i], strlen(parent->known.name[i]));
 	session->state = KERNEL_STATE_IDLE;
 	session_link(session);
 	*ret = session;

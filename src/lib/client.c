@@ -61,6 +61,15 @@ int client_new(int sock, pid_t pid, client_ended_fn *on_ended, void *arg, struct
 	return 0;
 }
 
+int client_new_greeted(int sock, client_ended_fn *on_ended, void *arg, struct client **ret,
+		       struct err *err)
+{
+	if (client_new(sock, -1, on_ended, arg, ret, err) < 0)
+		return (int)err->code;
+	(*ret)->greeted = true;
+	return 0;
+}
+
 struct client *client_ref(struct client *client)
 {
 	client->refs++;
@@ -223,7 +232,7 @@ static int receive(struct client *client)
 	if (reply.type != WARDEN_EVENT_ENDED)
 		deliver(client, &reply, fds, nfds);
 	else if (client->on_ended != NULL)
-		client->on_ended(client, reply.session, &reply.ended, client->arg);
+		client->on_ended(client, reply.kernel, &reply.ended, client->arg);
 	return 1;
 }
 
@@ -306,13 +315,18 @@ int client_wait(struct client *client, struct client_call *call, int timeout_ms,
 	return 0;
 }
 
-void client_forget(struct client *client, struct client_call *call)
+void client_detach(struct client *client, struct client_call *call)
 {
 	for (struct client_call **at = &client->calls; *at != NULL; at = &(*at)->next)
 		if (*at == call) {
 			*at = call->next;
-			break;
+			return;
 		}
+}
+
+void client_forget(struct client *client, struct client_call *call)
+{
+	client_detach(client, call);
 	for (size_t i = 0; i < call->nfds; i++)
 		if (call->fds[i] >= 0)
 			(void)close(call->fds[i]);

@@ -26,12 +26,15 @@ struct client_call {
 	struct warden_reply reply;
 };
 
-typedef void client_ended_fn(struct client *client, uint32_t session,
+typedef void client_ended_fn(struct client *client, uint32_t kernel,
 			     const struct warden_ended *ended, void *arg);
 
 /* Takes `sock`. `pid` is a warden of our own, ended with the connection, or -1. */
 int client_new(int sock, pid_t pid, client_ended_fn *on_ended, void *arg, struct client **ret,
 	       struct err *err);
+/* A connection that the warden itself made: no HELLO is due. `on_ended` may be NULL. */
+int client_new_greeted(int sock, client_ended_fn *on_ended, void *arg, struct client **ret,
+		       struct err *err);
 struct client *client_ref(struct client *client);
 void client_unref(struct client *client); /* the last one closes; NULL is fine */
 
@@ -61,6 +64,9 @@ int client_wait(struct client *client, struct client_call *call, int timeout_ms,
 
 /* Unregisters a call, answered or not, and closes descriptors that nobody took from it. */
 void client_forget(struct client *client, struct client_call *call);
+
+/* Unregisters an answered call, and leaves its descriptors with it. */
+void client_detach(struct client *client, struct client_call *call);
 
 /* Sends and waits. */
 int client_ask(struct client *client, struct warden_request *request, const int *fds, size_t nfds,

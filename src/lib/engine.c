@@ -115,14 +115,14 @@ int reckon_engine_open(const reckon_engine_options *options, reckon_engine **ret
 	return api_ok(err);
 }
 
-static void on_ended(struct client *client, uint32_t number, const struct warden_ended *ended,
+static void on_ended(struct client *client, uint32_t kernel, const struct warden_ended *ended,
 		     void *arg)
 {
 	struct reckon_engine *engine = arg;
 
 	for (struct reckon_session *session = engine->sessions; session != NULL;
 	     session = session->next)
-		if (session->client == client && session->number == number)
+		if (session->client == client && session->kernel_number == kernel)
 			session_note_ended(session, ended);
 }
 
@@ -152,6 +152,24 @@ int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_e
 		return (int)err->code;
 	}
 	if (greet(engine, warden_fd, -1, err) < 0) {
+		reckon_engine_close(engine);
+		return (int)err->code;
+	}
+	*ret = engine;
+	return 0;
+}
+
+int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
+			   struct err *err)
+{
+	struct reckon_engine *engine = mem_new0(1, sizeof(*engine));
+
+	engine->is_private = of->is_private;
+	engine->is_strict = of->is_strict;
+	engine->state_dir = mem_strdup(of->state_dir);
+	engine->template_dir = mem_strdup(of->template_dir);
+	if (client_new_greeted(sock, on_ended, engine, &engine->client, err) < 0 ||
+	    store_open(engine->state_dir, &engine->store, err) < 0) {
 		reckon_engine_close(engine);
 		return (int)err->code;
 	}

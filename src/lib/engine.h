@@ -34,5 +34,12 @@ int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_e
  */
 int engine_client(struct reckon_engine *engine, struct client **ret, struct err *err);
 
+/*
+ * An engine for a context: same directories, a store and a connection (`sock`, which it takes) of
+ * its own, so that nothing of it is another thread's.
+ */
+int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
+			   struct err *err);
+
 /* ERR_INVALID when called from within an event callback. */
 int engine_check_idle(const struct reckon_engine *engine, struct err *err);

@@ -29,6 +29,9 @@
 struct reckon_execution {
 	struct buf record;
 	enum record_status status;
+	reckon_cost cost;
+	struct store_note *objects;
+	size_t object_count;
 };
 
 struct record_moment run_moment(struct run *run)
@@ -61,7 +64,10 @@ void run_fail(struct run *run, enum run_end end, const struct err *why)
 	run->end = end;
 	run->why = *why;
 	/* The warden ends it in report.c, after it was asked what the execution cost. */
-	session_lose(run->session, why);
+	if (client_is_dead(run->session->client, NULL))
+		session_lose(run->session, why);
+	else
+		session_lose_kernel(run->session, why);
 }
 
 struct sink {
@@ -197,11 +203,12 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	    open_input(run, err) < 0)
 		return (int)err->code;
 	clear_interrupts(session);
-	session->sequence++;
+	session->sequence = shared_next_sequence(session->shared);
 	run->request = session->next_request++;
 	clock_rfc3339_now(started_at);
 	run->record = record_new(&(struct record_head){ .id = run->execution_id,
 							.session = session->id,
+							.context = session->context,
 							.kernel = session->language,
 							.sequence = session->sequence,
 							.started_at = started_at,
@@ -226,7 +233,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	} else if (err->code != ERR_OK) {
 		/* An idle kernel reads; one that does not, or is gone, will not come back. */
 		session_kill(session, err);
-		*err = session->why_lost;
+		(void)session_is_gone(session, err);
 		return (int)err->code;
 	}
 	session->state = KERNEL_STATE_EXECUTING;
@@ -294,7 +301,11 @@ static void check_interrupt(struct run *run)
 {
 	uint64_t count;
 
-	if (read(run->session->interrupt_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+	if (read(run->session->interrupt_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+		return;
+	if (count >= SESSION_KILL)
+		stop_now(run);
+	else
 		stop_begin(run, STOP_CALLER);
 }
 
@@ -317,7 +328,7 @@ static void check_gone(struct run *run)
 	if ((run->control_ended && session->has_ended) || clock_mono_ns() >= run->gone_ns) {
 		(void)err_set(&err, ERR_LOST,
 			      "the kernel closed its connection; its variables are gone");
-		run_fail(run, RUN_DIED, session->has_ended ? &session->why_lost : &err);
+		run_fail(run, RUN_DIED, session->has_ended ? &session->why_kernel_lost : &err);
 	}
 }
 
@@ -447,6 +458,30 @@ static int run_execution(struct run *run, const char *code, size_t len,
 	return 0;
 }
 
+/* What it cost and stored, from our own accounts. */
+static void note_cost(const struct run *run, struct reckon_execution *execution)
+{
+	const struct store *store = run->session->engine->store;
+	const struct store_note *object;
+	const struct warden_usage *usage = &run->usage;
+
+	execution->cost.wall_ns = run->end_ns - run->start_ns;
+	if (run->has_usage) {
+		execution->cost.cpu_ns = usage->cpu_user_ns + usage->cpu_system_ns;
+		execution->cost.memory_peak_bytes = usage->memory_peak_bytes;
+		execution->cost.memory_bytes = usage->memory_bytes;
+		execution->cost.read_bytes = usage->read_bytes;
+		execution->cost.written_bytes = usage->written_bytes;
+		execution->cost.disk_bytes = usage->disk_used_bytes;
+	}
+	for (size_t i = 0; (object = store_made(store, i)) != NULL; i++) {
+		execution->objects = mem_grow(execution->objects, i + 1,
+					      sizeof(*execution->objects));
+		execution->objects[i] = *object;
+		execution->object_count = i + 1;
+	}
+}
+
 static int execute(struct reckon_session *session, const char *code, size_t len,
 		   const reckon_execute_options *given, struct reckon_execution **ret,
 		   struct err *err)
@@ -463,10 +498,12 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 	run_init(&run, session, &options);
 	execution = mem_new0(1, sizeof(*execution));
 	execution->record = BUF_INIT(RECORD_JSON_MAX);
+	store_forget_made(session->engine->store);
 	if (run_execution(&run, code != NULL ? code : "", len, execution, err) < 0) {
 		reckon_execution_free(execution);
 		return (int)err->code;
 	}
+	note_cost(&run, execution);
 	*ret = execution;
 	return 0;
 }
@@ -477,7 +514,8 @@ int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 {
 	struct err inner;
 
-	if (session_check(session, &inner) < 0 ||
+	if (session_check_box(session, &inner) < 0 ||
+	    (session->is_kernel_lost && session_restart(session, &inner) < 0) ||
 	    execute(session, code, code_len, options, ret, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
@@ -488,6 +526,7 @@ void reckon_execution_free(reckon_execution *execution)
 	if (execution == NULL)
 		return;
 	buf_done(&execution->record);
+	free(execution->objects);
 	free(execution);
 }
 
@@ -499,6 +538,33 @@ const char *reckon_execution_record(const reckon_execution *execution)
 const char *reckon_execution_status(const reckon_execution *execution)
 {
 	return record_status_name(execution->status);
+}
+
+int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret, reckon_error *err)
+{
+	reckon_cost asked;
+	struct err inner;
+
+	/* As many of the fields as the caller knows. */
+	if (ret == NULL || api_options("reckon_cost", &asked, sizeof(asked), ret, &inner) < 0) {
+		if (ret == NULL)
+			(void)err_set(&inner, ERR_INVALID, "no reckon_cost");
+		return api_fail(err, &inner);
+	}
+	asked = execution->cost;
+	asked.size = ret->size;
+	memcpy(ret, &asked, ret->size < sizeof(asked) ? ret->size : sizeof(asked));
+	return api_ok(err);
+}
+
+const char *reckon_execution_object(const reckon_execution *execution, size_t index,
+				    uint64_t *ret_size)
+{
+	if (index >= execution->object_count)
+		return NULL;
+	if (ret_size != NULL)
+		*ret_size = execution->objects[index].size;
+	return execution->objects[index].id;
 }
 
 int reckon_execution_exit_code(const reckon_execution *execution)

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "lib/api.h"
 #include "lib/session.h"
+#include "lib/workspace.h"
 
 #define LIST_MAX (64u * 1024u * 1024u)
 
@@ -40,14 +41,10 @@ static int copy(int source, int target, struct err *err)
 /* What the host did to the workspace is not the next execution's doing. */
 static void note_files(struct reckon_session *session)
 {
-	struct workspace *now;
 	struct err ignored;
 
-	session->files_changes++;
-	if (workspace_scan(session->workspace, &now, &ignored) < 0)
-		return;
-	workspace_free(session->files);
-	session->files = now;
+	(void)shared_note_change(session->shared);
+	(void)shared_look(session->shared, session->workspace, &ignored);
 }
 
 static int put(struct reckon_session *session, const char *path, int source_fd, struct err *err)
@@ -56,7 +53,7 @@ static int put(struct reckon_session *session, const char *path, int source_fd, 
 	const bool give = geteuid() == 0;
 	cleanup_fd int target = -1;
 
-	if (session_check(session, err) < 0 ||
+	if (session_check_box(session, err) < 0 ||
 	    fs_create_beneath(session->workspace, path, give ? session->host_uid : (uid_t)-1,
 			      give ? session->host_gid : (gid_t)-1, &target, err) < 0)
 		return (int)err->code;
@@ -132,7 +129,7 @@ int reckon_file_delete(reckon_session *session, const char *path, reckon_error *
 {
 	struct err inner;
 
-	if (session_check(session, &inner) < 0 ||
+	if (session_check_box(session, &inner) < 0 ||
 	    fs_remove_beneath(session->workspace, path, &inner) < 0)
 		return api_fail(err, &inner);
 	note_files(session);

@@ -39,7 +39,7 @@ struct place {
 	int dir_fd;
 	char socket_name[64];
 	char lock_name[72];
-	char path[64]; /* of the socket, through dir_fd: always short enough for sun_path */
+	char path[96]; /* of the socket, through dir_fd: always short enough for sun_path */
 };
 
 /* What exec needs, made before the fork: a child may not allocate. */
@@ -74,7 +74,7 @@ static bool try_dir(const char *dir, const char *below, char **ret)
 
 int launch_find_warden(char **ret_path, struct err *err)
 {
-	char self[4096];
+	char self[4096] = "";
 	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	const char *given = secure_getenv("RECKON_LIBEXEC");
 	char *slash;
@@ -89,6 +89,10 @@ int launch_find_warden(char **ret_path, struct err *err)
 		}
 	}
 	if (given != NULL && try_dir(given, "", ret_path))
+		return 0;
+	/* A prefix that was moved: reckond is beside the warden, bin/reckon one directory away. */
+	if (len > 0 && (try_dir(self, "", ret_path) ||
+			try_dir(self, "/../libexec/reckon", ret_path)))
 		return 0;
 	if (try_dir(RECKON_LIBEXECDIR, "", ret_path))
 		return 0;

@@ -13,7 +13,8 @@
 
 /*
  * Path of reckon-warden: beside the running program (<program>/../libexec, as in a build tree),
- * else in $RECKON_LIBEXEC, else where it was installed. *ret_path: free().
+ * else in $RECKON_LIBEXEC, else beside the program as installed, wherever the prefix was moved to,
+ * else where it was installed. *ret_path: free().
  */
 int launch_find_warden(char **ret_path, struct err *err);
 

@@ -22,7 +22,7 @@
 #define OPEN_TIMEOUT_MS 120000 /* with WAIT_WARM a template may be importing for long */
 #define READY_TIMEOUT_MS 30000
 #define OUTPUT_MAX (64ull * 1024 * 1024)
-#define ENV_MAX (256u * 1024u)
+#define CWD_MAX 4096u
 #define KIB_1 1024ull
 #define GIB_1 (KIB_1 * 1024 * 1024)
 
@@ -150,7 +150,7 @@ static int fill_request(struct reckon_engine *engine, const reckon_session_optio
 			       RECKON_SESSION_CORE_SCHEDULING == WARDEN_OPEN_CORE_SCHEDULING &&
 			       RECKON_SESSION_NO_SPECULATION == WARDEN_OPEN_NO_SPECULATION,
 		       "the flags are passed on as they are");
-	open->flags = options->flags;
+	open->flags = options->flags & ~RECKON_SESSION_CONCURRENT;
 	if (options->mount_count > WARDEN_MOUNTS_MAX)
 		return err_set(err, ERR_INVALID, "%zu mounts; at most %d", options->mount_count,
 			       WARDEN_MOUNTS_MAX);
@@ -183,13 +183,15 @@ static int wait_ready(struct reckon_session *session, struct err *err)
 		};
 		int n = session_recv(session, &head, &payload, err);
 
-		if (n > 0)
+		if (n > 0) {
+			session->ready_ns = clock_mono_ns();
 			return check_ready(session, &head, err);
+		}
 		client_dispatch(session->client);
 		if (client_is_dead(session->client, err))
 			return (int)err->code;
-		if (session->is_lost) {
-			*err = session->why_lost;
+		if (session_is_gone(session, err)) {
+			err->code = ERR_LOST;
 			(void)err_remedy(err, "the warden's log says why");
 			return err_wrap(err, "the new kernel did not start");
 		}
@@ -205,23 +207,36 @@ static int wait_ready(struct reckon_session *session, struct err *err)
 	}
 }
 
-static int configure(struct reckon_session *session, const char *const *env, struct err *err)
+int session_configure(struct reckon_session *session, const char *const *env, const char *cwd,
+		      struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(ENV_MAX);
+	struct buf *payload = &session->configured;
 
-	if (env == NULL || env[0] == NULL)
-		return 0;
-	for (size_t i = 0; env[i] != NULL; i++) {
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
 		const char *equals = strchr(env[i], '=');
 
 		if (equals == NULL || equals == env[i]) {
 			(void)err_set(err, ERR_INVALID, "\"%.100s\" is not a variable", env[i]);
 			return err_remedy(err, "write it as NAME=value");
 		}
-		if (kernel_pack(&payload, KERNEL_TAG_ENV, env[i], strlen(env[i]), err) < 0)
+		if (kernel_pack(payload, KERNEL_TAG_ENV, env[i], strlen(env[i]), err) < 0)
 			return err_wrap(err, "the environment is too large");
 	}
-	return kernel_send(session->control, KERNEL_CONFIGURE, 0, &payload, NULL, 0, err);
+	if (cwd != NULL && cwd[0] != '/')
+		return err_set(err, ERR_INVALID, "\"%.100s\" is not an absolute path", cwd);
+	if (cwd != NULL && strlen(cwd) >= CWD_MAX)
+		return err_set(err, ERR_INVALID, "a path of %zu bytes", strlen(cwd));
+	return cwd != NULL ? kernel_pack(payload, KERNEL_TAG_CWD, cwd, strlen(cwd), err) : 0;
+}
+
+int session_meet(struct reckon_session *session, struct err *err)
+{
+	if (wait_ready(session, err) < 0)
+		return (int)err->code;
+	return session->configured.len > 0
+		       ? kernel_send(session->control, KERNEL_CONFIGURE, 0, &session->configured,
+				     NULL, 0, err)
+		       : 0;
 }
 
 static int begin(struct reckon_session *session, const reckon_session_options *options,
@@ -230,10 +245,14 @@ static int begin(struct reckon_session *session, const reckon_session_options *o
 	if (session_adopt(session, call, err) < 0)
 		return (int)err->code;
 	session_link(session);
-	if (wait_ready(session, err) < 0 || configure(session, options->env, err) < 0)
+	if (session_configure(session, options->env, NULL, err) < 0 ||
+	    session_meet(session, err) < 0)
+		return (int)err->code;
+	if ((options->flags & RECKON_SESSION_CONCURRENT) != 0 &&
+	    shared_open_door(session->shared, session->client, session->number, err) < 0)
 		return (int)err->code;
 	/* A fresh workspace is empty; what the template put there is not the first cell's doing. */
-	return workspace_scan(session->workspace, &session->files, err);
+	return shared_look(session->shared, session->workspace, err);
 }
 
 static int session_open(struct reckon_engine *engine, const reckon_session_options *given,
@@ -246,6 +265,8 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	struct client *client;
 	struct client_call call;
 	uint32_t asked;
+	const uint64_t start = clock_mono_ns();
+	uint64_t answered;
 
 	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0)
 		return (int)err->code;
@@ -258,9 +279,11 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	    engine_client(engine, &client, err) < 0 ||
 	    client_ask(client, &request, mounts.fd, mounts.count, &call, OPEN_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
+	answered = clock_mono_ns();
 	session = session_new(engine, client);
 	session->limits = options.limits;
 	session->asked = asked;
+	session->open_flags = request.open.flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
 	memcpy(session->language, request.open.language, sizeof(session->language));
 	memcpy(session->template_name, request.open.template_name,
 	       sizeof(session->template_name));
@@ -268,6 +291,9 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 		session_free(session);
 		return (int)err->code;
 	}
+	session->warden_ns = answered - start;
+	session->ready_ns -= answered;
+	session->total_ns = clock_mono_ns() - start;
 	*ret = session;
 	return 0;
 }

@@ -148,6 +148,21 @@ static bool text_is(const struct kernel_item *item, const char *text)
 	return item != NULL && item->len == strlen(text) && memcmp(item->data, text, item->len) == 0;
 }
 
+/* For the day that the kernel is lost. */
+static void note_names(struct run *run, size_t count)
+{
+	struct known *known = &run->session->known;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct kernel_item *item = &run->items[i];
+
+		if (item->tag == KERNEL_TAG_VAR_NAME)
+			known_add(known, item->data, item->len);
+		else if (item->tag == KERNEL_TAG_VAR_GONE)
+			known_drop(known, item->data, item->len);
+	}
+}
+
 static void on_done(struct run *run, size_t count)
 {
 	const struct kernel_item *status = kernel_find(run->items, count, KERNEL_TAG_STATUS);
@@ -165,6 +180,7 @@ static void on_done(struct run *run, size_t count)
 	for (size_t i = 0; i < count; i++)
 		if (run->items[i].tag == KERNEL_TAG_NOTE)
 			record_add_note(run->record, run->items[i].data, run->items[i].len);
+	note_names(run, count);
 	run->end = RUN_DONE;
 }
 

@@ -78,6 +78,8 @@ struct record *record_new(const struct record_head *head)
 
 	record->id = mem_strdup(head->id);
 	record->session = mem_strdup(head->session);
+	if (head->context != NULL && head->context[0] != '\0')
+		record->context = mem_strdup(head->context);
 	record->kernel = mem_strdup(head->kernel);
 	record->started_at = mem_strdup(head->started_at);
 	record->sequence = head->sequence;
@@ -147,6 +149,7 @@ void record_free(struct record *record)
 	free(record->id);
 	free(record->session);
 	free(record->kernel);
+	free(record->context);
 	free(record->started_at);
 	free(record);
 }
@@ -513,6 +516,8 @@ static void write_record(struct json_writer *writer, const struct record *record
 	json_write_member_string(writer, "schema", "reckon.execution/1");
 	json_write_member_string(writer, "id", record->id);
 	json_write_member_string(writer, "session", record->session);
+	if (record->context != NULL)
+		json_write_member_string(writer, "context", record->context);
 	json_write_member_string(writer, "kernel", record->kernel);
 	json_write_member_uint(writer, "sequence", record->sequence);
 	json_write_member_string(writer, "status", record_status_name(status));

@@ -51,6 +51,7 @@ enum record_stream { RECORD_STDOUT = 1, RECORD_STDERR = 2 };
 struct record_head {
 	const char *id;		/* "ex_…" */
 	const char *session;	/* "se_…" */
+	const char *context;	/* "ctx_…"; NULL or "": the session's first kernel */
 	const char *kernel;	/* language, "python" */
 	uint64_t sequence;	/* 1, 2, … within the session */
 	const char *started_at; /* clock_rfc3339_now() */

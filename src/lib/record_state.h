@@ -84,7 +84,7 @@ struct record_left_out {
 };
 
 struct record {
-	char *id, *session, *kernel, *started_at;
+	char *id, *session, *kernel, *context, *started_at;
 	uint64_t sequence;
 	struct record_result **results;
 	size_t result_count;

@@ -10,19 +10,23 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_write.h"
 #include "lib/denied.h"
 #include "lib/run.h"
 
 #define USAGE_TIMEOUT_MS 5000
 #define CLOSE_TIMEOUT_MS 5000
+#define LOSS_MAX (64u * 1024u)
+#define LOSS_NAMES 20 /* in the message; the detail has all */
 #define REPEATS_NOTED 3 /* successes in a row that are worth a word */
 
 /* Asks the warden what it cost; the answer may come while the files are looked at. */
 static void measure_ask(struct run *run)
 {
-	struct warden_request request = { .type = WARDEN_USAGE, .session = run->session->number };
+	struct warden_request request = session_request(run->session, WARDEN_USAGE);
 	struct err ignored;
 
+	request.is_last = 1;
 	run->is_asking_usage = !run->session->has_ended &&
 			       client_send(run->session->client, &request, NULL, 0,
 					   &run->usage_call, &ignored) == 0;
@@ -48,9 +52,10 @@ static void measure_take(struct run *run)
 	run->is_asking_usage = false;
 }
 
-static void end_session(struct run *run)
+/* The kernel and its processes; the box stays, for a fresh one. */
+static void end_kernel(struct run *run)
 {
-	struct warden_request request = { .type = WARDEN_CLOSE, .session = run->session->number };
+	struct warden_request request = session_request(run->session, WARDEN_END);
 	struct client_call call;
 	struct err ignored;
 
@@ -133,7 +138,7 @@ static const char *kept_or_gone(const struct run *run)
 {
 	return run->end == RUN_DONE ? "Variables and files are kept."
 				    : "The kernel had to be ended: its variables are gone, files "
-				      "that the record lists are kept.";
+				      "are kept.";
 }
 
 static void explain_timeout(struct run *run)
@@ -166,12 +171,13 @@ static void explain_memory(struct run *run)
 
 	memory_bound(&run->session->limits, limit, sizeof(limit));
 	(void)snprintf(value, sizeof(value),
-		       "the session went over its memory limit (%s) and was ended: its variables "
-		       "are gone, files that the record lists are kept.",
+		       "the session went over its memory limit (%s) and its kernel was ended: the "
+		       "variables are gone, files are kept.",
 		       limit);
 	record_set_error(run->record, "OutOfMemory", value, NULL,
-			 "Open a new session and work on less data at a time (read in chunks, "
-			 "select columns, smaller types), or raise the memory limit.");
+			 "Work on less data at a time (read in chunks, select columns, smaller "
+			 "types), or open a session with a higher memory limit. The next cell runs "
+			 "in a fresh kernel with the same files.");
 }
 
 static void explain_output(struct run *run)
@@ -194,18 +200,19 @@ static void explain_death(struct run *run)
 	else
 		(void)snprintf(how, sizeof(how), "it closed its connection");
 	(void)snprintf(value, sizeof(value),
-		       "the kernel process ended (%s): its variables are gone, files that the "
-		       "record lists are kept.",
+		       "the kernel process ended (%s): its variables are gone, files are kept.",
 		       how);
 	record_set_error(run->record, "KernelDied", value, NULL,
-			 "Open a new session and run the earlier cells again. Look for exit(), "
-			 "a crash in native code, or a signal to the own process.");
+			 "Run the earlier cells again: the next one begins in a fresh kernel with "
+			 "the same files. Look for os._exit(), a crash in native code, or a signal "
+			 "to the own process.");
 }
 
 static void explain_violation(struct run *run)
 {
 	record_set_error(run->record, "KernelDied", run->why.text, NULL,
-			 "Open a new session. Code must not write to descriptor 3.");
+			 "The next cell runs in a fresh kernel with the same files. Code must not "
+			 "write to descriptor 3.");
 	record_add_diagnostic(run->record, "protocol_violation", run->why.text, NULL);
 }
 
@@ -228,9 +235,8 @@ static void explain(struct run *run, enum record_status status)
 		return;
 	case RECORD_KILLED:
 		record_set_error(run->record, "Killed",
-				 "ended on request, because it ignored interrupts: its variables "
-				 "are gone, files that the record lists are kept.",
-				 NULL, "Open a new session.");
+				 "ended on request: its variables are gone, files are kept.", NULL,
+				 "The next cell runs in a fresh kernel with the same files.");
 		return;
 	case RECORD_KERNEL_DIED:
 		if (run->end == RUN_VIOLATION)
@@ -309,25 +315,61 @@ static void diagnose_usage(struct run *run)
 			       limits->inodes);
 		record_add_diagnostic(run->record, "inode_limit", text, NULL);
 	}
+	if (usage->is_shared != 0)
+		record_add_diagnostic(run->record, "shared_measurement",
+				      "another context of the session ran meanwhile: processor time, "
+				      "memory, processes and disk are those of both",
+				      NULL);
 	diagnose_unheld(run);
 	denied_diagnose(usage, run->record);
 }
 
-/* With the names of what is gone, if the caller has ever asked for them. */
-static void diagnose_loss(struct run *run)
+/*
+ * With the names of what is gone. Told twice: by the execution with which the kernel went, and by
+ * the next one, which would else work with less than its writer thinks.
+ */
+static void diagnose_loss(struct run *run, const char *message)
 {
-	const struct buf *known = &run->session->known;
-	cleanup_buf struct buf detail = BUF_INIT(known->len + 64);
+	const struct loss *loss = &run->session->loss;
+	cleanup_buf struct buf detail = BUF_INIT(LOSS_MAX), text = BUF_INIT(LOSS_MAX);
+	struct json_writer json;
 	struct err ignored;
 
-	if (known->len > 0 && (buf_adds(&detail, "{\"variables\":", &ignored) < 0 ||
-			       buf_add(&detail, known->data, known->len, &ignored) < 0 ||
-			       buf_add(&detail, "}", 1, &ignored) < 0))
+	(void)buf_adds(&text, message, &ignored);
+	if (loss->names.count > 0) {
+		(void)buf_adds(&text, ": ", &ignored);
+		known_list(&loss->names, LOSS_NAMES, &text);
+	}
+	json_write_init(&json, &detail);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "why", loss->why.text);
+	json_write_key(&json, "variables");
+	known_write_into(&loss->names, &json);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &ignored) < 0)
 		buf_clear(&detail);
-	record_add_diagnostic(run->record, "kernel_lost",
-			      "the kernel did not react to interrupts and was ended; the "
-			      "session's variables are gone",
+	record_add_diagnostic(run->record, "kernel_lost", buf_text(&text),
 			      detail.len > 0 ? buf_text(&detail) : NULL);
+}
+
+/* Of a kernel before this one; of this one, should it be gone now. */
+static void diagnose_losses(struct run *run)
+{
+	struct reckon_session *session = run->session;
+	char text[512];
+
+	if (run->end == RUN_DONE) {
+		if (!session->loss.is_untold)
+			return;
+		(void)snprintf(text, sizeof(text),
+			       "this cell ran in a fresh kernel with the same files, because %.360s",
+			       session->loss.why.text);
+		diagnose_loss(run, text);
+		session->loss.is_untold = false;
+	} else if (session->is_kernel_lost) {
+		(void)snprintf(text, sizeof(text), "%.400s", session->loss.why.text);
+		diagnose_loss(run, text);
+	}
 }
 
 static void diagnose(struct run *run)
@@ -345,8 +387,7 @@ static void diagnose(struct run *run)
 		(void)snprintf(detail, sizeof(detail), "{\"bytes\":%" PRIu64 "}", stray);
 		record_add_diagnostic(run->record, "stray_output", text, detail);
 	}
-	if (run->end != RUN_DONE && run->stop != STOP_NONE)
-		diagnose_loss(run);
+	diagnose_losses(run);
 	if (run->end == RUN_DONE && run->stop == STOP_CALLER && run->done == RUN_DONE_OK)
 		record_add_diagnostic(run->record, "interrupt_ignored",
 				      "the program came to its normal end although it was "
@@ -404,17 +445,11 @@ static void add_stream(struct run *run, int index)
 static void add_files(struct run *run)
 {
 	struct reckon_session *session = run->session;
-	struct workspace *now;
 	struct err err;
 
-	if (workspace_scan(session->workspace, &now, &err) < 0) {
+	if (shared_collect(session->shared, session->workspace, session->engine->store, run->record,
+			   &err) < 0)
 		record_add_diagnostic(run->record, "workspace_unreadable", err.text, NULL);
-		return;
-	}
-	workspace_collect(session->workspace, session->files, now, session->engine->store,
-			  run->record);
-	workspace_free(session->files);
-	session->files = now;
 }
 
 static void note_success(struct run *run, uint64_t code)
@@ -437,12 +472,12 @@ static void note_repeats(struct run *run, enum record_status status)
 	const uint64_t code = stuck_code_fingerprint(session->language, run->code, run->code_len);
 	struct stuck_failure failure = { .sequence = session->sequence,
 					 .code = code,
-					 .files_before = session->files_changes };
+					 .files_before = shared_changes(session->shared) };
 	struct record_error_view error;
 	struct stuck_repeat repeat;
 
 	if (record_file_count(run->record) > 0)
-		session->files_changes++;
+		(void)shared_note_change(session->shared);
 	if (status == RECORD_OK)
 		note_success(run, code);
 	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
@@ -450,7 +485,7 @@ static void note_repeats(struct run *run, enum record_status status)
 	record_view_error(run->record, &error);
 	failure.error = stuck_error_fingerprint(session->language, error.name, error.value,
 						error.source, code);
-	failure.files_after = session->files_changes;
+	failure.files_after = shared_changes(session->shared);
 	stuck_note_failure(&session->stuck, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);
 }
@@ -475,7 +510,7 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 	measure_ask(run);
 	if (run->end != RUN_DONE) {
 		measure_take(run);
-		end_session(run);
+		end_kernel(run);
 	}
 	explain(run, status);
 	tell_error(run, status);

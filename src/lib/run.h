@@ -100,6 +100,7 @@ void packet_answer_input(struct run *run);
 
 /* stop.c */
 void stop_begin(struct run *run, enum stop_reason reason);
+void stop_now(struct run *run); /* at the caller's word, without an interrupt */
 void stop_check(struct run *run); /* timers and limits */
 uint64_t stop_next_ns(const struct run *run);
 const char *stop_seconds(uint64_t ms, char ret[32]);

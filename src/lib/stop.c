@@ -49,10 +49,22 @@ void stop_begin(struct run *run, enum stop_reason reason)
 	}
 }
 
+void stop_now(struct run *run)
+{
+	struct err why;
+
+	if (run->end != RUN_GOING || run->session->has_ended)
+		return;
+	if (run->stop == STOP_NONE)
+		run->stop = STOP_CALLER;
+	(void)err_set(&why, ERR_LOST, "the kernel was ended on request; its variables are gone");
+	run_fail(run, RUN_KILLED, &why);
+}
+
 /* The one question without waiting: the answer is looked at in a later turn. */
 static void ask_usage(struct run *run, uint64_t now)
 {
-	struct warden_request request = { .type = WARDEN_USAGE, .session = run->session->number };
+	struct warden_request request = session_request(run->session, WARDEN_USAGE);
 	struct err err;
 
 	run->next_usage_ns = now + USAGE_EVERY_NS;

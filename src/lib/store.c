@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -36,6 +37,8 @@
 struct store {
 	int root_fd; /* STATE/artifacts */
 	int tmp_fd;  /* STATE/artifacts/tmp */
+	struct store_note *made;
+	size_t made_count, made_room;
 };
 
 struct store_spool {
@@ -113,6 +116,7 @@ void store_close(struct store *store)
 		(void)close(store->root_fd);
 	if (store->tmp_fd >= 0)
 		(void)close(store->tmp_fd);
+	free(store->made);
 	free(store);
 }
 
@@ -278,6 +282,27 @@ static int file_away(struct store_spool *spool, struct err *err)
 	return 0;
 }
 
+/* At most as many as an execution may store: files, displays and outputs have bounds. */
+static void note_made(struct store *store, const struct store_object *object)
+{
+	if (store->made_count == store->made_room) {
+		store->made_room = store->made_room * 2 + 8;
+		store->made = mem_grow(store->made, store->made_room, sizeof(*store->made));
+	}
+	memcpy(store->made[store->made_count].id, object->id, sizeof(object->id));
+	store->made[store->made_count++].size = object->size;
+}
+
+const struct store_note *store_made(const struct store *store, size_t index)
+{
+	return index < store->made_count ? &store->made[index] : NULL;
+}
+
+void store_forget_made(struct store *store)
+{
+	store->made_count = 0;
+}
+
 static int finish(struct store_spool *spool, const char *prefix, struct store_object *ret,
 		  struct err *err)
 {
@@ -292,6 +317,7 @@ static int finish(struct store_spool *spool, const char *prefix, struct store_ob
 		       object->sha256);
 	if (file_away(spool, err) < 0)
 		return (int)err->code;
+	note_made(spool->store, object);
 	*ret = *object;
 	return 0;
 }

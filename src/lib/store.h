@@ -61,6 +61,14 @@ void store_spool_abandon(struct store_spool *spool); /* drops it; NULL is fine *
 int store_put_bytes(struct store *store, const char *prefix, const void *bytes, size_t len,
 		    struct store_object *ret, struct err *err);
 
+struct store_note {
+	char id[STORE_ID_SIZE];
+	uint64_t size;
+};
+/* What was stored since store_forget_made(), in order; NULL past the last one. */
+const struct store_note *store_made(const struct store *store, size_t index);
+void store_forget_made(struct store *store);
+
 /* Size of an object. ERR_INVALID: not an id; ERR_NOT_FOUND: no such object, or two match. */
 int store_stat(struct store *store, const char *id, uint64_t *ret_size, struct err *err);
 

@@ -18,6 +18,7 @@
 #define HANDLE_MAX 40u
 #define PATH_MAX_BYTES 4095u
 #define NAME_MAX_BYTES 63u
+#define DAY_BYTES 10u /* 2026-11-22 */
 
 /* How long a field of this tag may be in a request, and how long it must be. */
 static const struct bound {
@@ -47,7 +48,18 @@ static const struct bound {
 	[FRONT_TAG_TICKET] = { 8, 8 },
 	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_TENANT] = { 1, FRONT_ID_MAX },
+	[FRONT_TAG_NAME] = { 1, NAME_MAX_BYTES },
+	[FRONT_TAG_SCOPES] = { 8, 8 },
+	[FRONT_TAG_QUOTAS] = { sizeof(struct front_quotas), sizeof(struct front_quotas) },
+	[FRONT_TAG_EXPIRES_MS] = { 8, 8 },
+	[FRONT_TAG_STATE] = { 1, NAME_MAX_BYTES },
+	[FRONT_TAG_FROM] = { DAY_BYTES, DAY_BYTES },
+	[FRONT_TAG_TO] = { DAY_BYTES, DAY_BYTES },
 	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
+	[FRONT_TAG_REQUEST] = { 1, FRONT_REQUEST_ID_MAX },
+	[FRONT_TAG_TRACE] = { 48, 48 },
+	[FRONT_TAG_ON] = { 8, 8 },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -68,7 +80,8 @@ static const struct shape {
 		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
 		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_SESSION_NAME) },
 	[FRONT_SESSION_LIST] = { TAGS(K),
-		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME) },
+		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME,
+		     FRONT_TAG_TENANT) },
 	[FRONT_SESSION_SHOW] = { TAGS(K, S), NONE },
 	[FRONT_SESSION_PATCH] = { TAGS(K, S), TAGS(FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS) },
 	[FRONT_SESSION_DELETE] = { TAGS(K, S), NONE },
@@ -87,6 +100,55 @@ static const struct shape {
 	[FRONT_FILE_COMMIT] = { TAGS(FRONT_TAG_TICKET), NONE },
 	[FRONT_FILE_DELETE] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
 	[FRONT_ARTIFACT_GET] = { TAGS(K, FRONT_TAG_HANDLE), NONE },
+	[FRONT_METRICS] = { TAGS(K), NONE },
+	[FRONT_READINESS] = { NONE, NONE },
+	[FRONT_DRAIN] = { TAGS(K, FRONT_TAG_ON), NONE },
+	[FRONT_AUDIT_LIST] = { TAGS(K), TAGS(FRONT_TAG_AFTER, FRONT_TAG_LIMIT) },
+	[FRONT_SESSION_METRICS] = { TAGS(K, S), NONE },
+	[FRONT_USAGE] = { TAGS(K), TAGS(FRONT_TAG_TENANT, FRONT_TAG_FROM, FRONT_TAG_TO) },
+	[FRONT_TENANT_CREATE] = { TAGS(K, FRONT_TAG_NAME), TAGS(FRONT_TAG_QUOTAS) },
+	[FRONT_TENANT_LIST] = { TAGS(K),
+		TAGS(FRONT_TAG_ID, FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
+	[FRONT_TENANT_PATCH] = { TAGS(K, FRONT_TAG_ID),
+		TAGS(FRONT_TAG_NAME, FRONT_TAG_STATE, FRONT_TAG_QUOTAS) },
+	[FRONT_TENANT_DELETE] = { TAGS(K, FRONT_TAG_ID), NONE },
+	[FRONT_KEY_CREATE] = { TAGS(K),
+		TAGS(FRONT_TAG_ID, FRONT_TAG_NAME, FRONT_TAG_SCOPES, FRONT_TAG_TENANT,
+		     FRONT_TAG_EXPIRES_MS) },
+	[FRONT_KEY_LIST] = { TAGS(K),
+		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_TENANT) },
+	[FRONT_KEY_DELETE] = { TAGS(K, FRONT_TAG_ID), NONE },
+};
+
+const char *const front_scope_names[FRONT_SCOPES] = {
+	"admin", "sessions", "execute", "files", "read",
+};
+
+#define BYTES ((uint64_t)1 << 50)
+#define WEEK_MS (7ull * 86400 * 1000)
+
+const struct front_quota_kind front_quota_kinds[FRONT_QUOTA_COUNT] = {
+	[FRONT_QUOTA_SESSIONS] = { "sessions", false, 1000000 },
+	[FRONT_QUOTA_EXECUTIONS] = { "executions", false, 1000000 },
+	[FRONT_QUOTA_QUEUED] = { "queued", false, 1000000 },
+	[FRONT_QUOTA_WORKERS] = { "workers", false, 1024 },
+	[FRONT_QUOTA_WEIGHT] = { "weight", false, 1000 },
+	[FRONT_QUOTA_REQUESTS] = { "requests_per_s", false, 1000000 },
+	[FRONT_QUOTA_CPU] = { "cpu_s_per_hour", true, WEEK_MS * 1000 },
+	[FRONT_QUOTA_MEMORY] = { "memory_bytes", false, BYTES },
+	[FRONT_QUOTA_MEMORY_USED] = { "memory_used_bytes", false, BYTES },
+	[FRONT_QUOTA_DISK] = { "disk_bytes", false, BYTES },
+	[FRONT_QUOTA_MAX_WALL] = { "max_wall_s", true, WEEK_MS },
+	[FRONT_QUOTA_MAX_CPU] = { "max_cpu_s", true, WEEK_MS },
+	[FRONT_QUOTA_MAX_MEMORY] = { "max_memory_bytes", false, BYTES },
+	[FRONT_QUOTA_MAX_DISK] = { "max_disk_bytes", false, BYTES },
+	[FRONT_QUOTA_MAX_INODES] = { "max_files", false, 1000000000 },
+	[FRONT_QUOTA_MAX_FILE] = { "max_file_bytes", false, BYTES },
+	[FRONT_QUOTA_MAX_OUTPUT] = { "max_output_bytes", false, 64 << 20 },
+	[FRONT_QUOTA_MAX_PIDS] = { "max_processes", false, 4194304 },
+	[FRONT_QUOTA_MAX_CPU_PERCENT] = { "max_cpu_percent", false, 1000000 },
+	[FRONT_QUOTA_MAX_DISPLAYS] = { "max_displays", false, 100000 },
+	[FRONT_QUOTA_MAX_IDLE] = { "max_idle_timeout_s", true, 30ull * 86400 * 1000 },
 };
 
 bool front_may_send(enum front_state state, uint16_t type)
@@ -124,6 +186,7 @@ static bool list_has(const uint8_t *tags, uint32_t tag)
 
 int front_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
+	static const uint8_t any[] = { FRONT_TAG_REQUEST, FRONT_TAG_TRACE, 0 };
 	struct tag_set seen = { 0 };
 	const struct shape *shape;
 	uint32_t envs = 0;
@@ -135,7 +198,8 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 		const uint32_t tag = items[i].tag;
 
 		if (tag >= ARRAY_LEN(bounds) ||
-		    (!list_has(shape->must, tag) && !list_has(shape->may, tag)))
+		    (!list_has(shape->must, tag) && !list_has(shape->may, tag) &&
+		     (type == FRONT_CANCEL || !list_has(any, tag))))
 			return err_set(err, ERR_PROTOCOL, "request %u with field %u", type, tag);
 		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
 			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,

@@ -40,6 +40,7 @@
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
 #define FRONT_KEY_MAX 128u
+#define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
 
 enum front_type {
@@ -66,6 +67,19 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
+	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
+	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */
+	FRONT_TENANT_PATCH = 32,   /* -> a tenant                                            */
+	FRONT_TENANT_DELETE = 33,  /* -> nothing                                             */
+	FRONT_KEY_CREATE = 34,	   /* -> a key with its text; with an ID its successor       */
+	FRONT_KEY_LIST = 35,	   /* -> keys, newest first                                  */
+	FRONT_KEY_DELETE = 36,	   /* -> nothing                                             */
+	FRONT_METRICS = 37,	   /* -> BODY, text of Prometheus                            */
+	FRONT_READINESS = 38,	   /* -> nothing, or why not                                 */
+	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
+	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
+	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -98,9 +112,29 @@ enum front_tag {
 	FRONT_TAG_TICKET = 21,
 	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
+	/* tenants and keys */
+	FRONT_TAG_TENANT = 70,	   /* its id */
+	FRONT_TAG_NAME = 71,
+	FRONT_TAG_SCOPES = 72,	   /* FRONT_SCOPE_… */
+	FRONT_TAG_QUOTAS = 73,	   /* struct front_quotas */
+	FRONT_TAG_EXPIRES_MS = 74, /* from now on; 0: never */
+	FRONT_TAG_EXPIRES_AT = 75,
+	FRONT_TAG_KEY_TEXT = 76,
+	FRONT_TAG_STATE = 77,
+	FRONT_TAG_FROM = 78, /* a day, YYYY-MM-DD; TO is the last one */
+	FRONT_TAG_TO = 79,
+	FRONT_TAG_USAGE = 80,	/* struct front_usage */
+	FRONT_TAG_QUOTA = 81,	/* of an ERROR: its name */
+	FRONT_TAG_NUMBERS = 82, /* struct front_numbers: what was reached */
+	FRONT_TAG_QUEUE = 83,	/* struct front_queue */
+	FRONT_TAG_DAY = 84,
 	FRONT_TAG_SESSION_NAME = 115,
 	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
 	FRONT_TAG_CODE_BYTES = 117,
+	/* of any request: what it is known by in logs */
+	FRONT_TAG_REQUEST = 85,
+	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
+	FRONT_TAG_ON = 87,    /* 0 or 1 */
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
@@ -138,6 +172,77 @@ struct front_limits {
 	uint64_t displays;
 };
 
+/* What a key may do; docs/tenants.md. */
+#define FRONT_SCOPE_ADMIN 1u
+#define FRONT_SCOPE_SESSIONS 2u
+#define FRONT_SCOPE_EXECUTE 4u
+#define FRONT_SCOPE_FILES 8u
+#define FRONT_SCOPE_READ 16u
+#define FRONT_SCOPES 5
+#define FRONT_SCOPES_ALL ((1u << FRONT_SCOPES) - 1)
+extern const char *const front_scope_names[FRONT_SCOPES]; /* by bit */
+
+enum front_quota {
+	FRONT_QUOTA_SESSIONS,	 /* live ones */
+	FRONT_QUOTA_EXECUTIONS,	 /* that run or wait */
+	FRONT_QUOTA_QUEUED,	 /* of those, that wait */
+	FRONT_QUOTA_WORKERS,	 /* at once; what is more waits */
+	FRONT_QUOTA_WEIGHT,	 /* share of the workers */
+	FRONT_QUOTA_REQUESTS,	 /* each second */
+	FRONT_QUOTA_CPU,	 /* ms in an hour */
+	FRONT_QUOTA_MEMORY,	 /* sum of the limits of live sessions */
+	FRONT_QUOTA_MEMORY_USED, /* measured */
+	FRONT_QUOTA_DISK,	 /* workspaces, and what is kept */
+	/* The most that a session may be given. */
+	FRONT_QUOTA_MAX_WALL,
+	FRONT_QUOTA_MAX_CPU,
+	FRONT_QUOTA_MAX_MEMORY,
+	FRONT_QUOTA_MAX_DISK,
+	FRONT_QUOTA_MAX_INODES,
+	FRONT_QUOTA_MAX_FILE,
+	FRONT_QUOTA_MAX_OUTPUT,
+	FRONT_QUOTA_MAX_PIDS,
+	FRONT_QUOTA_MAX_CPU_PERCENT,
+	FRONT_QUOTA_MAX_DISPLAYS,
+	FRONT_QUOTA_MAX_IDLE,
+	FRONT_QUOTA_COUNT,
+};
+
+struct front_quota_kind {
+	const char *name;
+	bool is_seconds; /* held in ms */
+	uint64_t max;
+};
+extern const struct front_quota_kind front_quota_kinds[FRONT_QUOTA_COUNT];
+
+/* `given`: a bit for each one that is named; what is named with 0 is none. */
+struct front_quotas {
+	uint64_t given;
+	uint64_t value[FRONT_QUOTA_COUNT];
+};
+
+/* What a tenant used on a day. */
+struct front_usage {
+	uint64_t executions;
+	uint64_t wall_ms;
+	uint64_t cpu_ms;
+	uint64_t memory_mib_s; /* the peak of each execution, for as long as it took */
+	uint64_t bytes_in;     /* code and uploads */
+	uint64_t bytes_out;    /* records and downloads */
+	uint64_t disk_bytes;   /* the most that was kept at once */
+	uint64_t sessions;     /* opened */
+};
+
+struct front_numbers {
+	uint64_t value;
+	uint64_t limit;
+};
+
+struct front_queue {
+	uint64_t position; /* how many are before this one */
+	uint64_t estimate_ms;
+};
+
 /* What an ERROR says; the front knows name and HTTP status of each. */
 enum front_error {
 	FRONT_ERR_INTERNAL = 0,
@@ -155,7 +260,22 @@ enum front_error {
 	FRONT_ERR_LIMIT,    /* the session's limit; a retry would not help */
 	FRONT_ERR_TIMEOUT,
 	FRONT_ERR_UNAVAILABLE,
+	FRONT_ERR_KEY_EXPIRED,
+	FRONT_ERR_SCOPE,	    /* the key lacks it: QUOTA is its name */
+	FRONT_ERR_TENANT_SUSPENDED,
+	FRONT_ERR_TENANT_NOT_FOUND,
+	FRONT_ERR_KEY_NOT_FOUND,
+	FRONT_ERR_LAST_ADMIN_KEY,
+	FRONT_ERR_NAME_TAKEN,
+	FRONT_ERR_QUOTA,     /* waiting helps: RETRY_S */
+	FRONT_ERR_QUOTA_CAP, /* it does not */
+	FRONT_ERR_QUOTA_SIZE,
+	FRONT_ERR_OVERLOADED,
 	FRONT_ERR_SESSION_EXISTS, /* a live session has this name */
+	FRONT_ERR_DRAINING,  /* no new sessions */
+	FRONT_ERR_NOT_READY,
+	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
+	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
 	FRONT_ERR_COUNT_
 };
 

@@ -52,7 +52,7 @@ enum kernel_type {
 	KERNEL_INPUT_REPLY = 5, /* TEXT, or none: end of input                                  */
 	KERNEL_SYNC_ACK = 6,
 	KERNEL_SHUTDOWN = 7,	/* end at once, no answer                                       */
-	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED at most once; no answer         */
+	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED, CWD at most once; no answer    */
 	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
 				   OPEN_OFFSET)* files to open again; no answer              */
 	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
@@ -67,7 +67,9 @@ enum kernel_type {
 	KERNEL_CLEAR_OUTPUT = 37,   /* [WAIT]                                                   */
 	KERNEL_INPUT_REQUEST = 38,  /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
 	KERNEL_SYNC = 39,	    /* -> SYNC_ACK                                              */
-	KERNEL_DONE = 40,	    /* STATUS "ok" | "error" | "interrupted"                    */
+	KERNEL_DONE = 40,	    /* STATUS "ok" | "error" | "interrupted", NOTE*, VAR_NAME*
+				       VAR_GONE*: names of variables that are new, or gone, since
+				       the last DONE; at most 50 of each                        */
 	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW
 					[VAR_KIND])* [VAR_OMITTED]                              */
 	KERNEL_COMPLETE_REPLY = 42,  /* CURSOR_START CURSOR_END MATCH*                          */
@@ -120,6 +122,8 @@ enum kernel_tag {
 	KERNEL_TAG_VAR_OMITTED = 49, /* how many more there are than the reply names */
 	KERNEL_TAG_DETAIL = 50, /* "1": with the source, as name?? */
 	KERNEL_TAG_INDENT = 60, /* spaces */
+	KERNEL_TAG_VAR_GONE = 61, /* with DONE: a name that VAR_NAME told before is no more */
+	KERNEL_TAG_CWD = 62, /* with CONFIGURE: where to begin */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 

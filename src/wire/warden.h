@@ -5,15 +5,29 @@
  * parse. The warden listens on a private per-user socket (or has an inherited socketpair as its
  * only connection), checks SO_PEERCRED, and ends every session of a connection that closes.
  * Requests are answered in order, each by one struct warden_reply with the same `seq`;
- * WARDEN_EVENT_ENDED may come in between and is sent once per session that ended on its own.
+ * WARDEN_EVENT_ENDED may come in between and is sent once per kernel that ended on its own.
  *
  *   HELLO                       always the first message
  *   OPEN    [mount dir fds]  -> [control socket, workspace dir]   a box with a kernel in it
  *   BEGIN                    -> (none)   resets peaks and denial counts, records the base line
  *   USAGE                    -> usage since BEGIN, measured from outside the box
  *   INTERRUPT, CLOSE         -> (none)
- *   BRANCH                   -> as OPEN; a copy of a live, idle session in a second box
+ *   BRANCH                   -> as OPEN; a copy of a live, idle kernel in a second box
  *   PROBE                    -> which walls stand on this host
+ *   CONTEXT                  -> [control socket, connection]   a further kernel in a box
+ *   RESTART                  -> [control socket]   a fresh kernel in the place of one
+ *   END                      -> (none)   ends one kernel and its processes; the box stays
+ *   DOOR                     -> [connection]   a further connection to a box
+ *
+ * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
+ * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
+ * the death of its pid 1 ends the box.
+ *
+ * Kernels are numbered anew each time one is made, so that an event never means a successor. A
+ * request names the kernel it is about, 0 being the first one of the session; only the connection
+ * that a kernel was given to may name it. The connections of CONTEXT and DOOR belong to one box and
+ * may ask for nothing beyond it; their end is the end of their kernel. So each kernel can be used
+ * from a thread of its own without any locking.
  */
 #pragma once
 
@@ -22,12 +36,13 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 3u
+#define WARDEN_VERSION 4u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
 #define WARDEN_DENIED_MAX 16
 #define WARDEN_WALLS_MAX 24
+#define WARDEN_KERNELS_MAX 8 /* in one box */
 
 enum warden_type {
 	WARDEN_HELLO = 1,
@@ -38,6 +53,10 @@ enum warden_type {
 	WARDEN_CLOSE = 6,
 	WARDEN_BRANCH = 7,
 	WARDEN_PROBE = 8,
+	WARDEN_CONTEXT = 9,
+	WARDEN_RESTART = 10,
+	WARDEN_END = 11,
+	WARDEN_DOOR = 12,
 	WARDEN_EVENT_ENDED = 64,
 };
 
@@ -72,15 +91,24 @@ struct warden_open {
 	struct warden_mount mounts[WARDEN_MOUNTS_MAX];
 };
 
+/* A further kernel, of the session's template and behind the same walls. */
+struct warden_context {
+	char language[WARDEN_NAME_SIZE];
+	uint32_t flags; /* WARDEN_OPEN_NO_WARM, WARDEN_OPEN_WAIT_WARM; of RESTART too */
+};
+
 struct warden_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
 	uint32_t session; /* 0 for HELLO, OPEN, PROBE */
+	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR */
 	union {
 		struct warden_open open;
+		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */
 		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
+		uint32_t is_last; /* USAGE: the execution that BEGIN began is over */
 	};
 };
 
@@ -101,8 +129,10 @@ struct warden_opened {
 	uint32_t has_twin;
 	uint32_t warmth; /* enum warden_warmth: what the kernel was made from */
 	uint32_t unheld; /* WARDEN_UNHELD_… */
-	uint32_t reserved;
+	uint32_t kernel; /* what to call it in requests, and in events */
 	struct warden_limits limits; /* defaults filled in */
+	uint32_t shell_us; /* until there was a box: next to nothing from the pool */
+	uint32_t spawn_us; /* until there was a kernel in it; 0 when one was parked */
 };
 
 struct warden_denial {
@@ -122,8 +152,13 @@ struct warden_usage {
 	uint64_t pids_refused;	 /* forks that hit the process limit */
 	uint64_t disk_used_bytes; /* of /mnt/data, now */
 	uint64_t inodes_used;
+	uint64_t memory_bytes; /* of the whole box, now; 0 where no cgroup says it */
 	uint32_t from_cgroup;
 	uint32_t denied_count;
+	/* Another kernel of the box had a cell running meanwhile: all but read_bytes, written_bytes
+	 * and denied are the box's, hence of both. */
+	uint32_t is_shared;
+	uint32_t reserved;
 	struct warden_denial denied[WARDEN_DENIED_MAX];
 };
 
@@ -131,7 +166,7 @@ enum warden_end {
 	WARDEN_END_EXIT = 1,   /* the kernel process ended: detail = exit status     */
 	WARDEN_END_SIGNAL = 2, /* … by a signal: detail = signal number              */
 	WARDEN_END_OOM = 3,    /* the box went over its memory limit                 */
-	WARDEN_END_CLOSED = 4, /* the client closed it                               */
+	WARDEN_END_CLOSED = 4, /* the client closed it, or the session it was in     */
 	WARDEN_END_SYSCALL = 5, /* killed for a system call of a foreign ABI         */
 };
 
@@ -160,6 +195,7 @@ struct warden_reply {
 	uint16_t type;	  /* of the request, or WARDEN_EVENT_ENDED */
 	uint32_t seq;	  /* of the request, 0 for events */
 	uint32_t session;
+	uint32_t kernel; /* of the request; ENDED: which one */
 	struct err err;	  /* code ERR_OK on success */
 	union {
 		struct warden_opened opened;

@@ -105,9 +105,10 @@ def sock(connect, requests):
     return made
 
 
-@pytest.mark.parametrize("kind", [0, 3, 4, 5, 6, 7, 64, 65535])
+@pytest.mark.parametrize("kind", [0, 3, 4, 5, 6, 7, 9, 10, 11, 12, 64, 65535])
 def test_sessions_of_another_connection(sock, requests, neighbour, kind):
-    """BEGIN, USAGE, INTERRUPT, CLOSE, BRANCH of every number that others may have."""
+    """BEGIN, USAGE, INTERRUPT, CLOSE, BRANCH, CONTEXT, RESTART, END, DOOR of every number that
+    others may have."""
     for number in [*range(0, 60), 0xFFFFFFFF]:
         sock.send(requests.make(kind, seq=number + 1 & 0xFFFFFFFF, session=number))
         try:
@@ -116,7 +117,7 @@ def test_sessions_of_another_connection(sock, requests, neighbour, kind):
             break
         if answer == b"":
             break
-        assert struct.unpack_from("<i", answer, 16)[0] < 0, "a stranger's session was found"
+        assert struct.unpack_from("<i", answer, requests.layout["error"])[0] < 0, "a stranger's session was found"
     neighbour.check()
 
 
@@ -143,7 +144,7 @@ def test_malformed_open(sock, requests, neighbour, fds, members):
     try:
         socket.send_fds(sock, [requests.open(**members)], held)
         answer = sock.recv(65536)
-        assert answer == b"" or struct.unpack_from("<i", answer, 16)[0] < 0
+        assert answer == b"" or struct.unpack_from("<i", answer, requests.layout["error"])[0] < 0
     except ConnectionResetError:
         pass
     finally:
@@ -159,7 +160,7 @@ def test_a_well_formed_open_is_answered(sock, requests):
     answer, fds, _, _ = socket.recv_fds(sock, 65536, 4)
     for fd in fds:
         os.close(fd)
-    assert struct.unpack_from("<i", answer, 16)[0] == 0 and len(fds) == 2
+    assert struct.unpack_from("<i", answer, requests.layout["error"])[0] == 0 and len(fds) == 2
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)

@@ -1,13 +1,23 @@
 """The commands that ask a daemon, against real ones: a port with a key, and the private one."""
+import concurrent.futures
+import contextlib
+import json
 import os
 import pathlib
+import re
+import shutil
 import signal
+import socket
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
 
-from reckon_cli import parse_json
+from reckon_cli import ROOT, parse_json, record_validator
 from reckon_serve import Server
+from test_documents import STEP, matches, shell
 
 SECONDS = 60
 
@@ -16,13 +26,17 @@ SECONDS = 60
 def private(reckon):
     """`reckon`, whose private daemon (one for each state directory) is ended after the test."""
     yield reckon
+    end(reckon)
+
+
+def end(reckon, number=signal.SIGTERM):
     for pid in daemons(reckon):
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, number)
         wait_until(lambda p=pid: not pathlib.Path(f"/proc/{p}").exists())
 
 
 def daemons(reckon):
-    """The private daemon of this state directory: it holds its lock until it ends."""
+    """The private daemon of this state directory."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -45,46 +59,723 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
-def test_without_a_daemon_there_are_no_sessions_and_none_is_started(reckon):
+def where(server):
+    return {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
+
+
+# ---- the private daemon ---------------------------------------------------------------------
+
+def test_where_no_daemon_ever_ran_looking_starts_none(reckon):
     done = reckon("session", "ls").expect(0)
     assert done.out == "" and "no sessions" in done.err
+    reckon("session", "show", "x").expect(2)
+    reckon("logs").expect(2)
+    reckon("files", "ls").expect(2)
     assert not daemons(reckon)
 
 
 def test_the_private_daemon_is_started_once_for_many(private):
-    running = [private.popen("session", "ls", "--all", "--json") for _ in range(8)]
-    for process in running:
+    running = [private.popen("session", "create", f"s{i}", "-t", "python") for i in range(6)]
+    for i, process in enumerate(running):
         out, err = process.communicate(timeout=SECONDS)
-        assert (process.returncode, out, err) == (0, b"[]\n", b"")
+        assert (process.returncode, out, err) == (0, f"s{i}\n".encode(), b"")
     assert len(daemons(private)) == 1
+    assert len(parse_json(private("session", "ls", "--json").stdout)) == 6
 
 
 def test_the_socket_is_the_users_alone(private):
-    private("session", "ls", "--all").expect(0)
+    private("session", "create").expect(0)
     for path in sockets(private):
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_stale_socket_is_replaced(private):
-    private("session", "ls", "--all").expect(0)
-    (pid,) = daemons(private)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not daemons(private))
-    private("session", "ls", "--all").expect(0)
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_another_user_is_not_answered_even_where_it_can_connect(private):
+    private("session", "create").expect(0)
+    ask = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
+           "s.sendall(b'GET /reckon/v1/health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n');"
+           "print(len(s.recv(99)))")
+    (path,) = sockets(private)
+    folders = [path.parent, *path.parent.parents][:-2]
+    before = [folder.stat().st_mode & 0o7777 for folder in folders]
+    try:
+        for folder, mode in zip(folders, before):
+            folder.chmod(mode | 0o011)
+        path.chmod(0o666)
+        for user, answer in ((0, True), (65533, False)):
+            done = subprocess.run([sys.executable, "-c", ask, path], user=user, group=user,
+                                  extra_groups=[], check=False, capture_output=True, text=True)
+            assert (done.returncode == 0 and done.stdout.strip() == "99") == answer, done
+    finally:
+        for folder, mode in zip(folders, before):
+            folder.chmod(mode)
+
+
+def test_a_stale_socket_is_replaced_and_what_was_lost_is_said(private):
+    private("run", "-s", "kept", "-t", "python", "-c", "x = 1").expect(0)
+    end(private, signal.SIGKILL)
+    assert sockets(private)
+    done = private("run", "-s", "kept", "-t", "python", "-c", "'x' in globals()").expect(0, 125)
     assert len(daemons(private)) == 1
+    if done.status == 0 and "False" in done.out:
+        assert "session kept is lost" in done.err and "made session kept" in done.err
 
 
-def test_sessions_of_a_server_are_listed(reckon):
+def test_it_ends_by_itself_and_takes_its_socket_along(private):
+    with private.start("serve", "--private", "--idle-exit", "1", "--state",
+                       private.state) as process:
+        assert re.fullmatch(rb"reckon: listening on unix:\S+\.sock\n", process.stdout.readline())
+        before = sockets(private)
+        second = private("serve", "--private", "--state", private.state).expect(2)
+        assert "runs already" in second.err or "another reckond" in second.err
+        assert process.wait(SECONDS) == 0
+        assert before and not set(before) & set(sockets(private))
+
+
+def test_why_it_does_not_start_is_said(private):
+    (private.state / "private").write_text("no directory")
+    done = private("session", "create").expect(125)
+    assert "your private daemon does not start" in done.err and "private" in done.err
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+def test_a_live_session_has_its_name_alone(reckon):
     with Server(reckon) as server:
-        session = server.create()
-        gone = server.create()
-        assert server.ask("DELETE", f"/sessions/{gone}").status == 200
-        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
-        done = reckon("session", "ls", "--json", env=env).expect(0)
-        assert [one["id"] for one in parse_json(done.stdout)] == [session]
-        done = reckon("session", "ls", "--all", env=env)
-        lines = done.expect(0).out.splitlines()
-        assert lines[0].split() == ["NAME", "STATUS", "RUNTIME", "AGE", "ID", "WHY"]
-        assert len(lines) == 3 and gone in lines[1] and session in lines[2]
-        assert "a client closed it" in lines[1]
+        first = server.create(name="a.b-c_1")
+        taken = server.ask("POST", "/sessions", {"template": "python", "name": "a.b-c_1"})
+        assert (taken.status, taken.code) == (409, "session_exists")
+        found = server.ask("GET", "/sessions?name=a.b-c_1").json["sessions"]
+        assert [(one["id"], one["name"]) for one in found] == [(first, "a.b-c_1")]
+        assert server.ask("GET", "/sessions?name=other").json["sessions"] == []
+        assert server.ask("DELETE", f"/sessions/{first}").status == 200
+        second = server.create(name="a.b-c_1")
+        found = server.ask("GET", "/sessions?name=a.b-c_1").json["sessions"]
+        assert [(one["id"], one["status"]) for one in found] == [(second, "live"),
+                                                                 (first, "closed")]
+        assert server.ask("GET", f"/sessions/{server.create()}").json["name"] is None
+
+
+def test_of_two_that_come_at_once_one_gets_the_name(reckon):
+    with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor() as pool:
+        answers = list(pool.map(
+            lambda _: server.ask("POST", "/sessions", {"template": "python", "name": "x"}).status,
+            range(4)))
+        assert sorted(answers) == [201, 409, 409, 409]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "ü", "x" * 64, "se_1", "a\x00b", 5, None])
+def test_what_is_no_name_is_refused(reckon, name):
+    with Server(reckon) as server:
+        answer = server.ask("POST", "/sessions", {"name": name})
+        assert (answer.status, answer.code) == (400, "invalid") and "name" in answer.json[
+            "error"]["message"]
+
+
+# ---- run -s ---------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def shared(place):
+    """One private daemon for the tests that only run cells: a session each."""
+    import tempfile
+
+    from reckon_cli import Reckon
+    made = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+    made("session", "create", "-t", "python").expect(0)
+    yield made
+    end(made)
+
+
+@pytest.fixture
+def session(shared, request):
+    name = re.sub(r"[^A-Za-z0-9]", "-", request.node.name)[-60:].lstrip("-")
+    shared("session", "create", name, "-t", "python").expect(0)
+    yield name
+    shared("session", "rm", name).expect(0, 125)
+
+
+# Each is run with a session and without: what comes out, and how it ends, is the same.
+ALIKE = {
+    "output": ["-c", "print('a'); 1 + 1"],
+    "nothing": ["-c", ""],
+    "streams": ["-c", "import sys; print('o'); print('e', file=sys.stderr)"],
+    "no newline": ["-c", "print('x', end='')", "-c", "print('y')"],
+    "error": ["-c", "1/0"],
+    "syntax": ["-c", "def"],
+    "the first failure": ["-c", "raise SystemExit(3)", "-c", "print(2)"],
+    "keep going": ["--keep-going", "-c", "1/0", "-c", "print(2)", "-c", "x"],
+    "time limit": ["--timeout", "0.3", "-c", "while True: pass"],
+    "a value that is long": ["-c", "list(range(2000))"],
+    "much output": ["-c", "for i in range(5000): print(i)"],
+    "unicode": ["-c", "print('\U0001f40d ü \\u202e')"],
+    "a file": ["-c", "open('f.txt', 'w').write('x' * 3000); None"],
+    "a display": ["-c", "from IPython.display import HTML; HTML('<b>x</b>')"],
+    "input": ["-c", "input()"],
+    "exit": ["-c", "import os; os._exit(3)"],
+}
+
+
+def comparable(text):
+    """Without what differs from run to run."""
+    text = re.sub(r"reckon: made session .*\n", "", text)
+    return re.sub(r"(ar|out)_[0-9a-f]+", r"\1_", text)
+
+
+@pytest.mark.parametrize("args", ALIKE.values(), ids=ALIKE.keys())
+def test_a_session_makes_no_difference(shared, session, args):
+    alone = shared("run", "-t", "python", *args)
+    with_session = shared("run", "-t", "python", "-s", session, *args)
+    assert with_session.status == alone.status
+    assert with_session.out == alone.out
+    assert comparable(with_session.err) == comparable(alone.err)
+
+
+def test_files_go_in_and_come_out_alike(shared, session):
+    shared.file("in.csv", "a,b\n1,2\n")
+    code = "open('out/r.txt', 'w').write(open('d/in.csv').read().upper()); None"
+    make = "import os; os.mkdir('out')"
+    for folder, more in (("alone", []), ("kept", ["-s", session])):
+        shared("run", "-t", "python", *more, "-f", "in.csv:d/in.csv", "-o", folder, "-c", make,
+               "-c", code).expect(0)
+        assert (shared.cwd / folder / "out/r.txt").read_text() == "A,B\n1,2\n"
+
+
+def test_records_and_events_are_those_of_a_run(shared, session):
+    done = shared("run", "-s", session, "--json", "-c", "y = 1", "-c", "y + 1").expect(0)
+    first, second = done.lines()
+    for record in (first, second):
+        record_validator().validate(record)
+    assert (first["sequence"], second["sequence"]) == (1, 2)
+    assert second["results"][0]["data"]["text/plain"] == "2"
+    events = shared("run", "-s", session, "--events", "-c", "print(y); y").expect(0).lines()
+    alone = shared("run", "-t", "python", "--events", "-c", "y = 1\nprint(y); y").lines()
+    assert [(e["event"], e["seq"]) for e in events] == [(e["event"], e["seq"]) for e in alone]
+    assert [sorted(e) for e in events] == [sorted(e) for e in alone]
+    record_validator().validate(events[-1]["record"])
+
+
+def test_max_text_and_receipt_go_with_each_run(shared, session):
+    (record,) = shared("run", "-s", session, "--json", "--max-text", "2K", "-c",
+                       "for i in range(9999): print(i)").expect(0).lines()
+    assert len(record["text"]) <= 2048
+    done = shared("run", "-s", session, "--receipt", "-c", "1").expect(0)
+    assert "receipt of cell 1: ok" in done.err and "memory" in done.err
+
+
+def test_a_session_is_made_when_it_is_not_there_and_said(private):
+    first = private("run", "-s", "new", "-t", "python", "-c", "x = [1]").expect(0)
+    assert first.err == "reckon: made session new (reckon session rm new ends it)\n"
+    second = private("run", "-s", "new", "-c", "x.append(2); x").expect(0)
+    assert (second.out, second.err) == ("[1, 2]\n", "")
+
+
+def test_what_cannot_change_is_refused_by_name_and_may_be_repeated(private):
+    made = ["-t", "python", "-l", "python", "--memory", "512M", "--disk", "256M", "--pids", "64",
+            "--cpus", "0.5", "--cpu-time", "20", "--max-output", "64K"]
+    private("run", "-s", "x", *made, "-c", "1").expect(0)
+    private("run", "-s", "x", *made, "-c", "1").expect(0)
+    for option, value in (("template", "data"), ("language", "bash"), ("memory", "1G"),
+                          ("disk", "1G"), ("pids", "65"), ("cpus", "1"), ("cpu-time", "21"),
+                          ("max-output", "65K"), ("env", "A=1")):
+        done = private("run", "-s", "x", f"--{option}", value, "-c", "print('ran')").expect(2)
+        assert f"--{option} cannot be changed" in done.err and done.out == ""
+
+
+@pytest.mark.parametrize("args", [["--mount", "."], ["--stdin", "-"], ["--strict"], ["--private"],
+                                  ["--isolate-cpu", "core"]])
+def test_what_does_not_go_with_a_session_is_refused_by_name(reckon, args):
+    done = reckon("run", "-s", "x", *args, "-c", "1").expect(2)
+    assert f"{args[0]} does not go with -s" in done.err
+    assert not daemons(reckon)
+
+
+def test_input_is_checked_before_anything_is_made(reckon):
+    for args in (["nofile.py"], ["-f", "nofile", "-c", "1"], ["--json", "--events", "-c", "1"],
+                 ["--memory", "no", "-c", "1"]):
+        reckon("run", "-s", "x", *args).expect(2)
+    assert not daemons(reckon)
+    assert "not a session's name" in reckon("run", "-s", "a/b", "-c", "1").expect(2).err
+    assert "go with -s" in reckon("run", "--url", "http://x", "-c", "1").expect(2).err
+
+
+def test_ctrl_c_stops_the_cell_and_keeps_the_variables(shared, session):
+    shared("run", "-s", session, "-c", "kept = 7").expect(0)
+    code = "print('go', flush=True)\nimport time; time.sleep(600)"
+    with shared.start("run", "-s", session, "--timeout", "500", "-c", code) as process:
+        assert process.stdout.readline() == b"go\n"
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1 and b"interrupted on request" in err
+    assert shared("run", "-s", session, "-c", "kept").expect(0).out == "7\n"
+
+
+def test_a_second_ctrl_c_leaves(shared, session):
+    code = ("import signal, time\nsignal.signal(signal.SIGINT, lambda *_: print('no', flush=True))\n"
+            "print('go', flush=True)\nwhile True: time.sleep(1)")
+    with shared.start("run", "-s", session, "--timeout", "500", "-c", code) as process:
+        assert process.stdout.readline() == b"go\n"
+        os.kill(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == b"no\n"
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130 and f"left session {session}".encode() in err
+
+
+def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
+    first = ("print('go', flush=True)\nimport os, time\n"
+             "while not os.path.exists('stop'): time.sleep(0.05)\nprint('ended')")
+    with shared.start("run", "-s", session, "--timeout", "500", "-c", first) as running:
+        assert running.stdout.readline() == b"go\n"
+        with shared.start("run", "-s", session, "-c", "print('late')") as waiting:
+            assert b"is busy" in waiting.stderr.readline()
+            wait_until(lambda: len(parse_json(shared("logs", "-s", session, "--json").stdout)) == 2)
+            os.kill(waiting.pid, signal.SIGINT)
+            assert b"waits for its turn" in waiting.stderr.readline()
+            os.kill(waiting.pid, signal.SIGINT)
+            assert waiting.wait(SECONDS) == 130
+        assert running.poll() is None
+        os.kill(running.pid, signal.SIGINT)
+        running.communicate(timeout=SECONDS)
+        assert running.returncode == 1
+
+
+def test_whoever_reads_no_more_ends_the_command(shared, session):
+    with shared.start("run", "-s", session, "-c", "while True: print('x' * 999)") as process:
+        process.stdout.read(100)
+        process.stdout.close()
+        assert process.wait(SECONDS) == 141
+
+
+# ---- files and logs -------------------------------------------------------------------------
+
+def test_files_and_folders_go_both_ways(shared, session):
+    tree = {"up/a.txt": b"a", "up/d/e/f.bin": bytes(range(256)) * 5000, "up/ü b?#%.txt": b"u"}
+    for name, content in tree.items():
+        (shared.cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        shared.user.own((shared.cwd / name).parent)
+        shared.file(name, content)
+    shared("files", "put", "-s", session, "up").expect(0)
+    listed = parse_json(shared("files", "ls", "-s", session, "--json").expect(0).stdout)
+    assert {one["path"]: one["size"] for one in listed} == {n: len(c) for n, c in tree.items()}
+    shared("files", "get", "-s", session, "up", "-o", "down").expect(0)
+    for name, content in tree.items():
+        assert (shared.cwd / "down" / name).read_bytes() == content
+    assert "is there already" in shared("files", "get", "-s", session, "up", "-o",
+                                        "down").expect(2).err
+    shared("files", "get", "-f", "-s", session, "up", "-o", "down").expect(0)
+    assert shared("files", "get", "-s", session, "up/a.txt", "-o", "-").expect(0).stdout == b"a"
+    shared("files", "get", "-s", session, "up/a.txt", "-o", "named").expect(0)
+    assert (shared.cwd / "named").read_bytes() == b"a"
+    shared("files", "rm", "-s", session, "up").expect(0)
+    assert shared("files", "ls", "-s", session).expect(0).out == ""
+    shutil.rmtree(shared.cwd / "up")
+    shutil.rmtree(shared.cwd / "down")
+
+
+def test_what_is_not_there_is_said(shared, session):
+    assert "no such file" in shared("files", "get", "-s", session, "x").expect(2).err
+    assert "no file x" in shared("files", "rm", "-s", session, "x").expect(2).err
+    assert "names no file" in shared("files", "rm", "-s", session, ".").expect(2).err
+    assert "there is no session named nope" in shared("files", "ls", "-s", "nope").expect(2).err
+    assert "which files?" in shared("files", "get", "-s", session).expect(2).err
+
+
+def test_an_upload_beyond_the_workspace_is_refused(private):
+    private("session", "create", "small", "-t", "python", "--disk", "2M").expect(0)
+    private.file("big", b"\0" * (3 << 20))
+    done = private("files", "put", "-s", "small", "big").expect(2)
+    assert "big" in done.err
+    assert private("files", "ls", "-s", "small").expect(0).out == ""
+
+
+def test_logs_tell_what_ran_also_when_the_session_is_gone(shared, session):
+    shared("run", "-s", session, "--keep-going", "-c", "print('one')", "-c", "1/0", "-c",
+           "# \x1b[31mred\nfirst = 1").expect(1)
+    rows = shared("logs", "-s", session).expect(0).out.splitlines()
+    assert rows[0].split()[:2] == ["#", "STATUS"]
+    assert [row.split()[:2] for row in rows[1:]] == [["1", "ok"], ["2", "error"], ["3", "ok"]]
+    assert "print('one')" in rows[1] and "\x1b" not in rows[3]
+    assert shared("logs", "-s", session, "1").expect(0).out == "one\n"
+    assert "ZeroDivisionError" in shared("logs", "-s", session, "2").expect(0).out
+    record = parse_json(shared("logs", "-s", session, "--json", "2").expect(0).stdout)
+    assert record["status"] == "error"
+    assert shared("logs", "-s", session, record["id"]).expect(0).out
+    assert "no execution 9" in shared("logs", "-s", session, "9").expect(2).err
+    assert len(parse_json(shared("logs", "-s", session, "-n", "2", "--json").stdout)) == 2
+    shared("session", "rm", session).expect(0)
+    assert len(shared("logs", "-s", session).expect(0).out.splitlines()) == 4
+    shared("session", "create", session, "-t", "python").expect(0)
+
+
+def test_following_shows_each_once_it_has_ended(shared, session):
+    with shared.start("logs", "-s", session, "--follow") as process:
+        shared("run", "-s", session, "-c", "print(1)", "-c", "2").expect(0)
+        lines = [process.stdout.readline() for _ in range(2)]
+        while not lines[-1].split()[:1] == [b"2"]:
+            lines.append(process.stdout.readline())
+        assert sum(line.split()[:2] == [b"1", b"ok"] for line in lines) == 1
+
+
+def test_what_was_cut_can_be_read_on_here_and_there(reckon):
+    with Server(reckon) as server:
+        env = where(server)
+        (record,) = reckon("run", "-s", "x", "-t", "python", "--json", "--max-text", "1K", "-c",
+                           "for i in range(400_000): print(i)", env=env).expect(0).lines()
+        handle = record["truncated"]["stdout"]["handle"]
+        url = ["--url", env["RECKON_URL"]]
+        there = reckon("output", *url, "--tail", "2", handle, env=env).expect(0).out
+        assert there == "399998\n399999\n"
+        assert reckon("output", *url, "--range", "2-3", handle, env=env).expect(0).out == "1\n"
+        reckon("output", *url, handle, "-o", "all.txt", env=env).expect(0)
+        assert (reckon.cwd / "all.txt").read_text().splitlines() == list(map(str, range(400_000)))
+        assert reckon("output", *url, "out_" + "0" * 32, env=env).expect(2).out == ""
+        assert reckon("output", "--tail", "2", handle).expect(0).out == there  # the same store
+        reckon("run", "-s", "x", "-c", "open('f', 'w').write('kept'); None", env=env).expect(0)
+        (record,) = reckon("run", "-s", "x", "--json", "-c", "open('g', 'w').write('kept'); None",
+                           env=env).expect(0).lines()
+        artifact = record["files"][0]["artifact"]
+        assert reckon("artifact", *url, artifact, env=env).expect(0).out == "kept"
+
+
+# ---- the end of a session -------------------------------------------------------------------
+
+def test_what_became_of_a_session_is_said(shared, session):
+    done = shared("run", "-s", session, "-c", "import os; os._exit(1)").expect(1)
+    assert done.status == 1
+    gone = shared("files", "ls", "-s", session)
+    if gone.status != 0:  # its kernel died: lost, unless it was started again
+        assert gone.status == 125 and f"session {session} is lost" in gone.err
+    shared("session", "rm", session).expect(0, 125)
+    done = shared("session", "rm", session).expect(125)
+    assert f"session {session} is" in done.err
+    shown = shared("session", "show", session).expect(0).out
+    assert re.search(r"^status +(closed|lost)$", shown, re.M) and re.search(r"^why +\w", shown, re.M)
+    identity = parse_json(shared("session", "show", session, "--json").stdout)["id"]
+    assert "its variables and files are gone" in shared("run", "-s", identity, "-c",
+                                                        "1").expect(125).err
+
+
+def test_restart_keeps_files_and_forgets_variables(shared, session):
+    shared("run", "-s", session, "-c", "x = 1; open('f', 'w').close()").expect(0)
+    done = shared("session", "restart", session)
+    if "there is nothing at" in done.err:
+        pytest.skip("this daemon cannot restart kernels")
+    done.expect(0)
+    assert shared("run", "-s", session, "-c", "'x' in globals(), __import__('os').listdir()"
+                  ).expect(0).out == "(False, ['f'])\n"
+
+
+def test_create_takes_limits_and_says_its_name(private):
+    assert private("session", "create", "n", "-t", "python", "--idle", "1h", "--memory", "256M",
+                   "--env", "A=1", "--env", "A=2").expect(0).out == "n\n"
+    assert private("run", "-s", "n", "-c", "import os; os.environ['A']").expect(0).out == "'2'\n"
+    shown = parse_json(private("session", "show", "n", "--json").expect(0).stdout)
+    assert shown["idle_timeout_s"] == 3600 and shown["limits"]["memory_bytes"] == 256 << 20
+    assert re.fullmatch(r"se_\w{26}\n", private("session", "create", "-t", "python").out)
+    assert "is there already" in private("session", "create", "n").expect(2).err
+    for args in (["se_x"], ["a", "b"], ["--idle", "0"], ["--idle", "9999h"], ["a/b"]):
+        private("session", "create", *args).expect(2)
+    assert "there are 2 sessions" in private("files", "ls").expect(2).err
+
+
+# ---- servers that are none, or break --------------------------------------------------------
+
+class Fake:
+    """Accepts connections, reads a head, and answers each with the next of `answers`."""
+
+    def __init__(self, *answers):
+        self.answers, self.heads = answers, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(SECONDS)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def serve(self):
+        number = 0
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                answer = self.answers[min(number, len(self.answers) - 1)]
+                number += 1
+                with connection, contextlib.suppress(OSError):
+                    self.answer(connection, answer)
+
+    def answer(self, connection, answer):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            chunk = connection.recv(65536)
+            if not chunk:
+                return
+            head += chunk
+        self.heads.append(head)
+        for piece in answer() if callable(answer) else [answer]:
+            connection.sendall(piece)
+
+
+def http(status, body, kind="application/json", more=""):
+    body = body if isinstance(body, bytes) else body.encode()
+    return (f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+            f"Connection: close\r\n{more}\r\n").encode() + body
+
+
+def endless_body():
+    yield b"HTTP/1.1 500 X\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+    for _ in range(300):
+        yield b" " * 65536
+
+
+ODD = {
+    "html": (http(200, "<html>hi</html>", "text/html"), "no answer of Reckon's"),
+    "html 404": (http(404, "<html>no</html>", "text/html"), "answered 404 with text/html"),
+    "no json": (http(200, "{"), "no JSON"),
+    "another's error": (http(403, '{"detail": "no"}'), "answered 403 with application/json"),
+    "gateway": (http(502, "bad gateway", "text/plain"), "try again"),
+    "redirect": (http(302, "", more="Location: http://127.0.0.1:1/\r\n"), "answered 302"),
+    "garbage": (b"SSH-2.0-OpenSSH_9.2\r\n", "is that a Reckon daemon?"),
+    "nothing": (b"", "closed the connection"),
+    "cut": (http(200, '{"sessions": []}')[:-3], "closed the connection"),
+    "endless": (endless_body, "answered 500"),
+    "endless head": (b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 2_000_000, ""),
+}
+
+
+@pytest.mark.parametrize("answer, words", ODD.values(), ids=ODD.keys())
+def test_a_server_that_is_no_reckon_is_named_as_such(reckon, answer, words):
+    key = "rk_THEKEYTHATISSECRET"
+    with Fake(answer) as fake:
+        env = {"RECKON_URL": fake.url, "RECKON_API_KEY": key}
+        for command in (["session", "ls"], ["run", "-s", "x", "-c", "1"]):
+            done = reckon(*command, env=env).expect(125)
+            assert words in done.err and done.out == "" and done.err.count("\n") == 1
+            assert key not in done.err
+        assert all(f"Bearer {key}".encode() in head for head in fake.heads)
+
+
+def test_server_text_cannot_steer_a_terminal(reckon):
+    evil = json.dumps({"error": {"code": "x\x1b[2J", "message": "\x1b]0;t\x07gone\nforged: line",
+                                 "cause": None, "remedy": "\x1b[31m\r"}})
+    with Fake(http(410, evil)) as fake:
+        done = reckon("session", "ls", env={"RECKON_URL": fake.url}).expect(125)
+    assert done.err.count("\n") == 1 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.err)
+
+
+def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):
+    for url in ("127.0.0.1:1", "ftp://x", "http://", "http://h:0", "http://u:geheim@h", "unix:x",
+                "http://h/\r\nX: y", "http://h?x"):
+        done = reckon("session", "ls", "--url", url).expect(2)
+        assert "write http://HOST:PORT" in done.err and "geheim" not in done.err
+
+
+def test_nobody_there_is_said_with_what_to_do(reckon):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = reckon("session", "ls", "--url", f"http://127.0.0.1:{port}").expect(125)
+    assert "nobody answers" in done.err and "reckon serve" in done.err
+    done = reckon("session", "ls", "--url", f"unix:{reckon.work}/none.sock").expect(125)
+    assert "nobody answers" in done.err
+    done = reckon("session", "ls", "--url", "http://no-such-host.invalid").expect(125)
+    assert "the name is not known" in done.err
+
+
+def test_a_wrong_key_is_said_and_never_shown(reckon):
+    with Server(reckon) as server:
+        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}"}
+        done = reckon("session", "ls", env=env).expect(125)
+        assert "an API key is needed" in done.err
+        done = reckon("session", "ls", env={**env, "RECKON_API_KEY": "rk_wrong"}).expect(125)
+        assert "rk_wrong" not in done.err and "key" in done.err
+        done = reckon("session", "ls", env={**env, "RECKON_API_KEY": "rk\r\nX: y"}).expect(2)
+        assert "no key has" in done.err
+        done = reckon("session", "ls", "--key", server.key, env=env).expect(0)
+        assert "list of processes" in done.err and server.key not in done.err
+
+
+def test_a_key_is_in_no_argument(reckon):
+    started = threading.Event()
+
+    def hang():
+        started.set()
+        time.sleep(1)
+        yield http(401, "{}")
+
+    with Fake(hang) as fake, reckon.start("session", "ls", "--url", fake.url, "--key=rk_hidden",
+                                          stderr=subprocess.DEVNULL) as process:
+        assert started.wait(SECONDS)
+        words = pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert b"session" in words and b"rk_hidden" not in words
+        assert b"rk_hidden" in fake.heads[0]
+
+
+def test_what_looks_like_the_option_in_code_is_code(private):
+    private("run", "-s", "x", "-t", "python", "-c", "'--key=5'").expect(0)
+    done = private("run", "-s", "x", "-c", "--5").expect(0)
+    assert done.out == "5\n" and "list of processes" not in done.err
+
+
+# ---- connections that break -----------------------------------------------------------------
+
+class Breaking:
+    """Passes connections on to a daemon; those that are in `cuts` end after so many bytes."""
+
+    def __init__(self, port, cuts):
+        self.target, self.cuts = port, list(cuts)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.requests = []
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                threading.Thread(target=self.one, args=(connection,), daemon=True).start()
+
+    def one(self, connection):
+        with connection, socket.create_connection(("127.0.0.1", self.target)) as upstream:
+            threading.Thread(target=self.copy_in, args=(connection, upstream), daemon=True).start()
+            self.copy_out(connection, upstream)
+            # Closing alone would wait for the thread that reads.
+            for end in (connection, upstream):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def copy_in(self, connection, upstream):
+        with contextlib.suppress(OSError):
+            while chunk := connection.recv(65536):
+                self.requests.append(chunk)
+                upstream.sendall(chunk)
+            upstream.shutdown(socket.SHUT_WR)
+
+    def copy_out(self, connection, upstream):
+        sent, limit = 0, None
+        with contextlib.suppress(OSError):
+            while chunk := upstream.recv(512):
+                if b"text/event-stream" in chunk and self.cuts:
+                    sent, limit = 0, self.cuts.pop(0)
+                if limit is not None and sent + len(chunk) >= limit:
+                    connection.sendall(chunk[:limit - sent])
+                    return
+                connection.sendall(chunk)
+                sent += len(chunk)
+
+
+@pytest.mark.parametrize("cuts", [[1500], [300, 700, 1900, 350], [400] * 5],
+                         ids=["once", "often", "again and again"])
+def test_a_stream_that_breaks_goes_on_where_it_was(reckon, cuts):
+    with Server(reckon) as server, Breaking(server.port, cuts) as broken:
+        env = {"RECKON_URL": f"http://127.0.0.1:{broken.port}", "RECKON_API_KEY": server.key}
+        code = ("import time\nn = globals().get('n', 0) + 1\n"
+                "for i in range(60):\n    print(i, flush=True); time.sleep(0.005)\nn")
+        done = reckon("run", "-s", "x", "-t", "python", "-c", code, env=env).expect(0)
+        assert done.out == "".join(f"{i}\n" for i in range(60)) + "1\n"
+        assert not broken.cuts
+        assert any(b"Last-Event-ID" in request for request in broken.requests)
+
+
+def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
+    """The head of the answer never came: asked again with the same key it is the same execution."""
+    with Server(reckon) as server, Breaking(server.port, [1]) as broken:
+        env = {"RECKON_URL": f"http://127.0.0.1:{broken.port}", "RECKON_API_KEY": server.key}
+        code = "n = globals().get('n', 0) + 1; n"
+        done = reckon("run", "-s", "x", "-t", "python", "-c", code, env=env).expect(0)
+        assert done.out == "1\n"
+        posts = [r for r in broken.requests if r.startswith(b"POST") and b"/executions" in r]
+        keys = {re.search(rb"Idempotency-Key: (\S+)", post)[1] for post in posts}
+        assert len(posts) == 2 and len(keys) == 1
+
+
+def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
+    server = Server(reckon)
+    server.start()
+    code = "print('go', flush=True)\nimport time; time.sleep(600)"
+    with reckon.start("run", "-s", "x", "-t", "python", "--timeout", "500", "-c", code,
+                      env=where(server)) as process:
+        assert process.stdout.readline() == b"go\n"
+        server.stop(signal.SIGKILL)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 125
+    assert b"the connection broke while the cell ran" in err
+
+
+def test_a_private_daemon_that_dies_while_a_cell_runs_is_an_error(private):
+    code = "print('go', flush=True)\nimport time; time.sleep(600)"
+    with private.start("run", "-s", "x", "-t", "python", "--timeout", "500", "-c",
+                       code) as process:
+        assert process.stdout.readline() == b"go\n"
+        end(private, signal.SIGKILL)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 125
+    assert b"nobody answers at your private daemon" in err
+    shown = private("session", "show", "x").expect(0).out
+    assert re.search(r"^status +\w+$", shown, re.M)
+
+
+def test_a_session_that_is_removed_while_a_cell_runs_is_an_error(shared, session):
+    code = "print('go', flush=True)\nimport time; time.sleep(600)"
+    with shared.start("run", "-s", session, "--timeout", "500", "-c", code) as process:
+        assert process.stdout.readline() == b"go\n"
+        shared("session", "rm", session).expect(0)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode in (1, 125) and err
+
+
+# ---- what it is made of ---------------------------------------------------------------------
+
+def test_only_the_client_loads_what_talks_to_the_network(reckon):
+    program = reckon.place.program
+    assert b"libcurl" not in program.read_bytes()
+    client = program.parent.parent / "libexec" / "reckon-client"
+    assert b"libcurl" in client.read_bytes()
+    assert reckon("doctor").status in (0, 1)
+    done = subprocess.run([client], check=False, capture_output=True)
+    assert done.returncode == 2
+
+
+HELP = ["session", "session create", "session ls", "session show", "session rm",
+        "session restart", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_help_is_one_screen(reckon, command):
+    done = reckon(*command.split(), "--help").expect(0)
+    lines = done.out.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"Usage: reckon {command}")
+
+
+def test_slips_of_the_fingers_are_met_with_help(reckon):
+    assert "reckon session create?" in reckon("session", "craete").expect(2).err
+    assert "--memory?" in reckon("session", "create", "--memroy", "1G").expect(2).err
+    assert "what to do?" in reckon("files").expect(2).err
+    assert "which session?" in reckon("session", "rm").expect(2).err
+
+
+def test_the_commands_of_the_page(private):
+    text = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
+    steps = [(command, shown)
+             for block in re.findall(r"^```console\n(.*?)^```$", text, flags=re.M | re.S)
+             for command, shown in STEP.findall(block)]
+    assert len(steps) > 10
+    for command, shown in steps:
+        output = shell(private, command)
+        assert matches(shown, output), f"$ {command}\n--- shown\n{shown}\n--- printed\n{output}"

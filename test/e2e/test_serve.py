@@ -94,13 +94,18 @@ def test_idle_sessions_expire(reckon):
 
 
 def test_a_dead_kernel_is_told(server):
+    """The session stays, with its files; the next cell runs in a fresh kernel, and says so."""
     session = server.create()
+    server.execute(session, "x = 1; open('kept', 'w').write('k')")
     record = server.execute(session, "import os\nos.kill(os.getpid(), 9)")
     assert record["status"] == "kernel_died"
-    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
-    assert (answer.status, answer.code) == (410, "session_lost")
-    assert "variables" in answer.json["error"]["message"]
-    assert "kernel" in answer.json["error"]["cause"]
+    answer = server.ask("GET", f"/sessions/{session}/variables")
+    assert (answer.status, answer.code) == (409, "kernel_lost")
+    assert "variables" in answer.json["error"]["message"] and answer.json["error"]["remedy"]
+    fresh = server.execute(session, "print(open('kept').read())")
+    assert fresh["stdout"] == "k\n"
+    lost, = [note for note in fresh["diagnostics"] if note["code"] == "kernel_lost"]
+    assert lost["detail"]["variables"] == ["x"] and "signal 9" in lost["message"]
     assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
 
 
@@ -412,7 +417,7 @@ def test_output_that_was_cut_and_artifacts(server):
     server.ask("DELETE", f"/sessions/{session}")
     assert server.ask("GET", f"/artifacts/{artifact}").body == b"kept"
     assert server.ask("GET", "/artifacts/ar_" + "0" * 32).code == "not_found"
-    assert server.ask("GET", "/artifacts/x").code == "invalid"
+    assert server.ask("GET", "/artifacts/x").code == "not_found"
 
 
 # ---- the daemon's own life ----------------------------------------------------------------------

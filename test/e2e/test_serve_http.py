@@ -301,17 +301,17 @@ def test_the_openapi_document_is_true(running):
     rows = re.findall(r'\.path = "([^"]+)", \.verb = (\w+)', table)
     told = {(path, method.upper()) for path, methods in document["paths"].items()
             for method in every & set(methods)}
-    assert told == {("/reckon/v1/" + path.replace("artifacts/{handle}", "artifacts/{artifact}"),
+    assert told == {(path if path[0] == "/" else
+                     "/reckon/v1/" + path.replace("artifacts/{handle}", "artifacts/{artifact}"),
                      verb) for path, verb in rows}
     for path, methods in document["paths"].items():
-        assert path.startswith("/reckon/v1/")
-        real = path.removeprefix("/reckon/v1").replace("{session}", "se_x") \
+        real = path.replace("{session}", "se_x") \
             .replace("{execution}", "ex_x").replace("{path}", "a/b").replace("{handle}", "out_x") \
             .replace("{artifact}", "ar_x").replace("{id}", "x")
         assert "{" not in real
         known = every & set(methods)
         for method in every:
-            answer = running.ask(method.upper(), real, key=False)
+            answer = running.ask(method.upper(), real, key=False, prefix="")
             if method in known:
                 assert answer.status != 405, (method, path)
                 assert str(answer.status) in methods[method]["responses"], (method, path, answer)

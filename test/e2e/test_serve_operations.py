@@ -1,8 +1,32 @@
 """Running the daemon: its configuration, what it tells of itself, how it stops and starts."""
+import concurrent.futures
+import contextlib
+import http.client
+import os
 import pathlib
+import signal
+import socket
 import subprocess
+import tempfile
+import threading
+import time
+
+from prometheus_client.parser import text_string_to_metric_families
+from reckon_cli import parse_json
+from reckon_serve import Server, kill, wait_gone
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def eventually(condition):
+    """Waits until it holds; an error meanwhile is one that may pass."""
+    deadline = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if condition():
+                return True
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 # ---- configuration ------------------------------------------------------------------------------
@@ -23,3 +47,292 @@ def test_check_config_says_all_that_is_wrong(reckon):
     assert "good" in reckon("serve", "--config", good, "--check-config").expect(0).out
     assert "workers" in reckon("serve", "--config", good, "--workers=0").expect(2).err
     assert "nowhere" in reckon("serve", "--config", "/nowhere", "--check-config").expect(125).err
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+def metrics(server, **options):
+    """{(name, labels as a sorted tuple): value}, by Prometheus' own parser."""
+    answer = server.ask("GET", "/metrics", prefix="", **options)
+    assert answer.status == 200, answer
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    found = {}
+    for family in text_string_to_metric_families(answer.body.decode()):
+        assert family.documentation, family
+        for sample in family.samples:
+            key = (sample.name, tuple(sorted(sample.labels.items())))
+            assert key not in found, key
+            found[key] = sample.value
+    return found
+
+
+def total(found, name, **labels):
+    return sum(value for (sample, have), value in found.items()
+               if sample == name and set(labels.items()) <= set(have))
+
+
+def test_what_happens_is_counted(reckon):
+    with Server(reckon) as server:
+        before = metrics(server)
+        session = server.create()
+        server.execute(session, "sum(range(2_000_000))")
+        server.execute(session, "1/0")
+        server.execute(session, "import time; time.sleep(30)", timeout_s=0.2)
+        server.ask("GET", "/sessions/se_none")
+        after = metrics(server)
+        for status in ("ok", "error", "timeout"):
+            assert total(after, "reckon_executions_total", status=status) == 1
+        assert total(after, "reckon_limits_reached_total", limit="wall_time") == 1
+        assert total(after, "reckon_execution_wall_seconds_count") == 3
+        assert total(after, "reckon_execution_wall_seconds_sum") > 0.2
+        assert total(after, "reckon_session_starts_total") == 1
+        assert total(after, "reckon_session_start_seconds_count") == 1
+        for phase in ("queue", "warden", "shell", "spawn", "ready"):
+            assert total(after, "reckon_session_start_phase_seconds_count", phase=phase) == 1
+        assert total(after, "reckon_session_start_phase_seconds_sum", phase="warden") > 0
+        assert total(after, "reckon_sessions", phase="live") == 1
+        assert total(after, "reckon_queue_wait_seconds_count", queue="workers") >= 4
+        # Requests of this connection's own are counted when their answer has gone.
+        assert (total(after, "reckon_http_requests_total", code="4xx")
+                - total(before, "reckon_http_requests_total", code="4xx")) == 1
+        assert total(after, "reckon_http_requests_total", code="2xx") >= 4
+        assert total(after, "reckon_http_sent_bytes_total") > 1000
+        assert total(after, "reckon_http_request_seconds_bucket", le="+Inf") == \
+            total(after, "reckon_http_request_seconds_count")
+        assert total(after, "reckon_ready") == 1
+        assert total(after, "process_resident_memory_bytes") > 1 << 20
+        # Nothing that a client chose is a label.
+        assert session not in str(after)
+        server.ask("DELETE", f"/sessions/{session}")
+        assert total(metrics(server), "reckon_session_ends_total", state="closed") == 1
+        lifetime = total(after, "reckon_lifetime_executions_total")
+        assert lifetime == 3
+        server.stop()
+        server.start()
+        again = metrics(server)
+        assert total(again, "reckon_lifetime_executions_total") == 3
+        assert total(again, "reckon_lifetime_sessions_total") == 1
+        assert total(again, "reckon_executions_total") == 0
+
+
+def test_a_front_that_is_replaced_keeps_its_counts(reckon):
+    with Server(reckon) as server:
+        for _ in range(5):
+            server.ask("GET", "/health")
+        before = total(metrics(server), "reckon_http_requests_total")
+        kill(server.front())
+        eventually(lambda: server.ask("GET", "/health").status == 200)
+        after = metrics(server)
+        assert total(after, "reckon_http_requests_total") > before >= 5
+        assert total(after, "reckon_front_restarts_total") == 1
+
+
+def test_who_may_read_metrics(reckon):
+    with Server(reckon) as server:
+        assert server.ask("GET", "/metrics", prefix="", key=False).code == "unauthorized"
+        assert total(metrics(server), "reckon_requests_denied_total") == 1
+    with Server(reckon, "--metrics", "loopback", key=server.key) as server:
+        assert metrics(server, key=False)
+        assert server.ask("GET", "/sessions", key=False).status == 401
+    with Server(reckon, "--metrics", "off", key=server.key) as server:
+        assert server.ask("GET", "/metrics", prefix="").status == 404
+
+
+def test_a_session_has_samples(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "x = bytearray(64 << 20)")
+        first = server.ask("GET", f"/sessions/{session}/metrics").json
+        assert first["session"] == session and first["samples"]
+        newest = first["samples"][-1]
+        assert newest["memory_bytes"] > 60 << 20
+        server.execute(session, "sum(i * i for i in range(3_000_000))")
+        eventually(lambda: server.ask("GET", f"/sessions/{session}/metrics")
+                   .json["samples"][-1]["cpu_s"] > newest["cpu_s"])
+        times = [sample["t"] for sample in
+                 server.ask("GET", f"/sessions/{session}/metrics").json["samples"]]
+        assert times == sorted(times)
+
+
+# ---- the log ------------------------------------------------------------------------------------
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+def test_a_request_can_be_followed(reckon):
+    with Server(reckon, "--log-level", "info", "--log-format", "json") as server:
+        session = server.create()
+        answer = server.ask("POST", f"/sessions/{session}/executions?", {"code": "secret = 'xyzzy'"},
+                            {"traceparent": PARENT, "X-Request-Id": "mine-1.a"})
+        assert answer.headers["Reckon-Request-Id"] == "mine-1.a"
+        version, trace, span, flags = answer.headers["traceparent"].split("-")
+        assert (version, trace, flags) == ("00", TRACE, "01")
+        assert span not in PARENT and len(span) == 16
+        lines = [parse_json(line) for line in server.log().splitlines()]
+        mine = [line for line in lines if line.get("request") == "mine-1.a"]
+        assert {line["msg"] for line in mine} == {"execution ended", "request"}
+        for line in mine:
+            assert (line["session"], line["trace"], line["span"]) == (session, TRACE, span)
+        access = next(line for line in mine if line["msg"] == "request")
+        assert access["path"] == "/reckon/v1/sessions/{session}/executions"
+        assert (access["method"], access["status"]) == ("POST", 200)
+        assert access["out"] > len(answer.body)
+        assert server.key not in server.log() and "xyzzy" not in server.log()
+
+
+def test_odd_ids_and_traces_are_not_taken(reckon):
+    with Server(reckon, "--log-level", "info") as server:
+        for bad in ("", "a b", "x" * 65, 'x"', "\u00e9", "rq_1/2"):
+            answer = server.ask("GET", "/health", headers={"X-Request-Id": bad})
+            assert answer.headers["Reckon-Request-Id"].startswith("rq_"), bad
+        assert server.ask("GET", "/health",
+                          headers={"X-Request-Id": "x" * 64}).headers["Reckon-Request-Id"] == "x" * 64
+        for bad in (PARENT.upper(), PARENT + "-", "00-" + "0" * 32 + PARENT[35:], "x"):
+            assert "traceparent" not in server.ask("GET", "/health",
+                                                   headers={"traceparent": bad}).headers
+        # Also what is no request has an id.
+        assert b"\r\nReckon-Request-Id: rq_" in server.raw(b"NONSENSE\r\n\r\n")
+        ids = {server.ask("GET", "/health").headers["Reckon-Request-Id"] for _ in range(10)}
+        assert len(ids) == 10
+
+
+def test_a_flood_is_bounded(reckon):
+    with Server(reckon, "--log-level", "info", "--log-rate", "5") as server:
+        connection = server.connect()
+        for _ in range(400):
+            connection.request("GET", "/reckon/v1/health")
+            connection.getresponse().read()
+        eventually(lambda: server.ask("GET", "/health").status == 200
+                   and "log lines were dropped" in server.log())
+        assert server.log().count("msg=\"request\" ") < 300
+
+
+# ---- ready, drain -------------------------------------------------------------------------------
+
+def test_drained_it_is_not_ready_and_takes_no_sessions(reckon):
+    with Server(reckon) as server:
+        assert server.ask("GET", "/ready", key=False).json == {"status": "ready"}
+        session = server.create()
+        assert server.ask("POST", "/drain", key=False).status == 401
+        assert server.ask("POST", "/drain", {"now": True}).status == 400
+        assert server.ask("POST", "/drain").json == {"draining": True, "sessions": 1}
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert (answer.status, answer.code) == (503, "draining")
+        assert int(answer.headers["Retry-After"]) > 0
+        answer = server.ask("GET", "/ready", key=False)
+        assert (answer.status, answer.code) == (503, "not_ready")
+        assert server.ask("GET", "/health", key=False).status == 200
+        # What is there goes on.
+        assert server.execute(session, "6*7")["status"] == "ok"
+        assert total(metrics(server), "reckon_draining") == 1
+        assert server.ask("DELETE", "/drain").json == {"draining": False, "sessions": 1}
+        assert server.ask("GET", "/ready", key=False).status == 200
+        server.create()
+
+
+# ---- signals ------------------------------------------------------------------------------------
+
+def test_a_reload_changes_what_it_may(reckon):
+    path = reckon.file("reckond.conf", "[sessions]\nmax-sessions = 1\n")
+    with Server(reckon, "--config", path) as server:
+        server.create()
+        assert server.ask("POST", "/sessions", {"template": "python"}).code == "busy"
+        path.write_text("[server]\nworkers = 9\n[sessions]\nmax-sessions = 2\n[log]\nlog-level = info\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "options=workers" in server.log())
+        server.create()
+        assert "msg=\"request\" " in server.log() or eventually(
+            lambda: "msg=\"request\" " in server.log())
+        assert total(metrics(server), "reckon_workers") == 64
+        # One that is wrong changes nothing, and says why.
+        path.write_text("[sessions]\nmax-sessions = 5\nmax-sesions = 6\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "line=3" in server.log() and "max-sesions" in server.log())
+        assert server.ask("POST", "/sessions", {"template": "python"}).code == "busy"
+        found = metrics(server)
+        assert total(found, "reckon_config_reloads_total", result="ok") == 1
+        assert total(found, "reckon_config_reloads_total", result="failed") == 1
+
+
+def test_a_stop_gives_running_cells_their_time(reckon):
+    with Server(reckon, "--stop-grace", "60") as server:
+        session = server.create()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            running = pool.submit(server.execute, session,
+                                  "import time; print('in', flush=True); time.sleep(1.5); 'done'")
+            eventually(lambda: total(metrics(server), "reckon_workers_busy") == 1)
+            server.process.send_signal(signal.SIGTERM)
+            eventually(lambda: server.ask("GET", "/ready", key=False).status == 503)
+            record = running.result()
+        assert record["results"][0]["data"]["text/plain"] == "'done'"
+        assert server.stop() == 0
+
+
+def test_an_upgrade_refuses_nobody(reckon):
+    refused, answered = [], []
+    ends = threading.Event()
+
+    def ask_on(server):
+        while not ends.is_set():
+            try:
+                answered.append(server.ask("GET", "/health", key=False).status)
+            except ConnectionRefusedError as error:
+                refused.append(error)
+            except (OSError, http.client.HTTPException):
+                pass  # it was connected, and the old front ended before it asked
+
+    with Server(reckon) as server:
+        session = server.create()
+        asking = threading.Thread(target=ask_on, args=(server,))
+        asking.start()
+        for _ in range(2):
+            pid = server.process.pid
+            old = server.front()
+            count = len(answered)
+            assert "told" in reckon("serve", "--upgrade", "--state", reckon.state).expect(0).out
+            wait_gone(old)
+            eventually(lambda: len(answered) > count + 50)
+            assert server.process.poll() is None and server.process.pid == pid
+        ends.set()
+        asking.join()
+        assert not refused
+        assert set(answered) == {200}
+        assert server.ask("GET", f"/sessions/{session}").status in (200, 410)
+        server.create()
+    done = reckon("serve", "--upgrade", "--state", reckon.state)
+    assert done.status != 0 and "no daemon" in done.err
+
+
+def test_a_socket_that_was_passed_is_taken(reckon):
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            tempfile.TemporaryDirectory(dir=reckon.work) as folder:
+        os.chmod(folder, 0o777)
+        told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        told.bind(f"{folder}/notify")
+        os.chmod(f"{folder}/notify", 0o777)
+        told.settimeout(60)
+        program = reckon.place.program
+        # LISTEN_PID has to be the pid of the program itself: a shell becomes it.
+        script = ('exec 3<&%d; LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" serve --state "$1" '
+                  '--listen 127.0.0.1:1' % listener.fileno())
+        process = subprocess.Popen(
+            ["bash", "-c", script, program, reckon.state], pass_fds=[listener.fileno()],
+            stdout=subprocess.PIPE, env={**reckon.env, "NOTIFY_SOCKET": f"{folder}/notify"},
+            **reckon.user.switch)
+        try:
+            assert told.recv(4096) == b"READY=1"
+            with contextlib.closing(http.client.HTTPConnection(*listener.getsockname())) as client:
+                client.request("GET", "/reckon/v1/health")
+                assert client.getresponse().status == 200
+            process.send_signal(signal.SIGHUP)
+            assert told.recv(4096).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+            assert told.recv(4096) == b"READY=1"
+            process.send_signal(signal.SIGTERM)
+            assert told.recv(4096) == b"STOPPING=1"
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            told.close()

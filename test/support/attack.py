@@ -194,6 +194,31 @@ class Box:
     def branch(self):
         return Box(self.driver, self.driver("branch", session=self.name))
 
+    def context(self, prelude=False, **more):
+        """A further kernel in this session's box: language, cwd, env."""
+        box = Box(self.driver, self.driver("context", session=self.name, **more))
+        if prelude:
+            box.expect("ok", PRELUDE.replace("{NUMBERS}", repr(NUMBERS)))
+        return box
+
+    def background(self, code):
+        """Runs a cell in a thread of the driver; join() waits for its record."""
+        assert self.driver("start", session=self.name, code=code) == {"ok": True}
+
+    def join(self):
+        record = self.driver("join", session=self.name)
+        record_validator().validate(record)
+        return record
+
+    def kill(self):
+        self.driver("kill", session=self.name)
+
+    def restart(self):
+        return self.driver("restart", session=self.name)
+
+    def check(self):
+        return self.driver("check", session=self.name)
+
     def put(self, source, path):
         return self.driver("put", session=self.name, source=str(source), path=path)
 

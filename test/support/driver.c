@@ -9,7 +9,11 @@
  *       -> {"session":"s0","kernel_pid":…,"host_uid":…,"has_twin":…,"warmth":…}
  *   {"op":"exec","session":"s0","code":"…","timeout_ms":…,"output_bytes":…,"interrupt_after_ms":…}
  *       -> the record; with "events":true each event instead, the last of which holds the record
+ *   {"op":"start",…}     -> {"ok":true}; as exec, in a thread of its own; {"op":"join"} -> the record
+ *   {"op":"kill","session":"s0"}                -> the execution in its thread is ended
  *   {"op":"branch","session":"s0"}              -> as open
+ *   {"op":"context","session":"s0","language":…,"cwd":…,"env":[…]}     -> as open
+ *   {"op":"restart"|"check","session":"s0"}     -> {"ok":true}
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
  *   {"op":"complete"|"inspect","session":"s0","code":"…","cursor":…,"detail":1}
@@ -41,6 +45,17 @@
 static reckon_engine *engine;
 static reckon_session *sessions[SESSIONS_MAX];
 static size_t session_count;
+
+/* An execution in a thread of its own. */
+static struct background {
+	pthread_t thread;
+	bool is_running;
+	reckon_session *session;
+	char *code;
+	size_t len;
+	reckon_execution *done;
+	reckon_error err;
+} backgrounds[SESSIONS_MAX];
 
 static const char *text_of(const struct json_value *line, const char *key)
 {
@@ -158,6 +173,67 @@ static void do_branch(reckon_session *parent)
 		say_session(session);
 }
 
+static void do_context(const struct json_value *line, reckon_session *parent)
+{
+	const struct json_value *env = json_read_member(line, "env");
+	const char *variables[16] = { NULL };
+	const reckon_context_options options = { .size = sizeof(options),
+						 .language = text_of(line, "language"),
+						 .template_name = text_of(line, "template"),
+						 .cwd = text_of(line, "cwd"),
+						 .env = variables };
+	reckon_session *session;
+	reckon_error err;
+
+	for (size_t i = 0; i < json_read_count(env) && i + 1 < ARRAY_LEN(variables); i++)
+		variables[i] = json_read_text(json_read_at(env, i), NULL);
+	if (reckon_context_open(parent, &options, &session, &err) < 0)
+		say_error(&err);
+	else
+		say_session(session);
+}
+
+static void *run_background(void *arg)
+{
+	struct background *background = arg;
+
+	if (reckon_execute(background->session, background->code, background->len, NULL,
+			   &background->done, &background->err) < 0)
+		background->done = NULL;
+	return NULL;
+}
+
+static void do_start(const struct json_value *line, size_t at)
+{
+	struct background *background = &backgrounds[at];
+	const char *code = json_read_text(json_read_member(line, "code"), &background->len);
+
+	background->session = sessions[at];
+	background->code = strndup(code != NULL ? code : "", background->len);
+	background->is_running =
+		!background->is_running &&
+		pthread_create(&background->thread, NULL, run_background, background) == 0;
+	say(background->is_running ? "{\"ok\":true}" : "{\"ok\":false}");
+}
+
+static void do_join(size_t at)
+{
+	struct background *background = &backgrounds[at];
+
+	if (!background->is_running) {
+		say_failed(RECKON_EINVALID, "nothing runs there", "");
+		return;
+	}
+	(void)pthread_join(background->thread, NULL);
+	background->is_running = false;
+	free(background->code);
+	if (background->done == NULL)
+		say_error(&background->err);
+	else
+		say(reckon_execution_record(background->done));
+	reckon_execution_free(background->done);
+}
+
 struct interrupter {
 	reckon_session *session;
 	uint64_t after_ms;
@@ -249,6 +325,18 @@ static void do_list(list_fn *list, reckon_session *session)
 		say(json);
 }
 
+typedef int simple_fn(reckon_session *session, reckon_error *err);
+
+static void do_simple(simple_fn *simple, reckon_session *session)
+{
+	reckon_error err;
+
+	if (simple(session, &err) < 0)
+		say_error(&err);
+	else
+		say("{\"ok\":true}");
+}
+
 static void do_place(const char *op, const struct json_value *line, reckon_session *session)
 {
 	cleanup_free char *json = NULL;
@@ -281,6 +369,17 @@ static void on_session(const char *op, const struct json_value *line)
 		do_exec(line, session);
 	} else if (strcmp(op, "branch") == 0) {
 		do_branch(session);
+	} else if (strcmp(op, "context") == 0) {
+		do_context(line, session);
+	} else if (strcmp(op, "start") == 0) {
+		do_start(line, at);
+	} else if (strcmp(op, "join") == 0) {
+		do_join(at);
+	} else if (strcmp(op, "kill") == 0) {
+		reckon_kill(session);
+		say("{\"ok\":true}");
+	} else if (strcmp(op, "restart") == 0 || strcmp(op, "check") == 0) {
+		do_simple(op[0] == 'r' ? reckon_session_restart : reckon_session_check, session);
 	} else if (strcmp(op, "put") == 0 || strcmp(op, "get") == 0) {
 		do_copy(line, session, op[0] == 'p');
 	} else if (strcmp(op, "files") == 0) {
@@ -302,12 +401,13 @@ static void on_session(const char *op, const struct json_value *line)
 static void do_layout(void)
 {
 	(void)printf("{\"magic\":%u,\"version\":%u,\"size\":%zu,\"template\":%zu,\"language\":%zu,"
-		     "\"mount_count\":%zu,\"target\":%zu}\n",
+		     "\"mount_count\":%zu,\"target\":%zu,\"error\":%zu}\n",
 		     WARDEN_MAGIC, WARDEN_VERSION, sizeof(struct warden_request),
 		     offsetof(struct warden_request, open.template_name),
 		     offsetof(struct warden_request, open.language),
 		     offsetof(struct warden_request, open.mount_count),
-		     offsetof(struct warden_request, open.mounts[0].target));
+		     offsetof(struct warden_request, open.mounts[0].target),
+		     offsetof(struct warden_reply, err.code));
 	(void)fflush(stdout);
 }
 

@@ -70,31 +70,38 @@ static void copy_tree(const char *from, const char *to)
 		fail("cp");
 }
 
-static void open_session(struct warden *warden, const struct warden_request *request,
-			 const char *copy_of, struct warden_reply *reply, int fds[2])
+static int start_kernel(struct warden *warden, struct fake_session *session, bool is_branch)
 {
-	const uint32_t number = ++warden->count;
-	struct fake_session *session = &warden->session[number - 1];
 	int pair[2];
 
-	(void)strcpy(session->dir, "/tmp/reckon-fake-XXXXXX");
-	if (mkdtemp(session->dir) == NULL || chmod(session->dir, 0755) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		fail("open");
-	if (copy_of != NULL)
-		copy_tree(copy_of, session->dir);
-	session->limits = request->open.limits;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		fail("socketpair");
 	session->pid = fork();
 	if (session->pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (chdir(session->dir) < 0 || dup2(pair[1], 3) < 0 ||
 		    close_range(4, ~0u, 0) < 0)
 			fail("kernel");
-		fake_kernel_main(3, warden->config, copy_of != NULL);
+		fake_kernel_main(3, warden->config, is_branch);
 	}
 	(void)close(pair[1]);
 	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
-	fds[0] = pair[0];
+	return pair[0];
+}
+
+static void open_session(struct warden *warden, const struct warden_request *request,
+			 const char *copy_of, struct warden_reply *reply, int fds[2])
+{
+	const uint32_t number = ++warden->count;
+	struct fake_session *session = &warden->session[number - 1];
+
+	(void)strcpy(session->dir, "/tmp/reckon-fake-XXXXXX");
+	if (mkdtemp(session->dir) == NULL || chmod(session->dir, 0755) < 0)
+		fail("open");
+	if (copy_of != NULL)
+		copy_tree(copy_of, session->dir);
+	session->limits = request->open.limits;
+	fds[0] = start_kernel(warden, session, copy_of != NULL);
 	fds[1] = open(session->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	reply->opened.session = number;
 	reply->opened.host_uid = geteuid();
@@ -164,7 +171,22 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 			(void)kill(session->pid, SIGINT);
 		break;
 	case WARDEN_CLOSE:
+	case WARDEN_END:
 		end_kernel(session);
+		break;
+	case WARDEN_RESTART:
+		end_kernel(session);
+		if (warden->config->restarts_fail) {
+			(void)err_set(&reply.err, ERR_LOST, "the session's box is gone");
+			break;
+		}
+		fds[0] = start_kernel(warden, session, false);
+		nfds = 1;
+		reply.opened.kernel_pid = session->pid;
+		break;
+	case WARDEN_CONTEXT:
+	case WARDEN_DOOR:
+		(void)err_set(&reply.err, ERR_UNAVAILABLE, "this warden has no contexts");
 		break;
 	case WARDEN_PROBE:
 		reply.walls.count = 1;

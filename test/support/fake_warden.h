@@ -30,6 +30,7 @@ struct fake_config {
 	bool ends_are_oom;	    /* a kernel's death is reported as out of memory */
 	bool dies_at_begin;	    /* the warden exits when it gets BEGIN */
 	bool kernel_never_ready;    /* the kernel exits with status 7 before READY */
+	bool restarts_fail;	    /* the box is gone when a fresh kernel is asked for */
 	bool kernel_wrong_first;    /* its first packet is not READY */
 	uint64_t cpu_ns_per_usage;  /* added to the CPU time with each USAGE */
 	struct warden_usage usage;  /* what USAGE answers besides */

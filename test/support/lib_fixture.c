@@ -133,3 +133,28 @@ void fixture_assert_lost(struct fixture *fixture, const char *why)
 	assert_int_not_equal(err.remedy[0], '\0');
 	assert_int_equal(reckon_variables(fixture->session, &json, &err), RECKON_ELOST);
 }
+
+void fixture_assert_kernel_lost(struct fixture *fixture, const char *why)
+{
+	reckon_error err;
+	char *json;
+
+	assert_int_equal(reckon_session_check(fixture->session, &err), RECKON_EKERNEL_LOST);
+	if (strstr(err.message, why) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.message, why);
+	assert_int_not_equal(err.remedy[0], '\0');
+	assert_int_equal(reckon_variables(fixture->session, &json, &err), RECKON_EKERNEL_LOST);
+	{
+		cleanup_result struct result fresh = fixture_run(fixture, "out fresh", NULL);
+
+		assert_string_equal(result_status(&fresh), "ok");
+		assert_string_equal(result_text(&fresh, "stdout"), "fresh\n");
+		assert_true(result_has_diagnostic(&fresh, "kernel_lost"));
+	}
+	{
+		cleanup_result struct result after = fixture_run(fixture, "out after", NULL);
+
+		assert_false(result_has_diagnostic(&after, "kernel_lost"));
+	}
+	assert_int_equal(reckon_session_check(fixture->session, &err), RECKON_OK);
+}

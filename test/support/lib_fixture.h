@@ -44,3 +44,5 @@ const struct json_value *result_member(const struct result *result, const char *
 
 /* The session must be lost, with this in the message. */
 void fixture_assert_lost(struct fixture *fixture, const char *why);
+/* Its kernel must be, and the next execution go on in a fresh one, whose record says so. */
+void fixture_assert_kernel_lost(struct fixture *fixture, const char *why);

@@ -37,7 +37,8 @@ class Answer:
     def code(self):
         """The error's code; every error has this shape."""
         error = self.json["error"]
-        assert set(error) == {"code", "message", "cause", "remedy"}, error
+        assert {"code", "message", "cause", "remedy"} <= set(error), error
+        assert set(error) <= {"code", "message", "cause", "remedy", "scope", "quota", "queue"}, error
         assert error["message"]
         return error["code"]
 
@@ -110,13 +111,13 @@ class Server:
     def headers(self, extra=None):
         return {"Authorization": f"Bearer {self.key}", **(extra or {})}
 
-    def ask(self, method, path, body=None, headers=None, key=True):
+    def ask(self, method, path, body=None, headers=None, key=True, prefix=PREFIX):
         """One request on a connection of its own; a dict or list goes as JSON."""
         if body is not None and not isinstance(body, (bytes, str)) and not hasattr(body, "read"):
             body = json.dumps(body)
         connection = self.connect()
         try:
-            connection.request(method, PREFIX + path, body,
+            connection.request(method, prefix + path, body,
                                self.headers(headers) if key else (headers or {}))
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())

@@ -159,17 +159,18 @@ static void v1_puts_the_twin_where_memory_is_charged(void **state)
 static void v1_has_seats_in_each_hierarchy(void **state)
 {
 	struct tree *tree = *state;
+	const struct cgroup_place first = { .number = 0 };
 	struct cgroup_seats seats;
 	struct err err;
 
 	assert_true(cgroup_has_seats(&tree->host));
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
 		put(tree, controllers[i], "box-1/tasks", "");
 	put(tree, "freezer", "tasks", "");
-	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, ARRAY_LEN(controllers));
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "1", 1), 1);
@@ -252,7 +253,7 @@ static void v2_has_two_parts_below_one_limit(void **state)
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
 	assert_holds(tree, "", "box-1/memory.max", "1048576");
 	assert_holds(tree, "", "box-1/memory.swap.max", "0");
-	assert_holds(tree, "", "box-1/memory.oom.group", "1");
+	assert_holds(tree, "", "box-1/memory.oom.group", "0");
 	assert_holds(tree, "", "box-1/box/pids.max", "8");
 	assert_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
 }
@@ -260,6 +261,7 @@ static void v2_has_two_parts_below_one_limit(void **state)
 static void v2_attaches_each_to_its_part(void **state)
 {
 	struct tree *tree = *state;
+	const struct cgroup_place first = { .number = 0 };
 	struct cgroup_seats seats;
 	struct err err;
 
@@ -271,7 +273,7 @@ static void v2_attaches_each_to_its_part(void **state)
 	assert_holds(tree, "", "box-1/box/cgroup.procs", "10");
 	assert_holds(tree, "", "box-1/twin/cgroup.procs", "11");
 	assert_false(cgroup_has_seats(&tree->host));
-	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &seats, &err));
+	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, 0);
 	assert_int_equal(seats.leave, -1);
 }

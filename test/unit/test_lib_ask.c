@@ -155,8 +155,8 @@ static void test_no_answer(void **state)
 	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_complete(fixture.session, "hang", 4, 4, &json, &err),
-			 RECKON_ELOST);
-	fixture_assert_lost(&fixture, "no answer");
+			 RECKON_EKERNEL_LOST);
+	fixture_assert_kernel_lost(&fixture, "no answer");
 	fixture_close(&fixture);
 }
 

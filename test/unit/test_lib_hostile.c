@@ -30,7 +30,7 @@ static void check_violation(const char *what)
 		assert_true(result_has_diagnostic(&result, "protocol_violation"));
 		assert_string_equal(result_text(&result, "stdout"), "before\n");
 	}
-	fixture_assert_lost(&fixture, "protocol");
+	fixture_assert_kernel_lost(&fixture, "protocol");
 	fixture_close(&fixture);
 }
 
@@ -60,7 +60,7 @@ static void test_two_dones(void **state)
 		assert_string_equal(result_status(&second), "kernel_died");
 		assert_true(result_has_diagnostic(&second, "protocol_violation"));
 	}
-	fixture_assert_lost(&fixture, "protocol");
+	fixture_assert_kernel_lost(&fixture, "protocol");
 	fixture_close(&fixture);
 }
 
@@ -89,7 +89,7 @@ static void test_deaths(void **state)
 			assert_non_null(strstr(result_error_value(&result), deaths[i].how));
 			assert_string_equal(result_text(&result, "stdout"), "before\n");
 		}
-		fixture_assert_lost(&fixture, deaths[i].how);
+		fixture_assert_kernel_lost(&fixture, deaths[i].how);
 		fixture_close(&fixture);
 	}
 }
@@ -110,7 +110,52 @@ static void test_out_of_memory(void **state)
 		assert_string_equal(result_error(&result), "OutOfMemory");
 		assert_non_null(strstr(result_error_value(&result), "256 MiB"));
 	}
-	fixture_assert_lost(&fixture, "out of memory");
+	fixture_assert_kernel_lost(&fixture, "out of memory");
+	fixture_close(&fixture);
+}
+
+/* Where there is no box any more a fresh kernel has no place. */
+static void test_no_fresh_kernel_without_a_box(void **state)
+{
+	const struct fake_config config = { .restarts_fail = true };
+	struct fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, &config, NULL);
+	{
+		cleanup_result struct result result = fixture_run(&fixture, "exit 3", NULL);
+
+		assert_string_equal(result_status(&result), "kernel_died");
+	}
+	fixture_assert_lost(&fixture, "box is gone");
+	fixture_close(&fixture);
+}
+
+static void test_restart_is_asked_for(void **state)
+{
+	struct fixture fixture;
+	reckon_error err;
+
+	(void)state;
+	fixture_open(&fixture, &plain, NULL);
+	{
+		cleanup_result struct result first = fixture_run(&fixture, "file a.txt x", NULL);
+
+		assert_string_equal(result_status(&first), "ok");
+	}
+	assert_int_equal(reckon_session_restart(fixture.session, &err), RECKON_OK);
+	{
+		cleanup_result struct result second = fixture_run(&fixture, "out again", NULL);
+		int64_t sequence = 0;
+
+		assert_string_equal(result_status(&second), "ok");
+		assert_false(result_has_diagnostic(&second, "kernel_lost"));
+		assert_true(json_read_int(result_member(&second, "sequence"), &sequence));
+		assert_int_equal(sequence, 2);
+		/* The files of before are no news. */
+		assert_int_equal(json_read_count(result_member(&second, "files")), 0);
+	}
+	assert_null(reckon_context_id(fixture.session));
 	fixture_close(&fixture);
 }
 
@@ -125,7 +170,7 @@ static void test_hang_up(void **state)
 
 		assert_string_equal(result_status(&result), "kernel_died");
 	}
-	fixture_assert_lost(&fixture, "closed its connection");
+	fixture_assert_kernel_lost(&fixture, "closed its connection");
 	fixture_close(&fixture);
 }
 
@@ -198,6 +243,8 @@ int main(void)
 		cmocka_unit_test(test_deaths),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_hang_up),
+		cmocka_unit_test(test_no_fresh_kernel_without_a_box),
+		cmocka_unit_test(test_restart_is_asked_for),
 		cmocka_unit_test(test_the_warden_dies),
 		cmocka_unit_test(test_kernels_that_never_start),
 		cmocka_unit_test(test_another_version),

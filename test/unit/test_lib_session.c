@@ -186,7 +186,7 @@ static void test_branch(void **state)
 
 		assert_string_equal(result_status(&result), "kernel_died");
 	}
-	assert_int_equal(session_branch(fixture.session, &copy, &err), RECKON_ELOST);
+	assert_int_equal(session_branch(fixture.session, &copy, &err), RECKON_EKERNEL_LOST);
 	fixture_close(&fixture);
 }
 

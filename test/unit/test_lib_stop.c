@@ -54,7 +54,7 @@ static void test_time_limit_ignored(void **state)
 		assert_true(result_has_diagnostic(&deaf, "kernel_lost"));
 		assert_int_equal(json_read_count(result_member(&deaf, "files")), 1);
 	}
-	fixture_assert_lost(&fixture, "ignored interrupts");
+	fixture_assert_kernel_lost(&fixture, "ignored interrupts");
 	fixture_close(&fixture);
 }
 
@@ -152,7 +152,7 @@ static void test_killed_when_it_ignores_the_caller(void **state)
 		assert_int_equal(reckon_execution_exit_code(result.execution), 137);
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	fixture_assert_lost(&fixture, "ignored interrupts");
+	fixture_assert_kernel_lost(&fixture, "ignored interrupts");
 	fixture_close(&fixture);
 }
 

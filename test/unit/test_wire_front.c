@@ -14,6 +14,22 @@
 #include "base/fd.h"
 #include "wire/front.h"
 
+/* The ranges of requests that there are; what lies between is none. */
+static bool is_known(unsigned type)
+{
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {
+		{ FRONT_CANCEL, FRONT_USAGE },
+		{ FRONT_TENANT_CREATE, FRONT_SESSION_METRICS },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (type >= ranges[i].first && type <= ranges[i].last)
+			return true;
+	return false;
+}
+
 static void the_monitor_table_is_closed(void **state)
 {
 	(void)state;
@@ -21,7 +37,7 @@ static void the_monitor_table_is_closed(void **state)
 		assert_int_equal(front_may_send(FRONT_STATE_STARTING, (uint16_t)type),
 				 type == FRONT_READY);
 		assert_int_equal(front_may_send(FRONT_STATE_SERVING, (uint16_t)type),
-				 type >= FRONT_CANCEL && type <= FRONT_ARTIFACT_GET);
+				 is_known(type));
 	}
 }
 

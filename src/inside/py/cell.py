@@ -48,6 +48,7 @@ _calmed = True
 _pristine = {}  # builtins, as they were before the first cell
 _patched = {}  # what user code made of them; the kernel's own work is done without
 _GONE = object()
+tell_names = None  # of variables.py
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -474,4 +475,8 @@ def run(source, name, input_allowed):
         if status == "ok":
             status = _fail(error)
     figures.claim(None)
+    try:
+        tell_names()
+    except BaseException:  # a name of a type of its own, an interrupt: it will be told another time
+        pass
     return status

@@ -137,6 +137,7 @@ def first_use():
     _warm_cells()
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
+    variables.tell_names()
     # Modules of the workspace. Last, so that a file called random.py breaks nobody's import.
     sys.path.append("")
     gc.collect()
@@ -179,13 +180,18 @@ def _plant(seed):
         sys.meta_path.insert(0, _Watch({"numpy.random": lambda m: m.seed(_seed % 2**32)}))
 
 
-def configure(environment, seed):
-    """CONFIGURE: variables of the environment, and a seed for repeatable runs."""
+def configure(environment, seed, directory):
+    """CONFIGURE: variables of the environment, a seed for repeatable runs, where to begin."""
     for entry in environment:
         name, found, value = entry.partition("=")
         if found and name:
             os.environ[name] = value
     _plant(seed)
+    if directory:
+        try:
+            os.chdir(directory)
+        except OSError as error:
+            wire.note("cwd_missing", f"{directory}: {error.strerror}; the kernel is in /mnt/data")
 
 
 def forget_lost():

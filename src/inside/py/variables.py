@@ -147,6 +147,32 @@ def users():
     return found["data"] + found["function"] + found["class"]
 
 
+_NAMES_MAX = 50  # that one DONE tells
+_LOOK_MAX = 400
+_told = {}
+_mark = None  # the newest name at the last look: a dict keeps the order in which names came
+
+
+def tell_names():
+    """Names that are new or gone since the last cell, should the kernel be lost one day."""
+    global _mark
+    names, fresh = cell.namespace, []
+    for steps, name in enumerate(reversed(names)):
+        if name is _mark or steps == _LOOK_MAX or len(fresh) == _NAMES_MAX:
+            break
+        if _type(name) is str and name not in _told and kind_of(name, names[name]):
+            fresh.append(name)
+    _mark = next(reversed(names), None)
+    for name in [name for name in _told if name not in names][:_NAMES_MAX]:
+        del _told[name]
+        wire.name(name, True)
+    for name in reversed(fresh):
+        if len(_told) == 2 * _NAMES_MAX:
+            del _told[next(iter(_told))]
+        _told[name] = None
+        wire.name(name, False)
+
+
 def variables():
     """Answers VARIABLES. Its deadline and an interrupt end the previews, not the answer."""
     deadline = safe.Deadline(_SECONDS)
@@ -160,3 +186,4 @@ def variables():
 
 
 magics.preview = preview
+cell.tell_names = tell_names

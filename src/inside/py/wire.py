@@ -22,6 +22,7 @@ settle = _reckon_c.settle
 receive_input = _reckon_c.receive_input
 is_executing = _reckon_c.is_executing
 _note = _reckon_c.note
+name = _reckon_c.name
 
 
 def note(code, message):

@@ -1,0 +1,255 @@
+/*
+ * kernel.c - the life of one kernel in a box: made, verified, ended.
+ *
+ * Runs in:  the warden.
+ * Reads:    /proc and wait statuses.
+ * Never:    reads a byte that a kernel wrote, or keeps what a dead one has left running.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/state.h"
+#include "box/verify.h"
+
+#define COLLECT_TRIES 2000 /* of 0.1 ms: what is killed ends sooner */
+
+struct box_kernel *kernel_new(struct session *session, unsigned place)
+{
+	struct box_kernel *kernel = mem_new0(1, sizeof(*kernel));
+
+	kernel->session = session;
+	kernel->place = place;
+	kernel->control_host = -1;
+	kernel->made = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
+	kernel->seed.boot = -1;
+	kernel->twin_reaped = true;
+	kernel->death_watch.fd = kernel->notify_watch.fd = -1;
+	session->kernels[place] = kernel;
+	return kernel;
+}
+
+unsigned kernel_count_up(const struct session *session, const struct box_kernel *but)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
+		count += session->kernels[i] != NULL && session->kernels[i] != but &&
+			 session->kernels[i]->is_up;
+	return count;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/*
+ * Wait status of an ended kernel. Its parent is the twin, which will never wait for it: with the
+ * twin gone the kernel comes to us, its subreaper. (Its /proc entry would show the status only to
+ * who may trace it, and an ended process cannot be shown to be ours.)
+ */
+static int collect_status(struct box_kernel *kernel)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int ignored;
+
+	twin_kill(&kernel->made);
+	for (int tries = 0; !kernel->kernel_reaped && tries < COLLECT_TRIES; tries++) {
+		if (!kernel->twin_reaped &&
+		    waitpid(kernel->made.twin, &ignored, __WALL | WNOHANG) == kernel->made.twin &&
+		    !WIFSTOPPED(ignored))
+			kernel->twin_reaped = true;
+		if (waitpid(kernel->made.kernel, &kernel->status, __WALL | WNOHANG) ==
+		    kernel->made.kernel)
+			kernel->kernel_reaped = true;
+		else
+			(void)nanosleep(&pause, NULL);
+	}
+	/* Never to be killed again: the number may soon be somebody else's. */
+	kernel->made.twin = 0;
+	return kernel->status;
+}
+
+static const char *describe_end(const struct warden_ended *ended)
+{
+	static const char *const names[] = { "?", "exit", "signal", "oom", "closed", "syscall" };
+
+	return ended->cause < ARRAY_LEN(names) ? names[ended->cause] : "?";
+}
+
+static void note_end(struct warden *warden, struct box_kernel *kernel)
+{
+	struct warden_ended *ended = &kernel->ended;
+	int status;
+
+	/* The accounts first: those in /proc go with the status. */
+	usage_read(warden, kernel, &ended->usage);
+	usage_end(kernel);
+	status = collect_status(kernel);
+	if ((status & 0x7f) != 0) {
+		ended->cause = WARDEN_END_SIGNAL;
+		ended->detail = status & 0x7f;
+	} else {
+		ended->cause = WARDEN_END_EXIT;
+		ended->detail = status >> 8 & 0xff;
+	}
+	if (ended->cause == WARDEN_END_SIGNAL && ended->detail == SIGKILL &&
+	    ended->usage.oom_kills > 0)
+		ended->cause = WARDEN_END_OOM;
+	else if (ended->cause == WARDEN_END_SIGNAL && ended->detail == SIGSYS)
+		ended->cause = WARDEN_END_SYSCALL;
+	log_line(LOG_INFO, "kernel ended", "session=%u kernel=%u cause=%s detail=%d",
+		 kernel->session->id, kernel->id, describe_end(ended), ended->detail);
+}
+
+static void forget_watches(struct warden *warden, struct box_kernel *kernel)
+{
+	watch_remove(warden, &kernel->death_watch);
+	watch_remove(warden, &kernel->notify_watch);
+	kernel->death_watch.fd = kernel->notify_watch.fd = -1;
+	kernel->notify_paused = false;
+}
+
+/* The kernel's pidfd became readable: it ended. Its processes end with it, the box does not. */
+static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t events)
+{
+	struct box_kernel *kernel = watch->arg;
+	struct session *session = kernel->session;
+
+	(void)events;
+	forget_watches(warden, kernel);
+	note_end(warden, kernel);
+	kernel->is_up = false;
+	usage_forget(session);
+	if (session->state == SESSION_PARKED) {
+		session->of->parked = NULL;
+		session_end(warden, session);
+		return;
+	}
+	sweep_after(warden, kernel);
+	twin_done(&kernel->made);
+	server_kernel_ended(warden, kernel);
+}
+
+void kernel_kill(struct warden *warden, struct box_kernel *kernel)
+{
+	forget_watches(warden, kernel);
+	twin_kill(&kernel->made);
+	twin_drop(&kernel->seed);
+	if (kernel->control_host >= 0)
+		(void)close(TAKE_FD(kernel->control_host));
+	kernel->is_up = false;
+}
+
+void context_stop(struct warden *warden, struct box_kernel *kernel)
+{
+	if (kernel->is_up) {
+		forget_watches(warden, kernel);
+		usage_read(warden, kernel, &kernel->ended.usage);
+		(void)collect_status(kernel);
+		kernel->is_up = false;
+		usage_forget(kernel->session);
+		kernel->ended.cause = WARDEN_END_CLOSED;
+		kernel->ended.detail = 0;
+		sweep_after(warden, kernel);
+		twin_done(&kernel->made);
+	}
+	usage_end(kernel);
+	kernel->is_untold = false;
+	if (kernel->control_host >= 0)
+		(void)close(TAKE_FD(kernel->control_host));
+}
+
+/* ---- the beginning ------------------------------------------------------------------------ */
+
+int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *err)
+{
+	const struct session *session = kernel->session;
+
+	kernel->id = ++warden->next_kernel;
+	kernel->twin_reaped = kernel->kernel_reaped = false;
+	kernel->is_running = kernel->is_shared = false;
+	usage_forget(kernel->session);
+	kernel->ended = (struct warden_ended){ 0 };
+	kernel->is_up = true;
+	kernel->death_watch = (struct watch){ .ready = kernel_ended, .arg = kernel,
+					      .fd = kernel->made.kernel_pidfd };
+	kernel->notify_watch = (struct watch){ .ready = denial_ready, .arg = kernel,
+					       .fd = kernel->made.notify_fd };
+	if (verify_kernel(kernel->made.kernel, warden->rootless, err) < 0 ||
+	    verify_box(kernel->made.kernel, session->shell.init, err) < 0)
+		return (int)err->code;
+	if (watch_add(warden, &kernel->death_watch, EPOLLIN, err) < 0)
+		return (int)err->code;
+	return watch_add(warden, &kernel->notify_watch, EPOLLIN, err);
+}
+
+void kernel_drop_seed(struct box_kernel *kernel)
+{
+	twin_drop(&kernel->seed);
+	if (kernel->control_host >= 0)
+		(void)close(TAKE_FD(kernel->control_host));
+}
+
+static struct twin_spawn spawn_of(const struct warden *warden, const struct box_kernel *kernel,
+				  const struct zygote_proc *zygote)
+{
+	const struct session *session = kernel->session;
+
+	return (struct twin_spawn){ .zygote = zygote->pid,
+				    .zygote_sock = zygote->sock,
+				    .traced = zygote->traced,
+				    .shell = &session->shell,
+				    .cgroups = &warden->cgroups,
+				    .place = { .number = kernel->place,
+					       .is_late = kernel_count_up(session, kernel) > 0 },
+				    .no_speculation = (session->guards &
+						       WARDEN_OPEN_NO_SPECULATION) != 0 };
+}
+
+int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		struct err *err)
+{
+	struct twin_spawn how = spawn_of(warden, kernel, zygote);
+	cleanup_fd int kernel_end = -1;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	kernel->control_host = pair[0];
+	kernel_end = pair[1];
+	how.control_fd = kernel_end;
+	zygote->kernels++;
+	kernel->is_late = how.place.is_late;
+	if (twin_prepare(&how, &kernel->seed, err) < 0) {
+		kernel_drop_seed(kernel);
+		return (int)err->code;
+	}
+	return 0;
+}
+
+int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		 struct err *err)
+{
+	struct twin_spawn how;
+
+	/* A seed was told how to begin before anybody asked for anything. */
+	if (kernel->seed.twin > 0 &&
+	    (kernel->seed.zygote != zygote->pid ||
+	     (kernel->session->guards & WARDEN_OPEN_NO_SPECULATION) != 0))
+		kernel_drop_seed(kernel);
+	if (kernel->seed.boot < 0 && kernel_seed(warden, kernel, zygote, err) < 0)
+		return err_wrap(err, "start a kernel");
+	how = spawn_of(warden, kernel, zygote);
+	if (twin_complete(&how, &kernel->seed, &kernel->made, err) < 0)
+		return err_wrap(err, "start a kernel");
+	kernel->zygote = zygote->pid;
+	return kernel_watch(warden, kernel, err);
+}

@@ -1,0 +1,187 @@
+/*
+ * sweep.c - ends what a kernel that is gone has left behind in its box.
+ *
+ * Runs in:  the warden, and a short-lived child that has joined the box's pid namespace.
+ * Reads:    cgroup.procs, or /proc where there is no freezer.
+ * Never:    ends a process of another kernel that lives, or pid 1.
+ *
+ * When no other kernel lives, everything but pid 1 goes: one kill(-1) inside the pid namespace,
+ * which no fork can run away from. Else the kernel's group says what is its (cgroup_kernel.c).
+ * Where the host gives us no freezer, descent does: a process belongs to the kernel among its
+ * ancestors, and an orphan, adopted by pid 1, to the one whose session id it kept. An orphan that
+ * called setsid() can then not be told from another kernel's, and is left: `reckon doctor` names
+ * the missing freezer, and closing the session ends it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "box/procfile.h"
+#include "box/state.h"
+#include "box/sys.h"
+
+#define ALL_TRIES 400 /* of 0.5 ms */
+#define ALL_TIMEOUT_MS 1000
+#define ALL_AGAIN 3
+#define LISTED_ROUNDS 64
+#define DEPTH_MAX 4096
+
+static const struct timespec pause_time = { .tv_nsec = 500000 };
+
+/* ---- everything ---------------------------------------------------------------------------- */
+
+__attribute__((noreturn)) static void kill_all_here(void)
+{
+	for (int tries = 0; tries < ALL_TRIES; tries++) {
+		if (kill(-1, SIGKILL) < 0 && errno == ESRCH)
+			_exit(0); /* nobody is left but pid 1 and us */
+		(void)nanosleep(&pause_time, NULL);
+	}
+	_exit(1);
+}
+
+__attribute__((noreturn)) static void join_and_kill(const struct shell *shell)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (setns(shell->init_pidfd, CLONE_NEWPID) < 0)
+		_exit(2);
+	pid = fork();
+	if (pid == 0) {
+		(void)syscall(SYS_close_range, 0, ~0u, 0); /* nothing of ours in there */
+		kill_all_here();
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		_exit(2);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+}
+
+/* 0 when nobody is left. Rootless, the box can stop the helper: then it is tried again. */
+static int sweep_all(const struct shell *shell)
+{
+	const pid_t pid = fork();
+	cleanup_fd int pidfd = -1;
+	struct pollfd wait = { .events = POLLIN };
+	int status = -1;
+
+	if (pid == 0)
+		join_and_kill(shell);
+	if (pid < 0)
+		return -1;
+	pidfd = sys_pidfd_open(pid);
+	wait.fd = pidfd;
+	if (pidfd < 0 || poll(&wait, 1, ALL_TIMEOUT_MS) <= 0)
+		(void)kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+/* ---- one of several, without a freezer ------------------------------------------------------ */
+
+struct members {
+	const struct session *session;
+	const struct box_kernel *gone;
+	ino_t ns;
+	pid_t init;
+};
+
+/* The kernel that a process descends from; NULL: an orphan's, or the one that is gone. */
+static const struct box_kernel *owner_of(const struct members *members, pid_t pid)
+{
+	static const int fields[2] = { 4, 6 }; /* parent and session id */
+	int64_t value[2];
+	pid_t sid = 0;
+
+	for (int depth = 0; depth < DEPTH_MAX && pid > 1 && pid != members->init; depth++) {
+		for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
+			const struct box_kernel *at = members->session->kernels[i];
+
+			if (at != NULL && at->is_up && at->made.kernel == pid)
+				return at;
+		}
+		procfile_stat(pid, fields, 2, value);
+		if (depth == 0)
+			sid = (pid_t)value[1];
+		pid = (pid_t)value[0];
+	}
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
+		const struct box_kernel *at = members->session->kernels[i];
+
+		if (at != NULL && at->is_up && at->made.kernel == sid)
+			return at;
+	}
+	return sid == members->gone->made.kernel ? members->gone : NULL;
+}
+
+static int kill_listed(const struct members *members)
+{
+	cleanup_dir DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int count = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char path[64];
+		struct stat st;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+		if (pid <= 1 || pid == members->init || stat(path, &st) < 0 ||
+		    st.st_ino != members->ns || owner_of(members, pid) != members->gone)
+			continue;
+		(void)kill(pid, SIGKILL);
+		count++;
+	}
+	return count;
+}
+
+static int sweep_listed(const struct session *session, const struct box_kernel *kernel)
+{
+	struct members members = { .session = session, .gone = kernel, .init = session->shell.init };
+	char path[64];
+	struct stat st;
+	int left = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)session->shell.init);
+	if (stat(path, &st) < 0)
+		return 0;
+	members.ns = st.st_ino;
+	for (int round = 0; round < LISTED_ROUNDS; round++) {
+		left = kill_listed(&members);
+		if (left == 0)
+			break;
+		(void)nanosleep(&pause_time, NULL);
+	}
+	return left;
+}
+
+void sweep_after(struct warden *warden, struct box_kernel *kernel)
+{
+	const struct session *session = kernel->session;
+	int left = -1;
+
+	if (session->init_reaped || session->state == SESSION_DYING)
+		return;
+	if (kernel_count_up(session, kernel) == 0)
+		for (int tries = 0; left != 0 && tries < ALL_AGAIN; tries++)
+			left = sweep_all(&session->shell);
+	else
+		left = cgroup_kernel_kill(&warden->cgroups, session->shell.name, kernel->place,
+					  session->shell.init);
+	if (left == ERR_UNAVAILABLE)
+		left = sweep_listed(session, kernel);
+	if (left != 0)
+		log_line(LOG_WARN, "processes of an ended kernel are still there",
+			 "session=%u kernel=%u", session->id, kernel->id);
+}

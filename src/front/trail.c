@@ -1,0 +1,185 @@
+/*
+ * trail.c - what a request leaves behind: its id, its place in a trace, a line of the log, counts.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    X-Request-Id and traceparent of anybody.
+ * Never:    logs a key, a body, a query, or a path as it was sent.
+ *
+ * The id is the client's X-Request-Id when that is short and plain, so that the lines of a proxy
+ * and ours meet; else a new one. It goes back as Reckon-Request-Id, and with the question to
+ * reckond, whose lines have it too. A traceparent (W3C trace context) that is well formed gives the
+ * trace; the request is a span of its own in it, and goes back as traceparent.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "front/front.h"
+
+#define HEX "0123456789abcdef"
+#define TRACE_LEN 32u
+#define SPAN_LEN 16u
+#define TRACEPARENT_LEN 55u /* version-trace-span-flags */
+
+/* `len` digits of lower-case hex that are not all zero. */
+static bool is_hex(const char *text, size_t len)
+{
+	return strspn(text, HEX) >= len && strspn(text, "0") < len;
+}
+
+bool trail_parse(const char *header, struct trail *ret)
+{
+	const size_t len = strlen(header);
+
+	if (len < TRACEPARENT_LEN || strspn(header, HEX) != 2 || header[2] != '-' ||
+	    memcmp(header, "ff", 2) == 0 || !is_hex(header + 3, TRACE_LEN) ||
+	    header[35] != '-' || !is_hex(header + 36, SPAN_LEN) || header[52] != '-' ||
+	    strspn(header + 53, HEX) != 2)
+		return false;
+	/* A version that is not ours may go on, behind another dash. */
+	if (len > TRACEPARENT_LEN && (memcmp(header, "00", 2) == 0 || header[55] != '-'))
+		return false;
+	memcpy(ret->about.trace, header + 3, TRACE_LEN);
+	ret->about.trace[TRACE_LEN] = '\0';
+	ret->is_sampled = (strtoul((const char[]){ header[54], '\0' }, NULL, 16) & 1u) != 0;
+	return true;
+}
+
+static bool new_span(char ret[SPAN_LEN + 1])
+{
+	unsigned char random[SPAN_LEN / 2];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return false;
+	random[0] |= 1; /* a span of zeros is none */
+	for (size_t i = 0; i < sizeof(random); i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", random[i]);
+	return true;
+}
+
+static bool is_plain(const char *id)
+{
+	const size_t len = strlen(id);
+
+	return len > 0 && len <= FRONT_REQUEST_ID_MAX &&
+	       strspn(id, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-.") ==
+		       len;
+}
+
+void trail_settings(const struct front_page *page)
+{
+	log_set((enum log_level)page_get(page->log_level),
+		(enum log_format)page_get(page->log_format), (unsigned)page_get(page->log_rate));
+}
+
+void trail_begin(struct conn *conn)
+{
+	struct trail *trail = &conn->trail;
+	const char *id = http_header(&conn->http, "x-request-id");
+	const char *parent = http_header(&conn->http, "traceparent");
+	struct err ignored;
+
+	if (trail->start_ns != 0)
+		return;
+	trail_settings(conn->front->page);
+	trail->start_ns = clock_mono_ns();
+	if (id != NULL && is_plain(id))
+		(void)snprintf(trail->about.request, sizeof(trail->about.request), "%s", id);
+	else if (id_new(trail->about.request, "rq", &ignored) < 0)
+		trail->about.request[0] = '\0';
+	if (parent != NULL && trail_parse(parent, trail) && !new_span(trail->about.span))
+		trail->about.trace[0] = '\0';
+}
+
+int trail_pack(const struct conn *conn, struct buf *payload, struct err *err)
+{
+	const struct log_context *about = &conn->trail.about;
+	char both[TRACE_LEN + SPAN_LEN + 1];
+
+	if (about->request[0] != '\0' &&
+	    front_pack_text(payload, FRONT_TAG_REQUEST, about->request, err) < 0)
+		return (int)err->code;
+	if (about->trace[0] == '\0')
+		return 0;
+	(void)snprintf(both, sizeof(both), "%s%s", about->trace, about->span);
+	return front_pack_text(payload, FRONT_TAG_TRACE, both, err);
+}
+
+void trail_answer(struct conn *conn, unsigned status, char *ret_headers, size_t size)
+{
+	struct trail *trail = &conn->trail;
+	int used = 0;
+
+	trail_begin(conn); /* of a head that was not even one */
+	trail->status = status;
+	ret_headers[0] = '\0';
+	if (trail->about.request[0] != '\0')
+		used = snprintf(ret_headers, size, "Reckon-Request-Id: %s\r\n", trail->about.request);
+	if (trail->about.trace[0] != '\0')
+		(void)snprintf(ret_headers + used, size - (size_t)used,
+			       "traceparent: 00-%s-%s-%s\r\n", trail->about.trace, trail->about.span,
+			       trail->is_sampled ? "01" : "00");
+}
+
+static void count(struct front_page *page, const struct trail *trail, bool is_whole, uint64_t us)
+{
+	static const uint64_t ends[] = { FRONT_LATENCIES_US };
+	const unsigned class = is_whole && trail->status < 600 ? trail->status / 100 : 0;
+	size_t i = 0;
+
+	_Static_assert(ARRAY_LEN(ends) + 1 == FRONT_LATENCY_COUNT, "one more for the rest");
+	page_add(page->requests[class], 1);
+	while (i < ARRAY_LEN(ends) && us > ends[i])
+		i++;
+	page_add(page->latency[i], 1);
+	page_add(page->latency_us, us);
+}
+
+void trail_end(struct conn *conn, bool is_whole)
+{
+	static const char *const verbs[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
+	struct trail *trail = &conn->trail;
+	const struct endpoint *endpoint = conn->target.endpoint;
+	const char *verb = "-";
+	uint64_t us;
+
+	if (trail->start_ns == 0)
+		return;
+	us = (clock_mono_ns() - trail->start_ns) / 1000;
+	count(conn->front->page, trail, is_whole, us);
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (conn->http.verb == 1u << i)
+			verb = verbs[i];
+	if (log_wants(LOG_INFO)) {
+		(void)snprintf(trail->about.session, sizeof(trail->about.session), "%s",
+			       conn->target.session);
+		(void)snprintf(trail->about.execution, sizeof(trail->about.execution), "%s",
+			       conn->target.execution);
+		log_about(&trail->about);
+		log_line(LOG_INFO, is_whole ? "request" : "request broken off",
+			 "method=%s path=%s%s status=%u us=%llu in=%llu out=%llu", verb,
+			 endpoint == NULL || endpoint->path[0] == '/' ? "" : "/reckon/v1/",
+			 endpoint != NULL ? endpoint->path : "-", trail->status,
+			 (unsigned long long)us, (unsigned long long)trail->received,
+			 (unsigned long long)trail->sent);
+		log_about(NULL);
+	}
+	memset(trail, 0, sizeof(*trail));
+}
+
+void trail_bytes(struct conn *conn, size_t received, size_t sent)
+{
+	struct front_page *page = conn->front->page;
+
+	conn->trail.received += received;
+	conn->trail.sent += sent;
+	if (received > 0)
+		page_add(page->received, received);
+	if (sent > 0)
+		page_add(page->sent, sent);
+}

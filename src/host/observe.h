@@ -1,0 +1,51 @@
+/*
+ * observe.h - what reckond tells of itself: metrics, samples of its sessions, readiness.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/metrics.h"
+#include "host/sample.h"
+
+#define OBSERVE_SAMPLES 120u /* of a session: four minutes of work, or an hour of rest */
+
+struct asked;
+struct host;
+struct job;
+struct session;
+
+/* The newest samples of one session, in a ring. */
+struct observed {
+	int kernel_pid;
+	uint64_t looked_ns, next_ns; /* when it was looked at, and is again */
+	size_t first, count;
+	struct sample samples[OBSERVE_SAMPLES];
+};
+
+/* Counters and clocks of the host; all zero when it starts. */
+struct observer {
+	struct metrics metrics;
+	uint64_t lifetime_executions, lifetime_sessions, lifetime_cpu_ns;
+	uint64_t saved_ns, store_bytes, store_objects;
+	uint64_t start_s;
+};
+
+int observe_setup(struct host *host, struct err *err);
+void observe_tick(struct host *host); /* some samples, now and then the totals */
+void observe_save(struct host *host); /* totals that outlive us */
+
+void observe_opened(struct session *session, const struct job *job);
+void observe_execution(struct host *host, const struct job *job, const char *status);
+void observe_job(struct host *host, const struct job *job);
+void observe_refused(struct host *host, const char *limit);
+
+/* Whether the daemon would take and keep a new session; else why not. */
+bool observe_is_ready(struct host *host, char *ret_why, size_t size);
+
+void answer_metrics(struct host *host, const struct asked *asked);
+bool answer_metrics_is_open(const struct host *host); /* to those without a key */
+void answer_session_metrics(struct host *host, const struct asked *asked);
+void answer_readiness(struct host *host, const struct asked *asked);

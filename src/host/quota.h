@@ -1,0 +1,57 @@
+/*
+ * quota.h - what a tenant may have at once, and how it is told that it has it.
+ *
+ * The quota_… functions answer the request when they return false.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/front.h"
+
+struct host;
+struct asked;
+struct session;
+struct tenant;
+
+/* A refusal with what a client can act on. Texts are the caller's. */
+struct refusal {
+	enum front_error error;
+	const char *message;
+	const char *cause;  /* or NULL */
+	const char *remedy; /* or NULL */
+	unsigned retry_s;
+	const char *quota; /* or a scope's name; NULL: none */
+	bool has_numbers, has_queue;
+	struct front_numbers numbers;
+	struct front_queue queue;
+};
+void refuse(struct host *host, uint64_t request, const struct refusal *refusal);
+
+/* Of the tenant, or of everybody; 0: there is none. */
+uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum front_quota quota);
+
+/* A token of the bucket. */
+bool quota_request(struct host *host, const struct asked *asked);
+/* Room for one more session. Limits that were not named become what the tenant may have. */
+bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
+		   uint64_t *idle_ms);
+bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms);
+/* Room for one more execution of the session that takes at most `timeout_ms` (0: the session's limit). */
+bool quota_execution(struct host *host, const struct asked *asked, const struct session *session,
+		     uint64_t timeout_ms);
+/* Room on disk for `size` bytes (0: any). */
+bool quota_disk(struct host *host, const struct asked *asked, uint64_t size);
+
+uint64_t quota_disk_left(const struct host *host, const struct tenant *tenant);
+uint64_t quota_memory_of(const struct front_limits *limits);
+void quota_note_cpu(struct tenant *tenant, uint64_t ms);
+
+/* ---- estimates: moving averages of what was seen ---- */
+void quota_note_execution(struct host *host, uint64_t wall_ms);
+void quota_note_lifetime(struct host *host, uint64_t ms);
+/* Until one of `before` executions that wait for `workers` threads begins. */
+struct front_queue quota_queue(const struct host *host, uint64_t before, uint64_t workers);
+struct front_queue quota_session_queue(const struct host *host, uint64_t sessions);
+unsigned quota_retry_s(const struct front_queue *queue);

@@ -1,0 +1,178 @@
+/*
+ * tenant.c - tenants: found, made, changed, removed.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    the database, at start.
+ * Never:    frees one: sessions and keys that are on their way out may still name it.
+ */
+#include "host/tenant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+#include "host/quota.h"
+
+struct tenant *tenant_find(struct host *host, const char *id)
+{
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+		if (!at->is_deleted && strcmp(at->row.id, id) == 0)
+			return at;
+	return NULL;
+}
+
+struct tenant *tenant_named(struct host *host, const char *name)
+{
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+		if (!at->is_deleted && strcmp(at->row.name, name) == 0)
+			return at;
+	return NULL;
+}
+
+static struct tenant *take_in(struct host *host, const struct db_tenant *row)
+{
+	struct tenant *tenant = mem_new0(1, sizeof(*tenant)), **at = &host->tenants;
+
+	tenant->row = *row;
+	tenant->lane = pool_lane_new();
+	/* By id, which is by time: lists go on behind an id. */
+	while (*at != NULL && strcmp((*at)->row.id, row->id) > 0)
+		at = &(*at)->next;
+	tenant->next = *at;
+	*at = tenant;
+	host->tenant_count++;
+	return tenant;
+}
+
+static int load_one(const struct db_tenant *row, void *arg, struct err *err)
+{
+	(void)err;
+	(void)take_in(arg, row);
+	return 0;
+}
+
+int tenant_setup(struct host *host, struct err *err)
+{
+	return db_tenant_list(host->db, load_one, host, err);
+}
+
+/* Of several tenants none takes all threads: an eighth is left to the others. */
+static unsigned workers_of(const struct host *host, const struct tenant *tenant)
+{
+	const unsigned all = (unsigned)host->config.workers, spare = all / 8 > 0 ? all / 8 : 1;
+	const uint64_t quota = quota_of(host, tenant, FRONT_QUOTA_WORKERS);
+
+	if (quota != 0)
+		return quota < all ? (unsigned)quota : all;
+	if (host->tenant_count < 2 || all < 2)
+		return all;
+	return all - spare;
+}
+
+void tenant_apply(struct host *host)
+{
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next) {
+		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
+
+		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
+			      workers_of(host, at));
+	}
+}
+
+struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct err *err)
+{
+	struct db_tenant made = *row;
+
+	if (host->tenant_count >= TENANTS_MAX) {
+		(void)err_set(err, ERR_LIMIT, "there are %u tenants", TENANTS_MAX);
+		return NULL;
+	}
+	if (id_new(made.id, "te", err) < 0)
+		return NULL;
+	clock_rfc3339_now(made.created_at);
+	(void)snprintf(made.state, sizeof(made.state), "active");
+	if (db_tenant_add(host->db, &made, err) < 0)
+		return NULL;
+	log_line(LOG_INFO, "tenant made", "tenant=%s", made.id);
+	return take_in(host, &made);
+}
+
+struct tenant *tenant_for_admin(struct host *host, struct err *err)
+{
+	struct db_tenant row = { .name = "default" };
+	struct tenant *first = tenant_find(host, DB_TENANT_FIRST);
+
+	if (first != NULL && strcmp(first->row.state, "active") == 0)
+		return first;
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+		if (!at->is_deleted && strcmp(at->row.state, "active") == 0)
+			return at;
+	if (tenant_named(host, row.name) != NULL)
+		(void)snprintf(row.name, sizeof(row.name), "admin");
+	return tenant_add(host, &row, err);
+}
+
+int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
+		  struct err *err)
+{
+	if (db_tenant_change(host->db, row, err) < 0)
+		return (int)err->code;
+	tenant->row = *row;
+	tenant_apply(host);
+	return 0;
+}
+
+int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
+{
+	struct db_tenant row = tenant->row;
+	struct session *next_session;
+	struct key *next_key;
+
+	(void)snprintf(row.state, sizeof(row.state), "deleted");
+	row.quotas.given = 0;
+	if (db_tenant_change(host->db, &row, err) < 0)
+		return (int)err->code;
+	tenant->row = row;
+	tenant->is_deleted = true;
+	host->tenant_count--;
+	for (struct key *at = key_newest(host); at != NULL; at = next_key) {
+		next_key = at->next;
+		if (at->tenant == tenant && key_revoke(host, at, err) < 0)
+			return (int)err->code;
+	}
+	for (struct session *at = host->sessions; at != NULL; at = next_session) {
+		next_session = at->next;
+		if (at->tenant == tenant)
+			session_end(at, FRONT_ERR_SESSION_CLOSED, "its tenant was deleted", 0);
+	}
+	tenant_apply(host);
+	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
+	return 0;
+}
+
+struct tenant *tenant_asked(struct host *host, const struct asked *asked)
+{
+	char id[ID_SIZE], message[96];
+	struct tenant *tenant;
+
+	if (!front_text(asked->items, asked->count, FRONT_TAG_TENANT, id, sizeof(id)) ||
+	    strcmp(id, asked->tenant->row.id) == 0)
+		return asked->tenant;
+	/* Before it is looked for: who may not ask does not learn whether it is there. */
+	if ((asked->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {
+		refuse(host, asked->id,
+		       &(struct refusal){ .error = FRONT_ERR_SCOPE,
+					  .message = "another tenant takes a key with the scope "
+						     "admin",
+					  .quota = "admin" });
+		return NULL;
+	}
+	tenant = tenant_find(host, id);
+	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
+	if (tenant == NULL)
+		peer_fail(host, asked->id, FRONT_ERR_TENANT_NOT_FOUND, message, "",
+			  "list them: GET /reckon/v1/tenants", 0);
+	return tenant;
+}

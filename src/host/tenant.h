@@ -1,0 +1,95 @@
+/*
+ * tenant.h - tenants and their keys, as the loop holds them: all of them, read at start.
+ *
+ * A tenant owns its sessions and whatever comes of them. Another tenant's id is answered as one
+ * that does not exist, by the same code: what is looked for is "this id of this tenant".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/db.h"
+#include "host/pool.h"
+
+struct host;
+struct asked;
+
+#define TENANTS_MAX 4096u
+#define KEYS_MAX 16384u
+#define KEY_LIFETIME_MAX_MS (10ull * 366 * 86400 * 1000)
+#define TENANT_CPU_SLOTS 12u /* of five minutes */
+
+struct tenant {
+	struct tenant *next; /* newest first */
+	struct db_tenant row;
+	struct pool_lane *lane;
+	bool is_deleted;
+	unsigned sessions;   /* live, opening or closing */
+	unsigned executions; /* that run or wait */
+	unsigned started;    /* of those, handed to the pool */
+	uint64_t memory_limits, memory_used, workspaces; /* sums over its sessions */
+	uint64_t cpu_ms[TENANT_CPU_SLOTS];
+	uint64_t cpu_slot; /* the newest of them, by the monotonic clock */
+	uint64_t tokens, tokens_ns; /* thousandths of a request */
+	struct front_usage since_start;
+};
+
+struct key {
+	struct key *next;  /* newest first */
+	struct key *chain; /* of the same bucket */
+	struct db_key row;
+	struct tenant *tenant;
+	uint64_t used_ns; /* when its use was last noted */
+};
+
+/* ---- tenant.c ---- */
+int tenant_setup(struct host *host, struct err *err); /* from the database; makes the lanes */
+/* The tenant with this id that is not deleted, or NULL. */
+struct tenant *tenant_find(struct host *host, const char *id);
+/* One that an admin key can belong to; made when there is none. */
+struct tenant *tenant_for_admin(struct host *host, struct err *err);
+struct tenant *tenant_named(struct host *host, const char *name);
+struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct err *err);
+/* Keeps `row` in its place; the pool hears of weight and workers. */
+int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
+		  struct err *err);
+/* Ends its sessions and revokes its keys. */
+int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
+void tenant_apply(struct host *host); /* weights and caps of all of them */
+/* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
+struct tenant *tenant_asked(struct host *host, const struct asked *asked);
+
+/* ---- key.c ---- */
+#define KEY_TEXT_SIZE 64
+/* Makes an admin key when none is good any more: its text is in ret_key, else "". */
+int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err);
+/* 0: *ret is the key. FRONT_ERR_UNAUTHORIZED or FRONT_ERR_KEY_EXPIRED otherwise. */
+int key_judge(struct host *host, const char *text, size_t len, struct key **ret);
+void key_hash(const struct host *host, const void *bytes, size_t len, unsigned char ret[32]);
+struct key *key_find(struct host *host, const char *id);
+struct key *key_newest(const struct host *host);
+/* `row` without id, hash and times; the text of the new key is in ret_text. */
+struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TEXT_SIZE],
+		     struct err *err);
+int key_revoke(struct host *host, struct key *key, struct err *err);
+/* Whether an admin key would be left without this one, and without those of this tenant. */
+bool key_admin_left(const struct host *host, const struct key *without,
+		    const struct tenant *without_tenant);
+bool key_is_expired(const struct key *key);
+uint64_t key_now_ms(void); /* since 1970 */
+
+/* ---- scope.c ---- */
+/* FRONT_SCOPE_… that a request needs; 0: any key. What the table does not name needs admin. */
+uint32_t scope_of(uint16_t type);
+bool scope_is_named(uint16_t type); /* for the test that looks for forgotten ones */
+
+/* ---- answer_tenant.c ---- */
+void answer_tenant_create(struct host *host, const struct asked *asked);
+void answer_tenant_list(struct host *host, const struct asked *asked);
+void answer_tenant_patch(struct host *host, const struct asked *asked);
+void answer_tenant_delete(struct host *host, const struct asked *asked);
+/* ---- answer_key.c ---- */
+void answer_key_create(struct host *host, const struct asked *asked);
+void answer_key_list(struct host *host, const struct asked *asked);
+void answer_key_delete(struct host *host, const struct asked *asked);

@@ -1,0 +1,148 @@
+/*
+ * usage.c - what tenants used: by day, from receipts; and whose an artifact or output is.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    what libreckon measured from outside the box, never what the box said.
+ * Never:    tells two reasons apart for which an object is not there.
+ */
+#include "host/usage.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/host.h"
+#include "host/quota.h"
+
+#define DAY_SIZE 16
+#define MIB (1024u * 1024u)
+
+static void today(char ret[DAY_SIZE])
+{
+	char now[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339_now(now);
+	(void)snprintf(ret, DAY_SIZE, "%.10s", now);
+}
+
+static void add_up(struct front_usage *to, const struct front_usage *more)
+{
+	to->executions += more->executions;
+	to->wall_ms += more->wall_ms;
+	to->cpu_ms += more->cpu_ms;
+	to->memory_mib_s += more->memory_mib_s;
+	to->bytes_in += more->bytes_in;
+	to->bytes_out += more->bytes_out;
+	to->sessions += more->sessions;
+	if (more->disk_bytes > to->disk_bytes)
+		to->disk_bytes = more->disk_bytes;
+}
+
+void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage)
+{
+	struct front_usage more = *usage;
+	char day[DAY_SIZE];
+	struct err err;
+
+	more.disk_bytes = tenant->row.kept_bytes + tenant->workspaces;
+	add_up(&tenant->since_start, &more);
+	today(day);
+	if (db_usage_add(host->db, tenant->row.id, day, &more, &err) < 0)
+		log_line(LOG_ERROR, "usage could not be kept", "tenant=%s why=\"%s\"",
+			 tenant->row.id, err.text);
+}
+
+static void own(struct host *host, struct tenant *tenant, const struct job_object *object)
+{
+	const char *digits = strchr(object->id, '_');
+	struct err err;
+	int added = digits != NULL ? db_object_add(host->db, tenant->row.id, digits + 1,
+						   object->size, &err)
+				   : 0;
+
+	if (added < 0)
+		log_line(LOG_ERROR, "whose an object is could not be kept", "id=%s why=\"%s\"",
+			 object->id, err.text);
+	else if (added > 0)
+		tenant->row.kept_bytes += object->size;
+}
+
+void usage_executed(struct host *host, const struct job *job)
+{
+	struct tenant *tenant = job->session->tenant;
+	const reckon_cost *cost = &job->cost;
+	const struct front_usage usage = {
+		.executions = 1,
+		.wall_ms = cost->wall_ns / 1000000u,
+		.cpu_ms = cost->cpu_ns / 1000000u,
+		.memory_mib_s = cost->memory_peak_bytes / MIB * (cost->wall_ns / 1000000u) / 1000u,
+		.bytes_in = job->code.len,
+		.bytes_out = job->json_len,
+	};
+
+	for (size_t i = 0; i < job->object_count; i++)
+		own(host, tenant, &job->objects[i]);
+	quota_note_cpu(tenant, usage.cpu_ms);
+	quota_note_execution(host, usage.wall_ms);
+	session_measured(job->session, cost->memory_bytes, cost->disk_bytes);
+	usage_add(host, tenant, &usage);
+}
+
+bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle)
+{
+	const char *digits = strchr(handle, '_');
+
+	return digits != NULL && db_object_has(host->db, tenant->row.id, digits + 1);
+}
+
+void usage_each(const struct host *host, usage_fn *fn, void *arg)
+{
+	for (const struct tenant *at = host->tenants; at != NULL; at = at->next) {
+		const struct usage_view view = { .tenant = at->row.id,
+						 .name = at->row.name,
+						 .sessions = at->sessions,
+						 .executions = at->executions,
+						 .memory_limit_bytes = at->memory_limits,
+						 .memory_used_bytes = at->memory_used,
+						 .workspace_bytes = at->workspaces,
+						 .kept_bytes = at->row.kept_bytes,
+						 .since_start = at->since_start };
+
+		if (!at->is_deleted)
+			fn(&view, arg);
+	}
+}
+
+static int add_day(const char *tenant, const char *day, const struct front_usage *usage,
+		   void *arg, struct err *err)
+{
+	struct buf *payload = arg;
+
+	if (front_pack_text(payload, FRONT_TAG_TENANT, tenant, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_DAY, day, err) < 0)
+		return (int)err->code;
+	return front_pack(payload, FRONT_TAG_USAGE, usage, sizeof(*usage), err);
+}
+
+/* An admin key sees all tenants unless it names one; any other key its own. */
+void answer_usage(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	const bool names = front_find(asked->items, asked->count, FRONT_TAG_TENANT) != NULL;
+	const bool sees_all = (asked->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !names;
+	char from[DAY_SIZE] = "0000-00-00", to[DAY_SIZE] = "9999-99-99";
+	const struct tenant *tenant = sees_all ? asked->tenant : tenant_asked(host, asked);
+	struct err err;
+
+	if (tenant == NULL)
+		return;
+	(void)front_text(asked->items, asked->count, FRONT_TAG_FROM, from, sizeof(from));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TO, to, sizeof(to));
+	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id, from, to, add_day, &payload,
+			  &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		peer_reply(host, asked->id, &payload, -1);
+}

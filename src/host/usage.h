@@ -1,0 +1,37 @@
+/*
+ * usage.h - what tenants used: kept by day in the database, and since the start in memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/front.h"
+
+struct host;
+struct asked;
+struct tenant;
+struct job;
+
+/* Of one tenant, now. */
+struct usage_view {
+	const char *tenant; /* its id */
+	const char *name;
+	unsigned sessions, executions;
+	uint64_t memory_limit_bytes; /* sum of the limits of its sessions */
+	uint64_t memory_used_bytes;  /* as last measured */
+	uint64_t workspace_bytes;
+	uint64_t kept_bytes;
+	struct front_usage since_start;
+};
+typedef void usage_fn(const struct usage_view *view, void *arg);
+void usage_each(const struct host *host, usage_fn *fn, void *arg);
+
+/* Adds to the tenant's day; a database that fails is logged. */
+void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage);
+/* What an execution cost and kept: to the day, the hour's CPU time, the tenant's objects. */
+void usage_executed(struct host *host, const struct job *job);
+/* Whether the tenant made this artifact or output. */
+bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle);
+
+void answer_usage(struct host *host, const struct asked *asked);

@@ -1,0 +1,168 @@
+/*
+ * shared.c - what the handles of one session share.
+ *
+ * Runs in:  libreckon, in several threads.
+ * Reads:    the workspace (through workspace.h), the warden's answers.
+ * Never:    calls the caller back while it holds a lock.
+ */
+#include "lib/shared.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#define DOOR_TIMEOUT_MS 10000
+
+struct shared {
+	pthread_mutex_t lock;
+	unsigned refs;
+	uint64_t sequence;
+	uint64_t changes;
+	struct workspace *files; /* as at the last look */
+	pthread_mutex_t door_lock;
+	struct client *door; /* or NULL */
+};
+
+struct shared *shared_new(void)
+{
+	struct shared *shared = mem_new0(1, sizeof(*shared));
+
+	(void)pthread_mutex_init(&shared->lock, NULL);
+	(void)pthread_mutex_init(&shared->door_lock, NULL);
+	shared->refs = 1;
+	return shared;
+}
+
+struct shared *shared_ref(struct shared *shared)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->refs++;
+	(void)pthread_mutex_unlock(&shared->lock);
+	return shared;
+}
+
+void shared_unref(struct shared *shared)
+{
+	unsigned left;
+
+	if (shared == NULL)
+		return;
+	(void)pthread_mutex_lock(&shared->lock);
+	left = --shared->refs;
+	(void)pthread_mutex_unlock(&shared->lock);
+	if (left > 0)
+		return;
+	client_unref(shared->door);
+	workspace_free(shared->files);
+	(void)pthread_mutex_destroy(&shared->door_lock);
+	(void)pthread_mutex_destroy(&shared->lock);
+	free(shared);
+}
+
+/* Adds `step` to a number and tells what it is then. */
+static uint64_t count(struct shared *shared, uint64_t *number, uint64_t step)
+{
+	uint64_t now;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	now = *number += step;
+	(void)pthread_mutex_unlock(&shared->lock);
+	return now;
+}
+
+uint64_t shared_next_sequence(struct shared *shared)
+{
+	return count(shared, &shared->sequence, 1);
+}
+
+uint64_t shared_sequence(struct shared *shared)
+{
+	return count(shared, &shared->sequence, 0);
+}
+
+void shared_set_sequence(struct shared *shared, uint64_t sequence)
+{
+	(void)count(shared, &shared->sequence, sequence - shared_sequence(shared));
+}
+
+uint64_t shared_changes(struct shared *shared)
+{
+	return count(shared, &shared->changes, 0);
+}
+
+uint64_t shared_note_change(struct shared *shared)
+{
+	return count(shared, &shared->changes, 1);
+}
+
+int shared_look(struct shared *shared, int workspace, struct err *err)
+{
+	return shared_collect(shared, workspace, NULL, NULL, err);
+}
+
+int shared_collect(struct shared *shared, int workspace, struct store *store,
+		   struct record *record, struct err *err)
+{
+	struct workspace *now;
+	int code;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	code = workspace_scan(workspace, &now, err);
+	if (code == 0) {
+		if (record != NULL)
+			workspace_collect(workspace, shared->files, now, store, record);
+		workspace_free(shared->files);
+		shared->files = now;
+	}
+	(void)pthread_mutex_unlock(&shared->lock);
+	return code;
+}
+
+static int open_door(struct shared *shared, struct client *client, uint32_t session,
+		     struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_DOOR, .session = session };
+	struct client_call call;
+	int code;
+
+	if (client == NULL)
+		return err_set(err, ERR_INVALID, "the session is not open for other threads");
+	if (client_ask(client, &request, NULL, 0, &call, DOOR_TIMEOUT_MS, err) < 0)
+		return (int)err->code;
+	if (call.nfds != 1) {
+		client_forget(client, &call);
+		return err_set(err, ERR_PROTOCOL, "the warden gave no connection");
+	}
+	code = client_new_greeted(TAKE_FD(call.fds[0]), NULL, NULL, &shared->door, err);
+	client_forget(client, &call);
+	return code;
+}
+
+int shared_open_door(struct shared *shared, struct client *client, uint32_t session,
+		     struct err *err)
+{
+	int code;
+
+	(void)pthread_mutex_lock(&shared->door_lock);
+	code = shared->door == NULL ? open_door(shared, client, session, err) : 0;
+	(void)pthread_mutex_unlock(&shared->door_lock);
+	return code;
+}
+
+int shared_ask(struct shared *shared, struct client *client, uint32_t session,
+	       struct warden_request *request, struct client_call *call, int timeout_ms,
+	       struct err *err)
+{
+	int code;
+
+	if (shared_open_door(shared, client, session, err) < 0)
+		return (int)err->code;
+	(void)pthread_mutex_lock(&shared->door_lock);
+	code = client_ask(shared->door, request, NULL, 0, call, timeout_ms, err);
+	if (code == 0)
+		client_detach(shared->door, call);
+	(void)pthread_mutex_unlock(&shared->door_lock);
+	return code;
+}

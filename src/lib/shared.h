@@ -1,0 +1,50 @@
+/*
+ * shared.h - what the handles of one session share: its first kernel's, and those of its contexts.
+ *
+ * Each handle is used by one thread at a time, different ones by different threads. What they have
+ * in common is this, behind a lock, and counted: a context may outlive its session.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "lib/client.h"
+#include "lib/record.h"
+#include "lib/store.h"
+#include "lib/workspace.h"
+
+struct shared;
+
+struct shared *shared_new(void);
+struct shared *shared_ref(struct shared *shared);
+void shared_unref(struct shared *shared); /* NULL is fine */
+
+/* Number of an execution within the session, from 1. */
+uint64_t shared_next_sequence(struct shared *shared);
+/* The last that was given, and where to go on (of a branch). */
+uint64_t shared_sequence(struct shared *shared);
+void shared_set_sequence(struct shared *shared, uint64_t sequence);
+
+/* Looks at the workspace: what is there now is no execution's doing. */
+int shared_look(struct shared *shared, int workspace, struct err *err);
+/*
+ * The same, and everything that changed since the last look is added to the record: of executions
+ * that overlap the one that ends first reports it.
+ */
+int shared_collect(struct shared *shared, int workspace, struct store *store,
+		   struct record *record, struct err *err);
+
+/* Counts changes of the workspace that are known. */
+uint64_t shared_changes(struct shared *shared);
+uint64_t shared_note_change(struct shared *shared);
+
+/*
+ * Sends a request about the session on a connection that no execution uses, and waits. `client` is
+ * the session's own, by which the connection is made the first time; NULL: there is one already.
+ */
+int shared_ask(struct shared *shared, struct client *client, uint32_t session,
+	       struct warden_request *request, struct client_call *call, int timeout_ms,
+	       struct err *err);
+int shared_open_door(struct shared *shared, struct client *client, uint32_t session,
+		     struct err *err);

@@ -1,0 +1,691 @@
+"""Tenants of `reckon serve`: keys, scopes, walls between tenants, quotas, usage."""
+
+import concurrent.futures
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import pathlib
+import re
+import sqlite3
+import time
+
+import pytest
+from reckon_serve import SECONDS, Server
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCOPES = ["admin", "sessions", "execute", "files", "read"]
+VERBS = ["get", "post", "put", "patch", "delete"]
+UNKNOWN = {"path": "a/b", "id": "x",
+           "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
+           "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
+           "handle": "out_0123456789abcdef0123456789abcdef",
+           "artifact": "ar_0123456789abcdef0123456789abcdef"}
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+
+@contextlib.contextmanager
+def using(server, key):
+    """The server asked with another key."""
+    before, server.key = server.key, key
+    try:
+        yield server
+    finally:
+        server.key = before
+
+
+def make_tenant(server, name, **quotas):
+    answer = server.ask("POST", "/tenants", {"name": name, "quotas": quotas})
+    assert answer.status == 201, answer
+    return answer.json["id"]
+
+
+def make_key(server, tenant=None, scopes=("sessions", "execute", "files", "read"), **body):
+    answer = server.ask("POST", "/keys", {"scopes": list(scopes), **body,
+                                          **({"tenant": tenant} if tenant else {})})
+    assert answer.status == 201, answer
+    return answer.json
+
+
+def newcomer(server, name, **quotas):
+    """A tenant and the text of a key of it."""
+    tenant = make_tenant(server, name, **quotas)
+    return tenant, make_key(server, tenant)["key"]
+
+
+def operations():
+    """(path, method, operation) of the document; all that take a key."""
+    document = json.loads((ROOT / "src/front/openapi.json").read_text())
+    return [(path.removeprefix("/reckon/v1"), verb, methods[verb])
+            for path, methods in document["paths"].items() for verb in VERBS
+            if verb in methods and methods[verb].get("security") != []]
+
+
+def fill(path_of, **names):
+    names = {**UNKNOWN, **names}
+    return re.sub(r"\{(\w+)\}", lambda match: names[match[1]], path_of)
+
+
+BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
+          "POST /sessions/{session}/complete": {"code": "a"},
+          "PUT /sessions/{session}/files/{path}": "x"}
+
+
+def body_of(path, verb):
+    return BODIES.get(f"{verb.upper()} {path}", {} if verb in ("post", "patch") else None)
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+# ---- keys ---------------------------------------------------------------------------------------
+
+def test_life_of_a_key(server):
+    made = make_key(server, scopes=["read"], name="for the dashboard", expires_s=3600)
+    assert re.fullmatch(r"rk_[A-Za-z0-9_-]{43}", made["key"]) and made["id"].startswith("key_")
+    assert (made["name"], made["scopes"], made["state"]) == ("for the dashboard", ["read"], "active")
+    assert made["expires_at"] > made["created_at"]
+    listed = server.ask("GET", "/keys").json["keys"]
+    assert [each["name"] for each in listed] == ["for the dashboard", "first"]
+    assert all("key" not in each for each in listed)
+    assert "used_at" in listed[1] and "used_at" not in listed[0]
+    with using(server, made["key"]):
+        assert server.ask("GET", "/sessions").status == 200
+    assert server.ask("DELETE", f"/keys/{made['id']}").json == {}
+    with using(server, made["key"]):
+        gone = server.ask("GET", "/sessions")
+        assert (gone.status, gone.code) == (401, "unauthorized")
+    again = server.ask("DELETE", f"/keys/{made['id']}")
+    assert (again.status, again.code) == (404, "key_not_found")
+
+
+def test_no_key_is_kept_in_clear(server, reckon):
+    made = make_key(server, scopes=["read"])
+    for path in pathlib.Path(reckon.state).rglob("reckond.db*"):
+        content = path.read_bytes()
+        for key in (made["key"], server.key):
+            assert key.encode() not in content and key[3:].encode() not in content
+
+
+@as_root
+def test_keys_expire_and_outlive_the_daemon(reckon):
+    with Server(reckon) as server:
+        short = make_key(server, scopes=["read"], expires_s=1)
+        long = make_key(server, scopes=["read"], expires_s=3600)
+        server.stop()
+        server.start()
+        with using(server, short["key"]):
+            deadline = time.monotonic() + SECONDS
+            while (answer := server.ask("GET", "/sessions")).status == 200:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert (answer.status, answer.code) == (401, "key_expired")
+        with using(server, long["key"]):
+            assert server.ask("GET", "/sessions").status == 200
+        states = {each["id"]: each["state"] for each in server.ask("GET", "/keys").json["keys"]}
+        assert (states[short["id"]], states[long["id"]]) == ("expired", "active")
+
+
+@as_root
+def test_rotation_leaves_time_to_change(server):
+    old = make_key(server, scopes=["read", "files"], name="robot")
+    new = server.ask("POST", f"/keys/{old['id']}/rotate", {"overlap_s": 1.5})
+    assert new.status == 201
+    assert (new.json["name"], new.json["scopes"]) == ("robot", ["files", "read"])
+    assert new.json["key"] != old["key"] and "expires_at" not in new.json
+    statuses = set()
+    deadline = time.monotonic() + SECONDS
+    while True:
+        with using(server, new.json["key"]):
+            assert server.ask("GET", "/sessions").status == 200
+        with using(server, old["key"]):
+            answer = server.ask("GET", "/sessions")
+        statuses.add(answer.status)
+        if answer.status == 401:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert answer.code == "key_expired" and statuses == {200, 401}
+    with using(server, server.ask("POST", f"/keys/{new.json['id']}/rotate",
+                                  {"overlap_s": 0}).json["key"]):
+        assert server.ask("GET", "/sessions").status == 200
+    with using(server, new.json["key"]):
+        assert server.ask("GET", "/sessions").code == "key_expired"
+
+
+@as_root
+def test_the_last_admin_key_stays(server):
+    first = server.ask("GET", "/keys").json["keys"][0]
+    answer = server.ask("DELETE", f"/keys/{first['id']}")
+    assert (answer.status, answer.code) == (409, "last_admin_key")
+    tenant = first["tenant"]
+    for method, body in (("PATCH", {"state": "suspended"}), ("DELETE", None)):
+        answer = server.ask(method, f"/tenants/{tenant}", body)
+        assert (answer.status, answer.code) == (409, "last_admin_key")
+    second = make_key(server, scopes=["admin"])
+    assert server.ask("DELETE", f"/keys/{first['id']}").status == 200
+    with using(server, second["key"]):
+        assert server.ask("DELETE", f"/keys/{second['id']}").code == "last_admin_key"
+        assert len(server.ask("GET", "/keys").json["keys"]) == 1
+
+
+@as_root
+def test_a_daemon_without_an_admin_key_makes_one(reckon):
+    with Server(reckon) as server:
+        make_key(server, scopes=["read"])
+        server.stop()
+        assert len(server.lines) == 3
+        server.start()
+        assert len(server.lines) == 1, "there is a key, so none is made"
+        server.stop()
+        database = sqlite3.connect(pathlib.Path(reckon.state) / "reckond.db")
+        with database:
+            database.execute("UPDATE key SET expires_ms = 1 WHERE scopes & 1")
+        database.close()
+        before = server.key
+        server.start()
+        assert server.key != before
+        assert server.ask("GET", "/keys").status == 200
+
+
+@pytest.mark.parametrize("path, body, word", [
+    ("/keys", {}, "scopes"), ("/keys", {"scopes": []}, "scopes"),
+    ("/keys", {"scopes": ["all"]}, "all"), ("/keys", {"scopes": "admin"}, "scopes"),
+    ("/keys", {"scopes": [1]}, "scopes"), ("/keys", {"scopes": ["read"], "expires_s": 0}, "expires_s"),
+    ("/keys", {"scopes": ["read"], "expires": 5}, "expires"),
+    ("/keys", {"scopes": ["read"], "name": ""}, "name"),
+    ("/keys", {"scopes": ["read"], "name": "a\nb"}, "name"),
+    ("/keys", {"scopes": ["read"], "name": "a\0b"}, "name"),
+    ("/keys", {"scopes": ["read"], "tenant": "x" * 40}, "tenant"),
+    ("/tenants", {}, "name"), ("/tenants", {"name": "a", "quota": {}}, "quota"),
+    ("/tenants", {"name": "a", "quotas": []}, "quotas"),
+    ("/tenants", {"name": "a", "quotas": {"session": 1}}, "quotas.session"),
+    ("/tenants", {"name": "a", "quotas": {"sessions": 0}}, "quotas.sessions"),
+    ("/tenants", {"name": "a", "quotas": {"sessions": -1}}, "quotas.sessions"),
+    ("/tenants", {"name": "a", "quotas": {"max_wall_s": "1"}}, "quotas.max_wall_s"),
+    ("/tenants", {"name": "a", "state": "suspended"}, "state"),
+    ("/tenants", {"name": "x" * 64}, "name"),
+])
+@as_root
+def test_what_is_no_key_and_no_tenant(server, path, body, word):
+    answer = server.ask("POST", path, body)
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert word in answer.json["error"]["message"]
+
+
+# ---- scopes -------------------------------------------------------------------------------------
+
+@as_root
+def test_each_operation_takes_its_scope_and_no_other(server):
+    """The matrix of all operations and scopes, from the document."""
+    keys = {scope: make_key(server, scopes=[scope])["key"] for scope in SCOPES}
+    every = operations()
+    assert len(every) > 25
+    for path, verb, operation in every:
+        needed = operation["x-reckon-scope"]
+        assert needed in SCOPES, (path, verb)
+        for scope, key in keys.items():
+            with using(server, key):
+                answer = server.ask(verb.upper(), fill(path), body_of(path, verb))
+            if scope == needed:
+                assert answer.status not in (401, 403), (path, verb, scope, answer)
+            elif answer.status != 400:
+                # A body that is wrong is told by the front, before a key is looked at.
+                assert (answer.status, answer.code) == (403, "scope_missing"), (path, verb, scope)
+                assert answer.json["error"]["scope"] == needed
+        if verb in ("post", "patch") and path in ("/tenants", "/keys"):
+            with using(server, keys["read"]):
+                answer = server.ask("POST", path, {"name": "a", "scopes": ["read"]}
+                                    if path == "/keys" else {"name": "a"})
+            assert answer.code == "scope_missing"
+
+
+# ---- tenants ------------------------------------------------------------------------------------
+
+@as_root
+def test_life_of_a_tenant(server):
+    tenant = make_tenant(server, "büro", sessions=2, max_wall_s=2.5)
+    shown = server.ask("GET", f"/tenants/{tenant}").json
+    assert (shown["name"], shown["state"]) == ("büro", "active")
+    assert shown["quotas"] == {"sessions": 2, "max_wall_s": 2.5}
+    assert shown["now"] == {"sessions": 0, "executions": 0, "disk_bytes": 0}
+    assert server.ask("POST", "/tenants", {"name": "büro"}).code == "name_taken"
+    changed = server.ask("PATCH", f"/tenants/{tenant}",
+                         {"name": "office", "quotas": {"sessions": None, "queued": 7}}).json
+    assert (changed["name"], changed["quotas"]) == ("office", {"max_wall_s": 2.5, "queued": 7})
+    assert [each["name"] for each in server.ask("GET", "/tenants").json["tenants"]] == [
+        "office", "default"]
+    assert server.ask("GET", f"/tenants?limit=1&before={tenant}").json["tenants"][0][
+        "name"] == "default"
+    assert server.ask("GET", "/tenants/te_x").code == "tenant_not_found"
+    assert server.ask("PATCH", f"/tenants/{tenant}", {"state": "gone"}).code == "invalid"
+
+
+@as_root
+def test_a_suspended_tenant_and_a_deleted_one(server):
+    tenant, key = newcomer(server, "guest")
+    with using(server, key):
+        session = server.create()
+    server.ask("PATCH", f"/tenants/{tenant}", {"state": "suspended"})
+    with using(server, key):
+        answer = server.ask("GET", f"/sessions/{session}")
+        assert (answer.status, answer.code) == (403, "tenant_suspended")
+    server.ask("PATCH", f"/tenants/{tenant}", {"state": "active"})
+    with using(server, key):
+        assert server.execute(session, "1")["status"] == "ok"
+    assert server.ask("DELETE", f"/tenants/{tenant}").json == {}
+    with using(server, key):
+        assert server.ask("GET", "/sessions").code == "unauthorized"
+    assert server.ask("GET", f"/tenants/{tenant}").code == "tenant_not_found"
+    assert server.ask("GET", "/health").status == 200
+    make_tenant(server, "guest")  # the name is free again
+    server.stop()
+    server.start()
+    assert sorted(each["name"] for each in server.ask("GET", "/tenants").json["tenants"]) == [
+        "default", "guest"]
+
+
+@as_root
+def test_tenants_and_quotas_outlive_the_daemon(server):
+    tenant, key = newcomer(server, "kept", sessions=1, max_memory_bytes=1 << 28)
+    with using(server, key):
+        session = server.create()
+    server.stop()
+    server.start()
+    assert server.ask("GET", f"/tenants/{tenant}").json["quotas"] == {
+        "sessions": 1, "max_memory_bytes": 1 << 28}
+    with using(server, key):
+        assert server.ask("GET", f"/sessions/{session}").status in (200, 410)
+        assert [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]] == [session]
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+    assert [each["id"] for each in server.ask(
+        "GET", f"/sessions?tenant={tenant}").json["sessions"]] == [session]
+
+
+# ---- the wall between tenants -------------------------------------------------------------------
+
+def things_of(server):
+    """A session with one of everything that has an id."""
+    session = server.create(metadata={"secret": "mine"})
+    record = server.execute(session, "open('a.txt', 'w').write('secret')\nprint('x' * 3000000)")
+    return {"session": session, "execution": record["id"],
+            "handle": record["truncated"]["stdout"]["handle"],
+            "artifact": record["files"][0]["artifact"], "path": "a.txt"}
+
+
+def same(theirs, unknown, names):
+    """Equal but for the id that was asked for."""
+    def plain(answer):
+        text = answer.body.decode()
+        for name in sorted({*names.values(), *UNKNOWN.values()} - {"a/b", "x"}):
+            text = text.replace(name, "ID")
+        headers = {key: value for key, value in answer.headers.items() if key != "Date"}
+        return answer.status, headers, text
+    return plain(theirs) == plain(unknown)
+
+
+def test_another_tenants_id_is_as_an_unknown_one(server):
+    """Every operation with an id, with those of another tenant and with those of nobody."""
+    _, key = newcomer(server, "victim")
+    with using(server, key):
+        names = things_of(server)
+        live = server.background(names["session"], "import time; time.sleep(60)")
+    _, attacker = newcomer(server, "attacker")
+    tried = 0
+    with using(server, attacker):
+        own = server.create()
+        for path, verb, operation in operations():
+            if not re.search(r"\{(session|execution|handle|artifact)\}", path):
+                continue
+            body = body_of(path, verb)
+            for execution in (names["execution"], live):
+                their = {**names, "execution": execution}
+                theirs = server.ask(verb.upper(), fill(path, **their), body)
+                unknown = server.ask(verb.upper(), fill(path, path=names["path"]), body)
+                assert theirs.status == 404, (path, verb, theirs)
+                assert same(theirs, unknown, their), (path, verb, theirs, unknown)
+                if "{execution}" in path:
+                    mixed = {**their, "session": own}
+                    theirs = server.ask(verb.upper(), fill(path, **mixed), body)
+                    unknown = server.ask(verb.upper(), fill(path, session=own), body)
+                    assert theirs.status == 404 and same(theirs, unknown, mixed), (path, verb)
+                tried += 1
+        assert server.ask("GET", f"/sessions/{own}/executions?before={names['execution']}"
+                          ).json == {"executions": [], "next": None}
+        assert [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]] == [own]
+    assert tried > 30
+    with using(server, key):
+        assert server.ask("GET", f"/sessions/{names['session']}").json["status"] == "live"
+        assert server.ask("GET", f"/sessions/{names['session']}/files/a.txt").body == b"secret"
+        assert server.ask("GET", f"/artifacts/{names['artifact']}").body == b"secret"
+        assert len(server.ask("GET", f"/outputs/{names['handle']}").body) == 3000001
+        server.ask("DELETE", f"/sessions/{names['session']}")
+    with using(server, attacker):
+        for path, verb, _ in operations():
+            if "{session}" in path:
+                theirs = server.ask(verb.upper(), fill(path, **names), body_of(path, verb))
+                unknown = server.ask(verb.upper(), fill(path, path="a.txt"), body_of(path, verb))
+                assert theirs.status == 404 and same(theirs, unknown, names), (path, verb)
+
+
+def test_content_cannot_be_claimed(server):
+    """Knowing a file's hash, or showing it as one's own, opens nothing."""
+    content = b"the victim's own words"
+    handle = "ar_" + hashlib.sha256(content).hexdigest()[:32]
+    _, key = newcomer(server, "victim")
+    with using(server, key):
+        session = server.create()
+        server.execute(session, f"open('f', 'wb').write({content!r})")
+        assert server.ask("GET", f"/artifacts/{handle}").body == content
+    _, attacker = newcomer(server, "attacker")
+    with using(server, attacker):
+        session = server.create()
+        server.execute(session, "from IPython.display import display\n"
+                       f"display({{'application/json': {{'artifact': '{handle}', "
+                       f"'handle': '{handle}', 'files': [{{'artifact': '{handle}'}}]}}}}, raw=True)")
+        for path in (f"/artifacts/{handle}", f"/outputs/{handle}"):
+            answer = server.ask("GET", path)
+            assert (answer.status, answer.code) == (404, "not_found")
+        # Whoever has the same content has the same handle, and learns nothing by that.
+        server.execute(session, f"open('f', 'wb').write({content!r})")
+        assert server.ask("GET", f"/artifacts/{handle}").body == content
+
+
+def test_idempotency_keys_are_a_sessions_own(server):
+    _, one = newcomer(server, "one")
+    _, two = newcomer(server, "two")
+    for key, value in ((one, 1), (two, 2)):
+        with using(server, key):
+            session = server.create()
+            record = server.execute(session, f"print({value})", {"Idempotency-Key": "same"})
+            assert record["stdout"] == f"{value}\n"
+
+
+@as_root
+def test_other_tenants_take_an_admin_key(server):
+    tenant, key = newcomer(server, "one")
+    other = make_tenant(server, "two")
+    with using(server, key):
+        for path in ("/usage", "/sessions"):
+            assert server.ask("GET", f"{path}?tenant={tenant}").status == 200
+            for name in (other, "te_none"):
+                answer = server.ask("GET", f"{path}?tenant={name}")
+                assert (answer.status, answer.code) == (403, "scope_missing")
+                assert answer.json["error"]["scope"] == "admin"
+    for path in ("/usage", "/sessions", "/keys"):
+        assert server.ask("GET", f"{path}?tenant={tenant}").status == 200
+        answer = server.ask("GET", f"{path}?tenant=te_none")
+        assert (answer.status, answer.code) == (404, "tenant_not_found")
+
+
+# ---- quotas -------------------------------------------------------------------------------------
+
+def refused(answer, status, name, limit):
+    assert (answer.status, answer.code) == (status, "quota_exceeded"), answer
+    quota = answer.json["error"]["quota"]
+    assert (quota["name"], quota["limit"]) == (name, limit)
+    assert name in answer.json["error"]["message"]
+    if status == 429:
+        assert int(answer.headers["Retry-After"]) > 0
+        assert set(answer.json["error"]["queue"]) == {"position", "estimate_s"}
+    return quota["value"]
+
+
+@as_root
+def test_a_hundred_creations_at_once_never_exceed(server):
+    tenant, key = newcomer(server, "eager", sessions=5)
+    with using(server, key):
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
+            answers = list(pool.map(
+                lambda _: server.ask("POST", "/sessions", {"template": "python"}), range(100)))
+        made = [answer for answer in answers if answer.status == 201]
+        assert len(made) == 5
+        for answer in answers:
+            if answer.status != 201:
+                assert refused(answer, 429, "sessions", 5) == 5
+        assert server.ask("DELETE", f"/sessions/{made[0].json['id']}").status == 200
+        server.create()
+        assert server.ask("POST", "/sessions", {}).status == 429
+    assert server.ask("GET", f"/tenants/{tenant}").json["now"]["sessions"] == 5
+    server.create()  # another tenant is not concerned
+
+
+@as_root
+def test_executions_and_queue(server):
+    _, key = newcomer(server, "busy", executions=3, queued=1)
+    with using(server, key):
+        session = server.create()
+        running = server.background(session, "while True: pass")
+        waiting = server.background(session, "1")
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "2"})
+        assert refused(answer, 429, "queued", 1) == 1
+        other, third = server.create(), server.create()
+        also = server.background(other, "while True: pass")
+        answer = server.ask("POST", f"/sessions/{third}/executions", {"code": "2"})
+        assert refused(answer, 429, "executions", 3) == 3
+        for each in (session, other):
+            server.ask("POST", f"/sessions/{each}/interrupt")
+        for each, execution in ((session, running), (session, waiting), (other, also)):
+            server.poll(each, execution)
+        assert server.execute(third, "2")["status"] == "ok"
+
+
+@as_root
+def test_what_a_session_may_be_given(server):
+    _, key = newcomer(server, "small", max_memory_bytes=1 << 28, max_wall_s=5, max_processes=40,
+                      max_idle_timeout_s=60, memory_bytes=1 << 29)
+    with using(server, key):
+        for limits, name, limit in (({"memory_bytes": 1 << 30}, "max_memory_bytes", 1 << 28),
+                                    ({"wall_s": 6}, "max_wall_s", 5),
+                                    ({"processes": 41}, "max_processes", 40)):
+            refused(server.ask("POST", "/sessions", {"limits": limits}), 403, name, limit)
+        refused(server.ask("POST", "/sessions", {"idle_timeout_s": 61}), 403,
+                "max_idle_timeout_s", 60)
+        made = server.ask("POST", "/sessions", {"template": "python", "limits": {"processes": 30}})
+        assert made.json["limits"] == {"memory_bytes": 1 << 28, "wall_s": 5, "processes": 30}
+        assert made.json["idle_timeout_s"] == 60
+        session = made.json["id"]
+        refused(server.ask("POST", f"/sessions/{session}/executions",
+                           {"code": "1", "timeout_s": 5.5}), 403, "max_wall_s", 5)
+        refused(server.ask("PATCH", f"/sessions/{session}", {"idle_timeout_s": 61}), 403,
+                "max_idle_timeout_s", 60)
+        server.create()
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert refused(answer, 429, "memory_bytes", 1 << 29) == 3 << 28
+
+
+@as_root
+def test_cpu_time_of_an_hour(server):
+    tenant, key = newcomer(server, "thirsty", cpu_s_per_hour=0.2)
+    with using(server, key):
+        session = server.create()
+        server.execute(session, "import time\nend = time.process_time() + 0.4\n"
+                       "while time.process_time() < end: pass")
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+        assert refused(answer, 429, "cpu_s_per_hour", 0.2) >= 0.3
+        assert int(answer.headers["Retry-After"]) > 2000
+    server.ask("PATCH", f"/tenants/{tenant}", {"quotas": {"cpu_s_per_hour": None}})
+    with using(server, key):
+        assert server.execute(session, "1")["status"] == "ok"
+
+
+@as_root
+def test_requests_of_a_second(server):
+    _, key = newcomer(server, "chatty", requests_per_s=5)
+    with using(server, key):
+        answers = [server.ask("GET", "/sessions") for _ in range(60)]
+    limited = [answer for answer in answers if answer.status == 429]
+    assert len(limited) > 10 and answers[0].status == 200
+    assert refused(limited[0], 429, "requests_per_s", 5) == 5
+    assert server.ask("GET", "/sessions").status == 200
+
+
+@as_root
+def test_disk(server):
+    tenant, key = newcomer(server, "hoarder", disk_bytes=1 << 20)
+    with using(server, key):
+        session = server.create()
+        answer = server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (2 << 20))
+        refused(answer, 413, "disk_bytes", 1 << 20)
+        assert server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (1 << 19)).status == 200
+        refused(server.ask("PUT", f"/sessions/{session}/files/b", b"x" * (600 << 10)), 413,
+                "disk_bytes", 1 << 20)
+        server.execute(session, "open('c', 'wb').write(b'y' * 700000)")
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+        assert refused(answer, 413, "disk_bytes", 1 << 20) > 1 << 20
+        refused(server.ask("POST", "/sessions", {}), 413, "disk_bytes", 1 << 20)
+    assert server.ask("GET", f"/tenants/{tenant}").json["now"]["disk_bytes"] > 1 << 20
+
+
+@as_root
+def test_measured_memory(server):
+    _, key = newcomer(server, "large", memory_used_bytes=150 << 20)
+    with using(server, key):
+        session = server.create()
+        server.execute(session, "x = b'x' * (200 << 20)")
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert refused(answer, 429, "memory_used_bytes", 150 << 20) > 200 << 20
+        server.ask("DELETE", f"/sessions/{session}")
+        server.create()
+
+
+# ---- guessing -----------------------------------------------------------------------------------
+
+@as_root
+def test_guessing_is_turned_away_and_harms_nobody(server):
+    _, bystander = newcomer(server, "bystander")
+    with using(server, bystander):
+        assert server.ask("GET", "/sessions").status == 200
+    answers = []
+    for n in range(100):
+        with using(server, f"rk_{n:043}"):
+            answers.append(server.ask("GET", "/sessions"))
+    assert [answer.status for answer in answers[:30]] == [401] * 30
+    last = answers[-1]
+    assert (last.status, last.code) == (429, "too_many_attempts") and last.headers["Retry-After"]
+    # Keys that were good go on, from the same address; so does what takes no key.
+    with using(server, bystander):
+        assert server.ask("GET", "/sessions").status == 200
+    assert server.ask("GET", "/sessions").status == 200
+    assert server.ask("GET", "/health", key=False).status == 200
+    assert server.ask("GET", "/sessions", key=False).status == 401
+
+
+@as_root
+def test_unknown_keys_of_every_form_get_one_answer(server):
+    bodies = set()
+    for key in ("x", "rk_", "rk_" + "a" * 43, server.key[:-1], server.key + "a", server.key.lower()):
+        with using(server, key):
+            answer = server.ask("GET", "/sessions")
+        assert answer.status == 401
+        bodies.add(answer.body)
+    assert len(bodies) == 1
+
+
+# ---- usage --------------------------------------------------------------------------------------
+
+@as_root
+def test_usage_by_day(server):
+    tenant, key = newcomer(server, "measured")
+    with using(server, key):
+        session = server.create()
+        record = server.execute(session, "import time\nend = time.process_time() + 0.2\n"
+                                "while time.process_time() < end: pass")
+        server.execute(session, "open('a', 'w').write('x' * 5000)")
+        server.ask("PUT", f"/sessions/{session}/files/b", b"x" * 4000)
+        server.ask("GET", f"/sessions/{session}/files/b")
+        days = server.ask("GET", "/usage").json["usage"]
+    assert len(days) in (1, 2)
+    day = days[-1]
+    assert (day["tenant"], sum(each["executions"] for each in days)) == (tenant, 2)
+    assert sum(each["cpu_s"] for each in days) >= 0.2
+    assert sum(each["wall_s"] for each in days) >= int(record["receipt"]["wall_s"] * 1000) / 1000
+    assert sum(each["bytes_in"] for each in days) > 4000
+    assert sum(each["bytes_out"] for each in days) > 4000
+    assert day["disk_bytes"] >= 9000 and sum(each["sessions"] for each in days) == 1
+    server.execute(server.create(), "1")
+    every = server.ask("GET", "/usage").json["usage"]
+    assert {each["tenant"] for each in every} > {tenant}
+    assert server.ask("GET", f"/usage?tenant={tenant}").json["usage"] == days
+    assert server.ask("GET", "/usage?from=2000-01-01&to=2000-12-31").json["usage"] == []
+    for query in ("from=x", "to=2026-1-1", "format=xml", "day=2026-01-01"):
+        assert server.ask("GET", f"/usage?{query}").code == "invalid"
+    server.stop()
+    server.start()
+    assert server.ask("GET", f"/usage?tenant={tenant}").json["usage"] == days
+
+
+@as_root
+def test_usage_as_csv(server):
+    server.execute(server.create(), "1")
+    for path, headers in (("/usage?format=csv", {}), ("/usage", {"Accept": "text/csv"})):
+        answer = server.ask("GET", path, headers=headers)
+        assert answer.headers["Content-Type"].startswith("text/csv")
+        rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
+        told = server.ask("GET", "/usage").json["usage"]
+        assert [{**row, "wall_s": float(row["wall_s"]), "cpu_s": float(row["cpu_s"])}
+                for row in rows] == [{key: value if isinstance(value, str) or key.endswith("_s")
+                                      and key != "memory_mib_s" else str(value)
+                                      for key, value in each.items()} for each in told]
+
+
+# ---- an older database --------------------------------------------------------------------------
+
+OLD = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
+CREATE TABLE key(hash BLOB PRIMARY KEY, created_at TEXT NOT NULL) STRICT;
+CREATE TABLE session(id TEXT PRIMARY KEY, state TEXT NOT NULL, template TEXT NOT NULL,
+ language TEXT NOT NULL, limits BLOB NOT NULL, metadata TEXT, idle_ms INTEGER NOT NULL,
+ created_at TEXT NOT NULL, ended_at TEXT, why TEXT) STRICT;
+CREATE TABLE execution(id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session(id),
+ sequence INTEGER NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL,
+ ended_at TEXT, why TEXT, idempotency TEXT, request_hash BLOB NOT NULL,
+ code BLOB NOT NULL, record TEXT) STRICT;
+CREATE INDEX execution_by_session ON execution(session, sequence);
+CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)
+ WHERE idempotency IS NOT NULL;
+PRAGMA user_version = 1;
+"""
+
+
+@as_root
+def test_a_database_of_version_1(reckon):
+    """What was there is the first tenant's, and its key does all that it did."""
+    with Server(reckon) as server:
+        session = server.create()
+        record = server.execute(session, "open('a', 'w').write('kept')")
+        key = server.key
+        server.stop()
+        path = pathlib.Path(reckon.state) / "reckond.db"
+        new = sqlite3.connect(path)
+        secret = new.execute("SELECT value FROM meta WHERE name = 'key_secret'").fetchone()[0]
+        hashes = new.execute("SELECT hash, created_at FROM key").fetchall()
+        row = new.execute("SELECT id, state, template, language, limits, metadata, idle_ms,"
+                          " created_at, ended_at, why FROM session").fetchone()
+        execution = new.execute("SELECT id, session, sequence, status, created_at, ended_at, why,"
+                                " idempotency, request_hash, code, record FROM execution").fetchone()
+        new.close()
+        for each in path.parent.glob("reckond.db*"):
+            each.unlink()
+        old = sqlite3.connect(path)
+        old.executescript(OLD)
+        with old:
+            old.execute("INSERT INTO meta VALUES('key_secret', ?)", (secret,))
+            old.executemany("INSERT INTO key VALUES(?, ?)", hashes)
+            old.execute(f"INSERT INTO session VALUES({','.join('?' * 10)})", row)
+            old.execute(f"INSERT INTO execution VALUES({','.join('?' * 11)})", execution)
+        old.close()
+        path.chmod(0o600)
+        server.start()
+        assert server.key == key and len(server.lines) == 1
+        assert [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]] == [session]
+        assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
+        assert server.ask("GET", f"/artifacts/{record['files'][0]['artifact']}").body == b"kept"
+        keys = server.ask("GET", "/keys").json["keys"]
+        assert [(each["name"], each["scopes"]) for each in keys] == [("first", SCOPES)]
+        assert server.execute(server.create(), "1")["status"] == "ok"

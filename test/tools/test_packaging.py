@@ -1,0 +1,200 @@
+"""What is installed and packaged agrees with itself; tools/package-test tries it on a real Debian."""
+import ast
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build"
+SYSTEMD = ROOT / "packaging/systemd"
+# In the list of packages for a build, but no line of Build-Depends: build-essential, or meson's.
+IMPLIED = {"gcc", "libc6-dev", "make", "ninja-build"}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """`meson install` of the build as it is."""
+    target = tmp_path_factory.mktemp("installed")
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", target],
+                   check=True, capture_output=True)
+    return target
+
+
+def install_list():
+    """What a build installs, as paths from /, with the prefix of a distribution."""
+    text = subprocess.run(["meson", "introspect", "--installed", BUILD], check=True,
+                          capture_output=True, text=True).stdout
+    prefix = "/usr/local/"
+    for path in json.loads(text).values():
+        yield "/usr/" + path[len(prefix):] if path.startswith(prefix) else path
+
+
+def patterns(package):
+    return [line.strip() for line in
+            (ROOT / f"debian/{package}.install").read_text(encoding="utf-8").splitlines()]
+
+
+def covers(pattern, path):
+    """dh_install: a glob, or a folder with all it holds."""
+    parts, wanted = path.strip("/").split("/"), pattern.split("/")
+    return len(parts) >= len(wanted) and all(
+        pathlib.PurePath(part).match(want) for part, want in zip(parts, wanted))
+
+
+def test_each_installed_file_is_in_one_package():
+    packages = {name: patterns(name) for name in ("reckon", "libreckon0", "libreckon-dev")}
+    listed = list(install_list())
+    assert len(listed) > 20
+    for path in listed:
+        # debian/rules has units where Debian 12 looks for them.
+        path = path.replace("/usr/lib/systemd/", "/lib/systemd/")
+        owners = [name for name, globs in packages.items() if any(covers(g, path) for g in globs)]
+        assert len(owners) == 1, f"{path}: {owners}"
+    for name, globs in packages.items():
+        for glob in globs:
+            assert any(covers(glob, path.replace("/usr/lib/systemd/", "/lib/systemd/"))
+                       for path in [*listed, "/usr/lib/x/libreckon.a", "/usr/lib/x/libreckon.so",
+                                    "/usr/lib/x/pkgconfig/reckon.pc"]), f"{name}: {glob}"
+
+
+def test_a_package_builds_with_what_a_build_needs():
+    control = (ROOT / "debian/control").read_text(encoding="utf-8")
+    depends = set(re.findall(r"^ ([\w.+-]+)", control.split("Build-Depends:")[1].split("Standards")[0],
+                             re.M))
+    needed, section = set(), ""
+    for line in (ROOT / "tools/packages.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == "build" and line.strip() and not line.startswith("#"):
+            needed.add(line.split()[0].replace("libpython3.11-dev", "libpython3-dev"))
+    assert needed - IMPLIED <= depends
+
+
+def test_the_versions_are_one():
+    version = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text(encoding="utf-8"))[1]
+    changelog = (ROOT / "debian/changelog").read_text(encoding="utf-8")
+    assert changelog.startswith(f"reckon ({version}) ")
+    assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_an_installed_tree_is_complete(installed):
+    prefix = installed / "usr/local"
+    for path in ("bin/reckon", "libexec/reckon/reckond", "libexec/reckon/reckon-warden",
+                 "include/reckon.h", "share/reckon/templates/data.lock", "share/man/man1/reckon.1",
+                 "share/doc/reckon/docs/install.md", "lib/systemd/system/reckon.service",
+                 "share/bash-completion/completions/reckon"):
+        assert (prefix / path).is_file(), path
+    for program in [prefix / "bin/reckon", *(prefix / "libexec/reckon").iterdir()]:
+        assert os.access(program, os.X_OK), program
+
+
+def test_a_program_builds_against_it(installed, tmp_path):
+    environment = {**os.environ, "PKG_CONFIG_SYSROOT_DIR": str(installed), "PKG_CONFIG_PATH": str(
+        next(installed.rglob("reckon.pc")).parent)}
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "reckon"], check=True, text=True,
+                           capture_output=True, env=environment).stdout.split()
+    # Without a sysroot in the file's own paths pkg-config would name this machine's.
+    assert all(str(installed) in flag for flag in flags if flag[:2] in ("-I", "-L"))
+    subprocess.run(["cc", ROOT / "examples/embed.c", "-o", tmp_path / "embed", *flags], check=True)
+
+
+# ---- systemd ------------------------------------------------------------------------------------
+
+def rendered(tmp_path):
+    """The units as installed, but for a program that is there."""
+    shutil.copy(SYSTEMD / "reckon.socket", tmp_path)
+    text = (BUILD / "packaging/reckon.service").read_text(encoding="utf-8")
+    assert "@" not in text
+    unit = tmp_path / "reckon.service"
+    unit.write_text(re.sub(r"ExecStart=\S+", f"ExecStart={BUILD}/bin/reckon", text))
+    return unit
+
+
+def test_systemd_understands_the_units(tmp_path):
+    unit = rendered(tmp_path)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit,
+                           tmp_path / "reckon.socket"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def exposure(unit):
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
+                          capture_output=True, text=True, check=True)
+    return float(re.search(r"exposure level for \S+ ([\d.]+)", done.stdout)[1])
+
+
+def test_the_exposure_that_is_told(tmp_path):
+    """As root, and with rootless.conf; a directive that gets lost shows here."""
+    unit = rendered(tmp_path)
+    told = re.findall(r"exposure ([\d.]+)", (ROOT / "docs/install.md").read_text(encoding="utf-8"))
+    as_root = exposure(unit)
+    with open(unit, "a", encoding="utf-8") as file:
+        file.write((SYSTEMD / "rootless.conf").read_text(encoding="utf-8"))
+    assert [f"{as_root}", f"{exposure(unit)}"] == told
+
+
+def test_each_directive_that_is_off_has_a_reason():
+    text = (SYSTEMD / "reckon.service.in").read_text(encoding="utf-8")
+    on = set(re.findall(r"^(\w+)=", text, re.M))
+    off = set(re.findall(r"\b[A-Z][A-Za-z]+\b", text.split("# Off, each")[1]))
+    for name in ("PrivateUsers", "ProtectKernelTunables", "ProtectControlGroups", "PrivateDevices",
+                 "RestrictNamespaces", "SystemCallFilter", "MemoryDenyWriteExecute",
+                 "RestrictAddressFamilies", "ProtectHostname", "ProtectClock", "ProtectSystem",
+                 "ProtectHome", "NoNewPrivileges", "CapabilityBoundingSet", "PrivateTmp"):
+        assert (name in on) != (name in off), name
+
+
+def test_users_and_directories_are_understood(tmp_path):
+    subprocess.run(["systemd-sysusers", "--dry-run", SYSTEMD / "reckon.sysusers"], check=True,
+                   capture_output=True)
+    if os.geteuid() != 0:
+        pytest.skip("directories of root need root")
+    subprocess.run(["systemd-tmpfiles", "--create", f"--root={tmp_path}",
+                    SYSTEMD / "reckon.tmpfiles"], check=True, capture_output=True)
+    assert (tmp_path / "run/reckon").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "var/lib/reckon").stat().st_mode & 0o777 == 0o755
+
+
+# ---- AppArmor, containers -----------------------------------------------------------------------
+
+def test_apparmor_understands_the_profile(tmp_path):
+    """A parser older than 4.0 does not know the one rule, and is given the rest."""
+    profile = (BUILD / "packaging/reckon.apparmor").read_text(encoding="utf-8")
+    assert "\n  userns,\n" in profile and "/libexec/reckon/reckon-warden" in profile
+    parser = shutil.which("apparmor_parser", path=os.environ["PATH"] + ":/sbin:/usr/sbin")
+    version = subprocess.run([parser, "--version"], check=True, capture_output=True, text=True).stdout
+    if int(re.search(r"version (\d+)", version)[1]) < 4:
+        profile = profile.replace("abi <abi/4.0>,", "").replace("  userns,\n", "")
+    (tmp_path / "reckon").write_text(profile)
+    subprocess.run([parser, "-Q", "-K", tmp_path / "reckon"], check=True, capture_output=True)
+
+
+def test_the_container_s_filter_lets_boxes_be_made_and_little_else():
+    profile = json.loads((ROOT / "packaging/container/seccomp.json").read_text(encoding="utf-8"))
+    allowed, refused, _ = (set(rule["names"]) for rule in profile["syscalls"])
+    assert {"unshare", "setns", "clone", "clone3", "mount", "move_mount", "open_tree", "pivot_root",
+            "mount_setattr", "sethostname", "ptrace", "seccomp"} <= allowed
+    assert not allowed & refused
+    assert not allowed & {"bpf", "keyctl", "init_module", "kexec_load", "userfaultfd", "reboot",
+                          "open_by_handle_at", "io_uring_setup", "perf_event_open", "syslog"}
+    assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
+    source = (ROOT / "packaging/container/make-seccomp").read_text(encoding="utf-8")
+    tree = next(node for node in ast.parse(source).body if isinstance(node, ast.Assign))
+    named = {name for names in ast.literal_eval(tree.value).values() for name in names.split()}
+    assert refused == named  # the file is what the program makes
+
+
+def test_the_container_is_run_with_what_was_tried():
+    options = json.loads((ROOT / "packaging/container/options.json").read_text(encoding="utf-8"))
+    recipe = (ROOT / "packaging/container/Containerfile").read_text(encoding="utf-8")
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    assert f"--uid {options['user']['uid']} " in recipe and "\nUSER reckon\n" in recipe
+    assert options["capabilities"] == [] and "--cap-drop ALL" in page
+    assert options["noNewPrivileges"] and "no-new-privileges" in page
+    assert options["maskedPaths"] == [] and "systempaths=unconfined" in page
+    assert "seccomp=packaging/container/seccomp.json" in page

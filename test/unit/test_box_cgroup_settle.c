@@ -1,0 +1,146 @@
+/*
+ * test_box_cgroup_settle.c - which groups are emptied of their processes, and which left alone.
+ *
+ * Runs in:  the unit suite; needs neither cgroups nor privilege.
+ * Reads:    files in a temporary directory that stand for the kernel's.
+ * Never:    touches a real group.
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/cgroup_settle.h"
+
+struct group {
+	char path[64];
+};
+
+static void put(const struct group *group, const char *file, const char *text)
+{
+	char path[128];
+	cleanup_fd int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", group->path, file);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* What the last write to the leaf's cgroup.procs was; "" when there is no leaf. */
+static void read_leaf(const struct group *group, char ret[64])
+{
+	char path[128];
+	cleanup_fd int fd = -1;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/daemon/cgroup.procs", group->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, ret, 63) : 0;
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+static int make(void **state)
+{
+	static struct group group;
+
+	if (unit_mkdir(group.path) < 0)
+		return -1;
+	*state = &group;
+	return 0;
+}
+
+static int unmake(void **state)
+{
+	const struct group *group = *state;
+
+	unit_rmdir(group->path);
+	return 0;
+}
+
+static void make_leaf(const struct group *group)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/daemon", group->path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	put(group, "daemon/cgroup.procs", "");
+}
+
+static void the_top_of_a_container_is_emptied(void **state)
+{
+	const struct group *group = *state;
+	char text[64];
+
+	put(group, "cgroup.type", "domain\n");
+	put(group, "cgroup.controllers", "cpuset cpu io memory pids\n");
+	put(group, "cgroup.procs", "0\n4711\n");
+	make_leaf(group);
+	assert_true(cgroup_settle(group->path, true));
+	read_leaf(group, text);
+	assert_string_equal(text, "4711");
+}
+
+static void the_top_of_the_host_is_left_alone(void **state)
+{
+	const struct group *group = *state;
+	char text[64];
+
+	put(group, "cgroup.controllers", "memory pids\n");
+	put(group, "cgroup.procs", "4711\n");
+	make_leaf(group);
+	assert_false(cgroup_settle(group->path, true));
+	read_leaf(group, text);
+	assert_string_equal(text, "");
+}
+
+static void a_group_that_nobody_gave_us_is_left_alone(void **state)
+{
+	const struct group *group = *state;
+	char text[64];
+
+	put(group, "cgroup.type", "domain\n");
+	put(group, "cgroup.controllers", "memory pids\n");
+	put(group, "cgroup.procs", "4711\n");
+	make_leaf(group);
+	assert_false(cgroup_settle(group->path, false));
+	read_leaf(group, text);
+	assert_string_equal(text, "");
+}
+
+static void nothing_moves_for_a_group_without_limits(void **state)
+{
+	const struct group *group = *state;
+	char text[64];
+
+	put(group, "cgroup.type", "domain\n");
+	put(group, "cgroup.controllers", "cpuset\n");
+	put(group, "cgroup.procs", "4711\n");
+	make_leaf(group);
+	assert_false(cgroup_settle(group->path, true));
+	read_leaf(group, text);
+	assert_string_equal(text, "");
+}
+
+static void a_group_that_is_not_there_is_no_failure(void **state)
+{
+	(void)state;
+	assert_false(cgroup_settle("/nonexistent/group", true));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_top_of_a_container_is_emptied, make, unmake),
+		cmocka_unit_test_setup_teardown(the_top_of_the_host_is_left_alone, make, unmake),
+		cmocka_unit_test_setup_teardown(a_group_that_nobody_gave_us_is_left_alone, make, unmake),
+		cmocka_unit_test_setup_teardown(nothing_moves_for_a_group_without_limits, make, unmake),
+		cmocka_unit_test(a_group_that_is_not_there_is_no_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/*
+ * test_host_metrics.c - the text format of Prometheus, to the byte.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    its own numbers.
+ * Never:    judges the format by what wrote it: test_serve_operations.py has Prometheus' parser.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "host/metrics.h"
+
+static struct err err;
+
+static void a_sample_is_one_line(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(4096);
+	const char *const labels[] = { "one", "a", "two", "b", NULL };
+	const char *const empty[] = { NULL };
+
+	(void)state;
+	assert_ok(&err, metrics_family(&text, "x_total", "counter", "What it is.", &err));
+	assert_ok(&err, metrics_sample(&text, "x_total", labels, 7, &err));
+	assert_ok(&err, metrics_sample(&text, "x_total", empty, 18446744073709551615ull, &err));
+	assert_ok(&err, metrics_sample(&text, "x_total", NULL, 0, &err));
+	assert_string_equal(buf_text(&text), "# HELP x_total What it is.\n# TYPE x_total counter\n"
+					     "x_total{one=\"a\",two=\"b\"} 7\n"
+					     "x_total 18446744073709551615\nx_total 0\n");
+}
+
+static void a_label_cannot_end_itself(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(4096);
+	const char *const labels[] = { "l", "a\"} 1\n\\", NULL };
+
+	(void)state;
+	assert_ok(&err, metrics_sample(&text, "x", labels, 1, &err));
+	assert_string_equal(buf_text(&text), "x{l=\"a\\\"} 1\\n\\\\\"} 1\n");
+}
+
+static void seconds_are_exact(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{ 0, "x 0\n" },		      { 1, "x 0.000000001\n" },
+		{ 1500000000, "x 1.5\n" },    { 1000000000, "x 1\n" },
+		{ 10000000000, "x 10\n" },    { 500000, "x 0.0005\n" },
+		{ 18446744073709551615ull, "x 18446744073.709551615\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cleanup_buf struct buf text = BUF_INIT(256);
+
+		assert_ok(&err, metrics_sample_ns(&text, "x", NULL, cases[i].ns, &err));
+		assert_string_equal(buf_text(&text), cases[i].text);
+	}
+}
+
+static void a_histogram_adds_up(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(1 << 20);
+	static struct metrics metrics;
+	static const struct metrics_now now = { .version = "0" };
+	static const char *const lines[] = {
+		/* A bound belongs to its bucket. */
+		"\nreckon_execution_wall_seconds_bucket{le=\"0.001\"} 1\n",
+		"\nreckon_execution_wall_seconds_bucket{le=\"0.0025\"} 2\n",
+		"\nreckon_execution_wall_seconds_bucket{le=\"120\"} 2\n",
+		"\nreckon_execution_wall_seconds_bucket{le=\"+Inf\"} 3\n",
+		"\nreckon_execution_wall_seconds_sum 1000.002000001\n",
+		"\nreckon_execution_wall_seconds_count 3\n",
+		"\nreckon_executions_total{status=\"timeout\"} 1\n",
+		"\nreckon_executions_total{status=\"other\"} 1\n",
+	};
+
+	(void)state;
+	metrics_observe(&metrics, METRICS_WALL, 0, 1000000);
+	metrics_observe(&metrics, METRICS_WALL, 0, 1000001);
+	metrics_observe(&metrics, METRICS_WALL, 0, 1000000000000);
+	metrics_add(&metrics, METRICS_EXECUTIONS, metrics_counter_label(METRICS_EXECUTIONS, "timeout"),
+		    1);
+	metrics_add(&metrics, METRICS_EXECUTIONS, metrics_counter_label(METRICS_EXECUTIONS, "new"), 1);
+	assert_ok(&err, metrics_write(&metrics, &now, &text, &err));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (strstr(text.data, lines[i]) == NULL)
+			fail_msg("no line %s", lines[i]);
+}
+
+static void a_buffer_that_is_full_is_told(void **state)
+{
+	cleanup_buf struct buf text = BUF_INIT(1000);
+	static struct metrics metrics;
+	static const struct metrics_now now = { .version = "0" };
+
+	(void)state;
+	assert_err(&err, ERR_LIMIT, metrics_write(&metrics, &now, &text, &err));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sample_is_one_line),
+		cmocka_unit_test(a_label_cannot_end_itself),
+		cmocka_unit_test(seconds_are_exact),
+		cmocka_unit_test(a_histogram_adds_up),
+		cmocka_unit_test(a_buffer_that_is_full_is_told),
+	};
+
+	return cmocka_run_group_tests_name("host_metrics", tests, NULL, NULL);
+}

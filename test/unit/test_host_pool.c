@@ -1,0 +1,229 @@
+/*
+ * test_host_pool.c - whose turn it is: counted in the order of service, never in time.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    depends on how fast anything is.
+ */
+#include "unit.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "host/pool.h"
+
+#define ITEMS 400
+
+struct work {
+	struct pool_item item; /* first */
+	char name;
+};
+
+/* What the threads note: the order in which items began, how many of a name ran at once. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static char order[ITEMS + 1];
+static unsigned begun, held, at_once[256], most_at_once[256];
+static bool is_gate_open;
+
+/* Everything waits at the gate until it opens; so what is submitted before that is queued. */
+static void run(struct pool_item *item)
+{
+	const unsigned char name = (unsigned char)((struct work *)(void *)item)->name;
+
+	(void)pthread_mutex_lock(&lock);
+	order[begun++] = (char)name;
+	if (++at_once[name] > most_at_once[name])
+		most_at_once[name] = at_once[name];
+	held++;
+	(void)pthread_cond_broadcast(&changed);
+	while (!is_gate_open)
+		(void)pthread_cond_wait(&changed, &lock);
+	held--;
+	at_once[name]--;
+	(void)pthread_mutex_unlock(&lock);
+}
+
+static void reset(void)
+{
+	memset(order, 0, sizeof(order));
+	memset(at_once, 0, sizeof(at_once));
+	memset(most_at_once, 0, sizeof(most_at_once));
+	begun = held = 0;
+	is_gate_open = false;
+}
+
+static void submit(struct pool *pool, struct pool_lane *lane, char name, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct work *work = mem_new0(1, sizeof(*work));
+
+		work->name = name;
+		pool_submit_to(pool, lane, &work->item);
+	}
+}
+
+static void wait_held(unsigned count)
+{
+	(void)pthread_mutex_lock(&lock);
+	while (held < count)
+		(void)pthread_cond_wait(&changed, &lock);
+	(void)pthread_mutex_unlock(&lock);
+}
+
+static void open_gate(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	is_gate_open = true;
+	(void)pthread_cond_broadcast(&changed);
+	(void)pthread_mutex_unlock(&lock);
+}
+
+static void take_all(struct pool *pool, unsigned count)
+{
+	struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
+	struct pool_item *item;
+
+	while (count > 0) {
+		assert_int_equal(poll(&ready, 1, -1), 1);
+		pool_clear(pool);
+		while ((item = pool_take(pool)) != NULL) {
+			free(item);
+			count--;
+		}
+	}
+}
+
+static struct pool *new_pool(unsigned threads)
+{
+	struct pool *pool = NULL;
+	struct err err;
+
+	reset();
+	assert_ok(&err, pool_new(threads, run, &pool, &err));
+	return pool;
+}
+
+static void one_job_is_served_within_two(void **state)
+{
+	struct pool *pool = new_pool(1);
+	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
+
+	(void)state;
+	submit(pool, x, 'x', 100);
+	wait_held(1); /* the first of x runs */
+	assert_int_equal(pool_lane_waiting(pool, x), 99);
+	submit(pool, y, 'y', 1);
+	assert_int_equal(pool_waiting(pool), 100);
+	open_gate();
+	take_all(pool, 101);
+	/* The one that ran, at most one more of x, then y. */
+	assert_non_null(strchr(order, 'y'));
+	assert_true(strchr(order, 'y') - order <= 2);
+	pool_free(pool);
+	pool_lane_free(x);
+	pool_lane_free(y);
+}
+
+static void turns_go_by_weight(void **state)
+{
+	struct pool *pool = new_pool(1);
+	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
+	unsigned of_x = 0, of_y = 0;
+
+	(void)state;
+	pool_lane_set(pool, y, 3, 1);
+	submit(pool, x, 'x', 100);
+	wait_held(1);
+	submit(pool, y, 'y', 60);
+	open_gate();
+	take_all(pool, 160);
+	/* As long as both wait, y gets three for each of x; the first one ran already. */
+	for (unsigned i = 1; i <= 80; i++) {
+		of_x += order[i] == 'x';
+		of_y += order[i] == 'y';
+		assert_true(of_y <= 3 * of_x + 3 && of_x <= of_y / 3 + 1);
+	}
+	assert_int_equal(of_y, 60);
+	pool_free(pool);
+	pool_lane_free(x);
+	pool_lane_free(y);
+}
+
+static void many_lanes_take_turns(void **state)
+{
+	struct pool *pool = new_pool(1);
+	struct pool_lane *lanes[10];
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		lanes[i] = pool_lane_new();
+	submit(pool, lanes[0], 'a', 1);
+	wait_held(1);
+	for (int i = 0; i < 10; i++)
+		submit(pool, lanes[i], (char)('a' + i), 20);
+	open_gate();
+	take_all(pool, 201);
+	for (int round = 0; round < 20; round++)
+		for (int i = 0; i < 10; i++)
+			assert_int_equal(order[1 + round * 10 + i], 'a' + i);
+	pool_free(pool);
+	for (int i = 0; i < 10; i++)
+		pool_lane_free(lanes[i]);
+}
+
+static void a_lane_has_no_more_threads_than_it_may(void **state)
+{
+	struct pool *pool = new_pool(4);
+	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
+
+	(void)state;
+	pool_lane_set(pool, x, 1, 2);
+	submit(pool, x, 'x', 50);
+	wait_held(2);
+	assert_int_equal(pool_lane_waiting(pool, x), 48);
+	/* The other threads are still there for others. */
+	submit(pool, y, 'y', 2);
+	wait_held(4);
+	assert_int_equal(pool_lane_waiting(pool, y), 0);
+	open_gate();
+	take_all(pool, 52);
+	assert_int_equal(most_at_once['x'], 2);
+	assert_int_equal(begun, 52);
+	pool_free(pool);
+	pool_lane_free(x);
+	pool_lane_free(y);
+}
+
+static void a_raised_bound_lets_go_on(void **state)
+{
+	struct pool *pool = new_pool(3);
+	struct pool_lane *x = pool_lane_new();
+
+	(void)state;
+	pool_lane_set(pool, x, 1, 1);
+	submit(pool, x, 'x', 3);
+	wait_held(1);
+	pool_lane_set(pool, x, 1, 3);
+	wait_held(3);
+	open_gate();
+	take_all(pool, 3);
+	pool_free(pool);
+	pool_lane_free(x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_job_is_served_within_two),
+		cmocka_unit_test(turns_go_by_weight),
+		cmocka_unit_test(many_lanes_take_turns),
+		cmocka_unit_test(a_lane_has_no_more_threads_than_it_may),
+		cmocka_unit_test(a_raised_bound_lets_go_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

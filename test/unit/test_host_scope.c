@@ -1,0 +1,55 @@
+/*
+ * test_host_scope.c - each request that brings a key has a scope of its own in the table.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    both tables.
+ * Never:    lets a request be forgotten.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/tenant.h"
+#include "wire/front.h"
+
+/* Whether a request of this type may hold a key: then it is not a breach of the form alone. */
+static bool takes_key(uint16_t type)
+{
+	const struct kernel_item key = { FRONT_TAG_KEY, 1, "k" };
+	struct err err = { 0 };
+
+	(void)front_check(type, &key, 1, &err);
+	return err.code == ERR_OK || strstr(err.text, "lacks a field") != NULL;
+}
+
+static void each_request_is_named(void **state)
+{
+	(void)state;
+	for (uint16_t type = 0; type < FRONT_REQUEST_COUNT; type++) {
+		if (!front_may_send(FRONT_STATE_SERVING, type) || !takes_key(type))
+			continue;
+		if (!scope_is_named(type))
+			print_message("request %u is in no row of scope.c\n", type);
+		assert_true(scope_is_named(type));
+	}
+}
+
+static void what_is_not_named_needs_admin(void **state)
+{
+	(void)state;
+	assert_int_equal(scope_of(0), FRONT_SCOPE_ADMIN);
+	assert_int_equal(scope_of(UINT16_MAX), FRONT_SCOPE_ADMIN);
+	assert_int_equal(scope_of(FRONT_AUTH), 0);
+	assert_int_equal(scope_of(FRONT_EXECUTE), FRONT_SCOPE_EXECUTE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_request_is_named),
+		cmocka_unit_test(what_is_not_named_needs_admin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
