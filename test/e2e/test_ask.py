@@ -588,3 +588,45 @@ def test_an_encrypted_server_by_name(ask, reckon):
     done = reckon("ask", "--model", "openai/m", "--base-url", "http://model.invalid", *FAST,
                   "--max-time", "20s", "?").expect(125, 3)
     assert "resolve" in done.err.lower() or "time limit" in done.err
+
+
+# ---- leave to run -----------------------------------------------------------------------------
+
+def test_cells_wait_for_leave(ask, reckon):
+    script = [Reply(calls=["print('first ran')"]), Reply(calls=["print('second ran')"]),
+              Reply(calls=["print('third', 'ran')"]), Reply(calls=["print('fourth', 'ran')"]),
+              Reply(text="finished")]
+    with ModelServer(*script) as model:
+        with Terminal(reckon, *ask.args("--approve", "always", "?"), env=ask.env(model)) as term:
+            term.wait("[q]uit: ").write("n\n")
+            term.until(lambda: term.text.count("[q]uit: ") == 2, "asks again").write("y\n")
+            term.until(lambda: term.text.count("[q]uit: ") == 3, "asks again").write("a\n")
+            term.wait("finished")
+            assert term.end() == 0
+            assert term.text.count("[q]uit: ") == 3
+            assert "fourth ran" in term.text and "third ran" in term.text
+    texts = texts_of(model.asked[1])
+    assert any("did not allow this cell" in text for text in texts)
+    assert not any(text.strip() == "first ran" for text in texts)
+    with ModelServer(Reply(calls=["print(1)"])) as model:
+        with Terminal(reckon, *ask.args("--approve", "always", "?"), env=ask.env(model)) as term:
+            term.wait("[q]uit: ").write("q\n")
+            assert term.end() == 130
+    assert len(model.asked) == 1
+
+
+def test_only_what_may_write_outside_is_asked_for(ask, reckon):
+    (reckon.cwd / "shared").mkdir()
+    reckon.user.own(reckon.cwd / "shared")
+    script = [Reply(calls=["print('ran', 'it')"]), Reply(text="finished")]
+    for mount, asks in ((("-m", "shared"), False), (("-m", "shared:rw"), True)):
+        with ModelServer(*script) as model:
+            with Terminal(reckon, *ask.args(*mount, "?"), env=ask.env(model)) as term:
+                if asks:
+                    term.wait("[q]uit: ").write("y\n")
+                term.wait("finished")
+                assert term.end() == 0
+                assert ("[q]uit" in term.text) == asks and "ran it" in term.text
+    with ModelServer(*script) as model:
+        done = ask(model, "-m", "shared:rw", "--approve", "never", "?").expect(0)
+        assert done.out == "finished\n"
