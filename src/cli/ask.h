@@ -9,6 +9,7 @@
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
  *   ask_json.c     what a program sees of it
+ *   ask_save.c     the whole as a notebook, a script, Markdown or JSON
  *   ask_link.c     sandbox:/mnt/data/… in answers
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
@@ -40,6 +41,7 @@ enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
 enum ask_choice { ASK_AUTO, ASK_YES, ASK_NO };
 
 struct ask_step {
+	char *prose; /* what the model said before it */
 	char *code;
 	char *record; /* JSON, or NULL: it did not run */
 };
@@ -62,6 +64,7 @@ struct ask {
 	struct agent_settings settings;
 	enum ask_choice calling_given, vision; /* ASK_AUTO: by the provider */
 	enum ask_approve approve;
+	const char *save_path; /* or NULL */
 	bool json;
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
@@ -145,6 +148,14 @@ void ask_show_end(struct ask *ask);
 /* ---- ask_json.c ---- */
 
 int ask_json_print(const struct ask *ask);
+int ask_json_write(const struct ask *ask, struct buf *ret, struct err *err);
+
+/* ---- ask_save.c ---- */
+
+/* Whether the name says in which form. */
+int ask_save_check(const char *path, struct err *err);
+/* Returns an exit status; what went wrong was said. */
+int ask_save(struct ask *ask);
 
 /* ---- ask_link.c ---- */
 

@@ -29,6 +29,7 @@ enum {
 	ASK_CALLING,
 	ASK_VISION,
 	ASK_APPROVE,
+	ASK_SAVE,
 };
 
 static const struct opt_item ask_items[] = {
@@ -54,6 +55,8 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_CHOICE, "auto on off", false },
 	{ ASK_APPROVE, "approve", "WHEN", "ask before a cell runs: never, writes (default), always",
 	  OPT_HINT_CHOICE, "never writes always", false },
+	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
+	  false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
@@ -195,6 +198,9 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 		return count_up_to(value, 100000000, &settings->context_tokens, err);
 	case ASK_ANSWER_SIZE:
 		return count_up_to(value, 1000000, &settings->answer_tokens, err);
+	case ASK_SAVE:
+		ask->save_path = value;
+		return ask_save_check(value, err);
 	case OPT_IMAGES:
 		return term_image_parse(value, &ask->view.images, err);
 	default:
@@ -208,7 +214,7 @@ int ask_options_take(int id, const char *value, void *arg, struct err *err)
 
 	if (id == OPT_OPERAND)
 		return take_operand(ask, value, err);
-	if (id != OPT_IMAGES && (id < ASK_MODEL || id > ASK_APPROVE))
+	if (id != OPT_IMAGES && (id < ASK_MODEL || id > ASK_SAVE))
 		return run_options_take(id, value, &ask->view.run, err);
 	if (take(id, value, ask, err) == 0)
 		return 0;

@@ -177,6 +177,8 @@ static int conclude(struct ask *ask)
 		return ask->view.output.status;
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
+	if (ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
+		status = EXIT_CODE_RECKON;
 	if (ask->json) {
 		const int printed = ask_json_print(ask);
 
@@ -272,6 +274,7 @@ static void ask_init(struct ask *ask)
 static void ask_done(struct ask *ask)
 {
 	for (size_t i = 0; i < ask->step_count; i++) {
+		free(ask->steps[i].prose);
 		free(ask->steps[i].code);
 		free(ask->steps[i].record);
 	}
@@ -282,6 +285,7 @@ static void ask_done(struct ask *ask)
 	buf_done(&ask->question);
 	buf_done(&ask->prose);
 	buf_done(&ask->answer);
+	repl_cells_done(&ask->view);
 	run_done(&ask->view.run);
 }
 

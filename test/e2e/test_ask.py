@@ -7,6 +7,7 @@ import signal
 import time
 
 import jsonschema
+import nbformat
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
@@ -630,3 +631,44 @@ def test_only_what_may_write_outside_is_asked_for(ask, reckon):
     with ModelServer(*script) as model:
         done = ask(model, "-m", "shared:rw", "--approve", "never", "?").expect(0)
         assert done.out == "finished\n"
+
+
+# ---- the whole as a file ----------------------------------------------------------------------
+
+def test_the_way_to_an_answer_is_saved(ask, reckon):
+    question = "How much?\nBe exact."
+    script = [Reply(text="I try.", calls=["1 / 0"]),
+              Reply(text="Better:", calls=["print('```')\nx = 42", PICTURE]),
+              Reply(text="It is `42`.")]
+    for name in ("run.ipynb", "run.py", "run.md", "run.json"):
+        with ModelServer(*script) as model:
+            done = ask(model, "--save", name, question).expect(0)
+        assert f"saved as {name}" in done.err
+    book = nbformat.read(reckon.cwd / "run.ipynb", as_version=4)
+    nbformat.validate(book)
+    assert [cell.cell_type for cell in book.cells] == [
+        "markdown", "markdown", "code", "markdown", "code", "code", "markdown"]
+    assert book.cells[0].source == "> How much?\n> Be exact.\n"
+    assert book.cells[2].outputs[0].ename == "ZeroDivisionError"
+    assert book.cells[4].outputs[0].text == "```\n"
+    assert IMAGE in book.cells[5].outputs[0].data["image/png"].replace("\n", "")
+    assert book.cells[6].source == "It is `42`."
+    # What failed is left out of the script, so that it runs again.
+    text = (reckon.cwd / "run.py").read_text()
+    assert "1 / 0" not in text and "# It is `42`." in text
+    assert reckon("run", *FAST, "run.py").expect(0).out.startswith("```\n")
+    page = (reckon.cwd / "run.md").read_text()
+    assert page.startswith("> How much?\n> Be exact.\n\nI try.\n\n```python\n1 / 0\n```\n")
+    assert "````python\nprint('```')\nx = 42\n````\n\n````text\n```\n````\n" in page
+    answer = json.loads((reckon.cwd / "run.json").read_text())
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["answer"] == "It is `42`."
+
+
+@pytest.mark.parametrize("name,words", [("run.docx", "names no form"), ("old.md", "exists"),
+                                        ("no/such/../x.txt", "names no form")])
+def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
+    reckon.file("old.md", "mine")
+    with ModelServer() as model:
+        assert words in ask(model, "--save", name, "?").expect(2).err
+    assert model.asked == [] and (reckon.cwd / "old.md").read_text() == "mine"
