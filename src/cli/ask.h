@@ -2,6 +2,7 @@
  * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
  *
  *   cmd_ask.c      the question, Ctrl-C, how it ends
+ *   cmd_chat.c     question after question
  *   ask_options.c  the command line -> struct ask
  *   ask_model.c    PROVIDER/NAME and the environment -> where the model is
  *   ask_local.c    a model on this host
@@ -65,7 +66,8 @@ struct ask {
 	enum ask_choice calling_given, vision; /* ASK_AUTO: by the provider */
 	enum ask_approve approve;
 	const char *save_path; /* or NULL */
-	bool json;
+	bool json, is_chat;
+	bool said_files; /* the model was told of them */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
 	pid_t pid;
@@ -97,10 +99,19 @@ struct ask {
 /* ---- cmd_ask.c ---- */
 
 int cmd_ask(const struct opt_command *self, int argc, char **argv);
-/* How often Ctrl-C was pressed. */
+/* How often Ctrl-C was pressed; from here on. */
 int ask_interrupts(void);
+void ask_interrupts_clear(void);
+/* Until the question is answered, or ended; negative: the agent is gone. */
+int ask_converse(struct ask *ask, struct err *err);
+/* Tells how it ended; the exit status. */
+int ask_conclude(struct ask *ask);
 /* While it is not NULL, Ctrl-C interrupts it. */
 void ask_lend(reckon_session *session);
+
+/* ---- cmd_chat.c ---- */
+
+int ask_chat(struct ask *ask, struct err *err);
 
 /* ---- ask_options.c ---- */
 

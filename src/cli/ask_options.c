@@ -145,7 +145,7 @@ static int take_price(struct agent_settings *settings, const char *value, struct
 
 static int take_operand(struct ask *ask, const char *value, struct err *err)
 {
-	if (ask->question.data != NULL)
+	if (ask->is_chat || ask->question.data != NULL)
 		return run_options_take('f', value, &ask->view.run, err);
 	return buf_adds(&ask->question, value, err);
 }
@@ -236,11 +236,15 @@ int ask_options_check(struct ask *ask, struct err *err)
 	const struct run *run = &ask->view.run;
 	bool writes = false;
 
-	if (ask->question.len == 0) {
+	if (ask->is_chat && (run->json || ask->save_path != NULL)) {
+		err_set(err, ERR_INVALID, "--json and --save are for one question");
+		return err_remedy(err, "see reckon ask");
+	}
+	if (ask->question.len == 0 && !ask->is_chat) {
 		err_set(err, ERR_INVALID, "there is no question");
 		return err_remedy(err, "reckon ask \"QUESTION\" FILE...");
 	}
-	if (run_input_check_source(ask->question.data, ask->question.len, err) < 0)
+	if (run_input_check_source(buf_text(&ask->question), ask->question.len, err) < 0)
 		return err_set(err, ERR_INVALID, "the question is not UTF-8 text");
 	for (size_t i = 0; i < run->mount_count; i++)
 		writes = writes || run->mounts[i].writable;
@@ -274,6 +278,19 @@ const struct opt_command cmd_ask_table = {
 		 "\n"
 		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
 		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
+	.items = ask_items,
+	.count = ARRAY_LEN(ask_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_ask,
+};
+
+const struct opt_command cmd_chat_table = {
+	.name = "chat",
+	.operands = "[FILE[:NAME]]...",
+	.summary = "ask a model one question after the other",
+	.notes = "\n"
+		 "A line is a question; variables, files and what was said stay. Limits are those of\n"
+		 "one question. Providers: see reckon ask --help. --json and --save are not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

@@ -672,3 +672,41 @@ def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
     with ModelServer() as model:
         assert words in ask(model, "--save", name, "?").expect(2).err
     assert model.asked == [] and (reckon.cwd / "old.md").read_text() == "mine"
+
+
+# ---- chats ------------------------------------------------------------------------------------
+
+def test_a_chat_remembers_what_was_said_and_computed(ask_each, reckon):
+    reckon.file("in.txt", "data")
+    script = [Reply(calls=["x = 6 * 7"]), Reply(text="It is set."), Reply(calls=["print(x)"]),
+              Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        done = reckon("chat", *ask_each.args()[1:], "in.txt", env=ask_each.env(model),
+                      stdin="Set x.\n\n  \nWhat is x?\n").expect(0)
+    assert done.out == "It is set.\nIt is 42.\n"
+    last = texts_of(model.asked[3])
+    assert [text for text in last if text.startswith(("Set x.", "What is"))] == [
+        "Set x.\n\nFiles in /mnt/data:\n- in.txt (4 B)\n", "What is x?"]
+    assert any(text.strip() == "42" for text in last) and "It is set." in last
+
+
+def test_a_chat_goes_on_after_what_failed(ask, reckon):
+    error = {"error": {"message": "no such thing", "code": "bad"}}
+    script = [Reply(status=400, error=error), Reply(calls=["undefined"]), Reply(text="fine")]
+    with ModelServer(*script) as model:
+        done = reckon("chat", *ask.args()[1:], env=ask.env(model), stdin="a\nb\n").expect(0)
+    assert done.out == "fine\n" and "no such thing" in done.err
+    assert reckon("chat", *ask.args()[1:], "--json", env=ask.env(model), stdin="a\n").expect(2)
+
+
+def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
+    tick = b'data: {"choices":[{"index":0,"delta":{"content":"going on "}}]}\n\n'
+    with ModelServer(Reply(raw=tick, endless=b": wait\n\n"), Reply(text="back again")) as model:
+        with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
+            term.wait("you>").write("first\n")
+            term.wait("going on").write("\x03")
+            term.until(lambda: term.text.count("you>") == 2, "prompts").write("second\n")
+            term.wait("back again")
+            term.until(lambda: term.text.count("you>") == 3, "prompts").write("\x03")
+            term.wait("Ctrl-D leaves").write("\x04")
+            assert term.end() == 0

@@ -58,7 +58,7 @@ def test_blocks_of_code_go_all_the_way(local, provider):
 
 
 def test_an_object_that_a_grammar_enforces(local):
-    answer = local("local-messages", "--calling", "schema", "Run this code: print(6 * 7)")
+    answer = local("local", "--calling", "schema", "Run this code: print(6 * 7)")
     (step,) = answer["steps"]
     assert step["code"] and "{" not in step["code"], "the object's content, not the object"
     assert step["record"]["status"] in ("ok", "error")
