@@ -192,7 +192,7 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 
 static int set_up(struct warden *warden, struct err *err)
 {
-	const struct rlimit files = { 65536, 65536 };
+	struct rlimit files = { STATE_DESCRIPTORS, STATE_DESCRIPTORS };
 	struct rlimit now;
 	sigset_t caught;
 
@@ -222,7 +222,8 @@ static int set_up(struct warden *warden, struct err *err)
 	/* Kernels whose twin died come to us. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_sys(err, "become the reaper");
-	if (setrlimit(RLIMIT_NOFILE, &files) < 0 && getrlimit(RLIMIT_NOFILE, &now) == 0) {
+	/* As many as there may be, down to the hard limit of whoever may not raise it. */
+	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && setrlimit(RLIMIT_NOFILE, &files) < 0) {
 		now.rlim_cur = now.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &now);
 	}
@@ -232,22 +233,6 @@ static int set_up(struct warden *warden, struct err *err)
 	return fd_memfd_sealed("reckon-filter", warden->filter.insn,
 			       warden->filter.len * sizeof(warden->filter.insn[0]),
 			       &warden->filter_fd, err);
-}
-
-static bool is_dying(const struct warden *warden)
-{
-	for (size_t i = 0; i < warden->slot_count; i++)
-		if (warden->sessions[i] != NULL && warden->sessions[i]->state == SESSION_DYING)
-			return true;
-	return false;
-}
-
-static bool is_idle(const struct warden *warden)
-{
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++)
-		if (warden->conns[i].used)
-			return false;
-	return true;
 }
 
 /*
@@ -281,7 +266,7 @@ static void run(struct warden *warden)
 
 	warden->idle_since = clock_mono_ns();
 	while (!warden->stopping) {
-		const bool dying = is_dying(warden);
+		const bool dying = warden->dying_count > 0;
 
 		denial_resume(warden);
 		rotate_start(warden);
@@ -297,7 +282,7 @@ static void run(struct warden *warden)
 		}
 		if (dying)
 			session_collect(warden);
-		if (warden->idle_ns > 0 && is_idle(warden) &&
+		if (warden->idle_ns > 0 && warden->conn_count == 0 &&
 		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
 			break;
 		quiet = !dispatch(warden, warden->denials_due_ns != 0 ? DENIAL_MS

@@ -90,6 +90,8 @@ static void give(struct warden *warden, struct conn *conn, struct session *sessi
 		return;
 	}
 	session->conn = kernel->conn = conn;
+	session->next_of_conn = conn->sessions;
+	conn->sessions = session;
 	reply->session = session->id;
 	reply->kernel = kernel->id;
 	fill_opened(warden, kernel, warmth, &reply->opened);
@@ -158,11 +160,20 @@ static void answer_open(struct warden *warden, struct conn *conn,
 
 static void conn_ready(struct warden *warden, struct watch *watch, uint32_t events);
 
+/* The first of the free ones; NULL when there is none. */
+static struct conn *free_conn(struct warden *warden)
+{
+	if (warden->free_conns == NULL && warden->conn_top < STATE_CONNS_MAX)
+		warden->free_conns = &warden->conns[warden->conn_top++];
+	return warden->free_conns;
+}
+
 static int adopt(struct warden *warden, int sock, struct conn **ret, struct err *err)
 {
 	const struct timeval patience = { .tv_usec = SEND_TIMEOUT_MS * 1000 };
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	struct conn *conn;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return err_sys(err, "identify a client");
@@ -171,22 +182,18 @@ static int adopt(struct warden *warden, int sock, struct conn **ret, struct err 
 	/* Inside our user namespace our own uid is 0, and other users have no number. */
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
-		struct conn *conn = &warden->conns[i];
-
-		if (conn->used)
-			continue;
-		memset(conn, 0, sizeof(*conn));
-		conn->used = true;
-		conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
-		if (watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err) < 0) {
-			conn->used = false;
-			return (int)err->code;
-		}
-		*ret = conn;
-		return 0;
-	}
-	return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
+	conn = free_conn(warden);
+	if (conn == NULL)
+		return err_set(err, ERR_LIMIT, "%d clients are connected", STATE_CONNS_MAX);
+	conn->watch = (struct watch){ .ready = conn_ready, .arg = conn, .fd = sock };
+	if (watch_add(warden, &conn->watch, EPOLLIN | EPOLLRDHUP, err) < 0)
+		return (int)err->code;
+	warden->free_conns = conn->next_free;
+	conn->next_free = NULL;
+	conn->used = true;
+	warden->conn_count++;
+	*ret = conn;
+	return 0;
 }
 
 /* A connection of its own for a kernel or a thread, made here and handed over. */
@@ -204,6 +211,7 @@ static int add_member(struct warden *warden, struct session *session, struct con
 	}
 	(*ret)->greeted = (*ret)->is_member = true;
 	(*ret)->member_of = session;
+	session->member_count++;
 	*ret_theirs = pair[1];
 	return 0;
 }
@@ -350,7 +358,7 @@ static void answer_session(struct warden *warden, struct conn *conn,
 			   const struct warden_request *request)
 {
 	struct warden_reply reply = reply_to(request);
-	struct session *session = session_find(warden, conn, request->session);
+	struct session *session = session_find(conn, request->session);
 
 	if (session == NULL) {
 		(void)err_set(&reply.err, ERR_NOT_FOUND, "no session %u on this connection",
@@ -390,17 +398,18 @@ static void drop_conn(struct warden *warden, struct conn *conn)
 	(void)close(conn->watch.fd);
 	if (conn->pending)
 		close_fds(conn->pending_fds, conn->pending_nfds);
-	if (conn->member_of != NULL)
+	if (conn->member_of != NULL) {
 		drop_kernels(warden, conn, conn->member_of);
-	for (size_t i = 0; i < warden->slot_count && !is_member; i++) {
-		struct session *at = warden->sessions[i];
-
-		if (at != NULL && at->conn == conn && at->state != SESSION_DYING) {
-			session_end(warden, at);
-			warden->open_sessions--;
-		}
+		conn->member_of->member_count--;
+	}
+	while (conn->sessions != NULL) {
+		session_end(warden, conn->sessions);
+		warden->open_sessions--;
 	}
 	memset(conn, 0, sizeof(*conn));
+	conn->next_free = warden->free_conns;
+	warden->free_conns = conn;
+	warden->conn_count--;
 	warden->idle_since = clock_mono_ns();
 	if (warden->single_client && !is_member)
 		warden->stopping = true;
@@ -447,7 +456,7 @@ static void answer(struct warden *warden, struct conn *conn, const struct warden
 
 void server_retry_pending(struct warden *warden)
 {
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++) {
+	for (size_t i = 0; i < warden->conn_top; i++) {
 		struct conn *conn = &warden->conns[i];
 		struct warden_request request;
 		int fds[WARDEN_MOUNTS_MAX];
@@ -578,11 +587,13 @@ void server_kernel_ended(struct warden *warden, struct box_kernel *kernel)
 		watch_room(warden, conn, true);
 }
 
-void server_forget_session(struct warden *warden, const struct session *session)
+void server_forget_session(struct warden *warden, struct session *session)
 {
-	for (size_t i = 0; i < STATE_CONNS_MAX; i++)
-		if (warden->conns[i].used && warden->conns[i].member_of == session)
+	for (size_t i = 0; i < warden->conn_top && session->member_count > 0; i++)
+		if (warden->conns[i].used && warden->conns[i].member_of == session) {
 			warden->conns[i].member_of = NULL;
+			session->member_count--;
+		}
 	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
 		struct box_kernel *at = session->kernels[k];
 

@@ -31,9 +31,10 @@ static uid_t host_uid_of(const struct warden *warden, unsigned slot)
 
 static int free_slot(struct warden *warden, unsigned *ret, struct err *err)
 {
-	for (unsigned slot = 0; slot < STATE_SESSIONS_MAX; slot++)
+	for (size_t slot = warden->free_slot; slot < STATE_SESSIONS_MAX; slot++)
 		if (warden->sessions[slot] == NULL) {
-			*ret = slot;
+			*ret = (unsigned)slot;
+			warden->free_slot = slot;
 			if (slot >= warden->slot_count)
 				warden->slot_count = slot + 1;
 			return 0;
@@ -266,16 +267,30 @@ int session_branch(struct warden *warden, struct box_kernel *parent, struct sess
 	return 0;
 }
 
-struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id)
+struct session *session_find(const struct conn *conn, uint32_t id)
 {
-	for (size_t i = 0; i < warden->slot_count; i++) {
-		struct session *at = warden->sessions[i];
-
-		if (at != NULL && at->id == id && at->state != SESSION_DYING &&
-		    (conn->is_member ? conn->member_of == at : at->conn == conn))
+	if (conn->is_member)
+		return conn->member_of != NULL && conn->member_of->id == id ? conn->member_of
+									    : NULL;
+	for (struct session *at = conn->sessions; at != NULL; at = at->next_of_conn)
+		if (at->id == id)
 			return at;
-	}
 	return NULL;
+}
+
+/* Its client has it no more. */
+static void leave_conn(struct session *session)
+{
+	struct session **at;
+
+	if (session->conn == NULL)
+		return;
+	at = &session->conn->sessions;
+	while (*at != NULL && *at != session)
+		at = &(*at)->next_of_conn;
+	if (*at != NULL)
+		*at = session->next_of_conn;
+	session->conn = NULL;
 }
 
 void session_end(struct warden *warden, struct session *session)
@@ -289,7 +304,8 @@ void session_end(struct warden *warden, struct session *session)
 	cgroup_kill(&warden->cgroups, session->shell.name);
 	server_forget_session(warden, session);
 	session->state = SESSION_DYING;
-	session->conn = NULL;
+	warden->dying_count++;
+	leave_conn(session);
 }
 
 /* Out of memory takes the twin too, and the kernel's status may be here first. */
@@ -340,6 +356,9 @@ void session_collect(struct warden *warden)
 				free(at->kernels[k]);
 			}
 		warden->sessions[i] = NULL;
+		warden->dying_count--;
+		if (i < warden->free_slot)
+			warden->free_slot = i;
 		free(at);
 	}
 }

@@ -23,7 +23,8 @@
 /* Host uids of boxes: from here on unused by distributions and by systemd; 2^28 of them. */
 #define STATE_UID_BASE 0x70000000u
 #define STATE_UID_COUNT 0x10000000u
-#define STATE_CONNS_MAX 1024
+#define STATE_CONNS_MAX 16384 /* a daemon has one for each session, kernel and door */
+#define STATE_DESCRIPTORS 262144u /* a session takes about a dozen, a connection one */
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
 #define STATE_MODULES_SIZE 1024
@@ -120,6 +121,8 @@ struct session {
 	enum session_state state;
 	uint32_t id;
 	struct conn *conn;
+	struct session *next_of_conn;
+	unsigned member_count; /* connections that are its members */
 	struct template *of;
 	uint64_t stamp; /* of the template when the box was built */
 	struct shell shell;
@@ -132,6 +135,8 @@ struct session {
 };
 
 struct conn {
+	struct conn *next_free;
+	struct session *sessions; /* that it opened and did not close */
 	bool used;
 	bool greeted;
 	bool strict;
@@ -171,7 +176,12 @@ struct warden {
 	struct template templates[STATE_TEMPLATES_MAX];
 	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
 	size_t slot_count; /* slots above were never used, and are not looked at */
+	size_t free_slot; /* slots below are taken */
+	size_t dying_count;
 	struct conn conns[STATE_CONNS_MAX];
+	size_t conn_top; /* conns above were never used */
+	struct conn *free_conns;
+	size_t conn_count;
 	int netns_pool[STATE_NETNS_MAX];
 	size_t netns_count;
 };
@@ -213,7 +223,7 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 int session_branch(struct warden *warden, struct box_kernel *parent, struct session **ret,
 		   struct err *err);
 /* That this connection opened, or belongs to. */
-struct session *session_find(struct warden *warden, const struct conn *conn, uint32_t id);
+struct session *session_find(const struct conn *conn, uint32_t id);
 void session_end(struct warden *warden, struct session *session);
 void session_reap(struct warden *warden, pid_t pid, int status);
 void session_collect(struct warden *warden); /* finishes sessions that are dying */
@@ -283,7 +293,7 @@ int server_adopt(struct warden *warden, int sock, struct err *err);
 void server_accept(struct warden *warden, struct watch *watch, uint32_t events);
 void server_kernel_ended(struct warden *warden, struct box_kernel *kernel);
 /* The connections of its own that a session was given lead nowhere from now on. */
-void server_forget_session(struct warden *warden, const struct session *session);
+void server_forget_session(struct warden *warden, struct session *session);
 void server_retry_pending(struct warden *warden);
 
 /* probe.c */

@@ -54,10 +54,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
 	[FRONT_TENANT_LIST] = answer_tenant_list,
@@ -66,6 +62,10 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_KEY_CREATE] = answer_key_create,
 	[FRONT_KEY_LIST] = answer_key_list,
 	[FRONT_KEY_DELETE] = answer_key_delete,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/admission.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -161,7 +162,8 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	}
 	limits = limits_of(asked);
 	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
-	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms))
+	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms) ||
+	    !admission_check(host, asked, &limits))
 		return;
 	session = mem_new0(1, sizeof(*session));
 	(void)snprintf(session->name, sizeof(session->name), "%s", name);
@@ -170,6 +172,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	session->opened_ns = clock_mono_ns();
 	session->limits = session->row.limits = limits;
 	asked->tenant->sessions++;
+	host->opening_count++;
 	asked->tenant->memory_limits += quota_memory_of(&limits);
 	memcpy(session->row.tenant, asked->tenant->row.id, sizeof(session->row.tenant));
 	session->next = host->sessions;

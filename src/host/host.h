@@ -177,6 +177,11 @@ struct host {
 	struct key_table *keys;
 	/* Moving averages, in ms; 0: nothing was seen yet. */
 	uint64_t execution_ms, lifetime_ms;
+	/* admission.c */
+	unsigned opening_count;
+	uint64_t memory_used; /* of all sessions, as last measured */
+	uint64_t available, available_ns;
+	uint64_t admitted; /* to sessions since it was read */
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
 	struct observer seen;

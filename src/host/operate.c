@@ -34,6 +34,7 @@ void operate_apply(struct host *host)
 	log_set((enum log_level)host->config.log_level, (enum log_format)host->config.log_format,
 		(unsigned)host->config.log_rate);
 	peer_settings(host);
+	tenant_apply(host);
 }
 
 static void refuse_reload(struct host *host, const struct config_problems *problems,

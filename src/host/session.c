@@ -69,6 +69,7 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 	struct tenant *tenant = session->tenant;
 
 	tenant->memory_used += memory - session->memory_used;
+	session->host->memory_used += memory - session->memory_used;
 	tenant->workspaces += workspace - session->workspace;
 	session->memory_used = memory;
 	session->workspace = workspace;
@@ -226,6 +227,7 @@ static void opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
+	host->opening_count--;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);

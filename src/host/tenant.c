@@ -73,7 +73,8 @@ static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 
 void tenant_apply(struct host *host)
 {
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next) {
+	for (struct tenant *at = host->tenants; at != NULL && host->pool != NULL;
+	     at = at->next) {
 		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
 
 		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,

@@ -547,7 +547,7 @@ def test_keys(reckon):
 def test_starts_that_are_refused(reckon):
     for args, word in [(["--listen", "0.0.0.0:0"], "--public"), (["--listen", "localhost:1"], "127"),
                        (["--listen", "127.0.0.1"], "ADDRESS:PORT"),
-                       (["--workers", "0"], "1 to 1024"), (["--max-sessions", "many"], "240")]:
+                       (["--workers", "0"], "1 to 1024"), (["--max-sessions", "many"], "4000")]:
         done = reckon("serve", *args)
         assert done.status == 2, done
         assert word in done.err and done.err.count("\n") == 1

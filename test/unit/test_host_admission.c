@@ -1,0 +1,107 @@
+/*
+ * test_host_admission.c - how much memory can still be had, from files of every form.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    a tree of its own, in place of /proc and /sys.
+ * Never:    looks at the real host.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/admission.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static char root[64];
+
+static void put(const char *path, const char *text)
+{
+	char full[512];
+	FILE *file;
+
+	(void)snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *at = full + strlen(root) + 1; (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		(void)mkdir(full, 0700);
+		*at = '/';
+	}
+	file = fopen(full, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	(void)snprintf(root, sizeof(root), "/tmp/reckon-unit-XXXXXX");
+	return mkdtemp(root) == NULL;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+static void nothing_to_read_bounds_nothing(void **state)
+{
+	(void)state;
+	assert_true(admission_available(root) == UINT64_MAX);
+}
+
+static void what_the_host_has(void **state)
+{
+	(void)state;
+	put("/proc/meminfo", "MemTotal:  9000 kB\nMemFree: 1 kB\nMemAvailable:    5120 kB\n");
+	assert_true(admission_available(root) == 5 * MIB);
+}
+
+static void a_cgroup_of_version_1(void **state)
+{
+	(void)state;
+	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
+	put("/proc/self/cgroup", "12:pids:/x\n5:memory:/a/b\n0::/u\n");
+	put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+	put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "1048576\n");
+	put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n");
+	put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "94371840\n");
+	put("/sys/fs/cgroup/memory/a/memory.stat",
+	    "inactive_file 5\ntotal_inactive_file 20971520\n");
+	/* 100 MiB of which 90 are in use, 20 of those cache. */
+	assert_true(admission_available(root) == 30 * MIB);
+	put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "209715200\n");
+	assert_true(admission_available(root) == 0);
+}
+
+static void a_cgroup_of_version_2(void **state)
+{
+	(void)state;
+	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
+	put("/proc/self/cgroup", "0::/a\n");
+	put("/sys/fs/cgroup/a/memory.max", "max\n");
+	put("/sys/fs/cgroup/a/memory.current", "1048576\n");
+	assert_true(admission_available(root) == 1024 * MIB);
+	put("/sys/fs/cgroup/a/memory.max", "52428800\n");
+	put("/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 1048576\n");
+	assert_true(admission_available(root) == 50 * MIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_to_read_bounds_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_the_host_has, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_cgroup_of_version_1, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_cgroup_of_version_2, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
