@@ -299,9 +299,17 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	return 1;
 }
 
+/* What may be sent, so that an answer still fits beside it. */
+static uint64_t room_of(const struct agent_settings *settings)
+{
+	const uint64_t all = settings->context_tokens, answer = settings->answer_tokens;
+
+	return all > 2 * answer ? all - answer : all / 2;
+}
+
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 {
-	uint64_t window = loop->settings.context_tokens;
+	uint64_t window = room_of(&loop->settings);
 	unsigned tries = 0, contexts = 0;
 
 	for (;;) {
