@@ -51,23 +51,26 @@ static const struct known *find_provider(const char *name, size_t len)
 	return NULL;
 }
 
-static int which(const struct ask *ask, const struct known **ret, const char **ret_model,
-		 struct err *err)
+/* NULL, and *err set, when it is none. */
+static const struct known *which(const struct ask *ask, const char **ret_model, struct err *err)
 {
 	const char *given = ask->model_option != NULL ? ask->model_option : env("RECKON_MODEL");
 	const char *slash = given != NULL ? strchr(given, '/') : NULL;
+	const struct known *found;
 
 	if (given == NULL) {
 		err_set(err, ERR_INVALID, "no model is chosen");
-		return err_remedy(err, "--model PROVIDER/NAME or the variable RECKON_MODEL");
+		err_remedy(err, "--model PROVIDER/NAME or the variable RECKON_MODEL");
+		return NULL;
 	}
-	*ret = slash != NULL ? find_provider(given, (size_t)(slash - given)) : NULL;
-	if (*ret == NULL || slash[1] == '\0') {
+	found = slash != NULL ? find_provider(given, (size_t)(slash - given)) : NULL;
+	if (found == NULL || slash[1] == '\0') {
 		err_set(err, ERR_INVALID, "--model: '%.100s' is not PROVIDER/NAME", given);
-		return err_remedy(err, "for example openai/NAME; providers: see reckon ask --help");
+		err_remedy(err, "for example openai/NAME; providers: see reckon ask --help");
+		return NULL;
 	}
 	*ret_model = slash + 1;
-	return 0;
+	return found;
 }
 
 static int check_url(const char *url, struct err *err)
@@ -86,10 +89,10 @@ static int check_url(const char *url, struct err *err)
 
 int ask_model_find(struct ask *ask, struct err *err)
 {
-	const struct known *provider = NULL;
 	const char *model = NULL, *url, *key;
+	const struct known *provider = which(ask, &model, err);
 
-	if (which(ask, &provider, &model, err) < 0)
+	if (provider == NULL)
 		return (int)err->code;
 	ask->is_local = provider->base_url == NULL;
 	url = ask->base_url_option != NULL ? ask->base_url_option : env(provider->url_env);

@@ -98,7 +98,7 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 }
 
 static int start(struct host *host, const struct asked *asked, struct session *session,
-		 const char *idempotency, struct err *err)
+		 struct context *context, const char *idempotency, struct err *err)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
 	struct db_execution row = { .sequence = session->sequence + 1 };
@@ -128,7 +128,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	}
 	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) == NULL)
 		execution_wait(execution, asked->id);
-	session_enqueue(session, job);
+	context_enqueue(session, context, job);
 	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) {
 		(void)snprintf(row.status, sizeof(row.status), "pending");
 		reply_execution(host, asked->id, &row, false);
@@ -142,6 +142,7 @@ void answer_execute(struct host *host, const struct asked *asked)
 	char idempotency[FRONT_KEY_MAX + 1];
 	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
 					idempotency, sizeof(idempotency));
+	struct context *context = NULL;
 	struct db_execution row;
 	struct err err;
 	int found = 0;
@@ -156,11 +157,11 @@ void answer_execute(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (found == 0 &&
-	    ((session = answer_session(host, asked, true)) == NULL ||
+	    (!context_asked(host, asked, session, true, &context) ||
 	     !quota_execution(host, asked, session,
 			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0))))
 		return;
-	if (found < 0 || start(host, asked, session, has_key ? idempotency : NULL, &err) < 0)
+	if (found < 0 || start(host, asked, session, context, has_key ? idempotency : NULL, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 }
 
@@ -181,7 +182,7 @@ static int add_execution(const struct db_execution *row, void *arg, struct err *
 }
 
 /* Whether the id ever was a session's; answers when it was not. */
-static bool was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
 {
 	struct db_session row;
 	struct err err;
@@ -206,7 +207,7 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 	void *both[] = { host, &payload };
 	struct err err;
 
-	if (!was_session(host, asked, id))
+	if (!answer_was_session(host, asked, id))
 		return;
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
@@ -228,7 +229,7 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 	struct err err;
 	int found;
 
-	if (!was_session(host, asked, id))
+	if (!answer_was_session(host, asked, id))
 		return false;
 	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
 			 sizeof(execution));
@@ -309,36 +310,47 @@ void answer_interrupt(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct session *session = answer_session(host, asked, false);
-	const bool runs = session != NULL && session->running != NULL &&
-			  session->running->execution != NULL;
+	struct context *context;
+	struct job *running;
 	struct err err;
+	bool runs;
 
-	if (session == NULL)
+	if (session == NULL || !context_asked(host, asked, session, false, &context))
 		return;
+	running = context != NULL ? context->running : session->running;
+	runs = running != NULL && running->execution != NULL;
 	if (runs) {
-		session->running->execution->wants_stop = true;
-		reckon_interrupt(session->handle);
+		running->execution->wants_stop = true;
+		reckon_interrupt(context != NULL ? context->handle : session->handle);
 	}
 	if (front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
 		peer_reply(host, asked->id, &payload, -1);
 }
 
+static enum job_kind question_of(uint16_t type)
+{
+	if (type == FRONT_VARIABLES)
+		return JOB_VARIABLES;
+	return type == FRONT_COMPLETE ? JOB_COMPLETE : JOB_INSPECT;
+}
+
 void answer_ask(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	struct session *session = answer_session(host, asked, true);
+	struct session *session = answer_session(host, asked, false);
+	struct context *context;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL)
+	if (session == NULL || !context_asked(host, asked, session, true, &context))
 		return;
-	job = job_new(session, asked->type == FRONT_VARIABLES ? JOB_VARIABLES : JOB_COMPLETE,
-		      asked->id);
+	job = job_new(session, question_of(asked->type), asked->id);
 	job->cursor = (size_t)front_u64(asked->items, asked->count, FRONT_TAG_CURSOR, 0);
+	job->wants_detail = front_find(asked->items, asked->count, FRONT_TAG_DETAIL) != NULL;
 	if (code != NULL && buf_add(&job->code, code->data, code->len, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}
-	session_enqueue(session, job);
+	context_enqueue(session, context, job);
 }

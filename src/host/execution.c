@@ -188,6 +188,14 @@ static void settle(struct execution *execution)
 	drop_old(execution->session);
 }
 
+void execution_nudge(const struct execution *execution, reckon_session *handle)
+{
+	if (execution->wants_kill)
+		reckon_kill(handle);
+	else if (execution->wants_stop)
+		reckon_interrupt(handle);
+}
+
 void execution_finish(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;

@@ -6,6 +6,11 @@
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
+ *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
+ *   answer_link.c     links that need no key
+ *   files.c           what a job did to files; work_files.c: in its thread
+ *   db_files.c db_links.c   their rows
+ *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
@@ -36,6 +41,7 @@
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
+#include "host/files.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "host/tenant.h"
@@ -55,8 +61,10 @@ struct upload {
 	uint64_t ticket; /* 0: free */
 	int fd;
 	struct tenant *tenant;
+	bool is_archive;
 	char session[ID_SIZE];
 	char *path;
+	char *if_match, *if_none;
 };
 
 struct execution {
@@ -64,7 +72,7 @@ struct execution {
 	struct session *session;
 	char id[ID_SIZE];
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
-	bool wants_stop;
+	bool wants_stop, wants_kill;
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -87,7 +95,15 @@ enum job_kind {
 	JOB_FILE_GET,
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
+	JOB_FILE_MOVE,
+	JOB_FILE_MKDIR,
+	JOB_ARCHIVE_GET,
+	JOB_ARCHIVE_PUT,
 	JOB_CLOSE,
+	JOB_INSPECT,
+	JOB_RESTART,
+	JOB_CONTEXT_OPEN,
+	JOB_CONTEXT_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
 
@@ -102,13 +118,15 @@ struct job {
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct execution *execution;
+	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
 	struct buf code;
 	size_t cursor;
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	char *path;
-	int fd; /* of an upload */
+	int fd; /* of an upload, or of an archive that is written */
+	struct file_work files;
 	struct buf env;
 	char **env_list;
 	/* what came of it */
@@ -118,6 +136,8 @@ struct job {
 	char status[24];
 	int ret_fd;
 	uint64_t ret_size;
+	bool wants_detail;
+	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
 	struct job_object {
 		char id[40];
@@ -129,6 +149,21 @@ struct job {
 };
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
+
+/* A further kernel of a session: a handle and a queue of its own (context.c). */
+struct context {
+	struct context *next; /* of the session, oldest first */
+	struct session *session;
+	char id[ID_SIZE];
+	char language[64], template_name[64], cwd[FRONT_CWD_MAX + 1];
+	char created_at[CLOCK_RFC3339_SIZE];
+	enum session_phase phase;
+	reckon_session *handle; /* the running job's, if there is one */
+	struct job *running;
+	struct job *first, *last;
+	unsigned queued;
+	bool kernel_lost;
+};
 
 struct session {
 	struct session *next;
@@ -150,6 +185,10 @@ struct session {
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct context *contexts;
+	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
+	bool is_closed;		   /* and goes when the last context has */
+	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 };
 
@@ -244,16 +283,45 @@ void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);
 void answer_interrupt(struct host *host, const struct asked *asked);
 void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
-void answer_file(struct host *host, const struct asked *asked); /* LIST, GET, DELETE */
+/* LIST, GET, DELETE, MOVE, MKDIR */
+void answer_file(struct host *host, const struct asked *asked);
 void answer_file_put(struct host *host, const struct asked *asked);
 void answer_file_commit(struct host *host, const struct asked *asked);
 void answer_artifact(struct host *host, const struct asked *asked);
+void answer_archive_get(struct host *host, const struct asked *asked);
+void answer_kept_list(struct host *host, const struct asked *asked);
+void answer_version_list(struct host *host, const struct asked *asked);
+void answer_template_list(struct host *host, const struct asked *asked);
+void answer_link_create(struct host *host, const struct asked *asked);
+void answer_link_delete(struct host *host, const struct asked *asked);
+void answer_link_get(struct host *host, const struct asked *asked);
+/* Whether there ever was such a session, whose id is copied; answers when there was not. */
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
+char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
 void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
 		 const char *session_id);
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err);
+
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
+
+/* ---- context.c ---- */
+void answer_context_create(struct host *host, const struct asked *asked);
+void answer_context_list(struct host *host, const struct asked *asked);
+void answer_context_delete(struct host *host, const struct asked *asked);
+void answer_restart(struct host *host, const struct asked *asked);
+struct context *context_find(const struct session *session, const char *id);
+/* The context that the request names, or NULL for none; false when it was answered with an error. */
+bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+		   bool for_job, struct context **ret);
+/* `context` NULL: session_enqueue(). */
+void context_enqueue(struct session *session, struct context *context, struct job *job);
+void context_job_done(struct job *job);
+void context_end_all(struct session *session, enum front_error end, const char *why);
+bool context_is_running(const struct session *session);
+void context_tick(struct session *session);
 
 /* ---- session.c ---- */
 /* NULL when this tenant has no live session with this id. */
@@ -267,6 +335,13 @@ struct session *session_named(struct host *host, const struct tenant *tenant, co
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
+void session_pump(struct session *session);
+void session_forget(struct session *session);
+void session_answer_job(struct session *session, struct job *job);
+/* Waiting executions and questions to the kernel fail; what is about files goes on. */
+void session_fail_executions(struct session *session, enum front_error end, const char *why);
+/* Nobody will run it: whoever waits is told. Frees it. */
+void job_fail(struct job *job, enum front_error error, const char *why);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request);
@@ -282,6 +357,8 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
+/* An interrupt that met the moment before the code began was not heard: says it again. */
+void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
 /* ---- private.c ---- */
@@ -312,3 +389,11 @@ void answer_drain(struct host *host, const struct asked *asked);
 
 /* ---- notify.c ---- */
 void notify_manager(const char *state);
+void work_file(struct job *job); /* work_files.c */
+
+/* ---- files.c ---- */
+/*
+ * Every change of a session's files passes here, in the loop, when its job is done and before it
+ * is answered: executions, uploads, moves, removals, archives.
+ */
+void files_changed(struct session *session, const struct job *job);

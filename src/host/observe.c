@@ -90,6 +90,19 @@ void observe_opened(struct session *session, const struct job *job)
 	session->observed->kernel_pid = opening.kernel_pid;
 }
 
+/* It may be another one since the last job. */
+void observe_kernel(struct session *session)
+{
+	reckon_opening opening = { .size = sizeof(opening) };
+
+	if (session->observed != NULL)
+		session->observed->kernel_pid =
+			!session->kernel_lost &&
+					reckon_session_opening(session->handle, &opening, NULL) == 0
+				? opening.kernel_pid
+				: 0;
+}
+
 void observe_job(struct host *host, const struct job *job)
 {
 	struct metrics *metrics = &host->seen.metrics;

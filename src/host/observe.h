@@ -39,6 +39,7 @@ void observe_save(struct host *host); /* totals that outlive us */
 
 void observe_opened(struct session *session, const struct job *job);
 void observe_execution(struct host *host, const struct job *job, const char *status);
+void observe_kernel(struct session *session);
 void observe_job(struct host *host, const struct job *job);
 void observe_refused(struct host *host, const char *limit);
 

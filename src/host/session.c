@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    runs two jobs of one session at once, or answers for a session that lost its state.
+ * Never:    runs two jobs of one kernel at once, or answers for a session that lost its state.
  *
  *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel, stop--> CLOSING --closed--> (a row)
  */
@@ -94,6 +94,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
+	file_work_init(&job->files);
 	job->code = BUF_INIT(FRONT_CODE_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
@@ -109,12 +110,13 @@ void job_free(struct job *job)
 	buf_done(&job->env);
 	free(job->env_list);
 	free(job->path);
+	file_work_done(&job->files);
 	free(job->json);
 	free(job->objects);
 	free(job);
 }
 
-static void session_free(struct session *session)
+void session_forget(struct session *session)
 {
 	struct host *host = session->host;
 
@@ -140,11 +142,13 @@ static void session_free(struct session *session)
 		loop_stop(host->loop);
 }
 
-static void pump(struct session *session)
+void session_pump(struct session *session)
 {
 	struct job *job = session->first;
 
 	if (session->running != NULL || job == NULL)
+		return;
+	if (job->kind == JOB_CLOSE && session->opening_contexts > 0)
 		return;
 	session->first = job->next;
 	if (session->first == NULL)
@@ -169,7 +173,16 @@ void session_enqueue(struct session *session, struct job *job)
 		session->first = job;
 	session->last = job;
 	session->queued++;
-	pump(session);
+	session_pump(session);
+}
+
+void job_fail(struct job *job, enum front_error error, const char *why)
+{
+	if (job->execution != NULL)
+		execution_fail(job->execution, error, why);
+	else
+		peer_fail(job->session->host, job->request, error, why, "", "", 0);
+	job_free(job);
 }
 
 static void fail_waiting(struct session *session, enum front_error end, const char *why)
@@ -178,14 +191,26 @@ static void fail_waiting(struct session *session, enum front_error end, const ch
 
 	for (struct job *job = session->first; job != NULL; job = next) {
 		next = job->next;
-		if (job->execution != NULL)
-			execution_fail(job->execution, end, why);
-		else
-			peer_fail(session->host, job->request, end, why, "", "", 0);
-		job_free(job);
+		job_fail(job, end, why);
 	}
 	session->first = session->last = NULL;
 	session->queued = 0;
+}
+
+void session_fail_executions(struct session *session, enum front_error end, const char *why)
+{
+	struct job *first = session->first, *next;
+
+	session->first = session->last = NULL;
+	session->queued = 0;
+	for (struct job *job = first; job != NULL; job = next) {
+		next = job->next;
+		if (job->execution != NULL || job->kind == JOB_VARIABLES ||
+		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT)
+			job_fail(job, end, why);
+		else
+			session_enqueue(session, job);
+	}
 }
 
 static const char *state_of(enum front_error end)
@@ -214,6 +239,7 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	fail_waiting(session, end, why);
+	context_end_all(session, end, why);
 	if (session->running != NULL && session->running->execution != NULL) {
 		session->running->execution->wants_stop = true;
 		reckon_interrupt(session->handle);
@@ -231,12 +257,12 @@ static void opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
-		pump(session);
+		session_pump(session);
 		return;
 	}
 	if (session->handle == NULL) {
 		peer_fail_reckon(host, job->request, &job->error);
-		session_free(session);
+		session_forget(session);
 		return;
 	}
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
@@ -273,33 +299,43 @@ static void note_upload(struct session *session, int fd)
 		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
 }
 
-static void answer_job(struct session *session, struct job *job)
+static void note_transfer(struct session *session, const struct job *job)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	if (job->ret_fd >= 0)
+		usage_add(session->host, session->tenant,
+			  &(struct front_usage){ .bytes_out = job->ret_size });
+	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
+		note_upload(session, job->fd);
+}
+
+void session_answer_job(struct session *session, struct job *job)
+{
 	struct host *host = session->host;
-	struct err err;
 
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);
+	} else if (job->files.refusal != 0) {
+		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
+			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
+	} else if (job->files.reply.len > 0) {
+		note_transfer(session, job);
+		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
-	} else if (job->ret_fd >= 0) {
-		usage_add(host, session->tenant,
-			  &(struct front_usage){ .bytes_out = job->ret_size });
-		if (front_pack_u64(&payload, FRONT_TAG_SIZE, job->ret_size, &err) == 0)
-			peer_reply(host, job->request, &payload, TAKE_FD(job->ret_fd));
 	} else {
-		if (job->kind == JOB_FILE_PUT)
-			note_upload(session, job->fd);
 		peer_reply(host, job->request, NULL, -1);
 	}
 }
 
 void session_job_done(struct session *session, struct job *job)
 {
+	if (job->context != NULL) {
+		context_job_done(job);
+		return;
+	}
 	session->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
 	observe_job(session->host, job);
@@ -312,25 +348,30 @@ void session_job_done(struct session *session, struct job *job)
 	if (job->kind == JOB_CLOSE) {
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
-		session_free(session);
+		session->is_closed = true;
+		if (session->contexts == NULL)
+			session_forget(session);
 		return;
 	}
-	answer_job(session, job);
+	files_changed(session, job);
+	session->kernel_lost = job->is_kernel_lost;
+	observe_kernel(session);
+	session_answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
 	job_free(job);
-	pump(session);
+	session_pump(session);
 }
 
 static void tick_one(struct session *session, uint64_t now)
 {
 	char why[96];
 
-	/* An interrupt that met the moment before the code began was not heard: said again. */
-	if (session->running != NULL && session->running->execution != NULL &&
-	    session->running->execution->wants_stop)
-		reckon_interrupt(session->handle);
+	if (session->running != NULL && session->running->execution != NULL)
+		execution_nudge(session->running->execution, session->handle);
+	context_tick(session);
 	if (session->phase != SESSION_LIVE || session->running != NULL ||
+	    context_is_running(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",

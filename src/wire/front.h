@@ -39,6 +39,7 @@
 #define FRONT_ENV_MAX 256u
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
+#define FRONT_CWD_MAX 1023u
 #define FRONT_KEY_MAX 128u
 #define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
@@ -67,6 +68,11 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	FRONT_CONTEXT_CREATE = 24, /* -> a context                                           */
+	FRONT_CONTEXT_LIST = 25,   /* -> contexts, oldest first                              */
+	FRONT_CONTEXT_DELETE = 26, /* -> nothing                                             */
+	FRONT_RESTART = 27,	   /* [CONTEXT] -> nothing                                   */
+	FRONT_INSPECT = 28,	   /* -> BODY                                                */
 	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
 	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
 	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */
@@ -80,6 +86,16 @@ enum front_type {
 	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
+	FRONT_ARCHIVE_GET = 45,	   /* -> SIZE COUNTS, descriptor                             */
+	FRONT_ARCHIVE_PUT = 46,	   /* -> as FILE_PUT; its COMMIT -> COUNTS [ARTIFACT]        */
+	FRONT_FILE_MOVE = 47,	   /* -> [ARTIFACT of what it replaced]                      */
+	FRONT_FILE_MKDIR = 48,	   /* -> nothing                                             */
+	FRONT_VERSION_LIST = 49,   /* -> versions of one path, newest first                  */
+	FRONT_LINK_CREATE = 50,	   /* -> LINK (id) TOKEN NAME EXPIRES_AT                     */
+	FRONT_LINK_DELETE = 51,	   /* -> nothing                                             */
+	FRONT_LINK_GET = 52,	   /* TOKEN, no key -> as FILE_GET                           */
+	FRONT_TEMPLATE_LIST = 53,  /* -> BODY                                                */
+	FRONT_KEPT_LIST = 54,	   /* WHAT (enum front_kept) -> what is kept of a session    */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -156,6 +172,47 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* contexts, restarts */
+	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
+	FRONT_TAG_CWD = 61,
+	FRONT_TAG_DETAIL = 62, /* of INSPECT: present: with the source */
+	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
+	/* files, archives, links; most are of requests and of replies */
+	FRONT_TAG_MIME = 95,
+	FRONT_TAG_ETAG = 96,
+	FRONT_TAG_MODIFIED_S = 97,
+	FRONT_TAG_IF_MATCH = 98, /* the header, as it came */
+	FRONT_TAG_IF_NONE = 99,
+	FRONT_TAG_TO_PATH = 100,	   /* the other path; of a list: where it goes on */
+	FRONT_TAG_OVERWRITE = 101, /* present: yes */
+	FRONT_TAG_RECURSIVE = 102, /* 0 or 1 */
+	FRONT_TAG_FORMAT = 103,
+	FRONT_TAG_TOKEN = 104,
+	FRONT_TAG_EXPIRES_S = 105,
+	FRONT_TAG_MAX_DOWNLOADS = 106,
+	FRONT_TAG_LINK_ENDS = 107,
+	FRONT_TAG_FILE_NAME = 108,
+	FRONT_TAG_WHAT = 109,
+	FRONT_TAG_ARTIFACT = 110,
+	FRONT_TAG_SHA256 = 111,
+	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
+	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
+	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
+};
+
+/* Lists of FRONT_KEPT_LIST. */
+enum front_kept { FRONT_KEPT_ARTIFACTS = 1, FRONT_KEPT_RECEIPTS = 2, FRONT_KEPT_LINKS = 3 };
+
+/* Of an archive; as reckon_archive_info. */
+struct front_counts {
+	uint64_t files;
+	uint64_t folders;
+	uint64_t links;
+	uint64_t bytes;
+	uint64_t replaced;
+	uint64_t renamed;
+	uint64_t skipped;
+	uint64_t changed;
 };
 
 /* Zero: the default. As reckon_limits. */
@@ -276,6 +333,10 @@ enum front_error {
 	FRONT_ERR_NOT_READY,
 	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
 	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
+	FRONT_ERR_PRECONDITION, /* If-Match, If-None-Match */
+	FRONT_ERR_EXISTS,	/* a file in the way */
+	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */
+	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_COUNT_
 };
 

@@ -576,6 +576,18 @@ def test_server_text_cannot_steer_a_terminal(reckon):
     assert done.err.count("\n") == 1 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.err)
 
 
+def test_a_list_that_comes_in_pages_is_one(reckon):
+    session = {"sessions": [{"id": "se_1", "name": "x", "status": "live"}], "next": None}
+    first = {"files": [{"path": "a", "kind": "folder"}, {"path": "a/b", "kind": "file", "size": 1}],
+             "next": "c 1"}
+    second = {"files": [{"path": "c", "size": 2}], "next": None}
+    answers = [http(200, json.dumps(page)) for page in (session, first, second)]
+    with Fake(*answers) as fake:
+        done = reckon("files", "ls", "-s", "x", "--json", env={"RECKON_URL": fake.url}).expect(0)
+    assert [one["path"] for one in parse_json(done.stdout)] == ["a/b", "c"]
+    assert b"GET /reckon/v1/sessions/se_1/files?cursor=c%201 " in fake.heads[2]
+
+
 def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):
     for url in ("127.0.0.1:1", "ftp://x", "http://", "http://h:0", "http://u:geheim@h", "unix:x",
                 "http://h/\r\nX: y", "http://h?x"):
