@@ -40,7 +40,7 @@
 #endif
 
 #define X32_BIT 0x40000000u
-#define FENCE_UID 0x6fff1c5eu /* below the front's and those of boxes; nobody's */
+#define FENCE_UID 0x6fff1c5du /* below those of fence/fence.h and of boxes; nobody's */
 #define FENCE_UID_NOBODY 65534u
 #define MEMORY_MAX ((rlim_t)2 << 30)
 #define FILES_MAX 256u
