@@ -69,6 +69,8 @@ static int fetch_list(struct files *files, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
 
+	if (files->list != NULL)
+		return 0;
 	if (remote_path(&path, files->session, "/files", err) < 0)
 		return (int)err->code;
 	return client_call(files->client, "GET", buf_text(&path), NULL, &files->list, err);

@@ -25,6 +25,7 @@ struct stream {
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
 	bool is_done;
+	bool is_dead; /* nobody is there any more */
 	unsigned events; /* on this connection */
 };
 
@@ -114,6 +115,10 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	if (*ret_again && code == 0)
 		code = err_set(err, ERR_UNAVAILABLE, "%s ended the stream of events",
 			       stream->client->name);
+	/* A daemon of one's own that is gone does not come back by itself. */
+	if (stream->client->is_private && transfer.is_broken &&
+	    transfer.result == CURLE_COULDNT_CONNECT)
+		stream->is_dead = true;
 	transfer_done(&transfer);
 	return code;
 }
@@ -141,14 +146,16 @@ static int follow(struct stream *stream, const char *key, struct err *err)
 			return code;
 		if (stream->events > 0)
 			tries = 0;
-		if (tries++ == TRIES_MAX)
+		if (tries++ == TRIES_MAX || stream->is_dead)
 			break;
 		pause_before(tries);
 	}
 	(void)err_wrap(err, "the connection broke while the cell ran");
 	err->code = ERR_UNAVAILABLE;
-	return err_remedy(err, "if the daemon still runs, so does the cell: reckon logs -s SESSION "
-			       "has its record");
+	return err_remedy(err, stream->is_dead
+				       ? "reckon session show says what became of the session"
+				       : "if the daemon still runs, so does the cell: reckon logs -s "
+					 "SESSION has its record");
 }
 
 int client_execute(struct client *client, const struct client_execution *execution,

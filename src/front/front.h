@@ -150,9 +150,9 @@ struct conn {
 	bool head_sent, is_chunked;
 	bool wants_events; /* this EXECUTE is followed by its events */
 	bool wants_record; /* of the reply: 202 or 200 */
+	struct trail trail;
 	bool wants_csv;
 	struct guess_peer peer;
-	struct trail trail;
 };
 
 struct front {

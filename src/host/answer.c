@@ -54,6 +54,10 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
 	[FRONT_TENANT_LIST] = answer_tenant_list,
@@ -62,10 +66,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_KEY_CREATE] = answer_key_create,
 	[FRONT_KEY_LIST] = answer_key_list,
 	[FRONT_KEY_DELETE] = answer_key_delete,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */
@@ -98,6 +98,7 @@ static bool is_known(struct host *host, struct asked *asked, const struct kernel
 		asked->tenant = key->tenant;
 		return true;
 	}
+	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	if (judged == FRONT_ERR_KEY_EXPIRED)
 		peer_fail(host, asked->id, FRONT_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
@@ -106,6 +107,12 @@ static bool is_known(struct host *host, struct asked *asked, const struct kernel
 			  item->len == 0 ? "an API key is needed" : "this API key is not known",
 			  "", "send the header Authorization: Bearer rk_...", 0);
 	return false;
+}
+
+/* What needs no key, because the configuration says so. */
+static bool is_open(const struct host *host, const struct asked *asked)
+{
+	return asked->type == FRONT_METRICS && answer_metrics_is_open(host);
 }
 
 /* Whether the key may ask this, now. */
@@ -145,7 +152,7 @@ void answer(struct host *host, const struct asked *given)
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	answer_about(host, &asked);
-	if (key == NULL || (asked.type == FRONT_METRICS && answer_metrics_is_open(host)) ||
+	if (key == NULL || is_open(host, &asked) ||
 	    (is_known(host, &asked, key) && is_allowed(host, &asked)))
 		table[asked.type](host, &asked);
 	log_about(NULL);

@@ -39,7 +39,7 @@ struct place {
 	int dir_fd;
 	char socket_name[64];
 	char lock_name[72];
-	char path[64]; /* of the socket, through dir_fd: always short enough for sun_path */
+	char path[96]; /* of the socket, through dir_fd: always short enough for sun_path */
 };
 
 /* What exec needs, made before the fork: a child may not allocate. */

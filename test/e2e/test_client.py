@@ -717,6 +717,19 @@ def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
     assert b"the connection broke while the cell ran" in err
 
 
+def test_a_private_daemon_that_dies_while_a_cell_runs_is_an_error(private):
+    code = "print('go', flush=True)\nimport time; time.sleep(600)"
+    with private.start("run", "-s", "x", "-t", "python", "--timeout", "500", "-c",
+                       code) as process:
+        assert process.stdout.readline() == b"go\n"
+        end(private, signal.SIGKILL)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 125
+    assert b"nobody answers at your private daemon" in err
+    shown = private("session", "show", "x").expect(0).out
+    assert re.search(r"^status +\w+$", shown, re.M)
+
+
 def test_a_session_that_is_removed_while_a_cell_runs_is_an_error(shared, session):
     code = "print('go', flush=True)\nimport time; time.sleep(600)"
     with shared.start("run", "-s", session, "--timeout", "500", "-c", code) as process:

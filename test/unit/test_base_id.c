@@ -114,6 +114,21 @@ static void a_time_is_rfc3339_with_milliseconds(void **state)
 			fail_msg("%s", text);
 }
 
+static void a_name_is_letters_digits_and_three_signs(void **state)
+{
+	static const char *const good[] = { "a", "A.b-c_9", "-", "..", "se", "sex", "se-1",
+					    "012345678901234567890123456789012345678901234567890123456789012" };
+	static const char *const bad[] = { "", "a b", "a/b", "\xc3\xbc", "a\n", "se_", "se_x", "a:b",
+					   "0123456789012345678901234567890123456789012345678901234567890123" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(id_is_name(good[i], strlen(good[i]), "se"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(id_is_name(bad[i], strlen(bad[i]), "se"));
+	assert_false(id_is_name("a\0b", 3, "se"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +138,7 @@ int main(void)
 		cmocka_unit_test(an_id_holds_its_time),
 		cmocka_unit_test(monotonic_time_never_goes_back),
 		cmocka_unit_test(a_time_is_rfc3339_with_milliseconds),
+		cmocka_unit_test(a_name_is_letters_digits_and_three_signs),
 	};
 
 	return cmocka_run_group_tests_name("base_id", tests, NULL, NULL);

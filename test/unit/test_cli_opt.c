@@ -34,7 +34,27 @@ static const struct opt_command cook = {
 	.operand_hint = OPT_HINT_FILE,
 };
 
-static const struct opt_command *const commands[] = { &cook, NULL };
+static const struct opt_item rare_items[] = {
+	{ OPT_SIZE, "size", "SIZE", "how much", OPT_HINT_NONE, NULL, false },
+	{ OPT_QUIET, "quiet", NULL, "say less", OPT_HINT_NONE, NULL, false, true },
+};
+
+static const struct opt_command lay = {
+	.name = "table lay",
+	.operands = "NAME",
+	.summary = "put plates on it",
+	.items = rare_items,
+	.count = ARRAY_LEN(rare_items),
+};
+static const struct opt_command clear = {
+	.name = "table clear", .operands = "", .summary = "take them away"
+};
+static const struct opt_command *const table_subs[] = { &lay, &clear, NULL };
+static const struct opt_command table = {
+	.name = "table", .operands = "COMMAND", .summary = "all about it", .subs = table_subs
+};
+
+static const struct opt_command *const commands[] = { &cook, &table, NULL };
 
 /* Writes "id=value " for everything handed over. */
 static int note(int id, const char *value, void *arg, struct err *err)
@@ -244,6 +264,82 @@ static void the_manual_has_the_same_options(void **state)
 	free(printed.text);
 }
 
+static const struct opt_command *sub_of(struct err *err, bool *ret_help, const char *word)
+{
+	char first[] = "table", second[32];
+	char *argv[] = { first, second, NULL };
+
+	(void)snprintf(second, sizeof(second), "%s", word != NULL ? word : "");
+	err_clear(err);
+	return opt_sub(&table, word != NULL ? 2 : 1, argv, ret_help, err);
+}
+
+static void the_second_word_names_a_command(void **state)
+{
+	struct err err;
+	bool help;
+
+	(void)state;
+	assert_ptr_equal(sub_of(&err, &help, "lay"), &lay);
+	assert_ptr_equal(sub_of(&err, &help, "clear"), &clear);
+	assert_string_equal(opt_word(&lay), "lay");
+	assert_string_equal(opt_word(&cook), "cook");
+	assert_null(sub_of(&err, &help, "--help"));
+	assert_true(help);
+	assert_null(sub_of(&err, &help, NULL));
+	assert_false(help);
+	assert_string_equal(err.text, "table: what to do?");
+	assert_null(sub_of(&err, &help, "claer"));
+	assert_int_equal(err.code, ERR_INVALID);
+	assert_string_equal(err.remedy, "did you mean reckon table clear?");
+}
+
+static void commands_below_a_command_are_in_help_completion_and_manual(void **state)
+{
+	static const char *const shells[] = { "bash", "zsh", "fish" };
+	static const char *const parts[] = { "operands='lay clear'", "'lay:put plates on it'",
+					     "-a lay -d 'put plates on it'" };
+	struct printed printed;
+	struct err err;
+	FILE *out;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
+		out = printed_open(&printed);
+		assert_ok(&err, opt_print_completion(out, shells[i], commands, &err));
+		assert_int_equal(fclose(out), 0);
+		assert_contains(printed.text, parts[i]);
+		assert_contains(printed.text, "quiet");
+		free(printed.text);
+	}
+	out = printed_open(&printed);
+	opt_print_help(out, &table);
+	opt_print_manual(out, &table);
+	assert_int_equal(fclose(out), 0);
+	assert_contains(printed.text, "  reckon table lay              put plates on it\n");
+	assert_contains(printed.text, "*reckon table lay* [option...] NAME\n");
+	assert_contains(printed.text, "## table clear\n");
+	free(printed.text);
+}
+
+static void what_is_rare_is_in_the_manual_alone(void **state)
+{
+	struct printed printed;
+	FILE *out = printed_open(&printed);
+
+	(void)state;
+	opt_print_help(out, &lay);
+	assert_int_equal(fclose(out), 0);
+	assert_contains(printed.text, "--size");
+	assert_null(strstr(printed.text, "--quiet"));
+	free(printed.text);
+	out = printed_open(&printed);
+	opt_print_manual(out, &lay);
+	assert_int_equal(fclose(out), 0);
+	assert_contains(printed.text, "--quiet");
+	free(printed.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +352,9 @@ int main(void)
 		cmocka_unit_test(help_shows_every_option),
 		cmocka_unit_test(completions_know_every_option),
 		cmocka_unit_test(the_manual_has_the_same_options),
+		cmocka_unit_test(the_second_word_names_a_command),
+		cmocka_unit_test(commands_below_a_command_are_in_help_completion_and_manual),
+		cmocka_unit_test(what_is_rare_is_in_the_manual_alone),
 	};
 
 	return cmocka_run_group_tests_name("cli_opt", tests, NULL, NULL);
