@@ -352,6 +352,7 @@ RECKON_PUBLIC int reckon_file_open(reckon_session *session, const char *path, in
 RECKON_PUBLIC int reckon_file_delete(reckon_session *session, const char *path, reckon_error *err);
 /* [{"path","size","mime","modified"}…]; free() the result. */
 RECKON_PUBLIC int reckon_file_list(reckon_session *session, char **ret_json, reckon_error *err);
+/* More about files, and archives: reckon_files.h. */
 
 /*
  * What an earlier execution left behind, also when its session is gone: `id` is an artifact

@@ -34,8 +34,9 @@ def main():
     internal = [cc, "-x", "c", "-std=gnu17", "-D_GNU_SOURCE", *include, *library_flags()]
     headers = sorted(path.relative_to(root / "src") for path in (root / "src").rglob("*.h"))
     jobs = [(internal, header) for header in headers]
-    jobs.append(([cc, "-x", "c", "-std=c89", "-pedantic", *include], "reckon.h"))
-    jobs.append(([cxx, "-x", "c++", "-std=c++11", "-pedantic", *include], "reckon.h"))
+    for public in sorted(path.name for path in (root / "include").glob("*.h")):
+        jobs.append(([cc, "-x", "c", "-std=c89", "-pedantic", *include], public))
+        jobs.append(([cxx, "-x", "c++", "-std=c++11", "-pedantic", *include], public))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         complaints = [text for text in pool.map(lambda job: compile_alone(*job), jobs) if text]
     print("".join(complaints) or f"{len(jobs)} headers compile alone")

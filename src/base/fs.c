@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "fs_inner.h"
 #include "utf8.h"
 
-static int open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
+int fs_inner_open(int dir_fd, const char *path, uint64_t flags, mode_t mode)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
@@ -38,12 +39,14 @@ static int open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mod
 }
 
 /* Reports a failed open; a link in the way is a refusal, not a fault of the system. */
-static int open_failed(const char *path, struct err *err)
+int fs_inner_failed(const char *path, struct err *err)
 {
 	if (errno == ELOOP || errno == EXDEV)
 		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
 	if (errno == ENOTDIR)
 		return err_set(err, ERR_DENIED, "%.200s is not a directory", path);
+	if (errno == EISDIR)
+		return err_set(err, ERR_DENIED, "%.200s is a directory", path);
 	return err_sys(err, "open %.200s", path);
 }
 
@@ -76,11 +79,11 @@ int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat 
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace");
-	fd = open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	fd = fs_inner_open(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
 	if (fd < 0)
-		return open_failed(path, err);
+		return fs_inner_failed(path, err);
 	if (fstat(fd, ret_st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(ret_st->st_mode))
@@ -95,15 +98,15 @@ int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *e
 
 	if (path[0] != '\0' && !fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace");
-	fd = open_beneath(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+	fd = fs_inner_open(dir_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
-		return open_failed(path, err);
+		return fs_inner_failed(path, err);
 	*ret_fd = fd;
 	return 0;
 }
 
-static int make_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_parent,
-			const char **ret_name, struct err *err)
+int fs_inner_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_parent,
+		     const char **ret_name, struct err *err)
 {
 	cleanup_fd int at = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	const char *part = path;
@@ -126,9 +129,9 @@ static int make_parents(int dir_fd, const char *path, uid_t uid, gid_t gid, int 
 		} else if (errno != EEXIST) {
 			return err_sys(err, "make directory %s", name);
 		}
-		next = open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0);
+		next = fs_inner_open(at, name, O_RDONLY | O_DIRECTORY, 0);
 		if (next < 0)
-			return open_failed(name, err);
+			return fs_inner_failed(name, err);
 		(void)close(at);
 		at = next;
 		part += n + 1;
@@ -148,11 +151,11 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", path);
-	if (make_parents(dir_fd, path, uid, gid, &parent, &name, err) < 0)
+	if (fs_inner_parents(dir_fd, path, uid, gid, &parent, &name, err) < 0)
 		return (int)err->code;
-	fd = open_beneath(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
+	fd = fs_inner_open(parent, name, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
 	if (fd < 0)
-		return open_failed(path, err);
+		return fs_inner_failed(path, err);
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(st.st_mode))
@@ -165,22 +168,35 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 	return 0;
 }
 
-int fs_remove_beneath(int dir_fd, const char *path, struct err *err)
+int fs_inner_parent(int dir_fd, const char *path, int *ret_parent, const char **ret_name,
+		    struct err *err)
 {
-	cleanup_fd int parent = -1;
 	char above[4096];
 	const char *name;
+	int parent;
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", path);
 	name = strrchr(path, '/');
 	(void)snprintf(above, sizeof(above), "%.*s", name != NULL ? (int)(name - path) : 0, path);
 	name = name != NULL ? name + 1 : path;
-	parent = open_beneath(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
+	parent = fs_inner_open(dir_fd, above[0] != '\0' ? above : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (parent < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "no file %.200s in the workspace", path);
 	if (parent < 0)
-		return open_failed(path, err);
+		return fs_inner_failed(path, err);
+	*ret_parent = parent;
+	*ret_name = name;
+	return 0;
+}
+
+int fs_remove_beneath(int dir_fd, const char *path, struct err *err)
+{
+	cleanup_fd int parent = -1;
+	const char *name;
+
+	if (fs_inner_parent(dir_fd, path, &parent, &name, err) < 0)
+		return (int)err->code;
 	if (unlinkat(parent, name, 0) == 0)
 		return 0;
 	if (errno == EISDIR && unlinkat(parent, name, AT_REMOVEDIR) == 0)

@@ -106,6 +106,20 @@ static int take_one(const struct opt_command *self, int argc, char **argv, struc
 	return EXIT_CODE_USAGE;
 }
 
+static int add_time(struct buf *text, const char *name, double seconds, struct err *err)
+{
+	const char *unit = "s";
+
+	if (seconds >= 7200) {
+		seconds /= 3600;
+		unit = "h";
+	} else if (seconds >= 120) {
+		seconds /= 60;
+		unit = "min";
+	}
+	return buf_addf(text, err, "%-14s %.4g %s\n", name, seconds, unit);
+}
+
 static int show_lines(const struct json_value *session, struct buf *text, struct err *err)
 {
 	static const char *const keys[] = { "id",      "name",	     "status",	 "why",
@@ -119,7 +133,7 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 		    buf_addf(text, err, "%-14s %s\n", keys[i], remote_text(session, keys[i])) < 0)
 			return (int)err->code;
 	if (json_read_double(json_read_member(session, "idle_timeout_s"), &idle) &&
-	    buf_addf(text, err, "%-14s %g s\n", "idle timeout", idle) < 0)
+	    add_time(text, "idle timeout", idle, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(limits, i, &name, &value); i++) {
 		char size[CLI_SIZE_TEXT];

@@ -28,13 +28,17 @@
 #include "cli/term_width.h"
 
 #define OPEN_MAX_WALK 32
+#define ROWS_MAX 1000000u
 
 struct files {
 	struct remote remote;
 	const struct opt_command *self;
 	struct client *client;
 	struct json_value *session;
-	struct json_value *list; /* {"files": […]} */
+	struct json_value **pages; /* {"files": […], "next"} */
+	size_t page_count;
+	const struct json_value **rows; /* of all pages; files alone */
+	size_t row_count;
 	const char **names;
 	size_t count;
 	const char *target;
@@ -65,15 +69,42 @@ static int path_of(struct files *files, const char *name, struct buf *path, stru
 	return client_path_add(path, name, true, err);
 }
 
+static void add_page(struct files *files, struct json_value *page)
+{
+	const struct json_value *rows = json_read_member(page, "files");
+
+	files->pages = mem_grow(files->pages, files->page_count + 1, sizeof(*files->pages));
+	files->pages[files->page_count++] = page;
+	files->rows = mem_grow(files->rows, files->row_count + json_read_count(rows) + 1,
+			       sizeof(*files->rows));
+	for (size_t i = 0; i < json_read_count(rows); i++) {
+		const char *kind = remote_text(json_read_at(rows, i), "kind");
+
+		/* A folder is in the paths of what it holds. */
+		if (kind[0] == '\0' || strcmp(kind, "file") == 0)
+			files->rows[files->row_count++] = json_read_at(rows, i);
+	}
+}
+
 static int fetch_list(struct files *files, struct err *err)
 {
-	cleanup_buf struct buf path = BUF_INIT(1024);
+	cleanup_buf struct buf path = BUF_INIT(64 * 1024);
+	const char *next = "";
 
-	if (files->list != NULL)
+	if (files->page_count > 0)
 		return 0;
-	if (remote_path(&path, files->session, "/files", err) < 0)
-		return (int)err->code;
-	return client_call(files->client, "GET", buf_text(&path), NULL, &files->list, err);
+	do {
+		struct json_value *page;
+
+		if (remote_path(&path, files->session, "/files", err) < 0 ||
+		    (next[0] != '\0' && (buf_adds(&path, "?cursor=", err) < 0 ||
+					 client_path_add(&path, next, false, err) < 0)) ||
+		    client_call(files->client, "GET", buf_text(&path), NULL, &page, err) < 0)
+			return (int)err->code;
+		add_page(files, page);
+		next = remote_text(page, "next");
+	} while (next[0] != '\0' && files->row_count < ROWS_MAX);
+	return 0;
 }
 
 /* What each of them begins with: -1 and go on, or the exit status. */
@@ -102,7 +133,10 @@ static int begin(struct files *files, const struct opt_command *self, int argc, 
 
 static int end(struct files *files, int status)
 {
-	json_read_free(files->list);
+	for (size_t i = 0; i < files->page_count; i++)
+		json_read_free(files->pages[i]);
+	free(files->pages);
+	free(files->rows);
 	json_read_free(files->session);
 	client_close(files->client);
 	free(files->names);
@@ -133,12 +167,12 @@ static bool is_within(const char *path, const char *name)
 
 static const struct json_value *row_at(const struct files *files, size_t i)
 {
-	return json_read_at(json_read_member(files->list, "files"), i);
+	return files->rows[i];
 }
 
 static size_t row_count(const struct files *files)
 {
-	return json_read_count(json_read_member(files->list, "files"));
+	return files->row_count;
 }
 
 static int draw(const struct files *files, struct buf *text, struct err *err)
@@ -184,6 +218,22 @@ static int draw(const struct files *files, struct buf *text, struct err *err)
 	return code;
 }
 
+static int print_rows(const struct files *files)
+{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	struct err err;
+
+	if (buf_addc(&text, '[', &err) < 0)
+		return cli_complain(&err);
+	for (size_t i = 0; i < files->row_count; i++)
+		if ((i > 0 && buf_addc(&text, ',', &err) < 0) ||
+		    json_read_dump(files->rows[i], &text, &err) < 0)
+			return cli_complain(&err);
+	if (buf_adds(&text, "]\n", &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&text), text.len);
+}
+
 int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
@@ -200,7 +250,7 @@ int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 		   (!files.remote.json && draw(&files, &text, &err) < 0)) {
 		status = remote_complain(self, &err);
 	} else if (files.remote.json) {
-		status = remote_print_json(json_read_member(files.list, "files"));
+		status = print_rows(&files);
 	} else if (text.len > 0) {
 		status = cli_write_stdout(buf_text(&text), text.len);
 	} else {

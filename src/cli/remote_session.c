@@ -127,7 +127,9 @@ static int fill_row(struct term_table *table, size_t row, const struct json_valu
 	age_of(remote_text(session, "created_at"), age, sizeof(age));
 	(void)json_read_int(json_read_member(session, "pending"), &pending);
 	if (strcmp(status, "live") == 0)
-		status = pending > 0 ? "busy" : "idle";
+		status = strcmp(remote_text(session, "kernel"), "lost") == 0 ? "no kernel"
+			 : pending > 0					     ? "busy"
+										     : "idle";
 	if (kind[0] == '\0')
 		kind = remote_text(session, "language");
 	const char *const cells[] = { name, status, kind, age, remote_text(session, "id"),

@@ -150,6 +150,8 @@ static void set_place(struct transfer *transfer)
 
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	/* "files/.." is a file's bad name, not the session that it is in. */
+	(void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
 	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

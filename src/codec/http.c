@@ -318,7 +318,7 @@ static enum http_verb verb_of(uint8_t method)
 	} known[] = {
 		{ HTTP_GET, HTTP_VERB_GET },	 { HTTP_POST, HTTP_VERB_POST },
 		{ HTTP_PUT, HTTP_VERB_PUT },	 { HTTP_PATCH, HTTP_VERB_PATCH },
-		{ HTTP_DELETE, HTTP_VERB_DELETE },
+		{ HTTP_DELETE, HTTP_VERB_DELETE }, { HTTP_HEAD, HTTP_VERB_HEAD },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

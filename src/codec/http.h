@@ -33,6 +33,7 @@ enum http_verb {
 	HTTP_VERB_PATCH = 8,
 	HTTP_VERB_DELETE = 16,
 	HTTP_VERB_OTHER = 32,
+	HTTP_VERB_HEAD = 64,
 };
 
 struct http_header {

@@ -143,6 +143,8 @@ void conn_write(struct conn *conn, const void *bytes, size_t len)
 {
 	struct err err;
 
+	if (conn->is_muted)
+		return;
 	if (buf_add(&conn->out, bytes, len, &err) < 0)
 		conn_abort(conn);
 }
@@ -176,6 +178,8 @@ static void start_over(struct conn *conn)
 	conn->out_at = 0;
 	conn->ticket = conn->upload_max = conn->last_event = 0;
 	conn->message_done = conn->head_sent = conn->disk_full = false;
+	conn->is_head = conn->is_muted = false;
+	conn->archive_type = NULL;
 	conn->wants_events = conn->wants_record = false;
 	conn->state = CONN_HEAD;
 	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);

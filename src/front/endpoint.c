@@ -67,13 +67,42 @@ static const struct endpoint endpoints[] = {
 	  .build = build_complete },
 
 	{ .path = "sessions/{session}/files", .verb = GET, .type = FRONT_FILE_LIST,
-	  .build = build_in_session, .wrap = "files" },
+	  .build = build_file_list, .query = " path recursive limit cursor " },
+	{ .path = "sessions/{session}/files/move", .verb = POST, .type = FRONT_FILE_MOVE,
+	  .build = build_move, .shape = shape_moved },
+	{ .path = "sessions/{session}/files/mkdir", .verb = POST, .type = FRONT_FILE_MKDIR,
+	  .build = build_mkdir, .shape = shape_nothing },
 	{ .path = "sessions/{session}/files/{path}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_FILE_GET, .build = build_in_session },
 	{ .path = "sessions/{session}/files/{path}", .verb = PUT, .kind = ENDPOINT_UPLOAD,
-	  .type = FRONT_FILE_PUT, .build = build_upload, .shape = shape_nothing },
+	  .type = FRONT_FILE_PUT, .build = build_file_put, .shape = shape_put },
 	{ .path = "sessions/{session}/files/{path}", .verb = DELETE, .type = FRONT_FILE_DELETE,
+	  .build = build_file_delete, .query = " recursive ", .shape = shape_deleted },
+	{ .path = "sessions/{session}/archive", .verb = GET, .kind = ENDPOINT_BYTES,
+	  .type = FRONT_ARCHIVE_GET, .build = build_archive_get, .query = " format path " },
+	{ .path = "sessions/{session}/archive", .verb = PUT, .kind = ENDPOINT_UPLOAD,
+	  .type = FRONT_ARCHIVE_PUT, .build = build_archive_put, .query = " path ",
+	  .shape = shape_archive },
+	{ .path = "sessions/{session}/versions/{path}", .verb = GET, .type = FRONT_VERSION_LIST,
+	  .build = build_list, .query = " limit before ", .shape = shape_versions },
+
+	{ .path = "sessions/{session}/artifacts", .verb = GET, .type = FRONT_KEPT_LIST,
+	  .build = build_artifacts, .query = " limit before ", .shape = shape_artifacts },
+	{ .path = "sessions/{session}/receipts", .verb = GET, .type = FRONT_KEPT_LIST,
+	  .build = build_receipts, .query = " limit before ", .shape = shape_receipts },
+	{ .path = "sessions/{session}/links", .verb = GET, .type = FRONT_KEPT_LIST,
+	  .build = build_links, .query = " limit before ", .shape = shape_links },
+	{ .path = "sessions/{session}/links", .verb = POST, .type = FRONT_LINK_CREATE,
+	  .build = build_link, .shape = shape_link, .status = 201 },
+	{ .path = "sessions/{session}/links/{link}", .verb = DELETE, .type = FRONT_LINK_DELETE,
 	  .build = build_in_session, .shape = shape_nothing },
+	{ .path = "links/{token}/{path}", .verb = GET, .kind = ENDPOINT_BYTES,
+	  .type = FRONT_LINK_GET, .build = build_follow },
+
+	{ .path = "templates", .verb = GET, .type = FRONT_TEMPLATE_LIST, .build = build_templates,
+	  .wrap = "templates" },
+	{ .path = "templates/{template}", .verb = GET, .type = FRONT_TEMPLATE_LIST,
+	  .build = build_templates },
 
 	{ .path = "outputs/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
@@ -114,6 +143,18 @@ static void take_id(const char *text, size_t len, char *ret, size_t size)
 	ret[len] = '\0';
 }
 
+/* A name with dots in it; what is longer than a name may be is none. */
+static void take_word(const char *text, size_t len, char *ret, size_t size)
+{
+	if (len > 63 || len >= size ||
+	    strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "abcdefghijklmnopqrstuvwxyz_.-") < len)
+		len = 0;
+	(void)snprintf(ret, size, "%.*s", (int)len, len > 0 ? text : "");
+	if (len == 0)
+		(void)snprintf(ret, size, "-");
+}
+
 /* What `{name}` of a pattern stands for; -1 when a file's path is malformed. */
 static int take_part(struct target *ret, const char *name, const char *text, size_t len)
 {
@@ -126,6 +167,10 @@ static int take_part(struct target *ret, const char *name, const char *text, siz
 		take_id(text, len, ret->session, sizeof(ret->session));
 	else if (strncmp(name, "{execution}", 11) == 0)
 		take_id(text, len, ret->execution, sizeof(ret->execution));
+	else if (strncmp(name, "{token}", 7) == 0)
+		take_id(text, len, ret->word, sizeof(ret->word));
+	else if (strncmp(name, "{template}", 10) == 0)
+		take_word(text, len, ret->word, sizeof(ret->word));
 	else if (strncmp(name, "{handle}", 8) == 0)
 		take_id(text, len, ret->handle, sizeof(ret->handle));
 	else
@@ -167,32 +212,42 @@ static unsigned verbs_of(const struct endpoint *endpoint, enum http_verb verb,
 
 	for (; endpoint < end && strcmp(endpoint->path, path) == 0; endpoint++) {
 		verbs |= endpoint->verb;
-		if (endpoint->verb == verb)
+		/* A stream of events has no head worth knowing without them. */
+		if (endpoint->verb == HTTP_VERB_GET && endpoint->kind != ENDPOINT_EVENTS)
+			verbs |= HTTP_VERB_HEAD;
+		if (endpoint->verb == verb ||
+		    (verb == HTTP_VERB_HEAD && endpoint->verb == HTTP_VERB_GET &&
+		     endpoint->kind != ENDPOINT_EVENTS))
 			*ret = endpoint;
 	}
 	return verbs;
 }
 
+/*
+ * The first path that fits and knows the method. Another may fit too: `files/move` is a place to
+ * POST to, and the name of a file.
+ */
 int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err)
 {
 	const bool is_ours = strncmp(path, PREFIX, strlen(PREFIX)) == 0;
+	unsigned verbs = 0;
 
 	target_done(ret);
-	for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(endpoints) && ret->endpoint == NULL; i++) {
 		const bool is_whole = endpoints[i].path[0] == '/';
 		int found = 0;
 
+		if (i > 0 && strcmp(endpoints[i].path, endpoints[i - 1].path) == 0)
+			continue;
 		if (is_whole || is_ours)
 			found = match(endpoints[i].path, path + (is_whole ? 0 : strlen(PREFIX)), ret);
-
 		if (found < 0)
 			return err_set(err, ERR_INVALID, "the file's path is malformed");
-		if (found > 0) {
-			ret->verbs = verbs_of(&endpoints[i], verb, &ret->endpoint);
-			return 0;
-		}
+		if (found > 0)
+			verbs |= verbs_of(&endpoints[i], verb, &ret->endpoint);
 	}
-	return err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
+	ret->verbs = verbs;
+	return verbs != 0 ? 0 : err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
 }
 
 void target_done(struct target *target)

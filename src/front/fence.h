@@ -11,8 +11,6 @@
 
 #include "base/err.h"
 
-#define FENCE_UID 0x6fff1c5fu /* right below the uids of boxes; nobody's */
-#define FENCE_UID_NOBODY 65534u
 #define FENCE_FILE_MAX (64ull << 30) /* of one upload */
 
 /* Puts all of it up, or fails. `descriptors` is how many it may have open. */

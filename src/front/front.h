@@ -11,7 +11,9 @@
  *   shape.c     fields of a frame as JSON
  *   admin.c admin_shape.c   the same for tenants, keys and usage
  *   guess.c     who tried unknown keys too often
- *   stream.c    events (SSE), files
+ *   stream.c    events (SSE), pieces of files
+ *   download.c  a file as HTTP: type, name, conditions, ranges
+ *   build_files.c shape_files.c   the same for files, archives, links
  *   trail.c     ids, traces, counts and a line of the log for each request
  *   fence.c     what is given up before the first byte
  *
@@ -55,6 +57,10 @@ struct query {
 	char from[16], to[16]; /* days */
 	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
+	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
+	char format[16];
+	char path[4096];   /* of a folder */
+	char cursor[4096]; /* `next` of the page before */
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -96,6 +102,7 @@ struct target {
 	char execution[FRONT_ID_MAX + 1];
 	char id[FRONT_ID_MAX + 1]; /* any other {name} */
 	char handle[48];
+	char word[96]; /* {token}, {template} */
 	char *path; /* of a file; allocated */
 };
 
@@ -131,6 +138,8 @@ struct conn {
 	struct buf in, out, body;
 	size_t out_at;	   /* of `out`: sent already */
 	bool message_done; /* the request was read to its end */
+	bool is_head;	   /* HEAD: a GET whose answer has no body */
+	bool is_muted;	   /* its head is written, the rest is left out */
 	bool has_shut;	   /* our side is closed, what still comes is thrown away */
 	uint64_t waiting; /* id of the unanswered frame, or 0 */
 	bool read_ended;
@@ -141,6 +150,8 @@ struct conn {
 	int file;
 	uint64_t file_at, file_left;
 	uint64_t want_first, want_length; /* ?offset, ?length */
+	const char *archive_type; /* of an archive that is asked for, else NULL */
+	char archive_name[256];
 	/* an upload on its way in */
 	int upload;
 	uint64_t ticket, upload_max;
@@ -150,9 +161,9 @@ struct conn {
 	bool head_sent, is_chunked;
 	bool wants_events; /* this EXECUTE is followed by its events */
 	bool wants_record; /* of the reply: 202 or 200 */
-	struct trail trail;
 	bool wants_csv;
 	struct guess_peer peer;
+	struct trail trail;
 };
 
 struct front {
@@ -238,6 +249,11 @@ int shape_usage_csv(const struct kernel_item *items, size_t count, struct buf *r
 /* The members of an error that only some have. */
 void shape_refusal(struct json_writer *json, const struct kernel_item *items, size_t count);
 
+/* ---- build_files.c ---- */
+build_fn build_file_list, build_file_put, build_file_delete, build_move, build_mkdir;
+build_fn build_archive_get, build_archive_put;
+build_fn build_artifacts, build_receipts, build_links, build_link, build_follow, build_templates;
+
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd);
@@ -250,13 +266,16 @@ void reply_err(struct conn *conn, unsigned status, const struct err *err);
 /* The head; `length` UINT64_MAX: chunks, or to the end of the connection. */
 void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t length,
 		const char *extra);
-void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size);
+/* JSON, or other text of ours, that is too long for a frame. */
+void reply_json_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size);
 const char *reply_error_name(enum front_error error, unsigned *ret_status);
 
 void take_started(struct conn *conn, const struct kernel_item *items, size_t count);
 
 /* ---- shape.c ---- */
 shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt;
+shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */
+shape_fn shape_artifacts, shape_versions, shape_receipts, shape_links, shape_link;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
@@ -264,6 +283,11 @@ int shape_error(const char *code, const char *message, const char *cause, const 
 int shape_error_more(const char *code, const char *message, const char *cause, const char *remedy,
 		     const struct kernel_item *items, size_t count, struct buf *ret,
 		     struct err *err);
+
+/* ---- download.c ---- */
+void download_reply(struct conn *conn, const struct kernel_item *items, size_t count, int fd);
+const char *download_archive_type(const char *format); /* NULL: there is no such format */
+void download_archive_name(struct conn *conn, const char *path, const char *format);
 
 /* ---- stream.c ---- */
 void stream_begin(struct conn *conn, const char *execution);

@@ -49,14 +49,6 @@ static int take_day(const char *name, const char *value, char ret[16], struct er
 	return 0;
 }
 
-static int take_format(const char *value, bool *ret_csv, struct err *err)
-{
-	*ret_csv = strcmp(value, "csv") == 0;
-	if (!*ret_csv && strcmp(value, "json") != 0)
-		return err_set(err, ERR_INVALID, "format must be json or csv");
-	return 0;
-}
-
 static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *err)
 {
 	if (!id_is_name(value, strlen(value), "se"))
@@ -65,10 +57,56 @@ static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *e
 	return 0;
 }
 
+static int take_bool(const char *value, struct query *ret, struct err *err)
+{
+	if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
+		ret->recursive = QUERY_YES;
+	else if (strcmp(value, "0") == 0 || strcmp(value, "false") == 0)
+		ret->recursive = QUERY_NO;
+	else
+		return err_set(err, ERR_INVALID, "recursive must be 0 or 1");
+	return 0;
+}
+
+static int take_text(const char *name, const char *value, struct query *ret, struct err *err)
+{
+	const struct {
+		const char *name, *what;
+		char *to;
+		size_t size;
+	} texts[] = {
+		{ "before", "an id", ret->before, sizeof(ret->before) },
+		{ "format", "tar, tar.gz, tar.zst or zip", ret->format, sizeof(ret->format) },
+		{ "path", "the path of a folder", ret->path, sizeof(ret->path) },
+		{ "cursor", "the `next` of a page", ret->cursor, sizeof(ret->cursor) },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(name, texts[i].name) != 0)
+			continue;
+		if (value[0] == '\0' || strlen(value) >= texts[i].size)
+			return err_set(err, ERR_INVALID, "%s must be %s", name, texts[i].what);
+		(void)snprintf(texts[i].to, texts[i].size, "%s", value);
+		return 0;
+	}
+	return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
+}
+
+/* Of a report, or (where a path is taken too) of an archive. */
+static int take_format(const char *known, const char *value, struct query *ret, struct err *err)
+{
+	if (strstr(known, " path ") != NULL)
+		return take_text("format", value, ret, err);
+	ret->wants_csv = strcmp(value, "csv") == 0;
+	if (!ret->wants_csv && strcmp(value, "json") != 0)
+		return err_set(err, ERR_INVALID, "format must be json or csv");
+	return 0;
+}
+
 int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err)
 {
 	const char *at = conn->http.query;
-	char name[32], value[64], word[36];
+	char name[32], value[4097], word[36];
 	int more;
 
 	memset(ret, 0, sizeof(*ret));
@@ -91,13 +129,15 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 		else if (strcmp(name, "to") == 0)
 			code = take_day(name, value, ret->to, err);
 		else if (strcmp(name, "format") == 0)
-			code = take_format(value, &ret->wants_csv, err);
+			code = take_format(known, value, ret, err);
 		else if (strcmp(name, "tenant") == 0)
 			code = take_id(name, value, ret->tenant, err);
 		else if (strcmp(name, "name") == 0)
 			code = take_name(value, ret->name, err);
+		else if (strcmp(name, "recursive") == 0)
+			code = take_bool(value, ret, err);
 		else
-			code = take_id(name, value, ret->before, err);
+			code = take_text(name, value, ret, err);
 		if (code < 0)
 			return code;
 	}

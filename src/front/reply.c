@@ -55,6 +55,9 @@ static const struct {
 	[FRONT_ERR_NOT_READY] = { "not_ready", 503 },
 	[FRONT_ERR_EXPIRED] = { "expired", 410 },
 	[FRONT_ERR_KERNEL_LOST] = { "kernel_lost", 409 },
+	[FRONT_ERR_PRECONDITION] = { "precondition_failed", 412 },
+	[FRONT_ERR_EXISTS] = { "exists", 409 },
+	[FRONT_ERR_LINK_GONE] = { "link_gone", 410 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)
@@ -73,6 +76,7 @@ static const char *reason_of(unsigned status)
 	} known[] = {
 		{ 200, "OK" },		   { 201, "Created" },	     { 202, "Accepted" },
 		{ 204, "No Content" },	   { 206, "Partial Content" }, { 400, "Bad Request" },
+		{ 304, "Not Modified" },   { 412, "Precondition Failed" },
 		{ 401, "Unauthorized" },   { 403, "Forbidden" },     { 404, "Not Found" },
 		{ 405, "Method Not Allowed" }, { 408, "Request Timeout" }, { 409, "Conflict" },
 		{ 410, "Gone" },	   { 413, "Content Too Large" },
@@ -128,11 +132,14 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 			       conn->is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
 	trail_answer(conn, status, trail, sizeof(trail));
 	conn_writef(conn,
-		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s%s"
+		    "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: %s\r\n%s", status,
+		    reason_of(status), date, type, framing);
+	conn_write(conn, extra, strlen(extra));
+	conn_writef(conn,
 		    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-		    "%sConnection: %s\r\n\r\n",
-		    status, reason_of(status), date, type, framing, extra, trail,
+		    "%sConnection: %s\r\n\r\n", trail,
 		    conn->http.keep_alive ? "keep-alive" : "close");
+	conn->is_muted = conn->is_head;
 }
 
 static void reply_text(struct conn *conn, unsigned status, const char *media,
@@ -204,47 +211,13 @@ static void take_error(struct conn *conn, const struct kernel_item *items, size_
 				 (unsigned)front_u64(items, count, FRONT_TAG_RETRY_S, 0));
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
-void reply_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size)
+void reply_json_file(struct conn *conn, unsigned status, const char *type, int fd,
+		     uint64_t size)
 {
-	const bool is_whole = strcmp(type, MEDIA_BYTES) != 0;
-	const char *range = is_whole ? NULL : http_header(&conn->http, "range");
-	uint64_t first = 0, length = size;
-	char extra[160];
-	struct err err;
-	int ranged = 0;
-
 	conn->file = fd;
-	/* ?offset and ?length; a length of 0 is the rest. */
-	if (!is_whole && (conn->want_first | conn->want_length) != 0) {
-		first = conn->want_first;
-		if (first <= size)
-			length = size - first;
-		if (conn->want_length != 0 && conn->want_length < length)
-			length = conn->want_length;
-	}
-	if (range != NULL && first == 0 && length == size)
-		ranged = http_range(range, size, &first, &length, &err);
-	if (ranged < 0 || first > size) {
-		(void)snprintf(extra, sizeof(extra), "Content-Range: bytes */%" PRIu64 "\r\n", size);
-		reply_head(conn, 416, "application/json", 2, extra);
-		conn_write(conn, "{}", 2);
-		conn_finish(conn);
-		return;
-	}
-	extra[0] = '\0';
-	if (ranged > 0)
-		(void)snprintf(extra, sizeof(extra),
-			       "Accept-Ranges: bytes\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64
-			       "/%" PRIu64 "\r\n",
-			       first, first + length - 1, size);
-	else if (!is_whole)
-		(void)snprintf(extra, sizeof(extra),
-			       "Accept-Ranges: bytes\r\nContent-Disposition: attachment\r\n");
-	reply_head(conn, ranged > 0 ? 206 : status, type, length, extra);
-	conn->file_at = first;
-	conn->file_left = length;
+	reply_head(conn, status, type, size, "");
+	conn->file_at = 0;
+	conn->file_left = conn->is_head ? 0 : size;
 	conn_finish(conn);
 }
 
@@ -314,12 +287,11 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 
 	if (fd >= 0 && endpoint->wrap != NULL)
 		stream_wrapped(conn, endpoint->wrap, fd, size);
+	else if (fd >= 0 && endpoint->kind == ENDPOINT_BYTES)
+		download_reply(conn, items, count, fd);
 	else if (fd >= 0)
-		reply_file(conn, status,
-			   endpoint->kind == ENDPOINT_BYTES ? MEDIA_BYTES
-			   : endpoint->media != NULL	    ? endpoint->media
-							    : MEDIA_JSON,
-			   fd, size);
+		reply_json_file(conn, status,
+				endpoint->media != NULL ? endpoint->media : MEDIA_JSON, fd, size);
 	else if (body != NULL)
 		reply_body(conn, status, endpoint, body);
 	else if (endpoint->take != NULL)

@@ -120,7 +120,8 @@ static void refuse_verb(struct conn *conn)
 	static const struct {
 		enum http_verb verb;
 		const char *name;
-	} names[] = { { HTTP_VERB_GET, "GET" },	  { HTTP_VERB_POST, "POST" },
+	} names[] = { { HTTP_VERB_GET, "GET" },	  { HTTP_VERB_HEAD, "HEAD" },
+		      { HTTP_VERB_POST, "POST" },
 		      { HTTP_VERB_PUT, "PUT" },	  { HTTP_VERB_PATCH, "PATCH" },
 		      { HTTP_VERB_DELETE, "DELETE" } };
 	cleanup_buf struct buf json = BUF_INIT(4096);
@@ -162,6 +163,7 @@ void request_head(struct conn *conn)
 	struct err err;
 	const int found = endpoint_find(conn->http.verb, conn->http.path, &conn->target, &err);
 
+	conn->is_head = conn->http.verb == HTTP_VERB_HEAD;
 	conn->http.body_max = 0;
 	trail_begin(conn);
 	if (found < 0) {

@@ -54,10 +54,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
 	[FRONT_TENANT_LIST] = answer_tenant_list,
@@ -66,6 +62,20 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_KEY_CREATE] = answer_key_create,
 	[FRONT_KEY_LIST] = answer_key_list,
 	[FRONT_KEY_DELETE] = answer_key_delete,
+	[FRONT_ARCHIVE_GET] = answer_archive_get,
+	[FRONT_ARCHIVE_PUT] = answer_file_put,
+	[FRONT_FILE_MOVE] = answer_file,
+	[FRONT_FILE_MKDIR] = answer_file,
+	[FRONT_VERSION_LIST] = answer_version_list,
+	[FRONT_LINK_CREATE] = answer_link_create,
+	[FRONT_LINK_DELETE] = answer_link_delete,
+	[FRONT_LINK_GET] = answer_link_get,
+	[FRONT_TEMPLATE_LIST] = answer_template_list,
+	[FRONT_KEPT_LIST] = answer_kept_list,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */
@@ -222,27 +232,4 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 		return NULL;
 	}
 	return session;
-}
-
-void answer_artifact(struct host *host, const struct asked *asked)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	cleanup_fd int fd = -1;
-	char handle[64] = "", message[128];
-	reckon_error error;
-	uint64_t size;
-	struct err err;
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
-	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
-	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
-	if (!usage_owns(host, asked->tenant, handle))
-		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
-			  "the records of executions name those that there are", 0);
-	else if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0)
-		peer_fail_reckon(host, asked->id, &error);
-	else if (front_pack_u64(&payload, FRONT_TAG_SIZE, size, &err) == 0) {
-		usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = size });
-		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
-	}
 }

@@ -181,7 +181,7 @@ static int add_execution(const struct db_execution *row, void *arg, struct err *
 }
 
 /* Whether the id ever was a session's; answers when it was not. */
-static bool was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
 {
 	struct db_session row;
 	struct err err;
@@ -206,7 +206,7 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 	void *both[] = { host, &payload };
 	struct err err;
 
-	if (!was_session(host, asked, id))
+	if (!answer_was_session(host, asked, id))
 		return;
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
@@ -228,7 +228,7 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 	struct err err;
 	int found;
 
-	if (!was_session(host, asked, id))
+	if (!answer_was_session(host, asked, id))
 		return false;
 	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
 			 sizeof(execution));

@@ -1,5 +1,5 @@
 /*
- * answer_file.c - files of a workspace: listed, read, removed, and put by way of a nameless file.
+ * answer_file.c - files of a workspace: listed, read, changed, and put by way of a nameless file.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests. What a client uploads is never read here, only handed on.
@@ -24,30 +24,60 @@
 
 #define GIB_1 (1024ull * 1024 * 1024)
 
+char *answer_text(const struct asked *asked, enum front_tag tag)
+{
+	const struct kernel_item *item = front_find(asked->items, asked->count, tag);
+	char *text;
+
+	if (item == NULL)
+		return NULL;
+	text = mem_new0(item->len + 1, 1);
+	if (memchr(item->data, '\0', item->len) == NULL)
+		memcpy(text, item->data, item->len);
+	return text;
+}
+
+/* "" is refused by libreckon where a file is meant, as is every path that leads outside. */
 static char *path_of(const struct asked *asked)
 {
-	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_PATH);
-	char *path = mem_new0(item != NULL ? item->len + 1 : 1, 1);
+	char *path = answer_text(asked, FRONT_TAG_PATH);
 
-	if (item != NULL && memchr(item->data, '\0', item->len) == NULL)
-		memcpy(path, item->data, item->len);
-	return path; /* "" is refused by libreckon, as is every path that leads outside */
+	return path != NULL ? path : mem_strdup("");
+}
+
+static enum job_kind kind_of(uint16_t type)
+{
+	switch (type) {
+	case FRONT_FILE_GET:
+		return JOB_FILE_GET;
+	case FRONT_FILE_DELETE:
+		return JOB_FILE_DELETE;
+	case FRONT_FILE_MOVE:
+		return JOB_FILE_MOVE;
+	case FRONT_FILE_MKDIR:
+		return JOB_FILE_MKDIR;
+	default:
+		return JOB_FILE_LIST;
+	}
 }
 
 void answer_file(struct host *host, const struct asked *asked)
 {
 	struct session *session = answer_session(host, asked, true);
-	enum job_kind kind = JOB_FILE_LIST;
+	const enum job_kind kind = kind_of(asked->type);
 	struct job *job;
 
 	if (session == NULL)
 		return;
-	if (asked->type == FRONT_FILE_GET)
-		kind = JOB_FILE_GET;
-	else if (asked->type == FRONT_FILE_DELETE)
-		kind = JOB_FILE_DELETE;
 	job = job_new(session, kind, asked->id);
 	job->path = path_of(asked);
+	job->files.to = answer_text(asked, FRONT_TAG_TO_PATH);
+	job->files.if_match = answer_text(asked, FRONT_TAG_IF_MATCH);
+	job->files.overwrite =
+		front_find(asked->items, asked->count, FRONT_TAG_OVERWRITE) != NULL;
+	job->files.recursive = front_u64(asked->items, asked->count, FRONT_TAG_RECURSIVE,
+					 kind == JOB_FILE_LIST) != 0;
+	job->files.limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, 0);
 	session_enqueue(session, job);
 }
 
@@ -56,6 +86,8 @@ void upload_drop(struct upload *upload)
 	if (upload->fd >= 0)
 		(void)close(upload->fd);
 	free(upload->path);
+	free(upload->if_match);
+	free(upload->if_none);
 	*upload = (struct upload){ .fd = -1 };
 }
 
@@ -120,8 +152,13 @@ void answer_file_put(struct host *host, const struct asked *asked)
 		return;
 	}
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .path = path_of(asked),
-				   .tenant = asked->tenant };
+	*upload = (struct upload){ .ticket = asked->id,
+				   .fd = fd,
+				   .tenant = asked->tenant,
+				   .is_archive = asked->type == FRONT_ARCHIVE_PUT,
+				   .path = path_of(asked),
+				   .if_match = answer_text(asked, FRONT_TAG_IF_MATCH),
+				   .if_none = answer_text(asked, FRONT_TAG_IF_NONE) };
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	session->idle_since_ns = clock_mono_ns();
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
@@ -151,13 +188,41 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 		if (session == NULL || session->phase == SESSION_CLOSING) {
 			answer_gone(host, upload->tenant, asked->id, upload->session);
 		} else {
-			job = job_new(session, JOB_FILE_PUT, asked->id);
+			job = job_new(session,
+				      upload->is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT,
+				      asked->id);
 			job->path = TAKE_PTR(upload->path);
 			job->fd = TAKE_FD(upload->fd);
+			job->files.if_match = TAKE_PTR(upload->if_match);
+			job->files.if_none = TAKE_PTR(upload->if_none);
 			session_enqueue(session, job);
 		}
 		upload_drop(upload);
 		return;
 	}
 	peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
+}
+
+/*
+ * An archive is written to a nameless file too, and goes out from there at the client's pace: its
+ * length is known before its first byte, and what fails is an error, not half an archive.
+ */
+void answer_archive_get(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, true);
+	struct job *job;
+	struct err err;
+	int fd;
+
+	if (session == NULL)
+		return;
+	if (nameless_file(host, &fd, &err) < 0) {
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		return;
+	}
+	job = job_new(session, JOB_ARCHIVE_GET, asked->id);
+	job->fd = fd;
+	job->path = path_of(asked);
+	job->files.format = answer_text(asked, FRONT_TAG_FORMAT);
+	session_enqueue(session, job);
 }

@@ -70,6 +70,27 @@ static const char *const versions[] = {
 	" wall_ms INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, memory_mib_s INTEGER NOT NULL,"
 	" bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, disk_bytes INTEGER NOT NULL,"
 	" sessions INTEGER NOT NULL, PRIMARY KEY(tenant, day)) STRICT, WITHOUT ROWID;",
+	/* What is kept of files, what executions cost, links. From records that are there already. */
+	"CREATE TABLE version(id INTEGER PRIMARY KEY, session TEXT NOT NULL, path TEXT NOT NULL,"
+	" artifact TEXT NOT NULL, sha256 TEXT, size INTEGER NOT NULL, mime TEXT,"
+	" source TEXT NOT NULL, execution TEXT, created_at TEXT NOT NULL) STRICT;"
+	"CREATE INDEX version_by_path ON version(session, path, id);"
+	"CREATE INDEX version_by_artifact ON version(session, artifact);"
+	"CREATE TABLE receipt(execution TEXT PRIMARY KEY, session TEXT NOT NULL,"
+	" status TEXT NOT NULL, created_at TEXT NOT NULL, receipt TEXT NOT NULL) STRICT;"
+	"CREATE INDEX receipt_by_session ON receipt(session, execution);"
+	"CREATE TABLE link(id TEXT PRIMARY KEY, session TEXT NOT NULL, path TEXT, artifact TEXT,"
+	" name TEXT NOT NULL, created_at TEXT NOT NULL, expires INTEGER NOT NULL,"
+	" max_downloads INTEGER NOT NULL, downloads INTEGER NOT NULL,"
+	" tenant TEXT NOT NULL) STRICT;"
+	"CREATE INDEX link_by_session ON link(session, id);"
+	"INSERT INTO version(session, path, artifact, sha256, size, mime, source, execution,"
+	" created_at) SELECT e.session, f.value->>'path', f.value->>'artifact',"
+	" f.value->>'sha256', f.value->>'size', f.value->>'mime', 'execution', e.id,"
+	" coalesce(e.ended_at, e.created_at) FROM execution e, json_each(e.record, '$.files') f"
+	" WHERE e.record IS NOT NULL AND f.value->>'artifact' IS NOT NULL;"
+	"INSERT INTO receipt SELECT id, session, status, coalesce(ended_at, created_at),"
+	" record->'$.receipt' FROM execution WHERE record->'$.receipt' IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

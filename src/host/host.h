@@ -6,6 +6,10 @@
  *   peer.c            the front's process, its frames, what is unanswered
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
+ *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
+ *   answer_link.c     links that need no key
+ *   files.c           what a job did to files; work_files.c: in its thread
+ *   db_files.c db_links.c   their rows
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
@@ -36,6 +40,7 @@
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
+#include "host/files.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "host/tenant.h"
@@ -55,8 +60,10 @@ struct upload {
 	uint64_t ticket; /* 0: free */
 	int fd;
 	struct tenant *tenant;
+	bool is_archive;
 	char session[ID_SIZE];
 	char *path;
+	char *if_match, *if_none;
 };
 
 struct execution {
@@ -87,6 +94,10 @@ enum job_kind {
 	JOB_FILE_GET,
 	JOB_FILE_PUT,
 	JOB_FILE_DELETE,
+	JOB_FILE_MOVE,
+	JOB_FILE_MKDIR,
+	JOB_ARCHIVE_GET,
+	JOB_ARCHIVE_PUT,
 	JOB_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
@@ -108,7 +119,8 @@ struct job {
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	char *path;
-	int fd; /* of an upload */
+	int fd; /* of an upload, or of an archive that is written */
+	struct file_work files;
 	struct buf env;
 	char **env_list;
 	/* what came of it */
@@ -245,10 +257,21 @@ void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);
 void answer_interrupt(struct host *host, const struct asked *asked);
 void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
-void answer_file(struct host *host, const struct asked *asked); /* LIST, GET, DELETE */
+/* LIST, GET, DELETE, MOVE, MKDIR */
+void answer_file(struct host *host, const struct asked *asked);
 void answer_file_put(struct host *host, const struct asked *asked);
 void answer_file_commit(struct host *host, const struct asked *asked);
 void answer_artifact(struct host *host, const struct asked *asked);
+void answer_archive_get(struct host *host, const struct asked *asked);
+void answer_kept_list(struct host *host, const struct asked *asked);
+void answer_version_list(struct host *host, const struct asked *asked);
+void answer_template_list(struct host *host, const struct asked *asked);
+void answer_link_create(struct host *host, const struct asked *asked);
+void answer_link_delete(struct host *host, const struct asked *asked);
+void answer_link_get(struct host *host, const struct asked *asked);
+/* Whether there ever was such a session, whose id is copied; answers when there was not. */
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
+char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
 void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
@@ -313,3 +336,11 @@ void answer_drain(struct host *host, const struct asked *asked);
 
 /* ---- notify.c ---- */
 void notify_manager(const char *state);
+void work_file(struct job *job); /* work_files.c */
+
+/* ---- files.c ---- */
+/*
+ * Every change of a session's files passes here, in the loop, when its job is done and before it
+ * is answered: executions, uploads, moves, removals, archives.
+ */
+void files_changed(struct session *session, const struct job *job);

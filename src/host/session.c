@@ -94,6 +94,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
+	file_work_init(&job->files);
 	job->code = BUF_INIT(FRONT_CODE_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
@@ -109,6 +110,7 @@ void job_free(struct job *job)
 	buf_done(&job->env);
 	free(job->env_list);
 	free(job->path);
+	file_work_done(&job->files);
 	free(job->json);
 	free(job->objects);
 	free(job);
@@ -273,27 +275,33 @@ static void note_upload(struct session *session, int fd)
 		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
 }
 
+static void note_transfer(struct session *session, const struct job *job)
+{
+	if (job->ret_fd >= 0)
+		usage_add(session->host, session->tenant,
+			  &(struct front_usage){ .bytes_out = job->ret_size });
+	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
+		note_upload(session, job->fd);
+}
+
 static void answer_job(struct session *session, struct job *job)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct host *host = session->host;
-	struct err err;
 
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);
+	} else if (job->files.refusal != 0) {
+		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
+			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
+	} else if (job->files.reply.len > 0) {
+		note_transfer(session, job);
+		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
-	} else if (job->ret_fd >= 0) {
-		usage_add(host, session->tenant,
-			  &(struct front_usage){ .bytes_out = job->ret_size });
-		if (front_pack_u64(&payload, FRONT_TAG_SIZE, job->ret_size, &err) == 0)
-			peer_reply(host, job->request, &payload, TAKE_FD(job->ret_fd));
 	} else {
-		if (job->kind == JOB_FILE_PUT)
-			note_upload(session, job->fd);
 		peer_reply(host, job->request, NULL, -1);
 	}
 }
@@ -315,6 +323,7 @@ void session_job_done(struct session *session, struct job *job)
 		session_free(session);
 		return;
 	}
+	files_changed(session, job);
 	answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);

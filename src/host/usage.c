@@ -54,19 +54,18 @@ void usage_add(struct host *host, struct tenant *tenant, const struct front_usag
 			 tenant->row.id, err.text);
 }
 
-static void own(struct host *host, struct tenant *tenant, const struct job_object *object)
+void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_t size)
 {
-	const char *digits = strchr(object->id, '_');
+	const char *digits = strchr(id, '_');
 	struct err err;
-	int added = digits != NULL ? db_object_add(host->db, tenant->row.id, digits + 1,
-						   object->size, &err)
+	int added = digits != NULL ? db_object_add(host->db, tenant->row.id, digits + 1, size, &err)
 				   : 0;
 
 	if (added < 0)
-		log_line(LOG_ERROR, "whose an object is could not be kept", "id=%s why=\"%s\"",
-			 object->id, err.text);
+		log_line(LOG_ERROR, "whose an object is could not be kept", "id=%s why=\"%s\"", id,
+			 err.text);
 	else if (added > 0)
-		tenant->row.kept_bytes += object->size;
+		tenant->row.kept_bytes += size;
 }
 
 void usage_executed(struct host *host, const struct job *job)
@@ -83,7 +82,7 @@ void usage_executed(struct host *host, const struct job *job)
 	};
 
 	for (size_t i = 0; i < job->object_count; i++)
-		own(host, tenant, &job->objects[i]);
+		usage_own(host, tenant, job->objects[i].id, job->objects[i].size);
 	quota_note_cpu(tenant, usage.cpu_ms);
 	quota_note_execution(host, usage.wall_ms);
 	session_measured(job->session, cost->memory_bytes, cost->disk_bytes);

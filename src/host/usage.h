@@ -31,6 +31,8 @@ void usage_each(const struct host *host, usage_fn *fn, void *arg);
 void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage);
 /* What an execution cost and kept: to the day, the hour's CPU time, the tenant's objects. */
 void usage_executed(struct host *host, const struct job *job);
+/* The tenant has this artifact or output, of so many bytes. */
+void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_t size);
 /* Whether the tenant made this artifact or output. */
 bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle);
 

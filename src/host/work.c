@@ -103,22 +103,10 @@ static void work_ask(struct job *job)
 
 	if (job->kind == JOB_VARIABLES)
 		(void)reckon_variables(handle, &job->json, &job->error);
-	else if (job->kind == JOB_COMPLETE)
+	else
 		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
 				      &job->json, &job->error);
-	else
-		(void)reckon_file_list(handle, &job->json, &job->error);
 	job->json_len = job->json != NULL ? strlen(job->json) : 0;
-}
-
-static void work_put(struct job *job)
-{
-	/* The front wrote it; where it stopped does not matter. */
-	if (lseek(job->fd, 0, SEEK_SET) < 0) {
-		job->error.code = RECKON_ESYSTEM;
-		return;
-	}
-	(void)reckon_file_put(job->session->handle, job->path, job->fd, &job->error);
 }
 
 static void work_close(struct session *session)
@@ -148,18 +136,17 @@ static void run(struct job *job)
 		break;
 	case JOB_VARIABLES:
 	case JOB_COMPLETE:
-	case JOB_FILE_LIST:
 		work_ask(job);
 		break;
+	case JOB_FILE_LIST:
 	case JOB_FILE_GET:
-		(void)reckon_file_open(session->handle, job->path, &job->ret_fd, &job->ret_size,
-				       &job->error);
-		break;
 	case JOB_FILE_PUT:
-		work_put(job);
-		break;
 	case JOB_FILE_DELETE:
-		(void)reckon_file_delete(session->handle, job->path, &job->error);
+	case JOB_FILE_MOVE:
+	case JOB_FILE_MKDIR:
+	case JOB_ARCHIVE_GET:
+	case JOB_ARCHIVE_PUT:
+		work_file(job);
 		break;
 	}
 	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;

@@ -15,12 +15,13 @@
 #include "base/mem.h"
 #include "base/fs.h"
 #include "lib/api.h"
+#include "lib/files.h"
 #include "lib/session.h"
 #include "lib/workspace.h"
 
 #define LIST_MAX (64u * 1024u * 1024u)
 
-static int copy(int source, int target, struct err *err)
+int files_copy(int source, int target, struct err *err)
 {
 	MEM_UNINIT char chunk[65536];
 
@@ -38,8 +39,18 @@ static int copy(int source, int target, struct err *err)
 	}
 }
 
+int files_full(const struct reckon_session *session, const char *path, struct err *err)
+{
+	if (err->errnum != ENOSPC && err->errnum != EDQUOT)
+		return (int)err->code;
+	(void)err_set(err, ERR_LIMIT, "%.100s does not fit: the workspace is limited to %llu bytes "
+		      "and %llu files", path, (unsigned long long)session->limits.disk_bytes,
+		      (unsigned long long)session->limits.inodes);
+	return err_remedy(err, "delete files, or open the session with larger limits");
+}
+
 /* What the host did to the workspace is not the next execution's doing. */
-static void note_files(struct reckon_session *session)
+void files_note(struct reckon_session *session)
 {
 	struct err ignored;
 
@@ -57,18 +68,12 @@ static int put(struct reckon_session *session, const char *path, int source_fd, 
 	    fs_create_beneath(session->workspace, path, give ? session->host_uid : (uid_t)-1,
 			      give ? session->host_gid : (gid_t)-1, &target, err) < 0)
 		return (int)err->code;
-	if (copy(source_fd, target, err) < 0) {
-		if (err->errnum == ENOSPC || err->errnum == EDQUOT) {
-			(void)err_set(err, ERR_LIMIT, "%.100s does not fit: the workspace is "
-				      "limited to %llu bytes", path,
-				      (unsigned long long)session->limits.disk_bytes);
-			(void)err_remedy(err, "delete files, or open the session with a larger "
-					      "disk limit");
-		}
-		note_files(session);
+	if (files_copy(source_fd, target, err) < 0) {
+		(void)files_full(session, path, err);
+		files_note(session);
 		return err_wrap(err, "put %.100s", path);
 	}
-	note_files(session);
+	files_note(session);
 	return 0;
 }
 
@@ -89,7 +94,7 @@ static int get(struct reckon_session *session, const char *path, int target_fd, 
 	if (engine_check_idle(session->engine, err) < 0 ||
 	    fs_open_file_beneath(session->workspace, path, &source, &st, err) < 0)
 		return (int)err->code;
-	if (copy(source, target_fd, err) < 0)
+	if (files_copy(source, target_fd, err) < 0)
 		return err_wrap(err, "get %.100s", path);
 	return 0;
 }
@@ -132,7 +137,7 @@ int reckon_file_delete(reckon_session *session, const char *path, reckon_error *
 	if (session_check_box(session, &inner) < 0 ||
 	    fs_remove_beneath(session->workspace, path, &inner) < 0)
 		return api_fail(err, &inner);
-	note_files(session);
+	files_note(session);
 	return api_ok(err);
 }
 

@@ -80,6 +80,12 @@ void workspace_diff(const struct workspace *old, const struct workspace *new,
 void workspace_collect(int dir_fd, const struct workspace *old, const struct workspace *new,
 		       struct store *store, struct record *record);
 
+#define WORKSPACE_TIME_SIZE 32
+/* RFC 3339 in UTC; a box may set any time, so a year that is none becomes 1970. */
+void workspace_format_time(int64_t ns, char ret[WORKSPACE_TIME_SIZE]);
+/* Of a file by its first bytes and its name. */
+const char *workspace_mime(int dir_fd, const char *path);
+
 /* [{"path","size","mime","modified"}…] of the regular files, as reckon_file_list() promises. */
 int workspace_list_json(int dir_fd, const struct workspace *workspace, struct buf *ret,
 			struct err *err);

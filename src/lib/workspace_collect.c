@@ -142,18 +142,18 @@ void workspace_collect(int dir_fd, const struct workspace *old, const struct wor
 /* ---- the list --------------------------------------------------------------------------- */
 
 /* RFC 3339 in UTC. A time stamp is the box's to choose, so years are kept to four digits. */
-static void format_time(int64_t ns, char ret[32])
+void workspace_format_time(int64_t ns, char ret[WORKSPACE_TIME_SIZE])
 {
 	time_t seconds = (time_t)(ns / 1000000000);
 	struct tm parts;
 
 	if (gmtime_r(&seconds, &parts) == NULL || parts.tm_year < -1900 || parts.tm_year > 8099)
-		(void)snprintf(ret, 32, "1970-01-01T00:00:00Z");
+		(void)snprintf(ret, WORKSPACE_TIME_SIZE, "1970-01-01T00:00:00Z");
 	else
-		(void)strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+		(void)strftime(ret, WORKSPACE_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }
 
-static const char *guess_at(int dir_fd, const char *path)
+const char *workspace_mime(int dir_fd, const char *path)
 {
 	unsigned char head[MIME_HEAD_SIZE];
 	cleanup_fd int fd = -1;
@@ -177,16 +177,16 @@ int workspace_list_json(int dir_fd, const struct workspace *workspace, struct bu
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < workspace->count; i++) {
 		const struct workspace_entry *entry = &workspace->entries[i];
-		char modified[32];
+		char modified[WORKSPACE_TIME_SIZE];
 
 		if (entry->kind != WORKSPACE_FILE)
 			continue;
 		text_show_path(entry->path, &shown);
-		format_time(entry->mtime_ns, modified);
+		workspace_format_time(entry->mtime_ns, modified);
 		json_write_object_begin(&writer);
 		json_write_member_string(&writer, "path", buf_text(&shown));
 		json_write_member_uint(&writer, "size", entry->size);
-		json_write_member_string(&writer, "mime", guess_at(dir_fd, entry->path));
+		json_write_member_string(&writer, "mime", workspace_mime(dir_fd, entry->path));
 		json_write_member_string(&writer, "modified", modified);
 		json_write_object_end(&writer);
 	}

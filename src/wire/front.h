@@ -80,6 +80,16 @@ enum front_type {
 	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
+	FRONT_ARCHIVE_GET = 45,	   /* -> SIZE COUNTS, descriptor                             */
+	FRONT_ARCHIVE_PUT = 46,	   /* -> as FILE_PUT; its COMMIT -> COUNTS [ARTIFACT]        */
+	FRONT_FILE_MOVE = 47,	   /* -> [ARTIFACT of what it replaced]                      */
+	FRONT_FILE_MKDIR = 48,	   /* -> nothing                                             */
+	FRONT_VERSION_LIST = 49,   /* -> versions of one path, newest first                  */
+	FRONT_LINK_CREATE = 50,	   /* -> LINK (id) TOKEN NAME EXPIRES_AT                     */
+	FRONT_LINK_DELETE = 51,	   /* -> nothing                                             */
+	FRONT_LINK_GET = 52,	   /* TOKEN, no key -> as FILE_GET                           */
+	FRONT_TEMPLATE_LIST = 53,  /* -> BODY                                                */
+	FRONT_KEPT_LIST = 54,	   /* WHAT (enum front_kept) -> what is kept of a session    */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -156,6 +166,42 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* files, archives, links; most are of requests and of replies */
+	FRONT_TAG_MIME = 95,
+	FRONT_TAG_ETAG = 96,
+	FRONT_TAG_MODIFIED_S = 97,
+	FRONT_TAG_IF_MATCH = 98, /* the header, as it came */
+	FRONT_TAG_IF_NONE = 99,
+	FRONT_TAG_TO_PATH = 100,	   /* the other path; of a list: where it goes on */
+	FRONT_TAG_OVERWRITE = 101, /* present: yes */
+	FRONT_TAG_RECURSIVE = 102, /* 0 or 1 */
+	FRONT_TAG_FORMAT = 103,
+	FRONT_TAG_TOKEN = 104,
+	FRONT_TAG_EXPIRES_S = 105,
+	FRONT_TAG_MAX_DOWNLOADS = 106,
+	FRONT_TAG_LINK_ENDS = 107,
+	FRONT_TAG_FILE_NAME = 108,
+	FRONT_TAG_WHAT = 109,
+	FRONT_TAG_ARTIFACT = 110,
+	FRONT_TAG_SHA256 = 111,
+	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
+	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
+	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
+};
+
+/* Lists of FRONT_KEPT_LIST. */
+enum front_kept { FRONT_KEPT_ARTIFACTS = 1, FRONT_KEPT_RECEIPTS = 2, FRONT_KEPT_LINKS = 3 };
+
+/* Of an archive; as reckon_archive_info. */
+struct front_counts {
+	uint64_t files;
+	uint64_t folders;
+	uint64_t links;
+	uint64_t bytes;
+	uint64_t replaced;
+	uint64_t renamed;
+	uint64_t skipped;
+	uint64_t changed;
 };
 
 /* Zero: the default. As reckon_limits. */
@@ -276,6 +322,9 @@ enum front_error {
 	FRONT_ERR_NOT_READY,
 	FRONT_ERR_EXPIRED,   /* it was there: retention took it */
 	FRONT_ERR_KERNEL_LOST, /* the session is there: execute, or restart it */
+	FRONT_ERR_PRECONDITION, /* If-Match, If-None-Match */
+	FRONT_ERR_EXISTS,	/* a file in the way */
+	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */
 	FRONT_ERR_COUNT_
 };
 

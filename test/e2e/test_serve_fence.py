@@ -1,7 +1,8 @@
-"""The walls of reckon-front: seen from outside, and tried from inside."""
+"""The walls of reckon-front and reckon-peek: seen from outside, and tried from inside."""
 
 import os
 import pathlib
+import socket
 import subprocess
 
 import pytest
@@ -56,18 +57,22 @@ def test_the_daemon_serves_no_connection_itself(reckon):
         assert states == ["0A"], "only the listening socket, which it keeps for the next front"
 
 
-@pytest.fixture(scope="module")
-def attempts(as_user):
+def attempts_of(as_user, *args):
     probe = PROBE
     if not as_user.is_root and os.geteuid() == 0:
         # The build may lie where an ordinary user cannot go: run it from where it was opened.
         descriptor = os.open(PROBE, os.O_RDONLY)
-        done = subprocess.run([f"/proc/self/fd/{descriptor}"], capture_output=True, text=True,
-                              check=True, pass_fds=[descriptor], **as_user.switch)
+        done = subprocess.run([f"/proc/self/fd/{descriptor}", *args], capture_output=True,
+                              text=True, check=True, pass_fds=[descriptor], **as_user.switch)
         os.close(descriptor)
     else:
-        done = subprocess.run([probe], capture_output=True, text=True, check=True)
+        done = subprocess.run([probe, *args], capture_output=True, text=True, check=True)
     return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def attempts(as_user):
+    return attempts_of(as_user)
 
 
 def test_a_captured_front_opens_runs_and_reaches_nothing(attempts):
@@ -79,3 +84,54 @@ def test_a_captured_front_opens_runs_and_reaches_nothing(attempts):
     assert not worked
     assert {tried[name] for name in ("open", "exec", "socket", "connect", "ptrace", "fork",
                                      "map to run", "make run")} == {"1"}
+
+
+def test_a_captured_peek_opens_runs_and_reaches_nothing(as_user):
+    attempts = attempts_of(as_user, "peek")
+    tried = {name: code for name, code in attempts.items() if not name.startswith("needed: ")}
+    assert attempts["needed: memory"] == "0" and len(tried) >= 30
+    assert not [name for name, code in tried.items() if code == "0"]
+    assert tried["write to a file"] == "27", "the bound of files that it writes is 0"
+
+
+PEEK = ROOT / "build/libexec/reckon-peek"
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+@pytest.mark.parametrize("job", [["unpack"], ["pack", "tar"]])
+def test_a_peek_from_outside(as_user, job):
+    """One that waits for its archive (an empty pipe) or its frames, behind its fence."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reader, writer = os.pipe()
+
+    def arrange():
+        high = [os.dup(each) for each in (theirs.fileno(), reader)]
+        os.dup2(high[0], 3)
+        os.dup2(high[1], 4)
+        os.closerange(5, 256)
+
+    peek = subprocess.Popen([PEEK, *job], preexec_fn=arrange, close_fds=False,
+                            stdin=subprocess.DEVNULL, env={})
+    try:
+        theirs.close()
+        assert int.from_bytes(ours.recv(65536)[4:6], "little") == 1, "READY"
+        status = status_of(peek.pid)
+        assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+        for name in ("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd"):
+            assert int(status[name], 16) == 0, name
+        uids = set(status["Uid"].split())
+        assert uids == set(status["Gid"].split()) and len(uids) == 1 and "0" not in uids
+        assert status["Groups"].strip() == ""
+        limits = pathlib.Path(f"/proc/{peek.pid}/limits").read_text()
+        for name, value in (("Max processes", "0"), ("Max cpu time", "120"),
+                            ("Max data size", str(384 << 20)), ("Max core file size", "0")):
+            row = next(line for line in limits.splitlines() if line.startswith(name))
+            assert row[len(name):].split()[0] == value
+        assert {int(each.name) for each in pathlib.Path(f"/proc/{peek.pid}/fd").iterdir()} <= \
+            {0, 1, 2, 3, 4}
+    finally:
+        peek.kill()
+        peek.wait()
+        ours.close()
+        os.close(reader)
+        os.close(writer)

@@ -1,5 +1,5 @@
 /*
- * fence_probe.c - what a captured front could still do: enters the fence, then tries.
+ * fence_probe.c - what a captured front or peek could still do: enters the fence, then tries.
  *
  * Runs in:  test/e2e/test_serve_fence.py.
  * Reads:    nothing.
@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +22,9 @@
 #include <unistd.h>
 
 #include "front/fence.h"
+#include "peek/peek.h"
+
+#define FILE_FD 20
 
 static void report(const char *name, long result)
 {
@@ -69,7 +73,7 @@ static void try_processes(void)
 	report("bpf", syscall(SYS_bpf, 0, NULL, 0));
 }
 
-static void try_memory(void)
+static void try_memory(bool is_front)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -78,14 +82,39 @@ static void try_memory(void)
 	report("make run", mprotect(page, 4096, PROT_READ | PROT_EXEC));
 	/* The other side: what it does need works. */
 	(void)dprintf(STDOUT_FILENO, "needed: memory %d\n", page == MAP_FAILED ? errno : 0);
-	(void)dprintf(STDOUT_FILENO, "needed: memory file %d\n",
+	if (is_front)
+		(void)dprintf(STDOUT_FILENO, "needed: memory file %d\n",
 		      memfd_create("probe", MFD_CLOEXEC | MFD_ALLOW_SEALING) < 0 ? errno : 0);
 }
 
-int main(void)
+/* What the front has and a peek has not. */
+static void try_more_than_a_peek_may(void)
 {
+	report("accept", accept4(STDOUT_FILENO, NULL, NULL, 0));
+	report("listen", listen(STDOUT_FILENO, 1));
+	report("epoll", syscall(SYS_epoll_create1, 0));
+	report("memory file", memfd_create("probe", MFD_CLOEXEC));
+	report("write to a file", write(FILE_FD, "x", 1));
+}
+
+int main(int argc, char **argv)
+{
+	const bool is_peek = argc == 2 && strcmp(argv[1], "peek") == 0;
 	struct err err;
 
+	if (is_peek) {
+		/* A peek that unpacks: the archive is open, and is not its to change. */
+		if (dup2(open("/tmp", O_TMPFILE | O_RDWR, 0600), FILE_FD) < 0)
+			return 1;
+		if (peek_fence(0, &err) < 0)
+			return 1;
+		try_files();
+		try_network();
+		try_processes();
+		try_memory(false);
+		try_more_than_a_peek_may();
+		return 0;
+	}
 	if (fence_enter(64, &err) < 0) {
 		(void)dprintf(STDOUT_FILENO, "fence: %s\n", err.text);
 		return 1;
@@ -93,6 +122,6 @@ int main(void)
 	try_files();
 	try_network();
 	try_processes();
-	try_memory();
+	try_memory(true);
 	return 0;
 }

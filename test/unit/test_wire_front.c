@@ -22,6 +22,7 @@ static bool is_known(unsigned type)
 	} ranges[] = {
 		{ FRONT_CANCEL, FRONT_USAGE },
 		{ FRONT_TENANT_CREATE, FRONT_SESSION_METRICS },
+		{ FRONT_ARCHIVE_GET, FRONT_KEPT_LIST },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)

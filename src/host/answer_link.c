@@ -1,0 +1,250 @@
+/*
+ * answer_link.c - links that need no key: made, listed, revoked, followed.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests; tokens of anybody.
+ * Never:    looks anything up for a token that it did not make.
+ *
+ * A token is the link's id and a keyed hash of it, under a secret that only the database knows. It
+ * proves that the link was made here; what the link leads to and until when is in its row, so that
+ * it can be counted and revoked.
+ */
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "host/db_files.h"
+#include "host/host.h"
+#include "host/usage.h"
+
+#define MAC_TEXT 43 /* 32 bytes as base64 without padding */
+#define ID_TEXT 29
+#define TOKEN_SIZE (ID_TEXT + MAC_TEXT + 1)
+#define EXPIRES_S_MAX (366ull * 86400)
+
+static int make_token(struct host *host, const char *id, char ret[TOKEN_SIZE], struct err *err)
+{
+	unsigned char secret[32], mac[32];
+
+	if (strlen(id) != ID_TEXT)
+		return err_set(err, ERR_INVALID, "not the id of a link");
+	if (db_link_secret(host->db, secret, err) < 0)
+		return (int)err->code;
+	(void)crypto_generichash(mac, sizeof(mac), (const unsigned char *)id, ID_TEXT, secret,
+				 sizeof(secret));
+	sodium_memzero(secret, sizeof(secret));
+	memcpy(ret, id, ID_TEXT);
+	(void)sodium_bin2base64(ret + ID_TEXT, MAC_TEXT + 1, mac, sizeof(mac),
+				sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	return 0;
+}
+
+/* Whether we made it; compared in the same time wherever the first difference is. */
+static bool is_our_token(struct host *host, const char *token, char ret_id[ID_SIZE])
+{
+	char ours[TOKEN_SIZE];
+	struct err ignored;
+
+	if (strlen(token) != TOKEN_SIZE - 1)
+		return false;
+	(void)snprintf(ret_id, ID_SIZE, "%.*s", ID_TEXT, token);
+	return make_token(host, ret_id, ours, &ignored) == 0 &&
+	       sodium_memcmp(ours, token, TOKEN_SIZE) == 0;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static void take_name(struct db_link *link, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(link->name, sizeof(link->name), "%.255s", slash != NULL ? slash + 1 : path);
+}
+
+/* What it leads to; false when it was answered with an error. */
+static bool take_what(struct host *host, const struct asked *asked, struct db_link *link)
+{
+	char path[4097] = "";
+	struct err err;
+	int found;
+
+	if (front_text(asked->items, asked->count, FRONT_TAG_PATH, link->path,
+		       sizeof(link->path))) {
+		take_name(link, link->path);
+		/* Of a session that is gone it could never be followed. */
+		return answer_session(host, asked, false) != NULL;
+	}
+	if (!front_text(asked->items, asked->count, FRONT_TAG_ARTIFACT, link->artifact,
+			sizeof(link->artifact))) {
+		peer_fail(host, asked->id, FRONT_ERR_INVALID, "path or artifact is missing", "", "",
+			  0);
+		return false;
+	}
+	found = db_artifact_find(host->db, link->session, link->artifact, path, sizeof(path), &err);
+	if (found == 1)
+		take_name(link, path[0] != '\0' ? path : link->artifact);
+	else if (found == 0)
+		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND,
+			  "this session has no such artifact", "",
+			  "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
+	else
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	return found == 1;
+}
+
+static int make_link(struct host *host, const struct asked *asked, struct db_link *link,
+		     struct buf *payload, struct err *err)
+{
+	uint64_t lives_s = front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_S, 0);
+	char token[TOKEN_SIZE];
+
+	if (lives_s > EXPIRES_S_MAX)
+		lives_s = EXPIRES_S_MAX;
+	link->expires = (uint64_t)time(NULL) + lives_s;
+	link->max_downloads =
+		front_u64(asked->items, asked->count, FRONT_TAG_MAX_DOWNLOADS, 0) & INT64_MAX;
+	clock_rfc3339_now(link->created_at);
+	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
+	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
+	    db_link_add(host->db, link, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_ID, link->id, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_TOKEN, token, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_FILE_NAME, link->name, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_LINK_ENDS, link->expires, err);
+}
+
+void answer_link_create(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct db_link link = { 0 };
+	struct err err;
+
+	if (!answer_was_session(host, asked, link.session) || !take_what(host, asked, &link))
+		return;
+	if (make_link(host, asked, &link, &payload, &err) < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+void answer_link_delete(struct host *host, const struct asked *asked)
+{
+	char session[ID_SIZE], id[ID_SIZE] = "";
+	struct err err;
+	int found;
+
+	if (!answer_was_session(host, asked, session))
+		return;
+	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
+	found = db_link_remove(host->db, session, id, &err);
+	if (found == 1)
+		peer_reply(host, asked->id, NULL, -1);
+	else if (found == 0)
+		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "this session has no such link", "",
+			  "list them: GET /reckon/v1/sessions/ID/links", 0);
+	else
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+}
+
+/* ---- following ------------------------------------------------------------------------------ */
+
+static void gone(struct host *host, const struct asked *asked, const char *why)
+{
+	peer_fail(host, asked->id, FRONT_ERR_LINK_GONE, why, "",
+		  "ask whoever gave it to you for a new one", 0);
+}
+
+static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link,
+			  struct tenant *tenant)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	cleanup_fd int fd = -1;
+	reckon_file_info info;
+	reckon_error error;
+	uint64_t size;
+	struct err err;
+
+	if (reckon_artifact_open(host->engine, link->artifact, &fd, &size, &error) < 0 ||
+	    reckon_file_describe(fd, link->name, &info, &error) < 0) {
+		peer_fail_reckon(host, asked->id, &error);
+		return;
+	}
+	(void)snprintf(info.etag, sizeof(info.etag), "%s", link->artifact);
+	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
+	if (file_pack_info(&payload, &info, &err) == 0 &&
+	    front_pack_text(&payload, FRONT_TAG_FILE_NAME, link->name, &err) == 0)
+		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+}
+
+static void open_file(struct host *host, const struct asked *asked, const struct db_link *link,
+		      struct tenant *tenant)
+{
+	struct session *session = session_find(host, tenant, link->session);
+	struct err err;
+	struct job *job;
+
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, tenant, asked->id, link->session);
+		return;
+	}
+	if (session->queued >= HOST_QUEUE_MAX || host->is_stopping) {
+		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many requests wait for this session",
+			  "", "ask again in a while", 1);
+		return;
+	}
+	job = job_new(session, JOB_FILE_GET, asked->id);
+	job->path = strdup(link->path);
+	if (job->path == NULL ||
+	    front_pack_text(&job->files.reply, FRONT_TAG_FILE_NAME, link->name, &err) < 0) {
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no memory", "", "", 0);
+		job_free(job);
+		return;
+	}
+	session_enqueue(session, job);
+}
+
+void answer_link_get(struct host *host, const struct asked *asked)
+{
+	const bool is_look = front_find(asked->items, asked->count, FRONT_TAG_HEAD_ONLY) != NULL;
+	char token[96] = "", id[ID_SIZE];
+	struct tenant *tenant = NULL;
+	struct db_link link;
+	struct err err;
+	int found;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TOKEN, token, sizeof(token));
+	if (!is_our_token(host, token, id)) {
+		peer_fail(host, asked->id, FRONT_ERR_DENIED, "this is no link of this server", "",
+			  "use the whole url, as it was given", 0);
+		return;
+	}
+	found = db_link_find(host->db, id, &link, &err);
+	if (found == 1)
+		tenant = tenant_find(host, link.tenant);
+	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
+		gone(host, asked, "whoever made the link may not share any more");
+		return;
+	}
+	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
+		gone(host, asked, "the link has expired");
+		return;
+	}
+	if (found == 1 && link.max_downloads != 0 && link.downloads >= link.max_downloads)
+		found = 2;
+	else if (found == 1 && !is_look)
+		found = db_link_use(host->db, id, &err) == 1 ? 1 : 2;
+	if (found < 0)
+		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else if (found == 0)
+		gone(host, asked, "the link was revoked");
+	else if (found == 2)
+		gone(host, asked, "the link was used as often as it may be");
+	else if (link.artifact[0] != '\0')
+		open_artifact(host, asked, &link, tenant);
+	else
+		open_file(host, asked, &link, tenant);
+}

@@ -1,0 +1,66 @@
+/*
+ * main.c - reckon-peek: looks into one hostile file for libreckon, and ends.
+ *
+ * Runs in:  reckon-peek: descriptor 3 is the socket to whoever started it, 4 the archive.
+ * Reads:    its job's name; then, behind the fence, the archive.
+ * Never:    opens a file, or reads a byte of one, before the fence is up.
+ */
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "peek/peek.h"
+
+void send_frame(const void *frame, size_t len)
+{
+	struct err err;
+
+	if (fd_send_msg(PEEK_FD, frame, len, NULL, 0, &err) < 0)
+		_exit(1);
+}
+
+void fail(enum err_code code, const char *fmt, ...)
+{
+	struct peek_fail head = { .code = (int32_t)code };
+	char bytes[sizeof(head) + PEEK_TEXT_MAX + 1];
+	char frame[sizeof(struct peek_head) + sizeof(bytes)];
+	va_list ap;
+
+	memcpy(bytes, &head, sizeof(head));
+	va_start(ap, fmt);
+	(void)vsnprintf(bytes + sizeof(head), PEEK_TEXT_MAX + 1, fmt, ap);
+	va_end(ap);
+	send_frame(frame, peek_put(frame, PEEK_FAIL, bytes,
+				   sizeof(head) + strlen(bytes + sizeof(head))));
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	const int is_pack = argc == 3 && strcmp(argv[1], "pack") == 0;
+	char frame[sizeof(struct peek_head)];
+	struct err err;
+
+	log_init("peek");
+	if (!is_pack && !(argc == 2 && strcmp(argv[1], "unpack") == 0)) {
+		log_line(LOG_ERROR, "libreckon starts this program", NULL);
+		return 2;
+	}
+	/* Names are UTF-8; without this libarchive would ask iconv, which opens files. */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
+	tzset(); /* reads a file, once */
+	if (peek_fence(is_pack, &err) < 0)
+		fail(ERR_SYSTEM, "the fence does not stand: %s", err.text);
+	send_frame(frame, peek_put(frame, PEEK_READY, NULL, 0));
+	if (is_pack)
+		pack(argv[2]);
+	else
+		unpack();
+	return 0;
+}

@@ -1,0 +1,109 @@
+/*
+ * fuzz_peek.c - frames of a captured reckon-peek, as libreckon takes them in.
+ *
+ * Runs in:  the fuzz suite.
+ * Reads:    the fuzzer's bytes: two of length and as many of a frame, again and again.
+ * Never:    touches a file; what a frame may name is judged by its text alone.
+ *
+ * A frame whose first byte is below 64 gets a valid head of that type before it, so that what is
+ * behind the head is reached.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/peek.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct peek_frame taken;
+
+/* What libreckon builds on: nothing that came through leads out, by any reading of it. */
+static void judge_path(const char *path)
+{
+	const size_t len = strlen(path);
+
+	if (len == 0 || len > PEEK_PATH_MAX || path[0] == '/' || path[len - 1] == '/' ||
+	    strstr(path, "//") != NULL || strcmp(path, "..") == 0 || strncmp(path, "../", 3) == 0 ||
+	    strstr(path, "/../") != NULL || (len >= 3 && strcmp(path + len - 3, "/..") == 0))
+		abort();
+}
+
+static void judge_link(const char *path, const char *target)
+{
+	int depth = 0;
+
+	for (const char *at = path; *at != '\0'; at++)
+		depth += *at == '/';
+	if (target[0] == '/' || target[0] == '\0')
+		abort();
+	while (*target != '\0') {
+		const size_t n = strcspn(target, "/");
+
+		if (n == 2 && memcmp(target, "..", 2) == 0)
+			depth--;
+		else if (n > 0 && !(n == 1 && target[0] == '.'))
+			depth++;
+		if (depth < 0)
+			abort();
+		target += n + (target[n] == '/');
+	}
+}
+
+static void judge(enum peek_state before, enum peek_state after)
+{
+	if (before == PEEK_STATE_DONE)
+		abort();
+	if (taken.type == PEEK_ENTRY) {
+		judge_path(taken.path);
+		if (taken.entry.mode > 0777)
+			abort();
+		if (taken.entry.kind == PEEK_SYMLINK)
+			judge_link(taken.path, taken.target);
+		else if (taken.entry.kind == PEEK_HARDLINK)
+			judge_path(taken.target);
+		else if (taken.target[0] != '\0')
+			abort();
+		if ((taken.entry.kind == PEEK_FILE) != (after == PEEK_STATE_DATA))
+			abort();
+	} else if (taken.type == PEEK_DATA) {
+		if (before != PEEK_STATE_DATA || taken.data_len > PEEK_DATA_MAX)
+			abort();
+	} else if (taken.type == PEEK_FAIL) {
+		for (const char *at = taken.fail.text; *at != '\0'; at++)
+			if (*at < 0x20 || *at == 0x7f)
+				abort();
+		if (taken.fail.code == ERR_OK || taken.fail.code == ERR_LOST)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char frame[PEEK_FRAME_MAX + 1];
+	enum peek_state state = PEEK_STATE_STARTING;
+	struct err err;
+
+	while (size >= 3) {
+		size_t len = data[0] | (size_t)data[1] << 8;
+		const enum peek_state before = state;
+
+		data += 2;
+		size -= 2;
+		if (len > size)
+			len = size;
+		if (len == 0)
+			continue;
+		if (data[0] < 64) {
+			const size_t total = peek_put(frame, (enum peek_type)data[0], data + 1, len - 1);
+
+			if (peek_take(&state, frame, total, &taken, &err) == 0)
+				judge(before, state);
+		} else if (peek_take(&state, data, len, &taken, &err) == 0) {
+			judge(before, state);
+		}
+		data += len;
+		size -= len;
+	}
+	return 0;
+}
