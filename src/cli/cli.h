@@ -40,6 +40,9 @@ extern const struct opt_command cmd_key_table;
 extern const struct opt_command cmd_tenant_table;
 extern const struct opt_command cmd_usage_table;
 extern const struct opt_command cmd_serve_table;
+extern const struct opt_command cmd_audit_table;
+extern const struct opt_command cmd_drain_table; /* remote_tables.c */
+extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_template_table;
 extern const struct opt_command cmd_output_table;

@@ -184,7 +184,8 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	conn->wants_record = !body.background;
 	if (build_target(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
-	    pack_idempotency(conn, payload, err) < 0)
+	    pack_idempotency(conn, payload, err) < 0 ||
+	    build_pack_context(body.context, payload, err) < 0)
 		return (int)err->code;
 	if (body.timeout_ms != 0 &&
 	    front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body.timeout_ms, err) < 0)
@@ -205,7 +206,8 @@ int build_complete(struct conn *conn, const struct query *query, struct buf *pay
 	(void)query;
 	if (api_complete_parse(buf_text(&conn->body), conn->body.len, &body, err) < 0 ||
 	    build_target(conn, payload, err) < 0 ||
-	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0)
+	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
+	    build_pack_context(body.context, payload, err) < 0)
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_CURSOR, body.cursor, err);
 }
@@ -244,4 +246,12 @@ int build_drain(struct conn *conn, const struct query *query, struct buf *payloa
 	if (build_empty(conn, query, payload, err) < 0)
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_ON, conn->http.verb == HTTP_VERB_POST, err);
+}
+
+int build_audit(struct conn *conn, const struct query *query, struct buf *payload,
+		struct err *err)
+{
+	if (build_list(conn, query, payload, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_AFTER, query->after, err);
 }

@@ -61,6 +61,7 @@ struct query {
 	char format[16];
 	char path[4096];   /* of a folder */
 	char cursor[4096]; /* `next` of the page before */
+	char context[FRONT_ID_MAX + 1];
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -226,10 +227,17 @@ build_fn build_nothing;	   /* not even a key */
 build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
+build_fn build_audit;	   /* limit, after */
 build_fn build_drain;	   /* POST: on, DELETE: off */
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;
 build_fn build_complete;
+build_fn build_context;	   /* build_context.c: POST of a context */
+build_fn build_in_context; /* the path's {id} is one */
+build_fn build_of_kernel;  /* a body that may name one, and nothing else */
+build_fn build_variables;  /* ?context= */
+build_fn build_inspect;
+int build_pack_context(const char *context, struct buf *payload, struct err *err); /* NULL: none */
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
@@ -277,6 +285,7 @@ shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt;
 shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */
 shape_fn shape_artifacts, shape_versions, shape_receipts, shape_links, shape_link;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
+shape_fn shape_context, shape_contexts;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
 /* The same with what `items` say besides. */

@@ -136,6 +136,9 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_name(value, ret->name, err);
 		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(value, ret, err);
+		else if (strcmp(name, "context") == 0)
+			(void)snprintf(ret->context, sizeof(ret->context), "%.31s",
+				       strlen(value) <= FRONT_ID_MAX ? value : "-");
 		else
 			code = take_text(name, value, ret, err);
 		if (code < 0)

@@ -58,6 +58,7 @@ static const struct {
 	[FRONT_ERR_PRECONDITION] = { "precondition_failed", 412 },
 	[FRONT_ERR_EXISTS] = { "exists", 409 },
 	[FRONT_ERR_LINK_GONE] = { "link_gone", 410 },
+	[FRONT_ERR_CONTEXT_NOT_FOUND] = { "context_not_found", 404 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

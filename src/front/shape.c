@@ -86,6 +86,20 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
 	member(json, "why", items, count, FRONT_TAG_WHY);
+	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	json_write_object_end(json);
+}
+
+static void context(struct json_writer *json, const struct kernel_item *items, size_t count)
+{
+	json_write_object_begin(json);
+	member(json, "id", items, count, FRONT_TAG_CONTEXT);
+	member(json, "session", items, count, FRONT_TAG_SESSION);
+	member(json, "language", items, count, FRONT_TAG_LANGUAGE);
+	member(json, "cwd", items, count, FRONT_TAG_CWD);
+	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	json_write_member_uint(json, "pending", front_u64(items, count, FRONT_TAG_QUEUED, 0));
 	json_write_object_end(json);
 }
 
@@ -145,6 +159,21 @@ int shape_executions(const struct kernel_item *items, size_t count, struct buf *
 		     struct err *err)
 {
 	return list("executions", FRONT_TAG_EXECUTION, execution, items, count, ret, err);
+}
+
+int shape_contexts(const struct kernel_item *items, size_t count, struct buf *ret,
+		   struct err *err)
+{
+	return list("contexts", FRONT_TAG_CONTEXT, context, items, count, ret, err);
+}
+
+int shape_context(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	context(&json, items, count);
+	return json_write_finish(&json, err);
 }
 
 int shape_session(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)

@@ -5,6 +5,7 @@
  * Reads:    checked requests, the database.
  * Never:    runs code twice for one Idempotency-Key.
  */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +98,28 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		execution_wait(live, asked->id);
 }
 
+/* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
+static int keep_start(struct host *host, const struct db_execution *row, const char *idempotency,
+		      const struct kernel_item *code, struct err *err)
+{
+	unsigned char hash[AUDIT_HASH_SIZE];
+	char hex[AUDIT_HASH_SIZE * 2 + 1];
+	int result;
+
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)code->data, code->len,
+				 NULL, 0);
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	result = db_execution_add(host->db, row, idempotency, code->data, code->len, err);
+	if (result >= 0)
+		result = audit_add(host, "execution.start", row->session, "ok", err,
+				   "execution=%s bytes=%zu blake2b=%s", row->id, (size_t)code->len,
+				   sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
+	return audit_end(host, result, err);
+}
+
 static int start(struct host *host, const struct asked *asked, struct session *session,
-		 const char *idempotency, struct err *err)
+		 struct context *context, const char *idempotency, struct err *err)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
 	struct db_execution row = { .sequence = session->sequence + 1 };
@@ -112,7 +133,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	clock_rfc3339_now(row.created_at);
 	hash_request(host, asked, row.request_hash);
 	/* Kept before it runs: after a crash the key must not run the code again. */
-	if (db_execution_add(host->db, &row, idempotency, code->data, code->len, err) < 0) {
+	if (keep_start(host, &row, idempotency, code, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -128,7 +149,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	}
 	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) == NULL)
 		execution_wait(execution, asked->id);
-	session_enqueue(session, job);
+	context_enqueue(session, context, job);
 	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) {
 		(void)snprintf(row.status, sizeof(row.status), "pending");
 		reply_execution(host, asked->id, &row, false);
@@ -142,6 +163,7 @@ void answer_execute(struct host *host, const struct asked *asked)
 	char idempotency[FRONT_KEY_MAX + 1];
 	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
 					idempotency, sizeof(idempotency));
+	struct context *context = NULL;
 	struct db_execution row;
 	struct err err;
 	int found = 0;
@@ -156,11 +178,11 @@ void answer_execute(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (found == 0 &&
-	    ((session = answer_session(host, asked, true)) == NULL ||
+	    (!context_asked(host, asked, session, true, &context) ||
 	     !quota_execution(host, asked, session,
 			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0))))
 		return;
-	if (found < 0 || start(host, asked, session, has_key ? idempotency : NULL, &err) < 0)
+	if (found < 0 || start(host, asked, session, context, has_key ? idempotency : NULL, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 }
 
@@ -237,7 +259,11 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
 		       execution, id);
-	if (found == 0)
+	if (found == 0 && retain_is_expired(host->config.history_keep_ms, execution))
+		peer_fail(host, asked->id, FRONT_ERR_EXPIRED,
+			  "this execution is older than what is kept",
+			  "history-keep of the daemon", "", 0);
+	else if (found == 0)
 		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else
@@ -309,36 +335,47 @@ void answer_interrupt(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct session *session = answer_session(host, asked, false);
-	const bool runs = session != NULL && session->running != NULL &&
-			  session->running->execution != NULL;
+	struct context *context;
+	struct job *running;
 	struct err err;
+	bool runs;
 
-	if (session == NULL)
+	if (session == NULL || !context_asked(host, asked, session, false, &context))
 		return;
+	running = context != NULL ? context->running : session->running;
+	runs = running != NULL && running->execution != NULL;
 	if (runs) {
-		session->running->execution->wants_stop = true;
-		reckon_interrupt(session->handle);
+		running->execution->wants_stop = true;
+		reckon_interrupt(context != NULL ? context->handle : session->handle);
 	}
 	if (front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
 		peer_reply(host, asked->id, &payload, -1);
 }
 
+static enum job_kind question_of(uint16_t type)
+{
+	if (type == FRONT_VARIABLES)
+		return JOB_VARIABLES;
+	return type == FRONT_COMPLETE ? JOB_COMPLETE : JOB_INSPECT;
+}
+
 void answer_ask(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	struct session *session = answer_session(host, asked, true);
+	struct session *session = answer_session(host, asked, false);
+	struct context *context;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL)
+	if (session == NULL || !context_asked(host, asked, session, true, &context))
 		return;
-	job = job_new(session, asked->type == FRONT_VARIABLES ? JOB_VARIABLES : JOB_COMPLETE,
-		      asked->id);
+	job = job_new(session, question_of(asked->type), asked->id);
 	job->cursor = (size_t)front_u64(asked->items, asked->count, FRONT_TAG_CURSOR, 0);
+	job->wants_detail = front_find(asked->items, asked->count, FRONT_TAG_DETAIL) != NULL;
 	if (code != NULL && buf_add(&job->code, code->data, code->len, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}
-	session_enqueue(session, job);
+	context_enqueue(session, context, job);
 }

@@ -46,6 +46,9 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
+	if (live != NULL && live->phase == SESSION_LIVE)
+		return front_pack_text(payload, FRONT_TAG_KERNEL,
+				       live->kernel_lost ? "lost" : "ready", err);
 	return 0;
 }
 
@@ -61,7 +64,7 @@ static void reply_session(struct host *host, uint64_t request, const struct db_s
 }
 
 /* "NAME=value" strings as reckon.h wants them: one buffer and pointers into it. */
-static int take_env(struct job *job, const struct asked *asked, struct err *err)
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err)
 {
 	size_t count = 0, at = 0;
 
@@ -187,7 +190,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
 	job = job_new(session, JOB_OPEN, asked->id);
-	if (take_env(job, asked, &err) < 0) {
+	if (answer_take_env(job, asked, &err) < 0) {
 		/* It goes through the same door as any failed opening, without a thread. */
 		job->error.code = RECKON_EINVALID;
 		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);

@@ -10,6 +10,7 @@
  *   answer_link.c     links that need no key
  *   files.c           what a job did to files; work_files.c: in its thread
  *   db_files.c db_links.c   their rows
+ *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
@@ -20,6 +21,8 @@
  *   answer_tenant.c answer_key.c
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
+ *   retain.c          what is too old
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -37,10 +40,12 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
 #include "host/files.h"
+#include "host/retain.h"
 #include "host/pool.h"
 #include "host/ring.h"
 #include "host/tenant.h"
@@ -62,6 +67,7 @@ struct upload {
 	struct tenant *tenant;
 	bool is_archive;
 	char session[ID_SIZE];
+	char actor[72];
 	char *path;
 	char *if_match, *if_none;
 };
@@ -71,7 +77,7 @@ struct execution {
 	struct session *session;
 	char id[ID_SIZE];
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
-	bool wants_stop;
+	bool wants_stop, wants_kill;
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -99,6 +105,10 @@ enum job_kind {
 	JOB_ARCHIVE_GET,
 	JOB_ARCHIVE_PUT,
 	JOB_CLOSE,
+	JOB_INSPECT,
+	JOB_RESTART,
+	JOB_CONTEXT_OPEN,
+	JOB_CONTEXT_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 };
 
@@ -108,11 +118,13 @@ struct job {
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
+	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct execution *execution;
+	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
 	struct buf code;
 	size_t cursor;
@@ -130,6 +142,8 @@ struct job {
 	char status[24];
 	int ret_fd;
 	uint64_t ret_size;
+	bool wants_detail;
+	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
 	struct job_object {
 		char id[40];
@@ -141,6 +155,21 @@ struct job {
 };
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
+
+/* A further kernel of a session: a handle and a queue of its own (context.c). */
+struct context {
+	struct context *next; /* of the session, oldest first */
+	struct session *session;
+	char id[ID_SIZE];
+	char language[64], template_name[64], cwd[FRONT_CWD_MAX + 1];
+	char created_at[CLOCK_RFC3339_SIZE];
+	enum session_phase phase;
+	reckon_session *handle; /* the running job's, if there is one */
+	struct job *running;
+	struct job *first, *last;
+	unsigned queued;
+	bool kernel_lost;
+};
 
 struct session {
 	struct session *next;
@@ -162,6 +191,10 @@ struct session {
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct context *contexts;
+	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
+	bool is_closed;		   /* and goes when the last context has */
+	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 };
 
@@ -175,6 +208,7 @@ struct host {
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
+	int lock_fd;
 	int listen_fd;
 	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
 	int runtime_fd;	      /* of a private one: where its socket is */
@@ -199,7 +233,10 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
-	struct log_context about; /* the request that is answered just now */
+	struct auditor auditor;
+	struct retainer retainer;
+	struct log_context about; /* the request that is answered just now, or the job that ended */
+	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
 	char **argv;
 	bool is_loopback; /* nobody else can reach the socket */
@@ -243,6 +280,10 @@ struct asked {
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
+/* What happens from now on comes of this job's request; and no more. */
+void answer_note(const struct host *host, struct job *job); /* the request that is answered */
+void answer_begin(struct host *host, const struct job *job);
+void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session that the request names, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
@@ -279,6 +320,24 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err);
 
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
+
+/* ---- context.c ---- */
+void answer_context_create(struct host *host, const struct asked *asked);
+void answer_context_list(struct host *host, const struct asked *asked);
+void answer_context_delete(struct host *host, const struct asked *asked);
+void answer_restart(struct host *host, const struct asked *asked);
+struct context *context_find(const struct session *session, const char *id);
+/* The context that the request names, or NULL for none; false when it was answered with an error. */
+bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+		   bool for_job, struct context **ret);
+/* `context` NULL: session_enqueue(). */
+void context_enqueue(struct session *session, struct context *context, struct job *job);
+void context_job_done(struct job *job);
+void context_end_all(struct session *session, enum front_error end, const char *why);
+bool context_is_running(const struct session *session);
+void context_tick(struct session *session);
+
 /* ---- session.c ---- */
 /* NULL when this tenant has no live session with this id. */
 struct session *session_find(struct host *host, const struct tenant *tenant, const char *id);
@@ -291,6 +350,13 @@ struct session *session_named(struct host *host, const struct tenant *tenant, co
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void session_enqueue(struct session *session, struct job *job);
+void session_pump(struct session *session);
+void session_forget(struct session *session);
+void session_answer_job(struct session *session, struct job *job);
+/* Waiting executions and questions to the kernel fail; what is about files goes on. */
+void session_fail_executions(struct session *session, enum front_error end, const char *why);
+/* Nobody will run it: whoever waits is told. Frees it. */
+void job_fail(struct job *job, enum front_error error, const char *why);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request);
@@ -306,6 +372,8 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
+/* An interrupt that met the moment before the code began was not heard: says it again. */
+void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
 /* ---- private.c ---- */

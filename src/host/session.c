@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    runs two jobs of one session at once, or answers for a session that lost its state.
+ * Never:    runs two jobs of one kernel at once, or answers for a session that lost its state.
  *
  *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel, stop--> CLOSING --closed--> (a row)
  */
@@ -90,7 +90,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 
 	job->session = session;
 	if (session != NULL)
-		job->about = session->host->about;
+		answer_note(session->host, job);
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
@@ -116,7 +116,7 @@ void job_free(struct job *job)
 	free(job);
 }
 
-static void session_free(struct session *session)
+void session_forget(struct session *session)
 {
 	struct host *host = session->host;
 
@@ -142,11 +142,13 @@ static void session_free(struct session *session)
 		loop_stop(host->loop);
 }
 
-static void pump(struct session *session)
+void session_pump(struct session *session)
 {
 	struct job *job = session->first;
 
 	if (session->running != NULL || job == NULL)
+		return;
+	if (job->kind == JOB_CLOSE && session->opening_contexts > 0)
 		return;
 	session->first = job->next;
 	if (session->first == NULL)
@@ -171,7 +173,16 @@ void session_enqueue(struct session *session, struct job *job)
 		session->first = job;
 	session->last = job;
 	session->queued++;
-	pump(session);
+	session_pump(session);
+}
+
+void job_fail(struct job *job, enum front_error error, const char *why)
+{
+	if (job->execution != NULL)
+		execution_fail(job->execution, error, why);
+	else
+		peer_fail(job->session->host, job->request, error, why, "", "", 0);
+	job_free(job);
 }
 
 static void fail_waiting(struct session *session, enum front_error end, const char *why)
@@ -180,14 +191,26 @@ static void fail_waiting(struct session *session, enum front_error end, const ch
 
 	for (struct job *job = session->first; job != NULL; job = next) {
 		next = job->next;
-		if (job->execution != NULL)
-			execution_fail(job->execution, end, why);
-		else
-			peer_fail(session->host, job->request, end, why, "", "", 0);
-		job_free(job);
+		job_fail(job, end, why);
 	}
 	session->first = session->last = NULL;
 	session->queued = 0;
+}
+
+void session_fail_executions(struct session *session, enum front_error end, const char *why)
+{
+	struct job *first = session->first, *next;
+
+	session->first = session->last = NULL;
+	session->queued = 0;
+	for (struct job *job = first; job != NULL; job = next) {
+		next = job->next;
+		if (job->execution != NULL || job->kind == JOB_VARIABLES ||
+		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT)
+			job_fail(job, end, why);
+		else
+			session_enqueue(session, job);
+	}
 }
 
 static const char *state_of(enum front_error end)
@@ -195,6 +218,36 @@ static const char *state_of(enum front_error end)
 	if (end == FRONT_ERR_SESSION_CLOSED)
 		return "closed";
 	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
+}
+
+static int keep_end(struct session *session, const char *state, const char *why, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_end(host->db, session->row.id, state, why, err);
+	if (code >= 0)
+		code = audit_add(host, "session.end", session->row.id, state, err, "%s", why);
+	return audit_end(host, code, err);
+}
+
+static int keep_start(struct session *session, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_add(host->db, &session->row, err);
+	if (code >= 0 && session->name[0] != '\0')
+		code = db_name_add(host->db, session->row.id, session->name, err);
+	if (code >= 0)
+		code = audit_add(host, "session.create", session->row.id, "ok", err,
+				 "template=%s language=%s", session->row.template_name,
+				 session->row.language);
+	return audit_end(host, code, err);
 }
 
 void session_end(struct session *session, enum front_error end, const char *why,
@@ -209,13 +262,13 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	if (session->row.id[0] != '\0' &&
-	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
+	if (session->row.id[0] != '\0' && keep_end(session, state_of(end), why, &err) < 0)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	fail_waiting(session, end, why);
+	context_end_all(session, end, why);
 	if (session->running != NULL && session->running->execution != NULL) {
 		session->running->execution->wants_stop = true;
 		reckon_interrupt(session->handle);
@@ -233,12 +286,12 @@ static void opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
-		pump(session);
+		session_pump(session);
 		return;
 	}
 	if (session->handle == NULL) {
 		peer_fail_reckon(host, job->request, &job->error);
-		session_free(session);
+		session_forget(session);
 		return;
 	}
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
@@ -247,9 +300,7 @@ static void opened(struct session *session, struct job *job)
 	clock_rfc3339_now(session->row.created_at);
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns();
-	if (db_session_add(host->db, &session->row, &err) < 0 ||
-	    (session->name[0] != '\0' &&
-	     db_name_add(host->db, session->row.id, session->name, &err) < 0)) {
+	if (keep_start(session, &err) < 0) {
 		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
@@ -261,6 +312,19 @@ static void opened(struct session *session, struct job *job)
 		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
+}
+
+static void audit_file(struct host *host, const struct job *job)
+{
+	const char *action = job->kind == JOB_FILE_PUT	    ? "file.put"
+			     : job->kind == JOB_FILE_DELETE ? "file.delete"
+			     : job->kind == JOB_FILE_GET    ? "file.get"
+							    : NULL;
+
+	if (action != NULL)
+		audit_note(host, action, job->session->row.id,
+			   job->error.code < 0 ? "failed" : "ok", "path=%s",
+			   job->path != NULL ? job->path : "");
 }
 
 /* Until the next execution measures the workspace again, it has grown by this much. */
@@ -284,10 +348,11 @@ static void note_transfer(struct session *session, const struct job *job)
 		note_upload(session, job->fd);
 }
 
-static void answer_job(struct session *session, struct job *job)
+void session_answer_job(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
 
+	audit_file(host, job);
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);
@@ -308,6 +373,10 @@ static void answer_job(struct session *session, struct job *job)
 
 void session_job_done(struct session *session, struct job *job)
 {
+	if (job->context != NULL) {
+		context_job_done(job);
+		return;
+	}
 	session->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
 	observe_job(session->host, job);
@@ -320,26 +389,30 @@ void session_job_done(struct session *session, struct job *job)
 	if (job->kind == JOB_CLOSE) {
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
-		session_free(session);
+		session->is_closed = true;
+		if (session->contexts == NULL)
+			session_forget(session);
 		return;
 	}
 	files_changed(session, job);
-	answer_job(session, job);
+	session->kernel_lost = job->is_kernel_lost;
+	observe_kernel(session);
+	session_answer_job(session, job);
 	if (job->is_lost)
 		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
 	job_free(job);
-	pump(session);
+	session_pump(session);
 }
 
 static void tick_one(struct session *session, uint64_t now)
 {
 	char why[96];
 
-	/* An interrupt that met the moment before the code began was not heard: said again. */
-	if (session->running != NULL && session->running->execution != NULL &&
-	    session->running->execution->wants_stop)
-		reckon_interrupt(session->handle);
+	if (session->running != NULL && session->running->execution != NULL)
+		execution_nudge(session->running->execution, session->handle);
+	context_tick(session);
 	if (session->phase != SESSION_LIVE || session->running != NULL ||
+	    context_is_running(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",

@@ -47,6 +47,7 @@ static void work_open(struct job *job)
 			    .output_bytes = limits->output_bytes,
 			    .displays = (uint32_t)limits->displays },
 		.env = (const char *const *)job->env_list,
+		.flags = RECKON_SESSION_CONCURRENT,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
@@ -55,6 +56,33 @@ static void work_open(struct job *job)
 		reckon_engine_close(session->engine);
 		session->engine = NULL;
 	}
+}
+
+/* Of the kernel that the job is for. */
+static reckon_session *handle_of(const struct job *job)
+{
+	return job->context != NULL ? job->context->handle : job->session->handle;
+}
+
+static void work_context_open(struct job *job)
+{
+	struct context *context = job->context;
+	const reckon_context_options options = {
+		.size = sizeof(options),
+		.language = context->language,
+		.template_name =
+			context->template_name[0] != '\0' ? context->template_name : NULL,
+		.cwd = context->cwd,
+		.env = (const char *const *)job->env_list,
+	};
+
+	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
+}
+
+static void work_context_close(struct context *context)
+{
+	reckon_session_close(context->handle);
+	context->handle = NULL;
 }
 
 /* As libreckon stored them: what a record says of them may be a kernel's own words. */
@@ -84,7 +112,7 @@ static void work_execute(struct job *job)
 	reckon_execution *done;
 	const char *record;
 
-	if (reckon_execute(job->session->handle, buf_text(&job->code), job->code.len, &options,
+	if (reckon_execute(handle_of(job), buf_text(&job->code), job->code.len, &options,
 			   &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
@@ -99,13 +127,16 @@ static void work_execute(struct job *job)
 
 static void work_ask(struct job *job)
 {
-	reckon_session *handle = job->session->handle;
+	reckon_session *handle = handle_of(job);
 
 	if (job->kind == JOB_VARIABLES)
 		(void)reckon_variables(handle, &job->json, &job->error);
-	else
+	else if (job->kind == JOB_COMPLETE)
 		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
 				      &job->json, &job->error);
+	else
+		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
+				     job->wants_detail, &job->json, &job->error);
 	job->json_len = job->json != NULL ? strlen(job->json) : 0;
 }
 
@@ -120,6 +151,7 @@ static void work_close(struct session *session)
 static void run(struct job *job)
 {
 	struct session *session = job->session;
+	int state;
 
 	switch (job->kind) {
 	case JOB_OPEN:
@@ -128,6 +160,15 @@ static void run(struct job *job)
 	case JOB_CLOSE:
 		work_close(session);
 		return;
+	case JOB_CONTEXT_OPEN:
+		work_context_open(job);
+		return;
+	case JOB_CONTEXT_CLOSE:
+		work_context_close(job->context);
+		return;
+	case JOB_RESTART:
+		(void)reckon_session_restart(handle_of(job), &job->error);
+		break;
 	case JOB_PROBE:
 		work_probe(job);
 		return;
@@ -136,6 +177,7 @@ static void run(struct job *job)
 		break;
 	case JOB_VARIABLES:
 	case JOB_COMPLETE:
+	case JOB_INSPECT:
 		work_ask(job);
 		break;
 	case JOB_FILE_LIST:
@@ -149,7 +191,9 @@ static void run(struct job *job)
 		work_file(job);
 		break;
 	}
-	job->is_lost = reckon_session_check(session->handle, &job->why_lost) == RECKON_ELOST;
+	state = reckon_session_check(handle_of(job), &job->why_lost);
+	job->is_lost = state == RECKON_ELOST;
+	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;
 }
 
 void work_run(struct pool_item *item)

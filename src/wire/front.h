@@ -39,6 +39,7 @@
 #define FRONT_ENV_MAX 256u
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
+#define FRONT_CWD_MAX 1023u
 #define FRONT_KEY_MAX 128u
 #define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
@@ -67,6 +68,11 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
+	FRONT_CONTEXT_CREATE = 24, /* -> a context                                           */
+	FRONT_CONTEXT_LIST = 25,   /* -> contexts, oldest first                              */
+	FRONT_CONTEXT_DELETE = 26, /* -> nothing                                             */
+	FRONT_RESTART = 27,	   /* [CONTEXT] -> nothing                                   */
+	FRONT_INSPECT = 28,	   /* -> BODY                                                */
 	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
 	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
 	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */
@@ -166,6 +172,11 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* contexts, restarts */
+	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
+	FRONT_TAG_CWD = 61,
+	FRONT_TAG_DETAIL = 62, /* of INSPECT: present: with the source */
+	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
 	/* files, archives, links; most are of requests and of replies */
 	FRONT_TAG_MIME = 95,
 	FRONT_TAG_ETAG = 96,
@@ -325,6 +336,7 @@ enum front_error {
 	FRONT_ERR_PRECONDITION, /* If-Match, If-None-Match */
 	FRONT_ERR_EXISTS,	/* a file in the way */
 	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */
+	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_COUNT_
 };
 

@@ -153,6 +153,17 @@ class Server:
             time.sleep(0.02)
         raise AssertionError("it does not end")
 
+    def wait_running(self, session, execution):
+        """Until it has begun; a moment later its code runs."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            answer = self.ask("GET", f"/sessions/{session}/executions/{execution}")
+            if answer.json["status"] == "running":
+                return
+            assert answer.json["status"] == "queued", answer
+            time.sleep(0.02)
+        raise AssertionError("it does not begin")
+
     @contextlib.contextmanager
     def events(self, method, path, body=None, headers=None):
         """A stream of events: yields an iterator over (id, name, data)."""

@@ -21,6 +21,7 @@ static bool is_known(unsigned type)
 		unsigned first, last;
 	} ranges[] = {
 		{ FRONT_CANCEL, FRONT_USAGE },
+		{ FRONT_CONTEXT_CREATE, FRONT_INSPECT },
 		{ FRONT_TENANT_CREATE, FRONT_SESSION_METRICS },
 		{ FRONT_ARCHIVE_GET, FRONT_KEPT_LIST },
 	};

@@ -1,0 +1,333 @@
+/*
+ * context.c - further kernels of a session: a queue for each, so that they run at the same time.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests, jobs that came back from the pool.
+ * Never:    closes a session while a thread still opens a context in it.
+ *
+ *   OPENING --opened--> LIVE --DELETE, end of the session--> CLOSING --closed--> gone
+ *
+ * A context's handle belongs to the thread that runs its job, as a session's does; libreckon lets
+ * handles of one session be used at the same time. What is waiting or running when its kernel is
+ * restarted, or its context deleted, fails and says so: it was written for variables that are gone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+struct context *context_find(const struct session *session, const char *id)
+{
+	struct context *at = session->contexts;
+
+	while (at != NULL && strcmp(at->id, id) != 0)
+		at = at->next;
+	return at;
+}
+
+static void context_free(struct context *context)
+{
+	struct session *session = context->session;
+
+	for (struct context **at = &session->contexts; *at != NULL; at = &(*at)->next)
+		if (*at == context) {
+			*at = context->next;
+			break;
+		}
+	free(context);
+	if (session->contexts == NULL && session->is_closed)
+		session_forget(session);
+}
+
+static void pump(struct context *context)
+{
+	struct session *session = context->session;
+	struct job *job = context->first;
+
+	if (context->running != NULL || job == NULL)
+		return;
+	context->first = job->next;
+	if (context->first == NULL)
+		context->last = NULL;
+	context->queued--;
+	context->running = job;
+	if (job->execution != NULL) {
+		job->execution->state = EXECUTION_RUNNING;
+		session->tenant->started++;
+	}
+	job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+}
+
+void context_enqueue(struct session *session, struct context *context, struct job *job)
+{
+	if (context == NULL) {
+		session_enqueue(session, job);
+		return;
+	}
+	job->context = context;
+	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
+	if (context->last != NULL)
+		context->last->next = job;
+	else
+		context->first = job;
+	context->last = job;
+	context->queued++;
+	pump(context);
+}
+
+static void fail_waiting(struct context *context, enum front_error end, const char *why)
+{
+	struct job *job;
+
+	while ((job = context->first) != NULL) {
+		context->first = job->next;
+		job_fail(job, end, why);
+	}
+	context->last = NULL;
+	context->queued = 0;
+}
+
+/* What runs is ended without asking: nobody waits for its variables. */
+static void stop_running(struct job *running, reckon_session *handle)
+{
+	if (running == NULL || running->execution == NULL)
+		return;
+	running->execution->wants_kill = true;
+	reckon_kill(handle);
+}
+
+static void context_end(struct context *context, enum front_error end, const char *why,
+			uint64_t request)
+{
+	if (context->phase == SESSION_CLOSING) {
+		peer_reply(context->session->host, request, NULL, -1);
+		return;
+	}
+	fail_waiting(context, end, why);
+	/* One that is being opened is closed as soon as that is done. */
+	if (context->phase == SESSION_LIVE)
+		stop_running(context->running, context->handle);
+	context->phase = SESSION_CLOSING;
+	context_enqueue(context->session, context,
+			job_new(context->session, JOB_CONTEXT_CLOSE, request));
+}
+
+void context_end_all(struct session *session, enum front_error end, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase != SESSION_CLOSING)
+			context_end(at, end, why, 0);
+}
+
+bool context_is_running(const struct session *session)
+{
+	const struct context *at = session->contexts;
+
+	while (at != NULL && at->running == NULL)
+		at = at->next;
+	return at != NULL;
+}
+
+static int pack(struct buf *payload, const struct context *context, struct err *err)
+{
+	const struct {
+		enum front_tag tag;
+		const char *text;
+	} texts[] = {
+		{ FRONT_TAG_CONTEXT, context->id },
+		{ FRONT_TAG_SESSION, context->session->row.id },
+		{ FRONT_TAG_LANGUAGE, context->language },
+		{ FRONT_TAG_CWD, context->cwd },
+		{ FRONT_TAG_CREATED_AT, context->created_at },
+		{ FRONT_TAG_KERNEL, context->kernel_lost ? "lost" : "ready" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
+			return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_QUEUED,
+			      context->queued + (context->running != NULL), err);
+}
+
+static void opened(struct context *context, struct job *job)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct session *session = context->session;
+	struct host *host = session->host;
+	struct err err;
+
+	session->opening_contexts--;
+	if (job->error.code < 0) {
+		peer_fail_reckon(host, job->request, &job->error);
+		context->phase = SESSION_CLOSING; /* its CLOSE, should one wait, has nothing to do */
+		if (context->first == NULL)
+			context_free(context);
+		else
+			pump(context);
+	} else {
+		(void)snprintf(context->id, sizeof(context->id), "%s",
+			       reckon_context_id(context->handle));
+		clock_rfc3339_now(context->created_at);
+		if (context->phase == SESSION_CLOSING) {
+			peer_fail(host, job->request, FRONT_ERR_SESSION_CLOSED,
+				  "the session was closed meanwhile", "", "", 0);
+		} else if (!peer_is_pending(host, job->request)) {
+			/* Whoever asked for it never got its id. */
+			context->phase = SESSION_LIVE;
+			context_end(context, FRONT_ERR_SESSION_CLOSED, "nobody waited for it", 0);
+			return;
+		} else if (pack(&payload, context, &err) == 0) {
+			context->phase = SESSION_LIVE;
+			peer_reply(host, job->request, &payload, -1);
+		}
+		pump(context);
+	}
+}
+
+void context_job_done(struct job *job)
+{
+	struct context *context = job->context;
+	struct session *session = context->session;
+
+	context->running = NULL;
+	session->idle_since_ns = clock_mono_ns();
+	observe_job(session->host, job);
+	if (job->kind == JOB_CONTEXT_OPEN) {
+		opened(context, job);
+		job_free(job);
+		session_pump(session); /* a CLOSE may have waited for this */
+		return;
+	}
+	if (job->kind == JOB_CONTEXT_CLOSE) {
+		peer_reply(session->host, job->request, NULL, -1);
+		job_free(job);
+		context_free(context);
+		return;
+	}
+	context->kernel_lost = job->is_kernel_lost;
+	files_changed(session, job);
+	session_answer_job(session, job);
+	if (job->is_lost)
+		context_end(context, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
+	job_free(job);
+	pump(context);
+}
+
+void context_tick(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->running != NULL && at->running->execution != NULL)
+			execution_nudge(at->running->execution, at->handle);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+		   bool for_job, struct context **ret)
+{
+	char id[ID_SIZE] = "", message[128];
+
+	*ret = NULL;
+	if (front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id)))
+		*ret = context_find(session, id);
+	if (id[0] != '\0' && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
+		(void)snprintf(message, sizeof(message), "there is no context %s in session %s", id,
+			       session->row.id);
+		peer_fail(host, asked->id, FRONT_ERR_CONTEXT_NOT_FOUND, message, "",
+			  "list them: GET /reckon/v1/sessions/ID/contexts", 0);
+		return false;
+	}
+	if (for_job && (*ret != NULL ? (*ret)->queued : session->queued) >= HOST_QUEUE_MAX) {
+		peer_fail(host, asked->id, FRONT_ERR_BUSY,
+			  *ret != NULL ? "too many requests wait for this context"
+				       : "too many requests wait for this session", "",
+			  "wait for those, interrupt the running one, or use another context", 1);
+		return false;
+	}
+	return true;
+}
+
+void answer_context_create(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+	struct context *context;
+	struct context **end;
+	struct job *job;
+	struct err err;
+
+	if (session == NULL)
+		return;
+	context = mem_new0(1, sizeof(*context));
+	context->session = session;
+	(void)snprintf(context->language, sizeof(context->language), "%s", session->row.language);
+	(void)snprintf(context->cwd, sizeof(context->cwd), "/mnt/data");
+	(void)front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, context->language,
+			 sizeof(context->language));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_CWD, context->cwd,
+			 sizeof(context->cwd));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, context->template_name,
+			 sizeof(context->template_name));
+	for (end = &session->contexts; *end != NULL;)
+		end = &(*end)->next;
+	*end = context;
+	session->opening_contexts++;
+	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
+	if (answer_take_env(job, asked, &err) < 0) {
+		job->context = context;
+		job->error.code = RECKON_EINVALID;
+		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
+		context_job_done(job);
+		return;
+	}
+	context_enqueue(session, context, job);
+}
+
+void answer_context_list(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	const struct session *session = answer_session(host, asked, false);
+	struct err err;
+
+	if (session == NULL)
+		return;
+	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase == SESSION_LIVE && pack(&payload, at, &err) < 0) {
+			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+			return;
+		}
+	peer_reply(host, asked->id, &payload, -1);
+}
+
+void answer_context_delete(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+	struct context *context;
+
+	if (session != NULL && context_asked(host, asked, session, false, &context))
+		context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted",
+			    asked->id);
+}
+
+void answer_restart(struct host *host, const struct asked *asked)
+{
+	static const char why[] = "the kernel was restarted before it began";
+	struct session *session = answer_session(host, asked, false);
+	struct context *context;
+
+	if (session == NULL || !context_asked(host, asked, session, false, &context))
+		return;
+	if (context != NULL) {
+		fail_waiting(context, FRONT_ERR_KERNEL_LOST, why);
+		stop_running(context->running, context->handle);
+	} else {
+		session_fail_executions(session, FRONT_ERR_KERNEL_LOST, why);
+		stop_running(session->running, session->handle);
+	}
+	context_enqueue(session, context, job_new(session, JOB_RESTART, asked->id));
+}
