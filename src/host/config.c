@@ -373,7 +373,7 @@ static bool names_file(int argc, char *const *argv)
 }
 
 /* The places libreckon takes, in its order. */
-static void choose_state(struct config *config)
+void config_choose_state(struct config *config)
 {
 	const char *given = secure_getenv("RECKON_STATE"), *home = secure_getenv("HOME");
 	const char *xdg = secure_getenv("XDG_STATE_HOME");
@@ -425,7 +425,7 @@ int config_load(int argc, char *const *argv, struct config *ret, struct config_p
 	memcpy(config->config_file, file, sizeof(file));
 	if (load_file(config, problems, err) < 0 || parse_arguments(argc, argv, config, err) < 0)
 		return (int)err->code;
-	choose_state(config);
+	config_choose_state(config);
 	*ret = *config;
 	return 0;
 }
