@@ -29,6 +29,7 @@ struct upload {
 	struct tenant *tenant;
 	bool is_archive;
 	char session[ID_SIZE];
+	char actor[72];
 	char *path;
 	char *if_match, *if_none;
 };
@@ -82,6 +83,7 @@ struct job {
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
+	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;

@@ -100,8 +100,12 @@ void keep_turn_begin(struct host *host)
 
 void keep_fail(struct host *host, const struct err *err)
 {
-	if (host->turn_failed.code == ERR_OK)
+	if (host->turn_is_open && host->turn_failed.code == ERR_OK)
 		host->turn_failed = *err;
+	if (host->turn_is_open)
+		return;
+	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
+	db_rollback(host->db);
 }
 
 static void note_committed(struct host *host)
@@ -117,6 +121,10 @@ static void note_committed(struct host *host)
 static void note_failed(struct host *host, const struct err *failed)
 {
 	struct session *next;
+	struct err ignored; /* then the next entry fails, too */
+
+	/* The end of the chain is what the database has now. */
+	(void)db_audit_head(host->db, &host->auditor.head, &ignored);
 
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		const bool is_unborn = at->is_unborn;
@@ -302,7 +310,7 @@ static void why_lost(struct host *host, char *ret, size_t size)
 			       "killed) and was started again at %s", host->started_at);
 }
 
-int keep_start(struct host *host, struct err *err)
+int keep_revive(struct host *host, struct err *err)
 {
 	struct db_recovered recovered = { 0 };
 	char why[DB_WHY_SIZE];
