@@ -109,6 +109,11 @@ int db_failed(struct db *db, const char *what, struct err *err)
 		      sqlite3_errmsg(db->sqlite));
 	if (code == SQLITE_FULL)
 		(void)err_remedy(err, "free some space where the state directory is");
+	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+		(void)err_remedy(err, "put back a copy of reckond.db, or move it away with -wal and -shm "
+				      "to begin with new keys and no history");
+	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+		(void)err_remedy(err, "end the program that holds reckond.db");
 	return (int)err->code;
 }
 
