@@ -97,7 +97,8 @@ static const char *const versions[] = {
 	"CREATE TABLE audit(sequence INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL,"
 	" tenant TEXT NOT NULL, request TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
 	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
-	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;",
+	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;"
+	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
