@@ -33,10 +33,18 @@ extern const struct opt_command *const cli_commands[];
 extern const struct opt_command cmd_run_table;
 extern const struct opt_command cmd_repl_table;
 extern const struct opt_command cmd_ask_table;
+extern const struct opt_command cmd_chat_table;
+extern const struct opt_command cmd_model_table;
 extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
+extern const struct opt_command cmd_key_table;
+extern const struct opt_command cmd_tenant_table;
+extern const struct opt_command cmd_usage_table;
 extern const struct opt_command cmd_serve_table;
+extern const struct opt_command cmd_audit_table;
+extern const struct opt_command cmd_drain_table; /* remote_tables.c */
+extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_template_table;
 extern const struct opt_command cmd_output_table;

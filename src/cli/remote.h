@@ -107,6 +107,8 @@ int remote_path(struct buf *path, const struct json_value *session, const char *
 
 /* The functions of reckon-client. */
 int remote_run(const struct opt_command *self, int argc, char **argv);
+int remote_drain(const struct opt_command *self, int argc, char **argv);
+int remote_undrain(const struct opt_command *self, int argc, char **argv);
 int remote_files_get(const struct opt_command *self, int argc, char **argv);
 int remote_files_ls(const struct opt_command *self, int argc, char **argv);
 int remote_files_put(const struct opt_command *self, int argc, char **argv);
@@ -117,4 +119,9 @@ int remote_session_create(const struct opt_command *self, int argc, char **argv)
 int remote_session_ls(const struct opt_command *self, int argc, char **argv);
 int remote_session_show(const struct opt_command *self, int argc, char **argv);
 int remote_session_rm(const struct opt_command *self, int argc, char **argv);
+int remote_key_create(const struct opt_command *self, int argc, char **argv);
+int remote_admin_rm(const struct opt_command *self, int argc, char **argv);
+int remote_admin_ls(const struct opt_command *self, int argc, char **argv);
+int remote_tenant_one(const struct opt_command *self, int argc, char **argv);
+int remote_usage(const struct opt_command *self, int argc, char **argv);
 int remote_session_restart(const struct opt_command *self, int argc, char **argv);

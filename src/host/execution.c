@@ -40,6 +40,7 @@ void execution_free(struct execution *execution)
 		}
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
+	execution->session->host->followers -= execution->event_waiter_count;
 	ring_free(execution->ring);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -91,6 +92,7 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 	execution->event_waiters = mem_grow(execution->event_waiters,
 					    execution->event_waiter_count + 1,
 					    sizeof(*execution->event_waiters));
+	execution->session->host->followers++;
 	execution->event_waiters[execution->event_waiter_count++] =
 		(struct event_waiter){ request, after };
 }
@@ -105,11 +107,15 @@ static void publish(struct execution *execution)
 		if (!try_events(execution, waiter.request, waiter.after))
 			execution->event_waiters[kept++] = waiter;
 	}
+	execution->session->host->followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 }
 
 void execution_publish(struct host *host)
 {
+	/* Every job that ends wakes us: with thousands of sessions that is no time for a walk. */
+	if (host->followers == 0)
+		return;
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			if (at->event_waiter_count > 0)
@@ -123,6 +129,7 @@ static void forget_one(struct execution *execution, uint64_t request)
 	for (size_t i = 0; i < execution->event_waiter_count; i++)
 		if (execution->event_waiters[i].request != request)
 			execution->event_waiters[kept++] = execution->event_waiters[i];
+	execution->session->host->followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < execution->waiter_count; i++)
@@ -151,6 +158,24 @@ static void drop_old(struct session *session)
 	}
 }
 
+static int keep_record(struct execution *execution, const struct job *job, const char *status,
+		       struct err *err)
+{
+	struct host *host = execution->session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_execution_finish(host->db, execution->id, status,
+				   execution->failed ? execution->why.text : NULL,
+				   job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
+				   err);
+	if (code >= 0)
+		code = audit_add(host, "execution.end", execution->session->row.id, status, err,
+				 "execution=%s", execution->id);
+	return audit_end(host, code, err);
+}
+
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
@@ -167,10 +192,7 @@ static void keep(struct execution *execution, const struct job *job)
 			 err.text);
 	if (job != NULL && job->json != NULL)
 		usage_executed(host, job);
-	if (db_execution_finish(host->db, execution->id, status,
-				execution->failed ? execution->why.text : NULL,
-				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
-				&err) < 0)
+	if (keep_record(execution, job, status, &err) < 0)
 		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
 			 execution->id, err.text);
 	if (db_commit(host->db, &err) < 0)
