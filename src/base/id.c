@@ -13,24 +13,29 @@
 #include <sys/random.h>
 #include <time.h>
 
+static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+void id_time(uint64_t ms, char ret[ID_TIME_SIZE])
+{
+	for (int i = ID_TIME_SIZE - 2; i >= 0; i--) {
+		ret[i] = digits[ms & 31u];
+		ms >>= 5;
+	}
+	ret[ID_TIME_SIZE - 1] = '\0';
+}
+
 int id_new(char ret_id[ID_SIZE], const char *prefix, struct err *err)
 {
-	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 	uint8_t random[10];
 	char text[27];
 	struct timespec now;
-	uint64_t ms;
 	unsigned bits = 0, nbits = 0;
 	size_t out = 10;
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_sys(err, "getrandom");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	ms = (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-	for (int i = 9; i >= 0; i--) {
-		text[i] = digits[ms & 31u];
-		ms >>= 5;
-	}
+	id_time((uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u, text);
 	for (size_t i = 0; i < sizeof(random); i++) {
 		bits = (bits << 8) | random[i];
 		nbits += 8;

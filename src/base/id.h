@@ -3,10 +3,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "err.h"
 
 #define ID_SIZE 32
+#define ID_TIME_SIZE 11
+
+/* What the ids of this millisecond (since 1970) have behind their prefix: they sort by it. */
+void id_time(uint64_t ms, char ret[ID_TIME_SIZE]);
 
 /*
  * Writes "<prefix>_" and 26 characters of Crockford base 32 (the ULID layout), for example

@@ -39,6 +39,9 @@ extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
 extern const struct opt_command cmd_serve_table;
+extern const struct opt_command cmd_audit_table;
+extern const struct opt_command cmd_drain_table; /* remote_tables.c */
+extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_template_table;
 extern const struct opt_command cmd_output_table;

@@ -1,5 +1,5 @@
 /*
- * cmd_doctor.c - reckon doctor: which walls stand on this host.
+ * cmd_doctor.c - reckon doctor: which walls stand on this host, and how the daemon is.
  *
  * Runs in:  reckon.
  * Reads:    what the engine found, as JSON.
@@ -17,10 +17,11 @@
 
 #define DOCTOR_JSON_MAX ((size_t)1024 * 1024)
 
-enum { OPT_JSON = OPT_LONG, OPT_STRICT };
+enum { OPT_JSON = OPT_LONG, OPT_STRICT, OPT_SERVICE, OPT_STATE };
 
 struct doctor {
-	bool json, strict;
+	bool json, strict, service;
+	const char *state; /* of the daemon, or NULL */
 };
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -33,6 +34,10 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	}
 	if (id == OPT_JSON)
 		doctor->json = true;
+	else if (id == OPT_SERVICE)
+		doctor->service = true;
+	else if (id == OPT_STATE)
+		doctor->state = value;
 	else
 		doctor->strict = true;
 	return 0;
@@ -146,6 +151,25 @@ static int show(const struct doctor *doctor, const char *json)
 	return doctor->strict && missing > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
 
+/* reckond knows its own files. */
+static int look_at_service(const struct doctor *doctor)
+{
+	char name[] = "reckond", mode[] = "doctor", json[] = "--json", strict[] = "--strict";
+	char state[4200];
+	char *argv[6] = { name, mode };
+	int count = 2;
+
+	if (doctor->json)
+		argv[count++] = json;
+	if (doctor->strict)
+		argv[count++] = strict;
+	if (doctor->state != NULL) {
+		(void)snprintf(state, sizeof(state), "--state=%s", doctor->state);
+		argv[count++] = state;
+	}
+	return cli_exec_libexec(name, argv);
+}
+
 static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 {
 	/* A warden of its own: the shared one may stand in another namespace or container. */
@@ -166,6 +190,8 @@ static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 		opt_print_help(stdout, self);
 		return EXIT_CODE_OK;
 	}
+	if (doctor.service || doctor.state != NULL)
+		return look_at_service(&doctor);
 	if (reckon_engine_open(&options, &engine, &error) < 0)
 		return cli_complain_reckon("doctor", &error);
 	if (reckon_engine_doctor(engine, &json, &error) < 0)
@@ -180,6 +206,9 @@ static const struct opt_item doctor_items[] = {
 	{ OPT_JSON, "json", NULL, "as JSON", OPT_HINT_NONE, NULL, false },
 	{ OPT_STRICT, "strict", NULL, "exit with 1 when a wall is missing", OPT_HINT_NONE, NULL,
 	  false },
+	{ OPT_SERVICE, "service", NULL, "look at the daemon of this machine instead", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_STATE, "state", "DIR", "of the daemon to look at", OPT_HINT_DIR, NULL, false },
 };
 
 const struct opt_command cmd_doctor_table = {

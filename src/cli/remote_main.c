@@ -17,6 +17,8 @@ static const struct {
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
 	{ "run", remote_run },
+	{ "drain", remote_drain },
+	{ "undrain", remote_undrain },
 	{ "files get", remote_files_get },
 	{ "files ls", remote_files_ls },
 	{ "files put", remote_files_put },

@@ -211,3 +211,29 @@ const struct opt_command cmd_logs_table = {
 	.count = ARRAY_LEN(logs_items),
 	.run = remote_exec,
 };
+
+/* ---- drain ---- */
+
+static const struct opt_item drain_items[] = {
+	{ 'w', "wait", NULL, "until the last session has ended", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_drain_table = {
+	.name = "drain",
+	.operands = "",
+	.summary = "let a daemon take no new sessions; those that are there go on",
+	.items = drain_items,
+	.count = ARRAY_LEN(drain_items),
+	.run = remote_exec,
+};
+
+const struct opt_command cmd_undrain_table = {
+	.name = "undrain",
+	.operands = "",
+	.summary = "let a daemon take new sessions again",
+	.items = one_items,
+	.count = ARRAY_LEN(one_items),
+	.run = remote_exec,
+};

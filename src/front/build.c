@@ -247,3 +247,11 @@ int build_drain(struct conn *conn, const struct query *query, struct buf *payloa
 		return (int)err->code;
 	return front_pack_u64(payload, FRONT_TAG_ON, conn->http.verb == HTTP_VERB_POST, err);
 }
+
+int build_audit(struct conn *conn, const struct query *query, struct buf *payload,
+		struct err *err)
+{
+	if (build_list(conn, query, payload, err) < 0)
+		return (int)err->code;
+	return front_pack_u64(payload, FRONT_TAG_AFTER, query->after, err);
+}

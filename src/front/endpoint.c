@@ -30,6 +30,8 @@ static const struct endpoint endpoints[] = {
 	  .media = "text/plain; version=0.0.4; charset=utf-8" },
 	{ .path = "ready", .verb = GET, .type = FRONT_READINESS, .build = build_nothing,
 	  .shape = shape_ready },
+	{ .path = "audit", .verb = GET, .type = FRONT_AUDIT_LIST, .build = build_audit,
+	  .query = " limit after " },
 	{ .path = "drain", .verb = POST, .type = FRONT_DRAIN, .build = build_drain,
 	  .shape = shape_drain },
 	{ .path = "drain", .verb = DELETE, .type = FRONT_DRAIN, .build = build_drain,

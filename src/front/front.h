@@ -227,6 +227,7 @@ build_fn build_nothing;	   /* not even a key */
 build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
+build_fn build_audit;	   /* limit, after */
 build_fn build_drain;	   /* POST: on, DELETE: off */
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;

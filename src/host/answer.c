@@ -59,6 +59,7 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_CONTEXT_DELETE] = answer_context_delete,
 	[FRONT_RESTART] = answer_restart,
 	[FRONT_INSPECT] = answer_ask,
+	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
 	[FRONT_TENANT_LIST] = answer_tenant_list,
@@ -77,10 +78,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_LINK_GET] = answer_link_get,
 	[FRONT_TEMPLATE_LIST] = answer_template_list,
 	[FRONT_KEPT_LIST] = answer_kept_list,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */
@@ -103,6 +100,38 @@ static void answer_about(struct host *host, const struct asked *asked)
 	log_about(about);
 }
 
+/* A COMMIT brings no key: answer_file.c knows whose it is. */
+static void name_actor(struct host *host, const struct asked *asked)
+{
+	(void)snprintf(host->actor, sizeof(host->actor), "%s",
+		       host->config.is_private	? "local"
+		       : asked->key != NULL	? asked->key->row.id
+						: "anybody");
+	if (asked->tenant != NULL)
+		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
+			       asked->tenant->row.id);
+}
+
+void answer_note(const struct host *host, struct job *job)
+{
+	job->about = host->about;
+	memcpy(job->actor, host->actor, sizeof(job->actor));
+}
+
+void answer_begin(struct host *host, const struct job *job)
+{
+	host->about = job->about;
+	memcpy(host->actor, job->actor, sizeof(host->actor));
+	log_about(&host->about);
+}
+
+void answer_end(struct host *host)
+{
+	log_about(NULL);
+	memset(&host->about, 0, sizeof(host->about));
+	host->actor[0] = '\0';
+}
+
 static bool is_known(struct host *host, struct asked *asked, const struct kernel_item *item)
 {
 	struct key *key = NULL;
@@ -114,6 +143,7 @@ static bool is_known(struct host *host, struct asked *asked, const struct kernel
 		return true;
 	}
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+	audit_denied(host);
 	if (judged == FRONT_ERR_KEY_EXPIRED)
 		peer_fail(host, asked->id, FRONT_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
@@ -167,11 +197,12 @@ void answer(struct host *host, const struct asked *given)
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	answer_about(host, &asked);
-	if (key == NULL || is_open(host, &asked) ||
-	    (is_known(host, &asked, key) && is_allowed(host, &asked)))
-		table[asked.type](host, &asked);
-	log_about(NULL);
-	memset(&host->about, 0, sizeof(host->about));
+	if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
+		name_actor(host, &asked);
+		if (asked.tenant == NULL || is_allowed(host, &asked))
+			table[asked.type](host, &asked);
+	}
+	answer_end(host);
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -193,6 +224,13 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 
 	if (found < 0) {
 		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		return;
+	}
+	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
+		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
+			       session_id);
+		peer_fail(host, request, FRONT_ERR_EXPIRED, message, "session-keep of the daemon", "",
+			  0);
 		return;
 	}
 	if (found == 0) {

@@ -5,6 +5,7 @@
  * Reads:    checked requests, the database.
  * Never:    runs code twice for one Idempotency-Key.
  */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,26 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		execution_wait(live, asked->id);
 }
 
+/* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
+static int keep_start(struct host *host, const struct db_execution *row, const char *idempotency,
+		      const struct kernel_item *code, struct err *err)
+{
+	unsigned char hash[AUDIT_HASH_SIZE];
+	char hex[AUDIT_HASH_SIZE * 2 + 1];
+	int result;
+
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)code->data, code->len,
+				 NULL, 0);
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	result = db_execution_add(host->db, row, idempotency, code->data, code->len, err);
+	if (result >= 0)
+		result = audit_add(host, "execution.start", row->session, "ok", err,
+				   "execution=%s bytes=%zu blake2b=%s", row->id, (size_t)code->len,
+				   sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
+	return audit_end(host, result, err);
+}
+
 static int start(struct host *host, const struct asked *asked, struct session *session,
 		 struct context *context, const char *idempotency, struct err *err)
 {
@@ -112,7 +133,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	clock_rfc3339_now(row.created_at);
 	hash_request(host, asked, row.request_hash);
 	/* Kept before it runs: after a crash the key must not run the code again. */
-	if (db_execution_add(host->db, &row, idempotency, code->data, code->len, err) < 0) {
+	if (keep_start(host, &row, idempotency, code, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -238,7 +259,11 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
 		       execution, id);
-	if (found == 0)
+	if (found == 0 && retain_is_expired(host->config.history_keep_ms, execution))
+		peer_fail(host, asked->id, FRONT_ERR_EXPIRED,
+			  "this execution is older than what is kept",
+			  "history-keep of the daemon", "", 0);
+	else if (found == 0)
 		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else

@@ -159,6 +159,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 				   .path = path_of(asked),
 				   .if_match = answer_text(asked, FRONT_TAG_IF_MATCH),
 				   .if_none = answer_text(asked, FRONT_TAG_IF_NONE) };
+	memcpy(upload->actor, host->actor, sizeof(upload->actor));
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	session->idle_since_ns = clock_mono_ns();
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
@@ -188,6 +189,10 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 		if (session == NULL || session->phase == SESSION_CLOSING) {
 			answer_gone(host, upload->tenant, asked->id, upload->session);
 		} else {
+			/* A COMMIT brings no key: it is whoever began the upload. */
+			memcpy(host->actor, upload->actor, sizeof(host->actor));
+			(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
+				       upload->tenant->row.id);
 			job = job_new(session,
 				      upload->is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT,
 				      asked->id);

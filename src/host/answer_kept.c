@@ -32,16 +32,21 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	if (!usage_owns(host, asked->tenant, handle)) {
 		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
 			  "the records of executions name those that there are", 0);
+		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
 		return;
 	}
 	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, handle, &info, &error) < 0) {
 		peer_fail_reckon(host, asked->id, &error);
+		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
 		return;
 	}
+	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu", (unsigned long long)info.size);
 	/* Named by its content. */
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", handle);
 	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = info.size });
+	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu",
+		   (unsigned long long)info.size);
 	if (file_pack_info(&payload, &info, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
 }

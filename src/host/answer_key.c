@@ -56,12 +56,28 @@ static int pack_key(struct buf *payload, const struct key *key, const char *text
 	return front_pack_u64(payload, FRONT_TAG_SCOPES, row->scopes, err);
 }
 
+static const struct key *make_audited(struct host *host, struct db_key *row,
+				      char text[KEY_TEXT_SIZE], struct err *err)
+{
+	const struct key *key;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return NULL;
+	key = key_make(host, row, text, err);
+	code = key == NULL ? (int)err->code
+			   : audit_add(host, "key.create", key->row.id, "ok", err,
+				       "tenant=%s scopes=%u name=%s", key->row.tenant,
+				       key->row.scopes, key->row.name);
+	return audit_end(host, code, err) < 0 ? NULL : key;
+}
+
 static void make(struct host *host, const struct asked *asked, struct db_key *row)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	char text[KEY_TEXT_SIZE];
 	struct err err;
-	const struct key *key = key_make(host, row, text, &err);
+	const struct key *key = make_audited(host, row, text, &err);
 
 	if (key == NULL)
 		peer_fail(host, asked->id,
@@ -174,6 +190,20 @@ void answer_key_list(struct host *host, const struct asked *asked)
 	peer_reply(host, asked->id, &payload, -1);
 }
 
+static int revoke_audited(struct host *host, struct key *key, struct err *err)
+{
+	char id[ID_SIZE];
+	int code;
+
+	(void)snprintf(id, sizeof(id), "%s", key->row.id);
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = key_revoke(host, key, err);
+	if (code >= 0)
+		code = audit_add(host, "key.revoke", id, "ok", err, "%s", "");
+	return audit_end(host, code, err);
+}
+
 void answer_key_delete(struct host *host, const struct asked *asked)
 {
 	struct key *key = named(host, asked);
@@ -187,7 +217,7 @@ void answer_key_delete(struct host *host, const struct asked *asked)
 			  "create or rotate an admin key first", 0);
 		return;
 	}
-	if (key_revoke(host, key, &err) < 0)
+	if (revoke_audited(host, key, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
 		peer_reply(host, asked->id, NULL, -1);

@@ -94,6 +94,49 @@ static bool take_fields(struct host *host, const struct asked *asked, struct db_
 	return true;
 }
 
+static const struct tenant *add_audited(struct host *host, const struct db_tenant *row,
+					struct err *err)
+{
+	const struct tenant *tenant;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return NULL;
+	tenant = tenant_add(host, row, err);
+	code = tenant == NULL ? (int)err->code
+			      : audit_add(host, "tenant.create", tenant->row.id, "ok", err,
+					  "name=%s", tenant->row.name);
+	return audit_end(host, code, err) < 0 ? NULL : tenant;
+}
+
+static int change_audited(struct host *host, struct tenant *tenant, const struct db_tenant *row,
+			  struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = tenant_change(host, tenant, row, err);
+	if (code >= 0)
+		code = audit_add(host, "tenant.change", row->id, "ok", err, "name=%s state=%s",
+				 row->name, row->state);
+	return audit_end(host, code, err);
+}
+
+static int delete_audited(struct host *host, struct tenant *tenant, struct err *err)
+{
+	char id[ID_SIZE];
+	int code;
+
+	(void)snprintf(id, sizeof(id), "%s", tenant->row.id);
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = tenant_delete(host, tenant, err);
+	if (code >= 0)
+		code = audit_add(host, "tenant.delete", id, "ok", err, "%s", "");
+	return audit_end(host, code, err);
+}
+
 void answer_tenant_create(struct host *host, const struct asked *asked)
 {
 	struct db_tenant row = { .id = "" };
@@ -102,7 +145,7 @@ void answer_tenant_create(struct host *host, const struct asked *asked)
 
 	if (!take_fields(host, asked, &row))
 		return;
-	tenant = tenant_add(host, &row, &err);
+	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
 		peer_fail(host, asked->id,
 			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
@@ -160,8 +203,10 @@ void answer_tenant_patch(struct host *host, const struct asked *asked)
 	row = tenant->row;
 	if (!take_fields(host, asked, &row))
 		return;
-	(void)front_text(asked->items, asked->count, FRONT_TAG_STATE, row.state,
-			 sizeof(row.state));
+	/* A text that is too long for any state is none of them either. */
+	if (front_find(asked->items, asked->count, FRONT_TAG_STATE) != NULL &&
+	    !front_text(asked->items, asked->count, FRONT_TAG_STATE, row.state, sizeof(row.state)))
+		row.state[0] = '\0';
 	if (strcmp(row.state, "active") != 0 && strcmp(row.state, "suspended") != 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INVALID,
 			  "state must be \"active\" or \"suspended\"", "", "", 0);
@@ -171,7 +216,7 @@ void answer_tenant_patch(struct host *host, const struct asked *asked)
 		(void)refuse_last(host, asked);
 		return;
 	}
-	if (tenant_change(host, tenant, &row, &err) < 0)
+	if (change_audited(host, tenant, &row, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
 		reply_tenant(host, asked->id, tenant);
@@ -184,7 +229,7 @@ void answer_tenant_delete(struct host *host, const struct asked *asked)
 
 	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, asked)))
 		return;
-	if (tenant_delete(host, tenant, &err) < 0)
+	if (delete_audited(host, tenant, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
 		peer_reply(host, asked->id, NULL, -1);

@@ -44,6 +44,7 @@ struct config {
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;
+	uint64_t history_keep_ms, session_keep_ms; /* 0: for ever */
 	uint64_t metrics; /* enum config_metrics */
 };
 
@@ -98,6 +99,9 @@ int config_parse(struct config *config, const char *text, size_t len,
  */
 int config_load(int argc, char *const *argv, struct config *ret, struct config_problems *problems,
 		struct err *err);
+
+/* The directory that libreckon takes when nobody names one. */
+void config_choose_state(struct config *config);
 
 /*
  * Takes over what may change at run time. The names of options that differ and need a restart are

@@ -211,6 +211,7 @@ void context_job_done(struct job *job)
 		return;
 	}
 	context->kernel_lost = job->is_kernel_lost;
+	files_changed(session, job);
 	session_answer_job(session, job);
 	if (job->is_lost)
 		context_end(context, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);

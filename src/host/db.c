@@ -40,6 +40,7 @@ static const char *const versions[] = {
 	"CREATE TABLE session_name(session TEXT PRIMARY KEY REFERENCES session(id),"
 	" name TEXT NOT NULL) STRICT;"
 	"CREATE INDEX session_name_by_name ON session_name(name);",
+
 	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 
 	/* What there is belongs to one tenant, and its keys keep all their rights. */
@@ -91,6 +92,13 @@ static const char *const versions[] = {
 	" WHERE e.record IS NOT NULL AND f.value->>'artifact' IS NOT NULL;"
 	"INSERT INTO receipt SELECT id, session, status, coalesce(ended_at, created_at),"
 	" record->'$.receipt' FROM execution WHERE record->'$.receipt' IS NOT NULL;",
+
+	/* db_audit.c, db_retain.c */
+	"CREATE TABLE audit(sequence INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL,"
+	" tenant TEXT NOT NULL, request TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
+	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
+	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;"
+	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -101,6 +109,11 @@ int db_failed(struct db *db, const char *what, struct err *err)
 		      sqlite3_errmsg(db->sqlite));
 	if (code == SQLITE_FULL)
 		(void)err_remedy(err, "free some space where the state directory is");
+	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+		(void)err_remedy(err, "put back a copy of reckond.db, or move it away with -wal and -shm "
+				      "to begin with new keys and no history");
+	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+		(void)err_remedy(err, "end the program that holds reckond.db");
 	return (int)err->code;
 }
 
@@ -204,6 +217,12 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 
 	if (fd < 0)
 		return err_sys(err, "open %.200s/reckond.db", state_dir);
+	/*
+	 * Closed before SQLite opens it: closing any descriptor of a file gives up all locks that
+	 * the process has on it, and another program that reads the database would then take our
+	 * log for one that nobody needs any more, and remove it.
+	 */
+	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
 	db = mem_new0(1, sizeof(*db));
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
@@ -215,6 +234,52 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	}
 	db_close(db);
 	return (int)err->code;
+}
+
+int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struct err *err)
+{
+	struct db *db;
+	char path[4200];
+	int version = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
+	if (faccessat(state_fd, "reckond.db", R_OK | W_OK, 0) < 0)
+		return err_sys(err, "open %.200s", path);
+	db = mem_new0(1, sizeof(*db));
+	/* Not read-only: SQLite may have to make the shared memory of its log. */
+	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK)
+		(void)db_failed(db, "open", err);
+	else if (db_exec(db, "PRAGMA query_only=ON; PRAGMA busy_timeout=5000;"
+			     "PRAGMA trusted_schema=OFF", err) == 0 &&
+		 read_version(db, &version, err) == 0) {
+		if (version == (int)ARRAY_LEN(versions)) {
+			*ret = db;
+			return 0;
+		}
+		(void)err_set(err, ERR_UNAVAILABLE, "the database has version %d, this Reckon %zu",
+			      version, ARRAY_LEN(versions));
+		(void)err_remedy(err, "start reckon serve of this version once");
+	}
+	db_close(db);
+	return (int)err->code;
+}
+
+int db_savepoint(struct db *db, struct err *err)
+{
+	return db_exec(db, "SAVEPOINT together", err);
+}
+
+int db_release(struct db *db, struct err *err)
+{
+	return db_exec(db, "RELEASE together", err);
+}
+
+void db_rollback_to(struct db *db)
+{
+	struct err ignored;
+
+	(void)db_exec(db, "ROLLBACK TO together; RELEASE together", &ignored);
 }
 
 void db_close(struct db *db)

@@ -25,10 +25,19 @@
 struct db;
 
 int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err);
+/* Of an offline look: only one that is there, and of our version. */
+int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struct err *err);
 void db_close(struct db *db); /* NULL is fine */
 /* Several changes as one. What failed in between stays out; the rest is kept. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
+
+int db_check(struct db *db, struct err *err); /* ERR_INVALID when it is damaged */
+
+/* Whatever happens between them happens as a whole or not; within another one, too. */
+int db_savepoint(struct db *db, struct err *err);
+int db_release(struct db *db, struct err *err);
+void db_rollback_to(struct db *db);
 
 /* ---- keys ---- */
 /* The secret that key hashes are made with; made when there is none. */
@@ -87,6 +96,14 @@ int db_usage_list(struct db *db, const char *tenant, const char *from, const cha
 /* 0 when it was never set. */
 int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
 int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
+
+/* ---- what is too old (db_retain.c) ---- */
+/* Executions whose id is below `before`, at most `limit`; *ret is how many went. */
+int db_retain_executions(struct db *db, const char *before, unsigned limit, unsigned *ret,
+			 struct err *err);
+/* Sessions below `before` that ended so many seconds ago, with whatever is left of them. */
+int db_retain_sessions(struct db *db, const char *before, uint64_t ended_s, unsigned limit,
+		       unsigned *ret, struct err *err);
 
 /* ---- sessions ---- */
 struct db_session {

@@ -182,12 +182,10 @@ static int put_tenant(struct db *db, const struct db_tenant *tenant, struct err 
 
 int db_tenant_change(struct db *db, const struct db_tenant *tenant, struct err *err)
 {
-	struct err ignored;
-
-	if (db_exec(db, "BEGIN IMMEDIATE", err) < 0)
+	if (db_savepoint(db, err) < 0)
 		return (int)err->code;
-	if (put_tenant(db, tenant, err) < 0 || db_exec(db, "COMMIT", err) < 0) {
-		(void)db_exec(db, "ROLLBACK", &ignored);
+	if (put_tenant(db, tenant, err) < 0 || db_release(db, err) < 0) {
+		db_rollback_to(db);
 		return (int)err->code;
 	}
 	return 0;

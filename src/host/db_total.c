@@ -5,6 +5,8 @@
  * Reads:    its own table.
  * Never:    counts: it keeps what was counted.
  */
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "host/db.h"
 #include "host/db_inner.h"
@@ -22,6 +24,18 @@ int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err)
 		return found;
 	*ret = found == 1 ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
 	return 0;
+}
+
+int db_check(struct db *db, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char text[200];
+
+	if (db_prepare(db, "PRAGMA quick_check(1)", &statement, err) < 0 ||
+	    db_step(db, statement, err) < 0)
+		return (int)err->code;
+	db_column_text(statement, 0, text, sizeof(text));
+	return strcmp(text, "ok") == 0 ? 0 : err_set(err, ERR_INVALID, "damaged: %s", text);
 }
 
 int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err)

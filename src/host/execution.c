@@ -151,6 +151,24 @@ static void drop_old(struct session *session)
 	}
 }
 
+static int keep_record(struct execution *execution, const struct job *job, const char *status,
+		       struct err *err)
+{
+	struct host *host = execution->session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_execution_finish(host->db, execution->id, status,
+				   execution->failed ? execution->why.text : NULL,
+				   job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
+				   err);
+	if (code >= 0)
+		code = audit_add(host, "execution.end", execution->session->row.id, status, err,
+				 "execution=%s", execution->id);
+	return audit_end(host, code, err);
+}
+
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
@@ -167,10 +185,7 @@ static void keep(struct execution *execution, const struct job *job)
 			 err.text);
 	if (job != NULL && job->json != NULL)
 		usage_executed(host, job);
-	if (db_execution_finish(host->db, execution->id, status,
-				execution->failed ? execution->why.text : NULL,
-				job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
-				&err) < 0)
+	if (keep_record(execution, job, status, &err) < 0)
 		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
 			 execution->id, err.text);
 	if (db_commit(host->db, &err) < 0)

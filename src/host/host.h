@@ -21,6 +21,8 @@
  *   answer_tenant.c answer_key.c
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
+ *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
+ *   retain.c          what is too old
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -38,11 +40,14 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
+#include "host/operate.h"
 #include "host/files.h"
 #include "host/pool.h"
+#include "host/retain.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "loop/loop.h"
@@ -63,6 +68,7 @@ struct upload {
 	struct tenant *tenant;
 	bool is_archive;
 	char session[ID_SIZE];
+	char actor[72];
 	char *path;
 	char *if_match, *if_none;
 };
@@ -113,6 +119,7 @@ struct job {
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
+	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	struct session *session;
@@ -202,6 +209,7 @@ struct host {
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
+	int lock_fd;
 	int listen_fd;
 	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
 	int runtime_fd;	      /* of a private one: where its socket is */
@@ -225,7 +233,10 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
-	struct log_context about; /* the request that is answered just now */
+	struct auditor auditor;
+	struct retainer retainer;
+	struct log_context about; /* the request that is answered just now, or the job that ended */
+	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
 	char **argv;
 	bool is_loopback; /* nobody else can reach the socket */
@@ -257,71 +268,6 @@ void peer_reply_body(struct host *host, uint64_t request, const char *json, size
 /* An ERROR whose fields are packed already. */
 void peer_error(struct host *host, uint64_t request, const struct buf *payload);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
-
-/* ---- answer.c ---- */
-struct asked {
-	uint64_t id;
-	uint16_t type;
-	const struct kernel_item *items;
-	size_t count;
-	const struct key *key;	/* NULL: this request brings none */
-	struct tenant *tenant;	/* whose it is; with a key */
-};
-/* `request` passed front_check(). */
-void answer(struct host *host, const struct asked *asked);
-void answer_cancel(struct host *host, uint64_t id);
-/* The session that the request names, ready for a job; NULL when it was answered with an error. */
-struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
-void answer_session_create(struct host *host, const struct asked *asked);
-void answer_session_list(struct host *host, const struct asked *asked);
-void answer_session_show(struct host *host, const struct asked *asked);
-void answer_session_patch(struct host *host, const struct asked *asked);
-void answer_session_delete(struct host *host, const struct asked *asked);
-void answer_execute(struct host *host, const struct asked *asked);
-void answer_execution_list(struct host *host, const struct asked *asked);
-void answer_execution_show(struct host *host, const struct asked *asked);
-void answer_events(struct host *host, const struct asked *asked);
-void answer_interrupt(struct host *host, const struct asked *asked);
-void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
-/* LIST, GET, DELETE, MOVE, MKDIR */
-void answer_file(struct host *host, const struct asked *asked);
-void answer_file_put(struct host *host, const struct asked *asked);
-void answer_file_commit(struct host *host, const struct asked *asked);
-void answer_artifact(struct host *host, const struct asked *asked);
-void answer_archive_get(struct host *host, const struct asked *asked);
-void answer_kept_list(struct host *host, const struct asked *asked);
-void answer_version_list(struct host *host, const struct asked *asked);
-void answer_template_list(struct host *host, const struct asked *asked);
-void answer_link_create(struct host *host, const struct asked *asked);
-void answer_link_delete(struct host *host, const struct asked *asked);
-void answer_link_get(struct host *host, const struct asked *asked);
-/* Whether there ever was such a session, whose id is copied; answers when there was not. */
-bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
-char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
-void upload_drop(struct upload *upload);
-/* Answers with what became of a tenant's session that is no more, or was never. */
-void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
-		 const char *session_id);
-int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
-			struct err *err);
-
-int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
-
-/* ---- context.c ---- */
-void answer_context_create(struct host *host, const struct asked *asked);
-void answer_context_list(struct host *host, const struct asked *asked);
-void answer_context_delete(struct host *host, const struct asked *asked);
-void answer_restart(struct host *host, const struct asked *asked);
-struct context *context_find(const struct session *session, const char *id);
-/* The context that the request names, or NULL for none; false when it was answered with an error. */
-bool context_asked(struct host *host, const struct asked *asked, struct session *session,
-		   bool for_job, struct context **ret);
-/* `context` NULL: session_enqueue(). */
-void context_enqueue(struct session *session, struct context *context, struct job *job);
-void context_job_done(struct job *job);
-void context_end_all(struct session *session, enum front_error end, const char *why);
-bool context_is_running(const struct session *session);
-void context_tick(struct session *session);
 
 /* ---- session.c ---- */
 /* NULL when this tenant has no live session with this id. */
@@ -374,21 +320,6 @@ void private_leave(struct host *host); /* takes the socket's name away */
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */
-
-/* ---- ready.c ---- */
-void readiness_done(struct host *host, struct job *job);
-
-/* ---- operate.c ---- */
-void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
-loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
-void operate_tick(struct host *host);
-/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
-int operate_become(struct host *host);
-int operate_signal(const struct config *config, int sig, struct err *err);
-void answer_drain(struct host *host, const struct asked *asked);
-
-/* ---- notify.c ---- */
-void notify_manager(const char *state);
 void work_file(struct job *job); /* work_files.c */
 
 /* ---- files.c ---- */
@@ -397,3 +328,5 @@ void work_file(struct job *job); /* work_files.c */
  * is answered: executions, uploads, moves, removals, archives.
  */
 void files_changed(struct session *session, const struct job *job);
+
+#include "host/answer.h" /* needs what stands above */

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/runtime.h"
+#include "host/doctor.h"
 #include "host/host.h"
 
 #define TICK_MS 200u
@@ -32,7 +33,6 @@ static int open_state(struct host *host, struct err *err)
 {
 	char dir[sizeof(host->config.state_dir)];
 	cleanup_fd int lock = -1;
-	char pid[24];
 	reckon_error error;
 	const reckon_engine_options engine = { .size = sizeof(engine),
 					       .state_dir = host->config.state_dir };
@@ -56,12 +56,19 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, ERR_DENIED, "another reckond uses %.200s", dir);
 		return err_remedy(err, "stop it, or choose another --state");
 	}
-	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	/* For `reckon serve --upgrade`; who holds the lock is what counts. */
-	if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
-		return err_sys(err, "write %.200s/reckond.lock", dir);
-	(void)TAKE_FD(lock); /* held until the process ends */
+	host->lock_fd = TAKE_FD(lock); /* held until the process ends */
 	return db_open(host->state_fd, dir, &host->db, err);
+}
+
+/* For `reckon serve --upgrade` and `reckon doctor`; who holds the lock is what counts. */
+static int sign_lock(struct host *host, struct err *err)
+{
+	char text[HOST_ADDRESS_SIZE + 40];
+	const int len = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), host->listening);
+
+	if (ftruncate(host->lock_fd, 0) < 0 || pwrite(host->lock_fd, text, (size_t)len, 0) < 0)
+		return err_sys(err, "write reckond.lock");
+	return 0;
 }
 
 static int recover(struct host *host, struct err *err)
@@ -90,12 +97,12 @@ static void on_wake(unsigned ready, void *arg)
 	while ((item = pool_take(host->pool)) != NULL) {
 		struct job *job = (struct job *)(void *)item;
 
-		log_about(&job->about);
+		answer_begin(host, job);
 		if (job->kind == JOB_PROBE)
 			readiness_done(host, job);
 		else
 			session_job_done(job->session, job);
-		log_about(NULL);
+		answer_end(host);
 	}
 }
 
@@ -107,6 +114,8 @@ static void on_tick(void *arg)
 	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
+	retain_tick(host);
+	audit_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
 }
 
@@ -159,9 +168,12 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    recover(host, err) < 0 || observe_setup(host, err) < 0 ||
-	    tenant_setup(host, err) < 0 || key_setup(host, key, err) < 0)
+	    sign_lock(host, err) < 0 || recover(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    tenant_setup(host, err) < 0 || key_setup(host, key, err) < 0 ||
+	    audit_setup(host, err) < 0)
 		return (int)err->code;
+	if (key[0] != '\0')
+		audit_note(host, "key.create", "", "ok", "%s", "the first one");
 	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
 	explicit_bzero(key, sizeof(key));
@@ -172,6 +184,8 @@ static void finish(struct host *host)
 {
 	peer_stop(host);
 	observe_save(host);
+	retain_stop(host);
+	audit_stop(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions == NULL)
@@ -221,6 +235,10 @@ int main(int argc, char **argv)
 	log_init("reckond");
 	if (argc == 2 && strcmp(argv[1], "describe") == 0)
 		return describe();
+	if (argc >= 2 && strcmp(argv[1], "audit") == 0)
+		return audit_main(argc - 1, argv + 1);
+	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
+		return doctor_main(argc - 1, argv + 1);
 	host->listen_fd = host->state_fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;

@@ -384,6 +384,41 @@ static int write_front(const struct metrics_now *now, struct buf *ret, struct er
 	return write_series("reckon_http_request_seconds", NULL, NULL, ends, &series, ret, err);
 }
 
+static uint64_t tenant_value(const struct metrics_tenant *tenant, int which)
+{
+	const uint64_t values[] = { tenant->sessions, tenant->executions, tenant->cpu_ms * MS,
+				    tenant->memory_bytes };
+
+	return values[which];
+}
+
+static int write_tenants(const struct metrics_now *now, struct buf *ret, struct err *err)
+{
+	static const struct number families[] = {
+		{ "reckon_tenant_sessions", "gauge", "Sessions of a tenant.", 0, 0 },
+		{ "reckon_tenant_executions_total", "counter", "Executions of a tenant.", 0, 0 },
+		{ "reckon_tenant_cpu_seconds_total", "counter", "CPU time of a tenant.", 0, 1 },
+		{ "reckon_tenant_memory_bytes", "gauge",
+		  "Memory of a tenant's sessions, as executions last found it.", 0, 0 },
+	};
+
+	for (int f = 0; f < (int)ARRAY_LEN(families); f++) {
+		if (metrics_family(ret, families[f].name, families[f].type, families[f].help, err) <
+		    0)
+			return (int)err->code;
+		for (size_t i = 0; i < now->tenant_count; i++) {
+			const char *const labels[] = { "tenant", now->tenants[i].id, NULL };
+			const uint64_t value = tenant_value(&now->tenants[i], f);
+
+			if ((families[f].is_ns
+				     ? metrics_sample_ns(ret, families[f].name, labels, value, err)
+				     : metrics_sample(ret, families[f].name, labels, value, err)) < 0)
+				return (int)err->code;
+		}
+	}
+	return 0;
+}
+
 int metrics_write(const struct metrics *metrics, const struct metrics_now *now, struct buf *ret,
 		  struct err *err)
 {
@@ -395,5 +430,5 @@ int metrics_write(const struct metrics *metrics, const struct metrics_now *now, 
 			return (int)err->code;
 	if (write_sessions(now, ret, err) < 0 || write_now(now, ret, err) < 0)
 		return (int)err->code;
-	return write_front(now, ret, err);
+	return write_tenants(now, ret, err) < 0 ? (int)err->code : write_front(now, ret, err);
 }

@@ -50,6 +50,11 @@ struct metrics {
 	struct metrics_series series[METRICS_HISTOGRAM_COUNT_][METRICS_LABELS_MAX];
 };
 
+struct metrics_tenant {
+	char id[40];
+	uint64_t sessions, executions, cpu_ms, memory_bytes;
+};
+
 /* The states of the moment. */
 struct metrics_now {
 	const char *version;
@@ -66,6 +71,8 @@ struct metrics_now {
 	bool is_draining, is_ready;
 	struct front_page front;
 	unsigned front_restarts;
+	size_t tenant_count;
+	struct metrics_tenant tenants[METRICS_TENANTS_MAX + 1]; /* the last: all the others */
 };
 
 /* `label` is an index, or a word from metrics_label(); 0 for those without labels. */

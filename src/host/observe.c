@@ -23,11 +23,13 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/host.h"
+#include "host/usage.h"
 
 #define LOOKS_IN_A_TICK 4u
 #define LOOK_BUSY_NS (2ull * 1000000000u)
 #define LOOK_ASKED_NS 1000000000ull
 #define LOOK_IDLE_NS (30ull * 1000000000u)
+#define STORE_DIRECTORIES 256u
 #define SAVE_NS (10ull * 1000000000u)
 #define METRICS_MAX (4u * 1024u * 1024u)
 
@@ -53,6 +55,50 @@ void observe_save(struct host *host)
 	    db_total_set(host->db, "sessions", seen->lifetime_sessions, &err) < 0 ||
 	    db_total_set(host->db, "cpu_ns", seen->lifetime_cpu_ns, &err) < 0)
 		log_line(LOG_WARN, "totals could not be kept", "why=\"%s\"", err.text);
+}
+
+/* ---- one sample ----------------------------------------------------------------------------- */
+
+static void push(struct observed *observed, const struct sample *sample)
+{
+	size_t at;
+
+	if (observed->count < OBSERVE_SAMPLES) {
+		at = observed->count++;
+	} else {
+		at = observed->first;
+		observed->first = (observed->first + 1) % OBSERVE_SAMPLES;
+	}
+	observed->samples[at] = *sample;
+}
+
+static void look(struct session *session, uint64_t now)
+{
+	struct observed *observed = session->observed;
+	struct sample sample;
+	struct err ignored;
+
+	observed->looked_ns = now;
+	observed->next_ns = now + (session->running != NULL ? LOOK_BUSY_NS : LOOK_IDLE_NS);
+	if (sample_take(observed->kernel_pid, &sample, &ignored) == 0)
+		push(observed, &sample);
+}
+
+/* Where a pid of the warden's means nothing to us, what an execution cost is all there is. */
+static void note_cost(struct observed *observed, const reckon_cost *cost)
+{
+	struct timespec now;
+
+	if (observed->kernel_pid > 0)
+		return;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	observed->cpu_ns += cost->cpu_ns;
+	/* Without a control group nobody knows what the box has now: its most comes next to it. */
+	push(observed,
+	     &(struct sample){ .at_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+			       .memory_bytes = cost->memory_bytes != 0 ? cost->memory_bytes
+								      : cost->memory_peak_bytes,
+			       .cpu_ns = observed->cpu_ns });
 }
 
 /* ---- what happens --------------------------------------------------------------------------- */
@@ -87,7 +133,8 @@ void observe_opened(struct session *session, const struct job *job)
 				metrics_histogram_label(METRICS_START_PHASE, phases[i].phase),
 				phases[i].ns);
 	session->observed = mem_new0(1, sizeof(*session->observed));
-	session->observed->kernel_pid = opening.kernel_pid;
+	/* An ordinary user's warden is pid 1 of a namespace of its own. */
+	session->observed->kernel_pid = geteuid() == 0 ? opening.kernel_pid : 0;
 }
 
 /* It may be another one since the last job. */
@@ -131,6 +178,10 @@ void observe_execution(struct host *host, const struct job *job, const char *sta
 	if (job == NULL || job->ended_ns == 0)
 		return;
 	metrics_observe(&seen->metrics, METRICS_WALL, 0, job->ended_ns - job->begun_ns);
+	metrics_observe(&seen->metrics, METRICS_CPU, 0, job->cost.cpu_ns);
+	seen->lifetime_cpu_ns += job->cost.cpu_ns;
+	if (job->session->observed != NULL)
+		note_cost(job->session->observed, &job->cost);
 }
 
 void observe_refused(struct host *host, const char *limit)
@@ -141,31 +192,37 @@ void observe_refused(struct host *host, const char *limit)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-static void look(struct session *session, uint64_t now)
-{
-	struct observed *observed = session->observed;
-	struct sample sample;
-	struct err ignored;
-	size_t at;
-
-	observed->looked_ns = now;
-	observed->next_ns = now + (session->running != NULL ? LOOK_BUSY_NS : LOOK_IDLE_NS);
-	if (sample_take(observed->kernel_pid, &sample, &ignored) < 0)
-		return;
-	if (observed->count < OBSERVE_SAMPLES) {
-		at = observed->count++;
-	} else {
-		at = observed->first;
-		observed->first = (observed->first + 1) % OBSERVE_SAMPLES;
-	}
-	observed->samples[at] = sample;
-}
-
 static const struct sample *newest(const struct observed *observed)
 {
 	if (observed == NULL || observed->count == 0)
 		return NULL;
 	return &observed->samples[(observed->first + observed->count - 1) % observed->count];
+}
+
+/* One of the store's 256 directories in each tick: the whole of it once in a minute. */
+static void count_store(struct host *host)
+{
+	struct observer *seen = &host->seen;
+	char path[sizeof(host->config.state_dir) + 20];
+	struct dirent *entry;
+	struct stat st;
+	cleanup_dir DIR *dir = NULL;
+
+	(void)snprintf(path, sizeof(path), "%s/artifacts/%02x", host->config.state_dir,
+		       seen->store_next);
+	dir = opendir(path);
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			seen->counting_objects++;
+			seen->counting_bytes += (uint64_t)st.st_size;
+		}
+	if (++seen->store_next < STORE_DIRECTORIES)
+		return;
+	seen->store_objects = seen->counting_objects;
+	seen->store_bytes = seen->counting_bytes;
+	seen->store_next = 0;
+	seen->counting_objects = seen->counting_bytes = 0;
 }
 
 void observe_tick(struct host *host)
@@ -186,6 +243,7 @@ void observe_tick(struct host *host)
 		look(at, now);
 		looks++;
 	}
+	count_store(host);
 	if (now - host->seen.saved_ns > SAVE_NS)
 		observe_save(host);
 }
@@ -244,14 +302,17 @@ static void see_process(struct metrics_now *now)
 {
 	struct timespec cpu = { 0 };
 	struct rlimit files = { 0 };
-	unsigned long total, resident;
-	cleanup_file FILE *statm = fopen("/proc/self/statm", "re");
+	char text[128] = "", *end;
+	cleanup_fd int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	cleanup_dir DIR *dir = opendir("/proc/self/fd");
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	now->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-	if (statm != NULL && fscanf(statm, "%lu %lu", &total, &resident) == 2)
-		now->resident_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	/* The second number: pages in memory. */
+	if (statm >= 0 && read(statm, text, sizeof(text) - 1) > 0) {
+		(void)strtoull(text, &end, 10);
+		now->resident_bytes = strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
 		now->descriptors_max = files.rlim_cur;
 	for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
@@ -280,6 +341,26 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		now->uploads += host->uploads[i].ticket != 0;
 }
 
+/* The first ones by their id, the rest together: a label must not grow without bound. */
+static void see_tenant(const struct usage_view *view, void *arg)
+{
+	struct metrics_now *now = arg;
+	struct metrics_tenant *tenant;
+
+	if (now->tenant_count < METRICS_TENANTS_MAX) {
+		tenant = &now->tenants[now->tenant_count++];
+		(void)snprintf(tenant->id, sizeof(tenant->id), "%s", view->tenant);
+	} else {
+		tenant = &now->tenants[METRICS_TENANTS_MAX];
+		(void)snprintf(tenant->id, sizeof(tenant->id), "other");
+		now->tenant_count = METRICS_TENANTS_MAX + 1;
+	}
+	tenant->sessions += view->sessions;
+	tenant->executions += view->since_start.executions;
+	tenant->cpu_ms += view->since_start.cpu_ms;
+	tenant->memory_bytes += view->memory_used_bytes;
+}
+
 static void see(struct host *host, struct metrics_now *now)
 {
 	struct statvfs disk;
@@ -299,6 +380,7 @@ static void see(struct host *host, struct metrics_now *now)
 		.lifetime_cpu_ns = host->seen.lifetime_cpu_ns,
 		.is_draining = host->is_draining,
 	};
+	usage_each(host, see_tenant, now);
 	now->is_ready = observe_is_ready(host, ignored, sizeof(ignored));
 	if (fstatvfs(host->state_fd, &disk) == 0)
 		now->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
@@ -315,7 +397,7 @@ bool answer_metrics_is_open(const struct host *host)
 void answer_metrics(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf text = BUF_INIT(METRICS_MAX);
-	struct metrics_now now;
+	static struct metrics_now now; /* large, and of this one thread */
 	struct err err;
 
 	if (host->config.metrics == CONFIG_METRICS_OFF) {

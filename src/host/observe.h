@@ -19,7 +19,8 @@ struct session;
 
 /* The newest samples of one session, in a ring. */
 struct observed {
-	int kernel_pid;
+	int kernel_pid; /* 0: not ours to look at */
+	uint64_t cpu_ns; /* so far, where only executions tell */
 	uint64_t looked_ns, next_ns; /* when it was looked at, and is again */
 	size_t first, count;
 	struct sample samples[OBSERVE_SAMPLES];
@@ -29,7 +30,10 @@ struct observed {
 struct observer {
 	struct metrics metrics;
 	uint64_t lifetime_executions, lifetime_sessions, lifetime_cpu_ns;
-	uint64_t saved_ns, store_bytes, store_objects;
+	uint64_t saved_ns;
+	uint64_t store_bytes, store_objects; /* as last counted, all of it */
+	uint64_t counting_bytes, counting_objects;
+	unsigned store_next;
 	uint64_t start_s;
 };
 

@@ -41,6 +41,7 @@ static void refuse_reload(struct host *host, const struct config_problems *probl
 			  const struct err *err)
 {
 	metrics_add(&host->seen.metrics, METRICS_RELOADS, 1, 1);
+	audit_note(host, "config.reload", host->config.config_file, "failed", "%.300s", err->text);
 	for (unsigned i = 0; i < problems->count && i < CONFIG_PROBLEMS_MAX; i++)
 		log_line(LOG_ERROR, "the configuration is wrong", "line=%u why=\"%s\"",
 			 problems->list[i].line, problems->list[i].text);
@@ -71,6 +72,7 @@ void operate_reload(void *arg)
 		changed = config_reload(&host->config, fresh, &fixed);
 		operate_apply(host);
 		metrics_add(&host->seen.metrics, METRICS_RELOADS, 0, 1);
+		audit_note(host, "config.reload", host->config.config_file, "ok", "changed=%u", changed);
 		log_line(LOG_INFO, "the configuration was reloaded", "changed=%u", changed);
 		if (fixed.len > 0)
 			log_line(LOG_WARN, "some options need a restart", "options=\"%s\"",
@@ -88,9 +90,13 @@ void answer_drain(struct host *host, const struct asked *asked)
 	const bool on = front_u64(asked->items, asked->count, FRONT_TAG_ON, 0) != 0;
 	struct err err;
 
-	if (on != host->is_draining)
+	/* `drain --wait` asks again and again: told is only what changes. */
+	if (on != host->is_draining) {
 		log_line(LOG_WARN, on ? "no new sessions are taken" : "new sessions are taken again",
 			 "sessions=%u", host->session_count);
+		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
+			   host->session_count);
+	}
 	host->is_draining = on;
 	if (front_pack_u64(&payload, FRONT_TAG_ON, on, &err) == 0 &&
 	    front_pack_u64(&payload, FRONT_TAG_COUNT, host->session_count, &err) == 0)

@@ -90,7 +90,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 
 	job->session = session;
 	if (session != NULL)
-		job->about = session->host->about;
+		answer_note(session->host, job);
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
@@ -220,6 +220,36 @@ static const char *state_of(enum front_error end)
 	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
 }
 
+static int keep_end(struct session *session, const char *state, const char *why, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_end(host->db, session->row.id, state, why, err);
+	if (code >= 0)
+		code = audit_add(host, "session.end", session->row.id, state, err, "%s", why);
+	return audit_end(host, code, err);
+}
+
+static int keep_start(struct session *session, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_add(host->db, &session->row, err);
+	if (code >= 0 && session->name[0] != '\0')
+		code = db_name_add(host->db, session->row.id, session->name, err);
+	if (code >= 0)
+		code = audit_add(host, "session.create", session->row.id, "ok", err,
+				 "template=%s language=%s", session->row.template_name,
+				 session->row.language);
+	return audit_end(host, code, err);
+}
+
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request)
 {
@@ -232,8 +262,7 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	if (session->row.id[0] != '\0' &&
-	    db_session_end(session->host->db, session->row.id, state_of(end), why, &err) < 0)
+	if (session->row.id[0] != '\0' && keep_end(session, state_of(end), why, &err) < 0)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
@@ -271,9 +300,7 @@ static void opened(struct session *session, struct job *job)
 	clock_rfc3339_now(session->row.created_at);
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns();
-	if (db_session_add(host->db, &session->row, &err) < 0 ||
-	    (session->name[0] != '\0' &&
-	     db_name_add(host->db, session->row.id, session->name, &err) < 0)) {
+	if (keep_start(session, &err) < 0) {
 		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
@@ -285,6 +312,27 @@ static void opened(struct session *session, struct job *job)
 		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
+}
+
+/* What is not in the database, and told when it is done. */
+static void audit_job(struct host *host, const struct job *job)
+{
+	static const char *const actions[] = {
+		[JOB_FILE_PUT] = "file.put",	       [JOB_FILE_GET] = "file.get",
+		[JOB_FILE_DELETE] = "file.delete",     [JOB_FILE_MOVE] = "file.move",
+		[JOB_FILE_MKDIR] = "file.mkdir",       [JOB_ARCHIVE_GET] = "archive.get",
+		[JOB_ARCHIVE_PUT] = "archive.put",     [JOB_RESTART] = "kernel.restart",
+		[JOB_CONTEXT_OPEN] = "context.create", [JOB_CONTEXT_CLOSE] = "context.delete",
+	};
+	const char *action = (size_t)job->kind < ARRAY_LEN(actions) ? actions[job->kind] : NULL;
+
+	if (action != NULL)
+		audit_note(host, action, job->session->row.id,
+			   job->error.code < 0 || job->files.refusal != 0 ? "failed" : "ok",
+			   "%s%s%s%s", job->path != NULL ? "path=" : "",
+			   job->path != NULL ? job->path : "",
+			   job->files.to != NULL ? " to=" : "",
+			   job->files.to != NULL ? job->files.to : "");
 }
 
 /* Until the next execution measures the workspace again, it has grown by this much. */
@@ -312,6 +360,7 @@ void session_answer_job(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
 
+	audit_job(host, job);
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);

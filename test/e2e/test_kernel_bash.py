@@ -208,3 +208,16 @@ def test_nothing_outlives_the_kernel():
 def test_whether_a_cell_is_whole(kernel, code, status):
     assert kernel.ask(wire.IS_COMPLETE, code=code).text("status") == status
     assert not os.path.exists("/tmp/reckon-was-executed")
+
+
+def test_names_are_told_once_and_when_they_go(kernel):
+    def names(code):
+        done = kernel.execute(code)
+        return done.done.all("var_name"), done.done.all("var_gone")
+
+    assert names("x=1; declare -a list=(1 2); f() { :; }; local_only=") == (
+        ["list", "local_only", "x", "f"], [])
+    assert names("x=2") == ([], [])
+    assert names("unset x; unset -f f; y=1") == (["y"], ["x", "f"])
+    told, _ = names("for i in $(seq 100); do declare n$i=$i; done")
+    assert len(told) <= 50

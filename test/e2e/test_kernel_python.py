@@ -254,6 +254,55 @@ def test_threads_of_the_cell_are_its_own(fresh):
     assert fresh.execute("await asyncio.to_thread(print, 'again')").stdout == "again\n"
 
 
+@pytest.mark.parametrize("leave", ["sys.exit(3)", "exit()", "raise SystemExit", "quit(1)"])
+def test_exit_in_a_thread_ends_neither_the_cell_nor_the_kernel(fresh, leave):
+    done = fresh.execute(f"import sys, threading\nkept = 1\ndef work():\n    {leave}\n"
+                         "t = threading.Thread(target=work); t.start(); t.join()\nprint('on')")
+    assert (done.stdout, done.stderr) == ("on\n", "")
+    assert done.done.text("status") == "ok"
+    assert fresh.execute("print(kept, t.is_alive())").stdout == "1 False\n"
+
+
+def test_exit_in_a_thread_after_the_cell(fresh):
+    fresh.execute("import sys, threading\nkept, go = 1, threading.Event()\ndef work():\n"
+                  "    go.wait(); sys.exit(3)\nt = threading.Thread(target=work); t.start()")
+    assert fresh.execute("go.set(); t.join(); print(kept)").stdout == "1\n"
+
+
+# ---- names, for the day that the kernel is lost ---------------------------------------------
+
+def names(done):
+    return done.done.all("var_name"), done.done.all("var_gone")
+
+
+def test_names_are_told_once_and_when_they_go(fresh):
+    assert names(fresh.execute("import os, math as m\nx, y = 1, 2\ndef f(): pass\n"
+                               "class C: pass\n_hidden = 3")) == (["x", "y", "f", "C"], [])
+    assert names(fresh.execute("x = 'another value'; z = 3")) == (["z"], [])
+    assert names(fresh.execute("del y, z; w = 1")) == (["w"], ["y", "z"])
+    assert names(fresh.execute("1 / 0; never = 1")) == ([], [])
+    assert names(fresh.execute("before = 1\n1 / 0")) == (["before"], [])
+    assert names(fresh.execute("y = 5")) == (["y"], [])
+
+
+def test_names_are_bounded(fresh):
+    told, _ = names(fresh.execute("globals().update({f'n{i}': i for i in range(1000)})"))
+    assert len(told) == 50 and told[-1] == "n999"
+    told, _ = names(fresh.execute("globals()['long' * 100] = 1; short = 2"))
+    assert told == ["short"]
+
+
+def test_names_that_are_traps(fresh):
+    """Keys of types of their own are not asked what they are."""
+    done = fresh.execute("class Key(str):\n    def __eq__(self, other): raise KeyError('asked')\n"
+                         "    def __hash__(self): return hash('zzz')\n"
+                         "globals()[Key('trap')] = 1\nglobals()[7] = 2\nafter = 3")
+    assert done.done.text("status") == "ok"
+    told, _ = names(done)
+    assert "after" in told and "Key" in told and len(told) == 2
+    assert names(fresh.execute("more = 1"))[0] == ["more"]
+
+
 # ---- input ----------------------------------------------------------------------------------
 
 def test_input_without_anybody(shared):

@@ -32,7 +32,8 @@ TAGS = dict(
     frame_file=26, frame_line=27, frame_function=28, frame_source=29, wait=30, prompt=31,
     password=32, status=33, var_name=34, var_type=35, var_shape=36, var_size=37, var_preview=38,
     cursor_start=39, cursor_end=40, match=41, note=42, open_fd=43, open_path=44, open_flags=45,
-    open_offset=46, var_kind=48, var_omitted=49, detail=50, indent=60)
+    open_offset=46, var_kind=48, var_omitted=49, detail=50, indent=60,
+    var_gone=61, cwd=62)
 NAMES = {number: name for name, number in TAGS.items()}
 BINARY = ("image/png", "image/jpeg", "image/vnd.reckon.scaled", "application/pdf", "audio/wav")
 WAIT_MAX = 60  # seconds without any event: the kernel hangs

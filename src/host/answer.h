@@ -1,0 +1,74 @@
+/*
+ * answer.h - the request table of the front, and one function for each request; part of host.h.
+ */
+#pragma once
+
+#include "host/host.h"
+
+struct asked {
+	uint64_t id;
+	uint16_t type;
+	const struct kernel_item *items;
+	size_t count;
+	const struct key *key;	/* NULL: this request brings none */
+	struct tenant *tenant;	/* whose it is; with a key */
+};
+/* `request` passed front_check(). */
+void answer(struct host *host, const struct asked *asked);
+/* What happens from now on comes of this job's request; and no more. */
+void answer_note(const struct host *host, struct job *job); /* the request that is answered */
+void answer_begin(struct host *host, const struct job *job);
+void answer_end(struct host *host);
+void answer_cancel(struct host *host, uint64_t id);
+/* The session that the request names, ready for a job; NULL when it was answered with an error. */
+struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
+void answer_session_create(struct host *host, const struct asked *asked);
+void answer_session_list(struct host *host, const struct asked *asked);
+void answer_session_show(struct host *host, const struct asked *asked);
+void answer_session_patch(struct host *host, const struct asked *asked);
+void answer_session_delete(struct host *host, const struct asked *asked);
+void answer_execute(struct host *host, const struct asked *asked);
+void answer_execution_list(struct host *host, const struct asked *asked);
+void answer_execution_show(struct host *host, const struct asked *asked);
+void answer_events(struct host *host, const struct asked *asked);
+void answer_interrupt(struct host *host, const struct asked *asked);
+void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
+/* LIST, GET, DELETE, MOVE, MKDIR */
+void answer_file(struct host *host, const struct asked *asked);
+void answer_file_put(struct host *host, const struct asked *asked);
+void answer_file_commit(struct host *host, const struct asked *asked);
+void answer_artifact(struct host *host, const struct asked *asked);
+void answer_archive_get(struct host *host, const struct asked *asked);
+void answer_kept_list(struct host *host, const struct asked *asked);
+void answer_version_list(struct host *host, const struct asked *asked);
+void answer_template_list(struct host *host, const struct asked *asked);
+void answer_link_create(struct host *host, const struct asked *asked);
+void answer_link_delete(struct host *host, const struct asked *asked);
+void answer_link_get(struct host *host, const struct asked *asked);
+/* Whether there ever was such a session, whose id is copied; answers when there was not. */
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
+char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
+void upload_drop(struct upload *upload);
+/* Answers with what became of a tenant's session that is no more, or was never. */
+void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
+		 const char *session_id);
+int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
+			struct err *err);
+
+int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
+
+/* ---- context.c ---- */
+void answer_context_create(struct host *host, const struct asked *asked);
+void answer_context_list(struct host *host, const struct asked *asked);
+void answer_context_delete(struct host *host, const struct asked *asked);
+void answer_restart(struct host *host, const struct asked *asked);
+struct context *context_find(const struct session *session, const char *id);
+/* The context that the request names, or NULL for none; false when it was answered with an error. */
+bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+		   bool for_job, struct context **ret);
+/* `context` NULL: session_enqueue(). */
+void context_enqueue(struct session *session, struct context *context, struct job *job);
+void context_job_done(struct job *job);
+void context_end_all(struct session *session, enum front_error end, const char *why);
+bool context_is_running(const struct session *session);
+void context_tick(struct session *session);

@@ -1,0 +1,183 @@
+"""The audit: what is in it, that it survives, and that whoever touches it is seen."""
+import contextlib
+import hashlib
+import signal
+import sqlite3
+
+import pytest
+from reckon_cli import parse_json
+from reckon_serve import Server
+
+
+def entries(server, **query):
+    found, after = [], 0
+    while True:
+        page = server.ask("GET", f"/audit?limit=7&after={after}").json
+        found += page["entries"]
+        if not page["entries"] or found[-1]["sequence"] == page["last"]:
+            return found
+        after = found[-1]["sequence"]
+
+
+def of(found, action):
+    return [entry for entry in found if entry["action"] == action]
+
+
+def verify(reckon):
+    return reckon("audit", "verify", "--state", reckon.state)
+
+
+def chain(entry, before):
+    """The documented hash, by other means."""
+    data = b"reckon.audit/1" + before + entry["sequence"].to_bytes(8, "little")
+    for name in ("at", "actor", "tenant", "request", "action", "target", "outcome", "detail"):
+        text = entry[name].encode()
+        data += len(text).to_bytes(4, "little") + text
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+@contextlib.contextmanager
+def database(reckon):
+    with contextlib.closing(sqlite3.connect(reckon.state / "reckond.db")) as opened, opened:
+        yield opened
+
+
+def some_work(server):
+    session = server.create()
+    server.execute(session, "secret = 'xyzzy'", {"X-Request-Id": "mine"})
+    server.ask("PUT", f"/sessions/{session}/files/a.txt", b"content")
+    server.ask("GET", f"/sessions/{session}/files/a.txt")
+    server.ask("DELETE", f"/sessions/{session}/files/a.txt")
+    server.ask("DELETE", f"/sessions/{session}/files/a.txt")
+    server.ask("DELETE", f"/sessions/{session}")
+    return session
+
+
+def test_what_is_done_is_told(reckon):
+    with Server(reckon) as server:
+        session = some_work(server)
+        server.ask("POST", "/drain")
+        server.ask("DELETE", "/drain")
+        server.process.send_signal(signal.SIGHUP)
+        server.ask("GET", "/sessions", key=False)
+        server.ask("GET", "/health")
+        assert server.ask("GET", "/audit", key=False).status == 401
+        assert server.ask("GET", "/audit?before=x").status == 400
+        found = entries(server)
+        raw = server.ask("GET", "/audit?limit=500").body
+        key = server.key
+        server.stop()
+    actions = [entry["action"] for entry in found if entry["target"] == session]
+    assert actions == ["session.create", "execution.start", "execution.end", "file.put",
+                       "file.get", "file.delete", "file.delete", "session.end"]
+    assert [entry["outcome"] for entry in of(found, "file.delete")] == ["ok", "failed"]
+    assert of(found, "session.end")[0]["outcome"] == "closed"
+    start = of(found, "execution.start")[0]
+    assert start["request"] == "mine"
+    code = hashlib.blake2b(b"secret = 'xyzzy'", digest_size=32).hexdigest()
+    assert f"blake2b={code}" in start["detail"]
+    people = {entry["actor"] for entry in found if entry["target"] == session}
+    assert len(people) == 1 and next(iter(people)).startswith("key_")
+    assert len(of(found, "daemon.drain")) == len(of(found, "daemon.undrain")) == 1
+    assert key.encode() not in raw and b"xyzzy" not in raw
+    before = bytes(32)
+    for number, entry in enumerate(found, 1):
+        assert entry["sequence"] == number
+        before = chain(entry, before)
+        assert entry["hash"] == before.hex()
+    # What was denied is counted together, at the latest when it ends.
+    listed = reckon("audit", "ls", "--json", "--state", reckon.state).expect(0)
+    told = [parse_json(line) for line in listed.out.splitlines()]
+    assert told[:len(found)] == found
+    assert [entry["detail"] for entry in of(told, "request.denied")] == ["count=2"]
+    assert told[-1]["action"] == "daemon.stop"
+    assert of(told, "config.reload")
+    assert "is whole" in verify(reckon).expect(0).out
+    after = reckon("audit", "ls", "--after", len(told) - 1, "--state", reckon.state).expect(0)
+    assert after.out.startswith(f"{len(told)} ") and after.out.count("\n") == 1
+
+
+def test_tenants_and_keys_are_told(reckon):
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "acme"}).json["id"]
+        made = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute"]}).json
+        their = Server(reckon, key=made["key"])
+        their.port = server.port
+        session = their.create()
+        assert their.ask("GET", "/audit").status == 403
+        server.ask("PATCH", f"/tenants/{tenant}", {"state": "suspended"})
+        server.ask("DELETE", f"/keys/{made['id']}")
+        server.ask("DELETE", f"/tenants/{tenant}")
+        found = entries(server)
+        assert made["key"].encode() not in server.ask("GET", "/audit?limit=500").body
+    assert [entry["target"] for entry in of(found, "tenant.create")] == [tenant]
+    assert made["id"] in [entry["target"] for entry in of(found, "key.create")]
+    assert [entry["target"] for entry in of(found, "key.revoke")] == [made["id"]]
+    assert "state=suspended" in of(found, "tenant.change")[0]["detail"]
+    assert of(found, "tenant.delete")
+    created = of(found, "session.create")[0]
+    assert (created["target"], created["tenant"], created["actor"]) == (session, tenant, made["id"])
+    assert "is whole" in verify(reckon).expect(0).out
+
+
+@pytest.mark.parametrize("change, words", [
+    ("UPDATE audit SET detail = 'nothing' WHERE sequence = 3", "entry 3 is not"),
+    ("UPDATE audit SET actor = 'x', hash = zeroblob(32) WHERE sequence = 2", "entry 2 is not"),
+    ("DELETE FROM audit WHERE sequence = 4", "entry 4 is missing"),
+    ("DELETE FROM audit WHERE sequence = 1", "entry 1 is missing"),
+    ("DELETE FROM audit WHERE sequence > 5", "entries 6 to"),
+    ("DELETE FROM audit", "entries 1 to"),
+])
+def test_who_touches_it_is_seen(reckon, change, words):
+    with Server(reckon) as server:
+        some_work(server)
+    assert "is whole" in verify(reckon).expect(0).out
+    with database(reckon) as opened:
+        opened.execute(change)
+    assert words in verify(reckon).expect(1).out
+
+
+def test_the_copy_of_the_end_has_a_seal(reckon):
+    with Server(reckon) as server:
+        some_work(server)
+    head = reckon.state / "audit.head"
+    whole = head.read_text()
+    sequence, hash_, seal = whole.split()
+    # The end cut off, and the copy moved to match, without the secret.
+    with database(reckon) as opened:
+        opened.execute("DELETE FROM audit WHERE sequence = ?", [int(sequence)])
+        last = opened.execute("SELECT hash FROM audit ORDER BY sequence DESC").fetchone()[0]
+    head.write_text(f"{int(sequence) - 1} {last.hex()} {seal}\n")
+    assert "seal" in verify(reckon).expect(1).out
+    head.write_text("nonsense\n")
+    assert "damaged" in verify(reckon).expect(1).out
+    head.unlink()
+    assert "missing" in verify(reckon).expect(1).out
+    # The daemon serves all the same, and says so where it stays.
+    with Server(reckon, key=server.key) as server:
+        assert "lost its end" in server.log()
+        assert of(entries(server), "audit.damage")[0]["detail"] == "audit.head is missing"
+
+
+def test_it_survives_a_kill_at_any_moment(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        for _ in range(3):
+            running = server.background(session, "import time; time.sleep(60)")
+            server.process.kill()
+            server.process.wait()
+            server.process.stdout.close()
+            server.start()
+            found = entries(server)
+            # What was begun is there, for its row was: they are one transaction.
+            assert running in of(found, "execution.start")[-1]["detail"]
+            assert not of(found, "audit.damage")
+            session = server.create()
+            assert "is whole" in verify(reckon).expect(0).out
+
+
+def test_what_it_is_asked_wrongly(reckon):
+    assert reckon("audit").expect(2)
+    assert reckon("audit", "prune").expect(2)
+    assert reckon("audit", "ls", "--after=x", "--state", reckon.state).expect(2)
+    assert reckon("audit", "ls", "--state", reckon.work / "nowhere").status == 125
