@@ -73,6 +73,7 @@ const struct opt_command cmd_help_table = {
 
 const struct opt_command cmd_version_table = {
 	.name = "version",
+	.is_minor = true,
 	.operands = "",
 	.summary = "print the version",
 	.run = run_version,

@@ -132,6 +132,7 @@ static const struct opt_item bench_items[] = {
 
 const struct opt_command cmd_bench_table = {
 	.name = "bench",
+	.is_minor = true,
 	.operands = "",
 	.summary = "measure this host: cold and warm start, cells, memory",
 	.notes = "\n"

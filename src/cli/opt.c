@@ -261,12 +261,12 @@ void opt_print_overview(FILE *out, const struct opt_command *const *commands)
 		    "Runs code that language models write, in a walled, stateful kernel.\n\n",
 		    out);
 	for (size_t i = 0; commands[i] != NULL; i++)
-		if (!commands[i]->of_daemon)
+		if (!commands[i]->is_minor)
 			(void)fprintf(out, "  %-10s %s\n", commands[i]->name,
 				      commands[i]->summary);
 	for (size_t i = 0; commands[i] != NULL; i++)
-		if (commands[i]->of_daemon)
-			(void)fprintf(out, "%s%s", names++ > 0 ? ", " : "  for who keeps a daemon: ",
+		if (commands[i]->is_minor)
+			(void)fprintf(out, "%s%s", names++ > 0 ? ", " : "  also: ",
 				      commands[i]->name);
 	if (names > 0)
 		(void)fputc('\n', out);
