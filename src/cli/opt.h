@@ -29,7 +29,7 @@ struct opt_item {
 	enum opt_hint hint;
 	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
 	bool repeat;	     /* may be given several times */
-	bool rare;	     /* not in --help, which is one screen, but in the manual */
+	bool rare;	     /* --help, which is one screen, has only its name */
 };
 
 struct opt_command {
