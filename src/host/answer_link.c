@@ -95,6 +95,19 @@ static bool take_what(struct host *host, const struct asked *asked, struct db_li
 	return found == 1;
 }
 
+static int add_audited(struct host *host, const struct db_link *link, struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_link_add(host->db, link, err);
+	if (code >= 0)
+		code = audit_add(host, "link.create", link->id, "ok", err, "session=%s name=%s",
+				 link->session, link->name);
+	return audit_end(host, code, err);
+}
+
 static int make_link(struct host *host, const struct asked *asked, struct db_link *link,
 		     struct buf *payload, struct err *err)
 {
@@ -109,7 +122,7 @@ static int make_link(struct host *host, const struct asked *asked, struct db_lin
 	clock_rfc3339_now(link->created_at);
 	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
-	    db_link_add(host->db, link, err) < 0 ||
+	    add_audited(host, link, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_ID, link->id, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_TOKEN, token, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_FILE_NAME, link->name, err) < 0)
@@ -141,6 +154,8 @@ void answer_link_delete(struct host *host, const struct asked *asked)
 		return;
 	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
 	found = db_link_remove(host->db, session, id, &err);
+	if (found == 1)
+		audit_note(host, "link.delete", id, "ok", "session=%s", session);
 	if (found == 1)
 		peer_reply(host, asked->id, NULL, -1);
 	else if (found == 0)
@@ -175,6 +190,7 @@ static void open_artifact(struct host *host, const struct asked *asked, const st
 	}
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", link->artifact);
 	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
+	audit_note(host, "artifact.get", link->artifact, "ok", "session=%s", link->session);
 	if (file_pack_info(&payload, &info, &err) == 0 &&
 	    front_pack_text(&payload, FRONT_TAG_FILE_NAME, link->name, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
@@ -222,9 +238,13 @@ void answer_link_get(struct host *host, const struct asked *asked)
 			  "use the whole url, as it was given", 0);
 		return;
 	}
+	/* Who has the link has no key: it is the link's doing. */
+	(void)snprintf(host->actor, sizeof(host->actor), "%s", id);
 	found = db_link_find(host->db, id, &link, &err);
-	if (found == 1)
+	if (found == 1) {
+		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", link.tenant);
 		tenant = tenant_find(host, link.tenant);
+	}
 	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
 		gone(host, asked, "whoever made the link may not share any more");
 		return;

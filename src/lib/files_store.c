@@ -285,7 +285,7 @@ static int store_file(struct reckon_session *session, const char *path, int sour
 	memset(ret_old, 0, sizeof(*ret_old));
 	if (source < 0)
 		return err_sys(err, "duplicate a descriptor");
-	if (session_check(session, err) < 0)
+	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	files_keep(session, path, ret_old);
 	if (keep_source(session, path, &source, ret_new, err) < 0)
@@ -329,7 +329,7 @@ int reckon_file_move(reckon_session *session, const char *from, const char *to, 
 	int code;
 
 	memset(&old, 0, sizeof(old));
-	if (session_check(session, &inner) < 0)
+	if (session_check_box(session, &inner) < 0)
 		return api_fail(err, &inner);
 	if (overwrite && strcmp(from, to) != 0)
 		files_keep(session, to, &old);
@@ -347,7 +347,7 @@ int reckon_file_mkdir(reckon_session *session, const char *path, reckon_error *e
 {
 	struct err inner;
 
-	if (session_check(session, &inner) < 0)
+	if (session_check_box(session, &inner) < 0)
 		return api_fail(err, &inner);
 	if (fs_mkdir_beneath(session->workspace, path, files_uid(session), files_gid(session),
 			     &inner) < 0) {
@@ -364,7 +364,7 @@ static int delete_tree(struct reckon_session *session, const char *path, uint64_
 	cleanup_hidden struct hidden hidden = HIDDEN_INIT;
 	char to[sizeof(hidden.name) + 4];
 
-	if (session_check(session, err) < 0)
+	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	/* A file needs no place, which a full workspace would not have. */
 	if (fs_remove_beneath(session->workspace, path, err) == 0) {

@@ -209,7 +209,7 @@ static int write_archive(struct reckon_session *session, const char *path, const
 		(void)err_set(err, ERR_INVALID, "\"%.20s\" is no format of archives", format);
 		return err_remedy(err, "use tar, tar.gz, tar.zst or zip");
 	}
-	if (session_check(session, err) < 0)
+	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	if (fs_open_dir_beneath(session->workspace, path != NULL ? path : "", &folder, err) < 0)
 		return err->errnum == ENOENT ? err_set(err, ERR_NOT_FOUND, "no folder %.200s in the "

@@ -289,7 +289,7 @@ static int read_archive(struct reckon_session *session, const char *path, int so
 
 	if (archive < 0)
 		return err_sys(err, "duplicate a descriptor");
-	if (session_check(session, err) < 0)
+	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	if (to.folder[0] != '\0' && !fs_path_is_safe(to.folder))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s",

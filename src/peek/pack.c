@@ -109,8 +109,11 @@ static struct archive *open_format(const char *format)
 		(void)archive_write_set_format_zip(archive);
 	else
 		(void)archive_write_set_format_pax_restricted(archive);
-	if (strcmp(format, "tar.gz") == 0)
+	if (strcmp(format, "tar.gz") == 0) {
 		(void)archive_write_add_filter_gzip(archive);
+		/* The same files make the same bytes, whenever. */
+		(void)archive_write_set_filter_option(archive, "gzip", "timestamp", NULL);
+	}
 	else if (strcmp(format, "tar.zst") == 0)
 		(void)archive_write_add_filter_zstd(archive);
 	if (archive_write_open_fd(archive, PEEK_FILE_FD) != ARCHIVE_OK)

@@ -388,6 +388,16 @@ socket.socket(socket.AF_UNIX).bind('sock'); open(b'no\\xfftext', 'w'); open('new
     assert 'filename="d.tar"' in part.headers["Content-Disposition"]
 
 
+def test_the_same_files_make_the_same_archive(server, session):
+    server.execute(session, "open('b', 'w').write('B'); open('a', 'w').write('A' * 9999)")
+    for form in ("tar", "tar.gz", "tar.zst", "zip"):
+        path = f"/sessions/{session}/archive?format={form}"
+        first = server.ask("GET", path).body
+        time.sleep(1.1)
+        rest = server.ask("GET", path, headers={"Range": "bytes=20-"})
+        assert rest.status == 206 and first[:20] + rest.body == first, form
+
+
 def test_what_goes_out_comes_in(server, session):
     server.execute(session, """
 import os
@@ -663,6 +673,22 @@ def test_room_for_one_only(server):
     versions = server.ask("GET", f"/sessions/{session}/versions/f").json["versions"]
     assert server.ask("GET", f"/artifacts/{versions[1]['artifact']}").body == b"a" * (10 << 20)
     server.ask("DELETE", f"/sessions/{session}")
+
+
+def test_files_of_a_dead_kernel(server, session):
+    """The kernel is gone, the session and its files are there."""
+    record = server.execute(session, "import os\nopen('f', 'w').write('left')\n"
+                                     "os.kill(os.getpid(), 9)")
+    assert record["status"] == "kernel_died"
+    path = f"/sessions/{session}/files"
+    assert server.ask("PUT", f"{path}/g", b"put").status == 200
+    assert put_archive(server, session, tar(("d/h", b"unpacked"))).status == 200
+    assert server.ask("POST", f"{path}/move", {"from": "f", "to": "d/f"}).status == 200
+    data = server.ask("GET", f"/sessions/{session}/archive?format=tar").body
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        assert {each.name: archive.extractfile(each).read() for each in archive
+                if each.isreg()} == {"d/f": b"left", "d/h": b"unpacked", "g": b"put"}
+    assert server.ask("DELETE", f"{path}/d?recursive=1").json == {"deleted": 3}
 
 
 # ---- links --------------------------------------------------------------------------------------

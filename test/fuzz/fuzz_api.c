@@ -11,6 +11,7 @@
 
 #include "codec/api.h"
 #include "codec/api_admin.h"
+#include "codec/api_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -108,6 +109,33 @@ static void admin(const char *text, size_t len, uint8_t which)
 	}
 }
 
+static bool is_text(const char *text, size_t max)
+{
+	return text == NULL || (text[0] != '\0' && strlen(text) <= max);
+}
+
+/* 'e': mkdir; 'f': move; 'g': links. */
+static void files(const char *text, size_t len, uint8_t which)
+{
+	struct api_files body;
+	struct err err;
+	const int code = which == 'e'	? api_mkdir_parse(text, len, &body, &err)
+			 : which == 'f' ? api_move_parse(text, len, &body, &err)
+					: api_link_parse(text, len, &body, &err);
+
+	check(code, &err);
+	if (code == 0) {
+		if (!is_text(body.path, API_PATH_MAX) || !is_text(body.to, API_PATH_MAX) ||
+		    !is_text(body.artifact, 40) || (which != 'g' && body.path == NULL) ||
+		    (which == 'f' && body.to == NULL))
+			abort();
+		if (which == 'g' && ((body.path == NULL) == (body.artifact == NULL) ||
+				     body.expires_s == 0 || body.expires_s > API_LINK_S_MAX))
+			abort();
+	}
+	api_files_done(&body);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data + 1;
@@ -116,6 +144,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] >= 'a' && data[0] <= 'd')
 		admin(text, size - 1, data[0]);
+	else if (data[0] >= 'e' && data[0] <= 'g')
+		files(text, size - 1, data[0]);
 	else if (data[0] % 4 < 2)
 		session(text, size - 1, data[0] % 4 == 1);
 	else
