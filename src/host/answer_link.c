@@ -125,10 +125,13 @@ void answer_link_create(struct host *host, const struct asked *asked)
 
 	if (!answer_was_session(host, asked, link.session) || !take_what(host, asked, &link))
 		return;
-	if (make_link(host, asked, &link, &payload, &err) < 0)
+	if (make_link(host, asked, &link, &payload, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-	else
-		peer_reply(host, asked->id, &payload, -1);
+		return;
+	}
+	audit_note(host, "link.create", link.id, "ok", "session=%s to=%s", link.session,
+		   link.artifact[0] != '\0' ? link.artifact : link.path);
+	peer_reply(host, asked->id, &payload, -1);
 }
 
 void answer_link_delete(struct host *host, const struct asked *asked)
@@ -142,6 +145,8 @@ void answer_link_delete(struct host *host, const struct asked *asked)
 	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
 	found = db_link_remove(host->db, session, id, &err);
 	if (found == 1)
+		audit_note(host, "link.delete", id, "ok", "session=%s", session);
+	if (found == 1)
 		peer_reply(host, asked->id, NULL, -1);
 	else if (found == 0)
 		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "this session has no such link", "",
@@ -152,8 +157,9 @@ void answer_link_delete(struct host *host, const struct asked *asked)
 
 /* ---- following ------------------------------------------------------------------------------ */
 
-static void gone(struct host *host, const struct asked *asked, const char *why)
+static void gone(struct host *host, const struct asked *asked, const char *id, const char *why)
 {
+	audit_note(host, "link.get", id, "denied", "%s", why);
 	peer_fail(host, asked->id, FRONT_ERR_LINK_GONE, why, "",
 		  "ask whoever gave it to you for a new one", 0);
 }
@@ -207,12 +213,30 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 	session_enqueue(session, job);
 }
 
+/* Why it may not be followed, or NULL. What is more than a look counts as a download. */
+static const char *refusal_of(struct host *host, const struct db_link *link,
+			      const struct tenant *tenant, bool is_look)
+{
+	struct err ignored;
+
+	if (tenant == NULL || strcmp(tenant->row.state, "active") != 0)
+		return "whoever made the link may not share any more";
+	if (link->expires <= (uint64_t)time(NULL))
+		return "the link has expired";
+	if (link->max_downloads != 0 && link->downloads >= link->max_downloads)
+		return "the link was used as often as it may be";
+	if (!is_look && db_link_use(host->db, link->id, &ignored) != 1)
+		return "the link was used as often as it may be";
+	return NULL;
+}
+
 void answer_link_get(struct host *host, const struct asked *asked)
 {
 	const bool is_look = front_find(asked->items, asked->count, FRONT_TAG_HEAD_ONLY) != NULL;
 	char token[96] = "", id[ID_SIZE];
-	struct tenant *tenant = NULL;
+	struct tenant *tenant;
 	struct db_link link;
+	const char *why;
 	struct err err;
 	int found;
 
@@ -223,27 +247,18 @@ void answer_link_get(struct host *host, const struct asked *asked)
 		return;
 	}
 	found = db_link_find(host->db, id, &link, &err);
-	if (found == 1)
-		tenant = tenant_find(host, link.tenant);
-	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
-		gone(host, asked, "whoever made the link may not share any more");
-		return;
-	}
-	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
-		gone(host, asked, "the link has expired");
-		return;
-	}
-	if (found == 1 && link.max_downloads != 0 && link.downloads >= link.max_downloads)
-		found = 2;
-	else if (found == 1 && !is_look)
-		found = db_link_use(host->db, id, &err) == 1 ? 1 : 2;
-	if (found < 0)
+	if (found < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-	else if (found == 0)
-		gone(host, asked, "the link was revoked");
-	else if (found == 2)
-		gone(host, asked, "the link was used as often as it may be");
-	else if (link.artifact[0] != '\0')
+		return;
+	}
+	tenant = found == 1 ? tenant_find(host, link.tenant) : NULL;
+	why = found == 1 ? refusal_of(host, &link, tenant, is_look) : "the link was revoked";
+	if (why != NULL) {
+		gone(host, asked, id, why);
+		return;
+	}
+	audit_note(host, "link.get", id, "ok", "session=%s", link.session);
+	if (link.artifact[0] != '\0')
 		open_artifact(host, asked, &link, tenant);
 	else
 		open_file(host, asked, &link, tenant);

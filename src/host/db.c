@@ -98,6 +98,16 @@ static const char *const versions[] = {
 	" tenant TEXT NOT NULL, request TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
 	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
 	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;",
+
+	/* What is kept of files and links goes with what it belongs to. */
+	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;"
+	"CREATE TRIGGER execution_removed AFTER DELETE ON execution BEGIN"
+	" DELETE FROM receipt WHERE execution = old.id;"
+	" DELETE FROM version WHERE execution = old.id; END;"
+	"CREATE TRIGGER session_removed AFTER DELETE ON session BEGIN"
+	" DELETE FROM receipt WHERE session = old.id;"
+	" DELETE FROM version WHERE session = old.id;"
+	" DELETE FROM link WHERE session = old.id; END;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -316,15 +316,21 @@ static void opened(struct session *session, struct job *job)
 
 static void audit_file(struct host *host, const struct job *job)
 {
-	const char *action = job->kind == JOB_FILE_PUT	    ? "file.put"
-			     : job->kind == JOB_FILE_DELETE ? "file.delete"
-			     : job->kind == JOB_FILE_GET    ? "file.get"
-							    : NULL;
+	static const struct {
+		enum job_kind kind;
+		const char *action;
+	} known[] = {
+		{ JOB_FILE_PUT, "file.put" },	  { JOB_FILE_DELETE, "file.delete" },
+		{ JOB_FILE_GET, "file.get" },	  { JOB_FILE_MOVE, "file.move" },
+		{ JOB_FILE_MKDIR, "file.mkdir" }, { JOB_ARCHIVE_GET, "archive.get" },
+		{ JOB_ARCHIVE_PUT, "archive.put" },
+	};
 
-	if (action != NULL)
-		audit_note(host, action, job->session->row.id,
-			   job->error.code < 0 ? "failed" : "ok", "path=%s",
-			   job->path != NULL ? job->path : "");
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (job->kind == known[i].kind)
+			audit_note(host, known[i].action, job->session->row.id,
+				   job->error.code < 0 ? "failed" : "ok", "path=%s",
+				   job->path != NULL ? job->path : "");
 }
 
 /* Until the next execution measures the workspace again, it has grown by this much. */
