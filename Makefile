@@ -53,7 +53,11 @@ package-test: setup-build
 bench: setup-run templates
 	@$(BUILD)/bin/reckon bench
 
+# The daemon against a Jupyter kernel and a Jupyter Server, which it installs into build/bench-venv.
+bench-http: setup-run templates
+	@test/bench/http_bench.py --install
+
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-fuzz
 
-.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test bench clean
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test bench bench-http clean

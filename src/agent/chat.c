@@ -325,7 +325,6 @@ static int event(struct decoder *decoder, const char *name, const char *data, si
 
 const struct provider provider_chat = {
 	.name = "openai",
-	.base_url = "https://api.openai.com/v1",
 	.request = request,
 	.event = event,
 };

@@ -40,7 +40,7 @@
 #endif
 
 #define X32_BIT 0x40000000u
-#define FENCE_UID 0x6fff1c5eu /* below the front's and those of boxes; nobody's */
+#define FENCE_UID 0x6fff1c5du /* below those of fence/fence.h and of boxes; nobody's */
 #define FENCE_UID_NOBODY 65534u
 #define MEMORY_MAX ((rlim_t)2 << 30)
 #define FILES_MAX 256u
@@ -203,13 +203,13 @@ static const int allowed[] = {
 	SYS_connect, SYS_bind, SYS_shutdown, SYS_setsockopt, SYS_getsockopt, SYS_getsockname,
 	SYS_getpeername, SYS_socketpair, SYS_ppoll, SYS_pselect6, SYS_epoll_ctl, SYS_epoll_pwait,
 #ifdef SYS_poll
-	SYS_poll, SYS_select, SYS_epoll_wait, SYS_pipe, SYS_time, SYS_stat, SYS_access,
+	SYS_poll, SYS_select, SYS_epoll_wait, SYS_time,
 #endif
 	SYS_epoll_create1, SYS_eventfd2, SYS_pipe2, SYS_ioctl, SYS_fcntl, SYS_fstat,
-	SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_memfd_create, SYS_munmap, SYS_mremap,
+	SYS_newfstatat, SYS_memfd_create, SYS_munmap, SYS_mremap,
 	SYS_madvise, SYS_brk, SYS_futex, SYS_set_robust_list, SYS_rseq, SYS_clock_gettime,
 	SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_getrandom, SYS_getpid, SYS_gettid,
-	SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname, SYS_sysinfo, SYS_sched_yield,
+	SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname, SYS_sched_yield,
 	SYS_sched_getaffinity, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_rt_sigaction,
 	SYS_sigaltstack, SYS_restart_syscall, SYS_exit, SYS_exit_group,
 };

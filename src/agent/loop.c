@@ -20,6 +20,9 @@
 
 static const struct provider *const providers[AGENT_PROTOCOL_COUNT_] = {
 	[AGENT_PROTOCOL_CHAT] = &provider_chat,
+	[AGENT_PROTOCOL_RESPONSES] = &provider_responses,
+	[AGENT_PROTOCOL_MESSAGES] = &provider_messages,
+	[AGENT_PROTOCOL_GEMINI] = &provider_gemini,
 };
 
 void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
@@ -63,6 +66,7 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->key = take_text(link, AGENT_TAG_KEY);
 	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
 	model_talk_init(&loop->talk);
+	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
 	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
 			    loop->language, err);
 }
@@ -70,6 +74,7 @@ int loop_start(struct loop *loop, struct err *err)
 void loop_done(struct loop *loop)
 {
 	model_talk_done(&loop->talk);
+	buf_done(&loop->answer);
 	if (loop->key != NULL)
 		explicit_bzero(loop->key, strlen(loop->key));
 	free(loop->model);
@@ -156,6 +161,7 @@ static void begin(struct loop *loop)
 {
 	loop->usage = (struct agent_usage){ 0 };
 	loop->deadline_ns = clock_mono_ns() + loop->settings.wall_ms * NS_PER_MS;
+	buf_clear(&loop->answer);
 	loop->calls_refused = 0;
 	loop->out_of_steps = false;
 	loop->tried_again = false;
@@ -166,6 +172,8 @@ static const struct buf *answer_of(const struct loop *loop, size_t before)
 {
 	const struct model_turn *last;
 
+	if (loop->answer.len > 0)
+		return &loop->answer;
 	if (loop->talk.count <= before)
 		return NULL;
 	last = loop->talk.turns[loop->talk.count - 1];

@@ -29,12 +29,12 @@ struct loop {
 	/* of the question that is being answered */
 	struct agent_usage usage;
 	uint64_t deadline_ns;
-	uint64_t tokens_per_kib; /* as measured so far, of what is sent */
 	unsigned calls_refused;	 /* in a row, because they could not be read */
 	bool out_of_steps;	 /* the model was told to answer without further cells */
 	bool no_images;		 /* the model turned out to take none */
 	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
 	uint64_t numbered;	 /* ids that were made here */
+	struct buf answer;	 /* when it is not the text of the last turn as it is */
 };
 
 /* How a part of the loop ends: go on, or stop with `stop` and perhaps an error to tell. */

@@ -147,13 +147,16 @@ static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
 
 	if (call->id != NULL && !is_taken(turn, at, call->id))
 		return;
+	/* A second call of one id: what goes back is what we make of it. */
+	if (call->id != NULL)
+		buf_clear(&turn->blob);
 	(void)snprintf(made, sizeof(made), "call_%llu_%zu", (unsigned long long)number, at);
 	model_call_set_id(call, made);
 	call->own_id = true;
 }
 
 /* Models write code where JSON belongs: what is no object becomes the one argument there is. */
-static int settle_args(struct model_call *call, const char *argument, struct err *err)
+int model_call_settle(struct model_call *call, const char *argument, struct err *err)
 {
 	cleanup_buf struct buf made = BUF_INIT(2 * MODEL_ARGS_MAX * 6);
 	struct json_writer writer;
@@ -185,13 +188,13 @@ int model_turn_settle(struct model_turn *turn, const char *argument, uint64_t nu
 		settle_id(turn, i, number);
 		if (turn->calls[i].name == NULL)
 			turn->calls[i].name = mem_strdup("");
-		if (settle_args(&turn->calls[i], argument, err) < 0)
+		if (model_call_settle(&turn->calls[i], argument, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
 }
 
-int model_turn_add_result(struct model_turn *turn, const char *call_id, const char *name,
+int model_turn_add_result(struct model_turn *turn, const struct model_call *call,
 			  const char *text, size_t len, bool failed, struct err *err)
 {
 	struct model_result *result;
@@ -199,8 +202,9 @@ int model_turn_add_result(struct model_turn *turn, const char *call_id, const ch
 	turn->results = mem_grow(turn->results, turn->result_count + 1, sizeof(*turn->results));
 	result = &turn->results[turn->result_count++];
 	*result = (struct model_result){
-		.call_id = mem_strdup(call_id),
-		.name = mem_strdup(name),
+		.call_id = mem_strdup(call != NULL ? call->id : ""),
+		.name = mem_strdup(call != NULL ? call->name : ""),
+		.own_id = call != NULL && call->own_id,
 		.text = BUF_INIT(MODEL_TEXT_MAX),
 		.failed = failed,
 	};

@@ -48,6 +48,7 @@ struct model_result {
 	char *name;
 	struct buf text;
 	bool failed;
+	bool own_id; /* that of the call was made here */
 };
 
 enum model_stop {
@@ -73,7 +74,7 @@ struct model_turn {
 	size_t result_count;
 	struct model_image *images; /* of a question, or of the results together */
 	size_t image_count;
-	struct buf blob; /* JSON array of the provider's own items, or empty */
+	struct buf blob; /* the provider's own items, JSON with commas between them, or empty */
 	enum model_stop stop;
 	struct model_usage usage;
 };
@@ -116,7 +117,11 @@ void model_call_set_name(struct model_call *call, const char *name);
 int model_turn_settle(struct model_turn *turn, const char *argument, uint64_t number,
 		      struct err *err);
 
-int model_turn_add_result(struct model_turn *turn, const char *call_id, const char *name,
+/* Makes the arguments of one call an object; what model_turn_settle() does with each. */
+int model_call_settle(struct model_call *call, const char *argument, struct err *err);
+
+/* `call` NULL: it answers a block of text. */
+int model_turn_add_result(struct model_turn *turn, const struct model_call *call,
 			  const char *text, size_t len, bool failed, struct err *err);
 int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
 			 struct err *err);

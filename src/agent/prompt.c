@@ -25,6 +25,11 @@ static const char common[] =
 	"- Name a file that you made as a link: [report.pdf](sandbox:/mnt/data/report.pdf).\n"
 	"- Answer in the language of the question, as briefly as it allows.\n";
 
+/* For models that cannot call tools: they are small, and read little. */
+static const char brief[] =
+	"You answer questions by writing %s code, which is run for you in a sandbox. Files of the "
+	"person are in the current directory. Variables stay. There is no network.\n";
+
 static const char with_tools[] =
 	"\nRun code by calling the tool `%s`. When you know the answer, write it without calling "
 	"the tool.\n";
@@ -41,7 +46,7 @@ static const char with_fences[] =
 
 static const char with_schema[] =
 	"\nEvery message of yours is one JSON object. To run code: {\"action\": \"run\", "
-	"\"content\": \"the code\"}; its output comes back as the next message. When you know the "
+	"\"content\": \"print(2 + 3)\"}; its output comes back as the next message. When you know the "
 	"answer: {\"action\": \"answer\", \"content\": \"the answer\"}.\n";
 
 static const char schema[] =
@@ -57,7 +62,10 @@ static bool is_bash(const char *language)
 int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
 		 struct err *err)
 {
-	if (buf_addf(&talk->system, err, common, is_bash(language) ? "bash" : "Python") < 0)
+	const char *name = is_bash(language) ? "bash" : "Python";
+
+	if ((calling == AGENT_CALLING_TOOLS ? buf_addf(&talk->system, err, common, name)
+					    : buf_addf(&talk->system, err, brief, name)) < 0)
 		return (int)err->code;
 	talk->argument = "code";
 	switch (calling) {

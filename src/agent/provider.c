@@ -42,6 +42,44 @@ int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret
 	return 0;
 }
 
+void decoder_init(struct decoder *decoder, struct model_turn *turn)
+{
+	*decoder = (struct decoder){ .turn = turn, .scratch = BUF_INIT(MODEL_BLOB_MAX) };
+}
+
+void decoder_done(struct decoder *decoder)
+{
+	buf_done(&decoder->scratch);
+}
+
+int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err)
+{
+	struct buf *blob = &decoder->turn->blob;
+
+	if (blob->len > 0 && buf_addc(blob, ',', err) < 0)
+		return (int)err->code;
+	return buf_add(blob, json, len, err);
+}
+
+int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err)
+{
+	cleanup_buf struct buf json = BUF_INIT(MODEL_BLOB_MAX);
+
+	if (json_read_kind(item) != JSON_KIND_OBJECT)
+		return 0;
+	if (json_read_dump(item, &json, err) < 0)
+		return (int)err->code;
+	return decoder_keep_text(decoder, json.data, json.len, err);
+}
+
+bool provider_blob_holds(const struct model_turn *turn)
+{
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (turn->calls[i].own_id)
+			return false;
+	return turn->blob.len > 0;
+}
+
 int provider_url(struct provider_request *request, const char *path, struct err *err)
 {
 	size_t len = strlen(request->base_url);

@@ -49,6 +49,15 @@ void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 /* Told of what a model says while it says it. */
 typedef void model_piece_fn(const char *text, size_t len, bool is_thought, void *arg);
 
+/* What a block of an answer is, where a provider sends blocks. */
+enum decoder_block {
+	DECODER_BLOCK_NONE,
+	DECODER_BLOCK_TEXT,
+	DECODER_BLOCK_THOUGHT,
+	DECODER_BLOCK_CALL,
+	DECODER_BLOCK_OTHER, /* kept as it came */
+};
+
 struct decoder {
 	struct model_turn *turn;
 	model_piece_fn *piece; /* or NULL */
@@ -57,13 +66,23 @@ struct decoder {
 	bool begun;
 	struct fault fault; /* what the stream said went wrong */
 	int64_t item;	   /* where the provider is within its answer */
+	enum decoder_block block; /* the one that is open */
+	size_t text_from, thoughts_from; /* where it began */
+	struct buf scratch; /* what of it is in neither */
 };
+
+void decoder_init(struct decoder *decoder, struct model_turn *turn);
+void decoder_done(struct decoder *decoder);
 
 /* Both append to the turn and tell `piece`; past MODEL_TEXT_MAX they fail with ERR_LIMIT. */
 int decoder_text(struct decoder *decoder, const char *text, size_t len, struct err *err);
 int decoder_thought(struct decoder *decoder, const char *text, size_t len, struct err *err);
 /* The call of that index; ERR_LIMIT when there are too many. */
 int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret, struct err *err);
+
+/* Appends one item to what goes back unchanged. */
+int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err);
+int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err);
 
 struct provider_request {
 	const char *base_url;
@@ -78,7 +97,6 @@ struct provider_request {
 
 struct provider {
 	const char *name;
-	const char *base_url; /* its own service */
 	int (*request)(const struct model_talk *talk, struct provider_request *request,
 		       struct err *err);
 	/* One event of the stream. */
@@ -98,6 +116,9 @@ int provider_header(struct provider_request *request, struct err *err, const cha
 
 void provider_request_init(struct provider_request *request);
 void provider_request_done(struct provider_request *request);
+
+/* Whether the turn's blob names its calls as results do: not when an id had to be made. */
+bool provider_blob_holds(const struct model_turn *turn);
 
 /* A number of tokens: negative, or no number, is 0. */
 uint64_t provider_tokens(const struct json_value *object, const char *key);

@@ -125,9 +125,7 @@ static int execute(struct loop *loop, const struct model_call *call, const struc
 		return (int)err->code;
 	if (text->len == 0 && buf_adds(&shown, "(no output)", err) < 0)
 		return (int)err->code;
-	if (model_turn_add_result(results, call != NULL ? call->id : "",
-				  call != NULL ? call->name : "", shown.data, shown.len, failed,
-				  err) < 0)
+	if (model_turn_add_result(results, call, shown.data, shown.len, failed, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < link->item_count; i++) {
 		const struct kernel_item *image = &link->items[i];
@@ -173,8 +171,7 @@ static int one(struct loop *loop, const struct model_call *call, const struct so
 		loop_stop(end, AGENT_STOP_STUCK, "the model sent %u calls in a row that hold no "
 			  "code: %s", STUCK_MAX, note);
 	}
-	return model_turn_add_result(results, call != NULL ? call->id : "",
-				     call != NULL ? call->name : "", note, strlen(note), true, err);
+	return model_turn_add_result(results, call, note, strlen(note), true, err);
 }
 
 static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
@@ -188,8 +185,8 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 
 		source_init(&source);
 		/* Each call has its result, also when the talk goes on another day. */
-		rc = end->over ? model_turn_add_result(results, turn->calls[i].id,
-						       turn->calls[i].name, "Not run.", 8, true, err)
+		rc = end->over ? model_turn_add_result(results, &turn->calls[i], "Not run.", 8,
+						       true, err)
 			       : source_of_call(loop, turn, &turn->calls[i], &source, err);
 		if (rc == 0 && !end->over)
 			rc = one(loop, &turn->calls[i], &source, results, end, err);
@@ -221,6 +218,7 @@ static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 			      loop->language, err);
 	turn->text.len = block.end;
 	turn->text.data[block.end] = '\0';
+	buf_clear(&turn->blob); /* it holds the text as it was */
 	results = model_talk_add(&loop->talk, MODEL_ROLE_RESULTS);
 	if (rc == 0)
 		rc = one(loop, NULL, &source, results, end, err);
@@ -252,7 +250,9 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 			rc = one(loop, NULL, &source,
 				 model_talk_add(&loop->talk, MODEL_ROLE_RESULTS), end, err);
 	} else if (content != NULL) {
-		rc = link_text(loop->link, AGENT_TEXT, content, len, err);
+		rc = buf_add(&loop->answer, content, len, err);
+		if (rc == 0)
+			rc = link_text(loop->link, AGENT_TEXT, content, len, err);
 	}
 	buf_done(&source.code);
 	json_read_free(object);

@@ -264,7 +264,9 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	struct net_answer answer;
 	int rc;
 
-	attempt.decoder = (struct decoder){ .turn = turn, .piece = on_piece, .arg = &attempt };
+	decoder_init(&attempt.decoder, turn);
+	attempt.decoder.piece = on_piece;
+	attempt.decoder.arg = &attempt;
 	loop->talk.count--; /* it is no part of what is sent */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
 	net_answer_init(&answer);
@@ -282,6 +284,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	if (!end->over && fault->kind == FAULT_NONE)
 		show(&attempt, true);
 	sse_done(&attempt.sse);
+	decoder_done(&attempt.decoder);
 	net_answer_done(&answer);
 	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
 		/* What was shown cannot be taken back, so it is not said again either. */
@@ -296,9 +299,17 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	return 1;
 }
 
+/* What may be sent, so that an answer still fits beside it. */
+static uint64_t room_of(const struct agent_settings *settings)
+{
+	const uint64_t all = settings->context_tokens, answer = settings->answer_tokens;
+
+	return all > 2 * answer ? all - answer : all / 2;
+}
+
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 {
-	uint64_t window = loop->settings.context_tokens;
+	uint64_t window = room_of(&loop->settings);
 	unsigned tries = 0, contexts = 0;
 
 	for (;;) {

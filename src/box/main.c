@@ -48,6 +48,7 @@
 #define FINISH_MS 3000
 #define DENIAL_MS 2 /* see denial.c */
 #define BROKEN_IDLE_NS 2000000000ull
+#define DESCRIPTORS_MIN 1024u /* the pools, some sessions; kernels take fixed numbers up to 200 */
 
 int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
 {
@@ -190,6 +191,20 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 	return become_pid_one(err);
 }
 
+/* Whoever came first had a small limit, which we got from him, and all who come later would have. */
+static void be_broken_by_limit(struct warden *warden, rlim_t limit)
+{
+	if (warden->broken.code != ERR_OK)
+		return;
+	(void)err_set(&warden->broken, ERR_UNAVAILABLE,
+		      "the limit of open files is %llu, and a warden needs %u",
+		      (unsigned long long)limit, DESCRIPTORS_MIN);
+	(void)err_remedy(&warden->broken, "raise the hard limit (ulimit -Hn), wait two seconds, and "
+					  "try again");
+	log_line(LOG_WARN, "no session can start", "why=\"%s\"", warden->broken.text);
+	warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
+}
+
 static int set_up(struct warden *warden, struct err *err)
 {
 	struct rlimit files = { STATE_DESCRIPTORS, STATE_DESCRIPTORS };
@@ -226,6 +241,8 @@ static int set_up(struct warden *warden, struct err *err)
 	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && setrlimit(RLIMIT_NOFILE, &files) < 0) {
 		now.rlim_cur = now.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &now);
+		if (now.rlim_max < DESCRIPTORS_MIN)
+			be_broken_by_limit(warden, now.rlim_max);
 	}
 	(void)umask(022);
 	if (filter_compile(&warden->filter, err) < 0)

@@ -2,12 +2,15 @@
  * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
  *
  *   cmd_ask.c      the question, Ctrl-C, how it ends
+ *   cmd_chat.c     question after question
  *   ask_options.c  the command line -> struct ask
  *   ask_model.c    PROVIDER/NAME and the environment -> where the model is
+ *   ask_local.c    a model on this host
  *   ask_agent.c    reckon-agent: started, told, listened to
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
  *   ask_json.c     what a program sees of it
+ *   ask_save.c     the whole as a notebook, a script, Markdown or JSON
  *   ask_link.c     sandbox:/mnt/data/… in answers
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
@@ -39,6 +42,7 @@ enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
 enum ask_choice { ASK_AUTO, ASK_YES, ASK_NO };
 
 struct ask_step {
+	char *prose; /* what the model said before it */
 	char *code;
 	char *record; /* JSON, or NULL: it did not run */
 };
@@ -61,7 +65,9 @@ struct ask {
 	struct agent_settings settings;
 	enum ask_choice calling_given, vision; /* ASK_AUTO: by the provider */
 	enum ask_approve approve;
-	bool json;
+	const char *save_path; /* or NULL */
+	bool json, is_chat;
+	bool said_files; /* the model was told of them */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
 	pid_t pid;
@@ -72,6 +78,10 @@ struct ask {
 	struct buf payload;
 	struct kernel_item items[AGENT_FIELDS_MAX];
 	size_t item_count;
+	/* a model on this host */
+	bool is_local;
+	pid_t local_pid;
+	int local_in; /* while it is open, the server lives */
 	/* the session; in view.session */
 	bool approved_all;
 	/* what came of it */
@@ -89,10 +99,19 @@ struct ask {
 /* ---- cmd_ask.c ---- */
 
 int cmd_ask(const struct opt_command *self, int argc, char **argv);
-/* How often Ctrl-C was pressed. */
+/* How often Ctrl-C was pressed; from here on. */
 int ask_interrupts(void);
+void ask_interrupts_clear(void);
+/* Until the question is answered, or ended; negative: the agent is gone. */
+int ask_converse(struct ask *ask, struct err *err);
+/* Tells how it ended; the exit status. */
+int ask_conclude(struct ask *ask);
 /* While it is not NULL, Ctrl-C interrupts it. */
 void ask_lend(reckon_session *session);
+
+/* ---- cmd_chat.c ---- */
+
+int ask_chat(struct ask *ask, struct err *err);
 
 /* ---- ask_options.c ---- */
 
@@ -104,6 +123,12 @@ int ask_options_check(struct ask *ask, struct err *err);
 /* Provider, name, address and key, from options and environment. */
 int ask_model_find(struct ask *ask, struct err *err);
 bool ask_has_price(const struct ask *ask);
+
+/* ---- ask_local.c ---- */
+
+/* Starts the server when the model is a local one; sets address and key. */
+int ask_local_start(struct ask *ask, struct err *err);
+void ask_local_end(struct ask *ask);
 
 /* ---- ask_agent.c ---- */
 
@@ -134,6 +159,14 @@ void ask_show_end(struct ask *ask);
 /* ---- ask_json.c ---- */
 
 int ask_json_print(const struct ask *ask);
+int ask_json_write(const struct ask *ask, struct buf *ret, struct err *err);
+
+/* ---- ask_save.c ---- */
+
+/* Whether the name says in which form. */
+int ask_save_check(const char *path, struct err *err);
+/* Returns an exit status; what went wrong was said. */
+int ask_save(struct ask *ask);
 
 /* ---- ask_link.c ---- */
 

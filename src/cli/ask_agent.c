@@ -169,9 +169,10 @@ int ask_agent_question(struct ask *ask, struct err *err)
 	if (agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&ask->question), ask->question.len, err) <
 	    0)
 		return (int)err->code;
-	for (size_t i = 0; i < run->file_count; i++)
+	for (size_t i = 0; i < run->file_count && !ask->said_files; i++)
 		if (pack_file(&payload, &run->files[i], err) < 0)
 			return (int)err->code;
+	ask->said_files = true;
 	ask->state = AGENT_STATE_THINKING;
 	ask->told_interrupt = false;
 	return agent_send(ask->sock, AGENT_ASK, 0, &payload, err);

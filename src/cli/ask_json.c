@@ -167,24 +167,31 @@ static int write_all(const struct ask *ask, struct json_value *const *records, s
 	return json_write_finish(&writer, err);
 }
 
-int ask_json_print(const struct ask *ask)
+int ask_json_write(const struct ask *ask, struct buf *ret, struct err *err)
 {
 	struct json_value **records = mem_new0(ask->step_count + 1, sizeof(*records));
-	struct buf out = BUF_INIT(2 * ASK_RECORDS_MAX);
-	struct err err;
-	int status;
+	struct err ignored; /* a record that cannot be read has no files */
+	int rc;
 
 	for (size_t i = 0; i < ask->step_count; i++)
 		if (ask->steps[i].record != NULL)
 			(void)json_read_parse(ask->steps[i].record, strlen(ask->steps[i].record),
-					      RUN_JSON_MAX, &records[i], &err);
-	if (write_all(ask, records, &out, &err) < 0 || buf_addc(&out, '\n', &err) < 0)
-		status = cli_complain(&err);
-	else
-		status = cli_write_stdout(out.data, out.len);
+					      RUN_JSON_MAX, &records[i], &ignored);
+	rc = write_all(ask, records, ret, err);
+	if (rc == 0)
+		rc = buf_addc(ret, '\n', err);
 	for (size_t i = 0; i < ask->step_count; i++)
 		json_read_free(records[i]);
-	buf_done(&out);
 	free(records);
-	return status;
+	return rc;
+}
+
+int ask_json_print(const struct ask *ask)
+{
+	cleanup_buf struct buf out = BUF_INIT(2 * ASK_RECORDS_MAX);
+	struct err err;
+
+	if (ask_json_write(ask, &out, &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(out.data, out.len);
 }

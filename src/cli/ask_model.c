@@ -12,6 +12,9 @@
 #include "base/mem.h"
 #include "cli/ask.h"
 
+#define LOCAL_CONTEXT 8192u /* what small models were trained with */
+#define LOCAL_ANSWER_TOKENS 512u
+
 static const struct known {
 	const char *name;
 	const char *base_url; /* NULL: there is no other than the one given */
@@ -21,6 +24,16 @@ static const struct known {
 } providers[] = {
 	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
 	  AGENT_PROTOCOL_CHAT, AGENT_CALLING_TOOLS },
+	{ "openai-responses", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+	  AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_TOOLS },
+	{ "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY",
+	  AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_TOOLS },
+	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
+	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, AGENT_CALLING_TOOLS },
+	/* The same server by three protocols; its address is known when it runs. */
+	{ "local", NULL, NULL, NULL, AGENT_PROTOCOL_CHAT, AGENT_CALLING_FENCED },
+	{ "local-responses", NULL, NULL, NULL, AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_FENCED },
+	{ "local-messages", NULL, NULL, NULL, AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_FENCED },
 };
 
 static const char *env(const char *name)
@@ -38,23 +51,26 @@ static const struct known *find_provider(const char *name, size_t len)
 	return NULL;
 }
 
-static int which(const struct ask *ask, const struct known **ret, const char **ret_model,
-		 struct err *err)
+/* NULL, and *err set, when it is none. */
+static const struct known *which(const struct ask *ask, const char **ret_model, struct err *err)
 {
 	const char *given = ask->model_option != NULL ? ask->model_option : env("RECKON_MODEL");
 	const char *slash = given != NULL ? strchr(given, '/') : NULL;
+	const struct known *found;
 
 	if (given == NULL) {
 		err_set(err, ERR_INVALID, "no model is chosen");
-		return err_remedy(err, "--model PROVIDER/NAME or the variable RECKON_MODEL");
+		err_remedy(err, "--model PROVIDER/NAME or the variable RECKON_MODEL");
+		return NULL;
 	}
-	*ret = slash != NULL ? find_provider(given, (size_t)(slash - given)) : NULL;
-	if (*ret == NULL || slash[1] == '\0') {
+	found = slash != NULL ? find_provider(given, (size_t)(slash - given)) : NULL;
+	if (found == NULL || slash[1] == '\0') {
 		err_set(err, ERR_INVALID, "--model: '%.100s' is not PROVIDER/NAME", given);
-		return err_remedy(err, "for example openai/NAME; providers: see reckon ask --help");
+		err_remedy(err, "for example openai/NAME; providers: see reckon ask --help");
+		return NULL;
 	}
 	*ret_model = slash + 1;
-	return 0;
+	return found;
 }
 
 static int check_url(const char *url, struct err *err)
@@ -73,11 +89,12 @@ static int check_url(const char *url, struct err *err)
 
 int ask_model_find(struct ask *ask, struct err *err)
 {
-	const struct known *provider = NULL;
 	const char *model = NULL, *url, *key;
+	const struct known *provider = which(ask, &model, err);
 
-	if (which(ask, &provider, &model, err) < 0)
+	if (provider == NULL)
 		return (int)err->code;
+	ask->is_local = provider->base_url == NULL;
 	url = ask->base_url_option != NULL ? ask->base_url_option : env(provider->url_env);
 	key = env(provider->key_env);
 	if (url == NULL && key == NULL && provider->key_env != NULL) {
@@ -87,19 +104,27 @@ int ask_model_find(struct ask *ask, struct err *err)
 	}
 	/* What is not the provider's own service may be anything: text it can take. */
 	if (ask->vision == ASK_AUTO)
-		ask->settings.images = url == NULL;
+		ask->settings.images = url == NULL && !ask->is_local;
 	else
 		ask->settings.images = ask->vision == ASK_YES;
 	if (url == NULL)
 		url = provider->base_url;
-	if (check_url(url, err) < 0)
+	if (ask->is_local && ask->base_url_option != NULL) {
+		err_set(err, ERR_INVALID, "--base-url: a local model has none");
+		return err_remedy(err, "openai/NAME asks a server that runs already");
+	}
+	if (!ask->is_local && check_url(url, err) < 0)
 		return (int)err->code;
+	if (ask->is_local && ask->settings.context_tokens == ASK_CONTEXT)
+		ask->settings.context_tokens = LOCAL_CONTEXT;
+	if (ask->is_local && ask->settings.answer_tokens == ASK_ANSWER_TOKENS)
+		ask->settings.answer_tokens = LOCAL_ANSWER_TOKENS;
 	if (ask->calling_given == ASK_AUTO)
 		ask->settings.calling = provider->calling;
 	ask->settings.protocol = provider->protocol;
 	ask->provider = provider->name;
 	ask->model = mem_strdup(model);
-	ask->base_url = mem_strdup(url);
+	ask->base_url = mem_strdup(url != NULL ? url : "");
 	ask->key = mem_strdup(key != NULL ? key : "");
 	return 0;
 }

@@ -29,6 +29,7 @@ enum {
 	ASK_CALLING,
 	ASK_VISION,
 	ASK_APPROVE,
+	ASK_SAVE,
 };
 
 static const struct opt_item ask_items[] = {
@@ -54,6 +55,8 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_CHOICE, "auto on off", false },
 	{ ASK_APPROVE, "approve", "WHEN", "ask before a cell runs: never, writes (default), always",
 	  OPT_HINT_CHOICE, "never writes always", false },
+	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
+	  false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
@@ -142,7 +145,7 @@ static int take_price(struct agent_settings *settings, const char *value, struct
 
 static int take_operand(struct ask *ask, const char *value, struct err *err)
 {
-	if (ask->question.data != NULL)
+	if (ask->is_chat || ask->question.data != NULL)
 		return run_options_take('f', value, &ask->view.run, err);
 	return buf_adds(&ask->question, value, err);
 }
@@ -195,6 +198,9 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 		return count_up_to(value, 100000000, &settings->context_tokens, err);
 	case ASK_ANSWER_SIZE:
 		return count_up_to(value, 1000000, &settings->answer_tokens, err);
+	case ASK_SAVE:
+		ask->save_path = value;
+		return ask_save_check(value, err);
 	case OPT_IMAGES:
 		return term_image_parse(value, &ask->view.images, err);
 	default:
@@ -208,7 +214,7 @@ int ask_options_take(int id, const char *value, void *arg, struct err *err)
 
 	if (id == OPT_OPERAND)
 		return take_operand(ask, value, err);
-	if (id != OPT_IMAGES && (id < ASK_MODEL || id > ASK_APPROVE))
+	if (id != OPT_IMAGES && (id < ASK_MODEL || id > ASK_SAVE))
 		return run_options_take(id, value, &ask->view.run, err);
 	if (take(id, value, ask, err) == 0)
 		return 0;
@@ -230,11 +236,15 @@ int ask_options_check(struct ask *ask, struct err *err)
 	const struct run *run = &ask->view.run;
 	bool writes = false;
 
-	if (ask->question.len == 0) {
+	if (ask->is_chat && (run->json || ask->save_path != NULL)) {
+		err_set(err, ERR_INVALID, "--json and --save are for one question");
+		return err_remedy(err, "see reckon ask");
+	}
+	if (ask->question.len == 0 && !ask->is_chat) {
 		err_set(err, ERR_INVALID, "there is no question");
 		return err_remedy(err, "reckon ask \"QUESTION\" FILE...");
 	}
-	if (run_input_check_source(ask->question.data, ask->question.len, err) < 0)
+	if (run_input_check_source(buf_text(&ask->question), ask->question.len, err) < 0)
 		return err_set(err, ERR_INVALID, "the question is not UTF-8 text");
 	for (size_t i = 0; i < run->mount_count; i++)
 		writes = writes || run->mounts[i].writable;
@@ -261,9 +271,26 @@ const struct opt_command cmd_ask_table = {
 		 "Providers, and where key and address come from:\n"
 		 "  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
 		 "                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
+		 "  openai-responses  the same, by OpenAI's newer Responses\n"
+		 "  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
+		 "  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
+		 "  local             what reckon model install has set up, on this host\n"
 		 "\n"
 		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
 		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
+	.items = ask_items,
+	.count = ARRAY_LEN(ask_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_ask,
+};
+
+const struct opt_command cmd_chat_table = {
+	.name = "chat",
+	.operands = "[FILE[:NAME]]...",
+	.summary = "ask a model one question after the other",
+	.notes = "\n"
+		 "A line is a question; variables, files and what was said stay. Limits are those of\n"
+		 "one question. Providers: see reckon ask --help. --json and --save are not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

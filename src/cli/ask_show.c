@@ -50,13 +50,12 @@ void ask_show_text(struct ask *ask, const char *text, size_t len)
 {
 	struct err full; /* what does not fit was an answer that is cut anyway */
 
+	(void)buf_add(&ask->prose, text, len, &full);
 	if (ask->json)
 		return;
 	ask->prose_open = true;
 	if (ask->to_terminal)
 		put_linked(ask, STDOUT_FILENO, text, len);
-	else
-		(void)buf_add(&ask->prose, text, len, &full);
 }
 
 void ask_show_notice(struct ask *ask, const char *text, size_t len)
@@ -67,13 +66,12 @@ void ask_show_notice(struct ask *ask, const char *text, size_t len)
 
 void ask_show_turn(struct ask *ask)
 {
-	if (ask->json || !ask->prose_open)
-		return;
-	ask->prose_open = false;
-	if (!ask->to_terminal)
+	if (ask->prose_open && !ask->to_terminal)
 		put_linked(ask, STDERR_FILENO, buf_text(&ask->prose), ask->prose.len);
+	if (ask->prose_open)
+		end_prose(ask, fd_of_steps(ask));
+	ask->prose_open = false;
 	buf_clear(&ask->prose);
-	end_prose(ask, fd_of_steps(ask));
 }
 
 void ask_show_code(struct ask *ask, const char *code, size_t len)

@@ -204,6 +204,7 @@ static struct ask_step *note_step(struct ask *ask, const char *code, size_t len)
 	step = &ask->steps[ask->step_count++];
 	step->code = mem_new0(len + 1, 1);
 	step->record = NULL;
+	step->prose = mem_strdup(buf_text(&ask->prose));
 	memcpy(step->code, code, len);
 	return step;
 }
@@ -249,11 +250,11 @@ int ask_step(struct ask *ask, struct err *err)
 	struct err why;
 
 	ask->state = AGENT_STATE_RUNNING;
+	step = note_step(ask, code->data, code->len);
 	ask_show_turn(ask);
-	ask->view.number = ask->view.output.cell = ask->step_count + 1;
+	ask->view.number = ask->view.output.cell = ask->step_count;
 	ask->view.figures = 0;
 	ask_show_code(ask, code->data, code->len);
-	step = note_step(ask, code->data, code->len);
 	if (run_input_check_source(code->data, code->len, &why) < 0)
 		return refuse(ask, why.text, err);
 	switch (must_ask(ask) ? ask_person() : 'y') {

@@ -1,5 +1,5 @@
 /*
- * cmd_ask.c - reckon ask: a model answers a question by running code.
+ * cmd_ask.c - reckon ask, reckon chat: a model answers questions by running code.
  *
  * Runs in:  reckon.
  * Reads:    frames of reckon-agent.
@@ -23,6 +23,11 @@
 
 static atomic_int interrupts;
 static _Atomic(reckon_session *) running; /* lent to the handler while the session lives */
+
+void ask_interrupts_clear(void)
+{
+	atomic_store(&interrupts, 0);
+}
 
 int ask_interrupts(void)
 {
@@ -54,9 +59,13 @@ static void on_pipe(int signo)
 	(void)signo;
 }
 
-static void set_signals(void)
+/* A chat waits for a line, which Ctrl-C has to end. */
+static void set_signals(bool is_chat)
 {
-	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+	struct sigaction interrupt = {
+		.sa_handler = on_interrupt,
+		.sa_flags = is_chat ? 0 : SA_RESTART,
+	};
 	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
 
 	(void)sigaction(SIGINT, &interrupt, NULL);
@@ -121,7 +130,7 @@ static int take_frame(struct ask *ask, struct err *err)
 	}
 }
 
-static int converse(struct ask *ask, struct err *err)
+int ask_converse(struct ask *ask, struct err *err)
 {
 	int rc = 0;
 
@@ -132,7 +141,7 @@ static int converse(struct ask *ask, struct err *err)
 		if (rc == 0 && ask->head.type == AGENT_READY)
 			rc = ask_agent_question(ask, err);
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static int complain(const struct err *err)
@@ -168,7 +177,7 @@ static int status_of(const struct ask *ask)
 }
 
 /* What came of it, told. */
-static int conclude(struct ask *ask)
+int ask_conclude(struct ask *ask)
 {
 	int status = status_of(ask);
 
@@ -177,6 +186,8 @@ static int conclude(struct ask *ask)
 		return ask->view.output.status;
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
+	if (ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
+		status = EXIT_CODE_RECKON;
 	if (ask->json) {
 		const int printed = ask_json_print(ask);
 
@@ -201,11 +212,19 @@ static int run_session(struct ask *ask)
 	status = ask_session_open(ask);
 	if (status == EXIT_CODE_OK) {
 		ask_lend(ask->view.session);
-		rc = ask_agent_start(ask, &err);
+		rc = ask_local_start(ask, &err);
 		if (rc == 0)
-			rc = converse(ask, &err);
-		status = rc < 0 ? complain(&err) : conclude(ask);
+			rc = ask_agent_start(ask, &err);
+		if (rc == 0)
+			rc = ask->is_chat ? ask_chat(ask, &err) : ask_converse(ask, &err);
+		if (rc < 0)
+			(void)complain(&err);
+		else if (ask->is_chat)
+			status = ask->view.output.status;
+		else
+			status = ask_conclude(ask);
 		ask_agent_end(ask);
+		ask_local_end(ask);
 		if (rc < 0)
 			status = EXIT_CODE_RECKON;
 	}
@@ -235,7 +254,7 @@ static int run_all(struct ask *ask)
 {
 	int status;
 
-	set_signals();
+	set_signals(ask->is_chat);
 	look_around(ask);
 	status = run_open_engine(&ask->view.run, "ask", &ask->view.engine);
 	if (status != EXIT_CODE_OK)
@@ -252,6 +271,7 @@ static void ask_init(struct ask *ask)
 	run_init(&ask->view.run);
 	ask->view.images = TERM_IMAGE_AUTO;
 	ask->sock = -1;
+	ask->local_in = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
@@ -268,6 +288,7 @@ static void ask_init(struct ask *ask)
 static void ask_done(struct ask *ask)
 {
 	for (size_t i = 0; i < ask->step_count; i++) {
+		free(ask->steps[i].prose);
 		free(ask->steps[i].code);
 		free(ask->steps[i].record);
 	}
@@ -278,6 +299,7 @@ static void ask_done(struct ask *ask)
 	buf_done(&ask->question);
 	buf_done(&ask->prose);
 	buf_done(&ask->answer);
+	repl_cells_done(&ask->view);
 	run_done(&ask->view.run);
 }
 
@@ -288,6 +310,7 @@ int cmd_ask(const struct opt_command *self, int argc, char **argv)
 	int rc, status;
 
 	ask_init(ask);
+	ask->is_chat = strcmp(self->name, "chat") == 0;
 	rc = opt_parse(self, argc, argv, ask_options_take, ask, &err);
 	if (rc == 0 && (ask_options_check(ask, &err) < 0 || run_input_load(&ask->view.run, &err) < 0))
 		rc = err_wrap(&err, "%s", self->name);

@@ -1,5 +1,5 @@
 /*
- * cmd_template.c - reckon template, reckon bench: handed to the programs in libexec.
+ * cmd_template.c - reckon template, model and bench: handed to the programs in libexec.
  *
  * Runs in:  reckon.
  * Reads:    the command line, for --help alone.
@@ -80,6 +80,40 @@ const struct opt_command cmd_template_table = {
 	.operand_hint = OPT_HINT_CHOICE,
 	.operand_choices = "ls build add verify rm",
 	.run = run_template,
+};
+
+static int run_model(const struct opt_command *self, int argc, char **argv)
+{
+	struct err err;
+
+	if (argc < 2) {
+		err_set(&err, ERR_INVALID, "model: what to do?");
+		err_remedy(&err, "ls, install or rm NAME; see reckon help model");
+		return cli_complain(&err);
+	}
+	return hand_over(self, "reckon-model", argc, argv);
+}
+
+static const struct opt_item model_items[] = {
+	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (install)", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_FIND_LINKS, "find-links", "DIR", "directory of wheels (install)", OPT_HINT_DIR, NULL,
+	  true },
+	{ OPT_FORCE, "force", NULL, "install again", OPT_HINT_NONE, NULL, false },
+};
+
+const struct opt_command cmd_model_table = {
+	.name = "model",
+	.operands = "ls | install [FILE.gguf [NAME]] | rm NAME",
+	.summary = "local models for reckon ask, served by llama.cpp",
+	.notes = "\n"
+		 "install without FILE sets up smollm2, a model of 135 million parameters that\n"
+		 "shows how it works and can do little; see docs/agent.md.",
+	.items = model_items,
+	.count = sizeof(model_items) / sizeof(model_items[0]),
+	.operand_hint = OPT_HINT_CHOICE,
+	.operand_choices = "ls install rm",
+	.run = run_model,
 };
 
 enum { OPT_JSON = OPT_LONG, OPT_QUICK, OPT_RUNS, OPT_PEERS, OPT_INSTALL_PEERS };

@@ -122,8 +122,9 @@ static int add_time(struct buf *text, const char *name, double seconds, struct e
 
 static int show_lines(const struct json_value *session, struct buf *text, struct err *err)
 {
-	static const char *const keys[] = { "id",      "name",	     "status",	 "why",
-					    "template", "language", "created_at", "ended_at" };
+	static const char *const keys[] = { "id",	 "name",     "status",	   "kernel",
+					    "why",	 "template", "language",   "created_at",
+					    "restored_at", "ended_at", "expires_at" };
 	const struct json_value *limits = json_read_member(session, "limits"), *value;
 	const char *name;
 	double idle = 0;

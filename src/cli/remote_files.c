@@ -90,6 +90,7 @@ static int fetch_list(struct files *files, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(64 * 1024);
 	const char *next = "";
+	bool complete = true;
 
 	if (files->page_count > 0)
 		return 0;
@@ -104,6 +105,9 @@ static int fetch_list(struct files *files, struct err *err)
 		add_page(files, page);
 		next = remote_text(page, "next");
 	} while (next[0] != '\0' && files->row_count < ROWS_MAX);
+	if (next[0] != '\0' ||
+	    (json_read_bool(json_read_member(files->pages[0], "complete"), &complete) && !complete))
+		run_output_line("reckon: there are more files than a list has; some are missing here");
 	return 0;
 }
 
@@ -473,48 +477,18 @@ int remote_files_put(const struct opt_command *self, int argc, char **argv)
 
 /* ---- rm ------------------------------------------------------------------------------------- */
 
-/* The folders that `path` was in, from the innermost up to `name`, as far as they are empty now. */
-static void rm_folders(struct files *files, const char *path, const char *name)
-{
-	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
-	cleanup_free char *at = mem_strdup(path);
-	struct err ignored;
-	char *slash;
-
-	while ((slash = strrchr(at, '/')) != NULL) {
-		*slash = '\0';
-		if (!is_within(at, name) || path_of(files, at, &where, &ignored) < 0 ||
-		    client_call(files->client, "DELETE", buf_text(&where), NULL, NULL, &ignored) < 0)
-			return;
-	}
-}
-
 static int rm_one(struct files *files, const char *name, struct err *err)
 {
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
-	size_t found = 0;
+	cleanup_free char *plain = mem_strdup(name);
 
 	/* All of them at once is hardly what was meant. */
 	if (is_within("", name))
 		return err_set(err, ERR_INVALID, "'%.200s' names no file", name);
-	for (size_t i = 0; i < row_count(files); i++) {
-		const char *path = remote_text(row_at(files, i), "path");
-
-		if (!is_within(path, name))
-			continue;
-		found++;
-		if (path_of(files, path, &where, err) < 0 ||
-		    client_call(files->client, "DELETE", buf_text(&where), NULL, NULL, err) < 0)
-			return err_wrap(err, "%.200s", path);
-		rm_folders(files, path, name);
-	}
-	/* What the list does not show, as links and empty folders, goes by its own name. */
-	if (found == 0) {
-		if (path_of(files, name, &where, err) < 0)
-			return (int)err->code;
-		return client_call(files->client, "DELETE", buf_text(&where), NULL, NULL, err);
-	}
-	return 0;
+	plain[name_length(plain)] = '\0';
+	if (path_of(files, plain, &where, err) < 0 || buf_adds(&where, "?recursive=1", err) < 0)
+		return (int)err->code;
+	return client_call(files->client, "DELETE", buf_text(&where), NULL, NULL, err);
 }
 
 int remote_files_rm(const struct opt_command *self, int argc, char **argv)
@@ -525,8 +499,6 @@ int remote_files_rm(const struct opt_command *self, int argc, char **argv)
 
 	if (status >= 0)
 		return end(&files, status);
-	if (fetch_list(&files, &err) < 0)
-		return end(&files, remote_complain(self, &err));
 	for (size_t i = 0; i < files.count; i++)
 		if (rm_one(&files, files.names[i], &err) < 0)
 			return end(&files, remote_complain(self, &err));

@@ -33,7 +33,8 @@
 #define REPL_WALL_MS (UINT64_C(7) * 24 * 3600 * 1000) /* the longest that --timeout takes */
 
 struct repl_cell {
-	char *source;
+	char *source; /* or, without a record, prose between cells */
+	bool is_prose;
 	char *record; /* JSON; NULL when there was no room for it */
 	size_t number;
 };
@@ -116,6 +117,8 @@ bool repl_find_image(const struct json_value *data, struct image_found *ret);
 /* ---- repl_cells.c ---- */
 
 void repl_cells_add(struct repl *repl, const char *source, size_t len, const char *record);
+/* Text between cells: what a model said. */
+void repl_cells_prose(struct repl *repl, const char *text);
 void repl_cells_done(struct repl *repl);
 /* The last record, parsed; NULL when there is none. */
 struct json_value *repl_cells_last(const struct repl *repl);
@@ -147,6 +150,8 @@ int repl_files_write(const char *path, bool force, const void *bytes, size_t len
 /* ---- repl_save.c ---- */
 
 void repl_save(struct repl *repl, char **words, size_t count);
+int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err);
+int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err);
 
 /* ---- repl_look.c ---- */
 

@@ -32,10 +32,20 @@ void repl_cells_add(struct repl *repl, const char *source, size_t len, const cha
 	cell = &repl->cells[repl->cell_count++];
 	cell->source = mem_new0(len + 1, 1);
 	memcpy(cell->source, source, len);
+	cell->is_prose = false;
 	cell->record = mem_strdup(record);
 	cell->number = repl->number;
 	repl->cell_bytes += strlen(record);
 	drop_oldest(repl);
+}
+
+void repl_cells_prose(struct repl *repl, const char *text)
+{
+	repl->cells = mem_grow(repl->cells, repl->cell_count + 1, sizeof(*repl->cells));
+	repl->cells[repl->cell_count++] = (struct repl_cell){
+		.source = mem_strdup(text),
+		.is_prose = true,
+	};
 }
 
 void repl_cells_done(struct repl *repl)

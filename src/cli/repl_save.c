@@ -1,7 +1,7 @@
 /*
  * repl_save.c - what ran, as a script or as a notebook (nbformat 4).
  *
- * Runs in:  reckon repl.
+ * Runs in:  reckon repl, reckon ask.
  * Reads:    records that this session made.
  * Never:    runs anything again: the outputs of a notebook are those that were.
  */
@@ -101,6 +101,21 @@ static void write_error(struct json_writer *json, const struct json_value *error
 	json_write_object_end(json);
 }
 
+static void write_prose(struct json_writer *json, const struct repl_cell *cell, size_t index)
+{
+	char id[32];
+
+	(void)snprintf(id, sizeof(id), "text-%zu", index + 1);
+	json_write_object_begin(json);
+	json_write_member_string(json, "cell_type", "markdown");
+	json_write_member_string(json, "id", id);
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	json_write_object_end(json);
+	json_write_member_string(json, "source", cell->source);
+	json_write_object_end(json);
+}
+
 static void write_cell(struct json_writer *json, const struct repl_cell *cell, size_t index)
 {
 	struct json_value *record = record_of(cell);
@@ -128,7 +143,7 @@ static void write_cell(struct json_writer *json, const struct repl_cell *cell, s
 	json_read_free(record);
 }
 
-static int notebook(const struct repl *repl, struct buf *ret, struct err *err)
+int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err)
 {
 	const bool bash = repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0;
 	struct json_writer json;
@@ -138,7 +153,10 @@ static int notebook(const struct repl *repl, struct buf *ret, struct err *err)
 	json_write_key(&json, "cells");
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < repl->cell_count; i++)
-		write_cell(&json, &repl->cells[i], i);
+		if (repl->cells[i].is_prose)
+			write_prose(&json, &repl->cells[i], i);
+		else
+			write_cell(&json, &repl->cells[i], i);
 	json_write_array_end(&json);
 	json_write_key(&json, "metadata");
 	json_write_object_begin(&json);
@@ -166,13 +184,16 @@ static int notebook(const struct repl *repl, struct buf *ret, struct err *err)
 /* Lines that only a kernel understands are kept as comments, as jupytext does it. */
 static int script_cell(const struct repl_cell *cell, bool bash, struct buf *ret, struct err *err)
 {
-	const bool whole = strncmp(cell->source, "%%", 2) == 0;
+	const bool whole = cell->is_prose || strncmp(cell->source, "%%", 2) == 0;
+	char name[32];
 
-	if (buf_addf(ret, err, "%s# %%%% [%zu]\n", ret->len > 0 ? "\n" : "", cell->number) < 0)
+	(void)snprintf(name, sizeof(name), cell->is_prose ? "[markdown]" : "[%zu]", cell->number);
+	if (buf_addf(ret, err, "%s# %%%% %s\n", ret->len > 0 ? "\n" : "", name) < 0)
 		return (int)err->code;
 	for (const char *line = cell->source; *line != '\0';) {
 		const size_t len = strcspn(line, "\n");
-		const bool ours = !bash && (whole || line[0] == '!' || line[0] == '%');
+		const bool ours = cell->is_prose ||
+				  (!bash && (whole || line[0] == '!' || line[0] == '%'));
 
 		if ((ours && buf_adds(ret, "# ", err) < 0) || buf_add(ret, line, len, err) < 0 ||
 		    buf_addc(ret, '\n', err) < 0)
@@ -182,7 +203,7 @@ static int script_cell(const struct repl_cell *cell, bool bash, struct buf *ret,
 	return 0;
 }
 
-static int script(const struct repl *repl, struct buf *ret, struct err *err)
+int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err)
 {
 	const bool bash = repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0;
 	size_t failed = 0;
@@ -215,7 +236,8 @@ void repl_save(struct repl *repl, char **words, size_t count)
 				"script)");
 		return;
 	}
-	rc = ends_with(words[0], ".ipynb") ? notebook(repl, &text, &err) : script(repl, &text, &err);
+	rc = ends_with(words[0], ".ipynb") ? repl_save_notebook(repl, &text, &err)
+					     : repl_save_script(repl, &text, &err);
 	if (rc == 0)
 		rc = repl_files_write(words[0], force, buf_text(&text), text.len, &err);
 	if (rc < 0) {

@@ -191,6 +191,23 @@ static int take_range(struct conn *conn, const char *etag, uint64_t size, uint64
 	return http_range(range, size, ret_first, ret_length, &ignored);
 }
 
+static void refuse_range(struct conn *conn, uint64_t size)
+{
+	cleanup_buf struct buf json = BUF_INIT(4096);
+	char extra[64];
+	struct err err;
+
+	(void)snprintf(extra, sizeof(extra), "Content-Range: bytes */%" PRIu64 "\r\n", size);
+	if (shape_error("range", "there is nothing in this range", "",
+			"Content-Range has the size", &json, &err) < 0) {
+		conn_abort(conn);
+		return;
+	}
+	reply_head(conn, 416, "application/json", json.len, extra);
+	conn_write(conn, json.data, json.len);
+	conn_finish(conn);
+}
+
 void download_reply(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
 {
 	const uint64_t size = front_u64(items, count, FRONT_TAG_SIZE, 0);
@@ -209,11 +226,7 @@ void download_reply(struct conn *conn, const struct kernel_item *items, size_t c
 		return;
 	ranged = take_range(conn, etag, size, &first, &length);
 	if (ranged < 0) {
-		buf_clear(&extra);
-		(void)buf_addf(&extra, &err, "Content-Range: bytes */%" PRIu64 "\r\n", size);
-		reply_head(conn, 416, "application/json", 2, buf_text(&extra));
-		conn_write(conn, "{}", 2);
-		conn_finish(conn);
+		refuse_range(conn, size);
 		return;
 	}
 	(void)buf_adds(&extra, "Accept-Ranges: bytes\r\n", &err);

@@ -25,6 +25,15 @@ int query_u64(const char *name, const char *value, uint64_t *ret, struct err *er
 	return 0;
 }
 
+static int take_limit(const char *value, uint64_t *ret, struct err *err)
+{
+	if (query_u64("limit", value, ret, err) < 0)
+		return (int)err->code;
+	if (*ret == 0 || *ret > FRONT_LIST_MAX)
+		return err_set(err, ERR_INVALID, "limit takes 1 to %u", FRONT_LIST_MAX);
+	return 0;
+}
+
 static int take_id(const char *name, const char *value, char ret[FRONT_ID_MAX + 1],
 		   struct err *err)
 {
@@ -117,7 +126,7 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 		if (strchr(name, ' ') != NULL || known == NULL || strstr(known, word) == NULL)
 			return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
 		if (strcmp(name, "limit") == 0)
-			code = query_u64(name, value, &ret->limit, err);
+			code = take_limit(value, &ret->limit, err);
 		else if (strcmp(name, "after") == 0)
 			code = query_u64(name, value, &ret->after, err);
 		else if (strcmp(name, "offset") == 0)
@@ -136,6 +145,8 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_name(value, ret->name, err);
 		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(value, ret, err);
+		else if (strcmp(name, "context") == 0 && value[0] == '\0')
+			code = err_set(err, ERR_INVALID, "context must be an id or a name");
 		else if (strcmp(name, "context") == 0)
 			(void)snprintf(ret->context, sizeof(ret->context), "%.31s",
 				       strlen(value) <= FRONT_ID_MAX ? value : "-");

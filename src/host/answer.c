@@ -78,10 +78,6 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_LINK_GET] = answer_link_get,
 	[FRONT_TEMPLATE_LIST] = answer_template_list,
 	[FRONT_KEPT_LIST] = answer_kept_list,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 };
 
 /* What the lines of the log until the answer are about. */

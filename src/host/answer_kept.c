@@ -45,6 +45,8 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	/* Named by its content. */
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", handle);
 	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = info.size });
+	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu",
+		   (unsigned long long)info.size);
 	if (file_pack_info(&payload, &info, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
 }

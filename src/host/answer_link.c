@@ -95,6 +95,19 @@ static bool take_what(struct host *host, const struct asked *asked, struct db_li
 	return found == 1;
 }
 
+static int add_audited(struct host *host, const struct db_link *link, struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_link_add(host->db, link, err);
+	if (code >= 0)
+		code = audit_add(host, "link.create", link->id, "ok", err, "session=%s name=%s",
+				 link->session, link->name);
+	return audit_end(host, code, err);
+}
+
 static int make_link(struct host *host, const struct asked *asked, struct db_link *link,
 		     struct buf *payload, struct err *err)
 {
@@ -109,7 +122,7 @@ static int make_link(struct host *host, const struct asked *asked, struct db_lin
 	clock_rfc3339_now(link->created_at);
 	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
-	    db_link_add(host->db, link, err) < 0 ||
+	    add_audited(host, link, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_ID, link->id, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_TOKEN, token, err) < 0 ||
 	    front_pack_text(payload, FRONT_TAG_FILE_NAME, link->name, err) < 0)
@@ -125,13 +138,10 @@ void answer_link_create(struct host *host, const struct asked *asked)
 
 	if (!answer_was_session(host, asked, link.session) || !take_what(host, asked, &link))
 		return;
-	if (make_link(host, asked, &link, &payload, &err) < 0) {
+	if (make_link(host, asked, &link, &payload, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-		return;
-	}
-	audit_note(host, "link.create", link.id, "ok", "session=%s to=%s", link.session,
-		   link.artifact[0] != '\0' ? link.artifact : link.path);
-	peer_reply(host, asked->id, &payload, -1);
+	else
+		peer_reply(host, asked->id, &payload, -1);
 }
 
 void answer_link_delete(struct host *host, const struct asked *asked)
@@ -157,9 +167,8 @@ void answer_link_delete(struct host *host, const struct asked *asked)
 
 /* ---- following ------------------------------------------------------------------------------ */
 
-static void gone(struct host *host, const struct asked *asked, const char *id, const char *why)
+static void gone(struct host *host, const struct asked *asked, const char *why)
 {
-	audit_note(host, "link.get", id, "denied", "%s", why);
 	peer_fail(host, asked->id, FRONT_ERR_LINK_GONE, why, "",
 		  "ask whoever gave it to you for a new one", 0);
 }
@@ -181,6 +190,7 @@ static void open_artifact(struct host *host, const struct asked *asked, const st
 	}
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", link->artifact);
 	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
+	audit_note(host, "artifact.get", link->artifact, "ok", "session=%s", link->session);
 	if (file_pack_info(&payload, &info, &err) == 0 &&
 	    front_pack_text(&payload, FRONT_TAG_FILE_NAME, link->name, &err) == 0)
 		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
@@ -213,30 +223,12 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 	session_enqueue(session, job);
 }
 
-/* Why it may not be followed, or NULL. What is more than a look counts as a download. */
-static const char *refusal_of(struct host *host, const struct db_link *link,
-			      const struct tenant *tenant, bool is_look)
-{
-	struct err ignored;
-
-	if (tenant == NULL || strcmp(tenant->row.state, "active") != 0)
-		return "whoever made the link may not share any more";
-	if (link->expires <= (uint64_t)time(NULL))
-		return "the link has expired";
-	if (link->max_downloads != 0 && link->downloads >= link->max_downloads)
-		return "the link was used as often as it may be";
-	if (!is_look && db_link_use(host->db, link->id, &ignored) != 1)
-		return "the link was used as often as it may be";
-	return NULL;
-}
-
 void answer_link_get(struct host *host, const struct asked *asked)
 {
 	const bool is_look = front_find(asked->items, asked->count, FRONT_TAG_HEAD_ONLY) != NULL;
 	char token[96] = "", id[ID_SIZE];
-	struct tenant *tenant;
+	struct tenant *tenant = NULL;
 	struct db_link link;
-	const char *why;
 	struct err err;
 	int found;
 
@@ -246,19 +238,32 @@ void answer_link_get(struct host *host, const struct asked *asked)
 			  "use the whole url, as it was given", 0);
 		return;
 	}
+	/* Who has the link has no key: it is the link's doing. */
+	(void)snprintf(host->actor, sizeof(host->actor), "%s", id);
 	found = db_link_find(host->db, id, &link, &err);
-	if (found < 0) {
+	if (found == 1) {
+		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", link.tenant);
+		tenant = tenant_find(host, link.tenant);
+	}
+	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
+		gone(host, asked, "whoever made the link may not share any more");
+		return;
+	}
+	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
+		gone(host, asked, "the link has expired");
+		return;
+	}
+	if (found == 1 && link.max_downloads != 0 && link.downloads >= link.max_downloads)
+		found = 2;
+	else if (found == 1 && !is_look)
+		found = db_link_use(host->db, id, &err) == 1 ? 1 : 2;
+	if (found < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-		return;
-	}
-	tenant = found == 1 ? tenant_find(host, link.tenant) : NULL;
-	why = found == 1 ? refusal_of(host, &link, tenant, is_look) : "the link was revoked";
-	if (why != NULL) {
-		gone(host, asked, id, why);
-		return;
-	}
-	audit_note(host, "link.get", id, "ok", "session=%s", link.session);
-	if (link.artifact[0] != '\0')
+	else if (found == 0)
+		gone(host, asked, "the link was revoked");
+	else if (found == 2)
+		gone(host, asked, "the link was used as often as it may be");
+	else if (link.artifact[0] != '\0')
 		open_artifact(host, asked, &link, tenant);
 	else
 		open_file(host, asked, &link, tenant);

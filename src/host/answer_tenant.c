@@ -203,8 +203,10 @@ void answer_tenant_patch(struct host *host, const struct asked *asked)
 	row = tenant->row;
 	if (!take_fields(host, asked, &row))
 		return;
-	(void)front_text(asked->items, asked->count, FRONT_TAG_STATE, row.state,
-			 sizeof(row.state));
+	/* A text that is too long for any state is none of them either. */
+	if (front_find(asked->items, asked->count, FRONT_TAG_STATE) != NULL &&
+	    !front_text(asked->items, asked->count, FRONT_TAG_STATE, row.state, sizeof(row.state)))
+		row.state[0] = '\0';
 	if (strcmp(row.state, "active") != 0 && strcmp(row.state, "suspended") != 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INVALID,
 			  "state must be \"active\" or \"suspended\"", "", "", 0);

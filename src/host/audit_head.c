@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ int audit_head_read(int state_fd, const unsigned char secret[32], struct audit_h
 {
 	cleanup_fd int fd = openat(state_fd, AUDIT_HEAD_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	unsigned char sealed[AUDIT_HASH_SIZE], found[AUDIT_HASH_SIZE];
-	char text[256], hash[HEX_SIZE], mac[HEX_SIZE];
+	char text[256], *end;
 	struct audit_head head;
 	ssize_t n;
 
@@ -79,8 +80,11 @@ int audit_head_read(int state_fd, const unsigned char secret[32], struct audit_h
 	if (n < 0)
 		return (int)err->code;
 	text[n] = '\0';
-	if (sscanf(text, "%" SCNu64 " %64s %64s", &head.sequence, hash, mac) != 3 ||
-	    !take_hex(hash, head.hash) || !take_hex(mac, found))
+	head.sequence = strtoull(text, &end, 10);
+	/* "SEQUENCE HASH SEAL\n" and no byte more. */
+	if (end == text || strlen(end) != 2 * HEX_SIZE + 1 || end[0] != ' ' ||
+	    end[HEX_SIZE] != ' ' || end[2 * HEX_SIZE] != '\n' || !take_hex(end + 1, head.hash) ||
+	    !take_hex(end + 1 + HEX_SIZE, found))
 		return err_set(err, ERR_INVALID, "%s is damaged", AUDIT_HEAD_FILE);
 	seal(&head, secret, sealed);
 	*ret_sealed = sodium_memcmp(sealed, found, sizeof(sealed)) == 0;

@@ -208,6 +208,15 @@ static void complain(struct parsing *parsing, unsigned line, const char *text)
 	problems->count++;
 }
 
+/* The text of a file ends without a NUL. */
+static bool is_blank(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+			return false;
+	return true;
+}
+
 /* inih asks for lines; what would be cut, or ends early, is a problem and not a shorter line. */
 static char *next_line(char *ret, int size, void *arg)
 {
@@ -228,10 +237,8 @@ static char *next_line(char *ret, int size, void *arg)
 		is_bad = true;
 	} else if (len > 0 && (parsing->at[0] == ' ' || parsing->at[0] == '\t')) {
 		/* inih would add it to the value before. */
-		const size_t space = strspn(parsing->at, " \t\r\n");
-
 		is_bad = true;
-		if (space < len)
+		if (!is_blank(parsing->at, len))
 			complain(parsing, parsing->line, "the line begins with a space");
 	}
 	if (is_bad) {

@@ -97,17 +97,8 @@ static const char *const versions[] = {
 	"CREATE TABLE audit(sequence INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL,"
 	" tenant TEXT NOT NULL, request TEXT NOT NULL, action TEXT NOT NULL, target TEXT NOT NULL,"
 	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
-	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;",
-
-	/* What is kept of files and links goes with what it belongs to. */
-	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;"
-	"CREATE TRIGGER execution_removed AFTER DELETE ON execution BEGIN"
-	" DELETE FROM receipt WHERE execution = old.id;"
-	" DELETE FROM version WHERE execution = old.id; END;"
-	"CREATE TRIGGER session_removed AFTER DELETE ON session BEGIN"
-	" DELETE FROM receipt WHERE session = old.id;"
-	" DELETE FROM version WHERE session = old.id;"
-	" DELETE FROM link WHERE session = old.id; END;",
+	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;"
+	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -118,6 +109,11 @@ int db_failed(struct db *db, const char *what, struct err *err)
 		      sqlite3_errmsg(db->sqlite));
 	if (code == SQLITE_FULL)
 		(void)err_remedy(err, "free some space where the state directory is");
+	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+		(void)err_remedy(err, "put back a copy of reckond.db, or move it away with -wal and -shm "
+				      "to begin with new keys and no history");
+	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+		(void)err_remedy(err, "end the program that holds reckond.db");
 	return (int)err->code;
 }
 

@@ -12,20 +12,30 @@
 #include "host/db.h"
 #include "host/db_inner.h"
 
+#define OLD_ONES                                                                              \
+	" IN (SELECT id FROM execution WHERE id < ?1 AND status <> 'pending' ORDER BY id LIMIT ?2)"
+
 int db_retain_executions(struct db *db, const char *before, unsigned limit, unsigned *ret,
 			 struct err *err)
 {
-	cleanup_statement sqlite3_stmt *statement = NULL;
+	/* The executions last: the others go by them. */
+	static const char *const tables[] = {
+		"DELETE FROM receipt WHERE execution" OLD_ONES,
+		"DELETE FROM version WHERE execution" OLD_ONES,
+		"DELETE FROM execution WHERE id" OLD_ONES,
+	};
 
-	if (db_prepare(db, "DELETE FROM execution WHERE id IN (SELECT id FROM execution"
-			   " WHERE id < ?1 AND status <> 'pending' ORDER BY id LIMIT ?2)",
-		       &statement, err) < 0)
-		return (int)err->code;
-	db_bind_text(statement, 1, before);
-	(void)sqlite3_bind_int64(statement, 2, limit);
-	if (db_step(db, statement, err) < 0)
-		return (int)err->code;
-	*ret = (unsigned)sqlite3_changes(db->sqlite);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		cleanup_statement sqlite3_stmt *statement = NULL;
+
+		if (db_prepare(db, tables[i], &statement, err) < 0)
+			return (int)err->code;
+		db_bind_text(statement, 1, before);
+		(void)sqlite3_bind_int64(statement, 2, limit);
+		if (db_step(db, statement, err) < 0)
+			return (int)err->code;
+		*ret = (unsigned)sqlite3_changes(db->sqlite);
+	}
 	return 0;
 }
 
@@ -33,6 +43,9 @@ static int remove_session(struct db *db, const char *id, struct err *err)
 {
 	static const char *const tables[] = {
 		"DELETE FROM execution WHERE session = ?",
+		"DELETE FROM receipt WHERE session = ?",
+		"DELETE FROM version WHERE session = ?",
+		"DELETE FROM link WHERE session = ?",
 		"DELETE FROM session_name WHERE session = ?",
 		"DELETE FROM session WHERE id = ?",
 	};

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/host.h"
 
@@ -230,7 +231,7 @@ int doctor_main(int argc, char **argv)
 		{ "strict", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
-	static struct doctor doctor;
+	cleanup_free struct doctor *doctor = mem_new0(1, sizeof(*doctor));
 	struct config config = { .state_dir = "" };
 	bool json = false, strict = false, wrong = false;
 	struct err err;
@@ -247,26 +248,26 @@ int doctor_main(int argc, char **argv)
 		else
 			return 2;
 	config_choose_state(&config);
-	doctor.state_dir = config.state_dir;
-	doctor.state_fd = open(config.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (doctor.state_fd < 0 || sodium_init() < 0) {
+	doctor->state_dir = config.state_dir;
+	doctor->state_fd = open(config.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (doctor->state_fd < 0 || sodium_init() < 0) {
 		(void)err_sys(&err, "open %.200s", config.state_dir);
 		(void)fprintf(stderr, "reckon: doctor: %s\n", err.text);
 		return 125;
 	}
-	check_directory(&doctor);
-	check_disk(&doctor);
-	check_descriptors(&doctor);
-	check_database(&doctor);
-	doctor_check_daemon(&doctor);
-	for (size_t i = 0; i < doctor.count; i++)
-		wrong |= doctor.checks[i].state == DOCTOR_BAD ||
-			 doctor.checks[i].state == DOCTOR_PARTIAL;
+	check_directory(doctor);
+	check_disk(doctor);
+	check_descriptors(doctor);
+	check_database(doctor);
+	doctor_check_daemon(doctor);
+	for (size_t i = 0; i < doctor->count; i++)
+		wrong |= doctor->checks[i].state == DOCTOR_BAD ||
+			 doctor->checks[i].state == DOCTOR_PARTIAL;
 	if (!json)
-		print_text(&doctor);
-	else if (print_json(&doctor, &err) < 0)
+		print_text(doctor);
+	else if (print_json(doctor, &err) < 0)
 		return 125;
-	(void)close(doctor.state_fd);
+	(void)close(doctor->state_fd);
 	return strict && wrong ? 1 : 0;
 }
 

@@ -44,9 +44,10 @@
 #include "host/config.h"
 #include "host/db.h"
 #include "host/observe.h"
+#include "host/operate.h"
 #include "host/files.h"
-#include "host/retain.h"
 #include "host/pool.h"
+#include "host/retain.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "loop/loop.h"
@@ -319,21 +320,6 @@ void private_leave(struct host *host); /* takes the socket's name away */
 /* ---- work.c: in a thread of the pool ---- */
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */
-
-/* ---- ready.c ---- */
-void readiness_done(struct host *host, struct job *job);
-
-/* ---- operate.c ---- */
-void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
-loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
-void operate_tick(struct host *host);
-/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
-int operate_become(struct host *host);
-int operate_signal(const struct config *config, int sig, struct err *err);
-void answer_drain(struct host *host, const struct asked *asked);
-
-/* ---- notify.c ---- */
-void notify_manager(const char *state);
 void work_file(struct job *job); /* work_files.c */
 
 /* ---- files.c ---- */

@@ -302,14 +302,17 @@ static void see_process(struct metrics_now *now)
 {
 	struct timespec cpu = { 0 };
 	struct rlimit files = { 0 };
-	unsigned long total, resident;
-	cleanup_file FILE *statm = fopen("/proc/self/statm", "re");
+	char text[128] = "", *end;
+	cleanup_fd int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	cleanup_dir DIR *dir = opendir("/proc/self/fd");
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	now->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-	if (statm != NULL && fscanf(statm, "%lu %lu", &total, &resident) == 2)
-		now->resident_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	/* The second number: pages in memory. */
+	if (statm >= 0 && read(statm, text, sizeof(text) - 1) > 0) {
+		(void)strtoull(text, &end, 10);
+		now->resident_bytes = strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
 		now->descriptors_max = files.rlim_cur;
 	for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)

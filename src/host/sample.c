@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +123,8 @@ static int from_process(pid_t pid, struct sample *ret, bool has_memory, bool has
 {
 	char path[64], text[TEXT_SIZE];
 	const char *at;
-	uint64_t ticks[2], kib;
+	char *end;
+	uint64_t ticks = 0, kib;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	if (!has_memory) {
@@ -136,11 +136,13 @@ static int from_process(pid_t pid, struct sample *ret, bool has_memory, bool has
 	if (has_cpu)
 		return 0;
 	/* The name may hold anything; behind it field 3 begins, and 14 and 15 are the times. */
-	if (slurp(path, text) < 0 || (at = strrchr(text, ')')) == NULL ||
-	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
-		   &ticks[0], &ticks[1]) != 2)
+	if (slurp(path, text) < 0 || (at = strrchr(text, ')')) == NULL)
 		return err_set(err, ERR_NOT_FOUND, "%s cannot be read", path);
-	ret->cpu_ns = (ticks[0] + ticks[1]) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	for (int field = 2; field < 14 && *at != '\0'; field++)
+		at += strcspn(at, " ") + (at[strcspn(at, " ")] == ' ');
+	for (int i = 0; i < 2; i++, at = end)
+		ticks += strtoull(at, &end, 10);
+	ret->cpu_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 	return 0;
 }
 

@@ -314,23 +314,25 @@ static void opened(struct session *session, struct job *job)
 	}
 }
 
-static void audit_file(struct host *host, const struct job *job)
+/* What is not in the database, and told when it is done. */
+static void audit_job(struct host *host, const struct job *job)
 {
-	static const struct {
-		enum job_kind kind;
-		const char *action;
-	} known[] = {
-		{ JOB_FILE_PUT, "file.put" },	  { JOB_FILE_DELETE, "file.delete" },
-		{ JOB_FILE_GET, "file.get" },	  { JOB_FILE_MOVE, "file.move" },
-		{ JOB_FILE_MKDIR, "file.mkdir" }, { JOB_ARCHIVE_GET, "archive.get" },
-		{ JOB_ARCHIVE_PUT, "archive.put" },
+	static const char *const actions[] = {
+		[JOB_FILE_PUT] = "file.put",	       [JOB_FILE_GET] = "file.get",
+		[JOB_FILE_DELETE] = "file.delete",     [JOB_FILE_MOVE] = "file.move",
+		[JOB_FILE_MKDIR] = "file.mkdir",       [JOB_ARCHIVE_GET] = "archive.get",
+		[JOB_ARCHIVE_PUT] = "archive.put",     [JOB_RESTART] = "kernel.restart",
+		[JOB_CONTEXT_OPEN] = "context.create", [JOB_CONTEXT_CLOSE] = "context.delete",
 	};
+	const char *action = (size_t)job->kind < ARRAY_LEN(actions) ? actions[job->kind] : NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (job->kind == known[i].kind)
-			audit_note(host, known[i].action, job->session->row.id,
-				   job->error.code < 0 ? "failed" : "ok", "path=%s",
-				   job->path != NULL ? job->path : "");
+	if (action != NULL)
+		audit_note(host, action, job->session->row.id,
+			   job->error.code < 0 || job->files.refusal != 0 ? "failed" : "ok",
+			   "%s%s%s%s", job->path != NULL ? "path=" : "",
+			   job->path != NULL ? job->path : "",
+			   job->files.to != NULL ? " to=" : "",
+			   job->files.to != NULL ? job->files.to : "");
 }
 
 /* Until the next execution measures the workspace again, it has grown by this much. */
@@ -358,7 +360,7 @@ void session_answer_job(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
 
-	audit_file(host, job);
+	audit_job(host, job);
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);

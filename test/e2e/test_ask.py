@@ -7,6 +7,7 @@ import signal
 import time
 
 import jsonschema
+import nbformat
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
@@ -31,6 +32,9 @@ IMAGE = "DUlEQVR42mNkYPhfDwAC"
 # provider: what has to be in the environment
 WAYS = {
     "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+    "openai-responses": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
+    "gemini": ("GEMINI_BASE_URL", "", "GEMINI_API_KEY"),
 }
 
 
@@ -204,6 +208,127 @@ def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon):
         answer = ask.json(model, "?", "in.txt")
     assert any("The session was lost" in text for text in texts_of(model.asked[1]))
     assert answer["steps"][1]["record"]["stdout"] == "still here False\n"
+
+
+# ---- what each protocol is particular about -----------------------------------------------------
+
+def test_thoughts_go_back_as_they_came(reckon):
+    script = [Reply(thought="Let me think", text="Now.", calls=["print(1)", "print(2)"]),
+              Reply(text="ok")]
+    for provider in ("openai-responses", "anthropic", "gemini"):
+        with ModelServer(*script) as model:
+            Ask(reckon, provider).json(model, "?")
+        body = model.asked[1].body
+        if provider == "openai-responses":
+            kinds = [item["type"] for item in body["input"]]
+            assert kinds == ["message", "reasoning", "message", "function_call", "function_call",
+                             "function_call_output", "function_call_output"]
+            assert body["input"][1]["encrypted_content"] == "c2VjcmV0IHRob3VnaHRz"
+            assert body["store"] is False and body["input"][3]["call_id"] == "call_0"
+            assert [item["call_id"] for item in body["input"][5:]] == ["call_0", "call_1"]
+        elif provider == "anthropic":
+            first, answer, results = body["messages"]
+            assert [block["type"] for block in answer["content"]] == [
+                "thinking", "redacted_thinking", "text", "tool_use", "tool_use"]
+            assert answer["content"][0] == {"type": "thinking", "thinking": "Let me think",
+                                            "signature": "c2lnbmVk"}
+            assert answer["content"][3]["input"] == {"code": "print(1)"}
+            assert [block["tool_use_id"] for block in results["content"]] == ["call_0", "call_1"]
+            assert [block["is_error"] for block in results["content"]] == [False, False]
+            assert "cache_control" in results["content"][1] and "cache_control" in body["system"][0]
+            assert "anthropic-version" in model.asked[1].headers
+        else:
+            question, answer, results = body["contents"]
+            assert [part for part in answer["parts"] if "functionCall" in part] == [
+                {"functionCall": {"name": "python", "args": {"code": f"print({i + 1})"}},
+                 "thoughtSignature": f"c2lnbmVk{i}"} for i in range(2)]
+            responses = [part["functionResponse"] for part in results["parts"]]
+            assert responses == [{"name": "python", "response": {"output": "1"}},
+                                 {"name": "python", "response": {"output": "2"}}]
+
+
+def test_images_stand_where_each_protocol_takes_them(reckon):
+    for provider in WAYS:
+        with ModelServer(Reply(calls=["print(0)", PICTURE]), Reply(text="ok")) as model:
+            Ask(reckon, provider).json(model, "?", "--vision", "on")
+        body = model.asked[1].body
+        if provider == "openai":
+            assert [message["role"] for message in body["messages"]] == [
+                "system", "user", "assistant", "tool", "tool", "user"]
+            url = body["messages"][-1]["content"][1]["image_url"]["url"]
+            assert url.startswith("data:image/png;base64,") and IMAGE in url
+        elif provider == "openai-responses":
+            assert IMAGE in body["input"][-1]["output"][1]["image_url"]
+        elif provider == "anthropic":
+            assert body["messages"][-1]["content"][-1]["content"][1]["source"] == {
+                "type": "base64", "media_type": "image/png",
+                "data": body["messages"][-1]["content"][-1]["content"][1]["source"]["data"]}
+        else:
+            assert IMAGE in body["contents"][-1]["parts"][1]["functionResponse"]["parts"][0][
+                "inlineData"]["data"]
+
+
+def test_an_answer_that_pauses_goes_on(reckon):
+    with ModelServer(Reply(text="First, ", stop="pause"), Reply(text="done.")) as model:
+        answer = Ask(reckon, "anthropic").json(model, "?")
+    assert answer["answer"] == "done." and len(model.asked) == 2
+    assert model.asked[1].body["messages"][-1]["role"] == "assistant"
+
+
+def test_a_call_that_the_provider_could_not_read_is_asked_for_once_more(reckon):
+    ask = Ask(reckon, "gemini")
+    with ModelServer(Reply(stop="malformed"), Reply(text="ok")) as model:
+        assert ask.json(model, "?")["answer"] == "ok"
+    assert model.asked[0].body == model.asked[1].body
+    with ModelServer(*[Reply(stop="malformed")] * 2) as model:
+        assert ask.json(model, "?", status=125)["stop"] == "failed"
+
+
+def test_gemini_says_itself_how_long_to_wait(reckon):
+    error = {"error": {"code": 429, "message": "slower", "status": "RESOURCE_EXHAUSTED",
+                       "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo",
+                                    "retryDelay": "90s"}]}}
+    with ModelServer(Reply(status=429, error=error)) as model:
+        assert "90 s" in Ask(reckon, "gemini")(model, "?").expect(125).err
+
+
+@pytest.mark.parametrize("stop,name,status", [("length", "length", 3), ("filter", "refused", 0)])
+def test_an_answer_that_is_cut_or_refused(ask_each, stop, name, status):
+    with ModelServer(Reply(text="I would", stop=stop)) as model:
+        answer = ask_each.json(model, "?", status=status)
+    assert answer["stop"] == name and answer["answer"] == "I would"
+
+
+def test_every_token_is_counted(ask_each):
+    with ModelServer(Reply(text="ok", usage=(1000, 50), cached=800, reasoning=30)) as model:
+        usage = ask_each.json(model, "?")["usage"]
+    assert usage == {"requests": 1, "steps": 0, "input_tokens": 1000, "cached_tokens": 800,
+                     "output_tokens": 50, "reasoning_tokens": 30}
+
+
+# ---- models that call no tools -----------------------------------------------------------------
+
+def test_blocks_of_code(ask_each):
+    script = [Reply(text="Look:\n```json\n{}\n```\n```python\nx = 6 * 7\nprint(x)\n```\n"
+                         "The output is 41.\n" + "and on " * 1000),
+              Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        done = ask_each(model, "--calling", "fenced", "?").expect(0)
+    assert done.out == "It is 42.\n"
+    assert "41" not in done.err and "\u2502 x = 6 * 7\n\u2502 print(x)\n42\n" in done.err
+    texts = texts_of(model.asked[1])
+    assert any(text == "Output:\n42" for text in texts) and not any("41" in text for text in texts)
+    assert "tools" not in model.asked[0].body
+
+
+def test_objects_that_obey_a_schema(ask_each):
+    script = [Reply(text=json.dumps({"action": "run", "content": "print(6 * 7)"})),
+              Reply(text=json.dumps({"action": "answer", "content": "It is 42."}))]
+    with ModelServer(*script) as model:
+        done = ask_each(model, "--calling", "schema", "?").expect(0)
+    assert done.out == "It is 42.\n"
+    assert "additionalProperties" in json.dumps(model.asked[0].body)
+    assert any(text == "Output:\n42" for text in texts_of(model.asked[1]))
 
 
 # ---- limits -----------------------------------------------------------------------------------
@@ -464,3 +589,124 @@ def test_an_encrypted_server_by_name(ask, reckon):
     done = reckon("ask", "--model", "openai/m", "--base-url", "http://model.invalid", *FAST,
                   "--max-time", "20s", "?").expect(125, 3)
     assert "resolve" in done.err.lower() or "time limit" in done.err
+
+
+# ---- leave to run -----------------------------------------------------------------------------
+
+def test_cells_wait_for_leave(ask, reckon):
+    script = [Reply(calls=["print('first ran')"]), Reply(calls=["print('second ran')"]),
+              Reply(calls=["print('third', 'ran')"]), Reply(calls=["print('fourth', 'ran')"]),
+              Reply(text="finished")]
+    with ModelServer(*script) as model:
+        with Terminal(reckon, *ask.args("--approve", "always", "?"), env=ask.env(model)) as term:
+            term.wait("[q]uit: ").write("n\n")
+            term.until(lambda: term.text.count("[q]uit: ") == 2, "asks again").write("y\n")
+            term.until(lambda: term.text.count("[q]uit: ") == 3, "asks again").write("a\n")
+            term.wait("finished")
+            assert term.end() == 0
+            assert term.text.count("[q]uit: ") == 3
+            assert "fourth ran" in term.text and "third ran" in term.text
+    texts = texts_of(model.asked[1])
+    assert any("did not allow this cell" in text for text in texts)
+    assert not any(text.strip() == "first ran" for text in texts)
+    with ModelServer(Reply(calls=["print(1)"])) as model:
+        with Terminal(reckon, *ask.args("--approve", "always", "?"), env=ask.env(model)) as term:
+            term.wait("[q]uit: ").write("q\n")
+            assert term.end() == 130
+    assert len(model.asked) == 1
+
+
+def test_only_what_may_write_outside_is_asked_for(ask, reckon):
+    (reckon.cwd / "shared").mkdir()
+    reckon.user.own(reckon.cwd / "shared")
+    script = [Reply(calls=["print('ran', 'it')"]), Reply(text="finished")]
+    for mount, asks in ((("-m", "shared"), False), (("-m", "shared:rw"), True)):
+        with ModelServer(*script) as model:
+            with Terminal(reckon, *ask.args(*mount, "?"), env=ask.env(model)) as term:
+                if asks:
+                    term.wait("[q]uit: ").write("y\n")
+                term.wait("finished")
+                assert term.end() == 0
+                assert ("[q]uit" in term.text) == asks and "ran it" in term.text
+    with ModelServer(*script) as model:
+        done = ask(model, "-m", "shared:rw", "--approve", "never", "?").expect(0)
+        assert done.out == "finished\n"
+
+
+# ---- the whole as a file ----------------------------------------------------------------------
+
+def test_the_way_to_an_answer_is_saved(ask, reckon):
+    question = "How much?\nBe exact."
+    script = [Reply(text="I try.", calls=["1 / 0"]),
+              Reply(text="Better:", calls=["print('```')\nx = 42", PICTURE]),
+              Reply(text="It is `42`.")]
+    for name in ("run.ipynb", "run.py", "run.md", "run.json"):
+        with ModelServer(*script) as model:
+            done = ask(model, "--save", name, question).expect(0)
+        assert f"saved as {name}" in done.err
+    book = nbformat.read(reckon.cwd / "run.ipynb", as_version=4)
+    nbformat.validate(book)
+    assert [cell.cell_type for cell in book.cells] == [
+        "markdown", "markdown", "code", "markdown", "code", "code", "markdown"]
+    assert book.cells[0].source == "> How much?\n> Be exact.\n"
+    assert book.cells[2].outputs[0].ename == "ZeroDivisionError"
+    assert book.cells[4].outputs[0].text == "```\n"
+    assert IMAGE in book.cells[5].outputs[0].data["image/png"].replace("\n", "")
+    assert book.cells[6].source == "It is `42`."
+    # What failed is left out of the script, so that it runs again.
+    text = (reckon.cwd / "run.py").read_text()
+    assert "1 / 0" not in text and "# It is `42`." in text
+    assert reckon("run", *FAST, "run.py").expect(0).out.startswith("```\n")
+    page = (reckon.cwd / "run.md").read_text()
+    assert page.startswith("> How much?\n> Be exact.\n\nI try.\n\n```python\n1 / 0\n```\n")
+    assert "````python\nprint('```')\nx = 42\n````\n\n````text\n```\n````\n" in page
+    answer = json.loads((reckon.cwd / "run.json").read_text())
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["answer"] == "It is `42`."
+
+
+@pytest.mark.parametrize("name,words", [("run.docx", "names no form"), ("old.md", "exists"),
+                                        ("no/such/../x.txt", "names no form")])
+def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
+    reckon.file("old.md", "mine")
+    with ModelServer() as model:
+        assert words in ask(model, "--save", name, "?").expect(2).err
+    assert model.asked == [] and (reckon.cwd / "old.md").read_text() == "mine"
+
+
+# ---- chats ------------------------------------------------------------------------------------
+
+def test_a_chat_remembers_what_was_said_and_computed(ask_each, reckon):
+    reckon.file("in.txt", "data")
+    script = [Reply(calls=["x = 6 * 7"]), Reply(text="It is set."), Reply(calls=["print(x)"]),
+              Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        done = reckon("chat", *ask_each.args()[1:], "in.txt", env=ask_each.env(model),
+                      stdin="Set x.\n\n  \nWhat is x?\n").expect(0)
+    assert done.out == "It is set.\nIt is 42.\n"
+    last = texts_of(model.asked[3])
+    assert [text for text in last if text.startswith(("Set x.", "What is"))] == [
+        "Set x.\n\nFiles in /mnt/data:\n- in.txt (4 B)\n", "What is x?"]
+    assert any(text.strip() == "42" for text in last) and "It is set." in last
+
+
+def test_a_chat_goes_on_after_what_failed(ask, reckon):
+    error = {"error": {"message": "no such thing", "code": "bad"}}
+    script = [Reply(status=400, error=error), Reply(calls=["undefined"]), Reply(text="fine")]
+    with ModelServer(*script) as model:
+        done = reckon("chat", *ask.args()[1:], env=ask.env(model), stdin="a\nb\n").expect(0)
+    assert done.out == "fine\n" and "no such thing" in done.err
+    assert reckon("chat", *ask.args()[1:], "--json", env=ask.env(model), stdin="a\n").expect(2)
+
+
+def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
+    tick = b'data: {"choices":[{"index":0,"delta":{"content":"going on "}}]}\n\n'
+    with ModelServer(Reply(raw=tick, endless=b": wait\n\n"), Reply(text="back again")) as model:
+        with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
+            term.wait("you>").write("first\n")
+            term.wait("going on").write("\x03")
+            term.until(lambda: term.text.count("you>") == 2, "prompts").write("second\n")
+            term.wait("back again")
+            term.until(lambda: term.text.count("you>") == 3, "prompts").write("\x03")
+            term.wait("Ctrl-D leaves").write("\x04")
+            assert term.end() == 0

@@ -94,10 +94,8 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 	talk.tool_description = talk.argument_description = "what it is";
 	talk.argument = "code";
 	expect(buf_adds(&model_talk_add(&talk, MODEL_ROLE_USER)->text, "?", &err) == 0);
-	stream.decoder = (struct decoder){
-		.turn = model_talk_add(&talk, MODEL_ROLE_MODEL),
-		.piece = fuzz_piece,
-	};
+	decoder_init(&stream.decoder, model_talk_add(&talk, MODEL_ROLE_MODEL));
+	stream.decoder.piece = fuzz_piece;
 	sse_init(&sse, MODEL_EVENT_MAX, fuzz_event, &stream);
 	for (size_t at = 1; at < size && rc == 0; at += piece)
 		rc = sse_feed(&sse, (const char *)data + at,
@@ -105,6 +103,7 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 	if (rc == 0)
 		(void)sse_end(&sse, &err);
 	sse_done(&sse);
+	decoder_done(&stream.decoder);
 	expect(model_turn_settle(stream.decoder.turn, "code", 7, &err) == 0);
 	fuzz_check_turn(stream.decoder.turn);
 	fuzz_send_back(provider, &talk);

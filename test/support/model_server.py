@@ -97,7 +97,163 @@ def chat(reply, tool):
     yield b"data: [DONE]\n\n"
 
 
-PROTOCOLS = {"chat": chat}
+def responses(reply, tool):
+    """OpenAI Responses."""
+    number = iter(range(10 ** 6))
+
+    def event(kind, **fields):
+        return sse({"type": kind, "sequence_number": next(number), **fields}, kind)
+
+    def whole(status, output, **fields):
+        return {"id": "resp_1", "object": "response", "created_at": 1, "status": status,
+                "model": "m", "output": output, **fields}
+
+    output = []
+    yield event("response.created", response=whole("in_progress", []))
+    yield event("response.in_progress", response=whole("in_progress", []))
+    if reply.thought:
+        item = {"id": "rs_1", "type": "reasoning", "summary": [],
+                "encrypted_content": "c2VjcmV0IHRob3VnaHRz"}
+        yield event("response.output_item.added", output_index=0, item={**item, "summary": []})
+        for piece in split(reply.thought, reply.pieces):
+            yield event("response.reasoning_summary_text.delta", item_id="rs_1", output_index=0,
+                        summary_index=0, delta=piece)
+        item["summary"] = [{"type": "summary_text", "text": reply.thought}]
+        output.append(item)
+        yield event("response.output_item.done", output_index=0, item=item)
+    if reply.text:
+        at = len(output)
+        item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": reply.text, "annotations": []}]}
+        yield event("response.output_item.added", output_index=at,
+                    item={**item, "content": [], "status": "in_progress"})
+        for piece in split(reply.text, reply.pieces):
+            yield event("response.output_text.delta", item_id="msg_1", output_index=at,
+                        content_index=0, delta=piece, logprobs=[])
+        yield event("response.output_text.done", item_id="msg_1", output_index=at,
+                    content_index=0, text=reply.text)
+        output.append(item)
+        yield event("response.output_item.done", output_index=at, item=item)
+    for i, call in enumerate(reply.calls):
+        at, arguments = len(output), arguments_of(call)
+        item = {"id": f"fc_{i}", "type": "function_call", "call_id": id_of(call, i),
+                "name": tool, "arguments": arguments, "status": "completed"}
+        yield event("response.output_item.added", output_index=at,
+                    item={**item, "arguments": "", "status": "in_progress"})
+        for piece in split(arguments, reply.pieces):
+            yield event("response.function_call_arguments.delta", item_id=item["id"],
+                        output_index=at, delta=piece)
+        if reply.cut:
+            return
+        yield event("response.function_call_arguments.done", item_id=item["id"], output_index=at,
+                    arguments=arguments)
+        output.append(item)
+        yield event("response.output_item.done", output_index=at, item=item)
+    if reply.cut:
+        return
+    if reply.broken_after:
+        error = {"type": "server_error", "code": "server_error", "message": reply.broken_after}
+        yield event("error", error=error)
+        yield event("response.failed", response=whole("failed", output, error=error))
+        return
+    usage = {"input_tokens": reply.usage[0], "output_tokens": reply.usage[1],
+             "input_tokens_details": {"cached_tokens": reply.cached},
+             "output_tokens_details": {"reasoning_tokens": reply.reasoning},
+             "total_tokens": sum(reply.usage)}
+    reason = {"length": "max_output_tokens", "filter": "content_filter"}.get(reply.stop)
+    if reason:
+        yield event("response.incomplete", response=whole(
+            "incomplete", output, incomplete_details={"reason": reason}, usage=usage))
+    else:
+        yield event("response.completed", response=whole(
+            "completed", output, incomplete_details=None, usage=usage))
+
+
+def messages(reply, tool):
+    """Anthropic Messages."""
+    def event(kind, **fields):
+        return sse({"type": kind, **fields}, kind)
+
+    def block(start, deltas):
+        nonlocal index
+        yield event("content_block_start", index=index, content_block=start)
+        for delta in deltas:
+            yield event("content_block_delta", index=index, delta=delta)
+        if not reply.cut:
+            yield event("content_block_stop", index=index)
+        index += 1
+
+    index = 0
+    cached, fresh = reply.cached, reply.usage[0] - reply.cached
+    yield event("message_start", message={
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
+        "stop_reason": None, "stop_sequence": None,
+        "usage": {"input_tokens": fresh, "cache_read_input_tokens": cached,
+                  "cache_creation_input_tokens": 0, "output_tokens": 1}})
+    yield event("ping")
+    if reply.thought:
+        yield from block({"type": "thinking", "thinking": "", "signature": ""},
+                         [{"type": "thinking_delta", "thinking": piece}
+                          for piece in split(reply.thought, reply.pieces)]
+                         + [{"type": "signature_delta", "signature": "c2lnbmVk"}])
+        yield from block({"type": "redacted_thinking", "data": "aGlkZGVu"}, [])
+    if reply.text:
+        yield from block({"type": "text", "text": ""},
+                         [{"type": "text_delta", "text": piece}
+                          for piece in split(reply.text, reply.pieces)])
+    for i, call in enumerate(reply.calls):
+        yield from block({"type": "tool_use", "id": id_of(call, i), "name": tool, "input": {}},
+                         [{"type": "input_json_delta", "partial_json": piece}
+                          for piece in ["", *split(arguments_of(call), reply.pieces)]])
+    if reply.broken_after:
+        yield event("error", error={"type": "overloaded_error", "message": reply.broken_after},
+                    request_id="req_1")
+        return
+    if reply.cut:
+        return
+    reason = {"length": "max_tokens", "filter": "refusal", "pause": "pause_turn"}.get(
+        reply.stop, "tool_use" if reply.calls else "end_turn")
+    yield event("message_delta", delta={"stop_reason": reason, "stop_sequence": None},
+                usage={"output_tokens": reply.usage[1],
+                       "output_tokens_details": {"thinking_tokens": reply.reasoning}})
+    yield event("message_stop")
+
+
+def gemini(reply, tool):
+    """Gemini generateContent. It counts thoughts apart from what it wrote."""
+    def chunk(parts=(), finish=None):
+        candidate = {"index": 0, "content": {"role": "model", "parts": list(parts)}}
+        if finish:
+            candidate["finishReason"] = finish
+        return sse({"candidates": [candidate], "modelVersion": "m", "responseId": "r",
+                    "usageMetadata": {
+                        "promptTokenCount": reply.usage[0],
+                        "cachedContentTokenCount": reply.cached,
+                        "candidatesTokenCount": reply.usage[1] - reply.reasoning,
+                        "thoughtsTokenCount": reply.reasoning,
+                        "totalTokenCount": sum(reply.usage)}})
+
+    for piece in split(reply.thought, reply.pieces):
+        yield chunk([{"text": piece, "thought": True}])
+    for piece in split(reply.text, reply.pieces):
+        yield chunk([{"text": piece}])
+    for i, call in enumerate(reply.calls):
+        arguments = json.loads(arguments_of(call))
+        function = {"name": tool, "args": arguments}
+        if isinstance(call, dict) and "id" in call:
+            function["id"] = call["id"]
+        yield chunk([{"functionCall": function, "thoughtSignature": f"c2lnbmVk{i}"}])
+    if reply.broken_after:
+        yield sse({"error": {"code": 503, "message": reply.broken_after,
+                             "status": "UNAVAILABLE"}})
+        return
+    if reply.cut:
+        return
+    yield chunk(finish={"length": "MAX_TOKENS", "filter": "SAFETY",
+                        "malformed": "MALFORMED_FUNCTION_CALL"}.get(reply.stop, "STOP"))
+
+
+PROTOCOLS = {"chat": chat, "responses": responses, "messages": messages, "gemini": gemini}
 
 
 def protocol_of(path):

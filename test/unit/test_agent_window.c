@@ -20,8 +20,10 @@ static void add_step(struct model_talk *talk, const char *call, size_t len)
 
 	memset(text, 'x', sizeof(text));
 	model_call_set_id(model_turn_call(answer, 0), call);
+	assert_ok(&err, model_turn_settle(answer, "code", 1, &err));
 	results = model_talk_add(talk, MODEL_ROLE_RESULTS);
-	assert_ok(&err, model_turn_add_result(results, call, "python", text, len, false, &err));
+	assert_ok(&err,
+		  model_turn_add_result(results, &answer->calls[0], text, len, false, &err));
 	assert_ok(&err, model_turn_add_image(results, "image/png", "AAAA", 4, &err));
 }
 

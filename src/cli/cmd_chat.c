@@ -1,0 +1,89 @@
+/*
+ * cmd_chat.c - reckon chat: one question after the other, in one session.
+ *
+ * Runs in:  reckon.
+ * Reads:    lines of a person, or of a pipe.
+ * Never:    ends because a question could not be answered.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+
+static void prompt(const struct ask *ask)
+{
+	if (ask->to_terminal && isatty(STDIN_FILENO))
+		repl_print("%syou>%s ", ask->view.coloured ? "\x1b[1m" : "",
+			   ask->view.coloured ? "\x1b[0m" : "");
+}
+
+/* One line that says something; false at the end. */
+static bool read_question(struct ask *ask)
+{
+	cleanup_free char *line = NULL;
+	size_t size = 0;
+	struct err err;
+
+	for (;;) {
+		ssize_t len;
+
+		ask_interrupts_clear();
+		prompt(ask);
+		len = getline(&line, &size, stdin);
+		if (len < 0 && ask_interrupts() > 0) { /* Ctrl-C at the prompt */
+			clearerr(stdin);
+			run_output_line("Ctrl-D leaves");
+			continue;
+		}
+		if (len < 0)
+			return false;
+		while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+			line[--len] = '\0';
+		if (strspn(line, " \t") == (size_t)len)
+			continue;
+		buf_clear(&ask->question);
+		if (run_input_check_source(line, (size_t)len, &err) == 0 &&
+		    buf_add(&ask->question, line, (size_t)len, &err) == 0)
+			return true;
+		(void)cli_complain(&err);
+	}
+}
+
+/* What the last question left; steps and their records stay. */
+static void forget(struct ask *ask)
+{
+	buf_clear(&ask->answer);
+	buf_clear(&ask->prose);
+	ask->prose_open = false;
+	ask->usage = (struct agent_usage){ 0 };
+	err_clear(&ask->why);
+}
+
+int ask_chat(struct ask *ask, struct err *err)
+{
+	bool begun = false;
+
+	if (ask->to_terminal && isatty(STDIN_FILENO))
+		run_output_line("%s/%s. Ctrl-C stops an answer, Ctrl-D leaves.", ask->provider,
+				ask->model);
+	while (ask->view.output.status == 0 && read_question(ask)) {
+		/* The first one goes out when the agent is ready. */
+		if (begun && ask_agent_question(ask, err) < 0)
+			return (int)err->code;
+		begun = true;
+		if (ask_converse(ask, err) < 0)
+			return (int)err->code;
+		(void)ask_conclude(ask);
+		if (ask->stop == AGENT_STOP_LOST)
+			break;
+		forget(ask);
+	}
+	if (ask->to_terminal && isatty(STDIN_FILENO))
+		repl_print("\n");
+	return 0;
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/python3
+"""What a cell costs over HTTP, against the same in a Jupyter kernel: one run, taking turns.
+
+usage: test/bench/http_bench.py [--runs N] [--install] [--json]       (as root)
+
+--install puts ipykernel, jupyter_client, jupyter_server and websocket-client into build/bench-venv
+first. Compare the ratios; the times are this machine's.
+
+  health            GET /health on a connection that stays
+  warm cell         POST …/executions with `x += 1`, to the record
+  first cell        POST /sessions and then a first cell, from the kernel that waits parked
+  jupyter_client    the same cell through its sockets, to the reply
+  Jupyter Server    the same cell through its HTTP and WebSocket, to the reply
+
+The clients of ours and of the WebSocket are a few lines around a socket, so that it is the servers
+that are compared; jupyter_client is what its users have.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import uuid
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VENV = ROOT / "build/bench-venv"
+PEERS = ["ipykernel", "jupyter_client", "jupyter_server", "websocket-client"]
+PREFIX = "/reckon/v1"
+BUDGETS = {"jupyter_client / warm cell": (">=", 10), "first cell / health": ("<=", 5)}
+START_SECONDS = 60
+
+
+def install():
+    subprocess.run(["/usr/bin/python3", "-m", "venv", VENV], check=True)
+    subprocess.run([VENV / "bin/pip", "install", "-q", "--disable-pip-version-check", *PEERS],
+                   check=True)
+
+
+class Wire:
+    """HTTP/1.1 on one connection: a request's bytes out, a body back."""
+
+    def __init__(self, port, key):
+        self.key = key
+        self.sock = socket.create_connection(("127.0.0.1", port))
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def request(self, method, path, body=None):
+        data = json.dumps(body).encode() if body is not None else b""
+        self.sock.sendall(f"{method} {PREFIX}{path} HTTP/1.1\r\nHost: x\r\n"
+                          f"Authorization: Bearer {self.key}\r\nContent-Type: application/json\r\n"
+                          f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        got = b""
+        while (end := got.find(b"\r\n\r\n")) < 0:
+            got += self.sock.recv(65536)
+        length = int(re.search(rb"Content-Length: (\d+)", got[:end])[1])
+        while len(got) < end + 4 + length:
+            got += self.sock.recv(65536)
+        return int(got[9:12]), got[end + 4:]
+
+
+class Reckon:
+    """`reckon serve` with a directory of its own."""
+
+    def __init__(self, base):
+        self.process = subprocess.Popen(
+            [ROOT / "build/bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", base],
+            stdout=subprocess.PIPE, text=True, env={
+                **os.environ, "XDG_RUNTIME_DIR": base, "RECKON_TEMPLATES": os.environ.get(
+                    "RECKON_TEMPLATES", "/var/lib/reckon/templates")})
+        said = ""
+        while "listening" not in said:
+            said += self.process.stdout.readline()
+        self.wire = Wire(int(re.search(r"listening on \S+:(\d+)", said)[1]),
+                         re.search(r"rk_[\w-]+", said)[0])
+        self.warm = self.open()
+        self.cell(self.warm, "x = 0")
+
+    def open(self):
+        status, body = self.wire.request("POST", "/sessions", {"template": "data"})
+        assert status == 201, body
+        return json.loads(body)["id"]
+
+    def cell(self, session, code):
+        status, body = self.wire.request("POST", f"/sessions/{session}/executions", {"code": code})
+        assert status == 200 and b'"status":"ok"' in body, body
+
+    def health(self):
+        assert self.wire.request("GET", "/health")[0] == 200
+
+    def warm_cell(self):
+        self.cell(self.warm, "x += 1")
+
+    def first_cell(self):
+        session = self.open()
+        self.cell(session, "x = 1")
+        return session
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Client:
+    """A kernel through jupyter_client."""
+
+    def __init__(self):
+        from jupyter_client.manager import start_new_kernel
+        self.manager, self.client = start_new_kernel(kernel_name="python3")
+        self.cell("x = 0")
+
+    def cell(self, code="x += 1"):
+        sent = self.client.execute(code)
+        while True:
+            reply = self.client.get_shell_msg(timeout=START_SECONDS)
+            if reply["parent_header"].get("msg_id") == sent:
+                assert reply["content"]["status"] == "ok"
+                return
+
+    def end(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+class Server:
+    """A kernel of a Jupyter Server, through its WebSocket."""
+
+    def __init__(self, base):
+        import websocket
+        token = secrets.token_hex(16)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.process = subprocess.Popen(
+            [VENV / "bin/python", "-m", "jupyter_server", "--allow-root", "--no-browser",
+             "--ip=127.0.0.1", f"--port={port}", f"--IdentityProvider.token={token}",
+             f"--ServerApp.root_dir={base}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        url = f"127.0.0.1:{port}/api/kernels"
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                kernel = json.load(urllib.request.urlopen(urllib.request.Request(
+                    f"http://{url}", b"{}", {"Authorization": f"token {token}"})))["id"]
+                break
+            except OSError:
+                assert time.monotonic() < deadline, "Jupyter Server does not start"
+                time.sleep(0.2)
+        self.socket = websocket.create_connection(f"ws://{url}/{kernel}/channels?token={token}",
+                                                  timeout=START_SECONDS)
+        self.socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.cell("x = 0")
+
+    def cell(self, code="x += 1"):
+        sent = uuid.uuid4().hex
+        self.socket.send(json.dumps({
+            "channel": "shell", "parent_header": {}, "metadata": {}, "buffers": [],
+            "header": {"msg_id": sent, "msg_type": "execute_request", "username": "", "session": "b",
+                       "version": "5.3"},
+            "content": {"code": code, "silent": False, "store_history": True,
+                        "user_expressions": {}, "allow_stdin": False}}))
+        while True:
+            # Without it a delayed acknowledgement of ours, 40 ms, would be counted as theirs.
+            self.socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            message = json.loads(self.socket.recv())
+            if message["msg_type"] == "execute_reply" and \
+                    message["parent_header"].get("msg_id") == sent:
+                assert message["content"]["status"] == "ok"
+                return
+
+    def end(self):
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait()
+
+
+def timed(call):
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def measure(base, runs):
+    ours, client, server = Reckon(base), Client(), Server(base)
+    times = {name: [] for name in ("health", "warm cell", "first cell", "jupyter_client",
+                                   "Jupyter Server")}
+    try:
+        for _ in range(runs):
+            for name, call in (("health", ours.health), ("warm cell", ours.warm_cell),
+                               ("jupyter_client", client.cell), ("Jupyter Server", server.cell)):
+                times[name].append(timed(call)[0])
+            seconds, session = timed(ours.first_cell)
+            times["first cell"].append(seconds)
+            ours.wire.request("DELETE", f"/sessions/{session}")
+            time.sleep(0.15)  # until the next kernel is parked, as it is between users
+    finally:
+        ours.end()
+        client.end()
+        server.end()
+    return times
+
+
+def report(times, runs):
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    ratios = {"jupyter_client / warm cell": medians["jupyter_client"] / medians["warm cell"],
+              "Jupyter Server / warm cell": medians["Jupyter Server"] / medians["warm cell"],
+              "warm cell / health": medians["warm cell"] / medians["health"],
+              "first cell / health": medians["first cell"] / medians["health"]}
+    return {"runs": runs, "load": os.getloadavg()[0],
+            "median_ms": {name: round(value * 1e3, 3) for name, value in medians.items()},
+            "p90_ms": {name: round(sorted(values)[int(len(values) * 0.9)] * 1e3, 3)
+                       for name, values in times.items()},
+            "ratio": {name: round(value, 2) for name, value in ratios.items()}}
+
+
+def show(result):
+    for name, value in result["median_ms"].items():
+        print(f"{name:28} {value:9.3f} ms   p90 {result['p90_ms'][name]:9.3f} ms")
+    for name, value in result["ratio"].items():
+        sign, budget = BUDGETS.get(name, ("", None))
+        met = "" if budget is None else \
+            f"   budget {sign} {budget}: " + \
+            ("met" if (value >= budget if sign == ">=" else value <= budget) else "missed")
+        print(f"{name:28} {value:9.2f}{met}")
+    print(f"{result['runs']} runs, load {result['load']:.1f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--install", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    if given.install:
+        install()
+    python = VENV / "bin/python"
+    if not python.exists():
+        sys.exit("http_bench: call it with --install first")
+    if pathlib.Path(sys.prefix) != VENV:
+        os.execv(python, [python, *(word for word in sys.argv if word != "--install")])
+    with tempfile.TemporaryDirectory(prefix="reckon-http-bench-") as base:
+        result = report(measure(base, given.runs), given.runs)
+    print(json.dumps(result)) if given.json else show(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+#!/usr/bin/python3
+"""Many sessions of one daemon, each with cells whose answers are known: none may be wrong, and
+afterwards nothing may be left.
+
+usage: test/bench/load.py [--sessions N] [--live N] [--tenants N] [--seed N]
+       [--rootless]
+       (as root; needs the template python)
+
+Each session keeps a model of what its variables and files are. What is weighed before and after:
+processes, descriptors of reckond, its front and the warden, cgroups, mounts, network namespaces,
+and memory from the middle of the run to its end.
+"""
+import argparse
+import collections
+import concurrent.futures
+import copy
+import json
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from reckon_serve import memory_kib  # noqa: E402
+
+SETTLE_SECONDS = 30
+# A warden keeps network namespaces for the next boxes, as many as were in use at once: not one for
+# each session, of which there are many times more.
+RECYCLED = {"networks", "warden fds"}
+GROWTH_KIB = 24 * 1024  # SQLite's cache, the allocator's arenas of 64 threads: bounded, not zero
+
+
+class Wrong(AssertionError):
+    """The daemon gave an answer that is not the one."""
+
+
+def expect(is_so, what, seen):
+    if not is_so:
+        raise Wrong(f"{what}: {str(seen)[:600]}")
+
+
+class Session:
+    """One session and what it must answer."""
+
+    def __init__(self, server, rng):
+        self.server, self.rng = server, rng
+        self.total, self.files, self.alive = 0, {}, True
+        self.id = self.create()
+        self.path = f"/sessions/{self.id}"
+        self.run("total = 0")
+
+    def create(self):
+        while True:
+            answer = self.server.ask("POST", "/sessions", {
+                "template": "python", "limits": {"memory_bytes": 256 << 20, "output_bytes": 65536}})
+            if answer.status == 201:
+                return answer.json["id"]
+            expect(answer.status == 429, "a session is opened or the client told to wait", answer)
+            time.sleep(float(answer.headers["Retry-After"]) * self.rng.random())
+
+    def run(self, code, status="ok", headers=None, **body):
+        record = self.server.execute(self.id, code, headers, **body)
+        expect(record["status"] == status, f"{code!r} ends with {status}", record)
+        expect(record["session"] == self.id, "the record is this session's", record)
+        return record
+
+    # Each of these is one kind of work.
+
+    def state(self):
+        n = self.rng.randrange(1000)
+        self.total += n
+        record = self.run(f"total += {n}; print(total)")
+        expect(record["stdout"] == f"{self.total}\n", f"total is {self.total}", record)
+
+    def value(self):
+        a, b = self.rng.randrange(10 ** 9), self.rng.randrange(10 ** 9)
+        record = self.run(f"{a} * {b}")
+        expect(record["results"][0]["data"]["text/plain"] == str(a * b), "a product", record)
+
+    def error(self):
+        record = self.run(f"[][{self.rng.randrange(9)}]", "error")
+        expect(record["error"]["name"] == "IndexError", "an IndexError", record["error"])
+
+    def file(self):
+        name, size = f"f{self.rng.randrange(4)}.bin", self.rng.randrange(50_000)
+        self.files[name] = bytes([size % 251]) * size
+        record = self.run(f"open('{name}', 'wb').write(bytes([{size % 251}]) * {size})")
+        expect([file["size"] for file in record["files"] if file["path"] == name] in ([size], []),
+               f"{name} has {size} bytes", record["files"])
+        self.look(name)
+
+    def upload(self):
+        name, data = f"u{self.rng.randrange(4)}.bin", self.rng.randbytes(self.rng.randrange(50_000))
+        self.files[name] = data
+        answer = self.server.ask("PUT", f"{self.path}/files/{name}", data)
+        expect(answer.status == 200, "an upload", answer)
+        record = self.run(f"d = open('{name}', 'rb').read(); print(len(d), sum(d))")
+        expect(record["stdout"] == f"{len(data)} {sum(data)}\n", "what was uploaded", record)
+
+    def look(self, name=None):
+        name = name or (self.rng.choice(sorted(self.files)) if self.files else None)
+        if name:
+            answer = self.server.ask("GET", f"{self.path}/files/{name}")
+            expect((answer.status, answer.body) == (200, self.files[name]), f"{name}'s bytes",
+                   (answer.status, len(answer.body), len(self.files[name])))
+
+    def events(self):
+        lines = self.rng.randrange(1, 60)
+        code = f"for i in range({lines}): print(i, flush=True)"
+        text, ids = "", []
+        with self.server.events("POST", f"{self.path}/executions",
+                                {"code": code, "stream": True}) as (events, _):
+            for number, name, data in events:
+                ids.append(number)
+                if name == "stream":
+                    text += data["text"]
+        expect(name == "done" and data["record"]["status"] == "ok", "the last event", name)
+        expect(ids == sorted(set(ids)), "ids ascend", ids)
+        expect(text == "".join(f"{i}\n" for i in range(lines)), "each line, in order", text)
+
+    def background(self):
+        n = self.rng.randrange(10 ** 6)
+        record = self.server.poll(self.id, self.server.background(self.id, f"print({n} + 1)"))
+        expect(record["stdout"] == f"{n + 1}\n", "an execution in the background", record)
+
+    def once(self):
+        headers, n = {"Idempotency-Key": f"k{self.rng.getrandbits(64)}"}, self.rng.randrange(1000)
+        self.total += n
+        records = [self.run(f"total += {n}; print(total)", headers=headers) for _ in range(2)]
+        expect(records[0] == records[1] and records[0]["stdout"] == f"{self.total}\n",
+               "once, though asked twice", records)
+
+    def timeout(self):
+        self.run("while True: pass", "timeout", timeout_s=0.3)
+
+    def interrupt(self):
+        execution = self.server.background(self.id, "import time\nwhile True: time.sleep(1)")
+        while self.server.ask("GET", f"{self.path}/executions/{execution}").json["status"] == "queued":
+            time.sleep(0.01)
+        expect(self.server.ask("POST", f"{self.path}/interrupt").status == 200, "interrupt", "")
+        record = self.server.poll(self.id, execution)
+        expect(record["status"] == "interrupted", "it was interrupted", record)
+
+    def output(self):
+        size = self.rng.randrange(70_000, 300_000)
+        record = self.run(f"print('x' * {size})")
+        cut = record["truncated"]["stdout"]
+        expect(cut["bytes_total"] == size + 1, "all of its bytes are counted", cut)
+        answer = self.server.ask("GET", f"/outputs/{cut['handle']}")
+        expect(answer.status == 200 and answer.body == b"x" * size + b"\n", "the whole output",
+               (answer.status, len(answer.body)))
+
+    def memory(self):
+        record = self.run("held = bytearray(600 << 20)", "error")
+        expect(record["error"]["name"] == "MemoryError", "a MemoryError", record["error"])
+
+    def program(self):
+        n = self.rng.randrange(1000)
+        record = self.run(f"import subprocess; print(subprocess.run(['echo', '{n}'], "
+                          "capture_output=True, text=True).stdout.strip())")
+        expect(record["stdout"] == f"{n}\n", "a program's output", record)
+
+    WORK = {state: 8, value: 8, error: 3, file: 4, upload: 3, look: 4, events: 3, background: 2,
+            once: 2, timeout: 0.4, interrupt: 0.6, output: 1, memory: 0.6, program: 1}
+
+    def live(self, cells):
+        """A life of so many cells; returns how many of each kind."""
+        kinds = self.rng.choices(list(self.WORK), list(self.WORK.values()), k=cells)
+        for kind in kinds:
+            kind(self)
+        record = self.run("print(total)")
+        expect(record["stdout"] == f"{self.total}\n", "variables stay to the end", record)
+        for name in self.files:
+            self.look(name)
+        self.end()
+        return collections.Counter(kind.__name__ for kind in kinds)
+
+    def end(self):
+        if self.rng.random() < 0.1:
+            self.run("import os; os._exit(3)", "kernel_died")
+            record = self.run("print(total)", "error")
+            expect(record["error"]["name"] == "NameError", "the variables are gone", record)
+            self.look()
+        expect(self.server.ask("DELETE", self.path).status in (200, 204), "deleted", "")
+        answer = self.server.ask("POST", f"{self.path}/executions", {"code": "1"})
+        expect(answer.status == 410, "it is closed", answer)
+
+
+# ---- weighing -----------------------------------------------------------------------------------
+
+def wardens(leftovers):
+    return [int(item[1]) for item in leftovers.new()
+            if item[0] == "process" and item[2].startswith("reckon-warden")]
+
+
+def descriptors(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+def network_namespaces(pids):
+    """Those that one of these processes is in or holds open."""
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.readlink(f"/proc/{pid}/ns/net"))
+            for fd in os.scandir(f"/proc/{pid}/fd"):
+                target = os.readlink(fd.path)
+                if target.startswith("net:["):
+                    found.add(target)
+        except OSError:
+            continue
+    return len(found)
+
+
+def weigh(server, leftovers):
+    front = server.front()
+    items = collections.Counter(item[0] for item in leftovers.new())
+    return {"processes": items["process"], "cgroups": items["cgroup"], "mounts": items["mount"],
+            "networks": network_namespaces(
+                item[1] for item in leftovers.new() if item[0] == "process"),
+            "reckond fds": descriptors(server.process.pid), "front fds": descriptors(front),
+            "warden fds": sum(map(descriptors, wardens(leftovers)))}
+
+
+def memory(server, leftovers):
+    return {"reckond": memory_kib(server.process.pid), "front": memory_kib(server.front()),
+            "warden": sum(map(memory_kib, wardens(leftovers)))}
+
+
+def settle(server, leftovers, base, slack):
+    """What is more than before once everything had time to go."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        now = weigh(server, leftovers)
+        more = {name: (base[name], count) for name, count in now.items()
+                if count > base[name] + (slack if name in RECYCLED else 0)}
+        if not more or time.monotonic() > deadline:
+            return more
+        time.sleep(0.2)
+
+
+def clients_of(server, tenants):
+    """The server as each of so many tenants sees it."""
+    for number in range(tenants):
+        tenant = server.ask("POST", "/tenants", {"name": f"load-{number}"})
+        expect(tenant.status == 201, "a tenant is made", tenant)
+        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"],
+                                           "scopes": ["sessions", "execute", "files", "read"]})
+        expect(key.status == 201, "its key is made", key)
+        client = copy.copy(server)
+        client.key = key.json["key"]
+        yield client
+
+
+def is_apart(clients):
+    """None sees a session of another."""
+    seen = [{entry["id"] for entry in client.ask("GET", "/sessions?limit=500").json["sessions"]}
+            for client in clients]
+    expect(all(seen) and len(set().union(*seen)) == sum(map(len, seen)), "each sees its own",
+           [len(each) for each in seen])
+
+
+def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16)):
+    """Runs it; returns what was done. Raises Wrong."""
+    clients = list(clients_of(server, tenants))
+    counts, done, lock = collections.Counter(), [], threading.Lock()
+    middle = {}
+
+    def one(number):
+        rng = random.Random(seed * 1_000_003 + number)
+        made = Session(clients[number % tenants], rng).live(rng.randrange(*cells))
+        with lock:
+            counts.update(made)
+            done.append(number)
+            if len(done) == sessions // 2:
+                middle.update(memory(server, leftovers))
+
+    def run(numbers):
+        with concurrent.futures.ThreadPoolExecutor(live) as pool:
+            for future in [pool.submit(one, number) for number in numbers]:
+                future.result()
+
+    run(range(sessions, sessions + live))  # pools fill, threads start, caches grow
+    counts.clear()
+    done.clear()
+    time.sleep(2)
+    base = weigh(server, leftovers)
+    started = time.monotonic()
+    run(range(sessions))
+    seconds = time.monotonic() - started
+    is_apart(clients)
+    more = settle(server, leftovers, base, live + 4)
+    expect(not more, "nothing stays behind (before, after)", more)
+    after = memory(server, leftovers)
+    grown = {name: after[name] - middle[name] for name in after}
+    expect(max(grown.values()) < GROWTH_KIB, "memory is flat (KiB since the middle)", grown)
+    return {"sessions": sessions, "live": live, "tenants": tenants, "seed": seed, "seconds": round(seconds, 1),
+            "executions": sum(counts.values()), "kinds": dict(counts), "base": base,
+            "memory_kib": after, "grown_kib": grown}
+
+
+def main():
+    import tempfile
+
+    from leftovers import Leftovers
+    from reckon_cli import ROOTLESS_ID, Place, Reckon, User
+    from reckon_serve import Server
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--live", type=int, default=20)
+    parser.add_argument("--tenants", type=int, default=20)
+    parser.add_argument("--rootless", action="store_true", help="as an ordinary user")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="reckon-load-") as base:
+        user = User("rootless", ROOTLESS_ID, ROOTLESS_ID) if given.rootless else User("root", 0, 0)
+        place = Place(base, user)
+        leftovers = Leftovers(place.program_dirs)
+        try:
+            with Server(Reckon(place, tempfile.mkdtemp(dir=base))) as server:
+                print(json.dumps(load(server, leftovers, given.sessions, given.live, given.seed,
+                                      given.tenants)))
+        finally:
+            leftovers.end_wardens()
+            left = leftovers.wait_for_none()
+            leftovers.kill()
+        if left:
+            sys.exit(f"left behind: {left}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""What a machine does to a daemon: no descriptors, no disk, a broken database, a clock that jumps.
+
+Each is told in one clear error, costs nothing that was kept, and is over when its cause is.
+"""
+import contextlib
+import copy
+import os
+import resource
+import socket
+import sqlite3
+import struct
+import subprocess
+import time
+
+import pytest
+from reckon_cli import ROOT
+from reckon_serve import PREFIX, Server, parse_events
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+SECONDS = 30
+IDLE = 10_000
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def eventually(is_so):
+    deadline = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def few_descriptors(pid, more):
+    """It may open so many more than it has."""
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+# ---- descriptors --------------------------------------------------------------------------------
+
+def test_no_descriptors_for_sessions(reckon):
+    with Server(reckon) as server:
+        old = server.create()
+        server.execute(old, "x = 6")
+        with few_descriptors(server.process.pid, 3):
+            answers = [server.ask("POST", "/sessions", {"template": "python"}) for _ in range(4)]
+            refused = [answer for answer in answers if answer.status != 201]
+            assert refused, "so few descriptors are enough"
+            for answer in refused:
+                assert answer.status in (500, 503), answer
+                assert "open files" in answer.json["error"]["message"], answer
+        assert server.execute(old, "print(x * 7)")["stdout"] == "42\n"
+        assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
+
+
+def test_few_descriptors_for_connections(reckon):
+    """A front with few takes as many connections as it has two for; who waits is served later."""
+    (reckon.work / "runtime").mkdir(mode=0o700)
+    limited = copy.copy(reckon)
+    limited.place = copy.copy(reckon.place)
+    limited.place.program = reckon.file("limited", "#!/bin/sh\nulimit -n 128\n"
+                                        f'exec {reckon.place.program} "$@"\n')
+    limited.place.program.chmod(0o755)
+    # Its own warden, which has that limit too unless it may raise it.
+    limited.env = {**reckon.env, "XDG_RUNTIME_DIR": str(reckon.user.own(reckon.work / "runtime"))}
+    with Server(limited) as server, contextlib.ExitStack() as stack:
+        front = server.front()
+        waiting = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), SECONDS))
+                   for _ in range(200)]
+        for sock in waiting:
+            with contextlib.suppress(OSError):
+                sock.sendall(f"GET {PREFIX}/health HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        time.sleep(0.5)
+        before = cpu_seconds(front)
+        time.sleep(1)
+        assert cpu_seconds(front) - before < 0.5, "it turns round and round"
+        statuses = set()
+        for sock in waiting:
+            with contextlib.suppress(OSError):
+                statuses.add(sock.recv(12)[9:])
+        assert statuses - {b""} == {b"200", b"503"}
+        stack.close()
+        eventually(lambda: health(server) == 200)
+        assert server.front() == front
+        answer = server.ask("POST", "/sessions", {"template": "python"})
+        assert answer.status == 201 or answer.status == 503 and \
+            "the limit of open files is 128" in answer.json["error"]["message"], answer
+
+
+def health(server):
+    with contextlib.suppress(OSError):
+        return server.ask("GET", "/health").status
+
+
+def test_ten_thousand_idle_connections(reckon):
+    """As many as descriptors allow, here and there; then the next request is answered all the same."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = min(IDLE, hard - 500)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        with Server(reckon, "--header-timeout", "3600") as server, contextlib.ExitStack() as stack:
+            front = server.front()
+            with open(f"/proc/{front}/limits", encoding="utf-8") as file:
+                limit, = (line.split()[3] for line in file if line.startswith("Max open files"))
+            allowed = (int(limit) - 64) // 2
+            count = min(count, allowed - 10)
+            for _ in range(count):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), SECONDS))
+            eventually(lambda: descriptors(front) > count)
+            session = server.create()
+            assert server.execute(session, "print(6 * 7)")["stdout"] == "42\n"
+            stack.close()
+            eventually(lambda: descriptors(front) < 64)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_clients_that_vanish_in_the_middle_of_a_stream(reckon):
+    """Reset, not closed: fifty of them, and nothing of theirs stays open."""
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "1")
+        front = server.front()
+        base = descriptors(front), descriptors(server.process.pid)
+        execution = server.background(session, "import time\n"
+                                      "for i in range(40): print(i, flush=True); time.sleep(0.05)")
+        request = (f"GET {PREFIX}/sessions/{session}/executions/{execution}/events HTTP/1.1\r\n"
+                   f"Host: x\r\nAuthorization: Bearer {server.key}\r\n\r\n").encode()
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", server.port), SECONDS) as sock:
+                sock.sendall(request)
+                assert sock.recv(64).startswith(b"HTTP/1.1 200")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        record = server.poll(session, execution)
+        assert record["stdout"] == "".join(f"{i}\n" for i in range(40))
+        eventually(lambda: descriptors(front) <= base[0])
+        eventually(lambda: descriptors(server.process.pid) <= base[1] + 4)
+
+
+def test_five_hundred_readers_of_one_execution(reckon):
+    """Each gets every event, in order."""
+    with Server(reckon) as server:
+        session = server.create()
+        execution = server.background(session, "import time\ntime.sleep(0.5)\n"
+                                      "for i in range(100): print(i, flush=True)")
+        path = f"{PREFIX}/sessions/{session}/executions/{execution}/events"
+        with contextlib.ExitStack() as stack:
+            readers = []
+            for _ in range(500):
+                connection = server.connect()
+                stack.callback(connection.close)
+                connection.request("GET", path, None, server.headers())
+                readers.append(connection)
+            seen = [list(parse_events(connection.getresponse())) for connection in readers]
+        for events in seen:
+            assert events == seen[0]
+        assert [number for number, _, _ in seen[0]] == list(range(1, len(seen[0]) + 1))
+        assert "".join(data["text"] for _, name, data in seen[0] if name == "stream") == \
+            "".join(f"{i}\n" for i in range(100))
+        assert seen[0][-1][1] == "done"
+
+
+# ---- disk ---------------------------------------------------------------------------------------
+
+@pytest.fixture
+def small_disk(reckon):
+    """The state directory on a disk of 12 MB."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m,mode=700", "tmpfs", reckon.state],
+                   check=True)
+    yield reckon.state
+    subprocess.run(["umount", "-l", reckon.state], check=True)
+
+
+def fill(folder):
+    with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def test_a_full_disk(reckon, small_disk):
+    with Server(reckon) as server:
+        session = server.create()
+        kept = server.execute(session, "x = 6; print('kept')")
+        fill(small_disk)
+        # What ran is answered, though it cannot be kept.
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "x += 1; print(x)"})
+        assert answer.status == 200 and answer.json["stdout"] == "7\n" or \
+            answer.status in (500, 503, 507) and "space" in answer.body.decode(), answer
+        upload = server.ask("PUT", f"/sessions/{session}/files/a", bytes(1 << 20))
+        assert (upload.status, upload.code) == (507, "disk_full")
+        assert server.ask("GET", "/health").status == 200
+        (small_disk / "filler").unlink()
+        after = server.execute(session, "print(x)")
+        assert after["stdout"] in ("6\n", "7\n")
+        assert server.ask("PUT", f"/sessions/{session}/files/a", b"now").status == 200
+        rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+        assert {kept["id"], after["id"]} <= {row["id"] for row in rows}
+        assert server.ask("GET", f"/sessions/{session}/executions/{kept['id']}").json == kept
+
+
+def test_a_disk_that_is_full_at_the_start(reckon, small_disk):
+    fill(small_disk)
+    done = reckon("serve", "--listen", "127.0.0.1:0", "--state", small_disk)
+    assert done.status == 125 and "space" in done.err, done
+    (small_disk / "filler").unlink()
+    with Server(reckon) as server:
+        assert server.ask("GET", "/sessions").json["sessions"] == []
+
+
+# ---- the database -------------------------------------------------------------------------------
+
+def refused(reckon, *words):
+    done = reckon("serve", "--listen", "127.0.0.1:0", "--state", reckon.state)
+    assert done.status == 125, done
+    for word in words:
+        assert word in done.err, done.err
+
+
+@pytest.fixture
+def used(reckon):
+    """A state directory with a session's history; returns its key and the record."""
+    with Server(reckon) as server:
+        session = server.create()
+        record = server.execute(session, "print('kept')")
+        return server.key, session, record
+
+
+@pytest.mark.parametrize("harm", ["noise", "half", "middle"])
+def test_a_broken_database_is_told_and_left_alone(reckon, used, harm):
+    path = reckon.state / "reckond.db"
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    whole = path.read_bytes()
+    broken = {"noise": os.urandom(len(whole)), "half": whole[:len(whole) // 2],
+              "middle": whole[:4096] + os.urandom(len(whole) - 4096)}[harm]
+    path.write_bytes(broken)
+    for name in ("reckond.db-wal", "reckond.db-shm"):
+        (reckon.state / name).unlink(missing_ok=True)
+    refused(reckon, "database", "reckond.db")
+    assert path.read_bytes() == broken, "it was changed"
+    path.write_bytes(whole)
+    key, session, record = used
+    with Server(reckon, key=key) as server:
+        assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
+
+
+def test_a_locked_database_is_told(reckon, used):
+    holder = sqlite3.connect(reckon.state / "reckond.db")
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        refused(reckon, "locked", "reckond.db")
+    finally:
+        holder.close()
+    with Server(reckon, key=used[0]) as server:
+        assert server.ask("GET", "/sessions").status == 200
+
+
+# ---- the clock ----------------------------------------------------------------------------------
+
+def test_a_clock_that_jumps(reckon):
+    """A month ahead and back, two days back: what is idle does not expire, order stays."""
+    jump = reckon.file("jump", struct.pack("q", 0))
+    preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
+               "CLOCK_JUMP_FILE": str(jump)}
+    with Server(reckon, env=preload) as server, open(jump, "r+b", buffering=0) as file:
+        session = server.create()
+        done = [server.execute(session, "n = 1; print(n)")]
+        for seconds in (30 * 86400, 0, -2 * 86400, 0):
+            os.pwrite(file.fileno(), struct.pack("q", seconds), 0)
+            before = server.execute(session, "n += 1; print(n)")
+            time.sleep(0.5)  # two ticks of what looks for idle sessions
+            done.append(before)
+            assert before["receipt"]["wall_s"] < 20
+        years = {record["started_at"][:10] for record in done}
+        assert len(years) == 3, f"the clock did not jump: {years}"
+        assert done[-1]["stdout"] == "5\n"
+        assert server.ask("GET", f"/sessions/{session}").json["status"] == "live"
+        rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+        assert [row["id"] for row in rows] == [record["id"] for record in reversed(done)]
+        page = server.ask("GET", f"/sessions/{session}/executions?limit=2").json
+        rest = server.ask("GET", f"/sessions/{session}/executions?limit=9&before={page['next']}").json
+        assert [row["id"] for row in page["executions"] + rest["executions"]] == \
+            [row["id"] for row in rows]

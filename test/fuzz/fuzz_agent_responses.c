@@ -1,0 +1,15 @@
+/*
+ * fuzz_agent_responses.c - streams of a model's server that mean no good, in the shape of responses.c.
+ *
+ * Runs in:  the fuzz suite.
+ * Reads:    the fuzzer's bytes: a size of pieces, and a stream.
+ * Never:    keeps state between inputs.
+ */
+#include "agent_stream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_stream(&provider_responses, data, size);
+}

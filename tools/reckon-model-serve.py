@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""reckon-model-serve - a local model for `reckon ask`: llama.cpp's server in this process.
+
+usage: reckon-model-serve FILE.gguf CONTEXT, by the Python of the environment that `reckon model
+install` made. The first line of stdin is the key that requests must carry. Says its address in one
+line once it answers, and ends when stdin does, that is, with whoever started it.
+"""
+import os
+import sys
+import threading
+
+import xllamacpp
+
+
+def end_with_parent():
+    while sys.stdin.buffer.read(4096):
+        pass
+    os._exit(0)  # the server's own threads would be waited for
+
+
+def main():
+    path, context = sys.argv[1], int(sys.argv[2])
+    key = sys.stdin.buffer.readline().decode().strip()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_ctx = context
+    params.n_parallel = 1
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.verbosity = -1
+    params.sampling.temp = 0.0  # the likeliest word: the same question has the same answer
+    threads = max(1, len(os.sched_getaffinity(0)))
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    server = xllamacpp.Server(params)
+    print(server.listening_address, flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
