@@ -38,6 +38,9 @@ extern const struct opt_command cmd_model_table;
 extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
+extern const struct opt_command cmd_key_table;
+extern const struct opt_command cmd_tenant_table;
+extern const struct opt_command cmd_usage_table;
 extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_audit_table;
 extern const struct opt_command cmd_drain_table; /* remote_tables.c */

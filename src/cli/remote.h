@@ -119,4 +119,9 @@ int remote_session_create(const struct opt_command *self, int argc, char **argv)
 int remote_session_ls(const struct opt_command *self, int argc, char **argv);
 int remote_session_show(const struct opt_command *self, int argc, char **argv);
 int remote_session_rm(const struct opt_command *self, int argc, char **argv);
+int remote_key_create(const struct opt_command *self, int argc, char **argv);
+int remote_admin_rm(const struct opt_command *self, int argc, char **argv);
+int remote_admin_ls(const struct opt_command *self, int argc, char **argv);
+int remote_tenant_one(const struct opt_command *self, int argc, char **argv);
+int remote_usage(const struct opt_command *self, int argc, char **argv);
 int remote_session_restart(const struct opt_command *self, int argc, char **argv);

@@ -31,6 +31,16 @@ static const struct {
 	{ "session show", remote_session_show },
 	{ "session rm", remote_session_rm },
 	{ "session restart", remote_session_restart },
+	{ "key create", remote_key_create },
+	{ "key rotate", remote_key_create },
+	{ "key ls", remote_admin_ls },
+	{ "key rm", remote_admin_rm },
+	{ "tenant create", remote_tenant_one },
+	{ "tenant ls", remote_admin_ls },
+	{ "tenant show", remote_tenant_one },
+	{ "tenant set", remote_tenant_one },
+	{ "tenant rm", remote_admin_rm },
+	{ "usage", remote_usage },
 };
 
 static int run(const struct opt_command *command, int argc, char **argv)

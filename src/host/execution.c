@@ -40,6 +40,7 @@ void execution_free(struct execution *execution)
 		}
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
+	execution->session->host->followers -= execution->event_waiter_count;
 	ring_free(execution->ring);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -91,6 +92,7 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 	execution->event_waiters = mem_grow(execution->event_waiters,
 					    execution->event_waiter_count + 1,
 					    sizeof(*execution->event_waiters));
+	execution->session->host->followers++;
 	execution->event_waiters[execution->event_waiter_count++] =
 		(struct event_waiter){ request, after };
 }
@@ -105,11 +107,15 @@ static void publish(struct execution *execution)
 		if (!try_events(execution, waiter.request, waiter.after))
 			execution->event_waiters[kept++] = waiter;
 	}
+	execution->session->host->followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 }
 
 void execution_publish(struct host *host)
 {
+	/* Every job that ends wakes us: with thousands of sessions that is no time for a walk. */
+	if (host->followers == 0)
+		return;
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			if (at->event_waiter_count > 0)
@@ -123,6 +129,7 @@ static void forget_one(struct execution *execution, uint64_t request)
 	for (size_t i = 0; i < execution->event_waiter_count; i++)
 		if (execution->event_waiters[i].request != request)
 			execution->event_waiters[kept++] = execution->event_waiters[i];
+	execution->session->host->followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < execution->waiter_count; i++)

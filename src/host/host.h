@@ -219,6 +219,7 @@ struct host {
 	struct session *sessions;
 	struct session *session_buckets[HOST_BUCKETS]; /* by id */
 	unsigned session_count;
+	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
 	unsigned tenant_count;
 	struct key_table *keys;

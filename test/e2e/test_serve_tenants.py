@@ -714,3 +714,50 @@ def test_what_is_promised_counts_by_its_share(reckon):
         answer = server.ask("POST", "/sessions", {"template": "python", "limits": limits})
         assert (answer.status, answer.code) == (503, "overloaded")
         server.create()
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+@as_root
+def test_commands(reckon):
+    with Server(reckon) as server:
+        def admin(*words):
+            return reckon(*words, "--url", f"http://127.0.0.1:{server.port}", "--key", server.key)
+
+        made = admin("tenant", "create", "team", "--quota", "sessions=3", "--quota",
+                     "max_wall_s=2.5", "--json").expect(0)
+        tenant = json.loads(made.out)
+        assert tenant["quotas"] == {"sessions": 3, "max_wall_s": 2.5}
+        admin("tenant", "set", "team", "--quota", "sessions=", "--quota", "queued=4").expect(0)
+        shown = admin("tenant", "show", "team").expect(0).out
+        assert "queued 4" in shown and "quota sessions" not in shown
+        assert "team" in admin("tenant", "ls").expect(0).out
+        assert "sessions" in admin("tenant", "create", "x", "--quota", "sessions").expect(2).err
+        assert "nothing" in admin("tenant", "create", "x", "--quota", "nothing=1").expect(2).err
+
+        made = admin("key", "create", "ci", "--tenant", "team", "--scope", "read", "--scope",
+                     "sessions", "--expires", "90d").expect(0)
+        key = made.out.strip()
+        assert re.fullmatch(r"rk_[A-Za-z0-9_-]{43}", key) and "once" in made.err
+        with using(server, key):
+            assert server.ask("GET", "/sessions").status == 200
+            assert server.ask("GET", "/keys").code == "scope_missing"
+        listed = json.loads(admin("key", "ls", "--tenant", "team", "--json").expect(0).out)
+        assert [(each["name"], each["scopes"]) for each in listed] == [("ci", ["sessions", "read"])]
+        assert "ci" in admin("key", "ls").expect(0).out
+        new = admin("key", "rotate", listed[0]["id"], "--overlap", "0").expect(0).out.strip()
+        with using(server, key):
+            assert server.ask("GET", "/sessions").code == "key_expired"
+        with using(server, new):
+            server.create()
+        admin("key", "rm", listed[0]["id"]).expect(0)
+        assert "key_x" in admin("key", "rm", "key_x").expect(2).err
+        assert "time" in admin("key", "create", "--expires", "soon").expect(2).err
+
+        rows = list(csv.DictReader(io.StringIO(admin("usage", "--csv").expect(0).out)))
+        assert [(row["tenant"], row["sessions"]) for row in rows] == [(tenant["id"], "1")]
+        assert tenant["id"] in admin("usage", "--tenant", "team").expect(0).out
+        assert json.loads(admin("usage", "--to", "2000-01-01", "--json").expect(0).out) == []
+        admin("tenant", "set", "team", "--state", "suspended").expect(0)
+        admin("tenant", "rm", "team").expect(0)
+        assert "team" not in admin("tenant", "ls").expect(0).out

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""What one tenant's load does to another's latency, against a daemon of its own.
+
+    tools/bench_fairness.py [--workers N] [--sessions N] [--cells N]
+
+Tenant Y runs short cells, first alone, then while tenant X keeps N sessions full of cells that
+compute. Printed are both 99th percentiles and their ratio. Nothing is asserted: times depend on
+the host; that turns are fair is tested by counting (test/unit/test_host_pool.c).
+"""
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOAD = "import time\nend = time.process_time() + 0.02\nwhile time.process_time() < end: pass"
+
+
+class Daemon:
+    def __init__(self, workers, state):
+        self.process = subprocess.Popen(
+            [ROOT / "build/bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", state,
+             "--workers", str(workers)], stdout=subprocess.PIPE, text=True,
+            env={"RECKON_TEMPLATES": "/var/lib/reckon/templates", **os.environ})
+        for line in self.process.stdout:
+            if found := re.search(r"shown this once: (rk_\S+)", line):
+                self.key = found[1]
+            if found := re.search(r"listening on http://[^:]+:(\d+)", line):
+                self.port = int(found[1])
+                return
+        raise SystemExit("the daemon did not start")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def client(self, key):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+        def ask(method, path, body=None):
+            connection.request(method, "/reckon/v1" + path, json.dumps(body) if body else None,
+                               {"Authorization": f"Bearer {key}"})
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+            if response.status >= 400:
+                raise SystemExit(f"{method} {path}: {answer}")
+            return answer
+        return ask
+
+    def tenant(self, name):
+        admin = self.client(self.key)
+        tenant = admin("POST", "/tenants", {"name": name})["id"]
+        return admin("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute"]})["key"]
+
+
+def latencies(daemon, key, cells):
+    ask = daemon.client(key)
+    session = ask("POST", "/sessions", {"template": "python"})["id"]
+    times = []
+    for _ in range(cells):
+        begin = time.monotonic()
+        ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+        times.append(time.monotonic() - begin)
+    return times
+
+
+def keep_busy(daemon, key, until):
+    ask = daemon.client(key)
+    session = ask("POST", "/sessions", {"template": "python"})["id"]
+    while not until.is_set():
+        ask("POST", f"/sessions/{session}/executions", {"code": LOAD})
+
+
+def p99(times):
+    return statistics.quantiles(times, n=100)[98]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workers", type=int, default=2 * os.cpu_count())
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--cells", type=int, default=200)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as state:
+        daemon = Daemon(args.workers, state)
+        try:
+            x, y = daemon.tenant("x"), daemon.tenant("y")
+            alone = latencies(daemon, y, args.cells)
+            until = threading.Event()
+            threads = [threading.Thread(target=keep_busy, args=(daemon, x, until))
+                       for _ in range(args.sessions)]
+            for thread in threads:
+                thread.start()
+            time.sleep(1)
+            beside = latencies(daemon, y, args.cells)
+            until.set()
+            for thread in threads:
+                thread.join()
+        finally:
+            daemon.stop()
+    print(f"workers {args.workers}, busy sessions of the other tenant {args.sessions}")
+    for name, times in (("alone", alone), ("beside it", beside)):
+        print(f"{name:10} median {statistics.median(times) * 1000:7.2f} ms"
+              f"   p99 {p99(times) * 1000:7.2f} ms")
+    print(f"ratio of p99 {p99(beside) / p99(alone):.2f}, of medians "
+          f"{statistics.median(beside) / statistics.median(alone):.2f}")
+
+
+if __name__ == "__main__":
+    main()
