@@ -181,6 +181,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	    !admission_check(host, asked, &limits))
 		return;
 	session = session_add(host, asked->tenant, &limits);
+	session->is_admitted = true;
 	host->opening_count++;
 	(void)snprintf(session->name, sizeof(session->name), "%s", name);
 	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
