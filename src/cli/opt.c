@@ -237,6 +237,18 @@ static void print_item(FILE *out, const struct opt_item *item)
 	(void)fprintf(out, "  %-29s %s\n", left, item->help);
 }
 
+static void print_rare(FILE *out, const struct opt_command *command)
+{
+	size_t names = 0;
+
+	for (size_t i = 0; i < command->count; i++)
+		if (command->items[i].rare)
+			(void)fprintf(out, "%s--%s", names++ > 0 ? ", " : "  also, in the manual: ",
+				      command->items[i].name);
+	if (names > 0)
+		(void)fputc('\n', out);
+}
+
 void opt_print_help(FILE *out, const struct opt_command *command)
 {
 	(void)fprintf(out, "Usage: reckon %s%s%s%s\n", command->name,
@@ -246,25 +258,12 @@ void opt_print_help(FILE *out, const struct opt_command *command)
 		(void)fprintf(out, "%s\n", command->summary);
 	for (size_t i = 0; i < command->count; i++)
 		print_item(out, &command->items[i]);
+	print_rare(out, command);
 	for (size_t i = 0; command->subs != NULL && command->subs[i] != NULL; i++)
 		(void)fprintf(out, "  reckon %-22s %s\n", command->subs[i]->name,
 			      command->subs[i]->summary);
 	if (command->notes != NULL)
 		(void)fprintf(out, "%s\n", command->notes);
-}
-
-static void print_names(FILE *out, const char *what, const struct opt_command *const *commands,
-			bool of_daemon)
-{
-	const char *before = what;
-
-	for (size_t i = 0; commands[i] != NULL; i++)
-		if (of_daemon ? commands[i]->of_daemon : commands[i]->is_minor) {
-			(void)fprintf(out, "%s%s", before, commands[i]->name);
-			before = ", ";
-		}
-	if (before != what)
-		(void)fputc('\n', out);
 }
 
 void opt_print_overview(FILE *out, const struct opt_command *const *commands)
