@@ -175,6 +175,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	session->opened_ns = clock_mono_ns();
 	session->limits = session->row.limits = limits;
 	asked->tenant->sessions++;
+	session->is_admitted = true;
 	host->opening_count++;
 	asked->tenant->memory_limits += quota_memory_of(&limits);
 	memcpy(session->row.tenant, asked->tenant->row.id, sizeof(session->row.tenant));

@@ -190,6 +190,7 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t opened_ns;
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
+	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
 	struct context *contexts;

@@ -282,7 +282,8 @@ static void opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
-	host->opening_count--;
+	host->opening_count -= session->is_admitted;
+	session->is_admitted = false;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
