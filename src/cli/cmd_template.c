@@ -104,6 +104,7 @@ static const struct opt_item model_items[] = {
 
 const struct opt_command cmd_model_table = {
 	.name = "model",
+	.is_minor = true,
 	.operands = "ls | install [FILE.gguf [NAME]] | rm NAME",
 	.summary = "local models for reckon ask, served by llama.cpp",
 	.notes = "\n"
