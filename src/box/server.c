@@ -238,11 +238,11 @@ static void answer_context(struct warden *warden, struct conn *conn, struct sess
 	if (code == 0)
 		code = context_add(warden, session, &request->context, &kernel, &warmth,
 				   &reply->err);
-	if (code == 0 && kernel == NULL) {
+	if (code >= 0 && kernel == NULL) {
 		postpone(conn, request);
 		return;
 	}
-	if (code == 0 && add_member(warden, session, &member, &fds[1], &reply->err) < 0) {
+	if (code >= 0 && add_member(warden, session, &member, &fds[1], &reply->err) < 0) {
 		context_remove(warden, kernel);
 		code = (int)reply->err.code;
 	}

@@ -132,6 +132,8 @@ static int write_form(struct ask *ask, const char *path, struct buf *ret, struct
 		return markdown(ask, ret, err);
 	if (add_question(&question, ask, err) < 0)
 		return (int)err->code;
+	while (question.len > 0 && question.data[question.len - 1] == '\n')
+		question.data[--question.len] = '\0';
 	add_cells(ask, question.data);
 	return ends_with(path, ".ipynb") ? repl_save_notebook(&ask->view, ret, err)
 					 : repl_save_script(&ask->view, ret, err);

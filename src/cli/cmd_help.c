@@ -64,6 +64,7 @@ static int run_version(const struct opt_command *self, int argc, char **argv)
 
 const struct opt_command cmd_help_table = {
 	.name = "help",
+	.is_minor = true,
 	.operands = "[COMMAND]...",
 	.summary = "explain a command",
 	.operand_hint = OPT_HINT_CHOICE,
@@ -73,6 +74,7 @@ const struct opt_command cmd_help_table = {
 
 const struct opt_command cmd_version_table = {
 	.name = "version",
+	.is_minor = true,
 	.operands = "",
 	.summary = "print the version",
 	.run = run_version,

@@ -104,6 +104,7 @@ static const struct opt_item model_items[] = {
 
 const struct opt_command cmd_model_table = {
 	.name = "model",
+	.is_minor = true,
 	.operands = "ls | install [FILE.gguf [NAME]] | rm NAME",
 	.summary = "local models for reckon ask, served by llama.cpp",
 	.notes = "\n"
@@ -132,6 +133,7 @@ static const struct opt_item bench_items[] = {
 
 const struct opt_command cmd_bench_table = {
 	.name = "bench",
+	.is_minor = true,
 	.operands = "",
 	.summary = "measure this host: cold and warm start, cells, memory",
 	.notes = "\n"

@@ -237,6 +237,18 @@ static void print_item(FILE *out, const struct opt_item *item)
 	(void)fprintf(out, "  %-29s %s\n", left, item->help);
 }
 
+static void print_rare(FILE *out, const struct opt_command *command)
+{
+	size_t names = 0;
+
+	for (size_t i = 0; i < command->count; i++)
+		if (command->items[i].rare)
+			(void)fprintf(out, "%s--%s", names++ > 0 ? ", " : "  also, in the manual: ",
+				      command->items[i].name);
+	if (names > 0)
+		(void)fputc('\n', out);
+}
+
 void opt_print_help(FILE *out, const struct opt_command *command)
 {
 	(void)fprintf(out, "Usage: reckon %s%s%s%s\n", command->name,
@@ -246,6 +258,7 @@ void opt_print_help(FILE *out, const struct opt_command *command)
 		(void)fprintf(out, "%s\n", command->summary);
 	for (size_t i = 0; i < command->count; i++)
 		print_item(out, &command->items[i]);
+	print_rare(out, command);
 	for (size_t i = 0; command->subs != NULL && command->subs[i] != NULL; i++)
 		(void)fprintf(out, "  reckon %-22s %s\n", command->subs[i]->name,
 			      command->subs[i]->summary);
@@ -261,12 +274,12 @@ void opt_print_overview(FILE *out, const struct opt_command *const *commands)
 		    "Runs code that language models write, in a walled, stateful kernel.\n\n",
 		    out);
 	for (size_t i = 0; commands[i] != NULL; i++)
-		if (!commands[i]->of_daemon)
+		if (!commands[i]->is_minor)
 			(void)fprintf(out, "  %-10s %s\n", commands[i]->name,
 				      commands[i]->summary);
 	for (size_t i = 0; commands[i] != NULL; i++)
-		if (commands[i]->of_daemon)
-			(void)fprintf(out, "%s%s", names++ > 0 ? ", " : "  for who keeps a daemon: ",
+		if (commands[i]->is_minor)
+			(void)fprintf(out, "%s%s", names++ > 0 ? ", " : "  also: ",
 				      commands[i]->name);
 	if (names > 0)
 		(void)fputc('\n', out);

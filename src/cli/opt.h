@@ -29,7 +29,7 @@ struct opt_item {
 	enum opt_hint hint;
 	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
 	bool repeat;	     /* may be given several times */
-	bool rare;	     /* not in --help, which is one screen, but in the manual */
+	bool rare;	     /* --help, which is one screen, has only its name */
 };
 
 struct opt_command {
@@ -43,7 +43,7 @@ struct opt_command {
 	const char *operand_choices;
 	/* Commands below this one, NULL at the end; their names begin with this one's: "session ls". */
 	const struct opt_command *const *subs;
-	bool of_daemon; /* for who keeps a daemon: the overview, one screen, has only its name */
+	bool is_minor; /* the overview, which is one screen, has only its name */
 	/* argv[0] is the command's name; returns the exit status. */
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 };

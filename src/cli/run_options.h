@@ -51,7 +51,7 @@ enum {
 	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },     \
 	{ OPT_ISOLATE_CPU, "isolate-cpu", "LIST",                                                 \
 	  "core,speculation: against side channels (none)",                                       \
-	  OPT_HINT_CHOICE, "core speculation core,speculation", false },                          \
+	  OPT_HINT_CHOICE, "core speculation core,speculation", false, true },                          \
 	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)",                              \
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",              \

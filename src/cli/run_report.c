@@ -131,16 +131,26 @@ static void report_truncated(const struct run_output *output, const struct json_
 	}
 }
 
+/* A kernel's death has told already that its variables are gone. */
+static bool is_told(const char *code, const char *status)
+{
+	return strcmp(code, "kernel_lost") == 0 &&
+	       (strcmp(status, "kernel_died") == 0 || strcmp(status, "out_of_memory") == 0);
+}
+
 static void report_diagnostics(const struct json_value *record)
 {
+	const char *status = text_of(record, "status");
 	const struct json_value *diagnostics = json_read_member(record, "diagnostics");
 	const size_t count = json_read_count(diagnostics);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct json_value *diagnostic = json_read_at(diagnostics, i);
 
+		const char *code = text_of(diagnostic, "code");
+
 		/* What tells a model that it goes in circles is no news to a person who wanted to. */
-		if (strncmp(text_of(diagnostic, "code"), "repeated_", 9) != 0)
+		if (strncmp(code, "repeated_", 9) != 0 && !is_told(code, status))
 			run_output_line("note: %s", text_of(diagnostic, "message"));
 	}
 }

@@ -59,6 +59,10 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_CONTEXT_DELETE] = answer_context_delete,
 	[FRONT_RESTART] = answer_restart,
 	[FRONT_INSPECT] = answer_ask,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
@@ -189,6 +193,11 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 	return false;
 }
 
+bool answer_knows(uint16_t type)
+{
+	return type < FRONT_REQUEST_COUNT && table[type] != NULL;
+}
+
 void answer(struct host *host, const struct asked *given)
 {
 	struct asked asked = *given;
@@ -197,7 +206,10 @@ void answer(struct host *host, const struct asked *given)
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	answer_about(host, &asked);
-	if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
+	if (!answer_knows(asked.type)) {
+		peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this request", "", "",
+			  0);
+	} else if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
 		name_actor(host, &asked);
 		if (asked.tenant == NULL || is_allowed(host, &asked))
 			table[asked.type](host, &asked);

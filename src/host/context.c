@@ -234,9 +234,11 @@ bool context_asked(struct host *host, const struct asked *asked, struct session 
 	char id[ID_SIZE] = "", message[128];
 
 	*ret = NULL;
+	/* A captured front may name one by what is no text. */
 	if (front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id)))
 		*ret = context_find(session, id);
-	if (id[0] != '\0' && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
+	if (front_find(asked->items, asked->count, FRONT_TAG_CONTEXT) != NULL &&
+	    (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
 		(void)snprintf(message, sizeof(message), "there is no context %s in session %s", id,
 			       session->row.id);
 		peer_fail(host, asked->id, FRONT_ERR_CONTEXT_NOT_FOUND, message, "",
@@ -309,7 +311,8 @@ void answer_context_delete(struct host *host, const struct asked *asked)
 	struct session *session = answer_session(host, asked, false);
 	struct context *context;
 
-	if (session != NULL && context_asked(host, asked, session, false, &context))
+	if (session != NULL && context_asked(host, asked, session, false, &context) &&
+	    context != NULL)
 		context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted",
 			    asked->id);
 }

@@ -97,7 +97,7 @@ static int context_open(struct reckon_session *of, const reckon_context_options 
 		       err) < 0)
 		return (int)err->code;
 	code = new_handle(of, &call, &context, err);
-	if (code == 0)
+	if (code == 0 && context != NULL)
 		code = begin(context, of, &options, &request, &call, err);
 	for (size_t i = 0; i < call.nfds; i++)
 		if (call.fds[i] >= 0)

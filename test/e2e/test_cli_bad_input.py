@@ -230,6 +230,7 @@ def test_a_message_cannot_be_forged_by_a_file_name(reckon):
 
 # ---- help -------------------------------------------------------------------------------------
 
+ONLY_IN_THE_MANUAL = {"private", "url", "key"}  # help is one screen
 COMMANDS = ["run", "doctor", "template", "output", "artifact", "bench", "version", "help"]
 
 
@@ -249,7 +250,7 @@ def test_help_of_run_has_every_option_of_the_manual(reckon):
     shown = reckon("run", "--help").expect(0).out
     options = re.findall(r"^\*.*?--([a-z-]+)\*", manual, re.M)
     assert len(options) >= 18
-    for option in options:
+    for option in sorted(set(options) - ONLY_IN_THE_MANUAL):
         assert f"--{option}" in shown
 
 

@@ -129,6 +129,27 @@ static void a_name_is_letters_digits_and_three_signs(void **state)
 	assert_false(id_is_name("a\0b", 3, "se"));
 }
 
+static void the_time_of_an_id_can_be_compared(void **state)
+{
+	char id[ID_SIZE], before[ID_TIME_SIZE], after[ID_TIME_SIZE], zero[ID_TIME_SIZE];
+	struct timespec now;
+	uint64_t ms;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, id_new(id, "ex", &err));
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	id_time(ms - 3600 * 1000, before);
+	id_time(ms + 3600 * 1000, after);
+	assert_true(strncmp(before, id + 3, ID_TIME_SIZE - 1) < 0);
+	assert_true(strncmp(after, id + 3, ID_TIME_SIZE - 1) > 0);
+	id_time(0, zero);
+	assert_string_equal(zero, "0000000000");
+	id_time(32 * 32 + 31, zero);
+	assert_string_equal(zero, "000000010Z");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +160,7 @@ int main(void)
 		cmocka_unit_test(monotonic_time_never_goes_back),
 		cmocka_unit_test(a_time_is_rfc3339_with_milliseconds),
 		cmocka_unit_test(a_name_is_letters_digits_and_three_signs),
+		cmocka_unit_test(the_time_of_an_id_can_be_compared),
 	};
 
 	return cmocka_run_group_tests_name("base_id", tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/*
+ * test_host_retain.c - what is too old goes, with all that names it, and nothing else.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    a database of its own.
+ * Never:    waits: the times are in the ids.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "host/db_inner.h"
+#include "host/retain.h"
+
+static char dir[64];
+static int state_fd;
+static struct db *db;
+static struct err err;
+
+static int set_up(void **state)
+{
+	(void)state;
+	state_fd = unit_mkdir(dir);
+	assert_ok(&err, db_open(state_fd, dir, &db, &err));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	db_close(db);
+	(void)close(state_fd);
+	unit_rmdir(dir);
+	return 0;
+}
+
+static int64_t count(const char *table)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char sql[128];
+
+	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+	assert_ok(&err, db_prepare(db, sql, &statement, &err));
+	assert_int_equal(db_step(db, statement, &err), 1);
+	return sqlite3_column_int64(statement, 0);
+}
+
+/* Sessions se_1… to se_4…, two executions each; the first two ended long ago, the third today. */
+static void fill(void)
+{
+	static const char sql[] =
+		"INSERT INTO session(id, state, template, language, limits, idle_ms, created_at,"
+		" ended_at) VALUES('se_1', 'closed', 't', 'l', x'', 1, 'x', '2020-01-01T00:00:00Z'),"
+		" ('se_2', 'lost', 't', 'l', x'', 1, 'x', '2020-01-02T00:00:00Z'),"
+		" ('se_3', 'closed', 't', 'l', x'', 1, 'x', '9999-01-01T00:00:00Z'),"
+		" ('se_4', 'live', 't', 'l', x'', 1, 'x', NULL);"
+		"INSERT INTO execution(id, session, sequence, status, created_at, request_hash, code)"
+		" SELECT 'ex_' || substr(s.id, 4) || n.n, s.id, n.n,"
+		" CASE s.id || n.n WHEN 'se_42' THEN 'pending' ELSE 'ok' END, 'x', x'', x''"
+		" FROM session s, (SELECT 1 AS n UNION SELECT 2) n;"
+		"INSERT INTO receipt SELECT id, session, 'ok', 'x', '{}' FROM execution;"
+		"INSERT INTO session_name SELECT id, 'n' FROM session";
+
+	assert_ok(&err, db_exec(db, sql, &err));
+	assert_int_equal(count("execution"), 8);
+}
+
+static void what_is_old_goes_with_all_that_names_it(void **state)
+{
+	unsigned removed = 0;
+
+	(void)state;
+	fill();
+	assert_ok(&err, db_retain_executions(db, "ex_2", 1, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_int_equal(count("receipt WHERE execution = 'ex_11'"), 0);
+	assert_ok(&err, db_retain_executions(db, "ex_2", 64, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_ok(&err, db_retain_executions(db, "ex_2", 64, &removed, &err));
+	assert_int_equal(removed, 0);
+	assert_int_equal(count("execution"), 6);
+	assert_int_equal(count("receipt"), 6);
+	/* Neither what lives nor what ended a moment ago, however old its id is. */
+	assert_ok(&err, db_retain_sessions(db, "se_9", 60, 1, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_ok(&err, db_retain_sessions(db, "se_9", 60, 8, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_int_equal(count("session"), 2);
+	assert_int_equal(count("session_name"), 2);
+	assert_int_equal(count("execution"), 4);
+	assert_int_equal(count("receipt"), 4);
+	/* What has not ended stays. */
+	assert_ok(&err, db_retain_executions(db, "ex_9", 64, &removed, &err));
+	assert_int_equal(removed, 3);
+	assert_int_equal(count("execution WHERE status = 'pending'"), 1);
+}
+
+static void an_id_tells_whether_it_is_too_old(void **state)
+{
+	char id[ID_SIZE];
+
+	(void)state;
+	assert_ok(&err, id_new(id, "ex", &err));
+	assert_false(retain_is_expired(3600 * 1000, id));
+	memcpy(id + 3, "01JD8Z4J9Q", 10); /* 2024 */
+	assert_true(retain_is_expired(3600 * 1000, id));
+	assert_false(retain_is_expired(0, id));
+	assert_false(retain_is_expired(UINT64_MAX, id));
+	assert_false(retain_is_expired(3600 * 1000, "ex_none"));
+	assert_false(retain_is_expired(3600 * 1000, ""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_old_goes_with_all_that_names_it),
+		cmocka_unit_test(an_id_tells_whether_it_is_too_old),
+	};
+
+	return cmocka_run_group_tests_name("host_retain", tests, set_up, tear_down);
+}
