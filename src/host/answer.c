@@ -239,7 +239,7 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
 
 	if (found < 0) {
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, request, &err);
 		return;
 	}
 	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
@@ -274,13 +274,13 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
 	session = session_find(host, asked->tenant, id);
-	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->tenant, asked->id, id);
-		return NULL;
-	}
-	if (host->is_stopping) {
+	if (host->is_stopping && (session == NULL || session->is_leaving)) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
+		return NULL;
+	}
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, asked->tenant, asked->id, id);
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
