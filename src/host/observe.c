@@ -142,12 +142,13 @@ void observe_kernel(struct session *session)
 {
 	reckon_opening opening = { .size = sizeof(opening) };
 
-	if (session->observed != NULL)
-		session->observed->kernel_pid =
-			!session->kernel_lost &&
-					reckon_session_opening(session->handle, &opening, NULL) == 0
-				? opening.kernel_pid
-				: 0;
+	if (session->observed == NULL)
+		return;
+	/* As above: an ordinary user's warden counts its own pids, and ours are other processes. */
+	session->observed->kernel_pid = 0;
+	if (geteuid() == 0 && !session->kernel_lost &&
+	    reckon_session_opening(session->handle, &opening, NULL) == 0)
+		session->observed->kernel_pid = opening.kernel_pid;
 }
 
 void observe_job(struct host *host, const struct job *job)
