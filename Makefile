@@ -43,7 +43,8 @@ fuzz: setup-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 
 soak: setup-test templates
-	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak \
+		test/e2e/test_serve_crash.py
 
 # The packages on a fresh Debian, the service under systemd, the container: minutes, needs root.
 package-test: setup-build

@@ -116,6 +116,12 @@ typedef struct reckon_session_options {
 	size_t mount_count;        /* at most 8 */
 	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
 	unsigned flags;            /* RECKON_SESSION_… */
+	/* NULL: a new one; else "se_" and 26 characters, which no other live session may have. */
+	const char *session_id;
+	/* Of a session that is opened again: for the "kernel_lost" of the next record, or NULL. */
+	const char *lost_why;
+	const char *lost_variables; /* ["a","b"] */
+	uint64_t sequence;          /* of its last execution */
 } reckon_session_options;
 
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
@@ -127,6 +133,10 @@ typedef struct reckon_session_options {
 #define RECKON_SESSION_NO_SPECULATION 16u /* store bypass and indirect branch prediction off */
 /* reckon_context_open() may be called from other threads while the session executes. */
 #define RECKON_SESSION_CONCURRENT 32u
+/* The workspace is kept in the store after each execution and each change by reckon_file_*():
+ * see reckon_keep.h. */
+#define RECKON_SESSION_KEEP 256u
+#define RECKON_SESSION_KEEP_RELAXED 512u /* with KEEP: nothing is synced to the disk */
 
 /* *ret belongs to the caller: reckon_session_close(). `options` may be NULL. */
 RECKON_PUBLIC int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,
@@ -152,6 +162,9 @@ RECKON_PUBLIC void reckon_session_close(reckon_session *session);
 
 /* "se_…", valid as long as the session. */
 RECKON_PUBLIC const char *reckon_session_id(const reckon_session *session);
+
+/* The template it was made from; valid as long as the session. */
+RECKON_PUBLIC const char *reckon_session_template(const reckon_session *session);
 
 /*
  * RECKON_OK when the kernel lives. RECKON_EKERNEL_LOST with the reason when it is gone, with its

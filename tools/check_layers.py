@@ -63,7 +63,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 def judge(own, brackets, name):
     """Why this include is wrong, or None."""
     first, _, rest = name.partition("/")
-    if name in ("reckon.h", "reckon_files.h"):
+    if name in ("reckon.h", "reckon_files.h", "reckon_keep.h"):
         return None if own in PUBLIC else f"{own}/ may not include the public header"
     if brackets == "<":
         home = HOME.get(name)

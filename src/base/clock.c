@@ -18,15 +18,36 @@ uint64_t clock_mono_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE])
+static uint64_t read_ms(clockid_t which)
 {
 	struct timespec now;
-	struct tm utc;
+
+	(void)clock_gettime(which, &now);
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+uint64_t clock_wall_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+uint64_t clock_boot_ms(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
+void clock_rfc3339(uint64_t ms, char text[CLOCK_RFC3339_SIZE])
+{
+	const time_t seconds = (time_t)(ms / 1000u);
+	struct tm utc = { .tm_mday = 1 };
 	size_t used;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)gmtime_r(&now.tv_sec, &utc);
+	(void)gmtime_r(&seconds, &utc);
 	used = strftime(text, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
-	(void)snprintf(text + used, CLOCK_RFC3339_SIZE - used, ".%03uZ",
-		       (unsigned)(now.tv_nsec / 1000000) % 1000u);
+	(void)snprintf(text + used, CLOCK_RFC3339_SIZE - used, ".%03uZ", (unsigned)(ms % 1000u));
+}
+
+void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE])
+{
+	clock_rfc3339(clock_wall_ms(), text);
 }

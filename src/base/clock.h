@@ -5,7 +5,11 @@
 #include <stdint.h>
 
 uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC in nanoseconds */
+uint64_t clock_wall_ms(void); /* since 1970; somebody may set it at any time */
+uint64_t clock_boot_ms(void); /* since the machine was started, sleep included */
 
 /* Writes "2026-11-21T22:00:00.123Z" (UTC, milliseconds, RFC 3339) and a NUL. */
 #define CLOCK_RFC3339_SIZE 32
 void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE]);
+/* The same for any moment, in milliseconds since 1970. */
+void clock_rfc3339(uint64_t ms, char text[CLOCK_RFC3339_SIZE]);

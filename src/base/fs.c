@@ -228,3 +228,8 @@ int fs_mkdir_parents(const char *path, mode_t mode, struct err *err)
 	}
 	return 0;
 }
+
+int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
+{
+	return fs_inner_open(dir_fd, path, flags, mode);
+}

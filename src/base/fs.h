@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -19,6 +20,12 @@
  * ".." component, no control characters, no leading or trailing '/'.
  */
 bool fs_path_is_safe(const char *path);
+
+/*
+ * openat2() with the flags above, for names that are bytes and no text: nothing is checked but what
+ * the kernel checks. The descriptor, or -1 and errno.
+ */
+int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode);
 
 /* Opens an existing regular file for reading without blocking on FIFOs or devices. */
 int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat *ret_st,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/id.h"
@@ -175,6 +176,107 @@ static int take_metadata(const struct json_value *value, struct api_session *ret
 	return 0;
 }
 
+/* Two or more digits that are all there is of a number. */
+static bool take_digits(const char **at, int count, int *ret)
+{
+	*ret = 0;
+	for (int i = 0; i < count; i++, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		*ret = *ret * 10 + (**at - '0');
+	}
+	return true;
+}
+
+static bool take_char(const char **at, char c)
+{
+	return *(*at)++ == c;
+}
+
+static bool take_zone(const char **at, int *ret_minutes)
+{
+	int hours, minutes, sign;
+
+	*ret_minutes = 0;
+	if (**at == 'Z' || **at == 'z') {
+		(*at)++;
+		return true;
+	}
+	sign = **at == '-' ? -1 : 1;
+	if ((**at != '+' && **at != '-') || !(*at)++ || !take_digits(at, 2, &hours) ||
+	    !take_char(at, ':') || !take_digits(at, 2, &minutes) || hours > 23 || minutes > 59)
+		return false;
+	*ret_minutes = sign * (hours * 60 + minutes);
+	return true;
+}
+
+/* RFC 3339, "2026-11-22T06:00:00Z"; a fraction is passed over. */
+static bool parse_moment(const char *at, uint64_t *ret_ms)
+{
+	struct tm tm = { 0 };
+	time_t seconds;
+	int zone;
+
+	if (!take_digits(&at, 4, &tm.tm_year) || !take_char(&at, '-') ||
+	    !take_digits(&at, 2, &tm.tm_mon) || !take_char(&at, '-') ||
+	    !take_digits(&at, 2, &tm.tm_mday) || (*at != 'T' && *at != 't' && *at != ' ') || !at++ ||
+	    !take_digits(&at, 2, &tm.tm_hour) || !take_char(&at, ':') ||
+	    !take_digits(&at, 2, &tm.tm_min) || !take_char(&at, ':') ||
+	    !take_digits(&at, 2, &tm.tm_sec))
+		return false;
+	if (*at == '.')
+		at += 1 + strspn(at + 1, "0123456789");
+	if (!take_zone(&at, &zone) || *at != '\0' || tm.tm_year < 1970 || tm.tm_mon < 1 ||
+	    tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
+	    tm.tm_min > 59 || tm.tm_sec > 60)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	seconds = timegm(&tm) - zone * 60;
+	if (seconds <= 0)
+		return false;
+	*ret_ms = (uint64_t)seconds * 1000u;
+	return true;
+}
+
+static int take_expiry(const char *name, const struct json_value *value, bool is_patch,
+		       struct api_session *ret, struct err *err)
+{
+	size_t len = 0;
+	const char *text;
+
+	if (ret->has_expiry)
+		return err_set(err, ERR_INVALID, "expires_in_s and expires_at exclude each other");
+	ret->has_expiry = true;
+	if (is_patch && json_read_kind(value) == JSON_KIND_NULL)
+		return 0;
+	if (strcmp(name, "expires_in_s") == 0)
+		return api_take_seconds(name, value, API_IDLE_MS_MIN / 1000.0,
+				    (double)API_EXPIRES_MS_MAX / 1000.0, &ret->expires_in_ms, err);
+	text = json_read_text(value, &len);
+	if (text == NULL || strlen(text) != len || !parse_moment(text, &ret->expires_at_ms))
+		return err_set(err, ERR_INVALID, "expires_at must be a time as in RFC 3339, for "
+						 "example 2030-01-31T12:00:00Z");
+	return 0;
+}
+
+/* Of a box that is there already only what is not built into it can change. */
+static int take_changed_limits(const struct json_value *value, struct api_session *ret,
+			       struct err *err)
+{
+	const struct json_value *member;
+	const char *name;
+
+	if (take_limits(value, &ret->limits, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++)
+		if (strcmp(name, "wall_s") != 0 && strcmp(name, "output_bytes") != 0)
+			return err_set(err, ERR_INVALID, "limits.%.60s cannot be changed while the "
+				       "session lives; wall_s and output_bytes can", name);
+	ret->has_limits = true;
+	return 0;
+}
+
 static int take_name(const struct json_value *value, const char **ret, struct err *err)
 {
 	size_t len = 0;
@@ -197,6 +299,10 @@ static int take_session_field(const char *name, const struct json_value *value, 
 		return api_take_seconds(name, value, API_IDLE_MS_MIN / 1000.0,
 				    (double)API_IDLE_MS_MAX / 1000.0, &ret->idle_ms, err);
 	}
+	if (strcmp(name, "expires_in_s") == 0 || strcmp(name, "expires_at") == 0)
+		return take_expiry(name, value, is_patch, ret, err);
+	if (is_patch && strcmp(name, "limits") == 0)
+		return take_changed_limits(value, ret, err);
 	if (!is_patch && strcmp(name, "template") == 0)
 		return take_text(name, value, &ret->template_name, NULL, err);
 	if (!is_patch && strcmp(name, "language") == 0)

@@ -24,6 +24,7 @@
 #define API_CWD_MAX 1023u
 #define API_IDLE_MS_MIN 1000u
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
+#define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
 /* Zero where nothing was said. */
 struct api_limits {
@@ -38,12 +39,16 @@ struct api_session {
 	const char *name;
 	const char *cwd; /* of a context */
 	struct api_limits limits;
+	bool has_limits; /* of PATCH */
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;
 	struct buf metadata; /* a compact JSON object, or empty */
 	bool has_metadata;
 	uint64_t idle_ms;
 	bool has_idle;
+	bool has_expiry;	 /* one of the two, or null: never */
+	uint64_t expires_in_ms;	 /* from now */
+	uint64_t expires_at_ms;	 /* since 1970 */
 };
 
 /* Both parse what POST (and with `is_patch` what PATCH) of a session may hold. */

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "codec/api.h"
 #include "front/front.h"
 
@@ -111,6 +112,22 @@ int build_artifact(struct conn *conn, const struct query *query, struct buf *pay
 
 /* ---- bodies --------------------------------------------------------------------------------- */
 
+static int pack_expiry(const struct api_session *body, struct buf *payload, struct err *err)
+{
+	const uint64_t now = clock_wall_ms();
+	uint64_t at = body->expires_at_ms;
+
+	if (!body->has_expiry)
+		return 0;
+	if (at != 0 && at <= now)
+		return err_set(err, ERR_INVALID, "expires_at is over already");
+	if (at > now + API_EXPIRES_MS_MAX)
+		return err_set(err, ERR_INVALID, "expires_at is more than a year away");
+	if (body->expires_in_ms != 0)
+		at = now + body->expires_in_ms;
+	return front_pack_u64(payload, FRONT_TAG_ENDS_MS, at, err);
+}
+
 static int pack_session_body(struct conn *conn, const struct api_session *body,
 			     struct buf *payload, struct err *err)
 {
@@ -142,7 +159,9 @@ static int pack_session_body(struct conn *conn, const struct api_session *body,
 		return (int)err->code;
 	if (body->has_idle && front_pack_u64(payload, FRONT_TAG_IDLE_MS, body->idle_ms, err) < 0)
 		return (int)err->code;
-	return is_patch ? 0 : front_pack(payload, FRONT_TAG_LIMITS, &limits, sizeof(limits), err);
+	if (pack_expiry(body, payload, err) < 0)
+		return (int)err->code;
+	return is_patch && !body->has_limits ? 0 : front_pack(payload, FRONT_TAG_LIMITS, &limits, sizeof(limits), err);
 }
 
 int build_session(struct conn *conn, const struct query *query, struct buf *payload,
@@ -235,7 +254,7 @@ int build_empty(struct conn *conn, const struct query *query, struct buf *payloa
 	(void)query;
 	if (api_session_parse(buf_text(&conn->body), conn->body.len, true, &none, err) < 0)
 		return (int)err->code;
-	if (none.has_metadata || none.has_idle)
+	if (none.has_metadata || none.has_idle || none.has_expiry || none.has_limits)
 		return err_set(err, ERR_INVALID, "no fields are taken here");
 	return build_target(conn, payload, err);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "codec/json_write.h"
 #include "front/front.h"
 
@@ -65,6 +66,28 @@ static void limits(struct json_writer *json, const struct kernel_item *item)
 	json_write_object_end(json);
 }
 
+/* Of a live session: what a restart did to it, or would. */
+static void kept(struct json_writer *json, const struct kernel_item *items, size_t count)
+{
+	const uint64_t expires = front_u64(items, count, FRONT_TAG_ENDS_MS, 0);
+	const uint64_t not_kept = front_u64(items, count, FRONT_TAG_NOT_KEPT, 0);
+	char text[CLOCK_RFC3339_SIZE];
+
+	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	member(json, "restored_at", items, count, FRONT_TAG_RESTORED_AT);
+	if (expires != 0) {
+		clock_rfc3339(expires, text);
+		json_write_member_string(json, "expires_at", text);
+	}
+	if (not_kept == 0)
+		return;
+	json_write_key(json, "files_not_kept");
+	json_write_object_begin(json);
+	json_write_member_uint(json, "count", not_kept);
+	member(json, "why", items, count, FRONT_TAG_NOT_KEPT_WHY);
+	json_write_object_end(json);
+}
+
 static void session(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	const struct kernel_item *metadata = front_find(items, count, FRONT_TAG_METADATA);
@@ -86,7 +109,7 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
 	member(json, "why", items, count, FRONT_TAG_WHY);
-	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	kept(json, items, count);
 	json_write_object_end(json);
 }
 

@@ -59,6 +59,10 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_CONTEXT_DELETE] = answer_context_delete,
 	[FRONT_RESTART] = answer_restart,
 	[FRONT_INSPECT] = answer_ask,
+	[FRONT_METRICS] = answer_metrics,
+	[FRONT_READINESS] = answer_readiness,
+	[FRONT_DRAIN] = answer_drain,
+	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
@@ -189,6 +193,11 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 	return false;
 }
 
+bool answer_knows(uint16_t type)
+{
+	return type < FRONT_REQUEST_COUNT && table[type] != NULL;
+}
+
 void answer(struct host *host, const struct asked *given)
 {
 	struct asked asked = *given;
@@ -197,7 +206,10 @@ void answer(struct host *host, const struct asked *given)
 	host->asked_ns = clock_mono_ns();
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	answer_about(host, &asked);
-	if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
+	if (!answer_knows(asked.type)) {
+		peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this request", "", "",
+			  0);
+	} else if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
 		name_actor(host, &asked);
 		if (asked.tenant == NULL || is_allowed(host, &asked))
 			table[asked.type](host, &asked);
@@ -223,7 +235,7 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
 
 	if (found < 0) {
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, request, &err);
 		return;
 	}
 	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
@@ -258,13 +270,13 @@ struct session *answer_session(struct host *host, const struct asked *asked, boo
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
 	session = session_find(host, asked->tenant, id);
-	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->tenant, asked->id, id);
-		return NULL;
-	}
-	if (host->is_stopping) {
+	if (host->is_stopping && (session == NULL || session->is_leaving)) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
+		return NULL;
+	}
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, asked->tenant, asked->id, id);
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {

@@ -15,6 +15,8 @@ struct asked {
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
+/* Whether somebody answers it: the table here has to keep up with that of front_check(). */
+bool answer_knows(uint16_t type);
 /* What happens from now on comes of this job's request; and no more. */
 void answer_note(const struct host *host, struct job *job); /* the request that is answered */
 void answer_begin(struct host *host, const struct job *job);

@@ -30,10 +30,12 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 	} texts[] = {
 		{ FRONT_TAG_EXECUTION, row->id },     { FRONT_TAG_SESSION, row->session },
 		{ FRONT_TAG_CREATED_AT, row->created_at }, { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, row->why },
+		{ FRONT_TAG_WHY, live != NULL && live->failed ? live->why.text : row->why },
 	};
 
-	if (strcmp(status, "pending") == 0)
+	if (strcmp(status, "pending") == 0 && live != NULL && live->state == EXECUTION_FINISHED)
+		status = "failed"; /* its record could not be kept */
+	else if (strcmp(status, "pending") == 0)
 		status = live != NULL && live->state == EXECUTION_RUNNING ? "running" : "queued";
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if ((texts[i].text[0] != '\0' || i == 0) &&
@@ -137,6 +139,13 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 		execution_free(execution);
 		return (int)err->code;
 	}
+	/* What is acknowledged before its end, or must not run again, is on the disk first. */
+	if ((idempotency != NULL ||
+	     front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) &&
+	    keep_sync(host, err) < 0) {
+		execution_free(execution);
+		return (int)err->code;
+	}
 	session->sequence++;
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
@@ -183,7 +192,7 @@ void answer_execute(struct host *host, const struct asked *asked)
 			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0))))
 		return;
 	if (found < 0 || start(host, asked, session, context, has_key ? idempotency : NULL, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -238,7 +247,7 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 				      ? before
 				      : NULL,
 			      (unsigned)limit, add_execution, both, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	else
 		peer_reply(host, asked->id, &payload, -1);
 }
@@ -267,7 +276,7 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	return false;
 }
 
@@ -300,7 +309,7 @@ static void replay_end(struct host *host, const struct asked *asked,
 		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
 		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
 			code = (int)err.code;
-	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_SESSION_LOST, &err) < 0 ||
+	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
 		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
 		code = (int)err.code;
 	}

@@ -148,7 +148,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (nameless_file(host, &fd, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 		return;
 	}
 	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -161,7 +161,7 @@ void answer_file_put(struct host *host, const struct asked *asked)
 				   .if_none = answer_text(asked, FRONT_TAG_IF_NONE) };
 	memcpy(upload->actor, host->actor, sizeof(upload->actor));
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
-	session->idle_since_ns = clock_mono_ns();
+	keep_use(session);
 	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
 		upload_drop(upload);
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no descriptor for an upload", "", "",

@@ -17,6 +17,21 @@
 
 #define LIST_DEFAULT 100u
 
+static int pack_kept(struct buf *payload, const struct session *session, struct err *err)
+{
+	const struct db_kept *kept = &session->kept;
+	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
+
+	if (front_pack_text(payload, FRONT_TAG_KERNEL, is_lost ? "lost" : "ready", err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_ENDS_MS, kept->expires_ms, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_NOT_KEPT, kept->not_kept, err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_NOT_KEPT_WHY, kept->not_kept_why, err) < 0)
+		return (int)err->code;
+	if (kept->restored_at[0] == '\0')
+		return 0;
+	return front_pack_text(payload, FRONT_TAG_RESTORED_AT, kept->restored_at, err);
+}
+
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err)
 {
@@ -46,10 +61,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
-	if (live != NULL && live->phase == SESSION_LIVE)
-		return front_pack_text(payload, FRONT_TAG_KERNEL,
-				       live->kernel_lost ? "lost" : "ready", err);
-	return 0;
+	return live != NULL && live->phase == SESSION_LIVE ? pack_kept(payload, live, err) : 0;
 }
 
 static void reply_session(struct host *host, uint64_t request, const struct db_session *row)
@@ -168,20 +180,10 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms) ||
 	    !admission_check(host, asked, &limits))
 		return;
-	session = mem_new0(1, sizeof(*session));
-	(void)snprintf(session->name, sizeof(session->name), "%s", name);
-	session->host = host;
-	session->tenant = asked->tenant;
-	session->opened_ns = clock_mono_ns();
-	session->limits = session->row.limits = limits;
-	asked->tenant->sessions++;
+	session = session_add(host, asked->tenant, &limits);
+	session->is_admitted = true;
 	host->opening_count++;
-	asked->tenant->memory_limits += quota_memory_of(&limits);
-	memcpy(session->row.tenant, asked->tenant->row.id, sizeof(session->row.tenant));
-	session->next = host->sessions;
-	host->sessions = session;
-	host->session_count++;
-	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	(void)snprintf(session->name, sizeof(session->name), "%s", name);
 	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
 			 session->row.template_name, sizeof(session->row.template_name));
 	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
@@ -197,6 +199,10 @@ void answer_session_create(struct host *host, const struct asked *asked)
 		session_job_done(session, job);
 		return;
 	}
+	if (job->env.len > 0 &&
+	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
+		keep_fail(host, &err);
+	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
 	session_enqueue(session, job);
 }
 
@@ -234,7 +240,7 @@ void answer_session_list(struct host *host, const struct asked *asked)
 		code = db_session_list(host->db, tenant->row.id, from, (unsigned)limit, add_session, both,
 				       &err);
 	if (code < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail_err(host, asked->id, &err);
 	else
 		peer_reply(host, asked->id, &payload, -1);
 }
@@ -247,6 +253,26 @@ void answer_session_show(struct host *host, const struct asked *asked)
 		reply_session(host, asked->id, &session->row);
 }
 
+/* Those that are given with each execution; the rest is built into the box. */
+static bool change_limits(struct session *session, const struct asked *asked)
+{
+	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
+	struct front_limits given, fitting;
+
+	if (item == NULL)
+		return true;
+	memcpy(&given, item->data, sizeof(given));
+	fitting = given;
+	if (!quota_limits(session->host, asked, &fitting))
+		return false;
+	if (given.wall_ms != 0)
+		session->limits.wall_ms = given.wall_ms;
+	if (given.output_bytes != 0)
+		session->limits.output_bytes = given.output_bytes;
+	session->row.limits = session->limits;
+	return true;
+}
+
 void answer_session_patch(struct host *host, const struct asked *asked)
 {
 	struct session *session = answer_session(host, asked, false);
@@ -254,7 +280,8 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	struct err err;
 
 	if (session == NULL ||
-	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0))) {
+	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0)) ||
+	    !change_limits(session, asked)) {
 		free(metadata);
 		return;
 	}
@@ -264,8 +291,11 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	}
 	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
 					 session->row.idle_ms);
-	if (db_session_change(host->db, &session->row, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS,
+					   session->kept.expires_ms));
+	if (db_session_change(host->db, &session->row, &err) < 0 ||
+	    keep_write(session, &err) < 0 || keep_sync(host, &err) < 0)
+		peer_fail_err(host, asked->id, &err);
 	else
 		reply_session(host, asked->id, &session->row);
 }

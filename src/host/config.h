@@ -28,6 +28,7 @@ struct config {
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */
+	uint64_t durability; /* 1: relaxed, nothing is synced to the disk */
 	uint64_t workers;
 	uint64_t connections_max;
 	uint64_t header_timeout_ms; /* the front's */
@@ -35,6 +36,7 @@ struct config {
 	uint64_t stop_grace_ms;
 	uint64_t sessions_max;
 	uint64_t idle_ms; /* of sessions that name none */
+	uint64_t store_keep_ms; /* 0: for ever */
 	uint64_t memory_reserve;
 	uint64_t overcommit;
 	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */

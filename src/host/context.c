@@ -265,6 +265,13 @@ void answer_context_create(struct host *host, const struct asked *asked)
 
 	if (session == NULL)
 		return;
+	if (session->is_parked) {
+		/* Its box is made first; a context has no queue before it has a box. */
+		session_enqueue(session, job_new(session, JOB_KEEP, 0));
+		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the session is being brought back",
+			  "", "ask again in a moment", 1);
+		return;
+	}
 	context = mem_new0(1, sizeof(*context));
 	context->session = session;
 	(void)snprintf(context->language, sizeof(context->language), "%s", session->row.language);

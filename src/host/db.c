@@ -99,15 +99,34 @@ static const char *const versions[] = {
 	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
 	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;"
 	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;",
+	/* What a session is made again from, and what must not be collected. */
+	"CREATE TABLE kept(session TEXT PRIMARY KEY REFERENCES session(id), env BLOB NOT NULL,"
+	" used_ms INTEGER NOT NULL, used_boot_ms INTEGER NOT NULL, boot TEXT NOT NULL,"
+	" expires_ms INTEGER NOT NULL, kernel TEXT NOT NULL, lost_why TEXT, variables TEXT,"
+	" restored_at TEXT, not_kept INTEGER NOT NULL, not_kept_why TEXT) STRICT;"
+	"CREATE TABLE file(session TEXT NOT NULL REFERENCES session(id), path BLOB NOT NULL,"
+	" kind INTEGER NOT NULL, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,"
+	" size INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY(session, path))"
+	" STRICT, WITHOUT ROWID;"
+	"CREATE INDEX file_by_content ON file(content) WHERE kind = 1;"
+	"CREATE TABLE named(digits TEXT NOT NULL, execution TEXT NOT NULL,"
+	" PRIMARY KEY(digits, execution)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX named_by_execution ON named(execution);"
+	"CREATE INDEX version_by_content ON version(artifact);"
+	"CREATE TRIGGER execution_gone AFTER DELETE ON execution"
+	" BEGIN DELETE FROM named WHERE execution = OLD.id; END;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
 {
-	const int code = sqlite3_errcode(db->sqlite);
+	const int code = sqlite3_errcode(db->sqlite), os = sqlite3_system_errno(db->sqlite);
+	const bool is_full = code == SQLITE_FULL ||
+			     (code == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT));
 
-	(void)err_set(err, code == SQLITE_FULL ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
+	(void)err_set(err, is_full ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
 		      sqlite3_errmsg(db->sqlite));
-	if (code == SQLITE_FULL)
+	err->errnum = is_full ? ENOSPC : 0;
+	if (is_full)
 		(void)err_remedy(err, "free some space where the state directory is");
 	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
 		(void)err_remedy(err, "put back a copy of reckond.db, or move it away with -wal and -shm "
@@ -327,38 +346,4 @@ int db_secret(struct db *db, unsigned char ret[32], struct err *err)
 		return (int)err->code;
 	db_bind_bytes(add, 1, ret, 32);
 	return db_step(db, add, err);
-}
-
-static int recover(struct db *db, const char *why, int *ret_lost, struct err *err)
-{
-	cleanup_statement sqlite3_stmt *sessions = NULL, *executions = NULL;
-	char now[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339_now(now);
-	if (db_prepare(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2"
-			   " WHERE state = 'live'", &sessions, err) < 0 ||
-	    db_prepare(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
-			   " WHERE status = 'pending'", &executions, err) < 0)
-		return (int)err->code;
-	db_bind_text(sessions, 1, now);
-	db_bind_text(sessions, 2, why);
-	db_bind_text(executions, 1, now);
-	db_bind_text(executions, 2, why);
-	if (db_step(db, sessions, err) < 0)
-		return (int)err->code;
-	*ret_lost = sqlite3_changes(db->sqlite);
-	return db_step(db, executions, err);
-}
-
-int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err)
-{
-	struct err ignored;
-
-	if (db_exec(db, "BEGIN IMMEDIATE", err) < 0)
-		return (int)err->code;
-	if (recover(db, why, ret_lost, err) < 0) {
-		(void)db_exec(db, "ROLLBACK", &ignored);
-		return (int)err->code;
-	}
-	return db_exec(db, "COMMIT", err);
 }

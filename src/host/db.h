@@ -2,8 +2,8 @@
  * db.h - what reckond keeps: tenants, keys, sessions that are and were, executions with their
  * records, what is whose, what was used.
  *
- * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment; a
- * power cut may take the last ones (synchronous=NORMAL), never the file's order.
+ * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment, and
+ * a power cut once db_sync() came after it.
  * A session's row is never removed: it says what became of its id.
  */
 #pragma once
@@ -142,9 +142,6 @@ void db_name_of(struct db *db, const char *session, char ret[ID_NAME_MAX + 1]);
 /* As db_session_list(), of those with this name. */
 int db_name_list(struct db *db, const char *tenant, const char *name, const char *before,
 		 unsigned limit, db_session_fn *fn, void *arg, struct err *err);
-
-/* What a crash left: live sessions become lost, unfinished executions too. How many sessions. */
-int db_recover(struct db *db, const char *why, int *ret_lost, struct err *err);
 
 /* ---- executions ---- */
 struct db_execution {

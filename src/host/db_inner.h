@@ -2,12 +2,17 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "host/db.h"
 
 struct db {
+	bool is_relaxed;
+	uint64_t sync_count;
+	sqlite3_int64 synced_changes; /* as of the last sync */
 	sqlite3 *sqlite;
 };
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "host/db.h"
 #include "host/db_inner.h"
+#include "host/db_keep.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
@@ -57,12 +58,13 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ? WHERE id = ?", &statement,
-		       err) < 0)
+	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ?, limits = ? WHERE id = ?",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->metadata);
 	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)session->idle_ms);
-	db_bind_text(statement, 3, session->id);
+	db_bind_bytes(statement, 3, &session->limits, sizeof(session->limits));
+	db_bind_text(statement, 4, session->id);
 	return db_step(db, statement, err);
 }
 
@@ -118,20 +120,11 @@ int db_session_find(struct db *db, const char *tenant, const char *id, struct db
 	return found;
 }
 
-int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
-		    db_session_fn *fn, void *arg, struct err *err)
+static int each_session(struct db *db, sqlite3_stmt *statement, db_session_fn *fn, void *arg,
+			struct err *err)
 {
-	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	/* Ids begin with their time, so their order is that of creation. */
-	if (db_prepare(db, SESSION_COLUMNS " WHERE tenant = ?3 AND (?1 IS NULL OR id < ?1)"
-				       " ORDER BY id DESC LIMIT ?2",
-		       &statement, err) < 0)
-		return (int)err->code;
-	db_bind_text(statement, 1, before);
-	(void)sqlite3_bind_int64(statement, 2, limit);
-	db_bind_text(statement, 3, tenant);
 	while ((found = db_step(db, statement, err)) == 1) {
 		struct db_session session;
 		int code;
@@ -143,6 +136,32 @@ int db_session_list(struct db *db, const char *tenant, const char *before, unsig
 			return code;
 	}
 	return found;
+}
+
+int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, SESSION_COLUMNS " WHERE state = 'live' ORDER BY id", &statement, err) <
+	    0)
+		return (int)err->code;
+	return each_session(db, statement, fn, arg, err);
+}
+
+int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
+		    db_session_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	/* Ids begin with their time, so their order is that of creation. */
+	if (db_prepare(db, SESSION_COLUMNS " WHERE tenant = ?3 AND (?1 IS NULL OR id < ?1)"
+				       " ORDER BY id DESC LIMIT ?2",
+		       &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, before);
+	(void)sqlite3_bind_int64(statement, 2, limit);
+	db_bind_text(statement, 3, tenant);
+	return each_session(db, statement, fn, arg, err);
 }
 
 /* ---- executions ----------------------------------------------------------------------------- */

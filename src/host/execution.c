@@ -180,6 +180,7 @@ static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
 	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
+	const bool is_alone = !host->turn_is_open;
 	struct err err;
 
 	observe_execution(host, job, status);
@@ -187,17 +188,17 @@ static void keep(struct execution *execution, const struct job *job)
 		 execution->session->row.id, execution->id, status,
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
-	if (db_begin(host->db, &err) < 0)
+	execution->is_uncommitted = host->turn_is_open;
+	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
 			 err.text);
 	if (job != NULL && job->json != NULL)
 		usage_executed(host, job);
-	if (keep_record(execution, job, status, &err) < 0)
-		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
-			 execution->id, err.text);
-	if (db_commit(host->db, &err) < 0)
-		log_line(LOG_ERROR, "a record could not be kept", "execution=%s why=\"%s\"",
-			 execution->id, err.text);
+	if (keep_record(execution, job, status, &err) < 0 ||
+	    (job != NULL && job->json != NULL &&
+	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0) ||
+	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0)))
+		keep_fail(host, &err);
 }
 
 static void settle(struct execution *execution)

@@ -14,6 +14,9 @@
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
+ *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
+ *   gc.c              what nobody needs any more leaves the store
+ *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
@@ -43,6 +46,9 @@
 #include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
+#include "host/db_keep.h"
+#include "host/gc.h"
+#include "host/job.h"
 #include "host/observe.h"
 #include "host/operate.h"
 #include "host/files.h"
@@ -51,7 +57,7 @@
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "loop/loop.h"
-#include "reckon.h"
+#include "reckon_keep.h"
 #include "wire/front.h"
 #include "wire/front_page.h"
 
@@ -60,100 +66,6 @@
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
 #define HOST_ADDRESS_SIZE 96
-
-/* A descriptor that the front fills, until the COMMIT with its ticket. */
-struct upload {
-	uint64_t ticket; /* 0: free */
-	int fd;
-	struct tenant *tenant;
-	bool is_archive;
-	char session[ID_SIZE];
-	char actor[72];
-	char *path;
-	char *if_match, *if_none;
-};
-
-struct execution {
-	struct execution *next; /* of the session, newest first */
-	struct session *session;
-	char id[ID_SIZE];
-	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
-	bool wants_stop, wants_kill;
-	struct ring *ring;
-	uint64_t *waiters; /* requests that get the record */
-	size_t waiter_count;
-	struct event_waiter {
-		uint64_t request;
-		uint64_t after;
-	} *event_waiters;
-	size_t event_waiter_count;
-	enum front_error failure; /* when it finished without a record */
-	struct err why;
-	bool failed;
-};
-
-enum job_kind {
-	JOB_OPEN,
-	JOB_EXECUTE,
-	JOB_VARIABLES,
-	JOB_COMPLETE,
-	JOB_FILE_LIST,
-	JOB_FILE_GET,
-	JOB_FILE_PUT,
-	JOB_FILE_DELETE,
-	JOB_FILE_MOVE,
-	JOB_FILE_MKDIR,
-	JOB_ARCHIVE_GET,
-	JOB_ARCHIVE_PUT,
-	JOB_CLOSE,
-	JOB_INSPECT,
-	JOB_RESTART,
-	JOB_CONTEXT_OPEN,
-	JOB_CONTEXT_CLOSE,
-	JOB_PROBE, /* of no session: is the warden there (ready.c) */
-};
-
-struct job {
-	struct pool_item item; /* first: the pool knows no more of a job */
-	struct host *host;     /* of a PROBE, which has no session */
-	uint64_t queued_ns, submitted_ns, ended_ns;
-	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
-	struct log_context about;  /* the request that it came from */
-	char actor[72];
-	struct job *next;
-	enum job_kind kind;
-	struct session *session;
-	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
-	struct execution *execution;
-	struct context *context; /* NULL: for the session's first kernel */
-	/* what to do */
-	struct buf code;
-	size_t cursor;
-	uint64_t timeout_ms;
-	uint64_t text_bytes;
-	char *path;
-	int fd; /* of an upload, or of an archive that is written */
-	struct file_work files;
-	struct buf env;
-	char **env_list;
-	/* what came of it */
-	reckon_error error; /* code 0: success */
-	char *json;
-	size_t json_len;
-	char status[24];
-	int ret_fd;
-	uint64_t ret_size;
-	bool wants_detail;
-	bool is_kernel_lost;
-	reckon_cost cost; /* of an execution */
-	struct job_object {
-		char id[40];
-		uint64_t size;
-	} *objects; /* artifacts and outputs that it stored */
-	size_t object_count;
-	bool is_lost; /* the session, found after the job */
-	reckon_error why_lost;
-};
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 
@@ -190,6 +102,7 @@ struct session {
 	uint64_t idle_since_ns;
 	uint64_t opened_ns;
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
+	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
 	struct context *contexts;
@@ -197,6 +110,19 @@ struct session {
 	bool is_closed;		   /* and goes when the last context has */
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
+	/* keep.c, restore.c */
+	struct db_kept kept;
+	bool is_parked;		/* it has no box; the first job that needs one makes it */
+	uint64_t parked_sequence; /* of its last execution before that */
+	bool wants_restore;	/* and waits until fewer others do the same */
+	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
+	bool forgets;		/* for the next job: see there */
+	bool is_uncommitted;	/* what it changed is in a transaction that is open */
+	bool is_unborn;		/* so is its row */
+	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool used_since;	/* `kept` was written */
+	bool ran_since;		/* the last look at the workspace was an execution's */
+	uint64_t expires_ns;	/* of the monotonic clock; 0: never */
 };
 
 struct host {
@@ -245,6 +171,12 @@ struct host {
 	bool is_upgrading;
 	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
 	bool is_stopping;
+	struct gc gc;
+	unsigned restoring; /* boxes that are being made for parked sessions */
+	bool turn_is_open;
+	struct err turn_failed; /* code ERR_OK: not so far */
+	uint64_t next_use_ns;	 /* when clocks are written again */
+	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;
 };
 
@@ -266,6 +198,11 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
+/* Between the two nothing is sent; a release with an error sends that instead of everything. */
+void peer_hold(struct host *host);
+void peer_release(struct host *host, const struct err *failed);
+/* Something of ours failed: a full disk, or worse. */
+void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 /* An ERROR whose fields are packed already. */
 void peer_error(struct host *host, uint64_t request, const struct buf *payload);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
@@ -295,6 +232,45 @@ void session_end(struct session *session, enum front_error end, const char *why,
 void session_job_done(struct session *session, struct job *job);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
 
+/* In OPENING, counted as the tenant's. */
+struct session *session_add(struct host *host, struct tenant *tenant,
+			    const struct front_limits *limits);
+void session_pump(struct session *session);
+void session_fail_waiting(struct session *session, enum front_error end, const char *why);
+/* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
+void session_leave(struct session *session);
+
+/* ---- keep.c ---- */
+/* What an earlier run left, as sessions without a box. */
+int keep_revive(struct host *host, struct err *err);
+void keep_stop(struct host *host);
+/* A session that was just opened; its row and this one are committed together. */
+int keep_add(struct session *session, struct err *err);
+/* Everything that jobs which came back changed is committed at once, and only then answered. */
+void keep_turn_begin(struct host *host);
+void keep_turn_end(struct host *host);
+void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
+/* Makes what was committed durable; inside a turn that is done at its end. */
+int keep_sync(struct host *host, struct err *err);
+/* To be called for each job that came back, before it is answered. */
+void keep_job_done(struct session *session, struct job *job);
+void keep_use(struct session *session); /* somebody used it now */
+void keep_tick(struct host *host);
+/* Writes what is known of the session beside its row. */
+int keep_write(struct session *session, struct err *err);
+void keep_set_expiry(struct session *session, uint64_t expires_ms);
+/* NULL, or why it is over. */
+const char *keep_expired(const struct session *session, uint64_t now_ns);
+
+/* ---- restore.c ---- */
+/* Begins to make a box for a parked session, or has it wait for its turn. */
+void restore_begin(struct session *session);
+void restore_done(struct session *session, struct job *job);
+/* Its box is gone, with everything but what is kept. */
+void restore_park(struct session *session, const char *why);
+void restore_next(struct host *host);
+void restore_work(struct job *job); /* in a thread of the pool */
+
 /* ---- execution.c ---- */
 struct execution *execution_new(struct session *session, struct err *err);
 struct execution *execution_find(struct session *session, const char *id);
@@ -319,6 +295,8 @@ void private_tick(struct host *host);  /* ends a private daemon that nobody need
 void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
+/* The engine and the session; a restored one gets its old id. */
+void work_open(struct job *job);
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */
 void work_file(struct job *job); /* work_files.c */

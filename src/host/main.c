@@ -71,18 +71,6 @@ static int sign_lock(struct host *host, struct err *err)
 	return 0;
 }
 
-static int recover(struct host *host, struct err *err)
-{
-	int lost = 0;
-
-	if (db_recover(host->db, "the daemon ended without a word (a crash, or it was killed)",
-		       &lost, err) < 0)
-		return (int)err->code;
-	if (lost > 0)
-		log_line(LOG_WARN, "sessions of an earlier run are lost", "count=%d", lost);
-	return 0;
-}
-
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static void on_wake(unsigned ready, void *arg)
@@ -94,7 +82,11 @@ static void on_wake(unsigned ready, void *arg)
 	pool_clear(host->pool);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
-	while ((item = pool_take(host->pool)) != NULL) {
+	item = pool_take(host->pool);
+	if (item == NULL)
+		return;
+	keep_turn_begin(host);
+	for (; item != NULL; item = pool_take(host->pool)) {
 		struct job *job = (struct job *)(void *)item;
 
 		answer_begin(host, job);
@@ -104,6 +96,7 @@ static void on_wake(unsigned ready, void *arg)
 			session_job_done(job->session, job);
 		answer_end(host);
 	}
+	keep_turn_end(host);
 }
 
 static void on_tick(void *arg)
@@ -168,9 +161,9 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    sign_lock(host, err) < 0 || recover(host, err) < 0 || observe_setup(host, err) < 0 ||
-	    tenant_setup(host, err) < 0 || key_setup(host, key, err) < 0 ||
-	    audit_setup(host, err) < 0)
+	    sign_lock(host, err) < 0 || tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
+	    keep_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')
 		audit_note(host, "key.create", "", "ok", "%s", "the first one");
@@ -190,6 +183,7 @@ static void finish(struct host *host)
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions == NULL)
 		pool_free(host->pool);
+	keep_stop(host);
 	db_close(host->db);
 	reckon_engine_close(host->engine);
 }

@@ -5,9 +5,9 @@
  * Reads:    signals, the configuration, STATE/reckond.lock.
  * Never:    gives up a configuration or a binary that works for one that does not.
  *
- * An upgrade ends sessions as a stop does, but the listening socket stays open, across execve(),
- * as descriptor 3 with LISTEN_FDS, as from a service manager. Who connects meanwhile waits in its
- * queue for the new front; nobody is refused.
+ * An upgrade does to sessions what a stop does, and the new binary finds them. The listening socket
+ * stays open, across execve(), as descriptor 3 with LISTEN_FDS, as from a service manager. Who
+ * connects meanwhile waits in its queue for the new front; nobody is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +120,7 @@ static void end_sessions(struct host *host)
 	host->grace_end_ns = 0;
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
-		session_end(at, FRONT_ERR_SESSION_LOST, "the daemon was stopped", 0);
+		session_leave(at);
 	}
 	if (host->sessions == NULL)
 		loop_stop(host->loop);

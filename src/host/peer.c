@@ -46,6 +46,7 @@ struct outgoing {
 	uint64_t request;
 	struct buf payload;
 	int fd;
+	bool is_held;
 };
 
 struct peer {
@@ -63,6 +64,7 @@ struct peer {
 	uint64_t restarts_since_ns;
 	bool is_stopping;
 	bool was_ready;
+	bool is_holding;
 	struct buf payload;
 	struct kernel_item *items;
 	struct front_page *page;
@@ -138,7 +140,7 @@ static void flush(struct peer *peer)
 	struct outgoing *at;
 	struct err err;
 
-	while ((at = peer->first) != NULL && peer->sock >= 0) {
+	while ((at = peer->first) != NULL && peer->sock >= 0 && !at->is_held) {
 		if (front_send(peer->sock, at->type, at->request & ID_MASK, &at->payload, at->fd,
 			       &err) < 0 &&
 		    err.code == ERR_TIMEOUT)
@@ -150,7 +152,9 @@ static void flush(struct peer *peer)
 	if (peer->first == NULL)
 		peer->last = NULL;
 	if (peer->io != NULL)
-		loop_io_want(peer->io, LOOP_READ | (peer->first != NULL ? LOOP_WRITE : 0));
+		loop_io_want(peer->io, LOOP_READ | (peer->first != NULL && !peer->first->is_held
+							       ? LOOP_WRITE
+							       : 0));
 }
 
 /* At most one for each request that is unanswered, so the queue is bounded by those. */
@@ -163,6 +167,7 @@ static void post(struct peer *peer, enum front_type type, uint64_t request,
 	outgoing->type = type;
 	outgoing->request = request;
 	outgoing->fd = fd;
+	outgoing->is_held = peer->is_holding;
 	outgoing->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	if (payload != NULL && payload->len > 0 &&
 	    buf_add(&outgoing->payload, payload->data, payload->len, &err) < 0)
@@ -183,6 +188,50 @@ void peer_reply(struct host *host, uint64_t request, const struct buf *payload, 
 		(void)close(fd);
 }
 
+void peer_hold(struct host *host)
+{
+	if (host->peer != NULL)
+		host->peer->is_holding = true;
+}
+
+static void pack_error(struct buf *payload, enum front_error error, const char *message,
+		       const char *cause, const char *remedy, unsigned retry_s)
+{
+	struct err err;
+
+	if (front_pack_u64(payload, FRONT_TAG_ERROR, error, &err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_MESSAGE, message, &err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_CAUSE, cause, &err) < 0 ||
+	    front_pack_text(payload, FRONT_TAG_REMEDY, remedy, &err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_RETRY_S, retry_s, &err) < 0)
+		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
+}
+
+void peer_release(struct host *host, const struct err *failed)
+{
+	struct peer *peer = host->peer;
+
+	if (peer == NULL)
+		return;
+	peer->is_holding = false;
+	for (struct outgoing *at = peer->first; at != NULL; at = at->next) {
+		if (at->is_held && failed != NULL) {
+			buf_clear(&at->payload);
+			if (at->fd >= 0)
+				(void)close(at->fd);
+			at->fd = -1;
+			at->type = FRONT_ERROR;
+			pack_error(&at->payload,
+				   failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
+							    : FRONT_ERR_INTERNAL,
+				   "what was done could not be kept", failed->text, failed->remedy,
+				   0);
+		}
+		at->is_held = false;
+	}
+	flush(peer);
+}
+
 void peer_error(struct host *host, uint64_t request, const struct buf *payload)
 {
 	if (host->peer != NULL && take_pending(host->peer, request))
@@ -193,17 +242,18 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
 
 	if (host->peer == NULL || !take_pending(host->peer, request))
 		return;
-	if (front_pack_u64(&payload, FRONT_TAG_ERROR, error, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_MESSAGE, message, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_CAUSE, cause, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_REMEDY, remedy, &err) < 0 ||
-	    front_pack_u64(&payload, FRONT_TAG_RETRY_S, retry_s, &err) < 0)
-		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
+	pack_error(&payload, error, message, cause, remedy, retry_s);
 	post(host->peer, FRONT_ERROR, request, &payload, -1);
+}
+
+void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
+{
+	peer_fail(host, request,
+		  err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL, err->text, "",
+		  err->remedy, 0);
 }
 
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)

@@ -141,7 +141,7 @@ uint64_t quota_memory_of(const struct front_limits *limits)
 }
 
 /* What is asked for and what is left out, each against the most that there may be. */
-static bool fit_limits(struct host *host, const struct asked *asked, struct front_limits *limits)
+bool quota_limits(struct host *host, const struct asked *asked, struct front_limits *limits)
 {
 	const struct {
 		enum front_quota quota;
@@ -195,7 +195,7 @@ bool quota_session(struct host *host, const struct asked *asked, struct front_li
 	const uint64_t idle = quota_of(host, tenant, FRONT_QUOTA_MAX_IDLE);
 	uint64_t sum;
 
-	if (!fit_limits(host, asked, limits) || !quota_disk(host, asked, 0))
+	if (!quota_limits(host, asked, limits) || !quota_disk(host, asked, 0))
 		return false;
 	if (front_find(asked->items, asked->count, FRONT_TAG_IDLE_MS) == NULL && idle != 0 &&
 	    *idle_ms > idle)

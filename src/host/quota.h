@@ -32,6 +32,10 @@ void refuse(struct host *host, uint64_t request, const struct refusal *refusal);
 /* Of the tenant, or of everybody; 0: there is none. */
 uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum front_quota quota);
 
+/* Limits that are asked for fit the tenant's; those that are not get their defaults. Answers when
+ * they do not. */
+bool quota_limits(struct host *host, const struct asked *asked, struct front_limits *limits);
+
 /* A token of the bucket. */
 bool quota_request(struct host *host, const struct asked *asked);
 /* Room for one more session. Limits that were not named become what the tenant may have. */

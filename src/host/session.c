@@ -5,7 +5,10 @@
  * Reads:    jobs that came back from the pool.
  * Never:    runs two jobs of one kernel at once, or answers for a session that lost its state.
  *
- *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel, stop--> CLOSING --closed--> (a row)
+ *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> CLOSING --closed--> (a row)
+ *
+ * A live session may be parked: it has no box, since the daemon was started again, and gets one
+ * with the first job that needs it (restore.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,8 @@
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
+
+#define LOOK_AFTER_NS (5ull * 1000000000u)
 
 /* Ids end in random characters: any sum of them spreads well. */
 static struct session **bucket_of(struct host *host, const char *id)
@@ -112,8 +117,30 @@ void job_free(struct job *job)
 	free(job->path);
 	file_work_done(&job->files);
 	free(job->json);
+	reckon_workspace_free(job->manifest);
+	reckon_workspace_free(job->changes);
 	free(job->objects);
 	free(job);
+}
+
+struct session *session_add(struct host *host, struct tenant *tenant,
+			    const struct front_limits *limits)
+{
+	struct session *session = mem_new0(1, sizeof(*session));
+
+	session->host = host;
+	session->tenant = tenant;
+	session->opened_ns = clock_mono_ns();
+	session->limits = session->row.limits = *limits;
+	tenant->sessions++;
+	tenant->memory_limits += quota_memory_of(limits);
+	memcpy(session->row.tenant, tenant->row.id, sizeof(session->row.tenant));
+	session->next = host->sessions;
+	host->sessions = session;
+	host->session_count++;
+	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	db_kept_init(&session->kept);
+	return session;
 }
 
 void session_forget(struct session *session)
@@ -136,6 +163,7 @@ void session_forget(struct session *session)
 		execution_free(session->executions);
 	free(session->observed);
 	db_session_done(&session->row);
+	db_kept_done(&session->kept);
 	free(session);
 	/* The last one to go ends a daemon that is stopping. */
 	if (host->is_stopping && host->sessions == NULL)
@@ -148,13 +176,24 @@ void session_pump(struct session *session)
 
 	if (session->running != NULL || job == NULL)
 		return;
-	if (job->kind == JOB_CLOSE && session->opening_contexts > 0)
+	/* They use the handle that goes. */
+	if ((job->kind == JOB_CLOSE || session->is_parked) && session->opening_contexts > 0)
 		return;
+	if (session->is_parked && job->kind != JOB_CLOSE) {
+		restore_begin(session);
+		return;
+	}
 	session->first = job->next;
 	if (session->first == NULL)
 		session->last = NULL;
 	session->queued--;
 	session->running = job;
+	/* What PATCH may have changed since the box was made. */
+	if (job->timeout_ms == 0)
+		job->timeout_ms = session->limits.wall_ms;
+	job->output_bytes = session->limits.output_bytes;
+	job->forgets = session->forgets;
+	session->forgets = false;
 	if (job->execution != NULL) {
 		job->execution->state = EXECUTION_RUNNING;
 		session->tenant->started++;
@@ -185,7 +224,7 @@ void job_fail(struct job *job, enum front_error error, const char *why)
 	job_free(job);
 }
 
-static void fail_waiting(struct session *session, enum front_error end, const char *why)
+void session_fail_waiting(struct session *session, enum front_error end, const char *why)
 {
 	struct job *next;
 
@@ -220,7 +259,7 @@ static const char *state_of(enum front_error end)
 	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
 }
 
-static int keep_end(struct session *session, const char *state, const char *why, struct err *err)
+static int commit_end(struct session *session, const char *state, const char *why, struct err *err)
 {
 	struct host *host = session->host;
 	int code;
@@ -229,11 +268,13 @@ static int keep_end(struct session *session, const char *state, const char *why,
 		return (int)err->code;
 	code = db_session_end(host->db, session->row.id, state, why, err);
 	if (code >= 0)
+		code = db_kept_drop(host->db, session->row.id, err);
+	if (code >= 0)
 		code = audit_add(host, "session.end", session->row.id, state, err, "%s", why);
 	return audit_end(host, code, err);
 }
 
-static int keep_start(struct session *session, struct err *err)
+static int commit_start(struct session *session, struct err *err)
 {
 	struct host *host = session->host;
 	int code;
@@ -241,6 +282,8 @@ static int keep_start(struct session *session, struct err *err)
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
 	code = db_session_add(host->db, &session->row, err);
+	if (code >= 0)
+		code = keep_add(session, err);
 	if (code >= 0 && session->name[0] != '\0')
 		code = db_name_add(host->db, session->row.id, session->name, err);
 	if (code >= 0)
@@ -248,6 +291,14 @@ static int keep_start(struct session *session, struct err *err)
 				 "template=%s language=%s", session->row.template_name,
 				 session->row.language);
 	return audit_end(host, code, err);
+}
+
+static void interrupt(struct session *session)
+{
+	if (session->running == NULL || session->running->execution == NULL)
+		return;
+	session->running->execution->wants_stop = true;
+	reckon_interrupt(session->handle);
 }
 
 void session_end(struct session *session, enum front_error end, const char *why,
@@ -262,18 +313,40 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	if (session->row.id[0] != '\0' && keep_end(session, state_of(end), why, &err) < 0)
+	if (session->row.id[0] != '\0' &&
+	    (commit_end(session, state_of(end), why, &err) < 0 ||
+	     keep_sync(session->host, &err) < 0))
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
-	fail_waiting(session, end, why);
+	session_fail_waiting(session, end, why);
 	context_end_all(session, end, why);
-	if (session->running != NULL && session->running->execution != NULL) {
-		session->running->execution->wants_stop = true;
-		reckon_interrupt(session->handle);
-	}
+	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
+}
+
+void session_leave(struct session *session)
+{
+	struct job *look;
+
+	if (session->phase == SESSION_CLOSING)
+		return;
+	session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
+	context_end_all(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
+	interrupt(session);
+	/* The last look, at every byte. */
+	look = job_new(session, JOB_KEEP, 0);
+	look->is_thorough = true;
+	if (session->phase == SESSION_LIVE && !session->is_parked && session->ran_since)
+		session_enqueue(session, look);
+	else
+		job_free(look);
+	session->phase = SESSION_CLOSING;
+	session->end = FRONT_ERR_UNAVAILABLE;
+	session->is_leaving = true;
+	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
+	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
 }
 
 static void opened(struct session *session, struct job *job)
@@ -282,7 +355,8 @@ static void opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
-	host->opening_count--;
+	host->opening_count -= session->is_admitted;
+	session->is_admitted = false;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
@@ -298,10 +372,12 @@ static void opened(struct session *session, struct job *job)
 		       reckon_session_id(session->handle));
 	session_index(session);
 	clock_rfc3339_now(session->row.created_at);
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       reckon_session_template(session->handle));
 	session->phase = SESSION_LIVE;
-	session->idle_since_ns = clock_mono_ns();
-	if (keep_start(session, &err) < 0) {
-		peer_fail(host, job->request, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	keep_use(session);
+	if (commit_start(session, &err) < 0) {
+		peer_fail_err(host, job->request, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
@@ -381,13 +457,20 @@ void session_answer_job(struct session *session, struct job *job)
 
 void session_job_done(struct session *session, struct job *job)
 {
+	struct err err;
+
 	if (job->context != NULL) {
+		keep_job_done(session, job);
 		context_job_done(job);
 		return;
 	}
 	session->running = NULL;
-	session->idle_since_ns = clock_mono_ns();
 	observe_job(session->host, job);
+	if (job->kind == JOB_RESTORE) {
+		restore_done(session, job);
+		return;
+	}
+	keep_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		observe_opened(session, job);
 		opened(session, job);
@@ -395,6 +478,10 @@ void session_job_done(struct session *session, struct job *job)
 		return;
 	}
 	if (job->kind == JOB_CLOSE) {
+		if (session->end_unkept &&
+		    db_session_end(session->host->db, session->row.id, state_of(session->end),
+				   session->row.why, &err) < 0)
+			keep_fail(session->host, &err);
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
 		session->is_closed = true;
@@ -406,8 +493,8 @@ void session_job_done(struct session *session, struct job *job)
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
 	session_answer_job(session, job);
-	if (job->is_lost)
-		session_end(session, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
+	if (job->is_lost && session->phase == SESSION_LIVE)
+		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
 }
@@ -419,8 +506,19 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->running != NULL && session->running->execution != NULL)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
-	if (session->phase != SESSION_LIVE || session->running != NULL ||
-	    context_is_running(session) ||
+	if (session->phase != SESSION_LIVE)
+		return;
+	if (keep_expired(session, now) != NULL) {
+		session_end(session, FRONT_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+		return;
+	}
+	if (session->running == NULL && session->first == NULL && session->ran_since &&
+	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+		/* What processes in the background did since the last cell. */
+		session_enqueue(session, job_new(session, JOB_KEEP, 0));
+		return;
+	}
+	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
@@ -433,6 +531,7 @@ void session_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 	struct session *next;
 
+	keep_tick(host);
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
 		tick_one(at, now);

@@ -23,7 +23,7 @@ static int on_event(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
-static void work_open(struct job *job)
+void work_open(struct job *job)
 {
 	struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
@@ -47,7 +47,12 @@ static void work_open(struct job *job)
 			    .output_bytes = limits->output_bytes,
 			    .displays = (uint32_t)limits->displays },
 		.env = (const char *const *)job->env_list,
-		.flags = RECKON_SESSION_CONCURRENT,
+		.flags = RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
+			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0),
+		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
+		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
+		.lost_variables = session->kept.variables,
+		.sequence = session->parked_sequence,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
@@ -105,6 +110,7 @@ static void work_execute(struct job *job)
 		.size = sizeof(options),
 		.wall_ms = job->timeout_ms,
 		.text_bytes = job->text_bytes,
+		.output_bytes = job->output_bytes,
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,
@@ -151,11 +157,17 @@ static void work_close(struct session *session)
 static void run(struct job *job)
 {
 	struct session *session = job->session;
+	reckon_error ignored;
 	int state;
 
+	if (job->forgets && session->handle != NULL)
+		reckon_workspace_forget(session->handle);
 	switch (job->kind) {
 	case JOB_OPEN:
 		work_open(job);
+		return;
+	case JOB_RESTORE:
+		restore_work(job);
 		return;
 	case JOB_CLOSE:
 		work_close(session);
@@ -190,7 +202,11 @@ static void run(struct job *job)
 	case JOB_ARCHIVE_PUT:
 		work_file(job);
 		break;
+	case JOB_KEEP:
+		(void)reckon_workspace_keep(session->handle, job->is_thorough, &job->error);
+		break;
 	}
+	(void)reckon_workspace_take(handle_of(job), &job->changes, &ignored);
 	state = reckon_session_check(handle_of(job), &job->why_lost);
 	job->is_lost = state == RECKON_ELOST;
 	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;

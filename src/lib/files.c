@@ -55,6 +55,8 @@ void files_note(struct reckon_session *session)
 	struct err ignored;
 
 	(void)shared_note_change(session->shared);
+	/* What cannot be kept is told with the changes. */
+	(void)durable_keep(session, false, NULL, &ignored);
 	(void)shared_look(session->shared, session->workspace, &ignored);
 }
 

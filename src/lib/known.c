@@ -20,6 +20,11 @@ static size_t find(const struct known *known, const char *name, size_t len)
 	return known->count;
 }
 
+bool known_has(const struct known *known, const char *name, size_t len)
+{
+	return find(known, name, len) < known->count;
+}
+
 static void drop_at(struct known *known, size_t at)
 {
 	free(known->name[at]);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -23,6 +24,7 @@ struct known {
 void known_add(struct known *known, const char *name, size_t len); /* the oldest makes room */
 void known_drop(struct known *known, const char *name, size_t len);
 void known_clear(struct known *known);
+bool known_has(const struct known *known, const char *name, size_t len);
 /* Writes ["a","b"]. */
 void known_write_into(const struct known *known, struct json_writer *json);
 /* Appends "a, b and 7 more", of at most `max` names; nothing when there is none. */

@@ -150,7 +150,8 @@ static int fill_request(struct reckon_engine *engine, const reckon_session_optio
 			       RECKON_SESSION_CORE_SCHEDULING == WARDEN_OPEN_CORE_SCHEDULING &&
 			       RECKON_SESSION_NO_SPECULATION == WARDEN_OPEN_NO_SPECULATION,
 		       "the flags are passed on as they are");
-	open->flags = options->flags & ~RECKON_SESSION_CONCURRENT;
+	open->flags = options->flags & ~(RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
+					 RECKON_SESSION_KEEP_RELAXED);
 	if (options->mount_count > WARDEN_MOUNTS_MAX)
 		return err_set(err, ERR_INVALID, "%zu mounts; at most %d", options->mount_count,
 			       WARDEN_MOUNTS_MAX);
@@ -287,6 +288,11 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	memcpy(session->language, request.open.language, sizeof(session->language));
 	memcpy(session->template_name, request.open.template_name,
 	       sizeof(session->template_name));
+	if (durable_begin(session, &options, err) < 0) {
+		client_forget(client, &call);
+		session_free(session);
+		return (int)err->code;
+	}
 	if (begin(session, &options, &call, err) < 0) {
 		session_free(session);
 		return (int)err->code;

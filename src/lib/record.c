@@ -226,6 +226,16 @@ void record_set_error(struct record *record, const char *name, const char *value
 		record->failure.hints[record->failure.hint_count++] = copy_string(repair, MESSAGE_MAX);
 }
 
+void record_add_hint(struct record *record, const char *hint)
+{
+	struct record_failure *failure = &record->failure;
+
+	if (failure->hint_count == RECORD_HINTS_MAX)
+		free(failure->hints[--failure->hint_count]);
+	memmove(failure->hints + 1, failure->hints, failure->hint_count++ * sizeof(char *));
+	failure->hints[0] = copy_string(hint, MESSAGE_MAX);
+}
+
 void record_add_file(struct record *record, const struct record_file *file)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);

@@ -121,6 +121,9 @@ void record_set_error_items(struct record *record, const struct kernel_item *ite
 void record_set_error(struct record *record, const char *name, const char *value,
 		      const char *traceback, const char *repair);
 
+/* Another hint to the error, before those that are there; without room the last one goes. */
+void record_add_hint(struct record *record, const char *hint);
+
 /* ---- files, receipt, diagnostics -------------------------------------------------------- */
 
 struct record_file {

@@ -372,6 +372,28 @@ static void diagnose_losses(struct run *run)
 	}
 }
 
+/* A name that an earlier kernel had: that it is gone is not the program's mistake. */
+static void hint_lost(struct run *run, enum record_status status)
+{
+	const struct loss *loss = &run->session->loss;
+	struct record_error_view error;
+	const char *name, *end;
+	char text[512];
+
+	if (status != RECORD_ERROR || loss->names.count == 0)
+		return;
+	record_view_error(run->record, &error);
+	name = strcmp(error.name, "NameError") == 0 ? strchr(error.value, '\'') : NULL;
+	end = name != NULL ? strchr(name + 1, '\'') : NULL;
+	if (end == NULL || !known_has(&loss->names, name + 1, (size_t)(end - name - 1)))
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "%.*s was a variable of a kernel that is gone (%.200s): run the cell again "
+		       "that makes it",
+		       (int)(end - name - 1), name + 1, loss->why.text);
+	record_add_hint(run->record, text);
+}
+
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
@@ -442,11 +464,33 @@ static void add_stream(struct run *run, int index)
 	}
 }
 
+/* First, so that what is listed is in the store already. */
+static void keep_files(struct run *run)
+{
+	struct shared_not_kept not_kept;
+	char text[512], detail[64];
+	struct err err;
+
+	if (durable_keep(run->session, false, &not_kept, &err) < 0) {
+		(void)snprintf(text, sizeof(text),
+			       "what this execution changed in the workspace is not kept, a restart "
+			       "of the daemon would lose it: %s", err.text);
+		record_add_diagnostic(run->record, "files_not_kept", text, NULL);
+	} else if (not_kept.count > 0) {
+		(void)snprintf(text, sizeof(text),
+			       "%zu names of the workspace are not kept, a restart of the daemon "
+			       "would lose them; %s", not_kept.count, not_kept.why);
+		(void)snprintf(detail, sizeof(detail), "{\"count\":%zu}", not_kept.count);
+		record_add_diagnostic(run->record, "files_not_kept", text, detail);
+	}
+}
+
 static void add_files(struct run *run)
 {
 	struct reckon_session *session = run->session;
 	struct err err;
 
+	keep_files(run);
 	if (shared_collect(session->shared, session->workspace, session->engine->store, run->record,
 			   &err) < 0)
 		record_add_diagnostic(run->record, "workspace_unreadable", err.text, NULL);
@@ -513,6 +557,7 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 		end_kernel(run);
 	}
 	explain(run, status);
+	hint_lost(run, status);
 	tell_error(run, status);
 	add_stream(run, 0);
 	add_stream(run, 1);
@@ -523,6 +568,9 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 	diagnose(run);
 	add_receipt(run);
 	if (record_finish(run->record, status, ret_json, err) < 0)
+		return (int)err->code;
+	/* What the record names is as durable as the record is going to be. */
+	if (shared_keeps(run->session->shared) && store_sync(run->session->engine->store, err) < 0)
 		return (int)err->code;
 	*ret_status = status;
 	return 0;

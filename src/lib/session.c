@@ -95,7 +95,7 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 	session->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->interrupt_fd < 0)
 		return err_sys(err, "eventfd");
-	return id_new(session->id, "se", err);
+	return session->id[0] != '\0' ? 0 : id_new(session->id, "se", err);
 }
 
 void session_link(struct reckon_session *session)

@@ -122,3 +122,12 @@ int session_recv(struct reckon_session *session, struct kernel_head *ret_head, s
 
 /* A request without an answer (INTERRUPT, BEGIN, END); a dead warden loses the session. */
 int session_tell(struct reckon_session *session, enum warden_type type, struct err *err);
+
+/* ---- durable.c ---- */
+/* What the options say of an earlier life of the session. */
+int durable_begin(struct reckon_session *session, const reckon_session_options *options,
+		  struct err *err);
+/* Brings what is kept of the workspace up to date; without KEEP it does nothing. *ret_not_kept
+ * (or NULL) is zeroed then. */
+int durable_keep(struct reckon_session *session, bool thorough,
+		 struct shared_not_kept *ret_not_kept, struct err *err);

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -21,6 +22,7 @@ struct shared {
 	uint64_t sequence;
 	uint64_t changes;
 	struct workspace *files; /* as at the last look */
+	struct keep *keep;	 /* or NULL */
 	pthread_mutex_t door_lock;
 	struct client *door; /* or NULL */
 };
@@ -56,6 +58,7 @@ void shared_unref(struct shared *shared)
 		return;
 	client_unref(shared->door);
 	workspace_free(shared->files);
+	keep_free(shared->keep);
 	(void)pthread_mutex_destroy(&shared->door_lock);
 	(void)pthread_mutex_destroy(&shared->lock);
 	free(shared);
@@ -111,11 +114,69 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 	(void)pthread_mutex_lock(&shared->lock);
 	code = workspace_scan(workspace, &now, err);
 	if (code == 0) {
+		if (shared->keep != NULL)
+			keep_annotate(shared->keep, now);
 		if (record != NULL)
 			workspace_collect(workspace, shared->files, now, store, record);
 		workspace_free(shared->files);
 		shared->files = now;
 	}
+	(void)pthread_mutex_unlock(&shared->lock);
+	return code;
+}
+
+void shared_keep_begin(struct shared *shared)
+{
+	if (shared->keep == NULL)
+		shared->keep = keep_new();
+}
+
+bool shared_keeps(const struct shared *shared)
+{
+	return shared->keep != NULL;
+}
+
+int shared_keep(struct shared *shared, int workspace, struct store *store,
+		const struct keep_bounds *bounds, bool thorough,
+		struct shared_not_kept *ret_not_kept, struct err *err)
+{
+	struct keep *keep = shared->keep;
+	int code;
+
+	memset(ret_not_kept, 0, sizeof(*ret_not_kept));
+	if (keep == NULL)
+		return 0;
+	(void)pthread_mutex_lock(&shared->lock);
+	code = keep_run(keep, workspace, store, bounds, thorough, err);
+	ret_not_kept->count = keep->not_kept;
+	memcpy(ret_not_kept->why, keep->why, sizeof(ret_not_kept->why));
+	(void)pthread_mutex_unlock(&shared->lock);
+	return code;
+}
+
+void shared_keep_take(struct shared *shared, reckon_workspace **ret)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	keep_take(shared->keep, ret);
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+void shared_keep_forget(struct shared *shared)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	if (shared->keep != NULL)
+		keep_forget(shared->keep);
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
+			const reckon_workspace *manifest, uid_t uid, gid_t gid, struct err *err)
+{
+	int code;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	code = keep_restore(shared->keep, workspace, store, manifest->entries, manifest->count, uid,
+			    gid, err);
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }

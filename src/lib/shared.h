@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "lib/client.h"
+#include "lib/keep.h"
 #include "lib/record.h"
 #include "lib/store.h"
 #include "lib/workspace.h"
@@ -34,6 +35,21 @@ int shared_look(struct shared *shared, int workspace, struct err *err);
  */
 int shared_collect(struct shared *shared, int workspace, struct store *store,
 		   struct record *record, struct err *err);
+
+/* The workspace kept in the store (keep.h); without shared_keep_begin() nothing is. */
+struct shared_not_kept {
+	size_t count;
+	char why[160];
+};
+void shared_keep_begin(struct shared *shared);
+bool shared_keeps(const struct shared *shared);
+int shared_keep(struct shared *shared, int workspace, struct store *store,
+		const struct keep_bounds *bounds, bool thorough,
+		struct shared_not_kept *ret_not_kept, struct err *err);
+void shared_keep_take(struct shared *shared, reckon_workspace **ret);
+void shared_keep_forget(struct shared *shared);
+int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
+			const reckon_workspace *manifest, uid_t uid, gid_t gid, struct err *err);
 
 /* Counts changes of the workspace that are known. */
 uint64_t shared_changes(struct shared *shared);

@@ -6,8 +6,9 @@
  * Never:    leaves half a file under a name that counts, or follows a name it did not make.
  *
  * What is durable: a file is fsynced before it gets its name, so a name never leads to wrong
- * content. The directory is not fsynced: after a power cut the newest objects may be missing, as
- * is the output that named them, and putting the content again heals it.
+ * content. The directory is not fsynced before store_sync(): without it the newest objects may be
+ * missing after a power cut, as is the output that named them, and putting the content again heals
+ * it. Runs of zeros become holes: a sparse file costs no more here than in a workspace.
  *
  * A temporary file is held with flock() while it grows. The kernel drops the lock with the process,
  * so whoever opens the store can tell a leftover from work in progress without trusting pids.
@@ -29,26 +30,11 @@
 #include "base/fs.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "store_inner.h"
 
 #define CHUNK (64u * 1024u)
 #define ID_DIGITS 32
 #define NAME_DIGITS (STORE_SHA256_SIZE - 1)
-
-struct store {
-	int root_fd; /* STATE/artifacts */
-	int tmp_fd;  /* STATE/artifacts/tmp */
-	struct store_note *made;
-	size_t made_count, made_room;
-};
-
-struct store_spool {
-	struct store *store;
-	int fd;
-	char name[ID_SIZE]; /* in tmp; "" once it is gone */
-	uint64_t max_bytes;
-	crypto_hash_sha256_state hash;
-	struct store_object object;
-};
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -112,6 +98,7 @@ void store_close(struct store *store)
 {
 	if (store == NULL)
 		return;
+	store_batch_abandon(store);
 	if (store->root_fd >= 0)
 		(void)close(store->root_fd);
 	if (store->tmp_fd >= 0)
@@ -127,7 +114,7 @@ void store_closep(struct store **store)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static int disk_err(struct err *err, const char *what)
+int store_disk_err(struct err *err, const char *what)
 {
 	bool is_full = errno == ENOSPC || errno == EDQUOT;
 
@@ -157,7 +144,7 @@ static int make_temporary(struct store_spool *spool, struct err *err)
 			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0) {
 			spool->name[0] = '\0';
-			return disk_err(err, "make a file");
+			return store_disk_err(err, "make a file");
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink == 1) {
 			spool->fd = fd;
@@ -196,20 +183,41 @@ void store_spool_abandon(struct store_spool *spool)
 	free(spool);
 }
 
-static int append_chunk(struct store_spool *spool, const unsigned char *bytes, size_t len,
-			struct err *err)
+static bool is_zero(const unsigned char *bytes, size_t len)
 {
-	struct store_object *object = &spool->object;
+	return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
 
+static int write_chunk(struct store_spool *spool, const unsigned char *bytes, size_t len,
+		       struct err *err)
+{
+	/* Only whole chunks: what is small is not worth a second extent. */
+	if (len == CHUNK && is_zero(bytes, len)) {
+		if (lseek(spool->fd, (off_t)len, SEEK_CUR) < 0)
+			return store_disk_err(err, "write a file");
+		spool->ends_in_hole = true;
+		return 0;
+	}
+	spool->ends_in_hole = false;
 	for (size_t done = 0; done < len;) {
 		ssize_t n = write(spool->fd, bytes + done, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return disk_err(err, "write a file");
+			return store_disk_err(err, "write a file");
 		done += (size_t)n;
 	}
+	return 0;
+}
+
+static int append_chunk(struct store_spool *spool, const unsigned char *bytes, size_t len,
+			struct err *err)
+{
+	struct store_object *object = &spool->object;
+
+	if (write_chunk(spool, bytes, len, err) < 0)
+		return (int)err->code;
 	(void)crypto_hash_sha256_update(&spool->hash, bytes, len);
 	if (object->head_len < sizeof(object->head)) {
 		size_t room = sizeof(object->head) - object->head_len;
@@ -253,32 +261,63 @@ uint64_t store_spool_size(const struct store_spool *spool)
 	return spool->object.size;
 }
 
+/*
+ * Whether the content is there already. It is made young in the same breath, under a lock that a
+ * collector takes alone: what somebody is about to name is not collected.
+ */
+static bool is_there(int dir_fd, const struct store_object *object)
+{
+	struct stat st;
+	bool is_same;
+
+	(void)flock(dir_fd, LOCK_SH);
+	/* One of another size was damaged from outside; it is replaced. */
+	is_same = fstatat(dir_fd, object->sha256, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		  S_ISREG(st.st_mode) && (uint64_t)st.st_size == object->size &&
+		  utimensat(dir_fd, object->sha256, NULL, AT_SYMLINK_NOFOLLOW) == 0;
+	(void)flock(dir_fd, LOCK_UN);
+	return is_same;
+}
+
+int store_open_shard(struct store *store, const char *sha256, int *ret_fd, struct err *err)
+{
+	const char shard[3] = { sha256[0], sha256[1], '\0' };
+	int fd;
+
+	if (mkdirat(store->root_fd, shard, 0700) == 0)
+		store->root_is_dirty = true;
+	else if (errno != EEXIST)
+		return store_disk_err(err, "make a directory");
+	fd = openat(store->root_fd, shard, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "open artifact directory %s", shard);
+	store_note_dirty(store, sha256);
+	*ret_fd = fd;
+	return 0;
+}
+
 /* Puts the complete temporary file where its hash says, unless the same content is there. */
 static int file_away(struct store_spool *spool, struct err *err)
 {
 	struct store_object *object = &spool->object;
-	char shard[3] = { object->sha256[0], object->sha256[1], '\0' };
 	cleanup_fd int dir_fd = -1;
-	struct stat st;
 
-	if (mkdirat(spool->store->root_fd, shard, 0700) < 0 && errno != EEXIST)
-		return disk_err(err, "make a directory");
-	dir_fd = openat(spool->store->root_fd, shard, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-			O_CLOEXEC);
-	if (dir_fd < 0)
-		return err_sys(err, "open artifact directory %s", shard);
-	/* One of another size was damaged from outside; it is replaced. */
-	if (fstatat(dir_fd, object->sha256, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && (uint64_t)st.st_size == object->size) {
+	if (spool->ends_in_hole && ftruncate(spool->fd, (off_t)object->size) < 0)
+		return store_disk_err(err, "write a file");
+	if (store_open_shard(spool->store, object->sha256, &dir_fd, err) < 0)
+		return (int)err->code;
+	if (is_there(dir_fd, object)) {
 		drop_name(spool);
 		return 0;
 	}
-	if (fsync(spool->fd) < 0)
-		return disk_err(err, "sync a file");
-	if (renameat(spool->store->tmp_fd, spool->name, dir_fd, object->sha256) < 0)
-		return disk_err(err, "name a file");
-	spool->name[0] = '\0';
 	object->was_new = true;
+	if (spool->store->batch != NULL)
+		return store_batch_take(spool, err);
+	if (fsync(spool->fd) < 0)
+		return store_disk_err(err, "sync a file");
+	if (renameat(spool->store->tmp_fd, spool->name, dir_fd, object->sha256) < 0)
+		return store_disk_err(err, "name a file");
+	spool->name[0] = '\0';
 	return 0;
 }
 

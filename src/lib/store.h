@@ -4,8 +4,8 @@
  * STATE/artifacts/ab/<64 hex digits of SHA-256>, files 0600, directories 0700. A file is written
  * to STATE/artifacts/tmp, made durable, and renamed: a crash leaves a whole file or none. The same
  * content is stored once. Two ids lead to it, both with the first 32 digits: "ar_…" for files,
- * "out_…" for the full text of cut output. Nothing is removed here, and nothing bounds the whole:
- * what one execution can add is bounded by its limits (docs/model-text.md).
+ * "out_…" for the full text of cut output. Nothing bounds the whole: what one execution can add is
+ * bounded by its limits (docs/model-text.md). Only store_collect() removes anything.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "mime.h"
+#include "reckon_keep.h"
 
 #define STORE_ID_SIZE 40
 #define STORE_SHA256_SIZE 65
@@ -79,3 +80,38 @@ int store_open_object(struct store *store, const char *id, int *ret_fd, uint64_t
 /* Writes `length` bytes from `offset` (0: to the end; less at the end) to target_fd. */
 int store_get(struct store *store, const char *id, uint64_t offset, uint64_t length, int target_fd,
 	      struct err *err);
+
+/* ---- store_keep.c: what has to be there after a power cut, and what need not be there at all -- */
+
+/* Whether `text` is a SHA-256 in hex. */
+bool store_is_sha256(const char *text);
+
+/* The object of this hash, opened for reading; ERR_NOT_FOUND. What it holds is not checked. */
+int store_open_sha256(struct store *store, const char *sha256, int *ret_fd, uint64_t *ret_size,
+		      struct err *err);
+
+/* As store_put_*() would have described it; for content that is known to be there. */
+int store_describe(struct store *store, const char *sha256, struct store_object *ret,
+		   struct err *err);
+
+/*
+ * Between begin and commit new objects get no names; commit makes all of them durable, with one
+ * syncfs() when they are many, and then names them. A long batch commits by itself meanwhile.
+ * When it fails, none of those that were still open is there.
+ */
+void store_batch_begin(struct store *store);
+int store_batch_commit(struct store *store, struct err *err);
+void store_batch_abandon(struct store *store); /* without a batch it does nothing */
+
+/* Makes the names of everything that was put, or found there already, durable. */
+int store_sync(struct store *store, struct err *err);
+/* From now on nothing is synced: a power cut may take it, the death of a process does not. */
+void store_relax(struct store *store);
+
+/*
+ * Removes the objects of one of the 256 directories that are older than `age_s` and for which
+ * `is_needed` says no. Safe beside anybody who puts: what is put or found again becomes young.
+ */
+int store_collect(struct store *store, unsigned directory, uint64_t age_s,
+		  reckon_needed_fn *is_needed, void *arg, reckon_collected *add,
+		  struct err *err);

@@ -49,14 +49,21 @@ static void complain(struct collect *collect, const char *code, const char *path
 }
 
 /* Copies one regular file to the store. ERR_NOT_FOUND: it is gone again. */
-static int keep_file(struct collect *collect, const char *path, struct store_object *ret_object,
-		     uint64_t *ret_size, struct err *err)
+static int keep_file(struct collect *collect, const struct workspace_entry *entry,
+		     struct store_object *ret_object, uint64_t *ret_size, struct err *err)
 {
+	const char *path = entry->path;
 	cleanup_fd int fd = -1;
 	struct stat st;
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "its name is not plain text");
+	/* The same look at the workspace put it there: reading it once is enough. */
+	if (entry->sha256 != NULL &&
+	    store_describe(collect->store, entry->sha256, ret_object, err) == 0) {
+		*ret_size = ret_object->size;
+		return 0;
+	}
 	if (fs_open_file_beneath(collect->dir_fd, path, &fd, &st, err) < 0)
 		return (int)err->code;
 	*ret_size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
@@ -82,7 +89,7 @@ static void collect_content(struct collect *collect, const struct workspace_delt
 	int result;
 
 	err_clear(&err);
-	result = keep_file(collect, path, &object, &file->size, &err);
+	result = keep_file(collect, delta->entry, &object, &file->size, &err);
 	if (result == ERR_NOT_FOUND)
 		return;
 	if (result < 0) {

@@ -172,6 +172,11 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	FRONT_TAG_VERSION = 51,
+	/* of a session that outlives its box */
+	FRONT_TAG_RESTORED_AT = 66,
+	FRONT_TAG_ENDS_MS = 67, /* of the wall clock; 0: never */
+	FRONT_TAG_NOT_KEPT = 68,   /* names of the workspace that a restart would lose */
+	FRONT_TAG_NOT_KEPT_WHY = 69,
 	/* contexts, restarts */
 	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
 	FRONT_TAG_CWD = 61,
@@ -337,6 +342,8 @@ enum front_error {
 	FRONT_ERR_EXISTS,	/* a file in the way */
 	FRONT_ERR_LINK_GONE,	/* expired, used up or revoked */
 	FRONT_ERR_CONTEXT_NOT_FOUND,
+	FRONT_ERR_EXECUTION_LOST, /* it was there when the daemon died */
+	FRONT_ERR_DISK_FULL,	  /* it was done and could not be kept */
 	FRONT_ERR_COUNT_
 };
 

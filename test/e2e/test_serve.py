@@ -441,9 +441,8 @@ def test_killed_and_started_again(reckon):
 
         server.start()
         assert not any("API key" in line for line in server.lines)
-        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "x"}, headers)
-        assert (answer.status, answer.code) == (410, "session_lost")
-        assert "crash" in answer.json["error"]["cause"]
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"}, headers)
+        assert answer.status == 200 and answer.json["status"] == "lost"
         assert server.ask("GET", f"/sessions/{closed}").code == "session_closed"
         path = f"/sessions/{session}/executions"
         assert server.ask("GET", f"{path}/{record['id']}").json == record
@@ -453,8 +452,8 @@ def test_killed_and_started_again(reckon):
         assert [each["status"] for each in listed] == ["lost", "lost", "ok"]
         with server.events("GET", f"{path}/{running}/events") as (events, _):
             (_, name, data), = events
-        assert name == "failed" and data["error"]["code"] == "session_lost"
-        assert server.execute(server.create(), "1")["status"] == "ok"
+        assert name == "failed" and data["error"]["code"] == "execution_lost"
+        assert server.execute(session, "1")["status"] == "ok"
 
 
 def ask_quietly(server, session, headers):
@@ -480,9 +479,9 @@ def test_a_graceful_stop_gives_the_record(reckon):
         assert answers[0].status == 200 and answers[0].json["status"] == "interrupted"
         assert answers[0].json["stdout"] == "cleaned\n"
         server.start()
-        answer = server.ask("GET", f"/sessions/{session}")
-        assert answer.code == "session_lost"
-        assert answer.json["error"]["cause"] == "the daemon was stopped"
+        assert server.ask("GET", f"/sessions/{session}").json["kernel"] == "lost"
+        record = server.execute(session, "1")
+        assert "the daemon was stopped at" in record["diagnostics"][0]["message"]
 
 
 def test_a_front_that_dies_is_replaced(server):

@@ -807,6 +807,29 @@ def test_receipts(server, session):
     assert server.ask("GET", path).json["receipts"] == listed
 
 
+@as_root
+def test_what_is_kept_goes_with_what_it_belongs_to(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "open('made', 'w').write('1')")
+        server.ask("PUT", f"/sessions/{session}/files/put", b"2")
+        made, _ = make_link(server, session, path="put")
+        actions = [each["action"] for each in server.ask("GET", "/audit?limit=500").json["entries"]]
+        assert "link.create" in actions and "file.put" in actions
+        server.stop()
+        server.args = ("--history-keep", "1")
+        server.start()
+        path = f"/sessions/{session}"
+        deadline = time.monotonic() + SECONDS
+        while server.ask("GET", f"{path}/receipts").json["receipts"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        left = server.ask("GET", f"{path}/artifacts").json["artifacts"]
+        assert [(each["path"], each["source"]) for each in left] == [("put", "upload")]
+        assert [each["id"] for each in server.ask("GET", f"{path}/links").json["links"]] == \
+            [made["id"]]
+
+
 def test_sessions_that_never_were(server):
     for path in ("artifacts", "receipts", "links", "versions/a", "archive"):
         assert server.ask("GET", f"/sessions/se_none/{path}").code == "session_not_found"

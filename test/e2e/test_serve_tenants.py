@@ -17,7 +17,7 @@ from reckon_serve import SECONDS, Server
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCOPES = ["admin", "sessions", "execute", "files", "read"]
 VERBS = ["get", "post", "put", "patch", "delete"]
-UNKNOWN = {"path": "a/b", "id": "x",
+UNKNOWN = {"path": "a/b", "id": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
@@ -70,6 +70,11 @@ def fill(path_of, **names):
 
 BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/complete": {"code": "a"},
+          "POST /sessions/{session}/inspect": {"code": "a"},
+          "POST /sessions/{session}/files/move": {"from": "a.txt", "to": "b.txt"},
+          "POST /sessions/{session}/files/mkdir": {"path": "d"},
+          "POST /sessions/{session}/links": {"path": "a.txt", "expires_s": 60},
+          "PUT /sessions/{session}/archive": "x",
           "PUT /sessions/{session}/files/{path}": "x"}
 
 
@@ -322,7 +327,7 @@ def same(theirs, unknown, names):
     """Equal but for the id that was asked for."""
     def plain(answer):
         text = answer.body.decode()
-        for name in sorted({*names.values(), *UNKNOWN.values()} - {"a/b", "x"}):
+        for name in sorted({*names.values(), *UNKNOWN.values()} - {"a/b", "x", "python"}):
             text = text.replace(name, "ID")
         headers = {key: value if key not in ("Date", "Reckon-Request-Id", "traceparent") else ""
                    for key, value in answer.headers.items()}

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/answer.h"
 #include "host/tenant.h"
 #include "wire/front.h"
 
@@ -35,6 +36,19 @@ static void each_request_is_named(void **state)
 	}
 }
 
+static void each_request_is_answered(void **state)
+{
+	(void)state;
+	for (uint16_t type = FRONT_CANCEL + 1; type < FRONT_REQUEST_COUNT; type++) {
+		if (!front_may_send(FRONT_STATE_SERVING, type))
+			continue;
+		if (!answer_knows(type))
+			print_message("request %u is in no row of answer.c\n", type);
+		assert_true(answer_knows(type));
+	}
+	assert_false(answer_knows(UINT16_MAX));
+}
+
 static void what_is_not_named_needs_admin(void **state)
 {
 	(void)state;
@@ -48,6 +62,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_request_is_named),
+		cmocka_unit_test(each_request_is_answered),
 		cmocka_unit_test(what_is_not_named_needs_admin),
 	};
 

@@ -1,0 +1,68 @@
+/*
+ * reckon_keep.h - sessions that outlive their box: for daemons that keep them in a database.
+ *
+ * After reckon.h; the same rules. A session opened with RECKON_SESSION_KEEP has its workspace kept
+ * in the store: take what changed with each execution, commit it together with the record, and a
+ * new session with the same id can be made what the old one was.
+ */
+#ifndef RECKON_KEEP_H
+#define RECKON_KEEP_H
+
+#include "reckon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { /* content is */
+	RECKON_ENTRY_FILE = 1,  /* SHA-256 in hex, in the engine's store */
+	RECKON_ENTRY_DIRECTORY,
+	RECKON_ENTRY_SYMLINK,   /* where it leads to */
+	RECKON_ENTRY_HARD_LINK, /* path of the entry that is the same file */
+	RECKON_ENTRY_FIFO, RECKON_ENTRY_NOT_KEPT,
+	RECKON_ENTRY_GONE       /* the name is not there any more */
+};
+
+typedef struct reckon_workspace_entry {
+	char *path; /* relative to the workspace; bytes as in the file system */
+	char *content;
+	unsigned kind, mode;
+	int64_t mtime_ns;
+	uint64_t size;
+} reckon_workspace_entry;
+
+typedef struct reckon_workspace {
+	reckon_workspace_entry *entries; /* sorted by path */
+	size_t count;
+	int is_whole;    /* the entries are all there are; else they are what changed, in order */
+	size_t not_kept; /* names whose content is not in the store, the first because of: */
+	char why[160];
+	char *variables; /* their names, as far as they are known: ["a","b"] */
+} reckon_workspace;
+
+/* What changed since the last call, of a session with RECKON_SESSION_KEEP; contents are on the disk.
+ * To be committed before anybody is told that the execution has ended. reckon_workspace_free(). */
+RECKON_PUBLIC int reckon_workspace_take(reckon_session *session, reckon_workspace **ret,
+					reckon_error *err);
+RECKON_PUBLIC void reckon_workspace_free(reckon_workspace *workspace); /* NULL is fine */
+/* What was taken could not be committed: the next one that is taken is whole. */
+RECKON_PUBLIC void reckon_workspace_forget(reckon_session *session);
+/* Looks at the workspace now. `thorough`: at all bytes, for what an open mapping changed. */
+RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *err);
+/* Makes the workspace of a new session what an earlier one's was. RECKON_ELOST when content is
+ * missing or damaged; then close the session. */
+RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
+					   const reckon_workspace *manifest, reckon_error *err);
+
+/* Removes objects of one of the store's 256 directories, older than `age_s`, that nobody needs. */
+typedef struct reckon_collected { uint64_t objects, bytes, kept, kept_bytes; } reckon_collected;
+typedef int reckon_needed_fn(const char *sha256, void *arg);
+RECKON_PUBLIC int reckon_store_collect(reckon_engine *engine, unsigned directory, uint64_t age_s,
+				       reckon_needed_fn *is_needed, void *arg,
+				       reckon_collected *add, reckon_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * job.h - what a session is asked to do: uploads on their way, executions, jobs of the pool.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "host/files.h"
+#include "host/pool.h"
+#include "host/ring.h"
+#include "reckon_files.h"
+#include "reckon_keep.h"
+#include "wire/front.h"
+
+struct context;
+struct host;
+struct session;
+
+/* A descriptor that the front fills, until the COMMIT with its ticket. */
+struct upload {
+	uint64_t ticket; /* 0: free */
+	int fd;
+	struct tenant *tenant;
+	bool is_archive;
+	char session[ID_SIZE];
+	char actor[72];
+	char *path;
+	char *if_match, *if_none;
+};
+
+struct execution {
+	struct execution *next; /* of the session, newest first */
+	struct session *session;
+	char id[ID_SIZE];
+	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
+	bool wants_stop, wants_kill;
+	struct ring *ring;
+	uint64_t *waiters; /* requests that get the record */
+	size_t waiter_count;
+	struct event_waiter {
+		uint64_t request;
+		uint64_t after;
+	} *event_waiters;
+	size_t event_waiter_count;
+	enum front_error failure; /* when it finished without a record */
+	struct err why;
+	bool failed;
+	bool is_uncommitted; /* its record is in a transaction that is open */
+};
+
+enum job_kind {
+	JOB_OPEN,
+	JOB_EXECUTE,
+	JOB_VARIABLES,
+	JOB_COMPLETE,
+	JOB_FILE_LIST,
+	JOB_FILE_GET,
+	JOB_FILE_PUT,
+	JOB_FILE_DELETE,
+	JOB_FILE_MOVE,
+	JOB_FILE_MKDIR,
+	JOB_ARCHIVE_GET,
+	JOB_ARCHIVE_PUT,
+	JOB_CLOSE,
+	JOB_INSPECT,
+	JOB_RESTART,
+	JOB_CONTEXT_OPEN,
+	JOB_CONTEXT_CLOSE,
+	JOB_PROBE, /* of no session: is the warden there (ready.c) */
+	JOB_RESTORE, /* a box for a parked session */
+	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
+};
+
+struct job {
+	struct pool_item item; /* first: the pool knows no more of a job */
+	struct host *host;     /* of a PROBE, which has no session */
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
+	struct log_context about;  /* the request that it came from */
+	char actor[72];
+	struct job *next;
+	enum job_kind kind;
+	struct session *session;
+	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
+	struct execution *execution;
+	struct context *context; /* NULL: for the session's first kernel */
+	/* what to do */
+	struct buf code;
+	size_t cursor;
+	uint64_t timeout_ms;
+	uint64_t text_bytes;
+	uint64_t output_bytes;
+	char *path;
+	int fd; /* of an upload, or of an archive that is written */
+	struct file_work files;
+	struct buf env;
+	char **env_list;
+	/* what came of it */
+	reckon_error error; /* code 0: success */
+	char *json;
+	size_t json_len;
+	char status[24];
+	int ret_fd;
+	uint64_t ret_size;
+	bool wants_detail;
+	bool is_kernel_lost;
+	reckon_cost cost; /* of an execution */
+	struct job_object {
+		char id[40];
+		uint64_t size;
+	} *objects; /* artifacts and outputs that it stored */
+	size_t object_count;
+	bool is_lost; /* the session, found after the job */
+	reckon_error why_lost;
+	reckon_workspace *manifest; /* RESTORE: what the workspace was */
+	reckon_workspace *changes;  /* what is different in the workspace since the last job */
+	bool is_thorough;	    /* KEEP */
+	bool forgets;		    /* what was taken before did not reach the database */
+};

@@ -1,0 +1,118 @@
+"""`reckon serve` killed before, or in the middle of, each change of its state directory; and the
+order in which it changes it. SOAK_SECONDS set: every change, else a sample of them."""
+
+import collections
+import copy as copying
+import os
+import re
+import time
+
+import pytest
+import serve_crash
+from reckon_serve import Server
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+SAMPLE = 14
+SECONDS = float(os.environ.get("SOAK_SECONDS", "40"))
+
+pytestmark = [
+    as_root, pytest.mark.skipif("b_sanitize" in os.environ.get("RECKON_BIN", "")
+                                or "asan" in os.environ.get("RECKON_BIN", ""),
+                                reason="the sanitizers want to be preloaded first")]
+
+
+@pytest.fixture
+def seed(reckon):
+    return serve_crash.prepare(reckon, reckon.work / "seed")
+
+
+def changes(reckon, model):
+    """All of a run that nothing ends."""
+    state, log = reckon.work / "whole", reckon.work / "changes"
+    serve_crash.copy(reckon, reckon.work / "seed", state)
+    assert serve_crash.run(reckon, model, state, log=log)
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+@pytest.mark.slow
+def test_everything_that_was_answered_is_there(reckon, seed):
+    total = len(changes(reckon, copying.deepcopy(seed)))
+    assert total > 60
+    everything = "SOAK_SECONDS" in os.environ
+    step = 1 if everything else total / SAMPLE
+    points = [1 + int(step * number) for number in range(total if everything else SAMPLE)]
+    deadline = time.monotonic() + SECONDS
+    done = ended = 0
+    for point in points:
+        if time.monotonic() > deadline:
+            break
+        model = copying.deepcopy(seed)
+        state = reckon.work / f"crash-{point}"
+        serve_crash.copy(reckon, reckon.work / "seed", state)
+        try:
+            ended += serve_crash.run(reckon, model, state, crash_at=point)
+            serve_crash.check(reckon, model, state)
+        except AssertionError as error:
+            raise AssertionError(f"change {point} of {total}: {error}") from error
+        done += 1
+    print(f"{done} of {total} changes")
+    # What threads do has no fixed order, so the last points may lie behind the end.
+    assert done >= 4 and ended <= 1 + done // 5
+
+
+def is_log(path):
+    return path == "reckond.db-wal"
+
+
+def test_what_is_named_is_on_the_disk_first(reckon, seed):
+    """Each new object: its bytes synced, then its name, then its directory, then the log."""
+    synced, named, state = set(), {}, collections.Counter()
+    for line in changes(reckon, copying.deepcopy(seed)):
+        what, *paths = line.split(" ", 2)
+        if what == "write" and paths[0].startswith("artifacts/tmp/"):
+            synced.discard(paths[0])
+        elif what == "sync" and paths[0].startswith("artifacts/tmp/"):
+            synced.add(paths[0])
+        elif what == "syncfs":
+            synced.update(path for path in state if path.startswith("artifacts/tmp/"))
+            named = dict.fromkeys(named, True)
+        elif what == "rename":
+            assert paths[0] in synced, f"{paths[0]} was named before it was on the disk"
+            named[paths[1]] = False
+        elif what == "sync" and re.fullmatch(r"artifacts/[0-9a-f]{2}", paths[0]):
+            for path in named:
+                if path.startswith(paths[0] + "/"):
+                    named[path] = True
+        elif what == "sync" and is_log(paths[0]):
+            late = [path for path, is_durable in named.items() if not is_durable]
+            assert not late, f"the log names {late}, whose names are not on the disk"
+            state["log"] += 1
+        state[paths[0]] += 1
+    assert len(named) >= 6 and state["log"] >= 8, (named, state["log"])
+
+
+def test_what_a_cell_costs(reckon, seed):
+    """Syncs of a cell; docs/durability.md has them."""
+    log = reckon.work / "changes"
+    reckon.state = reckon.work / "seed"
+    env = {"LD_PRELOAD": str(serve_crash.SHIM), "RECKON_CRASH_DIR": str(reckon.state),
+           "RECKON_CRASH_LOG": str(log)}
+
+    def cost(server, session, code, **options):
+        before = len(log.read_text().splitlines())
+        assert server.execute(session, code, **options)["status"] == "ok"
+        lines = log.read_text().splitlines()[before:]
+        return sum(line.startswith("sync") for line in lines)
+
+    with Server(reckon, key=seed.key, env=env) as server:
+        session = server.create()
+        server.execute(session, "1")
+        assert cost(server, session, "x = 1\nprint(x)") == 1
+        assert 3 <= cost(server, session, "open('a', 'w').write('new')") <= 4
+        assert cost(server, session, "open('a').read()") == 1
+        assert cost(server, session, "2", headers={"Idempotency-Key": "k"}) == 2
+        many = "for i in range(1000): open(f'f{i}', 'w').write(str(i))"
+        assert cost(server, session, many) <= 1000 / 64 + 4
+    with Server(reckon, "--durability", "relaxed", key=seed.key, env=env) as server:
+        session = server.create()
+        assert cost(server, session, "open('a', 'w').write('newer')") == 0

@@ -1,0 +1,440 @@
+"""What `reckon serve` keeps: sessions, their files and their history over kill -9 and restarts."""
+
+import calendar
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+from reckon_serve import SECONDS, Server, wait_gone
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+MAKE = """
+import os, pathlib, random
+for name in ("deep/er/empty", "deep/mode"):
+    os.makedirs(name)
+os.chmod("deep/mode", 0o750)
+open("text.txt", "w").write("hello\\n")
+open("nothing", "w").close()
+open("script.sh", "w").write("#!/bin/sh\\n"); os.chmod("script.sh", 0o755)
+open("secret", "w").write("s"); os.chmod("secret", 0o400)
+random.seed(7); open("deep/er/random.bin", "wb").write(random.randbytes(3_000_001))
+with open("sparse", "wb") as f:
+    f.seek(200_000_000); f.write(b"end")
+os.symlink("text.txt", "link"); os.symlink("/etc/passwd", "deep/outside"); os.symlink("gone", "dangling")
+os.link("text.txt", "zz_same"); os.mkfifo("pipe", 0o600)
+open(b"raw-\\xff\\n name", "wb").write(b"bytes")
+open("schön 🐟.txt", "w").write("é")
+os.utime("text.txt", ns=(10**18, 10**18 + 123456789)); os.utime("deep/er/empty", (1000, 1000))
+"""
+
+LOOK = """
+import hashlib, json, os, stat
+def look():
+    found = {}
+    for top, dirs, files in os.walk(b"."):
+        for name in dirs + files:
+            path = os.path.join(top, name)
+            st = os.lstat(path)
+            entry = [stat.filemode(st.st_mode), st.st_uid]
+            if stat.S_ISLNK(st.st_mode):
+                entry.append(os.readlink(path).decode("latin-1"))
+            elif stat.S_ISREG(st.st_mode):
+                entry += [st.st_size, st.st_nlink, st.st_blocks < 20000,
+                          hashlib.sha256(open(path, "rb").read()).hexdigest()]
+            if not stat.S_ISLNK(st.st_mode):
+                entry.append(st.st_mtime_ns)
+            found[path.decode("latin-1")] = entry
+    return found
+print(json.dumps(look(), sort_keys=True))
+"""
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def look(server, session):
+    record = server.execute(session, LOOK)
+    assert record["status"] == "ok", record["error"]
+    return json.loads(record["stdout"])
+
+
+def diagnostics(record, code):
+    return [each for each in record["diagnostics"] if each["code"] == code]
+
+
+def crash(server):
+    front = server.front()
+    server.stop(signal.SIGKILL)
+    wait_gone(front)
+    server.start()
+
+
+# ---- what comes back ----------------------------------------------------------------------------
+
+def test_files_of_every_kind_come_back(server):
+    session = server.create(env={"COLOUR": "blue"}, limits={"wall_s": 20})
+    record = server.execute(session, MAKE)
+    assert record["status"] == "ok", record["error"]
+    assert diagnostics(record, "files_not_kept") == []
+    before = look(server, session)
+    assert len(before) == 17
+    crash(server)
+
+    shown = server.ask("GET", f"/sessions/{session}").json
+    assert (shown["status"], shown["kernel"]) == ("live", "lost") and "restored_at" not in shown
+    assert look(server, session) == before
+    shown = server.ask("GET", f"/sessions/{session}").json
+    assert (shown["status"], shown["kernel"]) == ("live", "ready") and shown["restored_at"]
+    assert shown["limits"] == {"wall_s": 20}
+    assert server.execute(session, "import os\nprint(os.environ['COLOUR'])")["stdout"] == "blue\n"
+    # And the second time, with what the second box changed.
+    server.execute(session, "os.remove('script.sh')\nopen('text.txt', 'a').write('more')")
+    before = look(server, session)
+    crash(server)
+    assert look(server, session) == before
+
+
+def test_the_next_cell_says_what_is_lost(server):
+    session = server.create()
+    first = server.execute(session, "alpha = 1\nbeta = [2]")
+    assert {each["name"] for each in
+            server.ask("GET", f"/sessions/{session}/variables").json["variables"]} >= {"alpha"}
+    server.execute(session, "1")
+    crash(server)
+    record = server.execute(session, "alpha")
+    assert record["status"] == "error" and record["error"]["name"] == "NameError"
+    lost, = diagnostics(record, "kernel_lost")
+    assert "crash" in lost["message"] and "started again" in lost["message"]
+    assert {"alpha", "beta"} <= set(lost["detail"]["variables"])
+    assert "alpha was a variable of a kernel that is gone" in record["error"]["hints"][0]
+    assert record["error"]["hints"][0] in record["text"]
+    assert record["sequence"] == 3 and record["session"] == session
+    assert diagnostics(server.execute(session, "1"), "kernel_lost") == []
+    path = f"/sessions/{session}/executions"
+    assert server.ask("GET", f"{path}/{first['id']}").json == first
+    assert [each["sequence"] for each in server.ask("GET", path).json["executions"]] == [4, 3, 2, 1]
+
+
+def test_a_session_that_ran_nothing_lost_nothing(server):
+    session = server.create()
+    assert server.ask("PUT", f"/sessions/{session}/files/a/b.txt", b"up").status in (200, 201)
+    crash(server)
+    assert server.ask("GET", f"/sessions/{session}").json["kernel"] == "ready"
+    assert server.ask("GET", f"/sessions/{session}/files/a/b.txt").body == b"up"
+    assert diagnostics(server.execute(session, "1"), "kernel_lost") == []
+
+
+def test_uploads_and_deletes_are_kept(server):
+    session = server.create()
+    for name in ("a", "b", "c"):
+        server.ask("PUT", f"/sessions/{session}/files/{name}", name.encode() * 100)
+    server.ask("DELETE", f"/sessions/{session}/files/b")
+    server.ask("PUT", f"/sessions/{session}/files/c", b"other")
+    crash(server)
+    files = server.ask("GET", f"/sessions/{session}/files").json["files"]
+    assert [each["path"] for each in files] == ["a", "c"]
+    assert server.ask("GET", f"/sessions/{session}/files/c").body == b"other"
+
+
+def test_a_graceful_stop_keeps_sessions(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "import mmap\nopen('m', 'wb').write(bytes(8192))\n"
+                                "f = open('m', 'r+b')\nm = mmap.mmap(f.fileno(), 8192)\nm[0] = 1")
+        assert server.execute(session, "m[1] = 2")["status"] == "ok"  # which leaves no trace in the file's times
+        assert server.stop() == 0
+        server.start()
+        assert server.ask("GET", f"/sessions/{session}").json["kernel"] == "lost"
+        record = server.execute(session, "print(list(open('m', 'rb').read(3)))")
+        assert record["stdout"] == "[1, 2, 0]\n"
+        lost, = diagnostics(record, "kernel_lost")
+        assert "was stopped at" in lost["message"]
+
+
+def test_what_ended_stays_ended(reckon):
+    with Server(reckon) as server:
+        closed, idle, kept = server.create(), server.create(idle_timeout_s=1), server.create()
+        server.execute(kept, "open('f', 'w').write('x')")
+        server.ask("DELETE", f"/sessions/{closed}")
+        deadline = time.monotonic() + SECONDS
+        while server.ask("GET", f"/sessions/{idle}").status == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        crash(server)
+        for session, code, state in [(closed, "session_closed", 410),
+                                     (idle, "session_expired", 410),
+                                     ("se_" + "0" * 26, "session_not_found", 404)]:
+            answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+            assert (answer.status, answer.code) == (state, code)
+        assert server.execute(kept, "print(open('f').read())")["stdout"] == "x\n"
+
+
+def test_idle_time_counts_over_a_restart(reckon):
+    with Server(reckon) as server:
+        session = server.create(idle_timeout_s=3)
+        other = server.create(idle_timeout_s=600)
+        server.stop(signal.SIGKILL)
+        time.sleep(3.2)
+        server.start()
+        deadline = time.monotonic() + SECONDS
+        while (answer := server.ask("GET", f"/sessions/{session}")).status == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert answer.code == "session_expired"
+        assert server.execute(other, "1")["status"] == "ok"
+
+
+# ---- what was running ---------------------------------------------------------------------------
+
+def test_what_ran_is_lost_and_says_so(server):
+    session = server.create()
+    path = f"/sessions/{session}/executions"
+    server.execute(session, "open('before', 'w').write('b')")
+    running = server.background(session, "import time\nopen('during', 'w').write('d')\n"
+                                         "print('begun', flush=True)\ntime.sleep(100)")
+    headers = {"Idempotency-Key": "k"}
+    with server.events("GET", f"{path}/{running}/events") as (events, _):
+        assert next(iter(events))[1] == "stream"
+        queued = server.background(session, "1")
+        crash(server)
+    for execution in (running, queued):
+        shown = server.ask("GET", f"{path}/{execution}").json
+        assert shown["status"] == "lost" and "crash" in shown["why"]
+    with server.events("GET", f"{path}/{running}/events",
+                       headers={"Last-Event-ID": "1"}) as (events, _):
+        (_, name, data), = events
+    assert name == "failed" and data["error"]["code"] == "execution_lost"
+    record = server.execute(session, "import os\nprint(sorted(os.listdir()))", headers)
+    assert record["stdout"] == "['before']\n"  # as of the last request that had ended
+    assert diagnostics(record, "kernel_lost")
+
+
+def test_a_key_gives_the_old_record(server):
+    session = server.create()
+    headers = {"Idempotency-Key": "once"}
+    code = "open('n', 'a').write('x')\nprint('ran')"
+    first = server.execute(session, code, headers)
+    crash(server)
+    assert server.execute(session, code, headers) == first
+    assert server.execute(session, "print(open('n').read())")["stdout"] == "x\n"
+    other = server.ask("POST", f"/sessions/{session}/executions", {"code": "2"}, headers)
+    assert other.code == "idempotency_conflict"
+
+
+# ---- what cannot come back ----------------------------------------------------------------------
+
+def objects(reckon):
+    return {path.name: path for path in pathlib.Path(reckon.state, "artifacts").glob("??/*")}
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+def test_a_workspace_is_whole_or_lost(reckon, harm):
+    with Server(reckon) as server:
+        session, other = server.create(), server.create()
+        server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
+        server.execute(other, "open('c', 'w').write('third')")
+        server.stop(signal.SIGKILL)
+        victim, = [path for path in objects(reckon).values() if path.read_bytes() == b"second"]
+        if harm == "missing":
+            victim.unlink()
+        else:
+            victim.write_bytes(b"secxnd")
+        server.start()
+        for _ in range(2):
+            answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+            assert (answer.status, answer.code) == (410, "session_lost"), answer
+        answer = server.ask("GET", f"/sessions/{session}")
+        assert "b could not be restored" in answer.json["error"]["cause"]
+        assert harm in answer.json["error"]["cause"]
+        assert server.execute(other, "print(open('c').read())")["stdout"] == "third\n"
+
+
+def test_many_come_back_at_once(reckon):
+    with Server(reckon) as server:
+        sessions = [server.create() for _ in range(8)]
+        for number, session in enumerate(sessions):
+            server.execute(session, f"open('n', 'w').write('{number}')")
+        crash(server)
+        answers = {}
+
+        def ask(number, session):
+            answers[number] = server.execute(session, "print(open('n').read())")["stdout"]
+
+        threads = [threading.Thread(target=ask, args=each) for each in enumerate(sessions)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(SECONDS)
+        assert answers == {number: f"{number}\n" for number in range(8)}
+
+
+@as_root
+def test_nothing_of_it_is_for_others(reckon):
+    with Server(reckon) as server:
+        session = server.create(env={"TOKEN": "very-secret"})
+        server.execute(session, "open('f', 'w').write('x' * 100)")
+        for top, dirs, files in os.walk(reckon.state):
+            for name in dirs + files:
+                path = pathlib.Path(top, name)
+                if "templates" not in path.parts and not path.is_symlink():
+                    assert path.stat().st_mode & 0o077 == 0, path
+        server.ask("DELETE", f"/sessions/{session}")
+        server.stop()
+        database = sqlite3.connect(pathlib.Path(reckon.state, "reckond.db"))
+        assert database.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+        assert database.execute("SELECT count(*) FROM file").fetchone() == (0,)
+
+
+# ---- a full disk --------------------------------------------------------------------------------
+
+@pytest.fixture
+def small_disk(reckon):
+    """The state directory on a disk of 24 MiB."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs", reckon.state],
+                   check=True)
+    try:
+        yield reckon
+    finally:
+        subprocess.run(["umount", "-l", reckon.state], check=True)
+
+
+@as_root
+def test_what_the_disk_has_no_room_for_is_named(small_disk):
+    with Server(small_disk) as server:
+        session = server.create()
+        record = server.execute(session, "open('small', 'w').write('s')\nimport random\n"
+                                         "open('large', 'wb').write(random.randbytes(40 << 20))")
+        assert record["status"] == "ok"
+        told, = diagnostics(record, "files_not_kept")
+        assert told["detail"] == {"count": 1} and "large" in told["message"]
+        shown = server.ask("GET", f"/sessions/{session}").json
+        assert shown["files_not_kept"]["count"] == 1 and "large" in shown["files_not_kept"]["why"]
+        crash(server)
+        record = server.execute(session, "import os\nprint(sorted(os.listdir()))")
+        assert record["stdout"] == "['small']\n"
+        lost, = diagnostics(record, "kernel_lost")
+        assert "large" in lost["message"]
+        assert "files_not_kept" not in server.ask("GET", f"/sessions/{session}").json
+
+
+@as_root
+def test_a_record_without_room_is_an_error(small_disk):
+    filler = small_disk.state / "filler"
+    with Server(small_disk) as server:
+        session = server.create()
+        server.execute(session, "open('f', 'w').write('before')")
+        with open(filler, "wb") as file, pytest.raises(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+                file.flush()
+        path = f"/sessions/{session}/executions"
+        # There is room for what an execution is before it runs, and none for its record.
+        os.truncate(filler, filler.stat().st_size - (300 << 10))
+        answer = server.ask("POST", path, {"code": "print('x' * 900_000)\nx = 5"})
+        assert (answer.status, answer.code) == (507, "disk_full"), (answer, server.log())
+        newest = server.ask("GET", path).json["executions"][0]
+        assert newest["status"] == "failed" and "could not be kept" in newest["why"]
+        filler.unlink()
+        # The kernel has done it all the same.
+        assert server.execute(session, "open('g', 'w').write('after')\nprint(x)")["stdout"] == "5\n"
+        crash(server)
+        record = server.execute(session, "print(open('f').read(), open('g').read())")
+        assert record["stdout"] == "before after\n"
+
+
+# ---- boxes that are gone ------------------------------------------------------------------------
+
+def test_a_dead_warden_takes_no_session_along(server):
+    session = server.create()
+    server.execute(session, "import os\nos.mkdir('d')\nopen('d/f', 'w').write('kept')\nx = 1")
+    for pid in wardens(server.reckon):
+        os.kill(pid, signal.SIGKILL)
+        wait_gone(pid)
+    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert answer.status == 200 or answer.code in ("session_lost", "unavailable", "internal")
+    record = server.execute(session, "print(open('d/f').read())\nx")
+    assert record["stdout"] == "kept\n" and record["error"]["name"] == "NameError"
+    assert server.ask("GET", f"/sessions/{session}").json["restored_at"]
+
+
+def wardens(reckon):
+    """The wardens of this module's user."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            program = pathlib.Path(os.readlink(entry / "exe")) if entry.name.isdigit() else None
+            if program and program.name == "reckon-warden" and \
+                    program.parent in reckon.place.program_dirs and \
+                    entry.stat().st_uid == reckon.user.uid:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    assert found
+    return found
+
+
+# ---- ends that are set --------------------------------------------------------------------------
+
+def moment(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def expire(server, session):
+    deadline = time.monotonic() + SECONDS
+    while (answer := server.ask("GET", f"/sessions/{session}")).status == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return answer
+
+
+def test_a_session_ends_when_its_time_is_over(reckon):
+    with Server(reckon) as server:
+        soon, never = server.create(expires_in_s=1.2), server.create(expires_in_s=1)
+        later = server.create(expires_at=moment(3600))
+        shown = server.ask("GET", f"/sessions/{later}").json["expires_at"]
+        assert abs(calendar.timegm(time.strptime(shown[:19], "%Y-%m-%dT%H:%M:%S"))
+                   - time.time() - 3600) < 60
+        changed = server.ask("PATCH", f"/sessions/{never}", {"expires_at": None})
+        assert changed.status == 200 and "expires_at" not in changed.json
+        answer = expire(server, soon)
+        assert answer.code == "session_expired" and "time" in answer.json["error"]["cause"]
+        over = server.create(expires_in_s=2)
+        server.stop(signal.SIGKILL)
+        time.sleep(2.1)
+        server.start()
+        assert expire(server, over).code == "session_expired"
+        assert server.ask("GET", f"/sessions/{never}").status == 200
+        assert server.ask("GET", f"/sessions/{later}").json["expires_at"] == shown
+
+
+@pytest.mark.parametrize("body", [
+    {"expires_at": "tomorrow"}, {"expires_at": "2001-01-01T00:00:00Z"}, {"expires_in_s": 0},
+    {"expires_at": "2030-13-01T00:00:00Z"}, {"expires_at": "9999-01-01T00:00:00Z"},
+    {"expires_in_s": 5, "expires_at": "2030-01-01T00:00:00Z"}, {"expires_at": 5}])
+def test_times_that_are_none(server, body):
+    answer = server.ask("POST", "/sessions", {"template": "python", **body})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert "expires_" in answer.json["error"]["message"]
+
+
+def test_limits_that_can_change(server):
+    session = server.create()
+    changed = server.ask("PATCH", f"/sessions/{session}", {"limits": {"wall_s": 0.5}})
+    assert changed.json["limits"]["wall_s"] == 0.5
+    assert server.execute(session, "while True: pass")["status"] == "timeout"
+    answer = server.ask("PATCH", f"/sessions/{session}", {"limits": {"memory_bytes": 1 << 30}})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert "limits.memory_bytes" in answer.json["error"]["message"]
+    crash(server)
+    assert server.ask("GET", f"/sessions/{session}").json["limits"]["wall_s"] == 0.5
+    assert server.execute(session, "while True: pass")["status"] == "timeout"

@@ -1,0 +1,262 @@
+/*
+ * test_host_db.c - what the database keeps over a restart, and a database of the first version.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    its own temporary directory.
+ * Never:    writes what an old version would not have written.
+ */
+#include "unit.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/db_keep.h"
+
+#define SESSION "se_00000000000000000000000001"
+#define EXECUTION "ex_00000000000000000000000001"
+#define DIGITS "0123456789abcdef0123456789abcdef"
+
+struct fixture {
+	char path[64];
+	int dir_fd;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	fixture.dir_fd = unit_mkdir(fixture.path);
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	(void)close(fixture->dir_fd);
+	unit_rmdir(fixture->path);
+	return 0;
+}
+
+static struct db *open_db(const struct fixture *fixture)
+{
+	struct db *db;
+	struct err err;
+
+	assert_ok(&err, db_open(fixture->dir_fd, fixture->path, &db, &err));
+	return db;
+}
+
+/* As the first version made it. */
+static const char first_version[] =
+	"PRAGMA journal_mode=WAL;"
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;"
+	"CREATE TABLE key(hash BLOB PRIMARY KEY, created_at TEXT NOT NULL) STRICT;"
+	"CREATE TABLE session(id TEXT PRIMARY KEY, state TEXT NOT NULL, template TEXT NOT NULL,"
+	" language TEXT NOT NULL, limits BLOB NOT NULL, metadata TEXT, idle_ms INTEGER NOT NULL,"
+	" created_at TEXT NOT NULL, ended_at TEXT, why TEXT) STRICT;"
+	"CREATE TABLE execution(id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session(id),"
+	" sequence INTEGER NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL,"
+	" ended_at TEXT, why TEXT, idempotency TEXT, request_hash BLOB NOT NULL,"
+	" code BLOB NOT NULL, record TEXT) STRICT;"
+	"CREATE INDEX execution_by_session ON execution(session, sequence);"
+	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
+	" WHERE idempotency IS NOT NULL;"
+	"PRAGMA user_version = 1;"
+	"INSERT INTO session VALUES('" SESSION "','live','python','python',x'','{}',1000,"
+	" '2026-01-01T00:00:00.000Z',NULL,NULL);"
+	"INSERT INTO execution VALUES('" EXECUTION "','" SESSION "',1,'ok',"
+	" '2026-01-01T00:00:00.000Z','2026-01-01T00:00:01.000Z',NULL,NULL,x'',x'',"
+	" '{\"files\":[{\"path\":\"a\",\"size\":1,\"artifact\":\"ar_" DIGITS "\"}]}');"
+	"INSERT INTO execution VALUES('ex_00000000000000000000000002','" SESSION "',2,'pending',"
+	" '2026-01-01T00:00:02.000Z',NULL,NULL,NULL,x'',x'',NULL);";
+
+static void make_first_version(const struct fixture *fixture)
+{
+	char path[100];
+	sqlite3 *sqlite;
+
+	(void)snprintf(path, sizeof(path), "%s/reckond.db", fixture->path);
+	assert_int_equal(sqlite3_open(path, &sqlite), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sqlite, first_version, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
+}
+
+static void forget_history(const struct fixture *fixture)
+{
+	char path[100];
+	sqlite3 *sqlite;
+
+	(void)snprintf(path, sizeof(path), "%s/reckond.db", fixture->path);
+	assert_int_equal(sqlite3_open(path, &sqlite), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sqlite, "DELETE FROM execution; DELETE FROM version", NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
+}
+
+static void the_first_version_is_brought_up_to_date(void **state)
+{
+	const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
+	const char other[] = "f" DIGITS "fedcba9876543210fedcba987654321";
+	struct db_recovered recovered = { 0 };
+	struct db_execution execution;
+	struct db_session session;
+	struct db *db;
+	struct err err;
+
+	make_first_version(*state);
+	db = open_db(*state);
+	assert_ok(&err, db_recover(db, "a test", &recovered, &err));
+	assert_int_equal(recovered.lost, 1);
+	assert_int_equal(recovered.executions, 1);
+	/* It kept no workspaces: a live session cannot come back, and says why. */
+	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session,
+					     &err), 1);
+	assert_string_equal(session.state, "lost");
+	assert_non_null(strstr(session.why, "kept no workspaces"));
+	db_session_done(&session);
+	assert_int_equal(db_execution_find(db, SESSION, EXECUTION, &execution, &err), 1);
+	assert_string_equal(execution.status, "ok");
+	assert_non_null(strstr(buf_text(&execution.record), DIGITS));
+	db_execution_done(&execution);
+	/* What its records name is not collected. */
+	assert_true(db_object_is_needed(db, sha256));
+	assert_false(db_object_is_needed(db, other));
+	db_close(db);
+	forget_history(*state);
+	db = open_db(*state);
+	assert_false(db_object_is_needed(db, sha256));
+	db_close(db);
+}
+
+static void add_live(struct db *db, const char *id, struct db_kept *kept)
+{
+	struct db_session session = { .idle_ms = 1000 };
+	struct err err;
+
+	(void)snprintf(session.id, sizeof(session.id), "%s", id);
+	(void)snprintf(session.template_name, sizeof(session.template_name), "python");
+	(void)snprintf(session.language, sizeof(session.language), "python");
+	(void)snprintf(session.tenant, sizeof(session.tenant), "%s", DB_TENANT_FIRST);
+	clock_rfc3339_now(session.created_at);
+	db_kept_init(kept);
+	assert_ok(&err, buf_add(&kept->env, "A=b\0C=d\0", 8, &err));
+	kept->used_ms = 12345;
+	kept->expires_ms = 67890;
+	kept->variables = mem_strdup("[\"x\"]");
+	assert_ok(&err, db_session_add(db, &session, &err));
+	assert_ok(&err, db_kept_put(db, id, kept, &err));
+}
+
+static void live_sessions_stay(void **state)
+{
+	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
+	struct db_recovered recovered = { 0 };
+	struct db *db = open_db(*state);
+	struct db_kept kept, found;
+	struct err err;
+
+	add_live(db, SESSION, &kept);
+	db_kept_done(&kept);
+	clock_rfc3339_now(execution.created_at);
+	assert_ok(&err, db_execution_add(db, &execution, "key", "1", 1, &err));
+	db_close(db);
+	db = open_db(*state);
+	assert_ok(&err, db_recover(db, "a test", &recovered, &err));
+	assert_int_equal(recovered.lost, 0);
+	assert_int_equal(recovered.executions, 1);
+	assert_int_equal(db_kept_find(db, SESSION, &found, &err), 1);
+	assert_string_equal(found.kernel, "lost");
+	assert_string_equal(found.lost_why, "a test");
+	assert_string_equal(found.variables, "[\"x\"]");
+	assert_int_equal(found.env.len, 8);
+	assert_memory_equal(found.env.data, "A=b\0C=d\0", 8);
+	assert_int_equal(found.used_ms, 12345);
+	assert_int_equal(found.expires_ms, 67890);
+	db_kept_done(&found);
+	assert_int_equal(db_execution_by_key(db, SESSION, "key", &execution, &err), 1);
+	assert_string_equal(execution.status, "lost");
+	db_execution_done(&execution);
+	db_close(db);
+}
+
+static void a_manifest_changes_by_parts(void **state)
+{
+	static const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
+	char a[] = "a", b[] = "\xff", content[sizeof(sha256)];
+	reckon_workspace_entry entries[2] = {
+		{ .path = a, .kind = RECKON_ENTRY_FILE, .mode = 0644, .mtime_ns = -5, .size = 3,
+		  .content = content },
+		{ .path = b, .kind = RECKON_ENTRY_DIRECTORY, .mode = 0755 },
+	};
+	reckon_workspace whole = { .entries = entries, .count = 2, .is_whole = 1 };
+	reckon_workspace part = { .entries = entries, .count = 1 };
+	struct db *db = open_db(*state);
+	reckon_workspace *found;
+	struct db_kept kept;
+	struct err err;
+
+	memcpy(content, sha256, sizeof(sha256));
+	add_live(db, SESSION, &kept);
+	db_kept_done(&kept);
+	assert_ok(&err, db_begin(db, &err));
+	assert_ok(&err, db_files_change(db, SESSION, &whole, &err));
+	assert_ok(&err, db_commit(db, &err));
+	assert_ok(&err, db_sync(db, &err));
+	assert_true(db_object_is_needed(db, sha256));
+	assert_ok(&err, db_files_load(db, SESSION, &found, &err));
+	assert_int_equal(found->count, 2);
+	assert_string_equal(found->entries[0].path, "a");
+	assert_string_equal(found->entries[0].content, sha256);
+	assert_int_equal(found->entries[0].mtime_ns, -5);
+	assert_string_equal(found->entries[1].path, "\xff");
+	reckon_workspace_free(found);
+	entries[0].kind = RECKON_ENTRY_GONE;
+	assert_ok(&err, db_begin(db, &err));
+	assert_ok(&err, db_files_change(db, SESSION, &part, &err));
+	db_rollback(db);
+	assert_true(db_object_is_needed(db, sha256));
+	assert_ok(&err, db_files_change(db, SESSION, &part, &err));
+	assert_false(db_object_is_needed(db, sha256));
+	assert_ok(&err, db_kept_drop(db, SESSION, &err));
+	assert_ok(&err, db_files_load(db, SESSION, &found, &err));
+	assert_int_equal(found->count, 0);
+	reckon_workspace_free(found);
+	db_close(db);
+}
+
+static void a_sync_without_a_change_costs_nothing(void **state)
+{
+	struct db *db = open_db(*state);
+	struct err err;
+
+	assert_ok(&err, db_note(db, "name", "value", &err));
+	assert_ok(&err, db_sync(db, &err));
+	assert_int_equal(db_sync_count(db), 1);
+	assert_ok(&err, db_sync(db, &err));
+	assert_int_equal(db_sync_count(db), 1);
+	db_relax(db);
+	assert_ok(&err, db_note(db, "name", "other", &err));
+	assert_ok(&err, db_sync(db, &err));
+	assert_int_equal(db_sync_count(db), 1);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_first_version_is_brought_up_to_date, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(live_sessions_stay, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

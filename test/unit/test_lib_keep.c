@@ -1,0 +1,369 @@
+/*
+ * test_lib_keep.c - workspaces kept and made again, byte by byte, and what cannot be.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    its own temporary directories.
+ * Never:    takes a workspace for whole that is not.
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "lib/keep.h"
+
+struct fixture {
+	char state[64], from[64], to[64];
+	int state_fd, from_fd, to_fd;
+	struct store *store;
+	struct keep *keep;
+};
+
+static const struct keep_bounds bounds = { .bytes = 1u << 20, .entries = 1000 };
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+	struct err err;
+
+	fixture.state_fd = unit_mkdir(fixture.state);
+	fixture.from_fd = unit_mkdir(fixture.from);
+	fixture.to_fd = unit_mkdir(fixture.to);
+	fixture.keep = keep_new();
+	assert_ok(&err, store_open(fixture.state, &fixture.store, &err));
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	keep_free(fixture->keep);
+	store_close(fixture->store);
+	(void)close(fixture->state_fd);
+	(void)close(fixture->from_fd);
+	(void)close(fixture->to_fd);
+	unit_rmdir(fixture->state);
+	unit_rmdir(fixture->from);
+	unit_rmdir(fixture->to);
+	return 0;
+}
+
+static void put(int dir_fd, const char *name, const void *bytes, size_t len)
+{
+	cleanup_fd int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	struct err err;
+
+	assert_true(fd >= 0);
+	assert_ok(&err, fd_write_full(fd, bytes, len, &err));
+}
+
+static void run(struct fixture *fixture, const struct keep_bounds *within)
+{
+	struct err err;
+
+	assert_ok(&err, keep_run(fixture->keep, fixture->from_fd, fixture->store, within, false,
+				 &err));
+}
+
+static reckon_workspace *take(struct fixture *fixture)
+{
+	reckon_workspace *taken;
+
+	keep_take(fixture->keep, &taken);
+	return taken;
+}
+
+static const reckon_workspace_entry *find(const reckon_workspace *taken, const char *path)
+{
+	for (size_t i = 0; i < taken->count; i++)
+		if (strcmp(taken->entries[i].path, path) == 0)
+			return &taken->entries[i];
+	return NULL;
+}
+
+static void done(reckon_workspace *taken)
+{
+	for (size_t i = 0; i < taken->count; i++) {
+		free(taken->entries[i].path);
+		free(taken->entries[i].content);
+	}
+	free(taken->entries);
+	free(taken);
+}
+
+static void assert_file(int dir_fd, const char *name, const void *bytes, size_t len)
+{
+	cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	cleanup_free char *found = mem_new0(len + 1, 1);
+	struct err err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_read_full(fd, found, len + 1, &err), len);
+	assert_memory_equal(found, bytes, len);
+}
+
+static void everything_comes_back(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec times[2] = { { 1000000000, 5 }, { 1000000000, 5 } };
+	static char zeros[300000];
+	reckon_workspace *taken;
+	struct stat st, other;
+	char target[16] = "";
+	struct err err;
+
+	put(fixture->from_fd, "a", "first", 5);
+	put(fixture->from_fd, "empty", "", 0);
+	put(fixture->from_fd, "zeros", zeros, sizeof(zeros));
+	put(fixture->from_fd, "\xff\n", "name", 4);
+	assert_int_equal(mkdirat(fixture->from_fd, "d", 0755), 0);
+	put(fixture->from_fd, "d/x", "inner", 5);
+	assert_int_equal(linkat(fixture->from_fd, "a", fixture->from_fd, "d/same", 0), 0);
+	assert_int_equal(symlinkat("/etc/passwd", fixture->from_fd, "s"), 0);
+	assert_int_equal(mkfifoat(fixture->from_fd, "p", 0622), 0);
+	assert_int_equal(fchmodat(fixture->from_fd, "a", 0741, 0), 0);
+	assert_int_equal(fchmodat(fixture->from_fd, "d", 0511, 0), 0);
+	assert_int_equal(utimensat(fixture->from_fd, "a", times, 0), 0);
+	run(fixture, &bounds);
+	taken = take(fixture);
+	assert_true(taken->is_whole);
+	assert_int_equal(taken->count, 9);
+	assert_int_equal(taken->not_kept, 0);
+	assert_int_equal(find(taken, "d/same")->kind, RECKON_ENTRY_HARD_LINK);
+	assert_string_equal(find(taken, "d/same")->content, "a");
+
+	put(fixture->to_fd, "of the template", "x", 1);
+	assert_ok(&err, keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+				     taken->count, (uid_t)-1, (gid_t)-1, &err));
+	assert_file(fixture->to_fd, "a", "first", 5);
+	assert_file(fixture->to_fd, "empty", "", 0);
+	assert_file(fixture->to_fd, "zeros", zeros, sizeof(zeros));
+	assert_file(fixture->to_fd, "\xff\n", "name", 4);
+	assert_file(fixture->to_fd, "d/x", "inner", 5);
+	assert_int_equal(faccessat(fixture->to_fd, "of the template", F_OK, 0), -1);
+	assert_int_equal(fstatat(fixture->to_fd, "a", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0741);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+	assert_int_equal(st.st_mtim.tv_nsec, 5);
+	assert_int_equal(fstatat(fixture->to_fd, "d/same", &other, 0), 0);
+	assert_int_equal(st.st_ino, other.st_ino);
+	assert_int_equal(fstatat(fixture->to_fd, "d", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0511);
+	assert_int_equal(fstatat(fixture->to_fd, "zeros", &st, 0), 0);
+	assert_true(st.st_blocks * 512 < (blkcnt_t)sizeof(zeros));
+	assert_int_equal(fstatat(fixture->to_fd, "p", &st, 0), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(readlinkat(fixture->to_fd, "s", target, sizeof(target)), 11);
+	assert_string_equal(target, "/etc/passwd");
+	done(taken);
+	assert_int_equal(fchmodat(fixture->from_fd, "d", 0755, 0), 0);
+	assert_int_equal(fchmodat(fixture->to_fd, "d", 0755, 0), 0);
+}
+
+static void only_what_changed_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	reckon_workspace *taken;
+
+	put(fixture->from_fd, "a", "1", 1);
+	put(fixture->from_fd, "b", "2", 1);
+	run(fixture, &bounds);
+	done(take(fixture));
+	run(fixture, &bounds);
+	taken = take(fixture);
+	assert_int_equal(taken->count, 0);
+	assert_false(taken->is_whole);
+	done(taken);
+
+	assert_int_equal(unlinkat(fixture->from_fd, "a", 0), 0);
+	/* In the same tick, of the same size: only the clock that was waited for tells. */
+	put(fixture->from_fd, "b", "3", 1);
+	run(fixture, &bounds);
+	taken = take(fixture);
+	assert_int_equal(taken->count, 2);
+	assert_int_equal(find(taken, "a")->kind, RECKON_ENTRY_GONE);
+	assert_int_equal(find(taken, "b")->kind, RECKON_ENTRY_FILE);
+	done(taken);
+}
+
+static void what_was_not_committed_is_told_again(void **state)
+{
+	struct fixture *fixture = *state;
+	reckon_workspace *taken;
+
+	put(fixture->from_fd, "a", "1", 1);
+	run(fixture, &bounds);
+	done(take(fixture));
+	keep_forget(fixture->keep);
+	run(fixture, &bounds);
+	taken = take(fixture);
+	assert_true(taken->is_whole);
+	assert_int_equal(taken->count, 1);
+	done(taken);
+}
+
+static void what_does_not_fit_is_named(void **state)
+{
+	const struct keep_bounds tight = { .bytes = 100, .entries = 1000 };
+	const struct keep_bounds few = { .bytes = 100, .entries = 1 };
+	struct fixture *fixture = *state;
+	static char large[200];
+	reckon_workspace *taken;
+
+	put(fixture->from_fd, "a", "small", 5);
+	put(fixture->from_fd, "b", large, sizeof(large));
+	run(fixture, &tight);
+	taken = take(fixture);
+	assert_int_equal(find(taken, "a")->kind, RECKON_ENTRY_FILE);
+	assert_int_equal(find(taken, "b")->kind, RECKON_ENTRY_NOT_KEPT);
+	assert_int_equal(taken->not_kept, 1);
+	assert_non_null(strstr(taken->why, "b: "));
+	done(taken);
+	run(fixture, &few);
+	taken = take(fixture);
+	assert_true(taken->not_kept > 0);
+	done(taken);
+}
+
+static void missing_and_damaged_content_is_no_workspace(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[200], trash[220];
+	reckon_workspace *taken;
+	struct err err;
+
+	put(fixture->from_fd, "dir", "1", 1);
+	put(fixture->from_fd, "file", "abc", 3);
+	run(fixture, &bounds);
+	taken = take(fixture);
+	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", find(taken, "file")->content,
+		       find(taken, "file")->content);
+	put(fixture->state_fd, path, "abd", 3);
+	assert_int_equal(keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
+	assert_non_null(strstr(err.text, "file could not be restored"));
+	assert_non_null(strstr(err.text, "damaged"));
+	(void)snprintf(trash, sizeof(trash), "%s.away", path);
+	assert_int_equal(renameat(fixture->state_fd, path, fixture->state_fd, trash), 0);
+	assert_int_equal(keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
+	assert_non_null(strstr(err.text, "missing"));
+	done(taken);
+}
+
+static void a_manifest_that_leads_outside_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+	char up[] = "../outside", link[] = "l", target[] = "/", in[] = "l/tmp";
+	reckon_workspace_entry dot[] = { { .path = up, .kind = RECKON_ENTRY_DIRECTORY } };
+	reckon_workspace_entry through[] = {
+		{ .path = link, .kind = RECKON_ENTRY_SYMLINK, .content = target },
+		{ .path = in, .kind = RECKON_ENTRY_FIFO },
+	};
+	struct err err;
+
+	assert_true(keep_restore(fixture->keep, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
+				 (gid_t)-1, &err) < 0);
+	assert_true(keep_restore(fixture->keep, fixture->to_fd, fixture->store, through, 2,
+				 (uid_t)-1, (gid_t)-1, &err) < 0);
+}
+
+/* ---- the store's side ----------------------------------------------------------------------- */
+
+static int needs_first(const char *sha256, void *arg)
+{
+	return strcmp(sha256, arg) == 0;
+}
+
+static uint64_t collect(struct fixture *fixture, uint64_t age_s, char *needed)
+{
+	reckon_collected all = { 0 };
+	struct err err;
+
+	for (unsigned directory = 0; directory < 256; directory++)
+		assert_ok(&err, store_collect(fixture->store, directory, age_s, needs_first, needed,
+					      &all, &err));
+	return all.objects;
+}
+
+static void only_old_objects_that_nobody_needs_go(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct store_object first, second, again;
+	char path[200];
+	struct err err;
+
+	assert_ok(&err, store_put_bytes(fixture->store, "ar", "one", 3, &first, &err));
+	assert_ok(&err, store_put_bytes(fixture->store, "ar", "two", 3, &second, &err));
+	assert_int_equal(collect(fixture, 60, first.sha256), 0); /* young */
+	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", first.sha256, first.sha256);
+	assert_int_equal(utimensat(fixture->state_fd, path, old, 0), 0);
+	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", second.sha256, second.sha256);
+	assert_int_equal(utimensat(fixture->state_fd, path, old, 0), 0);
+	/* Found again just before it would go: it is young again. */
+	assert_ok(&err, store_put_bytes(fixture->store, "ar", "two", 3, &again, &err));
+	assert_false(again.was_new);
+	assert_int_equal(collect(fixture, 60, first.sha256), 0);
+	assert_int_equal(utimensat(fixture->state_fd, path, old, 0), 0);
+	assert_int_equal(collect(fixture, 60, first.sha256), 1);
+	assert_int_equal(faccessat(fixture->state_fd, path, F_OK, 0), -1);
+}
+
+static void a_batch_has_all_its_names_or_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_object objects[150];
+	cleanup_fd int fd = -1;
+	uint64_t size;
+	struct err err;
+
+	store_batch_begin(fixture->store);
+	for (unsigned i = 0; i < ARRAY_LEN(objects); i++)
+		assert_ok(&err, store_put_bytes(fixture->store, "ar", &i, sizeof(i), &objects[i],
+						&err));
+	assert_ok(&err, store_batch_commit(fixture->store, &err));
+	assert_ok(&err, store_sync(fixture->store, &err));
+	for (unsigned i = 0; i < ARRAY_LEN(objects); i++) {
+		assert_ok(&err, store_open_sha256(fixture->store, objects[i].sha256, &fd, &size,
+						  &err));
+		assert_int_equal(size, sizeof(i));
+		(void)close(fd);
+		fd = -1;
+	}
+	store_batch_begin(fixture->store);
+	assert_ok(&err, store_put_bytes(fixture->store, "ar", "given up", 8, &objects[0], &err));
+	store_batch_abandon(fixture->store);
+	assert_int_equal(store_open_sha256(fixture->store, objects[0].sha256, &fd, &size, &err),
+			 ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(everything_comes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_what_changed_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_not_committed_is_told_again, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(missing_and_damaged_content_is_no_workspace, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_manifest_that_leads_outside_does_not, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(only_old_objects_that_nobody_needs_go, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_batch_has_all_its_names_or_says_so, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
