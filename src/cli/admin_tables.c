@@ -81,7 +81,7 @@ static const struct opt_command *const key_subs[] = {
 
 const struct opt_command cmd_key_table = {
 	.name = "key",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "COMMAND",
 	.summary = "API keys of a daemon: create, list, rotate, revoke",
 	.notes = "\n"
@@ -171,7 +171,7 @@ static const struct opt_command *const tenant_subs[] = {
 
 const struct opt_command cmd_tenant_table = {
 	.name = "tenant",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "COMMAND",
 	.summary = "who shares a daemon, and what each may have",
 	.notes = "\n"
@@ -196,7 +196,7 @@ static const struct opt_item usage_items[] = {
 
 const struct opt_command cmd_usage_table = {
 	.name = "usage",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "",
 	.summary = "what tenants of a daemon used, by day",
 	.items = usage_items,

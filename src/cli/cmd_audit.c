@@ -85,7 +85,7 @@ static int run_audit(const struct opt_command *self, int argc, char **argv)
 
 const struct opt_command cmd_audit_table = {
 	.name = "audit",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "ls|verify",
 	.summary = "who did what with a daemon, and whether that record is whole",
 	.notes = "\n"

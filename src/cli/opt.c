@@ -266,23 +266,31 @@ void opt_print_help(FILE *out, const struct opt_command *command)
 		(void)fprintf(out, "%s\n", command->notes);
 }
 
+static void print_names(FILE *out, const char *what, const struct opt_command *const *commands,
+			bool of_daemon)
+{
+	const char *before = what;
+
+	for (size_t i = 0; commands[i] != NULL; i++)
+		if (of_daemon ? commands[i]->of_daemon : commands[i]->is_minor) {
+			(void)fprintf(out, "%s%s", before, commands[i]->name);
+			before = ", ";
+		}
+	if (before != what)
+		(void)fputc('\n', out);
+}
+
 void opt_print_overview(FILE *out, const struct opt_command *const *commands)
 {
-	size_t names = 0;
-
 	(void)fputs("Usage: reckon COMMAND [ARGUMENT]...\n"
 		    "Runs code that language models write, in a walled, stateful kernel.\n\n",
 		    out);
 	for (size_t i = 0; commands[i] != NULL; i++)
-		if (!commands[i]->is_minor)
+		if (!commands[i]->of_daemon && !commands[i]->is_minor)
 			(void)fprintf(out, "  %-10s %s\n", commands[i]->name,
 				      commands[i]->summary);
-	for (size_t i = 0; commands[i] != NULL; i++)
-		if (commands[i]->is_minor)
-			(void)fprintf(out, "%s%s", names++ > 0 ? ", " : "  also: ",
-				      commands[i]->name);
-	if (names > 0)
-		(void)fputc('\n', out);
+	print_names(out, "  for who keeps a daemon: ", commands, true);
+	print_names(out, "  also: ", commands, false);
 	(void)fputs("\n"
 		    "  reckon run -c 'print(6*7)'                run a cell\n"
 		    "  reckon run -f sales.csv report.py -o out  a file in, its files out\n"

@@ -222,7 +222,7 @@ static const struct opt_item drain_items[] = {
 
 const struct opt_command cmd_drain_table = {
 	.name = "drain",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "",
 	.summary = "let a daemon take no new sessions; those that are there go on",
 	.items = drain_items,
@@ -232,7 +232,7 @@ const struct opt_command cmd_drain_table = {
 
 const struct opt_command cmd_undrain_table = {
 	.name = "undrain",
-	.is_minor = true,
+	.of_daemon = true,
 	.operands = "",
 	.summary = "let a daemon take new sessions again",
 	.items = one_items,

@@ -211,7 +211,11 @@ void answer(struct host *host, const struct asked *given)
 			  0);
 	} else if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
 		name_actor(host, &asked);
-		if (asked.tenant == NULL || is_allowed(host, &asked))
+		/* A row that the frames know and this table lacks is our mistake, and no crash. */
+		if (table[asked.type] == NULL)
+			peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this", "", "",
+				  0);
+		else if (asked.tenant == NULL || is_allowed(host, &asked))
 			table[asked.type](host, &asked);
 	}
 	answer_end(host);

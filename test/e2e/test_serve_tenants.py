@@ -73,7 +73,7 @@ BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/inspect": {"code": "a"},
           "POST /sessions/{session}/files/move": {"from": "a.txt", "to": "b.txt"},
           "POST /sessions/{session}/files/mkdir": {"path": "d"},
-          "POST /sessions/{session}/links": {"path": "a.txt", "expires_s": 60},
+          "POST /sessions/{session}/links": {"path": "a.txt"},
           "PUT /sessions/{session}/archive": "x",
           "PUT /sessions/{session}/files/{path}": "x"}
 
@@ -538,7 +538,8 @@ def test_disk(server):
         session = server.create()
         answer = server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (2 << 20))
         refused(answer, 413, "disk_bytes", 1 << 20)
-        assert server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (1 << 19)).status == 200
+        # It is in the workspace, and kept as a version.
+        assert server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (1 << 18)).status == 200
         refused(server.ask("PUT", f"/sessions/{session}/files/b", b"x" * (600 << 10)), 413,
                 "disk_bytes", 1 << 20)
         server.execute(session, "open('c', 'wb').write(b'y' * 700000)")

@@ -322,10 +322,10 @@ static void commands_below_a_command_are_in_help_completion_and_manual(void **st
 	free(printed.text);
 }
 
-static void the_overview_has_each_command_and_the_minor_ones_in_one_line(void **state)
+static void the_overview_has_each_command_and_those_of_a_daemon_in_one_line(void **state)
 {
-	static const struct opt_command one = { .name = "one", .summary = "1", .is_minor = true };
-	static const struct opt_command two = { .name = "two", .summary = "2", .is_minor = true };
+	static const struct opt_command one = { .name = "one", .summary = "1", .of_daemon = true };
+	static const struct opt_command two = { .name = "two", .summary = "2", .of_daemon = true };
 	static const struct opt_command *const all[] = { &one, &cook, &two, NULL };
 	struct printed printed;
 	FILE *out = printed_open(&printed);
@@ -334,7 +334,7 @@ static void the_overview_has_each_command_and_the_minor_ones_in_one_line(void **
 	opt_print_overview(out, all);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "  cook       make it: hot\n");
-	assert_contains(printed.text, "  also: one, two\n");
+	assert_contains(printed.text, "  for who keeps a daemon: one, two\n");
 	free(printed.text);
 }
 
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(the_second_word_names_a_command),
 		cmocka_unit_test(commands_below_a_command_are_in_help_completion_and_manual),
 		cmocka_unit_test(what_is_rare_is_named_and_in_the_manual),
-		cmocka_unit_test(the_overview_has_each_command_and_the_minor_ones_in_one_line),
+		cmocka_unit_test(the_overview_has_each_command_and_those_of_a_daemon_in_one_line),
 	};
 
 	return cmocka_run_group_tests_name("cli_opt", tests, NULL, NULL);
