@@ -49,11 +49,11 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ ASK_ANSWER_SIZE, "answer-tokens", "N", "of one answer of the model (8192)",
 	  OPT_HINT_NONE, NULL, false },
-	{ ASK_CALLING, "calling", "HOW", "how it asks for code: auto, tools, fenced, schema",
+	{ ASK_CALLING, "calling", "HOW", "how code comes: auto, tools, fenced, schema",
 	  OPT_HINT_CHOICE, "auto tools fenced schema", false },
 	{ ASK_VISION, "vision", "HOW", "whether it is sent figures: auto, on, off",
 	  OPT_HINT_CHOICE, "auto on off", false },
-	{ ASK_APPROVE, "approve", "WHEN", "ask before a cell runs: never, writes (default), always",
+	{ ASK_APPROVE, "approve", "WHEN", "never, writes (default), always: ask first",
 	  OPT_HINT_CHOICE, "never writes always", false },
 	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
 	  false },
@@ -62,7 +62,7 @@ static const struct opt_item ask_items[] = {
 	RUN_OPTIONS_LIMITS,
 	{ OPT_MAX_TEXT, "max-text", "SIZE", "what the model sees of one cell (16K)",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_IMAGES, "images", "HOW", "auto (default), kitty, sixel, iterm2, blocks, none",
+	{ OPT_IMAGES, "images", "HOW", "auto, kitty, sixel, iterm2, blocks, none",
 	  OPT_HINT_CHOICE, "auto kitty sixel iterm2 blocks none", false },
 	{ OPT_JSON, "json", NULL, "print one object: answer, steps, files, usage",
 	  OPT_HINT_NONE, NULL, false },
@@ -289,8 +289,8 @@ const struct opt_command cmd_chat_table = {
 	.operands = "[FILE[:NAME]]...",
 	.summary = "ask a model one question after the other",
 	.notes = "\n"
-		 "A line is a question; variables, files and what was said stay. Limits are those of\n"
-		 "one question. Providers: see reckon ask --help. --json and --save are not for chats.",
+		 "A line is a question; variables, files and what was said stay. Limits are those\n"
+		 "of one question. Providers: reckon ask --help. --json and --save: not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

@@ -91,8 +91,8 @@ const struct opt_command cmd_audit_table = {
 	.notes = "\n"
 		 "  reckon audit verify --state /var/lib/reckon\n"
 		 "\n"
-		 "verify ends with 0 when no entry was changed, removed or cut off, else with 1 and\n"
-		 "the number of the first one that is wrong.",
+		 "verify ends with 0 when no entry was changed, removed or cut off, else with 1\n"
+		 "and the number of the first one that is wrong.",
 	.items = audit_items,
 	.count = ARRAY_LEN(audit_items),
 	.operand_hint = OPT_HINT_CHOICE,

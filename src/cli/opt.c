@@ -237,28 +237,77 @@ static void print_item(FILE *out, const struct opt_item *item)
 	(void)fprintf(out, "  %-29s %s\n", left, item->help);
 }
 
-static void print_rare(FILE *out, const struct opt_command *command)
-{
-	size_t names = 0;
+#define SCREEN_LINES 24
+#define SCREEN_COLUMNS 80
 
-	for (size_t i = 0; i < command->count; i++)
-		if (command->items[i].rare)
-			(void)fprintf(out, "%s--%s", names++ > 0 ? ", " : "  also, in the manual: ",
-				      command->items[i].name);
-	if (names > 0)
+static size_t count_lines(const char *text)
+{
+	size_t lines = 1;
+
+	for (; *text != '\0'; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+/* Names of the options from `first` on, and of rare ones, in lines of a screen's width. How many
+ * lines it takes; written only when there is an `out`. */
+static size_t print_names_from(FILE *out, const struct opt_command *command, size_t first)
+{
+	static const char lead[] = "  also, in the manual:";
+	size_t lines = 0, used = 0;
+
+	for (size_t i = 0; i < command->count; i++) {
+		const struct opt_item *item = &command->items[i];
+		size_t len;
+
+		if ((i < first && !item->rare) || item->name == NULL)
+			continue;
+		len = strlen(item->name) + 3;
+		if (lines == 0 || used + len > SCREEN_COLUMNS - 1) {
+			if (out != NULL)
+				(void)fputs(lines == 0 ? lead : "\n   ", out);
+			used = lines == 0 ? strlen(lead) : 3;
+			lines++;
+		}
+		if (out != NULL)
+			(void)fprintf(out, " --%s", item->name);
+		used += len;
+	}
+	if (lines > 0 && out != NULL)
 		(void)fputc('\n', out);
+	return lines;
+}
+
+/* Help is one screen: how many of the options, from the first on, have a line of their own. */
+static size_t fitting(const struct opt_command *command)
+{
+	const size_t rest = 1 + (command->notes != NULL ? count_lines(command->notes) : 0);
+	size_t shown = 0;
+
+	for (size_t i = 0; command->subs != NULL && command->subs[i] != NULL; i++)
+		shown++;
+	for (size_t i = 0; i < command->count; i++)
+		shown += !command->items[i].rare;
+	for (size_t first = command->count; first > 0; first--) {
+		if (rest + shown + print_names_from(NULL, command, first) <= SCREEN_LINES)
+			return first;
+		shown -= !command->items[first - 1].rare;
+	}
+	return 0;
 }
 
 void opt_print_help(FILE *out, const struct opt_command *command)
 {
+	const size_t first = fitting(command);
+
 	(void)fprintf(out, "Usage: reckon %s%s%s%s\n", command->name,
 		      command->count > 0 ? " [OPTION]..." : "", command->operands[0] ? " " : "",
 		      command->operands);
 	if (command->count == 0)
 		(void)fprintf(out, "%s\n", command->summary);
-	for (size_t i = 0; i < command->count; i++)
+	for (size_t i = 0; i < first; i++)
 		print_item(out, &command->items[i]);
-	print_rare(out, command);
+	(void)print_names_from(out, command, first);
 	for (size_t i = 0; command->subs != NULL && command->subs[i] != NULL; i++)
 		(void)fprintf(out, "  reckon %-22s %s\n", command->subs[i]->name,
 			      command->subs[i]->summary);

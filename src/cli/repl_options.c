@@ -15,7 +15,7 @@ static const struct opt_item repl_items[] = {
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (none: Ctrl-C stops it)",
 	  OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
-	{ OPT_IMAGES, "images", "HOW", "auto (default), kitty, sixel, iterm2, blocks, none",
+	{ OPT_IMAGES, "images", "HOW", "auto, kitty, sixel, iterm2, blocks, none",
 	  OPT_HINT_CHOICE, "auto kitty sixel iterm2 blocks none", false },
 	{ OPT_NO_HISTORY, "no-history", NULL, "neither read nor write the history",
 	  OPT_HINT_NONE, NULL, false },
@@ -23,7 +23,7 @@ static const struct opt_item repl_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this session",
+	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session",
 	  OPT_HINT_NONE, NULL, false },
 };
 

@@ -231,7 +231,9 @@ def test_a_message_cannot_be_forged_by_a_file_name(reckon):
 # ---- help -------------------------------------------------------------------------------------
 
 ONLY_IN_THE_MANUAL = {"private", "url", "key"}  # help is one screen
-COMMANDS = ["run", "doctor", "template", "output", "artifact", "bench", "version", "help"]
+COMMANDS = ["run", "repl", "ask", "chat", "model", "session", "files", "logs", "serve", "key", "tenant",
+            "usage", "doctor", "drain", "undrain", "audit", "template", "output", "artifact",
+            "bench", "version", "help"]
 
 
 @pytest.mark.parametrize("args", [["--help"], ["help"], *([c, "--help"] for c in COMMANDS),
