@@ -325,12 +325,16 @@ static void note_key(struct conn *conn, const struct front_head *head,
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd)
 {
-	if (conn->target.endpoint != NULL && conn->target.endpoint->build != build_nothing)
-		note_key(conn, head, items, count);
-	if (head->type != FRONT_REPLY && fd >= 0) {
+	const struct endpoint *endpoint = conn->target.endpoint;
+
+	if (fd >= 0 && (head->type != FRONT_REPLY || endpoint == NULL)) {
 		(void)close(fd);
 		fd = -1;
 	}
+	if (endpoint == NULL)
+		return; /* nobody asked: only what named an endpoint waits */
+	if (endpoint->build != build_nothing)
+		note_key(conn, head, items, count);
 	if (conn->state == CONN_EVENTS && (head->type == FRONT_REPLY || conn->head_sent)) {
 		if (fd >= 0)
 			(void)close(fd);
