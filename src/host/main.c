@@ -161,7 +161,8 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    sign_lock(host, err) < 0 || tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
+	    sign_lock(host, err) < 0 || db_secret(host->db, host->key_secret, err) < 0 ||
+	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
 	    keep_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
 	    key_setup(host, key, err) < 0)
 		return (int)err->code;

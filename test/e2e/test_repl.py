@@ -607,7 +607,8 @@ def test_cells_from_a_pipe(reckon):
     assert reckon("repl", stdin=b"'\xff'\n1\n").out == "1\n"
     reckon("repl", "--timeout", "1s", stdin="while 1: pass\n\n").expect(124)
     done = reckon("repl", stdin="import os; os._exit(1)\n1 + 1\n")
-    assert done.status != 0 and done.out == "" and "the session is gone" in done.err
+    assert done.status != 0 and done.out == "2\n"
+    assert "kernel_died" in done.err and "in a fresh kernel with the same files" in done.err
 
 
 def test_what_is_not_understood(reckon):

@@ -177,9 +177,15 @@ def test_a_request_can_be_followed(reckon):
         version, trace, span, flags = answer.headers["traceparent"].split("-")
         assert (version, trace, flags) == ("00", TRACE, "01")
         assert span not in PARENT and len(span) == 16
-        lines = [parse_json(line) for line in server.log().splitlines()]
-        mine = [line for line in lines if line.get("request") == "mine-1.a"]
-        assert {line["msg"] for line in mine} == {"execution ended", "request"}
+        mine = []
+
+        def is_logged():  # the front writes its line when the answer is on its way
+            whole = [line for line in server.log().splitlines() if line.endswith("}")]
+            mine[:] = [line for line in map(parse_json, whole)
+                       if line.get("request") == "mine-1.a"]
+            return {line["msg"] for line in mine} == {"execution ended", "request"}
+
+        assert eventually(is_logged)
         for line in mine:
             assert (line["session"], line["trace"], line["span"]) == (session, TRACE, span)
         access = next(line for line in mine if line["msg"] == "request")
