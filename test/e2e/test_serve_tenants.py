@@ -367,6 +367,7 @@ def test_another_tenants_id_is_as_an_unknown_one(server):
     assert tried > 30
     with using(server, key):
         assert server.ask("GET", f"/sessions/{names['session']}").json["status"] == "live"
+        server.ask("POST", f"/sessions/{names['session']}/interrupt")  # what waits for `live` goes on
         assert server.ask("GET", f"/sessions/{names['session']}/files/a.txt").body == b"secret"
         assert server.ask("GET", f"/artifacts/{names['artifact']}").body == b"secret"
         assert len(server.ask("GET", f"/outputs/{names['handle']}").body) == 3000001
