@@ -21,7 +21,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "peek": {"base", "wire", "fence"},
     "front": {"base", "codec", "wire", "loop", "fence"},
     "host": {"base", "wire", "loop", "codec"},
-    "agent": {"base", "codec", "wire"},
+    "agent": {"base", "codec", "wire", "fence"},
     "lib": {"base", "codec", "wire"},
     "client": {"base", "codec"},
     "cli": {"base", "codec", "client", "wire"},

@@ -1,201 +1,24 @@
 /*
- * fence.c - what reckon-agent gives up before it sends or reads its first byte of the network.
+ * fence.c - what reckon-agent may still do: reach its model's server, by name or address.
  *
  * Runs in:  reckon-agent, once, single-threaded.
  * Reads:    nothing.
- * Never:    goes on when a part of the fence that this kernel has cannot be put up.
+ * Never:    names a call that executes or writes a file.
  *
  * What stays is what libcurl and the resolver of the C library were seen to need: sockets, threads
  * (names are looked up in one), and a handful of files, read-only.
  */
 #include "agent/fence.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/prctl.h>
-#include <linux/seccomp.h>
-#include <sched.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
+#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
+#include "fence/fence.h"
 
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "Reckon knows x86-64 and arm64"
-#endif
-
-#define X32_BIT 0x40000000u
-#define FENCE_UID 0x6fff1c5du /* below those of fence/fence.h and of boxes; nobody's */
-#define FENCE_UID_NOBODY 65534u
-#define MEMORY_MAX ((rlim_t)2 << 30)
-#define FILES_MAX 256u
+#define MEMORY_MAX ((uint64_t)2 << 30)
+#define DESCRIPTORS 256u
 #define DNS_PORT 53u
-#define INSNS_MAX 320
-
-/* <linux/landlock.h> of the build host may be older than the kernel we run on. */
-#define RULE_PATH 1
-#define RULE_PORT 2
-#define READ_FILE (UINT64_C(1) << 2)
-#define CONNECT_TCP (UINT64_C(1) << 1)
-
-struct ruleset {
-	uint64_t fs;
-	uint64_t net;
-	uint64_t scoped;
-};
-
-struct path_rule {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-
-struct port_rule {
-	uint64_t access;
-	uint64_t port;
-};
-
-static int drop_user(struct err *err)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { 0 };
-
-	if (geteuid() == 0) {
-		for (int cap = 0; cap < 64; cap++)
-			if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
-				break;
-		(void)setgroups(0, NULL);
-		if ((setresgid(FENCE_UID, FENCE_UID, FENCE_UID) < 0 ||
-		     setresuid(FENCE_UID, FENCE_UID, FENCE_UID) < 0) &&
-		    (setresgid(FENCE_UID_NOBODY, FENCE_UID_NOBODY, FENCE_UID_NOBODY) < 0 ||
-		     setresuid(FENCE_UID_NOBODY, FENCE_UID_NOBODY, FENCE_UID_NOBODY) < 0)) {
-			if (errno != EINVAL)
-				return err_sys(err, "become the agent's user");
-			/* Root of a namespace that maps one uid: there is no other to become. */
-			log_line(LOG_WARN, "the agent keeps its uid", NULL);
-		}
-	}
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &head, none) < 0)
-		return err_sys(err, "drop capabilities");
-	return 0;
-}
-
-static int set_limits(struct err *err)
-{
-	/* No file grows; threads cannot be counted here, as others of the same uid would count. */
-	const struct {
-		int resource;
-		rlim_t value;
-	} limits[] = {
-		{ RLIMIT_CORE, 0 },	     { RLIMIT_NOFILE, FILES_MAX },
-		{ RLIMIT_DATA, MEMORY_MAX }, { RLIMIT_MEMLOCK, 0 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct rlimit now, want = { limits[i].value, limits[i].value };
-
-		if (getrlimit((__rlimit_resource_t)limits[i].resource, &now) < 0)
-			return err_sys(err, "read a resource limit");
-		if (want.rlim_max > now.rlim_max)
-			want.rlim_cur = want.rlim_max = now.rlim_max;
-		if (setrlimit((__rlimit_resource_t)limits[i].resource, &want) < 0)
-			return err_sys(err, "set a resource limit");
-	}
-	return 0;
-}
-
-/* A file that may be read; what does not exist needs no rule. */
-static int allow_file(int ruleset, const char *path, struct err *err)
-{
-	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
-	const struct path_rule rule = { .access = READ_FILE, .fd = fd };
-
-	if (fd < 0)
-		return 0;
-	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH, &rule, 0) < 0)
-		return err_sys(err, "Landlock rule for %.200s", path);
-	return 0;
-}
-
-static int allow_files(int ruleset, struct err *err)
-{
-	static const char *const paths[] = {
-		"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf",
-		"/etc/gai.conf",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		if (allow_file(ruleset, paths[i], err) < 0)
-			return (int)err->code;
-	return 0;
-}
-
-static int allow_port(int ruleset, uint64_t port, struct err *err)
-{
-	const struct port_rule rule = { .access = CONNECT_TCP, .port = port };
-
-	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PORT, &rule, 0) < 0)
-		return err_sys(err, "Landlock rule for port %llu", (unsigned long long)port);
-	return 0;
-}
-
-static int allow_ports(int ruleset, const struct fence *fence, struct err *err)
-{
-	for (size_t i = 0; i < fence->port_count; i++)
-		if (allow_port(ruleset, fence->ports[i], err) < 0)
-			return (int)err->code;
-	return allow_port(ruleset, DNS_PORT, err);
-}
-
-static int few_files(const struct fence *fence, struct err *err)
-{
-	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u);
-	struct ruleset set = { .fs = 0x1fff };
-	size_t size = sizeof(set.fs);
-	cleanup_fd int fd = -1;
-
-	if (abi < 0) {
-		log_line(LOG_WARN, "this kernel has no Landlock for the agent", NULL);
-		return 0;
-	}
-	if (abi >= 2)
-		set.fs |= 1u << 13;
-	if (abi >= 3)
-		set.fs |= 1u << 14;
-	if (abi >= 4) {
-		set.net = 3; /* bind, connect */
-		size = offsetof(struct ruleset, scoped);
-	}
-	if (abi >= 5)
-		set.fs |= 1u << 15;
-	if (abi >= 6) {
-		set.scoped = 3; /* abstract sockets, signals */
-		size = sizeof(set);
-	}
-	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
-	if (fd < 0)
-		return err_sys(err, "make a Landlock ruleset");
-	if (allow_files(fd, err) < 0 || (abi >= 4 && allow_ports(fd, fence, err) < 0))
-		return (int)err->code;
-	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-		return err_sys(err, "apply Landlock");
-	return 0;
-}
 
 static const int allowed[] = {
 	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close,
@@ -214,117 +37,33 @@ static const int allowed[] = {
 	SYS_sigaltstack, SYS_restart_syscall, SYS_exit, SYS_exit_group,
 };
 
-struct program {
-	struct sock_filter insn[INSNS_MAX];
-	unsigned short len;
+static const char *const resolver_files[] = {
+	"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf",
 };
 
-static void emit(struct program *p, struct sock_filter insn)
+int agent_fence(const uint16_t *ports, size_t count, struct err *err)
 {
-	if (p->len < INSNS_MAX)
-		p->insn[p->len++] = insn;
-}
+	uint16_t reached[AGENT_PORTS_MAX + 1];
+	const struct fence_reach reach = {
+		.files = resolver_files,
+		.file_count = ARRAY_LEN(resolver_files),
+		.ports = reached,
+		.port_count = count + 1,
+	};
+	const struct fence fence = {
+		.who = "reckon-agent",
+		.uid = FENCE_UID_AGENT,
+		.descriptors = DESCRIPTORS,
+		.file_max = UINT64_MAX, /* no file can be opened for writing */
+		.memory_max = MEMORY_MAX,
+		.allowed = allowed,
+		.allowed_count = ARRAY_LEN(allowed),
+		.reach = &reach,
+	};
 
-static void load(struct program *p, size_t offset)
-{
-	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
-}
-
-static void load_arg(struct program *p, unsigned arg)
-{
-	load(p, offsetof(struct seccomp_data, args) + 8u * arg);
-}
-
-static void ret(struct program *p, uint32_t action)
-{
-	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
-}
-
-static void jump(struct program *p, uint16_t op, uint32_t value, uint8_t yes, uint8_t no)
-{
-	emit(p, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | op), value, yes, no));
-}
-
-/* Allowed unless the argument has one of these bits; the number is in the accumulator. */
-static void allow_without(struct program *p, int nr, unsigned arg, uint32_t bits)
-{
-	jump(p, BPF_JEQ, (uint32_t)nr, 0, 4);
-	load_arg(p, arg);
-	jump(p, BPF_JSET, bits, 0, 1);
-	ret(p, SECCOMP_RET_ERRNO | EPERM);
-	ret(p, SECCOMP_RET_ALLOW);
-}
-
-/* Threads, no processes. clone3 hides its flags: glibc goes back to clone without it. */
-static void allow_threads(struct program *p)
-{
-	jump(p, BPF_JEQ, SYS_clone3, 0, 1);
-	ret(p, SECCOMP_RET_ERRNO | ENOSYS);
-	jump(p, BPF_JEQ, SYS_clone, 0, 4);
-	load_arg(p, 0);
-	jump(p, BPF_JSET, CLONE_THREAD, 1, 0);
-	ret(p, SECCOMP_RET_ERRNO | EPERM);
-	ret(p, SECCOMP_RET_ALLOW);
-}
-
-/* The internet, and what the resolver asks about this host's addresses. */
-static void allow_families(struct program *p)
-{
-	jump(p, BPF_JEQ, SYS_socket, 0, 6);
-	load_arg(p, 0);
-	jump(p, BPF_JEQ, AF_INET, 3, 0);
-	jump(p, BPF_JEQ, AF_INET6, 2, 0);
-	jump(p, BPF_JEQ, AF_NETLINK, 1, 0);
-	ret(p, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-	ret(p, SECCOMP_RET_ALLOW);
-}
-
-static void compile(struct program *p)
-{
-	load(p, offsetof(struct seccomp_data, arch));
-	jump(p, BPF_JEQ, NATIVE_ARCH, 1, 0);
-	ret(p, SECCOMP_RET_KILL_PROCESS);
-	load(p, offsetof(struct seccomp_data, nr));
-	jump(p, BPF_JGE, X32_BIT, 0, 1);
-	ret(p, SECCOMP_RET_KILL_PROCESS);
-	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
-		jump(p, BPF_JEQ, (uint32_t)allowed[i], 0, 1);
-		ret(p, SECCOMP_RET_ALLOW);
-	}
-	/* Memory, but never memory that runs: so no library is loaded from here on either. */
-	allow_without(p, SYS_mmap, 2, PROT_EXEC);
-	allow_without(p, SYS_mprotect, 2, PROT_EXEC);
-	allow_without(p, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC);
-	allow_threads(p);
-	allow_families(p);
-	ret(p, SECCOMP_RET_ERRNO | EPERM);
-}
-
-static int load_filter(struct err *err)
-{
-	static struct program program;
-	struct sock_fprog loaded = { .filter = program.insn };
-
-	compile(&program);
-	if (program.len == INSNS_MAX)
-		return err_set(err, ERR_UNAVAILABLE, "the system call filter is too long");
-	loaded.len = program.len;
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded) < 0)
-		return err_sys(err, "load the system call filter");
-	return 0;
-}
-
-int fence_enter(const struct fence *fence, struct err *err)
-{
-	/* Ctrl-C reaches the whole group; our parent tells us what it means. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGPIPE, SIG_IGN);
-	if (set_limits(err) < 0 || drop_user(err) < 0)
-		return (int)err->code;
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_sys(err, "forbid new privileges");
-	if (few_files(fence, err) < 0)
-		return (int)err->code;
-	return load_filter(err);
+	if (count > AGENT_PORTS_MAX)
+		return err_set(err, ERR_INVALID, "a fence with %zu ports", count);
+	memcpy(reached, ports, count * sizeof(*ports));
+	reached[count] = DNS_PORT;
+	return fence_apply(&fence, err);
 }

@@ -62,14 +62,15 @@ static int open_place(struct loop *loop, const struct place *place, struct err *
 		.proxy = place->proxy,
 		.no_proxy = place->no_proxy,
 	};
-	struct fence fence = { .port_count = 0 };
+	uint16_t ports[AGENT_PORTS_MAX];
+	size_t count = 0;
 
 	if (net_open(&options, &loop->net, err) < 0 ||
-	    port_of(loop->base_url, &fence.ports[fence.port_count++], err) < 0)
+	    port_of(loop->base_url, &ports[count++], err) < 0)
 		return (int)err->code;
-	if (place->proxy != NULL && port_of(place->proxy, &fence.ports[fence.port_count++], err) < 0)
+	if (place->proxy != NULL && port_of(place->proxy, &ports[count++], err) < 0)
 		return err_wrap(err, "proxy");
-	return fence_enter(&fence, err);
+	return agent_fence(ports, count, err);
 }
 
 static int start(struct loop *loop, struct err *err)

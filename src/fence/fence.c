@@ -1,24 +1,27 @@
 /*
  * fence.c - what a process gives up before it reads its first hostile byte.
  *
- * Runs in:  reckon-front and reckon-peek, once, single-threaded.
+ * Runs in:  reckon-front, reckon-peek and reckon-agent, once, single-threaded.
  * Reads:    nothing.
  * Never:    goes on when a part of the fence that this kernel has cannot be put up.
  */
 #include "fence/fence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,14 +37,30 @@
 #endif
 
 #define X32_BIT 0x40000000u
-#define INSNS_MAX 160
+#define INSNS_MAX 320
 #define AT_EMPTY 0x1000u /* AT_EMPTY_PATH */
 
 /* <linux/landlock.h> of the build host may be older than the kernel we run on. */
+#define RULE_PATH 1
+#define RULE_PORT 2
+#define READ_FILE (UINT64_C(1) << 2)
+#define CONNECT_TCP (UINT64_C(1) << 1)
+#define ABI_PORTS 4
+
 struct ruleset {
 	uint64_t fs;
 	uint64_t net;
 	uint64_t scoped;
+};
+
+struct path_rule {
+	uint64_t access;
+	int32_t fd;
+} __attribute__((packed));
+
+struct port_rule {
+	uint64_t access;
+	uint64_t port;
 };
 
 static int drop_user(const struct fence *fence, struct err *err)
@@ -77,7 +96,9 @@ static int set_limits(const struct fence *fence, struct err *err)
 		int resource;
 		rlim_t value;
 	} limits[] = {
-		{ RLIMIT_CORE, 0 },	      { RLIMIT_NPROC, 0 },
+		/* Threads cannot be counted: others of the same uid would count. */
+		{ RLIMIT_CORE, 0 },
+		{ RLIMIT_NPROC, fence->reach == NULL ? 0 : RLIM_INFINITY },
 		{ RLIMIT_NOFILE, fence->descriptors }, { RLIMIT_FSIZE, fence->file_max },
 		{ RLIMIT_DATA, fence->memory_max }, { RLIMIT_MEMLOCK, 0 },
 		{ RLIMIT_CPU, fence->cpu_s != 0 ? fence->cpu_s : RLIM_INFINITY },
@@ -96,7 +117,40 @@ static int set_limits(const struct fence *fence, struct err *err)
 	return 0;
 }
 
-/* No rule at all: every file that is not open already is out of reach, and so is every port. */
+static int allow_file(int ruleset, const char *path, struct err *err)
+{
+	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
+	const struct path_rule rule = { .access = READ_FILE, .fd = fd };
+
+	if (fd < 0)
+		return 0;
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH, &rule, 0) < 0)
+		return err_sys(err, "Landlock rule for %.200s", path);
+	return 0;
+}
+
+static int allow_port(int ruleset, uint16_t port, struct err *err)
+{
+	const struct port_rule rule = { .access = CONNECT_TCP, .port = port };
+
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PORT, &rule, 0) < 0)
+		return err_sys(err, "Landlock rule for port %u", (unsigned)port);
+	return 0;
+}
+
+static int allow_reach(int ruleset, const struct fence_reach *reach, bool knows_ports,
+		       struct err *err)
+{
+	for (size_t i = 0; i < reach->file_count; i++)
+		if (allow_file(ruleset, reach->files[i], err) < 0)
+			return (int)err->code;
+	for (size_t i = 0; knows_ports && i < reach->port_count; i++)
+		if (allow_port(ruleset, reach->ports[i], err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* Every file that is not open already is out of reach, and so is every port, but what was named. */
 static int no_files(const struct fence *fence, struct err *err)
 {
 	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u);
@@ -105,7 +159,7 @@ static int no_files(const struct fence *fence, struct err *err)
 	cleanup_fd int fd = -1;
 
 	if (abi < 0) {
-		/* The filter holds alone: it knows no call that opens. */
+		/* The filter holds alone: without a reach it knows no call that opens. */
 		log_line(LOG_WARN, "this kernel has no Landlock", "who=%s", fence->who);
 		return 0;
 	}
@@ -113,7 +167,7 @@ static int no_files(const struct fence *fence, struct err *err)
 		set.fs |= 1u << 13;
 	if (abi >= 3)
 		set.fs |= 1u << 14;
-	if (abi >= 4) {
+	if (abi >= ABI_PORTS) {
 		set.net = 3; /* bind, connect */
 		size = offsetof(struct ruleset, scoped);
 	}
@@ -124,7 +178,11 @@ static int no_files(const struct fence *fence, struct err *err)
 		size = sizeof(set);
 	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
-	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+	if (fd < 0)
+		return err_sys(err, "make a Landlock ruleset");
+	if (fence->reach != NULL && allow_reach(fd, fence->reach, abi >= ABI_PORTS, err) < 0)
+		return (int)err->code;
+	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		return err_sys(err, "apply Landlock");
 	return 0;
 }
@@ -145,41 +203,79 @@ static void load(struct program *p, size_t offset)
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
+static void load_arg(struct program *p, unsigned arg)
+{
+	load(p, offsetof(struct seccomp_data, args) + 8u * arg);
+}
+
 static void ret(struct program *p, uint32_t action)
 {
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
+static void jump(struct program *p, uint16_t op, uint32_t value, uint8_t yes, uint8_t no)
+{
+	emit(p, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | op), value, yes, no));
+}
+
 /* Allowed unless the argument has one of these bits; the number is in the accumulator. */
 static void allow_without(struct program *p, int nr, unsigned arg, uint32_t bits)
 {
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4));
-	load(p, offsetof(struct seccomp_data, args) + 8u * arg);
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+	jump(p, BPF_JEQ, (uint32_t)nr, 0, 4);
+	load_arg(p, arg);
+	jump(p, BPF_JSET, bits, 0, 1);
 	ret(p, SECCOMP_RET_ERRNO | EPERM);
+	ret(p, SECCOMP_RET_ALLOW);
+}
+
+/* Threads, no processes. clone3 hides its flags: glibc goes back to clone without it. */
+static void allow_threads(struct program *p)
+{
+	jump(p, BPF_JEQ, SYS_clone3, 0, 1);
+	ret(p, SECCOMP_RET_ERRNO | ENOSYS);
+	jump(p, BPF_JEQ, SYS_clone, 0, 4);
+	load_arg(p, 0);
+	jump(p, BPF_JSET, CLONE_THREAD, 1, 0);
+	ret(p, SECCOMP_RET_ERRNO | EPERM);
+	ret(p, SECCOMP_RET_ALLOW);
+}
+
+/* The internet, and what the resolver asks about this host's addresses. */
+static void allow_families(struct program *p)
+{
+	jump(p, BPF_JEQ, SYS_socket, 0, 6);
+	load_arg(p, 0);
+	jump(p, BPF_JEQ, AF_INET, 3, 0);
+	jump(p, BPF_JEQ, AF_INET6, 2, 0);
+	jump(p, BPF_JEQ, AF_NETLINK, 1, 0);
+	ret(p, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 	ret(p, SECCOMP_RET_ALLOW);
 }
 
 static void compile(const struct fence *fence, struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, arch));
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+	jump(p, BPF_JEQ, NATIVE_ARCH, 1, 0);
 	ret(p, SECCOMP_RET_KILL_PROCESS);
 	load(p, offsetof(struct seccomp_data, nr));
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
+	jump(p, BPF_JGE, X32_BIT, 0, 1);
 	ret(p, SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < fence->allowed_count; i++) {
-		emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-						     (uint32_t)fence->allowed[i], 0, 1));
+		jump(p, BPF_JEQ, (uint32_t)fence->allowed[i], 0, 1);
 		ret(p, SECCOMP_RET_ALLOW);
 	}
-	/* Memory, but never memory that runs. */
+	/* Memory, but never memory that runs: so no library is loaded from here on either. */
 	allow_without(p, SYS_mmap, 2, PROT_EXEC);
 	allow_without(p, SYS_mprotect, 2, PROT_EXEC);
+	if (fence->reach != NULL) {
+		allow_without(p, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC);
+		allow_threads(p);
+		allow_families(p);
+	}
 	/* glibc's fstat(): of a descriptor, not of a name. */
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 3));
-	load(p, offsetof(struct seccomp_data, args) + 8u * 3);
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AT_EMPTY, 0, 1));
+	jump(p, BPF_JEQ, SYS_newfstatat, 0, 3);
+	load_arg(p, 3);
+	jump(p, BPF_JEQ, AT_EMPTY, 0, 1);
 	ret(p, SECCOMP_RET_ALLOW);
 	ret(p, SECCOMP_RET_ERRNO | EPERM);
 }
@@ -190,6 +286,8 @@ static int load_filter(const struct fence *fence, struct err *err)
 	struct sock_fprog loaded = { .filter = program.insn };
 
 	compile(fence, &program);
+	if (program.len == INSNS_MAX)
+		return err_set(err, ERR_UNAVAILABLE, "the system call filter is too long");
 	loaded.len = program.len;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded) < 0)
 		return err_sys(err, "load the system call filter");

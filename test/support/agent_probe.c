@@ -116,10 +116,9 @@ int main(int argc, char **argv)
 {
 	const uint16_t wanted = argc == 3 ? (uint16_t)strtoul(argv[1], NULL, 10) : 0;
 	const uint16_t other = argc == 3 ? (uint16_t)strtoul(argv[2], NULL, 10) : 0;
-	const struct fence fence = { .ports = { wanted }, .port_count = 1 };
 	struct err err;
 
-	if (fence_enter(&fence, &err) < 0) {
+	if (agent_fence(&wanted, 1, &err) < 0) {
 		(void)dprintf(STDOUT_FILENO, "fence: %s\n", err.text);
 		return 1;
 	}
