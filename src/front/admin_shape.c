@@ -11,15 +11,6 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
-static void member(struct json_writer *json, const char *key, const struct kernel_item *items,
-		   size_t count, enum front_tag tag)
-{
-	const struct kernel_item *item = front_find(items, count, tag);
-
-	if (item != NULL)
-		json_write_member_text(json, key, item->data, item->len);
-}
-
 /* Copies what a field of this very size holds; false when there is none. */
 static bool take(const struct kernel_item *items, size_t count, enum front_tag tag, void *ret,
 		 size_t size)
@@ -49,10 +40,10 @@ static void tenant(struct json_writer *json, const struct kernel_item *items, si
 	(void)take(items, count, FRONT_TAG_QUOTAS, &quotas, sizeof(quotas));
 	(void)take(items, count, FRONT_TAG_USAGE, &now, sizeof(now));
 	json_write_object_begin(json);
-	member(json, "id", items, count, FRONT_TAG_TENANT);
-	member(json, "name", items, count, FRONT_TAG_NAME);
-	member(json, "state", items, count, FRONT_TAG_STATUS);
-	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member(json, "id", items, count, FRONT_TAG_TENANT);
+	shape_member(json, "name", items, count, FRONT_TAG_NAME);
+	shape_member(json, "state", items, count, FRONT_TAG_STATUS);
+	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	json_write_key(json, "quotas");
 	json_write_object_begin(json);
 	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++)
@@ -73,20 +64,20 @@ static void key(struct json_writer *json, const struct kernel_item *items, size_
 	const uint64_t scopes = front_u64(items, count, FRONT_TAG_SCOPES, 0);
 
 	json_write_object_begin(json);
-	member(json, "id", items, count, FRONT_TAG_ID);
-	member(json, "tenant", items, count, FRONT_TAG_TENANT);
-	member(json, "name", items, count, FRONT_TAG_NAME);
-	member(json, "state", items, count, FRONT_TAG_STATUS);
+	shape_member(json, "id", items, count, FRONT_TAG_ID);
+	shape_member(json, "tenant", items, count, FRONT_TAG_TENANT);
+	shape_member(json, "name", items, count, FRONT_TAG_NAME);
+	shape_member(json, "state", items, count, FRONT_TAG_STATUS);
 	json_write_key(json, "scopes");
 	json_write_array_begin(json);
 	for (unsigned i = 0; i < FRONT_SCOPES; i++)
 		if ((scopes >> i & 1u) != 0)
 			json_write_string(json, front_scope_names[i]);
 	json_write_array_end(json);
-	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
-	member(json, "expires_at", items, count, FRONT_TAG_EXPIRES_AT);
-	member(json, "used_at", items, count, FRONT_TAG_USED_AT);
-	member(json, "key", items, count, FRONT_TAG_KEY_TEXT);
+	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member(json, "expires_at", items, count, FRONT_TAG_EXPIRES_AT);
+	shape_member(json, "used_at", items, count, FRONT_TAG_USED_AT);
+	shape_member(json, "key", items, count, FRONT_TAG_KEY_TEXT);
 	json_write_object_end(json);
 }
 
@@ -96,8 +87,8 @@ static void usage(struct json_writer *json, const struct kernel_item *items, siz
 
 	(void)take(items, count, FRONT_TAG_USAGE, &used, sizeof(used));
 	json_write_object_begin(json);
-	member(json, "tenant", items, count, FRONT_TAG_TENANT);
-	member(json, "day", items, count, FRONT_TAG_DAY);
+	shape_member(json, "tenant", items, count, FRONT_TAG_TENANT);
+	shape_member(json, "day", items, count, FRONT_TAG_DAY);
 	json_write_member_uint(json, "sessions", used.sessions);
 	json_write_member_uint(json, "executions", used.executions);
 	json_write_key(json, "wall_s");
@@ -111,78 +102,29 @@ static void usage(struct json_writer *json, const struct kernel_item *items, siz
 	json_write_object_end(json);
 }
 
-typedef void one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
-
-static int one(one_fn *fn, const struct kernel_item *items, size_t count, struct buf *ret,
-	       struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	fn(&json, items, count);
-	return json_write_finish(&json, err);
-}
-
-/* How many fields the next entry has: the first of each is of tag `first`. */
-static size_t entry(const struct kernel_item *items, size_t count, enum front_tag first)
-{
-	size_t n = 1;
-
-	while (n < count && items[n].tag != (uint32_t)first)
-		n++;
-	return n;
-}
-
-static int list(const char *name, enum front_tag first, one_fn *fn, bool has_next,
-		const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	const struct kernel_item *last = NULL;
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_key(&json, name);
-	json_write_array_begin(&json);
-	for (size_t i = 0, n; i < count; i += n) {
-		n = entry(items + i, count - i, first);
-		last = &items[i];
-		fn(&json, items + i, n);
-	}
-	json_write_array_end(&json);
-	if (has_next) {
-		json_write_key(&json, "next");
-		if (last != NULL)
-			json_write_text(&json, last->data, last->len);
-		else
-			json_write_null(&json);
-	}
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
 int shape_tenant(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return one(tenant, items, count, ret, err);
+	return shape_one(tenant, items, count, ret, err);
 }
 
 int shape_tenants(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("tenants", FRONT_TAG_TENANT, tenant, true, items, count, ret, err);
+	return shape_list("tenants", FRONT_TAG_TENANT, true, tenant, items, count, ret, err);
 }
 
 int shape_key(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return one(key, items, count, ret, err);
+	return shape_one(key, items, count, ret, err);
 }
 
 int shape_keys(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("keys", FRONT_TAG_ID, key, true, items, count, ret, err);
+	return shape_list("keys", FRONT_TAG_ID, true, key, items, count, ret, err);
 }
 
 int shape_usage(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("usage", FRONT_TAG_TENANT, usage, false, items, count, ret, err);
+	return shape_list("usage", FRONT_TAG_TENANT, false, usage, items, count, ret, err);
 }
 
 /* RFC 4180. Ids and days hold nothing that would have to be quoted. */
@@ -196,7 +138,7 @@ int shape_usage_csv(const struct kernel_item *items, size_t count, struct buf *r
 		char id[FRONT_ID_MAX + 1] = "", day[16] = "";
 		struct front_usage used = { 0 };
 
-		n = entry(items + i, count - i, FRONT_TAG_TENANT);
+		n = shape_entry(items + i, count - i, FRONT_TAG_TENANT);
 		(void)front_text(items + i, n, FRONT_TAG_TENANT, id, sizeof(id));
 		(void)front_text(items + i, n, FRONT_TAG_DAY, day, sizeof(day));
 		(void)take(items + i, n, FRONT_TAG_USAGE, &used, sizeof(used));

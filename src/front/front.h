@@ -280,6 +280,22 @@ const char *reply_error_name(enum front_error error, unsigned *ret_status);
 
 void take_started(struct conn *conn, const struct kernel_item *items, size_t count);
 
+/* ---- shape_list.c ---- */
+/* One entry of an answer as a JSON value. */
+typedef void shape_one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
+int shape_one(shape_one_fn *one, const struct kernel_item *items, size_t count, struct buf *ret,
+	      struct err *err);
+/* {"key": [one, …], "next": of the last the field `first`, or null}; each begins with `first`. */
+int shape_list(const char *key, enum front_tag first, bool has_next, shape_one_fn *one,
+	       const struct kernel_item *items, size_t count, struct buf *ret, struct err *err);
+/* How many fields the entry at `items` has. */
+size_t shape_entry(const struct kernel_item *items, size_t count, enum front_tag first);
+/* "key": the text of that field; nothing when there is none. */
+void shape_member(struct json_writer *json, const char *key, const struct kernel_item *items,
+		  size_t count, enum front_tag tag);
+void shape_member_or_null(struct json_writer *json, const char *key,
+			  const struct kernel_item *items, size_t count, enum front_tag tag);
+
 /* ---- shape.c ---- */
 shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt;
 shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */

@@ -12,25 +12,6 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
-static void member(struct json_writer *json, const char *key, const struct kernel_item *items,
-		   size_t count, enum front_tag tag)
-{
-	const struct kernel_item *item = front_find(items, count, tag);
-
-	if (item != NULL)
-		json_write_member_text(json, key, item->data, item->len);
-}
-
-static void member_or_null(struct json_writer *json, const char *key,
-			   const struct kernel_item *item)
-{
-	json_write_key(json, key);
-	if (item != NULL)
-		json_write_text(json, item->data, item->len);
-	else
-		json_write_null(json);
-}
-
 static void member_seconds(struct json_writer *json, const char *key, uint64_t ms)
 {
 	json_write_key(json, key);
@@ -73,8 +54,8 @@ static void kept(struct json_writer *json, const struct kernel_item *items, size
 	const uint64_t not_kept = front_u64(items, count, FRONT_TAG_NOT_KEPT, 0);
 	char text[CLOCK_RFC3339_SIZE];
 
-	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
-	member(json, "restored_at", items, count, FRONT_TAG_RESTORED_AT);
+	shape_member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	shape_member(json, "restored_at", items, count, FRONT_TAG_RESTORED_AT);
 	if (expires != 0) {
 		clock_rfc3339(expires, text);
 		json_write_member_string(json, "expires_at", text);
@@ -84,7 +65,7 @@ static void kept(struct json_writer *json, const struct kernel_item *items, size
 	json_write_key(json, "files_not_kept");
 	json_write_object_begin(json);
 	json_write_member_uint(json, "count", not_kept);
-	member(json, "why", items, count, FRONT_TAG_NOT_KEPT_WHY);
+	shape_member(json, "why", items, count, FRONT_TAG_NOT_KEPT_WHY);
 	json_write_object_end(json);
 }
 
@@ -93,11 +74,11 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 	const struct kernel_item *metadata = front_find(items, count, FRONT_TAG_METADATA);
 
 	json_write_object_begin(json);
-	member(json, "id", items, count, FRONT_TAG_SESSION);
-	member_or_null(json, "name", front_find(items, count, FRONT_TAG_SESSION_NAME));
-	member(json, "status", items, count, FRONT_TAG_STATUS);
-	member_or_null(json, "template", front_find(items, count, FRONT_TAG_TEMPLATE));
-	member(json, "language", items, count, FRONT_TAG_LANGUAGE);
+	shape_member(json, "id", items, count, FRONT_TAG_SESSION);
+	shape_member_or_null(json, "name", items, count, FRONT_TAG_SESSION_NAME);
+	shape_member(json, "status", items, count, FRONT_TAG_STATUS);
+	shape_member_or_null(json, "template", items, count, FRONT_TAG_TEMPLATE);
+	shape_member(json, "language", items, count, FRONT_TAG_LANGUAGE);
 	limits(json, front_find(items, count, FRONT_TAG_LIMITS));
 	json_write_key(json, "metadata");
 	if (metadata != NULL)
@@ -106,9 +87,9 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 		json_write_raw(json, "{}", 2);
 	member_seconds(json, "idle_timeout_s", front_u64(items, count, FRONT_TAG_IDLE_MS, 0));
 	json_write_member_uint(json, "pending", front_u64(items, count, FRONT_TAG_QUEUED, 0));
-	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
-	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
-	member(json, "why", items, count, FRONT_TAG_WHY);
+	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
+	shape_member(json, "why", items, count, FRONT_TAG_WHY);
 	kept(json, items, count);
 	json_write_object_end(json);
 }
@@ -116,12 +97,12 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 static void context(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	json_write_object_begin(json);
-	member(json, "id", items, count, FRONT_TAG_CONTEXT);
-	member(json, "session", items, count, FRONT_TAG_SESSION);
-	member(json, "language", items, count, FRONT_TAG_LANGUAGE);
-	member(json, "cwd", items, count, FRONT_TAG_CWD);
-	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
-	member(json, "kernel", items, count, FRONT_TAG_KERNEL);
+	shape_member(json, "id", items, count, FRONT_TAG_CONTEXT);
+	shape_member(json, "session", items, count, FRONT_TAG_SESSION);
+	shape_member(json, "language", items, count, FRONT_TAG_LANGUAGE);
+	shape_member(json, "cwd", items, count, FRONT_TAG_CWD);
+	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member(json, "kernel", items, count, FRONT_TAG_KERNEL);
 	json_write_member_uint(json, "pending", front_u64(items, count, FRONT_TAG_QUEUED, 0));
 	json_write_object_end(json);
 }
@@ -129,65 +110,36 @@ static void context(struct json_writer *json, const struct kernel_item *items, s
 static void execution(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	json_write_object_begin(json);
-	member(json, "id", items, count, FRONT_TAG_EXECUTION);
-	member(json, "session", items, count, FRONT_TAG_SESSION);
+	shape_member(json, "id", items, count, FRONT_TAG_EXECUTION);
+	shape_member(json, "session", items, count, FRONT_TAG_SESSION);
 	json_write_member_uint(json, "sequence", front_u64(items, count, FRONT_TAG_SEQUENCE, 0));
-	member(json, "status", items, count, FRONT_TAG_STATUS);
-	member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
-	member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
-	member(json, "why", items, count, FRONT_TAG_WHY);
-	member(json, "code", items, count, FRONT_TAG_CODE_HEAD);
+	shape_member(json, "status", items, count, FRONT_TAG_STATUS);
+	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member(json, "ended_at", items, count, FRONT_TAG_ENDED_AT);
+	shape_member(json, "why", items, count, FRONT_TAG_WHY);
+	shape_member(json, "code", items, count, FRONT_TAG_CODE_HEAD);
 	if (front_find(items, count, FRONT_TAG_CODE_BYTES) != NULL)
 		json_write_member_uint(json, "code_bytes",
 				       front_u64(items, count, FRONT_TAG_CODE_BYTES, 0));
 	json_write_object_end(json);
 }
 
-typedef void shape_one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
-
-/* {"key": [one, …], "next": the last id, or null}; each one begins with a field of tag `first`. */
-static int list(const char *key, enum front_tag first, shape_one_fn *one,
-		const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	const struct kernel_item *last = NULL;
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_key(&json, key);
-	json_write_array_begin(&json);
-	for (size_t i = 0, n; i < count; i += n) {
-		for (n = 1; i + n < count && items[i + n].tag != (uint32_t)first; n++)
-			;
-		last = &items[i];
-		one(&json, items + i, n);
-	}
-	json_write_array_end(&json);
-	json_write_key(&json, "next");
-	if (last != NULL)
-		json_write_text(&json, last->data, last->len);
-	else
-		json_write_null(&json);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
 int shape_sessions(const struct kernel_item *items, size_t count, struct buf *ret,
 		   struct err *err)
 {
-	return list("sessions", FRONT_TAG_SESSION, session, items, count, ret, err);
+	return shape_list("sessions", FRONT_TAG_SESSION, true, session, items, count, ret, err);
 }
 
 int shape_executions(const struct kernel_item *items, size_t count, struct buf *ret,
 		     struct err *err)
 {
-	return list("executions", FRONT_TAG_EXECUTION, execution, items, count, ret, err);
+	return shape_list("executions", FRONT_TAG_EXECUTION, true, execution, items, count, ret, err);
 }
 
 int shape_contexts(const struct kernel_item *items, size_t count, struct buf *ret,
 		   struct err *err)
 {
-	return list("contexts", FRONT_TAG_CONTEXT, context, items, count, ret, err);
+	return shape_list("contexts", FRONT_TAG_CONTEXT, true, context, items, count, ret, err);
 }
 
 int shape_context(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
@@ -231,7 +183,7 @@ int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "status", "ok");
-	member(&json, "version", items, count, FRONT_TAG_VERSION);
+	shape_member(&json, "version", items, count, FRONT_TAG_VERSION);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }

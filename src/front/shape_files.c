@@ -13,18 +13,6 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
-static void text(struct json_writer *json, const char *key, const struct kernel_item *items,
-		 size_t count, enum front_tag tag)
-{
-	const struct kernel_item *item = front_find(items, count, tag);
-
-	json_write_key(json, key);
-	if (item != NULL)
-		json_write_text(json, item->data, item->len);
-	else
-		json_write_null(json);
-}
-
 static void number(struct json_writer *json, const char *key, const struct kernel_item *items,
 		   size_t count, enum front_tag tag)
 {
@@ -49,12 +37,12 @@ int shape_put(const struct kernel_item *items, size_t count, struct buf *ret, st
 
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	text(&json, "path", items, count, FRONT_TAG_PATH);
+	shape_member_or_null(&json, "path", items, count, FRONT_TAG_PATH);
 	number(&json, "size", items, count, FRONT_TAG_SIZE);
-	text(&json, "mime", items, count, FRONT_TAG_MIME);
-	text(&json, "etag", items, count, FRONT_TAG_ETAG);
-	text(&json, "sha256", items, count, FRONT_TAG_SHA256);
-	text(&json, "artifact", items, count, FRONT_TAG_ARTIFACT);
+	shape_member_or_null(&json, "mime", items, count, FRONT_TAG_MIME);
+	shape_member_or_null(&json, "etag", items, count, FRONT_TAG_ETAG);
+	shape_member_or_null(&json, "sha256", items, count, FRONT_TAG_SHA256);
+	shape_member_or_null(&json, "artifact", items, count, FRONT_TAG_ARTIFACT);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }
@@ -65,8 +53,8 @@ int shape_moved(const struct kernel_item *items, size_t count, struct buf *ret, 
 
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	text(&json, "path", items, count, FRONT_TAG_PATH);
-	text(&json, "replaced", items, count, FRONT_TAG_ARTIFACT);
+	shape_member_or_null(&json, "path", items, count, FRONT_TAG_PATH);
+	shape_member_or_null(&json, "replaced", items, count, FRONT_TAG_ARTIFACT);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }
@@ -98,26 +86,25 @@ int shape_archive(const struct kernel_item *items, size_t count, struct buf *ret
 	json_write_member_uint(&json, "bytes", counts.bytes);
 	json_write_member_uint(&json, "replaced", counts.replaced);
 	json_write_member_uint(&json, "renamed", counts.renamed);
-	text(&json, "artifact", items, count, FRONT_TAG_ARTIFACT);
+	shape_member_or_null(&json, "artifact", items, count, FRONT_TAG_ARTIFACT);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-typedef void one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
 
 static void version(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	json_write_object_begin(json);
-	text(json, "artifact", items, count, FRONT_TAG_ARTIFACT);
-	text(json, "path", items, count, FRONT_TAG_PATH);
+	shape_member_or_null(json, "artifact", items, count, FRONT_TAG_ARTIFACT);
+	shape_member_or_null(json, "path", items, count, FRONT_TAG_PATH);
 	number(json, "size", items, count, FRONT_TAG_SIZE);
-	text(json, "mime", items, count, FRONT_TAG_MIME);
-	text(json, "sha256", items, count, FRONT_TAG_SHA256);
-	text(json, "source", items, count, FRONT_TAG_SOURCE);
-	text(json, "execution", items, count, FRONT_TAG_EXECUTION);
-	text(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member_or_null(json, "mime", items, count, FRONT_TAG_MIME);
+	shape_member_or_null(json, "sha256", items, count, FRONT_TAG_SHA256);
+	shape_member_or_null(json, "source", items, count, FRONT_TAG_SOURCE);
+	shape_member_or_null(json, "execution", items, count, FRONT_TAG_EXECUTION);
+	shape_member_or_null(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	json_write_object_end(json);
 }
 
@@ -126,9 +113,9 @@ static void receipt(struct json_writer *json, const struct kernel_item *items, s
 	const struct kernel_item *body = front_find(items, count, FRONT_TAG_METADATA);
 
 	json_write_object_begin(json);
-	text(json, "execution", items, count, FRONT_TAG_EXECUTION);
-	text(json, "status", items, count, FRONT_TAG_STATUS);
-	text(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member_or_null(json, "execution", items, count, FRONT_TAG_EXECUTION);
+	shape_member_or_null(json, "status", items, count, FRONT_TAG_STATUS);
+	shape_member_or_null(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	json_write_key(json, "receipt");
 	if (body != NULL)
 		json_write_raw(json, body->data, body->len);
@@ -139,8 +126,8 @@ static void receipt(struct json_writer *json, const struct kernel_item *items, s
 
 static void link_fields(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
-	text(json, "id", items, count, FRONT_TAG_ID);
-	text(json, "name", items, count, FRONT_TAG_FILE_NAME);
+	shape_member_or_null(json, "id", items, count, FRONT_TAG_ID);
+	shape_member_or_null(json, "name", items, count, FRONT_TAG_FILE_NAME);
 	when(json, "expires_at", front_u64(items, count, FRONT_TAG_LINK_ENDS, 0));
 }
 
@@ -148,60 +135,33 @@ static void link_row(struct json_writer *json, const struct kernel_item *items, 
 {
 	json_write_object_begin(json);
 	link_fields(json, items, count);
-	text(json, "path", items, count, FRONT_TAG_PATH);
-	text(json, "artifact", items, count, FRONT_TAG_ARTIFACT);
-	text(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
+	shape_member_or_null(json, "path", items, count, FRONT_TAG_PATH);
+	shape_member_or_null(json, "artifact", items, count, FRONT_TAG_ARTIFACT);
+	shape_member_or_null(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
 	number(json, "downloads", items, count, FRONT_TAG_COUNT);
 	number(json, "max_downloads", items, count, FRONT_TAG_MAX_DOWNLOADS);
 	json_write_object_end(json);
 }
 
-/* {"key": [one, …], "next"}: each begins with a field of tag `first`, which `before` takes. */
-static int list(const char *key, enum front_tag first, one_fn *one,
-		const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	const struct kernel_item *last = NULL;
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_key(&json, key);
-	json_write_array_begin(&json);
-	for (size_t i = 0, n; i < count; i += n) {
-		for (n = 1; i + n < count && items[i + n].tag != (uint32_t)first; n++)
-			;
-		last = &items[i];
-		one(&json, items + i, n);
-	}
-	json_write_array_end(&json);
-	json_write_key(&json, "next");
-	if (last != NULL)
-		json_write_text(&json, last->data, last->len);
-	else
-		json_write_null(&json);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
 int shape_artifacts(const struct kernel_item *items, size_t count, struct buf *ret,
 		    struct err *err)
 {
-	return list("artifacts", FRONT_TAG_ID, version, items, count, ret, err);
+	return shape_list("artifacts", FRONT_TAG_ID, true, version, items, count, ret, err);
 }
 
 int shape_versions(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("versions", FRONT_TAG_ID, version, items, count, ret, err);
+	return shape_list("versions", FRONT_TAG_ID, true, version, items, count, ret, err);
 }
 
 int shape_receipts(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("receipts", FRONT_TAG_EXECUTION, receipt, items, count, ret, err);
+	return shape_list("receipts", FRONT_TAG_EXECUTION, true, receipt, items, count, ret, err);
 }
 
 int shape_links(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
-	return list("links", FRONT_TAG_ID, link_row, items, count, ret, err);
+	return shape_list("links", FRONT_TAG_ID, true, link_row, items, count, ret, err);
 }
 
 /* {"id", "url", …}: the url holds the token, which is not shown again. */

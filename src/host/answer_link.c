@@ -31,7 +31,7 @@ static int make_token(struct host *host, const char *id, char ret[TOKEN_SIZE], s
 
 	if (strlen(id) != ID_TEXT)
 		return err_set(err, ERR_INVALID, "not the id of a link");
-	if (db_link_secret(host->db, secret, err) < 0)
+	if (db_secret(host->db, DB_SECRET_LINK, secret, err) < 0)
 		return (int)err->code;
 	(void)crypto_generichash(mac, sizeof(mac), (const unsigned char *)id, ID_TEXT, secret,
 				 sizeof(secret));

@@ -164,7 +164,7 @@ static int open_state(const char *state, struct audited *of, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
 	if (db_open_existing(of->state_fd, state, &of->db, err) < 0)
 		return (int)err->code;
-	return db_secret(of->db, of->secret, err);
+	return db_secret(of->db, DB_SECRET_KEY, of->secret, err);
 }
 
 static int complain(const struct err *err)

@@ -327,13 +327,14 @@ int db_commit(struct db *db, struct err *err)
 	return (int)err->code;
 }
 
-int db_secret(struct db *db, unsigned char ret[32], struct err *err)
+int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err)
 {
 	cleanup_statement sqlite3_stmt *find = NULL, *add = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT value FROM meta WHERE name = 'key_secret'", &find, err) < 0)
+	if (db_prepare(db, "SELECT value FROM meta WHERE name = ?", &find, err) < 0)
 		return (int)err->code;
+	db_bind_text(find, 1, name);
 	found = db_step(db, find, err);
 	if (found < 0)
 		return found;
@@ -342,8 +343,9 @@ int db_secret(struct db *db, unsigned char ret[32], struct err *err)
 		return 0;
 	}
 	randombytes_buf(ret, 32);
-	if (db_prepare(db, "INSERT INTO meta VALUES('key_secret', ?)", &add, err) < 0)
+	if (db_prepare(db, "INSERT INTO meta VALUES(?, ?)", &add, err) < 0)
 		return (int)err->code;
-	db_bind_bytes(add, 1, ret, 32);
+	db_bind_text(add, 1, name);
+	db_bind_bytes(add, 2, ret, 32);
 	return db_step(db, add, err);
 }

@@ -40,8 +40,10 @@ int db_release(struct db *db, struct err *err);
 void db_rollback_to(struct db *db);
 
 /* ---- keys ---- */
-/* The secret that key hashes are made with; made when there is none. */
-int db_secret(struct db *db, unsigned char ret[32], struct err *err);
+/* A secret of this database; made when there is none. */
+#define DB_SECRET_KEY "key_secret"   /* of the hashes of API keys, and of the audit's seal */
+#define DB_SECRET_LINK "link_secret" /* of links */
+int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err);
 struct db_key {
 	char id[ID_SIZE];
 	char tenant[ID_SIZE];

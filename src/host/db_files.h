@@ -62,8 +62,6 @@ struct db_link {
 	uint64_t max_downloads; /* 0: any number */
 	uint64_t downloads;
 };
-/* The secret that tokens are made with; made when there is none. */
-int db_link_secret(struct db *db, unsigned char ret[32], struct err *err);
 int db_link_add(struct db *db, const struct db_link *link, struct err *err);
 /* 1 when there was one. */
 int db_link_remove(struct db *db, const char *session, const char *id, struct err *err);

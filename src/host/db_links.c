@@ -17,27 +17,6 @@
 	"SELECT id, session, path, artifact, name, created_at, expires, max_downloads," \
 	" downloads, tenant FROM link"
 
-int db_link_secret(struct db *db, unsigned char ret[32], struct err *err)
-{
-	cleanup_statement sqlite3_stmt *find = NULL, *add = NULL;
-	int found;
-
-	if (db_prepare(db, "SELECT value FROM meta WHERE name = 'link_secret'", &find, err) < 0)
-		return (int)err->code;
-	found = db_step(db, find, err);
-	if (found < 0)
-		return found;
-	if (found == 1 && sqlite3_column_bytes(find, 0) == 32) {
-		memcpy(ret, sqlite3_column_blob(find, 0), 32);
-		return 0;
-	}
-	randombytes_buf(ret, 32);
-	if (db_prepare(db, "INSERT INTO meta VALUES('link_secret', ?)", &add, err) < 0)
-		return (int)err->code;
-	db_bind_bytes(add, 1, ret, 32);
-	return db_step(db, add, err);
-}
-
 int db_link_add(struct db *db, const struct db_link *link, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;

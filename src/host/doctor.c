@@ -141,7 +141,7 @@ static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 	struct err err;
 	int found;
 
-	if (db_secret(doctor->db, secret, &err) < 0) {
+	if (db_secret(doctor->db, DB_SECRET_KEY, secret, &err) < 0) {
 		say(doctor, DOCTOR_BAD, "audit", "see to the database first", "%.200s", err.text);
 		return;
 	}

@@ -220,10 +220,7 @@ int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err)
 
 	ret_key[0] = '\0';
 	host->keys = mem_new0(1, sizeof(*host->keys));
-	if (sodium_init() < 0)
-		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
-	if (db_secret(host->db, host->key_secret, err) < 0 ||
-	    db_key_list(host->db, load_one, host, err) < 0)
+	if (db_key_list(host->db, load_one, host, err) < 0)
 		return (int)err->code;
 	if (key_admin_left(host, NULL, NULL))
 		return 0;

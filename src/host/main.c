@@ -10,6 +10,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,14 @@ static void show_key(const struct host *host, const char *key)
 		      key, key, host->listening);
 }
 
+/* Before the first entry of the audit, whose end is sealed with it. */
+static int load_secret(struct host *host, struct err *err)
+{
+	if (sodium_init() < 0)
+		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
+	return db_secret(host->db, DB_SECRET_KEY, host->key_secret, err);
+}
+
 static int start(struct host *host, struct err *err)
 {
 	static char self[512];
@@ -161,7 +170,7 @@ static int start(struct host *host, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
-	    sign_lock(host, err) < 0 || db_secret(host->db, host->key_secret, err) < 0 ||
+	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||
 	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
 	    keep_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
 	    key_setup(host, key, err) < 0)
