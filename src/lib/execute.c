@@ -488,6 +488,7 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 {
 	reckon_execute_options options;
 	struct reckon_execution *execution;
+	int result;
 
 	if (api_options("reckon_execute_options", &options, sizeof(options), given, err) < 0 ||
 	    check_arguments(code, len, &options, err) < 0)
@@ -499,9 +500,12 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 	execution = mem_new0(1, sizeof(*execution));
 	execution->record = BUF_INIT(RECORD_JSON_MAX);
 	store_forget_made(session->engine->store);
-	if (run_execution(&run, code != NULL ? code : "", len, execution, err) < 0) {
+	shared_begin(session->shared);
+	result = run_execution(&run, code != NULL ? code : "", len, execution, err);
+	shared_end(session->shared);
+	if (result < 0) {
 		reckon_execution_free(execution);
-		return (int)err->code;
+		return result;
 	}
 	note_cost(&run, execution);
 	*ret = execution;
@@ -514,7 +518,8 @@ int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 {
 	struct err inner;
 
-	if (session_check_box(session, &inner) < 0 ||
+	if ((session->client == NULL && session_check_kernel(session, &inner) < 0) ||
+	    session_check_box(session, &inner) < 0 ||
 	    (session->is_kernel_lost && session_restart(session, &inner) < 0) ||
 	    execute(session, code, code_len, options, ret, &inner) < 0)
 		return api_fail(err, &inner);
