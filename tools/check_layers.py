@@ -20,17 +20,19 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "fence": {"base"},
     "peek": {"base", "wire", "fence"},
     "front": {"base", "codec", "wire", "loop", "fence"},
-    "host": {"base", "wire", "loop", "codec"},
+    "host": {"base", "wire", "loop", "codec", "converse"},
     "agent": {"base", "codec", "wire", "fence"},
-    "lib": {"base", "codec", "wire"},
+    "converse": {"base", "codec", "wire"},
+    "lib": {"base", "codec", "wire", "converse"},
     "client": {"base", "codec"},
-    "cli": {"base", "codec", "client", "wire"},
+    "cli": {"base", "codec", "client", "converse", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
     ("bench", "lib"): {"lib/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
+    ("host", "converse"): {"converse/converse.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them

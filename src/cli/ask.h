@@ -6,7 +6,7 @@
  *   ask_options.c  the command line -> struct ask
  *   ask_model.c    PROVIDER/NAME and the environment -> where the model is
  *   ask_local.c    a model on this host
- *   ask_agent.c    reckon-agent: started, told, listened to
+ *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
  *   ask_json.c     what a program sees of it
@@ -26,8 +26,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/repl.h"
+#include "converse/converse.h"
 #include "reckon.h"
-#include "wire/agent.h"
 
 #define ASK_STEPS 8u
 #define ASK_STEPS_MAX 1000u
@@ -70,14 +70,8 @@ struct ask {
 	bool said_files; /* the model was told of them */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
-	pid_t pid;
-	int sock;
-	enum agent_state state;
-	bool told_interrupt;
-	struct kernel_head head;
-	struct buf payload;
-	struct kernel_item items[AGENT_FIELDS_MAX];
-	size_t item_count;
+	struct converse *talk;
+	struct converse_frame frame; /* the last one of it */
 	/* a model on this host */
 	bool is_local;
 	pid_t local_pid;
@@ -135,7 +129,7 @@ void ask_local_end(struct ask *ask);
 int ask_agent_start(struct ask *ask, struct err *err);
 void ask_agent_end(struct ask *ask);
 int ask_agent_question(struct ask *ask, struct err *err);
-/* The next frame, checked, in head and items. Tells the agent of Ctrl-C while it waits. */
+/* The next frame. Tells the agent of Ctrl-C while it waits. */
 int ask_agent_receive(struct ask *ask, struct err *err);
 
 /* ---- ask_step.c ---- */

@@ -74,52 +74,33 @@ static void set_signals(bool is_chat)
 
 /* ---- the question ---- */
 
-static void take_usage(struct ask *ask)
-{
-	const struct kernel_item *usage = agent_find(ask->items, ask->item_count, AGENT_TAG_USAGE);
-
-	if (usage != NULL)
-		memcpy(&ask->usage, usage->data, sizeof(ask->usage));
-}
-
-static void copy_text(const struct ask *ask, enum agent_tag tag, char *ret, size_t size)
-{
-	const struct kernel_item *item = agent_find(ask->items, ask->item_count, tag);
-	const size_t len = item == NULL ? 0 : item->len < size ? item->len : size - 1;
-
-	if (len > 0)
-		memcpy(ret, item->data, len);
-	ret[len] = '\0';
-}
-
 static int take_end(struct ask *ask, struct err *err)
 {
-	const struct kernel_item *answer = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+	struct converse_end end;
 
-	take_usage(ask);
-	ask->stop = (enum agent_stop)agent_u64(ask->items, ask->item_count, AGENT_TAG_STOP,
-					       AGENT_STOP_FAILED);
-	err_set(&ask->why, ERR_LIMIT, "%s", "");
-	copy_text(ask, AGENT_TAG_MESSAGE, ask->why.text, sizeof(ask->why.text));
-	copy_text(ask, AGENT_TAG_REMEDY, ask->why.remedy, sizeof(ask->why.remedy));
-	ask->state = AGENT_STATE_IDLE;
-	return answer != NULL ? buf_add(&ask->answer, answer->data, answer->len, err) : 0;
+	converse_read_end(&ask->frame, &end);
+	ask->usage = end.usage;
+	ask->stop = end.stop;
+	err_set(&ask->why, ERR_LIMIT, "%s", end.message);
+	err_remedy(&ask->why, "%s", end.remedy);
+	return end.answer != NULL ? buf_add(&ask->answer, end.answer, end.answer_len, err) : 0;
 }
 
 /* One frame of the agent; 1: it was the last of this question. */
 static int take_frame(struct ask *ask, struct err *err)
 {
-	const struct kernel_item *text = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+	size_t len;
+	const char *text = converse_read_text(&ask->frame, &len);
 
-	switch (ask->head.type) {
+	switch (ask->frame.type) {
 	case AGENT_TEXT:
-		ask_show_text(ask, text->data, text->len);
+		ask_show_text(ask, text, len);
 		return 0;
 	case AGENT_NOTICE:
-		ask_show_notice(ask, text->data, text->len);
+		ask_show_notice(ask, text, len);
 		return 0;
 	case AGENT_TURN:
-		take_usage(ask);
+		converse_read_usage(&ask->frame, &ask->usage);
 		return 0;
 	case AGENT_EXECUTE:
 		return ask_step(ask, err);
@@ -138,7 +119,7 @@ int ask_converse(struct ask *ask, struct err *err)
 		rc = ask_agent_receive(ask, err);
 		if (rc == 0)
 			rc = take_frame(ask, err);
-		if (rc == 0 && ask->head.type == AGENT_READY)
+		if (rc == 0 && ask->frame.type == AGENT_READY)
 			rc = ask_agent_question(ask, err);
 	}
 	return rc < 0 ? rc : 0;
@@ -270,7 +251,6 @@ static void ask_init(struct ask *ask)
 	memset(ask, 0, sizeof(*ask));
 	run_init(&ask->view.run);
 	ask->view.images = TERM_IMAGE_AUTO;
-	ask->sock = -1;
 	ask->local_in = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
