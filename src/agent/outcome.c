@@ -138,7 +138,8 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 	struct outcome outcome = {
 		.text = agent_find(link->items, link->item_count, AGENT_TAG_TEXT),
 		.count = agent_u64(link->items, link->item_count, AGENT_TAG_REPEAT, 0),
-		.same = agent_u64(link->items, link->item_count, AGENT_TAG_SAME, 0),
+		.same = agent_u64(link->items, link->item_count, AGENT_TAG_SAME,
+				  AGENT_SAME_ERROR),
 	};
 	bool was_refused;
 

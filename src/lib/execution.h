@@ -1,0 +1,21 @@
+/* execution.h - an execution that has ended; for execute.c, execution.c and agent.c alone. */
+#pragma once
+
+#include "base/buf.h"
+#include "lib/record.h"
+#include "lib/store.h"
+#include "reckon.h"
+
+struct reckon_execution {
+	struct buf record; /* as JSON */
+	struct record *kept; /* what that was made from */
+	enum record_status status;
+	reckon_cost cost;
+	struct store_note *objects;
+	size_t object_count;
+};
+
+/* What did not change since a failure was seen before: AGENT_SAME_…. */
+uint64_t execution_same(const reckon_execution *execution);
+/* Where something is kept that `text` leaves out; NULL: there is no further one. */
+const char *execution_handle(const reckon_execution *execution, size_t index);
