@@ -19,8 +19,9 @@ static int in_one(struct db *db, int code, struct err *err)
 	struct err ignored;
 
 	if (code == 0)
-		return db_exec(db, "RELEASE part", err);
-	(void)db_exec(db, "ROLLBACK TO part; RELEASE part", &ignored);
+		return db_run(db, "RELEASE part", err);
+	(void)db_run(db, "ROLLBACK TO part", &ignored);
+	(void)db_run(db, "RELEASE part", &ignored);
 	return code;
 }
 
@@ -85,7 +86,7 @@ int db_version_add(struct db *db, const char *session, const struct file_kept *k
 {
 	if (count == 0)
 		return 0;
-	if (db_exec(db, "SAVEPOINT part", err) < 0)
+	if (db_run(db, "SAVEPOINT part", err) < 0)
 		return (int)err->code;
 	return in_one(db, add_all(db, session, kept, count, err), err);
 }
@@ -114,7 +115,7 @@ int db_version_add_record(struct db *db, const char *session, const char *execut
 {
 	int code;
 
-	if (db_exec(db, "SAVEPOINT part", err) < 0)
+	if (db_run(db, "SAVEPOINT part", err) < 0)
 		return (int)err->code;
 	code = add_from_record(db,
 			       "INSERT INTO version(session, path, artifact, sha256, size, mime,"
