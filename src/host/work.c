@@ -118,8 +118,8 @@ static void work_execute(struct job *job)
 	reckon_execution *done;
 	const char *record;
 
-	if (reckon_execute(handle_of(job), buf_text(&job->code), job->code.len, &options,
-			   &done, &job->error) < 0)
+	if (reckon_execute(handle_of(job), buf_text(&job->execution->code),
+			   job->execution->code.len, &options, &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
 	job->json = mem_strdup(record);
