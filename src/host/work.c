@@ -18,8 +18,8 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	ring_push(job->execution->ring, event->name, event->json, event->json_len);
-	pool_wake(job->session->host->pool);
+	if (ring_push(job->execution->ring, event->name, event->json, event->json_len))
+		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
 
