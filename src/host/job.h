@@ -113,6 +113,9 @@ struct job {
 	bool wants_detail;
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
+	struct job_part {
+		size_t at, len;
+	} files_part, receipt_part; /* of its record: where in `json` they are */
 	struct job_object {
 		char id[40];
 		uint64_t size;

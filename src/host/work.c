@@ -104,6 +104,15 @@ static void take_objects(struct job *job, const reckon_execution *done)
 	}
 }
 
+static struct job_part part_of(const reckon_execution *done, const char *name)
+{
+	struct job_part part;
+	const char *text = reckon_execution_member(done, name, &part.len);
+
+	part.at = (size_t)(text - reckon_execution_record(done));
+	return part;
+}
+
 static void work_execute(struct job *job)
 {
 	const reckon_execute_options options = {
@@ -128,6 +137,8 @@ static void work_execute(struct job *job)
 	job->cost.size = sizeof(job->cost);
 	(void)reckon_execution_cost(done, &job->cost, NULL);
 	take_objects(job, done);
+	job->files_part = part_of(done, "files");
+	job->receipt_part = part_of(done, "receipt");
 	reckon_execution_free(done);
 }
 

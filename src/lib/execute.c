@@ -32,6 +32,7 @@ struct reckon_execution {
 	reckon_cost cost;
 	struct store_note *objects;
 	size_t object_count;
+	struct record_slice part[RECORD_PART_COUNT_]; /* of the record */
 };
 
 struct record_moment run_moment(struct run *run)
@@ -465,6 +466,8 @@ static void note_cost(const struct run *run, struct reckon_execution *execution)
 	const struct store_note *object;
 	const struct warden_usage *usage = &run->usage;
 
+	for (int i = 0; i < RECORD_PART_COUNT_; i++)
+		execution->part[i] = record_part(run->record, (enum record_part)i);
 	execution->cost.wall_ns = run->end_ns - run->start_ns;
 	if (run->has_usage) {
 		execution->cost.cpu_ns = usage->cpu_user_ns + usage->cpu_system_ns;
@@ -565,6 +568,20 @@ const char *reckon_execution_object(const reckon_execution *execution, size_t in
 	if (ret_size != NULL)
 		*ret_size = execution->objects[index].size;
 	return execution->objects[index].id;
+}
+
+const char *reckon_execution_member(const reckon_execution *execution, const char *name,
+				    size_t *ret_len)
+{
+	static const char *const names[] = { [RECORD_PART_FILES] = "files",
+					     [RECORD_PART_RECEIPT] = "receipt" };
+
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0) {
+			*ret_len = execution->part[i].len;
+			return execution->record.data + execution->part[i].at;
+		}
+	return NULL;
 }
 
 int reckon_execution_exit_code(const reckon_execution *execution)
