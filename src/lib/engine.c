@@ -159,8 +159,8 @@ int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_e
 	return 0;
 }
 
-int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
-			   struct err *err)
+int engine_new_for_files(const struct reckon_engine *of, struct reckon_engine **ret,
+			 struct err *err)
 {
 	struct reckon_engine *engine = mem_new0(1, sizeof(*engine));
 
@@ -168,8 +168,25 @@ int engine_new_for_context(const struct reckon_engine *of, int sock, struct reck
 	engine->is_strict = of->is_strict;
 	engine->state_dir = mem_strdup(of->state_dir);
 	engine->template_dir = mem_strdup(of->template_dir);
-	if (client_new_greeted(sock, on_ended, engine, &engine->client, err) < 0 ||
-	    store_open(engine->state_dir, &engine->store, err) < 0) {
+	if (store_open(engine->state_dir, &engine->store, err) < 0) {
+		reckon_engine_close(engine);
+		return (int)err->code;
+	}
+	if (store_is_relaxed(of->store))
+		store_relax(engine->store);
+	*ret = engine;
+	return 0;
+}
+
+int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
+			   struct err *err)
+{
+	cleanup_fd int theirs = sock;
+	struct reckon_engine *engine;
+
+	if (engine_new_for_files(of, &engine, err) < 0)
+		return (int)err->code;
+	if (client_new_greeted(TAKE_FD(theirs), on_ended, engine, &engine->client, err) < 0) {
 		reckon_engine_close(engine);
 		return (int)err->code;
 	}
