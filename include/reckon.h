@@ -313,6 +313,11 @@ RECKON_PUBLIC int reckon_execution_cost(const reckon_execution *execution, recko
 RECKON_PUBLIC const char *reckon_execution_object(const reckon_execution *execution, size_t index,
 						  uint64_t *ret_size);
 
+/* A member of the record, "files" or "receipt", as JSON text within it: *ret_len bytes that no
+ * program can have chosen the place of. NULL for any other name. */
+RECKON_PUBLIC const char *reckon_execution_member(const reckon_execution *execution,
+						  const char *name, size_t *ret_len);
+
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);
 

@@ -18,8 +18,8 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	ring_push(job->execution->ring, event->name, event->json, event->json_len);
-	pool_wake(job->session->host->pool);
+	if (ring_push(job->execution->ring, event->name, event->json, event->json_len))
+		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
 
@@ -106,6 +106,15 @@ static void take_objects(struct job *job, const reckon_execution *done)
 	}
 }
 
+static struct job_part part_of(const reckon_execution *done, const char *name)
+{
+	struct job_part part;
+	const char *text = reckon_execution_member(done, name, &part.len);
+
+	part.at = (size_t)(text - reckon_execution_record(done));
+	return part;
+}
+
 static void work_execute(struct job *job)
 {
 	const reckon_execute_options options = {
@@ -120,8 +129,8 @@ static void work_execute(struct job *job)
 	reckon_execution *done;
 	const char *record;
 
-	if (reckon_execute(handle_of(job), buf_text(&job->code), job->code.len, &options,
-			   &done, &job->error) < 0)
+	if (reckon_execute(handle_of(job), buf_text(&job->execution->code),
+			   job->execution->code.len, &options, &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
 	job->json = mem_strdup(record);
@@ -130,6 +139,8 @@ static void work_execute(struct job *job)
 	job->cost.size = sizeof(job->cost);
 	(void)reckon_execution_cost(done, &job->cost, NULL);
 	take_objects(job, done);
+	job->files_part = part_of(done, "files");
+	job->receipt_part = part_of(done, "receipt");
 	reckon_execution_free(done);
 }
 
