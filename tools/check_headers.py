@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fail when a header does not compile alone.
 
-usage: check_headers.py CC CXX ROOT
+usage: check_headers.py CC CXX ROOT, where CC and CXX are commands ("ccache gcc")
 
 Each header under ROOT/src must bring what it uses. The public header must in addition be plain
 C89 and C++, because bindings include it from both.
@@ -29,14 +29,14 @@ def compile_alone(command, header):
 
 
 def main():
-    cc, cxx, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    cc, cxx, root = sys.argv[1].split(), sys.argv[2].split(), pathlib.Path(sys.argv[3])
     include = [f"-I{root / 'include'}", f"-I{root / 'src'}"]
-    internal = [cc, "-x", "c", "-std=gnu17", "-D_GNU_SOURCE", *include, *library_flags()]
+    internal = [*cc, "-x", "c", "-std=gnu17", "-D_GNU_SOURCE", *include, *library_flags()]
     headers = sorted(path.relative_to(root / "src") for path in (root / "src").rglob("*.h"))
     jobs = [(internal, header) for header in headers]
     for public in sorted(path.name for path in (root / "include").glob("*.h")):
-        jobs.append(([cc, "-x", "c", "-std=c89", "-pedantic", *include], public))
-        jobs.append(([cxx, "-x", "c++", "-std=c++11", "-pedantic", *include], public))
+        jobs.append(([*cc, "-x", "c", "-std=c89", "-pedantic", *include], public))
+        jobs.append(([*cxx, "-x", "c++", "-std=c++11", "-pedantic", *include], public))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         complaints = [text for text in pool.map(lambda job: compile_alone(*job), jobs) if text]
     print("".join(complaints) or f"{len(jobs)} headers compile alone")

@@ -17,25 +17,29 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "box": {"base", "wire"},
     "inside": {"base", "wire"},
     "loop": {"base"},
+    "models": {"base", "wire"},
     "fence": {"base"},
     "peek": {"base", "wire", "fence"},
     "front": {"base", "codec", "wire", "loop", "fence"},
-    "host": {"base", "wire", "loop", "codec"},
+    "host": {"base", "wire", "loop", "codec", "converse", "models"},
     "agent": {"base", "codec", "wire", "fence"},
-    "lib": {"base", "codec", "wire"},
+    "converse": {"base", "codec", "wire"},
+    "lib": {"base", "codec", "wire", "converse"},
     "client": {"base", "codec"},
-    "cli": {"base", "codec", "client", "wire"},
+    "cli": {"base", "codec", "client", "converse", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
     ("bench", "lib"): {"lib/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
+    ("models", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
+    ("host", "converse"): {"converse/converse.h", "converse/story.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them
     "seccomp.h": "box",
-    "ini.h": ("box", "host"),
+    "ini.h": ("box", "host", "models"),
     "Python.h": "inside",
     "structmember.h": "inside",
     "jansson.h": "codec",
@@ -63,7 +67,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 def judge(own, brackets, name):
     """Why this include is wrong, or None."""
     first, _, rest = name.partition("/")
-    if name in ("reckon.h", "reckon_files.h", "reckon_keep.h"):
+    if name in ("reckon.h", "reckon_agent.h", "reckon_files.h", "reckon_keep.h"):
         return None if own in PUBLIC else f"{own}/ may not include the public header"
     if brackets == "<":
         home = HOME.get(name)

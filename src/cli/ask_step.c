@@ -15,12 +15,11 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "codec/json_read.h"
+#include "converse/record.h"
 
-#define RESULT_MAX ((size_t)60 * 1024 * 1024)
 #define LOST_NOTE                                                                                \
 	"\nThe session was lost, with its variables and the files made in it. A new one has "      \
 	"begun, in which the person's files are again."
@@ -85,76 +84,21 @@ static char ask_person(void)
 
 /* ---- what goes back ---- */
 
-static int pack_image(struct buf *payload, const char *mime, const struct json_value *data,
-		      struct err *err)
+static int send_result(struct ask *ask, const struct converse_result *result, struct err *err)
 {
-	cleanup_buf struct buf image = BUF_INIT(AGENT_IMAGE_MAX + 64);
-	struct err full;
-	size_t len;
-	const char *text = json_read_text(json_read_member(data, mime), &len);
-
-	/* One too large for a model is still in `text`, as a line. */
-	if (text == NULL || len > AGENT_IMAGE_MAX)
-		return 0;
-	if (buf_add(&image, mime, strlen(mime) + 1, &full) < 0 ||
-	    buf_add(&image, text, len, &full) < 0)
-		return 0;
-	return agent_pack(payload, AGENT_TAG_IMAGE, image.data, image.len, err) < 0
-		       ? (int)err->code
-		       : 1;
-}
-
-static int pack_images(struct buf *payload, const struct json_value *record, struct err *err)
-{
-	static const char *const mimes[] = { "image/png", "image/jpeg", "image/webp", "image/gif" };
-	const struct json_value *results = json_read_member(record, "results");
-	unsigned count = 0;
-
-	for (size_t i = 0; i < json_read_count(results) && count < AGENT_IMAGES_MAX; i++) {
-		const struct json_value *data =
-			json_read_member(json_read_at(results, i), "data");
-		int rc = 0;
-
-		for (size_t j = 0; j < ARRAY_LEN(mimes) && rc == 0; j++)
-			rc = pack_image(payload, mimes[j], data, err);
-		if (rc < 0)
-			return rc;
-		count += (unsigned)rc;
-	}
-	return 0;
-}
-
-static int send_result(struct ask *ask, const char *status, const char *text, size_t len,
-		       const struct json_value *record, struct err *err)
-{
-	cleanup_buf struct buf payload = BUF_INIT(RESULT_MAX);
-	int64_t count;
-
-	if (len > AGENT_RESULT_MAX) {
-		len = AGENT_RESULT_MAX;
-		len -= utf8_incomplete_tail(text, len);
-	}
-	if (agent_pack_text(&payload, AGENT_TAG_STATUS, status, err) < 0 ||
-	    agent_pack(&payload, AGENT_TAG_TEXT, text, len, err) < 0)
-		return (int)err->code;
-	if (json_read_int(json_read_member(json_read_member(record, "repeat"), "count"), &count) &&
-	    count > 0 && agent_pack_u64(&payload, AGENT_TAG_REPEAT, (uint64_t)count, err) < 0)
-		return (int)err->code;
-	if (ask->settings.images != 0 && pack_images(&payload, record, err) < 0)
-		return (int)err->code;
 	/* What the person wants comes first: the agent then ends after this cell. */
-	if (ask_interrupts() > 0 && !ask->told_interrupt) {
-		ask->told_interrupt = true;
-		if (agent_send(ask->sock, AGENT_INTERRUPT, 0, NULL, err) < 0)
-			return (int)err->code;
-	}
-	ask->state = AGENT_STATE_THINKING;
-	return agent_send(ask->sock, AGENT_RESULT, ask->head.id, &payload, err);
+	if (ask_interrupts() > 0 && converse_interrupt(ask->talk, err) < 0)
+		return (int)err->code;
+	return converse_answer(ask->talk, result, err);
 }
 
-static int refuse(struct ask *ask, const char *why, struct err *err)
+static int refuse(struct ask *ask, size_t number, const char *why, struct err *err)
 {
-	return send_result(ask, "refused", why, strlen(why), NULL, err);
+	const struct converse_result result = { .status = "refused", .text = why,
+						.len = strlen(why) };
+
+	ask_keep_brief(ask, number, result.status, why, result.len, 0);
+	return send_result(ask, &result, err);
 }
 
 /* A kernel that died took its session along: the model goes on in a new one. */
@@ -173,54 +117,33 @@ static int replace_session(struct ask *ask, struct buf *text, struct err *err)
 	return buf_adds(text, LOST_NOTE, err);
 }
 
-static int report(struct ask *ask, const reckon_execution *execution, struct err *err)
+static int report(struct ask *ask, size_t number, const reckon_execution *execution,
+		  struct err *err)
 {
 	const char *json = reckon_execution_record(execution);
 	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
 	struct json_value *record = NULL;
-	const char *shaped;
-	size_t len = 0;
+	struct converse_result result;
 	int rc;
 
 	if (json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
+	converse_result_read(record, &result);
+	ask_keep_record(ask, number, json, &result);
 	ask_show_record(ask, record);
-	shaped = json_read_text(json_read_member(record, "text"), &len);
-	rc = buf_add(&text, shaped != NULL ? shaped : "", len, err);
+	rc = buf_add(&text, result.text, result.len, err);
 	if (rc == 0)
 		rc = replace_session(ask, &text, err);
+	result.text = buf_text(&text);
+	result.len = text.len;
 	if (rc == 0)
-		rc = send_result(ask, reckon_execution_status(execution), buf_text(&text), text.len,
-				 record, err);
+		rc = send_result(ask, &result, err);
 	json_read_free(record);
 	return rc;
 }
 
-static struct ask_step *note_step(struct ask *ask, const char *code, size_t len)
-{
-	struct ask_step *step;
-
-	ask->steps = mem_grow(ask->steps, ask->step_count + 1, sizeof(*ask->steps));
-	step = &ask->steps[ask->step_count++];
-	step->code = mem_new0(len + 1, 1);
-	step->record = NULL;
-	step->prose = mem_strdup(buf_text(&ask->prose));
-	memcpy(step->code, code, len);
-	return step;
-}
-
-static void note_record(struct ask *ask, struct ask_step *step, const reckon_execution *execution)
-{
-	const char *json = reckon_execution_record(execution);
-	const size_t len = strlen(json);
-
-	if (ask->record_bytes + len > ASK_RECORDS_MAX)
-		return;
-	ask->record_bytes += len;
-	step->record = mem_strdup(json);
-}
-
-static int execute(struct ask *ask, struct ask_step *step, size_t len, struct err *err)
+static int execute(struct ask *ask, size_t number, const struct kernel_item *code,
+		   struct err *err)
 {
 	const reckon_execute_options options = {
 		.size = sizeof(options),
@@ -233,42 +156,41 @@ static int execute(struct ask *ask, struct ask_step *step, size_t len, struct er
 	reckon_error error;
 	int rc;
 
-	if (reckon_execute(ask->view.session, step->code, len, &options, &execution, &error) < 0) {
+	if (reckon_execute(ask->view.session, code->data, code->len, &options, &execution, &error) < 0) {
 		err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
 	}
-	note_record(ask, step, execution);
-	rc = report(ask, execution, err);
+	rc = report(ask, number, execution, err);
 	reckon_execution_free(execution);
 	return rc;
 }
 
 int ask_step(struct ask *ask, struct err *err)
 {
-	const struct kernel_item *code = agent_find(ask->items, ask->item_count, AGENT_TAG_CODE);
-	struct ask_step *step;
+	const struct kernel_item *code =
+		agent_find(ask->frame.items, ask->frame.count, AGENT_TAG_CODE);
+	const size_t number = ask_keep_cell(ask, code->data, code->len);
 	struct err why;
 
-	ask->state = AGENT_STATE_RUNNING;
-	step = note_step(ask, code->data, code->len);
 	ask_show_turn(ask);
-	ask->view.number = ask->view.output.cell = ask->step_count;
+	ask->view.number = ask->view.output.cell = number;
 	ask->view.figures = 0;
 	ask_show_code(ask, code->data, code->len);
 	if (run_input_check_source(code->data, code->len, &why) < 0)
-		return refuse(ask, why.text, err);
+		return refuse(ask, number, why.text, err);
 	switch (must_ask(ask) ? ask_person() : 'y') {
 	case 'n':
-		return refuse(ask, "The person did not allow this cell to run. Take another way, "
-				   "or say what you would need it for.", err);
+		return refuse(ask, number,
+			      "The person did not allow this cell to run. Take another way, or "
+			      "say what you would need it for.", err);
 	case 'a':
 		ask->approved_all = true;
 		break;
 	case 'q':
 		raise(SIGINT);
-		return refuse(ask, "The person ended the session.", err);
+		return refuse(ask, number, "The person ended the session.", err);
 	default:
 		break;
 	}
-	return execute(ask, step, code->len, err);
+	return execute(ask, number, code, err);
 }

@@ -74,52 +74,38 @@ static void set_signals(bool is_chat)
 
 /* ---- the question ---- */
 
-static void take_usage(struct ask *ask)
-{
-	const struct kernel_item *usage = agent_find(ask->items, ask->item_count, AGENT_TAG_USAGE);
-
-	if (usage != NULL)
-		memcpy(&ask->usage, usage->data, sizeof(ask->usage));
-}
-
-static void copy_text(const struct ask *ask, enum agent_tag tag, char *ret, size_t size)
-{
-	const struct kernel_item *item = agent_find(ask->items, ask->item_count, tag);
-	const size_t len = item == NULL ? 0 : item->len < size ? item->len : size - 1;
-
-	if (len > 0)
-		memcpy(ret, item->data, len);
-	ret[len] = '\0';
-}
-
 static int take_end(struct ask *ask, struct err *err)
 {
-	const struct kernel_item *answer = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+	struct converse_end end;
 
-	take_usage(ask);
-	ask->stop = (enum agent_stop)agent_u64(ask->items, ask->item_count, AGENT_TAG_STOP,
-					       AGENT_STOP_FAILED);
-	err_set(&ask->why, ERR_LIMIT, "%s", "");
-	copy_text(ask, AGENT_TAG_MESSAGE, ask->why.text, sizeof(ask->why.text));
-	copy_text(ask, AGENT_TAG_REMEDY, ask->why.remedy, sizeof(ask->why.remedy));
-	ask->state = AGENT_STATE_IDLE;
-	return answer != NULL ? buf_add(&ask->answer, answer->data, answer->len, err) : 0;
+	converse_read_end(&ask->frame, &end);
+	ask->usage = end.usage;
+	ask->stop = end.stop;
+	err_set(&ask->why, ERR_LIMIT, "%s", end.message);
+	err_remedy(&ask->why, "%s", end.remedy);
+	if (end.answer != NULL &&
+	    buf_add(&ask->answer, end.answer, end.answer_len, err) < 0)
+		return (int)err->code;
+	ask_keep_answer(ask);
+	return 0;
 }
 
 /* One frame of the agent; 1: it was the last of this question. */
 static int take_frame(struct ask *ask, struct err *err)
 {
-	const struct kernel_item *text = agent_find(ask->items, ask->item_count, AGENT_TAG_TEXT);
+	size_t len;
+	const char *text = converse_read_text(&ask->frame, &len);
 
-	switch (ask->head.type) {
+	switch (ask->frame.type) {
 	case AGENT_TEXT:
-		ask_show_text(ask, text->data, text->len);
+		ask_show_text(ask, text, len);
 		return 0;
 	case AGENT_NOTICE:
-		ask_show_notice(ask, text->data, text->len);
+		ask_show_notice(ask, text, len);
 		return 0;
 	case AGENT_TURN:
-		take_usage(ask);
+		converse_read_usage(&ask->frame, &ask->usage);
+		ask_keep_usage(ask);
 		return 0;
 	case AGENT_EXECUTE:
 		return ask_step(ask, err);
@@ -134,12 +120,18 @@ int ask_converse(struct ask *ask, struct err *err)
 {
 	int rc = 0;
 
+	ask_keep_question(ask);
 	while (rc == 0 && ask->view.output.status == 0) {
 		rc = ask_agent_receive(ask, err);
 		if (rc == 0)
 			rc = take_frame(ask, err);
-		if (rc == 0 && ask->head.type == AGENT_READY)
+		if (rc == 0 && ask->frame.type == AGENT_READY)
 			rc = ask_agent_question(ask, err);
+	}
+	if (rc < 0) {
+		ask->stop = AGENT_STOP_FAILED;
+		ask->why = *err;
+		ask_keep_answer(ask);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -186,7 +178,7 @@ int ask_conclude(struct ask *ask)
 		return ask->view.output.status;
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
-	if (ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
+	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
 		status = EXIT_CODE_RECKON;
 	if (ask->json) {
 		const int printed = ask_json_print(ask);
@@ -220,7 +212,9 @@ static int run_session(struct ask *ask)
 		if (rc < 0)
 			(void)complain(&err);
 		else if (ask->is_chat)
-			status = ask->view.output.status;
+			status = ask->view.output.status != 0 ? ask->view.output.status
+				 : ask->view.output.unsaved   ? EXIT_CODE_RECKON
+							      : EXIT_CODE_OK;
 		else
 			status = ask_conclude(ask);
 		ask_agent_end(ask);
@@ -270,8 +264,8 @@ static void ask_init(struct ask *ask)
 	memset(ask, 0, sizeof(*ask));
 	run_init(&ask->view.run);
 	ask->view.images = TERM_IMAGE_AUTO;
-	ask->sock = -1;
 	ask->local_in = -1;
+	ask->keep.fd = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
@@ -287,12 +281,7 @@ static void ask_init(struct ask *ask)
 
 static void ask_done(struct ask *ask)
 {
-	for (size_t i = 0; i < ask->step_count; i++) {
-		free(ask->steps[i].prose);
-		free(ask->steps[i].code);
-		free(ask->steps[i].record);
-	}
-	free(ask->steps);
+	ask_keep_end(ask);
 	free(ask->model);
 	free(ask->base_url);
 	free(ask->key);

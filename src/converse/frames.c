@@ -1,0 +1,206 @@
+/*
+ * frames.c - what an agent is told, and what it says, checked.
+ *
+ * Runs in:  whoever has a model asked.
+ * Reads:    frames of the agent, taken for captured.
+ * Never:    waits for the agent: one that does not read what it is told is given up.
+ */
+#include <poll.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "codec/base64.h"
+#include "converse/inner.h"
+
+#define FIELD_ROOM 64u /* a field and its head */
+
+int converse_fd(const struct converse *talk)
+{
+	return talk->sock;
+}
+
+enum agent_state converse_state(const struct converse *talk)
+{
+	return talk->state;
+}
+
+/* ---- to the agent ---- */
+
+static int send_frame(struct converse *talk, enum agent_type type, uint64_t id,
+		      const struct buf *payload, struct err *err)
+{
+	if (agent_send(talk->sock, type, id, payload, err) == 0)
+		return 0;
+	/* Few frames are ever under way, and they fit into its socket together. */
+	if (err->code == ERR_TIMEOUT)
+		return err_set(err, ERR_PROTOCOL, "reckon-agent does not read what it is told");
+	return err_wrap(err, "reckon-agent");
+}
+
+int converse_tell(struct converse *talk, enum agent_type type, const struct buf *payload,
+		  struct err *err)
+{
+	return send_frame(talk, type, 0, payload, err);
+}
+
+int converse_ask(struct converse *talk, const char *question, size_t len,
+		 const char *const *files, size_t file_count, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_FRAME_MAX);
+
+	if (agent_pack(&payload, AGENT_TAG_TEXT, question, len, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < file_count; i++)
+		if (agent_pack_text(&payload, AGENT_TAG_FILE, files[i], err) < 0)
+			return (int)err->code;
+	talk->state = AGENT_STATE_THINKING;
+	talk->told_interrupt = false;
+	return converse_tell(talk, AGENT_ASK, &payload, err);
+}
+
+static int add_encoded(struct buf *ret, const struct converse_image *image, struct err *err)
+{
+	return image->is_encoded ? buf_add(ret, image->bytes, image->len, err)
+				 : base64_encode(image->bytes, image->len, ret, err);
+}
+
+static int pack_image(struct buf *payload, const struct converse_image *image, struct err *err)
+{
+	const size_t head = strlen(image->mime) + 1;
+	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + head);
+	struct err full;
+
+	/* What does not fit is still in the text, as a line. */
+	if (buf_add(&whole, image->mime, head, &full) < 0 ||
+	    add_encoded(&whole, image, &full) < 0 ||
+	    payload->len + whole.len + FIELD_ROOM > payload->max)
+		return 0;
+	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
+}
+
+int converse_answer(struct converse *talk, const struct converse_result *result, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
+	size_t len = result->len;
+
+	if (len > AGENT_RESULT_MAX) {
+		len = AGENT_RESULT_MAX;
+		len -= utf8_incomplete_tail(result->text, len);
+	}
+	if (agent_pack_text(&payload, AGENT_TAG_STATUS, result->status, err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_TEXT, result->text, len, err) < 0)
+		return (int)err->code;
+	if (result->repeat > 0 &&
+	    agent_pack_u64(&payload, AGENT_TAG_REPEAT, result->repeat, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < result->image_count && talk->has_images; i++)
+		if (pack_image(&payload, &result->images[i], err) < 0)
+			return (int)err->code;
+	talk->state = AGENT_STATE_THINKING;
+	return send_frame(talk, AGENT_RESULT, talk->cell, &payload, err);
+}
+
+int converse_interrupt(struct converse *talk, struct err *err)
+{
+	if (talk->told_interrupt)
+		return 0;
+	talk->told_interrupt = true;
+	return converse_tell(talk, AGENT_INTERRUPT, NULL, err);
+}
+
+/* ---- from the agent ---- */
+
+void converse_wait(const struct converse *talk, int wake_fd, int timeout_ms)
+{
+	struct pollfd ready[2] = { { .fd = talk->sock, .events = POLLIN },
+				   { .fd = wake_fd, .events = POLLIN } };
+
+	(void)poll(ready, ARRAY_LEN(ready), timeout_ms);
+}
+
+static int judge(struct converse *talk, const struct kernel_head *head, size_t *ret_count,
+		 struct err *err)
+{
+	int count;
+
+	if (!agent_may_send(talk->state, head->type))
+		return err_set(err, ERR_PROTOCOL, "frame %u is not its to send now", head->type);
+	count = kernel_unpack(buf_text(&talk->payload), talk->payload.len, head->field_count,
+			      talk->items, AGENT_FIELDS_MAX, err);
+	if (count < 0)
+		return (int)err->code;
+	*ret_count = (size_t)count;
+	return agent_check(head->type, talk->items, (size_t)count, err);
+}
+
+/* What the parent knows of it from here on. */
+static void follow(struct converse *talk, const struct kernel_head *head)
+{
+	if (head->type == AGENT_READY || head->type == AGENT_DONE) {
+		talk->state = AGENT_STATE_IDLE;
+	} else if (head->type == AGENT_EXECUTE) {
+		talk->state = AGENT_STATE_RUNNING;
+		talk->cell = head->id;
+	}
+}
+
+int converse_take(struct converse *talk, struct converse_frame *ret, struct err *err)
+{
+	struct kernel_head head;
+	size_t count = 0;
+	int rc = agent_recv(talk->sock, &head, &talk->payload, err);
+
+	if (rc == ERR_TIMEOUT)
+		return 0;
+	if (rc == 0)
+		return err_set(err, ERR_LOST, "reckon-agent ended without a word");
+	if (rc < 0 || judge(talk, &head, &count, err) < 0)
+		return err_wrap(err, "reckon-agent");
+	follow(talk, &head);
+	*ret = (struct converse_frame){ .type = head.type, .items = talk->items,
+					.count = count };
+	return 1;
+}
+
+void converse_read_usage(const struct converse_frame *frame, struct agent_usage *ret)
+{
+	const struct kernel_item *usage =
+		agent_find(frame->items, frame->count, AGENT_TAG_USAGE);
+
+	if (usage != NULL)
+		memcpy(ret, usage->data, sizeof(*ret));
+}
+
+const char *converse_read_text(const struct converse_frame *frame, size_t *ret_len)
+{
+	const struct kernel_item *text = agent_find(frame->items, frame->count, AGENT_TAG_TEXT);
+
+	*ret_len = text != NULL ? text->len : 0;
+	return text != NULL ? text->data : "";
+}
+
+static void copy_text(const struct converse_frame *frame, enum agent_tag tag, char *ret,
+		      size_t size)
+{
+	const struct kernel_item *item = agent_find(frame->items, frame->count, tag);
+	const size_t len = item == NULL ? 0 : item->len < size ? item->len : size - 1;
+
+	if (len > 0)
+		memcpy(ret, item->data, len);
+	ret[len] = '\0';
+}
+
+void converse_read_end(const struct converse_frame *done, struct converse_end *ret)
+{
+	const struct kernel_item *answer = agent_find(done->items, done->count, AGENT_TAG_TEXT);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->stop = (enum agent_stop)agent_u64(done->items, done->count, AGENT_TAG_STOP,
+					       AGENT_STOP_FAILED);
+	converse_read_usage(done, &ret->usage);
+	ret->answer = answer != NULL ? answer->data : NULL;
+	ret->answer_len = answer != NULL ? answer->len : 0;
+	copy_text(done, AGENT_TAG_MESSAGE, ret->message, sizeof(ret->message));
+	copy_text(done, AGENT_TAG_REMEDY, ret->remedy, sizeof(ret->remedy));
+}

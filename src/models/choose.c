@@ -1,0 +1,421 @@
+/*
+ * choose.c - a wish, the environment and a file become address, key and settings.
+ *
+ * Runs in:  reckon, reckond and tests.
+ * Reads:    the environment, a file that holds a key.
+ * Never:    puts a key into a message, or takes one from a file that others can read.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "models/models.h"
+
+static const struct models_builtin builtins[] = {
+	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+	  AGENT_PROTOCOL_CHAT, AGENT_CALLING_TOOLS },
+	{ "openai-responses", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+	  AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_TOOLS },
+	{ "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY",
+	  AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_TOOLS },
+	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
+	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, AGENT_CALLING_TOOLS },
+	/* The same server by three protocols; its address is known when it runs. */
+	{ "local", NULL, NULL, NULL, AGENT_PROTOCOL_CHAT, AGENT_CALLING_FENCED },
+	{ "local-responses", NULL, NULL, NULL, AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_FENCED },
+	{ "local-messages", NULL, NULL, NULL, AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_FENCED },
+};
+
+/* What holds when nobody says anything, and for small models what they were trained with. */
+#define STANDARD_STEPS 8u
+#define STANDARD_WALL_MS (UINT64_C(15) * 60 * 1000)
+#define STANDARD_CONTEXT 100000u
+#define STANDARD_ANSWER 8192u
+#define STANDARD_RETRIES 4u
+#define LOCAL_CONTEXT 8192u
+#define LOCAL_ANSWER 512u
+
+/* ---- providers ---- */
+
+const char *models_protocol_name(enum agent_protocol protocol)
+{
+	static const char *const names[AGENT_PROTOCOL_COUNT_] = {
+		[AGENT_PROTOCOL_CHAT] = "chat",
+		[AGENT_PROTOCOL_RESPONSES] = "responses",
+		[AGENT_PROTOCOL_MESSAGES] = "messages",
+		[AGENT_PROTOCOL_GEMINI] = "gemini",
+	};
+
+	return (unsigned)protocol < AGENT_PROTOCOL_COUNT_ ? names[protocol] : "";
+}
+
+static const struct models_builtin *find_builtin(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
+		if (strlen(builtins[i].name) == len && memcmp(builtins[i].name, name, len) == 0)
+			return &builtins[i];
+	return NULL;
+}
+
+bool models_provider_find(const struct models *models, const char *name, size_t len,
+			  struct models_provider *ret)
+{
+	const struct models_builtin *builtin = find_builtin(name, len);
+	const struct models_entry *entry = models_entry_find(models, MODELS_PROVIDER, name, len);
+
+	if (builtin == NULL && entry == NULL)
+		return false;
+	*ret = (struct models_provider){
+		.name = builtin != NULL ? builtin->name : entry->name,
+		.builtin = builtin,
+		.entry = entry,
+		.protocol = builtin != NULL ? builtin->protocol
+					    : (enum agent_protocol)entry->protocol,
+		.is_local = builtin != NULL && builtin->base_url == NULL,
+	};
+	return true;
+}
+
+bool models_provider_at(const struct models *models, size_t index, struct models_provider *ret)
+{
+	if (index < ARRAY_LEN(builtins))
+		return models_provider_find(models, builtins[index].name,
+					    strlen(builtins[index].name), ret);
+	index -= ARRAY_LEN(builtins);
+	for (size_t i = 0; models != NULL && i < models->count; i++) {
+		const struct models_entry *entry = models->entries[i];
+		const size_t len = strlen(entry->name);
+
+		if (entry->section != MODELS_PROVIDER || find_builtin(entry->name, len) != NULL)
+			continue;
+		if (index-- == 0)
+			return models_provider_find(models, entry->name, len, ret);
+	}
+	return false;
+}
+
+/* ---- keys ---- */
+
+static const char *look(const struct models_wish *wish, const char *name)
+{
+	const char *value = NULL;
+
+	if (name != NULL)
+		value = wish->env != NULL ? wish->env(name) : getenv(name);
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* Readable by nobody but its owner, who is us or root; root may give it to a group of ours. */
+static int check_owner(int fd, const char *path, struct err *err)
+{
+	const mode_t others = S_IRWXO, group = S_IRWXG;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "%.200s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "%.200s is no file", path);
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & others) != 0 ||
+	    ((st.st_mode & group) != 0 && (st.st_uid != 0 || (st.st_mode & S_IWGRP) != 0))) {
+		err_set(err, ERR_DENIED, "%.200s: others can read this key", path);
+		return err_remedy(err, "chmod 600 it");
+	}
+	return 0;
+}
+
+/* Its one line. */
+static int read_key_file(const char *given, char **ret, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(MODELS_KEY_MAX + 2);
+	const char *home = secure_getenv("HOME");
+	char path[8192];
+	cleanup_fd int fd = -1;
+	size_t len;
+	int rc = 0;
+
+	(void)snprintf(path, sizeof(path), "%s%s", given[0] == '~' && home != NULL ? home : "",
+		       given[0] == '~' ? given + 1 : given);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return err_sys(err, "%.200s", path);
+	if (check_owner(fd, path, err) < 0)
+		return (int)err->code;
+	if (fd_read_all(fd, &text, err) < 0)
+		return err_set(err, ERR_INVALID, "%.200s holds no key: it is too long", path);
+	len = text.len;
+	while (len > 0 && strchr("\r\n \t", text.data[len - 1]) != NULL)
+		len--;
+	if (len == 0)
+		rc = err_set(err, ERR_INVALID, "%.200s holds no key: it is empty", path);
+	for (size_t i = 0; i < len && rc == 0; i++)
+		if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
+			rc = err_set(err, ERR_INVALID, "%.200s holds no key: it has control "
+				     "characters or lines", path);
+	if (rc == 0) {
+		*ret = mem_new0(len + 1, 1);
+		memcpy(*ret, text.data, len);
+	}
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.cap);
+	return rc;
+}
+
+static void take_key(struct models_choice *choice, const char *value, const char *from)
+{
+	choice->key = mem_strdup(value);
+	(void)snprintf(choice->key_from, sizeof(choice->key_from), "%s", from);
+}
+
+static int find_key(struct models_choice *choice, const struct models_wish *wish, struct err *err)
+{
+	const struct models_builtin *builtin = choice->builtin;
+	const struct models_entry *entry = choice->entry;
+	const char *names[] = { entry != NULL ? entry->key_env : NULL,
+				builtin != NULL ? builtin->key_env : NULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (look(wish, names[i]) != NULL) {
+			take_key(choice, look(wish, names[i]), names[i]);
+			return 0;
+		}
+	if (entry != NULL && entry->key != NULL) {
+		take_key(choice, entry->key, "key");
+	} else if (entry != NULL && entry->key_file != NULL) {
+		if (read_key_file(entry->key_file, &choice->key, err) < 0)
+			return err_wrap(err, "%s: key-file", choice->provider);
+		(void)snprintf(choice->key_from, sizeof(choice->key_from), "key-file");
+	} else {
+		take_key(choice, "", "");
+	}
+	return 0;
+}
+
+/* The provider's own service has to know who asks; another server may be open to all. */
+static int need_key(const struct models_choice *choice, struct err *err)
+{
+	const struct models_entry *entry = choice->entry;
+
+	if (choice->is_local || choice->key[0] != '\0')
+		return 0;
+	if (entry != NULL && entry->key_env != NULL) {
+		err_set(err, ERR_INVALID, "there is no key for %s", choice->provider);
+		return err_remedy(err, "set %s", entry->key_env);
+	}
+	if (!choice->is_own)
+		return 0;
+	err_set(err, ERR_INVALID, "there is no key for %s", choice->provider);
+	return err_remedy(err, "set %s, or --base-url to a server without one",
+			  choice->builtin->key_env);
+}
+
+/* ---- the choice ---- */
+
+static int find_url(struct models_choice *choice, const struct models_wish *wish, struct err *err)
+{
+	const struct models_builtin *builtin = choice->builtin;
+	const char *url = wish->base_url, *what = "--base-url";
+
+	if (choice->is_local) {
+		if (url == NULL)
+			return 0;
+		err_set(err, ERR_INVALID, "--base-url: a local model has none");
+		return err_remedy(err, "openai/NAME asks a server that runs already");
+	}
+	if (url == NULL && builtin != NULL) {
+		url = look(wish, builtin->url_env);
+		what = builtin->url_env;
+	}
+	if (url == NULL && choice->entry != NULL) {
+		url = choice->entry->base_url;
+		what = "base-url";
+	}
+	if (url == NULL) {
+		url = builtin->base_url;
+		choice->is_own = true;
+	}
+	if (models_url_check(url, what, err) < 0)
+		return (int)err->code;
+	(void)snprintf(choice->base_url, sizeof(choice->base_url), "%s", url);
+	return 0;
+}
+
+int models_choose_provider(const struct models *models, const struct models_provider *provider,
+			   const struct models_wish *wish, struct models_choice *ret,
+			   struct err *err)
+{
+	char full[MODELS_NAME_MAX + MODELS_MODEL_MAX + 2];
+
+	ret->builtin = provider->builtin;
+	ret->entry = provider->entry;
+	ret->standard = models_entry_find(models, MODELS_DEFAULT, "", 0);
+	ret->protocol = provider->protocol;
+	ret->is_local = provider->is_local;
+	(void)snprintf(ret->provider, sizeof(ret->provider), "%s", provider->name);
+	if (ret->model[0] == '\0' && ret->entry != NULL && ret->entry->model != NULL)
+		(void)snprintf(ret->model, sizeof(ret->model), "%s", ret->entry->model);
+	(void)snprintf(full, sizeof(full), "%s/%s", ret->provider, ret->model);
+	ret->specific = models_entry_find(models, MODELS_MODEL, full, strlen(full));
+	if (find_url(ret, wish, err) < 0)
+		return (int)err->code;
+	return find_key(ret, wish, err);
+}
+
+/* What was asked for, in the order of who may say so. */
+static const char *wanted(const struct models *models, const struct models_wish *wish)
+{
+	const struct models_entry *standard = models_entry_find(models, MODELS_DEFAULT, "", 0);
+
+	if (wish->model != NULL)
+		return wish->model;
+	if (look(wish, "RECKON_MODEL") != NULL)
+		return look(wish, "RECKON_MODEL");
+	return standard != NULL ? standard->model : NULL;
+}
+
+static bool is_good_model(const char *name)
+{
+	if (name[0] == '\0' || strlen(name) > MODELS_MODEL_MAX)
+		return false;
+	for (; *name != '\0'; name++)
+		if ((unsigned char)*name < 0x20 || *name == 0x7f)
+			return false;
+	return true;
+}
+
+int models_choose(const struct models *models, const struct models_wish *wish,
+		  struct models_choice *ret, struct err *err)
+{
+	const char *given = wanted(models, wish);
+	const char *slash = given != NULL ? strchr(given, '/') : NULL;
+	struct models_provider provider;
+
+	*ret = (struct models_choice){ 0 };
+	if (given == NULL) {
+		err_set(err, ERR_INVALID, "no model is chosen");
+		return err_remedy(err, "--model PROVIDER/NAME, the variable RECKON_MODEL, or "
+				       "\"model\" in models.ini");
+	}
+	if (!models_provider_find(models, given, slash != NULL ? (size_t)(slash - given)
+							       : strlen(given), &provider) ||
+	    (slash != NULL && !is_good_model(slash + 1))) {
+		err_set(err, ERR_INVALID, "--model: '%.100s' is not PROVIDER/NAME", given);
+		return err_remedy(err, "for example openai/NAME; reckon models lists providers");
+	}
+	if (slash != NULL)
+		(void)snprintf(ret->model, sizeof(ret->model), "%s", slash + 1);
+	if (models_choose_provider(models, &provider, wish, ret, err) < 0)
+		return (int)err->code;
+	if (ret->model[0] == '\0') {
+		err_set(err, ERR_INVALID, "--model: %s has no model of its own", ret->provider);
+		return err_remedy(err, "%s/NAME, or \"model\" of [provider %s] in models.ini",
+				  ret->provider, ret->provider);
+	}
+	return need_key(ret, err);
+}
+
+void models_choice_done(struct models_choice *choice)
+{
+	if (choice->key != NULL)
+		explicit_bzero(choice->key, strlen(choice->key));
+	free(choice->key);
+	choice->key = NULL;
+}
+
+/* ---- settings ---- */
+
+void models_settings_init(struct agent_settings *settings)
+{
+	*settings = (struct agent_settings){
+		.protocol = MODELS_UNSET,	.calling = MODELS_UNSET,
+		.images = MODELS_UNSET,		.steps_max = MODELS_UNSET,
+		.tokens_max = MODELS_UNSET,	.budget_micro = MODELS_UNSET,
+		.wall_ms = MODELS_UNSET,	.context_tokens = MODELS_UNSET,
+		.answer_tokens = MODELS_UNSET,	.retries = MODELS_UNSET,
+		.price_in = MODELS_UNSET,	.price_cached = MODELS_UNSET,
+		.price_out = MODELS_UNSET,
+	};
+}
+
+/* Where a number is looked for: the model, its provider, what holds for all. */
+static void fill(const struct models_choice *choice, size_t offset, uint64_t otherwise,
+		 uint64_t *number)
+{
+	const struct models_entry *entries[] = { choice->specific, choice->entry,
+						 choice->standard };
+
+	for (size_t i = 0; i < ARRAY_LEN(entries) && *number == MODELS_UNSET; i++)
+		if (entries[i] != NULL)
+			memcpy(number, (const char *)entries[i] + offset, sizeof(*number));
+	if (*number == MODELS_UNSET)
+		*number = otherwise;
+}
+
+/* All three from one place: half of a price with the half of another is none. */
+static void fill_price(struct models_choice *choice, struct agent_settings *settings)
+{
+	const struct models_entry *entries[] = { choice->specific, choice->entry };
+
+	for (size_t i = 0; i < ARRAY_LEN(entries) && settings->price_in == MODELS_UNSET; i++) {
+		if (entries[i] == NULL)
+			continue;
+		settings->price_in = entries[i]->price_in;
+		settings->price_out = entries[i]->price_out;
+		settings->price_cached = entries[i]->price_cached;
+	}
+	choice->has_price = settings->price_in != MODELS_UNSET;
+	if (!choice->has_price)
+		settings->price_in = settings->price_out = settings->price_cached = 0;
+	if (settings->price_cached == MODELS_UNSET)
+		settings->price_cached = settings->price_in;
+}
+
+static int fill_budget(const struct models_choice *choice, struct agent_settings *settings,
+		       struct err *err)
+{
+	const bool is_told = settings->budget_micro != MODELS_UNSET;
+
+	fill(choice, offsetof(struct models_entry, budget_micro), 0, &settings->budget_micro);
+	if (settings->budget_micro == 0 || choice->has_price)
+		return 0;
+	if (choice->is_local && !is_told) { /* what all models may cost, this one does not */
+		settings->budget_micro = 0;
+		return 0;
+	}
+	if (is_told)
+		err_set(err, ERR_INVALID, "--budget needs --price");
+	else
+		err_set(err, ERR_INVALID, "models.ini has a budget, and no price of %s/%.100s",
+			choice->provider, choice->model);
+	return err_remedy(err, "--price IN:OUT[:CACHED], of a million tokens, or price-in and "
+			       "price-out in models.ini");
+}
+
+int models_fill(struct models_choice *choice, struct agent_settings *settings, struct err *err)
+{
+	const enum agent_calling calling = choice->builtin != NULL ? choice->builtin->calling
+								   : AGENT_CALLING_TOOLS;
+	const bool is_local = choice->is_local;
+
+#define FILL(member, otherwise) \
+	fill(choice, offsetof(struct models_entry, member), otherwise, &settings->member)
+	FILL(calling, calling);
+	/* What is not the provider's own service may be anything: text it can take. */
+	FILL(images, choice->is_own);
+	FILL(steps_max, STANDARD_STEPS);
+	FILL(tokens_max, 0);
+	FILL(wall_ms, STANDARD_WALL_MS);
+	FILL(context_tokens, is_local ? LOCAL_CONTEXT : STANDARD_CONTEXT);
+	FILL(answer_tokens, is_local ? LOCAL_ANSWER : STANDARD_ANSWER);
+	FILL(retries, STANDARD_RETRIES);
+#undef FILL
+	settings->protocol = choice->protocol;
+	fill_price(choice, settings);
+	return fill_budget(choice, settings, err);
+}

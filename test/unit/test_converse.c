@@ -1,0 +1,355 @@
+/*
+ * test_converse.c - a conversation with agents that behave, and with those that do not.
+ *
+ * Runs in:  the unit suite; started by itself as "reckon-agent", it is one.
+ * Reads:    frames and records of its own.
+ * Never:    asks a model.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "converse/record.h"
+
+#define ENOUGH_MS 100
+#define TURNS 600
+
+/* ---- the agent: what it does, the name of its model says ---- */
+
+static bool hear(struct kernel_head *head, struct buf *payload, struct kernel_item *items,
+		 size_t *ret_count)
+{
+	struct err err;
+	int count;
+
+	if (agent_recv(AGENT_FD, head, payload, &err) != 1)
+		return false;
+	count = kernel_unpack(buf_text(payload), payload->len, head->field_count, items,
+			      AGENT_FIELDS_MAX, &err);
+	*ret_count = count < 0 ? 0 : (size_t)count;
+	return count >= 0;
+}
+
+static void say(enum agent_type type, uint64_t id, enum agent_tag tag, const void *data, size_t len)
+{
+	cleanup_buf struct buf payload = BUF_INIT(1 << 20);
+	struct err err;
+
+	if (len > 0)
+		(void)agent_pack(&payload, tag, data, len, &err);
+	(void)agent_send(AGENT_FD, type, id, &payload, &err);
+}
+
+static void end(enum agent_stop stop, const char *text)
+{
+	cleanup_buf struct buf payload = BUF_INIT(1 << 20);
+	const struct agent_usage usage = { .requests = 1, .in = 7 };
+	struct err err;
+
+	(void)agent_pack_u64(&payload, AGENT_TAG_STOP, stop, &err);
+	(void)agent_pack(&payload, AGENT_TAG_USAGE, &usage, sizeof(usage), &err);
+	(void)agent_pack_text(&payload, AGENT_TAG_TEXT, text, &err);
+	(void)agent_pack_text(&payload, AGENT_TAG_MESSAGE, "said why", &err);
+	(void)agent_send(AGENT_FD, AGENT_DONE, 0, &payload, &err);
+}
+
+/* What it was told, told back: "TYPE: fields", each with its length. */
+static void echo(const struct kernel_head *head, const struct kernel_item *items, size_t count)
+{
+	cleanup_buf struct buf text = BUF_INIT(1 << 20);
+	struct err err;
+
+	(void)buf_addf(&text, &err, "%u/%u:", head->type, (unsigned)head->id);
+	for (size_t i = 0; i < count; i++)
+		(void)buf_addf(&text, &err, " %u=%.*s(%u)", items[i].tag,
+			       items[i].len < 20 ? (int)items[i].len : 20, items[i].data,
+			       items[i].len);
+	say(AGENT_TEXT, 0, AGENT_TAG_TEXT, buf_text(&text), text.len);
+}
+
+static bool is_called(const struct kernel_item *items, size_t count, const char *name)
+{
+	const struct kernel_item *model = agent_find(items, count, AGENT_TAG_MODEL);
+
+	return model != NULL && model->len == strlen(name) &&
+	       memcmp(model->data, name, model->len) == 0;
+}
+
+static int be_agent(void)
+{
+	static struct kernel_item items[AGENT_FIELDS_MAX];
+	struct buf payload = BUF_INIT(64 << 20);
+	struct kernel_head head;
+	size_t count = 0;
+
+	if (!hear(&head, &payload, items, &count) || head.type != AGENT_START)
+		return 1;
+	if (is_called(items, count, "gone"))
+		return 0;
+	if (is_called(items, count, "early"))
+		say(AGENT_EXECUTE, 1, AGENT_TAG_CODE, "1", 1);
+	if (is_called(items, count, "deaf"))
+		for (;;)
+			(void)pause();
+	say(AGENT_READY, 0, 0, NULL, 0);
+	while (hear(&head, &payload, items, &count)) {
+		echo(&head, items, count);
+		if (head.type == AGENT_ASK)
+			say(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
+		else if (head.type == AGENT_RESULT)
+			end(AGENT_STOP_ANSWER, "42");
+		else
+			end(AGENT_STOP_INTERRUPTED, "");
+	}
+	return 0;
+}
+
+/* ---- its parent ---- */
+
+static struct converse *begin(const char *name, bool images)
+{
+	struct converse_model model = { .settings = { .images = images }, .model = name,
+					.base_url = "https://there/v1", .key = "k" };
+	struct converse *talk = NULL;
+	struct err err;
+
+	assert_ok(&err, converse_open("/proc/self/exe", &model, &talk, &err));
+	return talk;
+}
+
+/* The next frame; its result. */
+static int next(struct converse *talk, struct converse_frame *frame, struct err *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < TURNS && rc == 0; i++) {
+		rc = converse_take(talk, frame, err);
+		if (rc == 0)
+			converse_wait(talk, -1, ENOUGH_MS);
+	}
+	return rc;
+}
+
+static void expect(struct converse *talk, struct converse_frame *frame, unsigned type)
+{
+	struct err err;
+
+	assert_int_equal(next(talk, frame, &err), 1);
+	assert_int_equal(frame->type, type);
+}
+
+static void expect_text(struct converse *talk, const char *text)
+{
+	struct converse_frame frame;
+	const char *got;
+	size_t len;
+
+	expect(talk, &frame, AGENT_TEXT);
+	got = converse_read_text(&frame, &len);
+	assert_int_equal(len, strlen(text));
+	assert_memory_equal(got, text, len);
+}
+
+static void a_question_is_asked_and_answered(void **state)
+{
+	static const char *const files[] = { "a.csv (1 KB)", "b.csv (2 KB)" };
+	const struct converse_result result = { .status = "error", .text = "Traceback", .len = 9,
+						.repeat = 0 };
+	struct converse *talk = begin("good", false);
+	struct converse_frame frame;
+	struct converse_end ended;
+	struct err err;
+	const int fds = unit_open_fds();
+
+	(void)state;
+	assert_int_equal(converse_state(talk), AGENT_STATE_STARTING);
+	for (unsigned i = 0; i < 2; i++) {
+		if (i == 0)
+			expect(talk, &frame, AGENT_READY);
+		assert_int_equal(converse_state(talk), AGENT_STATE_IDLE);
+		assert_ok(&err, converse_ask(talk, "why?", 4, files, i == 0 ? 2 : 0, &err));
+		expect_text(talk, i == 0 ? "2/0: 9=why?(4) 10=a.csv (1 KB)(12) 10=b.csv (2 KB)(12)"
+					 : "2/0: 9=why?(4)");
+		expect(talk, &frame, AGENT_EXECUTE);
+		assert_int_equal(converse_state(talk), AGENT_STATE_RUNNING);
+		assert_ok(&err, converse_answer(talk, &result, &err));
+		expect_text(talk, "3/9: 11=error(5) 9=Traceback(9)");
+		expect(talk, &frame, AGENT_DONE);
+		converse_read_end(&frame, &ended);
+		assert_int_equal(ended.stop, AGENT_STOP_ANSWER);
+		assert_int_equal(ended.usage.in, 7);
+		assert_int_equal(ended.answer_len, 2);
+		assert_memory_equal(ended.answer, "42", 2);
+		assert_string_equal(ended.message, "said why");
+		assert_string_equal(ended.remedy, "");
+	}
+	assert_int_equal(unit_open_fds(), fds);
+	converse_close(talk);
+	assert_int_equal(unit_open_fds(), fds - 1);
+}
+
+static void an_interrupt_is_said_once(void **state)
+{
+	struct converse *talk = begin("good", false);
+	struct converse_frame frame;
+	struct err err;
+
+	(void)state;
+	expect(talk, &frame, AGENT_READY);
+	assert_ok(&err, converse_ask(talk, "why?", 4, NULL, 0, &err));
+	expect(talk, &frame, AGENT_TEXT);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_ok(&err, converse_interrupt(talk, &err));
+	expect(talk, &frame, AGENT_EXECUTE);
+	/* It breaks the rules when it has been asked to do anything else. */
+	assert_ok(&err, converse_answer(talk, &(struct converse_result){ .status = "ok",
+									 .text = "" }, &err));
+	expect_text(talk, "4/0:");
+	expect(talk, &frame, AGENT_DONE);
+	converse_close(talk);
+}
+
+static void what_is_too_long_for_a_model_is_left_out(void **state)
+{
+	const size_t limit = AGENT_RESULT_MAX, len = limit + 100;
+	char *text = mem_new0(len + 1, 1), *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
+	struct converse_result result = { .status = "ok", .text = text, .len = len,
+					  .repeat = 3, .image_count = AGENT_IMAGES_MAX };
+
+	(void)state;
+	memset(text, 'a', limit - 1);
+	memcpy(text + limit - 1, "\xc3\xa4", 2); /* the limit is within this letter */
+	memset(image, 'A', AGENT_IMAGE_MAX);
+	for (unsigned i = 0; i < AGENT_IMAGES_MAX; i++)
+		result.images[i] = (struct converse_image){
+			.mime = "image/png", .bytes = image, .is_encoded = i != 2,
+			.len = i < 2 ? AGENT_IMAGE_MAX + i : 4 };
+	for (unsigned eyes = 0; eyes < 2; eyes++) {
+		struct converse *talk = begin("good", eyes != 0);
+		struct converse_frame frame;
+		const char *got;
+		struct err err;
+		size_t got_len, images = 0;
+
+		expect(talk, &frame, AGENT_READY);
+		assert_ok(&err, converse_ask(talk, "?", 1, NULL, 0, &err));
+		expect(talk, &frame, AGENT_TEXT);
+		expect(talk, &frame, AGENT_EXECUTE);
+		assert_ok(&err, converse_answer(talk, &result, &err));
+		expect(talk, &frame, AGENT_TEXT);
+		got = converse_read_text(&frame, &got_len);
+		assert_non_null(memmem(got, got_len, "(2097151)", 9));
+		for (const char *at = got; (at = memmem(at, got_len - (size_t)(at - got), " 13=",
+							4)) != NULL; at++)
+			images++;
+		assert_int_equal(images, eyes != 0 ? AGENT_IMAGES_MAX - 1 : 0);
+		if (eyes != 0) /* bytes become base 64 */
+			assert_non_null(memmem(got, got_len, "13=image/png(18)", 16));
+		converse_close(talk);
+	}
+	free(text);
+	free(image);
+}
+
+static void an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone(void **state)
+{
+	static const struct {
+		const char *name;
+		enum err_code code;
+	} cases[] = { { "gone", ERR_LOST }, { "early", ERR_PROTOCOL } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct converse *talk = begin(cases[i].name, false);
+		struct converse_frame frame;
+		struct err err;
+
+		assert_err(&err, cases[i].code, next(talk, &frame, &err));
+		assert_non_null(strstr(err.text, "reckon-agent"));
+		converse_close(talk);
+	}
+}
+
+static void an_agent_that_does_not_listen_is_not_waited_for(void **state)
+{
+	char *text = mem_new0(60000, 1);
+	struct converse *talk = begin("deaf", false);
+	struct err err;
+	int rc = 0;
+
+	(void)state;
+	memset(text, 'q', 60000);
+	for (unsigned i = 0; i < 1000 && rc == 0; i++)
+		rc = converse_ask(talk, text, 60000, NULL, 0, &err);
+	assert_int_equal(rc, ERR_PROTOCOL);
+	assert_non_null(strstr(err.text, "does not read"));
+	converse_close(talk);
+	free(text);
+}
+
+static void a_missing_program_is_an_agent_that_is_gone(void **state)
+{
+	const struct converse_model model = { .model = "m", .base_url = "http://h/", .key = "" };
+	struct converse *talk = NULL;
+	struct converse_frame frame;
+	struct err err;
+
+	(void)state;
+	/* It may be noticed when the first frame is sent, or when one is waited for. */
+	if (converse_open("/nonexistent/reckon-agent", &model, &talk, &err) == 0)
+		assert_true(next(talk, &frame, &err) < 0);
+	assert_non_null(strstr(err.text, "reckon-agent"));
+	converse_close(talk);
+}
+
+static void a_record_is_read_as_a_model_wants_it(void **state)
+{
+	static const char text[] =
+		"{\"status\":\"error\",\"text\":\"boom\",\"repeat\":{\"count\":2},\"results\":["
+		"{\"data\":{\"text/plain\":\"x\"}},{\"data\":{\"image/gif\":\"R0==\"}},"
+		"{\"data\":{\"image/png\":\"iV==\",\"image/jpeg\":\"no\"}},{\"data\":7},9]}";
+	static const char empty[] = "{}";
+	struct json_value *record = NULL;
+	struct converse_result result;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, json_read_parse(text, strlen(text), 4096, &record, &err));
+	converse_result_read(record, &result);
+	assert_string_equal(result.status, "error");
+	assert_int_equal(result.len, 4);
+	assert_memory_equal(result.text, "boom", 4);
+	assert_int_equal(result.repeat, 2);
+	assert_int_equal(result.image_count, 2);
+	assert_string_equal(result.images[0].mime, "image/gif");
+	assert_string_equal(result.images[1].mime, "image/png");
+	assert_memory_equal(result.images[1].bytes, "iV==", 4);
+	assert_true(result.images[1].is_encoded);
+	json_read_free(record);
+	assert_ok(&err, json_read_parse(empty, strlen(empty), 4096, &record, &err));
+	converse_result_read(record, &result);
+	assert_string_equal(result.status, "infra_error");
+	assert_int_equal(result.len + result.image_count + result.repeat, 0);
+	json_read_free(record);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_question_is_asked_and_answered),
+		cmocka_unit_test(an_interrupt_is_said_once),
+		cmocka_unit_test(what_is_too_long_for_a_model_is_left_out),
+		cmocka_unit_test(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone),
+		cmocka_unit_test(an_agent_that_does_not_listen_is_not_waited_for),
+		cmocka_unit_test(a_missing_program_is_an_agent_that_is_gone),
+		cmocka_unit_test(a_record_is_read_as_a_model_wants_it),
+	};
+
+	if (argc == 1 && strcmp(argv[0], "reckon-agent") == 0)
+		return be_agent();
+	return cmocka_run_group_tests_name("converse", tests, NULL, NULL);
+}
