@@ -123,6 +123,11 @@ typedef struct reckon_session_options {
 	const char *lost_why;
 	const char *lost_variables; /* ["a","b"] */
 	uint64_t sequence;          /* of its last execution */
+	/* Sessions of one group share processor time as if they were one session; NULL: none. At most
+	 * 63 bytes. What is said last of a group counts; see also reckon_group_set(). */
+	const char *group;
+	uint32_t group_weight;      /* against other groups and sessions; 1 to 10000, 0: 100 */
+	uint32_t group_cpu_percent; /* of all together; 100 = one core; 0: no limit */
 } reckon_session_options;
 
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */

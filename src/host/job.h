@@ -14,6 +14,7 @@
 #include "host/files.h"
 #include "host/pool.h"
 #include "host/ring.h"
+#include "host/tenant.h"
 #include "reckon_files.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
@@ -76,12 +77,14 @@ enum job_kind {
 	JOB_CONTEXT_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
+	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenant.c) */
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
-	struct host *host;     /* of a PROBE, which has no session */
+	struct host *host;     /* of a PROBE or a SHARE, which have no session */
+	struct tenant_share share; /* of an OPEN, a RESTORE, a SHARE */
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
@@ -99,7 +102,7 @@ struct job {
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	uint64_t output_bytes;
-	char *path;
+	char *path; /* SHARE: the tenant */
 	int fd; /* of an upload, or of an archive that is written */
 	struct file_work files;
 	struct buf env;

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "base/runtime.h"
 #include "host/doctor.h"
 #include "host/host.h"
@@ -101,6 +102,8 @@ static void on_wake(unsigned ready, void *arg)
 		answer_begin(host, job);
 		if (job->kind == JOB_PROBE)
 			readiness_done(host, job);
+		else if (job->kind == JOB_SHARE)
+			tenant_share_done(job);
 		else
 			session_job_done(job->session, job);
 		answer_end(host);
@@ -283,6 +286,7 @@ int main(int argc, char **argv)
 	host->argc = argc;
 	host->argv = argv;
 	operate_apply(host);
+	priority_raise();
 	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
 		peer_stop(host);
 		return complain(&err);

@@ -481,6 +481,8 @@ static void job_done(struct session *session, struct job *job)
 	keep_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		observe_opened(session, job);
+		if (session->handle != NULL)
+			tenant_share_check(session->host, job);
 		opened(session, job);
 		job_free(job);
 		return;

@@ -53,6 +53,10 @@ void work_open(struct job *job)
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,
 		.sequence = session->parked_sequence,
+		/* A daemon of one user has no one to be fair to. */
+		.group = session->host->config.is_private ? NULL : session->row.tenant,
+		.group_weight = job->share.weight,
+		.group_cpu_percent = job->share.percent,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
@@ -168,6 +172,21 @@ static void work_close(struct session *session)
 	session->engine = NULL;
 }
 
+static void work_share(struct job *job)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.state_dir = job->host->config.state_dir,
+	};
+	reckon_engine *engine;
+
+	if (reckon_engine_open(&options, &engine, &job->error) < 0)
+		return;
+	(void)reckon_group_set(engine, job->path, job->share.weight, job->share.percent,
+			       &job->error);
+	reckon_engine_close(engine);
+}
+
 static void run(struct job *job)
 {
 	struct session *session = job->session;
@@ -197,6 +216,9 @@ static void run(struct job *job)
 		break;
 	case JOB_PROBE:
 		work_probe(job);
+		return;
+	case JOB_SHARE:
+		work_share(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);
