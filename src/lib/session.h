@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -73,6 +74,9 @@ struct reckon_session {
 	bool is_lost; /* the session, and the kernel with it */
 	struct err why_lost;
 	int interrupt_fd; /* eventfd: all that reckon_interrupt() touches */
+	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
+	 * the moment before. */
+	const atomic_int *stop_wanted;
 };
 
 /* Marks the session as lost for good; the first reason stays. */
