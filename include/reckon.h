@@ -206,6 +206,10 @@ typedef struct reckon_context_options {
 	const char *cwd;           /* NULL: /mnt/data; a diagnostic says so when there is no such */
 	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
 	unsigned flags;            /* RECKON_SESSION_NO_WARM, RECKON_SESSION_WAIT_WARM */
+	const char *context_id;    /* of one that is opened again, or NULL */
+	/* Of such a one: for the "kernel_lost" of its next record, or NULL. */
+	const char *lost_why;
+	const char *lost_variables; /* ["a","b"] */
 } reckon_context_options;
 
 /*

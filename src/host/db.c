@@ -115,6 +115,13 @@ static const char *const versions[] = {
 	"CREATE INDEX version_by_content ON version(artifact);"
 	"CREATE TRIGGER execution_gone AFTER DELETE ON execution"
 	" BEGIN DELETE FROM named WHERE execution = OLD.id; END;",
+
+	/* db_context.c */
+	"CREATE TABLE context(id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session(id),"
+	" language TEXT NOT NULL, template TEXT NOT NULL, cwd TEXT NOT NULL, env BLOB NOT NULL,"
+	" created_at TEXT NOT NULL, kernel TEXT NOT NULL, has_run INTEGER NOT NULL,"
+	" lost_why TEXT, variables TEXT) STRICT;"
+	"CREATE INDEX context_by_session ON context(session, id);",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -47,6 +47,7 @@
 #include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
+#include "host/db_context.h"
 #include "host/db_keep.h"
 #include "host/gc.h"
 #include "host/job.h"
@@ -75,15 +76,16 @@ enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 struct context {
 	struct context *next; /* of the session, oldest first */
 	struct session *session;
-	char id[ID_SIZE];
-	char language[64], template_name[64], cwd[FRONT_CWD_MAX + 1];
-	char created_at[CLOCK_RFC3339_SIZE];
+	struct db_context row;
 	enum session_phase phase;
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
 	bool kernel_lost;
+	bool is_parked;	 /* it has no kernel; the first job makes it */
+	bool is_deleted; /* CLOSING: its row goes with it */
+	bool is_unborn;	 /* its row is in a transaction that is open */
 };
 
 /* A session's files: a handle and a queue of their own (beside.c). */
@@ -291,6 +293,7 @@ void restore_done(struct session *session, struct job *job);
 void restore_park(struct session *session, const char *why);
 void restore_next(struct host *host);
 void restore_work(struct job *job); /* in a thread of the pool */
+int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as a row keeps it */
 
 /* ---- execution.c ---- */
 struct execution *execution_new(struct session *session, struct err *err);

@@ -147,6 +147,7 @@ static void note_committed(struct host *host)
 
 	while ((at = next_of_turn(host)) != NULL) {
 		at->is_uncommitted = at->is_unborn = false;
+		context_note_turn(at, true);
 		for (struct execution *each = at->executions; each != NULL; each = each->next) {
 			if (each->is_uncommitted)
 				start_kept(each);
@@ -172,6 +173,7 @@ static void note_failed(struct host *host, const struct err *failed)
 		if (at->is_uncommitted && at->phase == SESSION_CLOSING)
 			at->end_unkept = true;
 		at->is_uncommitted = at->is_unborn = false;
+		context_note_turn(at, false);
 		for (struct execution *each = at->executions; each != NULL; each = each->next) {
 			if (!each->is_uncommitted)
 				continue;
@@ -248,11 +250,13 @@ static bool take_not_kept(struct db_kept *kept, const reckon_workspace *changes)
 	return true;
 }
 
-static int commit_changes(struct session *session, const reckon_workspace *changes,
-			  struct err *err)
+static int commit_changes(struct session *session, const struct job *job, struct err *err)
 {
-	const bool has_more = (int)take_variables(&session->kept, changes) |
-			      (int)take_not_kept(&session->kept, changes);
+	const reckon_workspace *changes = job->changes;
+	/* Those of a context are in its own row (context_keep()). */
+	const bool has_more =
+		(int)(job->context == NULL && take_variables(&session->kept, changes)) |
+		(int)take_not_kept(&session->kept, changes);
 
 	if (changes->count == 0 && !changes->is_whole && !has_more)
 		return 0;
@@ -277,7 +281,7 @@ void keep_job_done(struct session *session, struct job *job)
 	if (job->changes == NULL)
 		return;
 	/* Of a session that ended meanwhile nothing is kept any more. */
-	if (has_row && commit_changes(session, job->changes, &err) < 0)
+	if (has_row && commit_changes(session, job, &err) < 0)
 		keep_fail(session->host, &err);
 }
 
@@ -330,7 +334,8 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->phase = SESSION_LIVE;
 	session->idle_since_ns = clock_mono_ns() - idle_ms(session) * 1000000u;
 	keep_set_expiry(session, kept.expires_ms);
-	if (db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
+	if (context_revive(session, err) < 0 ||
+	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
 		return (int)err->code;
 	session->parked_sequence = session->sequence;
 	return 0;

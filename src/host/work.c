@@ -75,25 +75,30 @@ static reckon_session *handle_of(const struct job *job)
 	return job->context != NULL ? job->context->handle : job->session->handle;
 }
 
-static void work_context_open(struct job *job)
-{
-	struct context *context = job->context;
-	const reckon_context_options options = {
-		.size = sizeof(options),
-		.language = context->language,
-		.template_name =
-			context->template_name[0] != '\0' ? context->template_name : NULL,
-		.cwd = context->cwd,
-		.env = (const char *const *)job->env_list,
-	};
-
-	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
-}
-
 static void work_context_close(struct context *context)
 {
 	reckon_session_close(context->handle);
 	context->handle = NULL;
+}
+
+static void work_context_open(struct job *job)
+{
+	struct context *context = job->context;
+	const struct db_context *row = &context->row;
+	const reckon_context_options options = {
+		.size = sizeof(options),
+		.language = row->language,
+		.template_name =
+			row->template_name[0] != '\0' ? row->template_name : NULL,
+		.cwd = row->cwd,
+		.env = (const char *const *)job->env_list,
+		.context_id = row->id[0] != '\0' ? row->id : NULL,
+		.lost_why = row->lost_why[0] != '\0' ? row->lost_why : NULL,
+		.lost_variables = row->variables,
+	};
+
+	work_context_close(context); /* one of a box that is gone */
+	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
 }
 
 /* As libreckon stored them: what a record says of them may be a kernel's own words. */
