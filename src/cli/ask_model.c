@@ -107,6 +107,7 @@ int ask_model_find(struct ask *ask, struct err *err)
 		ask->settings.images = url == NULL && !ask->is_local;
 	else
 		ask->settings.images = ask->vision == ASK_YES;
+	ask->has_own_url = url != NULL;
 	if (url == NULL)
 		url = provider->base_url;
 	if (ask->is_local && ask->base_url_option != NULL) {
