@@ -5,7 +5,7 @@
  *   frames.c   what is sent to it; what it sends, checked
  *   network.c  proxies and certificates, from the environment
  *   record.c   what goes back of a cell, out of its record (record.h)
- *   story.c    what became of a question, as JSON (story.h)
+ *   outcome.c  what became of a question, as JSON (outcome.h)
  *
  * Nobody here waits for the agent: its socket does not block. A loop watches converse_fd() and
  * calls converse_take() until there is nothing left; a program that has nothing else to do calls
@@ -98,6 +98,9 @@ const char *converse_read_text(const struct converse_frame *frame, size_t *ret_l
  */
 int converse_ask(struct converse *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
+
+/* Which models the server has, after READY: MODELS comes, or DONE with what went wrong. */
+int converse_list(struct converse *talk, struct err *err);
 
 struct converse_image {
 	const char *mime;
