@@ -42,6 +42,17 @@ RECKON_PUBLIC int reckon_file_store(reckon_session *session, const char *path, i
 				    reckon_file_info *ret_new, reckon_file_info *ret_old,
 				    reckon_error *err);
 
+/*
+ * A further handle of the session for its files alone: everything of this header and reckon_file_*()
+ * of reckon.h work with it, in a thread of its own, while the session or a context of it executes.
+ * What is put meanwhile is in no record, what the running code changes elsewhere stays its own. A
+ * program sees a folder .reckon-… appear and go while something is put. As with
+ * reckon_context_open() this call may come from any thread when the session was opened with
+ * RECKON_SESSION_CONCURRENT. reckon_session_close(*ret) closes it; what asks for a kernel is refused.
+ */
+RECKON_PUBLIC int reckon_files_open(reckon_session *session, reckon_session **ret,
+				    reckon_error *err);
+
 /* Gives a file or folder another name. With `overwrite` a file that is there is replaced, and kept
  * as reckon_file_store() does. */
 RECKON_PUBLIC int reckon_file_move(reckon_session *session, const char *from, const char *to,

@@ -37,7 +37,8 @@ typedef struct reckon_workspace {
 	int is_whole;    /* the entries are all there are; else they are what changed, in order */
 	size_t not_kept; /* names whose content is not in the store, the first because of: */
 	char why[160];
-	char *variables; /* their names, as far as they are known: ["a","b"] */
+	char *variables; /* their names, as far as they are known: ["a","b"]; NULL: of no kernel */
+	uint64_t number; /* counts what was taken of a session, from 1: to be committed in order */
 } reckon_workspace;
 
 /* What changed since the last call, of a session with RECKON_SESSION_KEEP; contents are on the disk.

@@ -34,7 +34,7 @@ ONLY = {  # all that the first may see of the second
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
-    ("host", "converse"): {"converse/converse.h"},
+    ("host", "converse"): {"converse/converse.h", "converse/story.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them
@@ -68,7 +68,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 def judge(own, brackets, name):
     """Why this include is wrong, or None."""
     first, _, rest = name.partition("/")
-    if name in ("reckon.h", "reckon_files.h", "reckon_keep.h"):
+    if name in ("reckon.h", "reckon_agent.h", "reckon_files.h", "reckon_keep.h"):
         return None if own in PUBLIC else f"{own}/ may not include the public header"
     if brackets == "<":
         home = HOME.get(name)

@@ -110,8 +110,8 @@ static int move_failed(const char *from, const char *to, struct err *err)
 	}
 }
 
-int fs_move_beneath(int dir_fd, const char *from, const char *to, int overwrite, uid_t uid,
-		    gid_t gid, struct err *err)
+int fs_move_between(int from_fd, const char *from, int to_fd, const char *to, int overwrite,
+		    uid_t uid, gid_t gid, struct err *err)
 {
 	cleanup_fd int source = -1, target = -1;
 	const char *from_name = NULL, *to_name = NULL;
@@ -119,16 +119,22 @@ int fs_move_beneath(int dir_fd, const char *from, const char *to, int overwrite,
 
 	if (!fs_path_is_safe(to))
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", to);
-	if (fs_inner_parent(dir_fd, from, &source, &from_name, err) < 0)
+	if (fs_inner_parent(from_fd, from, &source, &from_name, err) < 0)
 		return (int)err->code;
 	/* Before anything is made for it. */
 	if (fstatat(source, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return move_failed(from, to, err);
-	if (fs_inner_parents(dir_fd, to, uid, gid, &target, &to_name, err) < 0)
+	if (fs_inner_parents(to_fd, to, uid, gid, &target, &to_name, err) < 0)
 		return (int)err->code;
 	if (renameat2(source, from_name, target, to_name, overwrite ? 0 : RENAME_NOREPLACE) < 0)
 		return move_failed(from, to, err);
 	return 0;
+}
+
+int fs_move_beneath(int dir_fd, const char *from, const char *to, int overwrite, uid_t uid,
+		    gid_t gid, struct err *err)
+{
+	return fs_move_between(dir_fd, from, dir_fd, to, overwrite, uid, gid, err);
 }
 
 /* ---- removing ------------------------------------------------------------------------------- */

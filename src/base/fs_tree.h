@@ -27,6 +27,9 @@ int fs_link_beneath(int dir_fd, const char *from, const char *path, uid_t uid, g
  */
 int fs_move_beneath(int dir_fd, const char *from, const char *to, int overwrite, uid_t uid,
 		    gid_t gid, struct err *err);
+/* The same from one directory to another of the same file system. */
+int fs_move_between(int from_fd, const char *from, int to_fd, const char *to, int overwrite,
+		    uid_t uid, gid_t gid, struct err *err);
 
 /*
  * Removes everything in the directory dir_fd, however deep, with few descriptors: what lies deep

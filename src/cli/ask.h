@@ -9,9 +9,7 @@
  *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
- *   ask_json.c     what a program sees of it
- *   ask_save.c     the whole as a notebook, a script, Markdown or JSON
- *   ask_link.c     sandbox:/mnt/data/… in answers
+ *   ask_keep.c     what is noted of it, to be saved, resumed and looked at later (story.h, runs.h)
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
  * runs anyway, in the box.
@@ -26,27 +24,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/repl.h"
+#include "cli/story_form.h"
 #include "converse/converse.h"
 #include "models/models.h"
 #include "reckon.h"
 
 #define ASK_STEPS_MAX 1000u
 #define ASK_QUESTION_MAX ((size_t)1024 * 1024)
-#define ASK_RECORDS_MAX ((size_t)512 * 1024 * 1024)
 
 enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
 
-struct ask_step {
-	char *prose; /* what the model said before it */
-	char *code;
-	char *record; /* JSON, or NULL: it did not run */
-};
-
-/* "sandbox:/mnt/data/" at the end of a piece may be the beginning of a link. */
-#define ASK_LINK "sandbox:/mnt/data/"
-struct ask_link {
-	const char *folder; /* what stands for it; NULL: left as it is */
-	size_t matched;	    /* bytes of ASK_LINK that were held back */
+/* What is noted, and where. */
+struct ask_keep {
+	struct story story;
+	int fd;	     /* of the stored run, or -1 */
+	bool off;    /* --no-keep */
+	bool begun;  /* by this program */
+	bool gave_up; /* which was said */
 };
 
 struct ask {
@@ -57,6 +51,7 @@ struct ask {
 	const char *base_url_option;
 	char *provider;
 	char *model, *base_url, *key;
+	bool has_own_url; /* not the provider's own service */
 	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
 	bool has_price;
 	enum ask_approve approve;
@@ -74,8 +69,7 @@ struct ask {
 	/* the session; in view.session */
 	bool approved_all;
 	/* what came of it */
-	struct ask_step *steps;
-	size_t step_count, record_bytes;
+	struct ask_keep keep;
 	struct buf prose; /* of the turn that is being written */
 	struct ask_link link;
 	bool prose_open; /* some of it was shown, its line may not have ended */
@@ -147,21 +141,27 @@ void ask_show_record(struct ask *ask, const struct json_value *record);
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
 
-/* ---- ask_json.c ---- */
+/* ---- ask_keep.c ---- */
 
-int ask_json_print(const struct ask *ask);
-int ask_json_write(const struct ask *ask, struct buf *ret, struct err *err);
-
-/* ---- ask_save.c ---- */
-
-/* Whether the name says in which form. */
-int ask_save_check(const char *path, struct err *err);
-/* Returns an exit status; what went wrong was said. */
+/* The question of `ask`; with the first one all that goes before it. */
+void ask_keep_question(struct ask *ask);
+void ask_keep_file(struct ask *ask, const struct run_file *file);
+/* Where cells run; `id` NULL: in a session that ends with this program. */
+void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url);
+void ask_keep_usage(struct ask *ask);
+/* Of ours, for whoever reads it later. */
+void ask_keep_note(struct ask *ask, const char *text);
+/* A cell that is to run, and the prose before it; its number. */
+size_t ask_keep_cell(struct ask *ask, const char *code, size_t len);
+void ask_keep_record(struct ask *ask, size_t number, const char *record,
+		     const struct converse_result *result);
+/* Without a record: it did not run, or the record was `left_out` bytes long. */
+void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
+		    size_t len, uint64_t left_out);
+/* How the question ended. */
+void ask_keep_answer(struct ask *ask);
+void ask_keep_end(struct ask *ask);
+/* --save; returns an exit status, what went wrong was said. */
 int ask_save(struct ask *ask);
-
-/* ---- ask_link.c ---- */
-
-/* Appends `text` with links put in place; what may be half of one waits. */
-int ask_link_add(struct ask_link *link, const char *text, size_t len, struct buf *ret,
-		 struct err *err);
-int ask_link_end(struct ask_link *link, struct buf *ret, struct err *err);
+/* --json, of the last question. */
+int ask_json_print(const struct ask *ask);

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "cli/ask.h"
+#include "cli/story_form.h"
 
 static int put(struct ask_link *link, struct buf *ret, struct err *err)
 {

@@ -41,6 +41,7 @@ int ask_model_find(struct ask *ask, struct err *err)
 	if (rc == 0) {
 		ask->is_local = choice.is_local;
 		ask->has_price = choice.has_price;
+		ask->has_own_url = !choice.is_own;
 		ask->provider = mem_strdup(choice.provider);
 		ask->model = mem_strdup(choice.model);
 		ask->base_url = mem_strdup(choice.base_url);

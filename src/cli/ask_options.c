@@ -29,6 +29,7 @@ enum {
 	ASK_CALLING,
 	ASK_VISION,
 	ASK_APPROVE,
+	ASK_NO_KEEP,
 	ASK_SAVE,
 };
 
@@ -56,6 +57,8 @@ static const struct opt_item ask_items[] = {
 	{ ASK_APPROVE, "approve", "WHEN", "never, writes (default), always: ask first",
 	  OPT_HINT_CHOICE, "never writes always", false },
 	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
+	  false },
+	{ ASK_NO_KEEP, "no-keep", NULL, "leave nothing of it for reckon runs", OPT_HINT_NONE, NULL,
 	  false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
@@ -181,9 +184,12 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 		return count_up_to(value, 100000000, &settings->context_tokens, err);
 	case ASK_ANSWER_SIZE:
 		return count_up_to(value, 1000000, &settings->answer_tokens, err);
+	case ASK_NO_KEEP:
+		ask->keep.off = true;
+		return 0;
 	case ASK_SAVE:
 		ask->save_path = value;
-		return ask_save_check(value, err);
+		return story_save_check(value, err);
 	case OPT_IMAGES:
 		return term_image_parse(value, &ask->view.images, err);
 	default:
@@ -219,9 +225,9 @@ int ask_options_check(struct ask *ask, struct err *err)
 	const struct run *run = &ask->view.run;
 	bool writes = false;
 
-	if (ask->is_chat && (run->json || ask->save_path != NULL)) {
-		err_set(err, ERR_INVALID, "--json and --save are for one question");
-		return err_remedy(err, "see reckon ask");
+	if (ask->is_chat && run->json) {
+		err_set(err, ERR_INVALID, "--json is for one question");
+		return err_remedy(err, "see reckon ask; reckon runs show --json has a chat");
 	}
 	if (ask->question.len == 0 && !ask->is_chat) {
 		err_set(err, ERR_INVALID, "there is no question");
@@ -270,7 +276,7 @@ const struct opt_command cmd_chat_table = {
 	.summary = "ask a model one question after the other",
 	.notes = "\n"
 		 "A line is a question; variables, files and what was said stay. Limits are those\n"
-		 "of one question. Providers: reckon ask --help. --json and --save: not for chats.",
+		 "of one question. Providers: reckon ask --help. --json: not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

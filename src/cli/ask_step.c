@@ -92,11 +92,12 @@ static int send_result(struct ask *ask, const struct converse_result *result, st
 	return converse_answer(ask->talk, result, err);
 }
 
-static int refuse(struct ask *ask, const char *why, struct err *err)
+static int refuse(struct ask *ask, size_t number, const char *why, struct err *err)
 {
 	const struct converse_result result = { .status = "refused", .text = why,
 						.len = strlen(why) };
 
+	ask_keep_brief(ask, number, result.status, why, result.len, 0);
 	return send_result(ask, &result, err);
 }
 
@@ -116,7 +117,8 @@ static int replace_session(struct ask *ask, struct buf *text, struct err *err)
 	return buf_adds(text, LOST_NOTE, err);
 }
 
-static int report(struct ask *ask, const reckon_execution *execution, struct err *err)
+static int report(struct ask *ask, size_t number, const reckon_execution *execution,
+		  struct err *err)
 {
 	const char *json = reckon_execution_record(execution);
 	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
@@ -126,8 +128,9 @@ static int report(struct ask *ask, const reckon_execution *execution, struct err
 
 	if (json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
-	ask_show_record(ask, record);
 	converse_result_read(record, &result);
+	ask_keep_record(ask, number, json, &result);
+	ask_show_record(ask, record);
 	rc = buf_add(&text, result.text, result.len, err);
 	if (rc == 0)
 		rc = replace_session(ask, &text, err);
@@ -139,31 +142,8 @@ static int report(struct ask *ask, const reckon_execution *execution, struct err
 	return rc;
 }
 
-static struct ask_step *note_step(struct ask *ask, const char *code, size_t len)
-{
-	struct ask_step *step;
-
-	ask->steps = mem_grow(ask->steps, ask->step_count + 1, sizeof(*ask->steps));
-	step = &ask->steps[ask->step_count++];
-	step->code = mem_new0(len + 1, 1);
-	step->record = NULL;
-	step->prose = mem_strdup(buf_text(&ask->prose));
-	memcpy(step->code, code, len);
-	return step;
-}
-
-static void note_record(struct ask *ask, struct ask_step *step, const reckon_execution *execution)
-{
-	const char *json = reckon_execution_record(execution);
-	const size_t len = strlen(json);
-
-	if (ask->record_bytes + len > ASK_RECORDS_MAX)
-		return;
-	ask->record_bytes += len;
-	step->record = mem_strdup(json);
-}
-
-static int execute(struct ask *ask, struct ask_step *step, size_t len, struct err *err)
+static int execute(struct ask *ask, size_t number, const struct kernel_item *code,
+		   struct err *err)
 {
 	const reckon_execute_options options = {
 		.size = sizeof(options),
@@ -176,12 +156,11 @@ static int execute(struct ask *ask, struct ask_step *step, size_t len, struct er
 	reckon_error error;
 	int rc;
 
-	if (reckon_execute(ask->view.session, step->code, len, &options, &execution, &error) < 0) {
+	if (reckon_execute(ask->view.session, code->data, code->len, &options, &execution, &error) < 0) {
 		err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
 	}
-	note_record(ask, step, execution);
-	rc = report(ask, execution, err);
+	rc = report(ask, number, execution, err);
 	reckon_execution_free(execution);
 	return rc;
 }
@@ -190,28 +169,28 @@ int ask_step(struct ask *ask, struct err *err)
 {
 	const struct kernel_item *code =
 		agent_find(ask->frame.items, ask->frame.count, AGENT_TAG_CODE);
-	struct ask_step *step;
+	const size_t number = ask_keep_cell(ask, code->data, code->len);
 	struct err why;
 
-	step = note_step(ask, code->data, code->len);
 	ask_show_turn(ask);
-	ask->view.number = ask->view.output.cell = ask->step_count;
+	ask->view.number = ask->view.output.cell = number;
 	ask->view.figures = 0;
 	ask_show_code(ask, code->data, code->len);
 	if (run_input_check_source(code->data, code->len, &why) < 0)
-		return refuse(ask, why.text, err);
+		return refuse(ask, number, why.text, err);
 	switch (must_ask(ask) ? ask_person() : 'y') {
 	case 'n':
-		return refuse(ask, "The person did not allow this cell to run. Take another way, "
-				   "or say what you would need it for.", err);
+		return refuse(ask, number,
+			      "The person did not allow this cell to run. Take another way, or "
+			      "say what you would need it for.", err);
 	case 'a':
 		ask->approved_all = true;
 		break;
 	case 'q':
 		raise(SIGINT);
-		return refuse(ask, "The person ended the session.", err);
+		return refuse(ask, number, "The person ended the session.", err);
 	default:
 		break;
 	}
-	return execute(ask, step, code->len, err);
+	return execute(ask, number, code, err);
 }

@@ -83,7 +83,11 @@ static int take_end(struct ask *ask, struct err *err)
 	ask->stop = end.stop;
 	err_set(&ask->why, ERR_LIMIT, "%s", end.message);
 	err_remedy(&ask->why, "%s", end.remedy);
-	return end.answer != NULL ? buf_add(&ask->answer, end.answer, end.answer_len, err) : 0;
+	if (end.answer != NULL &&
+	    buf_add(&ask->answer, end.answer, end.answer_len, err) < 0)
+		return (int)err->code;
+	ask_keep_answer(ask);
+	return 0;
 }
 
 /* One frame of the agent; 1: it was the last of this question. */
@@ -101,6 +105,7 @@ static int take_frame(struct ask *ask, struct err *err)
 		return 0;
 	case AGENT_TURN:
 		converse_read_usage(&ask->frame, &ask->usage);
+		ask_keep_usage(ask);
 		return 0;
 	case AGENT_EXECUTE:
 		return ask_step(ask, err);
@@ -115,12 +120,18 @@ int ask_converse(struct ask *ask, struct err *err)
 {
 	int rc = 0;
 
+	ask_keep_question(ask);
 	while (rc == 0 && ask->view.output.status == 0) {
 		rc = ask_agent_receive(ask, err);
 		if (rc == 0)
 			rc = take_frame(ask, err);
 		if (rc == 0 && ask->frame.type == AGENT_READY)
 			rc = ask_agent_question(ask, err);
+	}
+	if (rc < 0) {
+		ask->stop = AGENT_STOP_FAILED;
+		ask->why = *err;
+		ask_keep_answer(ask);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -167,7 +178,7 @@ int ask_conclude(struct ask *ask)
 		return ask->view.output.status;
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
-	if (ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
+	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
 		status = EXIT_CODE_RECKON;
 	if (ask->json) {
 		const int printed = ask_json_print(ask);
@@ -201,7 +212,9 @@ static int run_session(struct ask *ask)
 		if (rc < 0)
 			(void)complain(&err);
 		else if (ask->is_chat)
-			status = ask->view.output.status;
+			status = ask->view.output.status != 0 ? ask->view.output.status
+				 : ask->view.output.unsaved   ? EXIT_CODE_RECKON
+							      : EXIT_CODE_OK;
 		else
 			status = ask_conclude(ask);
 		ask_agent_end(ask);
@@ -252,6 +265,7 @@ static void ask_init(struct ask *ask)
 	run_init(&ask->view.run);
 	ask->view.images = TERM_IMAGE_AUTO;
 	ask->local_in = -1;
+	ask->keep.fd = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
@@ -261,12 +275,7 @@ static void ask_init(struct ask *ask)
 
 static void ask_done(struct ask *ask)
 {
-	for (size_t i = 0; i < ask->step_count; i++) {
-		free(ask->steps[i].prose);
-		free(ask->steps[i].code);
-		free(ask->steps[i].record);
-	}
-	free(ask->steps);
+	ask_keep_end(ask);
 	free(ask->provider);
 	free(ask->model);
 	free(ask->base_url);

@@ -64,6 +64,13 @@ static void forget(struct ask *ask)
 	err_clear(&ask->why);
 }
 
+static void say_kept(const struct ask *ask)
+{
+	if (ask->keep.fd >= 0 && ask->to_terminal && isatty(STDIN_FILENO))
+		run_output_line("kept as run %s; reckon chat --resume goes on with it",
+				ask->keep.story.id);
+}
+
 int ask_chat(struct ask *ask, struct err *err)
 {
 	bool begun = false;
@@ -85,5 +92,8 @@ int ask_chat(struct ask *ask, struct err *err)
 	}
 	if (ask->to_terminal && isatty(STDIN_FILENO))
 		repl_print("\n");
+	if (begun && ask_save(ask) != EXIT_CODE_OK)
+		ask->view.output.unsaved = true;
+	say_kept(ask);
 	return 0;
 }

@@ -5,6 +5,7 @@
  *   frames.c   what is sent to it; what it sends, checked
  *   network.c  proxies and certificates, from the environment
  *   record.c   what goes back of a cell, out of its record (record.h)
+ *   story.c    what became of a question, as JSON (story.h)
  *
  * Nobody here waits for the agent: its socket does not block. A loop watches converse_fd() and
  * calls converse_take() until there is nothing left; a program that has nothing else to do calls
@@ -103,8 +104,9 @@ int converse_list(struct converse *talk, struct err *err);
 
 struct converse_image {
 	const char *mime;
-	const char *base64;
+	const void *bytes;
 	size_t len;
+	bool is_encoded; /* `bytes` are in base 64 already */
 };
 
 /* What became of a cell. A longer text, more images and larger ones are left out. */

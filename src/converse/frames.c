@@ -10,7 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "codec/base64.h"
 #include "converse/inner.h"
+
+#define FIELD_ROOM 64u /* a field and its head */
 
 int converse_fd(const struct converse *talk)
 {
@@ -62,15 +65,22 @@ int converse_list(struct converse *talk, struct err *err)
 	return converse_tell(talk, AGENT_LIST, NULL, err);
 }
 
+static int add_encoded(struct buf *ret, const struct converse_image *image, struct err *err)
+{
+	return image->is_encoded ? buf_add(ret, image->bytes, image->len, err)
+				 : base64_encode(image->bytes, image->len, ret, err);
+}
+
 static int pack_image(struct buf *payload, const struct converse_image *image, struct err *err)
 {
-	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + 64);
+	const size_t head = strlen(image->mime) + 1;
+	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + head);
 	struct err full;
 
 	/* What does not fit is still in the text, as a line. */
-	if (image->len > AGENT_IMAGE_MAX || payload->len + image->len + 128 > payload->max ||
-	    buf_add(&whole, image->mime, strlen(image->mime) + 1, &full) < 0 ||
-	    buf_add(&whole, image->base64, image->len, &full) < 0)
+	if (buf_add(&whole, image->mime, head, &full) < 0 ||
+	    add_encoded(&whole, image, &full) < 0 ||
+	    payload->len + whole.len + FIELD_ROOM > payload->max)
 		return 0;
 	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
 }

@@ -17,9 +17,10 @@ static bool read_image(const struct json_value *data, struct converse_image *ret
 
 	for (size_t i = 0; i < ARRAY_LEN(mimes); i++) {
 		ret->mime = mimes[i];
-		ret->base64 = json_read_text(json_read_member(data, mimes[i]), &ret->len);
+		ret->bytes = json_read_text(json_read_member(data, mimes[i]), &ret->len);
+		ret->is_encoded = true;
 		/* One too large for a model is still in `text`, as a line. */
-		if (ret->base64 != NULL && ret->len <= AGENT_IMAGE_MAX)
+		if (ret->bytes != NULL && ret->len <= AGENT_IMAGE_MAX)
 			return true;
 	}
 	return false;

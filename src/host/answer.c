@@ -267,6 +267,18 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	db_session_done(&row);
 }
 
+struct session *answer_session_beside(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session(host, asked, false);
+
+	if (session == NULL || !beside_is_full(session))
+		return session;
+	observe_refused(host, "queue");
+	peer_fail(host, asked->id, FRONT_ERR_BUSY,
+		  "too many requests about files wait for this session", "", "wait for those", 1);
+	return NULL;
+}
+
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job)
 {
 	char id[ID_SIZE] = "";

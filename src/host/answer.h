@@ -24,6 +24,8 @@ void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session that the request names, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
+/* The same for a job about its files. */
+struct session *answer_session_beside(struct host *host, const struct asked *asked);
 void answer_session_create(struct host *host, const struct asked *asked);
 void answer_session_list(struct host *host, const struct asked *asked);
 void answer_session_show(struct host *host, const struct asked *asked);

@@ -63,7 +63,7 @@ static enum job_kind kind_of(uint16_t type)
 
 void answer_file(struct host *host, const struct asked *asked)
 {
-	struct session *session = answer_session(host, asked, true);
+	struct session *session = answer_session_beside(host, asked);
 	const enum job_kind kind = kind_of(asked->type);
 	struct job *job;
 
@@ -78,7 +78,7 @@ void answer_file(struct host *host, const struct asked *asked)
 	job->files.recursive = front_u64(asked->items, asked->count, FRONT_TAG_RECURSIVE,
 					 kind == JOB_FILE_LIST) != 0;
 	job->files.limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, 0);
-	session_enqueue(session, job);
+	beside_enqueue(session, job);
 }
 
 void upload_drop(struct upload *upload)
@@ -121,7 +121,7 @@ static struct upload *free_upload(struct host *host)
 void answer_file_put(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct session *session = answer_session(host, asked, true);
+	struct session *session = answer_session_beside(host, asked);
 	const uint64_t size = front_u64(asked->items, asked->count, FRONT_TAG_SIZE, 0);
 	struct upload *upload = free_upload(host);
 	uint64_t limit;
@@ -200,7 +200,7 @@ void answer_file_commit(struct host *host, const struct asked *asked)
 			job->fd = TAKE_FD(upload->fd);
 			job->files.if_match = TAKE_PTR(upload->if_match);
 			job->files.if_none = TAKE_PTR(upload->if_none);
-			session_enqueue(session, job);
+			beside_enqueue(session, job);
 		}
 		upload_drop(upload);
 		return;
@@ -214,7 +214,7 @@ void answer_file_commit(struct host *host, const struct asked *asked)
  */
 void answer_archive_get(struct host *host, const struct asked *asked)
 {
-	struct session *session = answer_session(host, asked, true);
+	struct session *session = answer_session_beside(host, asked);
 	struct job *job;
 	struct err err;
 	int fd;
@@ -229,5 +229,5 @@ void answer_archive_get(struct host *host, const struct asked *asked)
 	job->fd = fd;
 	job->path = path_of(asked);
 	job->files.format = answer_text(asked, FRONT_TAG_FORMAT);
-	session_enqueue(session, job);
+	beside_enqueue(session, job);
 }

@@ -207,7 +207,7 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 		answer_gone(host, tenant, asked->id, link->session);
 		return;
 	}
-	if (session->queued >= HOST_QUEUE_MAX || host->is_stopping) {
+	if (beside_is_full(session) || host->is_stopping) {
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many requests wait for this session",
 			  "", "ask again in a while", 1);
 		return;
@@ -220,7 +220,7 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 		job_free(job);
 		return;
 	}
-	session_enqueue(session, job);
+	beside_enqueue(session, job);
 }
 
 void answer_link_get(struct host *host, const struct asked *asked)

@@ -194,6 +194,7 @@ void context_job_done(struct job *job)
 {
 	struct context *context = job->context;
 	struct session *session = context->session;
+	bool is_last;
 
 	context->running = NULL;
 	session->idle_since_ns = clock_mono_ns();
@@ -207,7 +208,12 @@ void context_job_done(struct job *job)
 	if (job->kind == JOB_CONTEXT_CLOSE) {
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
+		is_last = session->is_closed;
 		context_free(context);
+		if (!is_last) {
+			session_pump(session);
+			beside_pump(session);
+		}
 		return;
 	}
 	context->kernel_lost = job->is_kernel_lost;
@@ -217,6 +223,10 @@ void context_job_done(struct job *job)
 		context_end(context, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
 	job_free(job);
 	pump(context);
+	if (session->is_parked) {
+		session_pump(session); /* a new box may have waited for this */
+		beside_pump(session);
+	}
 }
 
 void context_tick(struct session *session)

@@ -10,6 +10,7 @@
  *   answer_link.c     links that need no key
  *   files.c           what a job did to files; work_files.c: in its thread
  *   db_files.c db_links.c   their rows
+ *   beside.c          files of a session, beside what its kernels do
  *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record
@@ -62,6 +63,7 @@
 #include "wire/front_page.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
+#define HOST_FILE_WORKERS 16u /* jobs about files at once */
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
@@ -82,6 +84,14 @@ struct context {
 	struct job *first, *last;
 	unsigned queued;
 	bool kernel_lost;
+};
+
+/* A session's files: a handle and a queue of their own (beside.c). */
+struct beside {
+	reckon_session *handle; /* the running job's, if there is one */
+	struct job *running;
+	struct job *first, *last;
+	unsigned queued;
 };
 
 struct session {
@@ -105,6 +115,9 @@ struct session {
 	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
+	struct beside beside;
+	struct job *early; /* came back before what looked at the workspace before them */
+	uint64_t taken;	   /* the last look that was committed */
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
@@ -130,8 +143,9 @@ struct host {
 	struct loop *loop;
 	struct db *db;
 	struct pool *pool;
+	struct pool *file_pool; /* for what is beside */
 	struct peer *peer;
-	struct loop_io *wake_io;
+	struct loop_io *wake_io, *file_wake_io;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
@@ -235,7 +249,6 @@ void session_tick(struct host *host); /* expiry, interrupts that came too early 
 /* In OPENING, counted as the tenant's. */
 struct session *session_add(struct host *host, struct tenant *tenant,
 			    const struct front_limits *limits);
-void session_pump(struct session *session);
 void session_fail_waiting(struct session *session, enum front_error end, const char *why);
 /* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
 void session_leave(struct session *session);
@@ -263,8 +276,8 @@ void keep_set_expiry(struct session *session, uint64_t expires_ms);
 const char *keep_expired(const struct session *session, uint64_t now_ns);
 
 /* ---- restore.c ---- */
-/* Begins to make a box for a parked session, or has it wait for its turn. */
-void restore_begin(struct session *session);
+/* Makes a box for a parked session, when nothing uses the old one and its turn has come. */
+void restore_want(struct session *session);
 void restore_done(struct session *session, struct job *job);
 /* Its box is gone, with everything but what is kept. */
 void restore_park(struct session *session, const char *why);
@@ -300,6 +313,15 @@ void work_open(struct job *job);
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */
 void work_file(struct job *job); /* work_files.c */
+
+/* ---- beside.c ---- */
+void beside_enqueue(struct session *session, struct job *job);
+void beside_pump(struct session *session);
+bool beside_is_full(const struct session *session);
+bool beside_is_idle(const struct session *session);
+void beside_fail_waiting(struct session *session, enum front_error end, const char *why);
+void beside_job_done(struct session *session, struct job *job);
+reckon_session *beside_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
 
 /* ---- files.c ---- */
 /*

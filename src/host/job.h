@@ -89,6 +89,7 @@ struct job {
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct execution *execution;
+	bool is_beside; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
 	struct buf code;

@@ -74,6 +74,13 @@ static int sign_lock(struct host *host, struct err *err)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+static struct pool_item *take_job(struct host *host)
+{
+	struct pool_item *item = pool_take(host->pool);
+
+	return item != NULL ? item : pool_take(host->file_pool);
+}
+
 static void on_wake(unsigned ready, void *arg)
 {
 	struct host *host = arg;
@@ -81,13 +88,14 @@ static void on_wake(unsigned ready, void *arg)
 
 	(void)ready;
 	pool_clear(host->pool);
+	pool_clear(host->file_pool);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
-	item = pool_take(host->pool);
+	item = take_job(host);
 	if (item == NULL)
 		return;
 	keep_turn_begin(host);
-	for (; item != NULL; item = pool_take(host->pool)) {
+	for (; item != NULL; item = take_job(host)) {
 		struct job *job = (struct job *)(void *)item;
 
 		answer_begin(host, job);
@@ -115,14 +123,17 @@ static void on_tick(void *arg)
 
 static int set_up(struct host *host, struct err *err)
 {
-	int fd;
+	int fd, file_fd;
 
 	if (loop_new(&host->loop, err) < 0 ||
-	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0)
+	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0 ||
+	    pool_new(HOST_FILE_WORKERS, work_run, &host->file_pool, err) < 0)
 		return (int)err->code;
 	tenant_apply(host);
 	fd = pool_fd(host->pool);
+	file_fd = pool_fd(host->file_pool);
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
+	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
@@ -130,6 +141,7 @@ static int set_up(struct host *host, struct err *err)
 	    loop_signal(host->loop, SIGUSR2, operate_upgrade, host, err) < 0)
 		return (int)err->code;
 	loop_io_want(host->wake_io, LOOP_READ);
+	loop_io_want(host->file_wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
 	return peer_start(host, err);
 }
@@ -191,8 +203,10 @@ static void finish(struct host *host)
 	audit_stop(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
-	if (host->sessions == NULL)
+	if (host->sessions == NULL) {
 		pool_free(host->pool);
+		pool_free(host->file_pool);
+	}
 	keep_stop(host);
 	db_close(host->db);
 	reckon_engine_close(host->engine);

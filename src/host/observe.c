@@ -333,6 +333,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 			now->workers_busy++;
 		else if (at->running != NULL)
 			now->workers_waiting++;
+		now->jobs_waiting += at->beside.queued;
 		if (at->phase != SESSION_LIVE || sample == NULL)
 			continue;
 		now->memory_sessions++;

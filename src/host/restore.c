@@ -48,7 +48,13 @@ static void tell_not_kept(struct session *session, const reckon_workspace *manif
 		       len > 0 ? "; " : "", count, session->kept.not_kept_why);
 }
 
-void restore_begin(struct session *session)
+static void fail_waiting(struct session *session, enum front_error error, const char *why)
+{
+	session_fail_waiting(session, error, why);
+	beside_fail_waiting(session, error, why);
+}
+
+static void begin(struct session *session)
 {
 	struct host *host = session->host;
 	struct job *job;
@@ -63,7 +69,7 @@ void restore_begin(struct session *session)
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
 	    fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
-		session_fail_waiting(session, FRONT_ERR_INTERNAL, err.text);
+		fail_waiting(session, FRONT_ERR_INTERNAL, err.text);
 		return;
 	}
 	tell_not_kept(session, job->manifest);
@@ -73,8 +79,19 @@ void restore_begin(struct session *session)
 	pool_submit_to(host->pool, session->tenant->lane, &job->item);
 }
 
+void restore_want(struct session *session)
+{
+	/* Whatever still uses the old box comes back here. */
+	if (session->phase == SESSION_LIVE && session->running == NULL &&
+	    session->opening_contexts == 0 && session->beside.running == NULL &&
+	    !context_is_running(session))
+		begin(session);
+}
+
 static void close_box(struct session *session)
 {
+	reckon_session_close(session->beside.handle);
+	session->beside.handle = NULL;
 	reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);
 	session->handle = NULL;
@@ -118,7 +135,7 @@ void restore_next(struct host *host)
 	     at = at->next)
 		if (at->wants_restore) {
 			at->wants_restore = false;
-			session_pump(at);
+			restore_want(at);
 		}
 }
 
@@ -128,6 +145,7 @@ static void restored(struct session *session)
 	struct err err;
 
 	session->is_parked = false;
+	session->taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);
 	/* Told with the next record; what that leaves is the new kernel's. */
@@ -157,9 +175,10 @@ void restore_done(struct session *session, struct job *job)
 			session_end(session, FRONT_ERR_SESSION_LOST, why, 0);
 		else
 			/* Something else is wrong with this host: it may be tried again. */
-			session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, why);
+			fail_waiting(session, FRONT_ERR_UNAVAILABLE, why);
 	}
 	job_free(job);
 	session_pump(session);
+	beside_pump(session);
 	restore_next(session->host);
 }

@@ -177,10 +177,11 @@ void session_pump(struct session *session)
 	if (session->running != NULL || job == NULL)
 		return;
 	/* They use the handle that goes. */
-	if ((job->kind == JOB_CLOSE || session->is_parked) && session->opening_contexts > 0)
+	if (job->kind == JOB_CLOSE &&
+	    (session->opening_contexts > 0 || session->beside.running != NULL))
 		return;
 	if (session->is_parked && job->kind != JOB_CLOSE) {
-		restore_begin(session);
+		restore_want(session);
 		return;
 	}
 	session->first = job->next;
@@ -321,6 +322,7 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	session_fail_waiting(session, end, why);
+	beside_fail_waiting(session, end, why);
 	context_end_all(session, end, why);
 	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
@@ -333,6 +335,7 @@ void session_leave(struct session *session)
 	if (session->phase == SESSION_CLOSING)
 		return;
 	session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
+	beside_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
 	context_end_all(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
 	interrupt(session);
 	/* The last look, at every byte. */
@@ -455,10 +458,14 @@ void session_answer_job(struct session *session, struct job *job)
 	}
 }
 
-void session_job_done(struct session *session, struct job *job)
+static void job_done(struct session *session, struct job *job)
 {
 	struct err err;
 
+	if (job->is_beside) {
+		beside_job_done(session, job);
+		return;
+	}
 	if (job->context != NULL) {
 		keep_job_done(session, job);
 		context_job_done(job);
@@ -493,10 +500,48 @@ void session_job_done(struct session *session, struct job *job)
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
 	session_answer_job(session, job);
-	if (job->is_lost && session->phase == SESSION_LIVE)
+	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
+}
+
+/* The early one that is next, out of its list. */
+static struct job *next_early(struct session *session)
+{
+	for (struct job **at = &session->early; *at != NULL; at = &(*at)->next)
+		if ((*at)->changes->number == session->taken + 1) {
+			struct job *found = *at;
+
+			*at = found->next;
+			return found;
+		}
+	return NULL;
+}
+
+/*
+ * What changed in the workspace is committed in the order in which it was looked at: of two jobs
+ * that ran at once the later look may come back first, and waits for the other's, which is on its
+ * way.
+ */
+void session_job_done(struct session *session, struct job *job)
+{
+	const uint64_t number = job->changes != NULL ? job->changes->number : 0;
+
+	if (number > session->taken + 1) {
+		job->next = session->early;
+		session->early = job;
+		return;
+	}
+	if (number != 0)
+		session->taken = number;
+	job_done(session, job);
+	/* One without a look may have been the session's last. */
+	while (number != 0 && (job = next_early(session)) != NULL) {
+		session->taken++;
+		answer_begin(session->host, job);
+		job_done(session, job);
+	}
 }
 
 static void tick_one(struct session *session, uint64_t now)
@@ -519,6 +564,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	}
 	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
+	    !beside_is_idle(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",

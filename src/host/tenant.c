@@ -37,6 +37,7 @@ static struct tenant *take_in(struct host *host, const struct db_tenant *row)
 
 	tenant->row = *row;
 	tenant->lane = pool_lane_new();
+	tenant->file_lane = pool_lane_new();
 	/* By id, which is by time: lists go on behind an id. */
 	while (*at != NULL && strcmp((*at)->row.id, row->id) > 0)
 		at = &(*at)->next;
@@ -79,6 +80,9 @@ void tenant_apply(struct host *host)
 
 		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
 			      workers_of(host, at));
+		pool_lane_set(host->file_pool, at->file_lane, weight != 0 ? (unsigned)weight : 1,
+			      host->tenant_count < 2 ? HOST_FILE_WORKERS
+						     : HOST_FILE_WORKERS * 3 / 4);
 	}
 }
 

@@ -24,6 +24,7 @@ struct tenant {
 	struct tenant *next; /* newest first */
 	struct db_tenant row;
 	struct pool_lane *lane;
+	struct pool_lane *file_lane; /* of the pool for files */
 	bool is_deleted;
 	unsigned sessions;   /* live, opening or closing */
 	unsigned executions; /* that run or wait */

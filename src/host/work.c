@@ -66,6 +66,8 @@ void work_open(struct job *job)
 /* Of the kernel that the job is for. */
 static reckon_session *handle_of(const struct job *job)
 {
+	if (job->is_beside)
+		return job->session->beside.handle;
 	return job->context != NULL ? job->context->handle : job->session->handle;
 }
 
@@ -148,9 +150,10 @@ static void work_ask(struct job *job)
 
 static void work_close(struct session *session)
 {
+	reckon_session_close(session->beside.handle);
 	reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);
-	session->handle = NULL;
+	session->beside.handle = session->handle = NULL;
 	session->engine = NULL;
 }
 
@@ -200,6 +203,8 @@ static void run(struct job *job)
 	case JOB_FILE_MKDIR:
 	case JOB_ARCHIVE_GET:
 	case JOB_ARCHIVE_PUT:
+		if (beside_handle(job) == NULL)
+			return;
 		work_file(job);
 		break;
 	case JOB_KEEP:

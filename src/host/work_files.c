@@ -49,7 +49,7 @@ static bool may_change(struct job *job)
 
 	if (work->if_match == NULL && work->if_none == NULL)
 		return true;
-	is_there = reckon_file_open_info(job->session->handle, job->path, &fd, &now, &ignored) == 0;
+	is_there = reckon_file_open_info(job->session->beside.handle, job->path, &fd, &now, &ignored) == 0;
 	if (is_there)
 		(void)close(fd);
 	if (work->if_match != NULL)
@@ -80,7 +80,7 @@ static void work_get(struct job *job)
 	reckon_file_info info;
 	struct err err;
 
-	if (reckon_file_open_info(job->session->handle, job->path, &job->ret_fd, &info,
+	if (reckon_file_open_info(job->session->beside.handle, job->path, &job->ret_fd, &info,
 				  &job->error) < 0)
 		return;
 	job->ret_size = info.size;
@@ -93,7 +93,7 @@ static void work_put(struct job *job)
 	reckon_file_info new, old;
 	struct err err;
 
-	if (!may_change(job) || reckon_file_store(job->session->handle, job->path, job->fd, &new,
+	if (!may_change(job) || reckon_file_store(job->session->beside.handle, job->path, job->fd, &new,
 						  &old, &job->error) < 0)
 		return;
 	file_work_keep(&job->files, job->path, "replaced", &old);
@@ -112,10 +112,10 @@ static void work_delete(struct job *job)
 	if (!may_change(job))
 		return;
 	if (job->files.recursive)
-		code = reckon_file_delete_tree(job->session->handle, job->path, &removed,
+		code = reckon_file_delete_tree(job->session->beside.handle, job->path, &removed,
 					       &job->error);
 	else
-		code = reckon_file_delete(job->session->handle, job->path, &job->error);
+		code = reckon_file_delete(job->session->beside.handle, job->path, &job->error);
 	if (code == 0 && front_pack_u64(&job->files.reply, FRONT_TAG_COUNT, removed, &err) < 0)
 		pack_failed(job, &err);
 }
@@ -125,7 +125,7 @@ static void work_move(struct job *job)
 	reckon_file_info old;
 	struct err err;
 
-	if (reckon_file_move(job->session->handle, job->path, job->files.to, job->files.overwrite,
+	if (reckon_file_move(job->session->beside.handle, job->path, job->files.to, job->files.overwrite,
 			     &old, &job->error) < 0) {
 		if (job->error.code == RECKON_EDENIED &&
 		    strstr(job->error.message, " exists") != NULL)
@@ -149,7 +149,7 @@ static void work_list(struct job *job)
 		.limit = job->files.limit,
 	};
 
-	if (reckon_file_list_page(job->session->handle, &options, &job->json, &job->error) == 0)
+	if (reckon_file_list_page(job->session->beside.handle, &options, &job->json, &job->error) == 0)
 		job->json_len = strlen(job->json);
 }
 
@@ -175,7 +175,7 @@ static void work_archive_get(struct job *job)
 	struct err err;
 	off_t size;
 
-	if (reckon_archive_write(job->session->handle, job->path[0] != '\0' ? job->path : NULL,
+	if (reckon_archive_write(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
 				 job->files.format, job->fd, &info, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
@@ -203,7 +203,7 @@ static void work_archive_put(struct job *job)
 	reckon_archive_info info;
 	off_t size;
 
-	if (reckon_archive_read(job->session->handle, job->path[0] != '\0' ? job->path : NULL,
+	if (reckon_archive_read(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
 				job->fd, on_replaced, job, &info, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
@@ -215,7 +215,7 @@ static void work_archive_put(struct job *job)
 
 static void work_mkdir(struct job *job)
 {
-	(void)reckon_file_mkdir(job->session->handle, job->path, &job->error);
+	(void)reckon_file_mkdir(job->session->beside.handle, job->path, &job->error);
 }
 
 void work_file(struct job *job)

@@ -121,7 +121,7 @@ static int exchange(struct reckon_session *session, enum kernel_type type,
 static int ask(struct reckon_session *session, enum kernel_type type, const struct buf *payload,
 	       enum kernel_type want, struct answer *answer, struct err *err)
 {
-	if (session_check(session, err) < 0)
+	if (session_check_kernel(session, err) < 0)
 		return (int)err->code;
 	if (exchange(session, type, payload, want, answer, err) == 0)
 		return 0;

@@ -20,7 +20,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 	struct reckon_session *session;
 	struct client_call call;
 
-	if (session_check(parent, err) < 0)
+	if (session_check_kernel(parent, err) < 0)
 		return (int)err->code;
 	if (parent->state != KERNEL_STATE_IDLE)
 		return err_set(err, ERR_INVALID, "only an idle session can be branched");

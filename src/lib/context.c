@@ -1,5 +1,5 @@
 /*
- * context.c - a further kernel in a session's box, with a handle of its own.
+ * context.c - further handles of a session: one for each kernel more in its box, one for files.
  *
  * Runs in:  libreckon; with RECKON_SESSION_CONCURRENT in another thread than the session.
  * Reads:    of the session only what does not change while it is open.
@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "lib/api.h"
 #include "lib/session.h"
+#include "reckon_files.h"
 
 #define CONTEXT_TIMEOUT_MS 120000
 
@@ -21,6 +22,8 @@ static int fill_request(const struct reckon_session *of, const reckon_context_op
 {
 	const char *language = options->language != NULL ? options->language : of->language;
 
+	if (of->client == NULL)
+		return err_set(err, ERR_INVALID, "this handle is for files alone");
 	if (options->template_name != NULL && strcmp(options->template_name, of->template_name) != 0) {
 		(void)err_set(err, ERR_INVALID, "the session's box holds template \"%.60s\", not "
 			      "\"%.60s\"", of->template_name, options->template_name);
@@ -108,6 +111,42 @@ static int context_open(struct reckon_session *of, const reckon_context_options 
 	}
 	*ret = context;
 	return 0;
+}
+
+static int files_open(const struct reckon_session *of, struct reckon_session **ret, struct err *err)
+{
+	struct reckon_engine *engine;
+	struct reckon_session *files;
+
+	if (engine_new_for_files(of->engine, &engine, err) < 0)
+		return (int)err->code;
+	files = session_new(engine, NULL);
+	files->owns_engine = true;
+	session_link(files);
+	shared_unref(files->shared);
+	files->shared = shared_ref(of->shared);
+	files->limits = of->limits;
+	files->host_uid = of->host_uid;
+	files->host_gid = of->host_gid;
+	memcpy(files->id, of->id, sizeof(files->id));
+	memcpy(files->template_name, of->template_name, sizeof(files->template_name));
+	files->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (files->workspace < 0) {
+		(void)err_sys(err, "open the workspace");
+		session_free(files);
+		return (int)err->code;
+	}
+	*ret = files;
+	return 0;
+}
+
+int reckon_files_open(reckon_session *session, reckon_session **ret, reckon_error *err)
+{
+	struct err inner;
+
+	if (files_open(session, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
 }
 
 int reckon_context_open(reckon_session *session, const reckon_context_options *options,

@@ -71,12 +71,17 @@ int durable_begin(struct reckon_session *session, const reckon_session_options *
 	return 0;
 }
 
+struct keep_bounds durable_bounds(const struct reckon_session *session)
+{
+	/* A block more: what a file system rounds up is not the program's doing. */
+	return (struct keep_bounds){ .bytes = session->limits.disk_bytes + (1u << 20),
+				     .entries = session->limits.inodes };
+}
+
 int durable_keep(struct reckon_session *session, bool thorough,
 		 struct shared_not_kept *ret_not_kept, struct err *err)
 {
-	/* A block more: what a file system rounds up is not the program's doing. */
-	const struct keep_bounds bounds = { .bytes = session->limits.disk_bytes + (1u << 20),
-					    .entries = session->limits.inodes };
+	const struct keep_bounds bounds = durable_bounds(session);
 	struct shared_not_kept ignored;
 
 	return shared_keep(session->shared, session->workspace, session->engine->store, &bounds,
@@ -119,7 +124,8 @@ int reckon_workspace_take(reckon_session *session, reckon_workspace **ret, recko
 	if (needs_keep(session, &inner) < 0)
 		return api_fail(err, &inner);
 	shared_keep_take(session->shared, ret);
-	(*ret)->variables = names_of(session);
+	if (session->client != NULL)
+		(*ret)->variables = names_of(session);
 	return api_ok(err);
 }
 

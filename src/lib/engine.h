@@ -41,5 +41,9 @@ int engine_client(struct reckon_engine *engine, struct client **ret, struct err 
 int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
 			   struct err *err);
 
+/* The same for files alone: without a connection. */
+int engine_new_for_files(const struct reckon_engine *of, struct reckon_engine **ret,
+			 struct err *err);
+
 /* ERR_INVALID when called from within an event callback. */
 int engine_check_idle(const struct reckon_engine *engine, struct err *err);

@@ -20,19 +20,12 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "lib/api.h"
+#include "lib/execution.h"
 #include "lib/run.h"
 
 #define CODE_MAX (32u * 1024u * 1024u)
 /* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
 #define GONE_NS (2000ull * 1000000u)
-
-struct reckon_execution {
-	struct buf record;
-	enum record_status status;
-	reckon_cost cost;
-	struct store_note *objects;
-	size_t object_count;
-};
 
 struct record_moment run_moment(struct run *run)
 {
@@ -122,7 +115,9 @@ static void clear_interrupts(struct reckon_session *session)
 
 	/* Asked for when nothing ran: that execution is over, this one was not meant. */
 	if (read(session->interrupt_fd, &count, sizeof(count)) < 0)
-		return;
+		count = 0;
+	if (session->stop_wanted != NULL && atomic_load(session->stop_wanted) != 0)
+		reckon_interrupt(session);
 }
 
 static int send_execute(struct run *run, const char *code, size_t len, const int fds[3],
@@ -488,6 +483,7 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 {
 	reckon_execute_options options;
 	struct reckon_execution *execution;
+	int result;
 
 	if (api_options("reckon_execute_options", &options, sizeof(options), given, err) < 0 ||
 	    check_arguments(code, len, &options, err) < 0)
@@ -499,11 +495,15 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 	execution = mem_new0(1, sizeof(*execution));
 	execution->record = BUF_INIT(RECORD_JSON_MAX);
 	store_forget_made(session->engine->store);
-	if (run_execution(&run, code != NULL ? code : "", len, execution, err) < 0) {
+	shared_begin(session->shared);
+	result = run_execution(&run, code != NULL ? code : "", len, execution, err);
+	shared_end(session->shared);
+	if (result < 0) {
 		reckon_execution_free(execution);
-		return (int)err->code;
+		return result;
 	}
 	note_cost(&run, execution);
+	execution->kept = TAKE_PTR(run.record);
 	*ret = execution;
 	return 0;
 }
@@ -514,60 +514,10 @@ int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 {
 	struct err inner;
 
-	if (session_check_box(session, &inner) < 0 ||
+	if ((session->client == NULL && session_check_kernel(session, &inner) < 0) ||
+	    session_check_box(session, &inner) < 0 ||
 	    (session->is_kernel_lost && session_restart(session, &inner) < 0) ||
 	    execute(session, code, code_len, options, ret, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
-}
-
-void reckon_execution_free(reckon_execution *execution)
-{
-	if (execution == NULL)
-		return;
-	buf_done(&execution->record);
-	free(execution->objects);
-	free(execution);
-}
-
-const char *reckon_execution_record(const reckon_execution *execution)
-{
-	return buf_text(&execution->record);
-}
-
-const char *reckon_execution_status(const reckon_execution *execution)
-{
-	return record_status_name(execution->status);
-}
-
-int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret, reckon_error *err)
-{
-	reckon_cost asked;
-	struct err inner;
-
-	/* As many of the fields as the caller knows. */
-	if (ret == NULL || api_options("reckon_cost", &asked, sizeof(asked), ret, &inner) < 0) {
-		if (ret == NULL)
-			(void)err_set(&inner, ERR_INVALID, "no reckon_cost");
-		return api_fail(err, &inner);
-	}
-	asked = execution->cost;
-	asked.size = ret->size;
-	memcpy(ret, &asked, ret->size < sizeof(asked) ? ret->size : sizeof(asked));
-	return api_ok(err);
-}
-
-const char *reckon_execution_object(const reckon_execution *execution, size_t index,
-				    uint64_t *ret_size)
-{
-	if (index >= execution->object_count)
-		return NULL;
-	if (ret_size != NULL)
-		*ret_size = execution->objects[index].size;
-	return execution->objects[index].id;
-}
-
-int reckon_execution_exit_code(const reckon_execution *execution)
-{
-	return record_status_exit_code(execution->status);
 }

@@ -49,15 +49,16 @@ int files_full(const struct reckon_session *session, const char *path, struct er
 	return err_remedy(err, "delete files, or open the session with larger limits");
 }
 
-/* What the host did to the workspace is not the next execution's doing. */
-void files_note(struct reckon_session *session)
+void files_note(struct reckon_session *session, const struct part *part)
 {
-	struct err ignored;
+	const struct keep_bounds bounds = durable_bounds(session);
 
-	(void)shared_note_change(session->shared);
-	/* What cannot be kept is told with the changes. */
-	(void)durable_keep(session, false, NULL, &ignored);
-	(void)shared_look(session->shared, session->workspace, &ignored);
+	shared_changed(session->shared, session->workspace, session->engine->store, &bounds, part);
+}
+
+void files_note_one(struct reckon_session *session, const char *path)
+{
+	files_note(session, &(struct part){ .paths = &path, .count = 1 });
 }
 
 static int put(struct reckon_session *session, const char *path, int source_fd, struct err *err)
@@ -72,10 +73,10 @@ static int put(struct reckon_session *session, const char *path, int source_fd, 
 		return (int)err->code;
 	if (files_copy(source_fd, target, err) < 0) {
 		(void)files_full(session, path, err);
-		files_note(session);
+		files_note_one(session, path);
 		return err_wrap(err, "put %.100s", path);
 	}
-	files_note(session);
+	files_note_one(session, path);
 	return 0;
 }
 
@@ -139,7 +140,7 @@ int reckon_file_delete(reckon_session *session, const char *path, reckon_error *
 	if (session_check_box(session, &inner) < 0 ||
 	    fs_remove_beneath(session->workspace, path, &inner) < 0)
 		return api_fail(err, &inner);
-	files_note(session);
+	files_note_one(session, path);
 	return api_ok(err);
 }
 
@@ -149,7 +150,7 @@ static int list(struct reckon_session *session, char **ret_json, struct err *err
 	cleanup_buf struct buf json = BUF_INIT(LIST_MAX);
 
 	if (engine_check_idle(session->engine, err) < 0 ||
-	    workspace_scan(session->workspace, &now, err) < 0 ||
+	    workspace_scan(session->workspace, NULL, &now, err) < 0 ||
 	    workspace_list_json(session->workspace, now, &json, err) < 0)
 		return (int)err->code;
 	*ret_json = TAKE_PTR(json.data);

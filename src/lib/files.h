@@ -13,8 +13,9 @@
 #include "reckon_files.h"
 
 int files_copy(int source, int target, struct err *err);
-/* What the host did to the workspace is not the next execution's doing. */
-void files_note(struct reckon_session *session);
+/* What the host did to these names of the workspace is no execution's doing, and is kept. */
+void files_note(struct reckon_session *session, const struct part *part);
+void files_note_one(struct reckon_session *session, const char *path);
 /* Makes of "no space" the limit that it is; anything else stays. */
 int files_full(const struct reckon_session *session, const char *path, struct err *err);
 
@@ -33,11 +34,12 @@ void files_keep(struct reckon_session *session, const char *path, reckon_file_in
 
 /* A directory of our own in the workspace, for what is not to be seen yet, or not any more. */
 struct hidden {
-	int workspace;
+	struct reckon_session *session; /* NULL: there is none */
 	int fd;
+	uint64_t inode;
 	char name[ID_SIZE + 12];
 };
-#define HIDDEN_INIT ((struct hidden){ .workspace = -1, .fd = -1 })
+#define HIDDEN_INIT ((struct hidden){ .fd = -1 })
 int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *err);
 void hidden_done(struct hidden *hidden); /* removes it with all it holds */
 #define cleanup_hidden __attribute__((cleanup(hidden_done)))

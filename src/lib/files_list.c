@@ -108,7 +108,7 @@ static int look_below(int dir_fd, const char *above, struct listing *listing, st
 {
 	cleanup_workspace struct workspace *found = NULL;
 
-	if (workspace_scan(dir_fd, &found, err) < 0)
+	if (workspace_scan(dir_fd, NULL, &found, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < found->count; i++) {
 		const struct workspace_entry *entry = &found->entries[i];

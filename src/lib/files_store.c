@@ -47,14 +47,10 @@ int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *
 	if (id_new(id, "h", err) < 0)
 		return (int)err->code;
 	(void)snprintf(ret->name, sizeof(ret->name), HIDDEN_PREFIX "%s", id);
-	/* 0700 and, as root, not the box's: it may rename it, but not look in. */
-	if (mkdirat(session->workspace, ret->name, 0700) < 0) {
-		(void)err_sys(err, "make a directory in the workspace");
+	if (shared_hide(session->shared, session->workspace, ret->name, &ret->fd, &ret->inode,
+			err) < 0)
 		return files_full(session, "a directory", err);
-	}
-	ret->workspace = session->workspace;
-	if (fs_open_dir_beneath(session->workspace, ret->name, &ret->fd, err) < 0)
-		return err_wrap(err, "a directory in the workspace");
+	ret->session = session;
 	return 0;
 }
 
@@ -67,8 +63,9 @@ void hidden_done(struct hidden *hidden)
 		(void)fs_empty(hidden->fd, &removed, &ignored);
 		(void)close(hidden->fd);
 	}
-	if (hidden->workspace >= 0)
-		(void)unlinkat(hidden->workspace, hidden->name, AT_REMOVEDIR);
+	if (hidden->session != NULL)
+		shared_unhide(hidden->session->shared, hidden->session->workspace, hidden->name,
+			      hidden->inode);
 	*hidden = HIDDEN_INIT;
 }
 
@@ -203,26 +200,25 @@ static int look_at_place(struct reckon_session *session, const char *path, mode_
 
 /* Into a hidden file, then under its name: who looks sees the old one or the new one. */
 static int put_hidden(struct reckon_session *session, const char *path, int source, mode_t mode,
-		      struct err *err)
+		      struct stat *ret, struct err *err)
 {
 	const uid_t uid = files_uid(session);
 	const gid_t gid = files_gid(session);
 	cleanup_hidden struct hidden hidden = HIDDEN_INIT;
 	cleanup_fd int target = -1;
-	char from[sizeof(hidden.name) + 4];
 
 	if (hidden_make(session, &hidden, err) < 0 ||
 	    fs_create_beneath(hidden.fd, "f", uid, gid, &target, err) < 0 ||
 	    files_copy(source, target, err) < 0)
 		return (int)err->code;
-	if (fchmod(target, mode) < 0)
-		return err_sys(err, "fchmod");
-	(void)snprintf(from, sizeof(from), "%s/f", hidden.name);
-	return fs_move_beneath(session->workspace, from, path, 1, uid, gid, err);
+	if (fchmod(target, mode) < 0 || fstat(target, ret) < 0)
+		return err_sys(err, "settle the file");
+	return fs_move_between(hidden.fd, "f", session->workspace, path, 1, uid, gid, err);
 }
 
 /* When there is no room for both at once: in the place of the old one, which is kept. */
-static int put_over(struct reckon_session *session, const char *path, int source, struct err *err)
+static int put_over(struct reckon_session *session, const char *path, int source, struct stat *ret,
+		    struct err *err)
 {
 	cleanup_fd int target = -1;
 
@@ -231,21 +227,23 @@ static int put_over(struct reckon_session *session, const char *path, int source
 	if (fs_create_beneath(session->workspace, path, files_uid(session), files_gid(session),
 			      &target, err) < 0)
 		return (int)err->code;
-	return files_copy(source, target, err);
+	if (files_copy(source, target, err) < 0)
+		return (int)err->code;
+	return fstat(target, ret) < 0 ? err_sys(err, "fstat") : 0;
 }
 
 static int put(struct reckon_session *session, const char *path, int source,
-	       const reckon_file_info *old, struct err *err)
+	       const reckon_file_info *old, struct stat *ret, struct err *err)
 {
 	mode_t mode;
 
 	if (look_at_place(session, path, &mode, err) < 0)
 		return (int)err->code;
-	if (put_hidden(session, path, source, mode, err) == 0)
+	if (put_hidden(session, path, source, mode, ret, err) == 0)
 		return 0;
 	if ((err->errnum != ENOSPC && err->errnum != EDQUOT) || old->artifact[0] == '\0')
 		return (int)err->code;
-	return put_over(session, path, source, err);
+	return put_over(session, path, source, ret, err);
 }
 
 /*
@@ -278,7 +276,9 @@ static int store_file(struct reckon_session *session, const char *path, int sour
 		      reckon_file_info *ret_new, reckon_file_info *ret_old, struct err *err)
 {
 	cleanup_fd int source = fcntl(source_fd, F_DUPFD_CLOEXEC, 0), fd = -1;
+	struct part part = { .paths = &path, .count = 1 };
 	reckon_file_info now;
+	struct stat is;
 	int code;
 
 	memset(ret_new, 0, sizeof(*ret_new));
@@ -290,10 +290,12 @@ static int store_file(struct reckon_session *session, const char *path, int sour
 	files_keep(session, path, ret_old);
 	if (keep_source(session, path, &source, ret_new, err) < 0)
 		return (int)err->code;
-	code = put(session, path, source, ret_old, err);
+	code = put(session, path, source, ret_old, &is, err);
 	if (code < 0)
 		(void)files_full(session, path, err);
-	files_note(session);
+	if (code == 0)
+		part.put = &is;
+	files_note(session, &part);
 	if (code < 0)
 		return err_wrap(err, "put %.100s", path);
 	if (open_info(session, path, &fd, &now, err) == 0) {
@@ -324,6 +326,7 @@ int reckon_file_store(reckon_session *session, const char *path, int source_fd,
 int reckon_file_move(reckon_session *session, const char *from, const char *to, int overwrite,
 		     reckon_file_info *ret_old, reckon_error *err)
 {
+	const char *const paths[] = { from, to };
 	reckon_file_info old;
 	struct err inner;
 	int code;
@@ -335,7 +338,7 @@ int reckon_file_move(reckon_session *session, const char *from, const char *to, 
 		files_keep(session, to, &old);
 	code = fs_move_beneath(session->workspace, from, to, overwrite, files_uid(session),
 			       files_gid(session), &inner);
-	files_note(session);
+	files_note(session, &(struct part){ .paths = paths, .count = ARRAY_LEN(paths) });
 	if (code < 0)
 		return api_fail(err, &inner);
 	if (ret_old != NULL)
@@ -354,7 +357,7 @@ int reckon_file_mkdir(reckon_session *session, const char *path, reckon_error *e
 		(void)files_full(session, path, &inner);
 		return api_fail(err, &inner);
 	}
-	files_note(session);
+	files_note_one(session, path);
 	return api_ok(err);
 }
 
@@ -362,7 +365,6 @@ static int delete_tree(struct reckon_session *session, const char *path, uint64_
 		       struct err *err)
 {
 	cleanup_hidden struct hidden hidden = HIDDEN_INIT;
-	char to[sizeof(hidden.name) + 4];
 
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
@@ -373,8 +375,8 @@ static int delete_tree(struct reckon_session *session, const char *path, uint64_
 	}
 	if (err->code != ERR_INVALID || hidden_make(session, &hidden, err) < 0)
 		return (int)err->code;
-	(void)snprintf(to, sizeof(to), "%s/d", hidden.name);
-	if (fs_move_beneath(session->workspace, path, to, 0, (uid_t)-1, (gid_t)-1, err) < 0)
+	if (fs_move_between(session->workspace, path, hidden.fd, "d", 0, (uid_t)-1, (gid_t)-1,
+			    err) < 0)
 		return (int)err->code;
 	return fs_empty(hidden.fd, ret_removed, err);
 }
@@ -386,7 +388,7 @@ int reckon_file_delete_tree(reckon_session *session, const char *path, uint64_t 
 	struct err inner;
 	const int code = delete_tree(session, path, &removed, &inner);
 
-	files_note(session);
+	files_note_one(session, path);
 	if (code < 0)
 		return api_fail(err, &inner);
 	if (ret_removed != NULL)

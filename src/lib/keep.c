@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "part.h"
 #include "text.h"
 
 #define TICKS_MAX 40 /* of 1 ms: what is waited for the clock that stamps files */
@@ -211,7 +212,7 @@ static void count_not_kept(struct keep *keep, const struct keep_list *new, const
 }
 
 int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct keep_bounds *bounds,
-	     bool thorough, struct err *err)
+	     const struct keep_look *look, struct err *err)
 {
 	struct pass pass = { .dir_fd = dir_fd,
 			     .store = store,
@@ -220,9 +221,11 @@ int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct ke
 	struct keep_list now;
 	int64_t newest;
 
-	if (keep_scan(dir_fd, bounds->entries, &now, err) < 0)
+	if (keep_scan(dir_fd, look->apart, bounds->entries, &now, err) < 0)
 		return (int)err->code;
-	newest = take_over(&keep->list, &now, thorough);
+	if (look->part != NULL && keep->is_known)
+		(void)part_of_list(look->part, &keep->list, &now);
+	newest = take_over(&keep->list, &now, look->thorough);
 	if (newest > 0)
 		wait_tick(newest);
 	store_batch_begin(store);
@@ -272,6 +275,7 @@ void keep_take(struct keep *keep, reckon_workspace **ret)
 	taken->count = keep->pending.count;
 	taken->is_whole = keep->is_whole;
 	taken->not_kept = keep->not_kept;
+	taken->number = ++keep->taken;
 	(void)snprintf(taken->why, sizeof(taken->why), "%s", keep->not_kept > 0 ? keep->why : "");
 	keep_list_clear(&keep->pending);
 	keep->is_whole = false;

@@ -53,6 +53,7 @@ struct keep {
 	bool is_known; /* whoever takes knows the manifest up to `pending` */
 	bool is_whole; /* `pending` is all of it */
 	struct keep_list pending; /* in order of time; RECKON_ENTRY_GONE: removed */
+	uint64_t taken; /* how often */
 	size_t not_kept; /* names of the manifest without content, and what was not seen */
 	char why[160]; /* of the first of them */
 };
@@ -63,10 +64,17 @@ void keep_free(struct keep *keep); /* NULL is fine */
 /*
  * Looks at the workspace and puts what is new into the store, durably (unless it was relaxed).
  * With `thorough` every file is read: a mapping that stays open can change one without a trace.
+ * With a `part` only that is brought up to date, if the rest is known. `apart` is not looked at.
  * Fails when the workspace cannot be read at all, or the store not be synced; then nothing changed.
  */
+struct part;
+struct keep_look {
+	bool thorough;
+	const struct part *part; /* or NULL: all of it */
+	const struct apart *apart; /* or NULL */
+};
 int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct keep_bounds *bounds,
-	     bool thorough, struct err *err);
+	     const struct keep_look *look, struct err *err);
 
 /* What changed since the last time; moves into *ret, and belongs to reckon_workspace_free(). */
 void keep_take(struct keep *keep, reckon_workspace **ret);
@@ -86,7 +94,8 @@ int keep_restore(struct keep *keep, int dir_fd, struct store *store,
 		 struct err *err);
 
 /* ---- keep_scan.c ---- */
-int keep_scan(int dir_fd, uint64_t entries_max, struct keep_list *ret, struct err *err);
+int keep_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct keep_list *ret,
+	      struct err *err);
 void keep_list_clear(struct keep_list *list);
 struct keep_entry *keep_list_add(struct keep_list *list); /* zeroed */
 const struct keep_entry *keep_list_find(const struct keep_list *list, const char *path);

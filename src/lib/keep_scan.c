@@ -133,7 +133,8 @@ static char *read_target(int dir_fd, const char *name)
 }
 
 /* Sockets end with whoever listens: there is nothing to keep. */
-static void visit(struct keep_list *found, const char *dir, int dir_fd, const char *name)
+static void visit(struct keep_list *found, const struct apart *apart, const char *dir, int dir_fd,
+		  const char *name)
 {
 	struct keep_entry *entry;
 	struct stat st;
@@ -144,7 +145,7 @@ static void visit(struct keep_list *found, const char *dir, int dir_fd, const ch
 			found->unseen++;
 		return;
 	}
-	if (S_ISSOCK(st.st_mode))
+	if (S_ISSOCK(st.st_mode) || (S_ISDIR(st.st_mode) && apart_has(apart, st.st_ino)))
 		return;
 	path = kind_of(st.st_mode) != 0 ? join(dir, name) : NULL;
 	if (path == NULL) {
@@ -170,7 +171,8 @@ static void visit(struct keep_list *found, const char *dir, int dir_fd, const ch
 /* ---- the walk ------------------------------------------------------------------------------- */
 
 /* False when as many names were seen as may be. */
-static bool walk(int root_fd, const char *path, uint64_t entries_max, struct keep_list *found)
+static bool walk(int root_fd, const struct apart *apart, const char *path, uint64_t entries_max,
+		 struct keep_list *found)
 {
 	int fd = fs_open_beneath(root_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
 	cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -190,7 +192,7 @@ static bool walk(int root_fd, const char *path, uint64_t entries_max, struct kee
 			found->unseen++;
 			return false;
 		}
-		visit(found, path, dirfd(dir), entry->d_name);
+		visit(found, apart, path, dirfd(dir), entry->d_name);
 	}
 	return true;
 }
@@ -243,7 +245,8 @@ static void find_links(struct keep_list *found)
 	}
 }
 
-int keep_scan(int dir_fd, uint64_t entries_max, struct keep_list *ret, struct err *err)
+int keep_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct keep_list *ret,
+	      struct err *err)
 {
 	struct keep_list found = { 0 };
 	struct stat st;
@@ -251,7 +254,7 @@ int keep_scan(int dir_fd, uint64_t entries_max, struct keep_list *ret, struct er
 	if (fstat(dir_fd, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_sys(err, "the workspace cannot be read");
 	/* The list is the queue: what a directory holds comes behind it. */
-	if (walk(dir_fd, "", entries_max, &found))
+	if (walk(dir_fd, apart, "", entries_max, &found))
 		for (size_t i = 0; i < found.count; i++) {
 			const struct keep_entry *entry = &found.entries[i];
 			cleanup_free char *path = NULL;
@@ -259,7 +262,7 @@ int keep_scan(int dir_fd, uint64_t entries_max, struct keep_list *ret, struct er
 			if (entry->kind != RECKON_ENTRY_DIRECTORY)
 				continue;
 			path = mem_strdup(entry->path); /* the list moves while it grows */
-			if (!walk(dir_fd, path, entries_max, &found))
+			if (!walk(dir_fd, apart, path, entries_max, &found))
 				break;
 		}
 	if (found.count > 1)

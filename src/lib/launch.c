@@ -102,6 +102,21 @@ int launch_find_warden(char **ret_path, struct err *err)
 			       "reckon-warden");
 }
 
+int launch_find_beside(const char *name, char **ret_path, struct err *err)
+{
+	cleanup_free char *warden = NULL;
+	char path[4096];
+
+	if (launch_find_warden(&warden, err) < 0)
+		return (int)err->code;
+	*strrchr(warden, '/') = '\0';
+	if (snprintf(path, sizeof(path), "%s/%s", warden, name) >= (int)sizeof(path) ||
+	    !is_program(path))
+		return err_set(err, ERR_UNAVAILABLE, "%.200s/%s is missing", warden, name);
+	*ret_path = mem_strdup(path);
+	return 0;
+}
+
 /* FNV-1a: tells installations apart, guards nothing. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {

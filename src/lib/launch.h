@@ -18,6 +18,9 @@
  */
 int launch_find_warden(char **ret_path, struct err *err);
 
+/* The program of that name in the same directory. *ret_path: free(). */
+int launch_find_beside(const char *name, char **ret_path, struct err *err);
+
 /* Connects to the shared warden, starting it when nobody listens. */
 int launch_join_shared(const char *warden, const char *template_dir, int *ret_sock,
 		       struct err *err);

@@ -26,29 +26,6 @@
 #define SILENCE_S 30			      /* between two frames */
 #define PATIENCE_NS (180ull * 1000000000ull) /* of all of it */
 
-static int find_program(char **ret, struct err *err)
-{
-	cleanup_free char *warden = NULL;
-	const char program[] = "/reckon-peek";
-	char *slash, *path;
-	size_t len;
-
-	if (launch_find_warden(&warden, err) < 0)
-		return (int)err->code;
-	slash = strrchr(warden, '/');
-	len = (size_t)(slash - warden);
-	path = mem_new0(len + sizeof(program), 1);
-	memcpy(path, warden, len);
-	memcpy(path + len, program, sizeof(program));
-	if (access(path, X_OK) < 0) {
-		(void)err_set(err, ERR_UNAVAILABLE, "%.200s is missing", path);
-		free(path);
-		return (int)err->code;
-	}
-	*ret = path;
-	return 0;
-}
-
 /* Between fork and exec of a program that may have threads: only what is safe there. */
 static void __attribute__((noreturn)) become(const char *path, char *const *argv, int sock,
 					     int file)
@@ -80,7 +57,7 @@ static int start(struct peek *peek, int file, const char *format, struct err *er
 	cleanup_fd int theirs = -1;
 	int pair[2];
 
-	if (find_program(&path, err) < 0)
+	if (launch_find_beside("reckon-peek", &path, err) < 0)
 		return (int)err->code;
 	(void)snprintf(kind, sizeof(kind), "%s", format != NULL ? format : "");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

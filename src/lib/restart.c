@@ -32,6 +32,8 @@ int session_restart(struct reckon_session *session, struct err *err)
 	bool is_gone = false;
 	struct err why;
 
+	if (session->client == NULL)
+		return session_check_kernel(session, err);
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	if (restart(session, &is_gone, err) == 0)

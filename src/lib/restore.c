@@ -59,7 +59,7 @@ static int clear_workspace(int dir_fd, struct err *err)
 {
 	struct keep_list there;
 
-	if (keep_scan(dir_fd, UINT64_MAX, &there, err) < 0)
+	if (keep_scan(dir_fd, NULL, UINT64_MAX, &there, err) < 0)
 		return (int)err->code;
 	err_clear(err);
 	/* What lies in a directory comes behind it. */
@@ -265,7 +265,7 @@ static int learn(struct keep *keep, int dir_fd, const reckon_workspace_entry *en
 	size_t at = 0;
 
 	keep_forget(keep);
-	if (keep_scan(dir_fd, UINT64_MAX, &keep->list, err) < 0)
+	if (keep_scan(dir_fd, NULL, UINT64_MAX, &keep->list, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < keep->list.count; i++) {
 		struct keep_entry *entry = &keep->list.entries[i];

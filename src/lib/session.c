@@ -26,7 +26,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 	struct reckon_session *session = mem_new0(1, sizeof(*session));
 
 	session->engine = engine;
-	session->client = client_ref(client);
+	session->client = client != NULL ? client_ref(client) : NULL;
 	session->control = session->workspace = session->interrupt_fd = -1;
 	session->no_input[0] = session->no_input[1] = -1;
 	session->state = KERNEL_STATE_STARTING;
@@ -135,7 +135,7 @@ void session_free(struct reckon_session *session)
 	 * Answered before the kernel can see that we are gone: else it ends by itself meanwhile, and
 	 * the warden has to find out why.
 	 */
-	if (session->number != 0 && !client_is_dead(session->client, NULL) &&
+	if (session->number != 0 && session->client != NULL && !client_is_dead(session->client, NULL) &&
 	    client_ask(session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS, &ignored) == 0)
 		client_forget(session->client, &call);
 	close_if_open(session->control);
@@ -196,6 +196,9 @@ void session_lose(struct reckon_session *session, const struct err *why)
 	session->is_lost = true;
 	session->why_lost = *why;
 	session->why_lost.code = ERR_LOST;
+	/* With its first kernel's connection the box goes, whatever else there is. */
+	if (session->context[0] == '\0')
+		shared_note_lost(session->shared, &session->why_lost);
 	if (session->why_lost.remedy[0] == '\0')
 		(void)err_remedy(&session->why_lost,
 				 "open a new session; files that executions reported are kept as "
@@ -276,6 +279,8 @@ int session_check_box(struct reckon_session *session, struct err *err)
 {
 	if (engine_check_idle(session->engine, err) < 0)
 		return (int)err->code;
+	if (session->client == NULL)
+		return shared_check(session->shared, err);
 	client_dispatch(session->client);
 	if (!session->is_lost && client_is_dead(session->client, err))
 		session_lose(session, err);
@@ -300,6 +305,13 @@ int session_check(struct reckon_session *session, struct err *err)
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	return session_is_gone(session, err) ? (int)err->code : 0;
+}
+
+int session_check_kernel(struct reckon_session *session, struct err *err)
+{
+	if (session->client == NULL)
+		return err_set(err, ERR_INVALID, "this handle is for files: it has no kernel");
+	return session_check(session, err);
 }
 
 int reckon_session_check(reckon_session *session, reckon_error *err)

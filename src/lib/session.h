@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,7 +33,7 @@ struct loss {
 struct reckon_session {
 	struct reckon_engine *engine;
 	bool owns_engine; /* a context's is its own */
-	struct client *client;
+	struct client *client; /* NULL: a handle for files alone */
 	struct reckon_session *next; /* of the engine */
 	struct shared *shared; /* with other contexts */
 	char id[ID_SIZE];
@@ -73,6 +74,9 @@ struct reckon_session {
 	bool is_lost; /* the session, and the kernel with it */
 	struct err why_lost;
 	int interrupt_fd; /* eventfd: all that reckon_interrupt() touches */
+	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
+	 * the moment before. */
+	const atomic_int *stop_wanted;
 };
 
 /* Marks the session as lost for good; the first reason stays. */
@@ -86,7 +90,9 @@ void session_kill(struct reckon_session *session, const struct err *why);
 
 /* ERR_LOST or ERR_KERNEL_LOST with the reason, ERR_INVALID inside a callback, else 0. */
 int session_check(struct reckon_session *session, struct err *err);
-/* The same without regard to the kernel: whether the session is there. */
+/* The same, and ERR_INVALID for a handle that has no kernel at all. */
+int session_check_kernel(struct reckon_session *session, struct err *err);
+/* Without regard to the kernel: whether the session is there. */
 int session_check_box(struct reckon_session *session, struct err *err);
 /* Why there is no kernel; true when there is none. */
 bool session_is_gone(const struct reckon_session *session, struct err *ret);
@@ -127,6 +133,7 @@ int session_tell(struct reckon_session *session, enum warden_type type, struct e
 /* What the options say of an earlier life of the session. */
 int durable_begin(struct reckon_session *session, const reckon_session_options *options,
 		  struct err *err);
+struct keep_bounds durable_bounds(const struct reckon_session *session);
 /* Brings what is kept of the workspace up to date; without KEEP it does nothing. *ret_not_kept
  * (or NULL) is zeroed then. */
 int durable_keep(struct reckon_session *session, bool thorough,

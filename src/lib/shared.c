@@ -7,11 +7,15 @@
  */
 #include "lib/shared.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
 
 #define DOOR_TIMEOUT_MS 10000
@@ -23,6 +27,10 @@ struct shared {
 	uint64_t changes;
 	struct workspace *files; /* as at the last look */
 	struct keep *keep;	 /* or NULL */
+	unsigned executing;
+	struct apart apart;
+	bool is_lost;
+	struct err why_lost;
 	pthread_mutex_t door_lock;
 	struct client *door; /* or NULL */
 };
@@ -59,6 +67,7 @@ void shared_unref(struct shared *shared)
 	client_unref(shared->door);
 	workspace_free(shared->files);
 	keep_free(shared->keep);
+	free(shared->apart.inodes);
 	(void)pthread_mutex_destroy(&shared->door_lock);
 	(void)pthread_mutex_destroy(&shared->lock);
 	free(shared);
@@ -112,7 +121,7 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 	int code;
 
 	(void)pthread_mutex_lock(&shared->lock);
-	code = workspace_scan(workspace, &now, err);
+	code = workspace_scan(workspace, &shared->apart, &now, err);
 	if (code == 0) {
 		if (shared->keep != NULL)
 			keep_annotate(shared->keep, now);
@@ -123,6 +132,136 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 	}
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
+}
+
+void shared_begin(struct shared *shared)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->executing++;
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+void shared_end(struct shared *shared)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->executing--;
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+/* With the lock held. */
+static void look_at(struct shared *shared, int workspace, const struct part *part)
+{
+	struct workspace *now;
+	struct err ignored;
+
+	if (workspace_scan(workspace, &shared->apart, &now, &ignored) < 0)
+		return;
+	if (part != NULL)
+		part_of_scan(part, shared->files, now);
+	workspace_free(shared->files);
+	shared->files = now;
+}
+
+void shared_changed(struct shared *shared, int workspace, struct store *store,
+		    const struct keep_bounds *bounds, const struct part *part)
+{
+	struct keep_look look = { .part = part };
+	struct err ignored; /* what cannot be kept is told with the changes */
+
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->changes++;
+	if (shared->executing == 0)
+		look.part = NULL;
+	look.apart = &shared->apart;
+	if (shared->keep != NULL)
+		(void)keep_run(shared->keep, workspace, store, bounds, &look, &ignored);
+	look_at(shared, workspace, look.part);
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+/* ---- folders of our own --------------------------------------------------------------------- */
+
+static int hide(struct shared *shared, int workspace, const char *name, int *ret_fd,
+		uint64_t *ret_inode, struct err *err)
+{
+	struct apart *apart = &shared->apart;
+	struct stat st;
+
+	/* 0700 and, as root, not the box's: it may rename it, but not look in. */
+	if (mkdirat(workspace, name, 0700) < 0)
+		return err_sys(err, "make a directory in the workspace");
+	if (fs_open_dir_beneath(workspace, name, ret_fd, err) < 0)
+		return err_wrap(err, "a directory in the workspace");
+	/* A box that is quick may have put a directory of its own there. */
+	if (fstat(*ret_fd, &st) < 0 || st.st_uid != geteuid()) {
+		(void)err_set(err, ERR_DENIED, "the workspace changed while it was used");
+		(void)close(*ret_fd);
+		*ret_fd = -1;
+		return (int)err->code;
+	}
+	apart->inodes = mem_grow(apart->inodes, apart->count + 1, sizeof(*apart->inodes));
+	apart->inodes[apart->count++] = *ret_inode = st.st_ino;
+	return 0;
+}
+
+int shared_hide(struct shared *shared, int workspace, const char *name, int *ret_fd,
+		uint64_t *ret_inode, struct err *err)
+{
+	int code;
+
+	/* No look may fall between the two steps. */
+	(void)pthread_mutex_lock(&shared->lock);
+	code = hide(shared, workspace, name, ret_fd, ret_inode, err);
+	(void)pthread_mutex_unlock(&shared->lock);
+	return code;
+}
+
+void shared_unhide(struct shared *shared, int workspace, const char *name, uint64_t inode)
+{
+	struct apart *apart = &shared->apart;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	(void)unlinkat(workspace, name, AT_REMOVEDIR);
+	for (size_t i = 0; i < apart->count; i++)
+		if (apart->inodes[i] == inode) {
+			apart->inodes[i] = apart->inodes[--apart->count];
+			break;
+		}
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+/* ---- the end of the box --------------------------------------------------------------------- */
+
+void shared_note_lost(struct shared *shared, const struct err *why)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	if (!shared->is_lost)
+		shared->why_lost = *why;
+	shared->is_lost = true;
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+int shared_check(struct shared *shared, struct err *err)
+{
+	struct err why;
+	bool is_dead = false;
+
+	(void)pthread_mutex_lock(&shared->door_lock);
+	if (shared->door != NULL) {
+		client_dispatch(shared->door);
+		is_dead = client_is_dead(shared->door, &why);
+	}
+	(void)pthread_mutex_unlock(&shared->door_lock);
+	if (is_dead)
+		shared_note_lost(shared, &why);
+	(void)pthread_mutex_lock(&shared->lock);
+	if (shared->is_lost)
+		*err = shared->why_lost;
+	is_dead = shared->is_lost;
+	(void)pthread_mutex_unlock(&shared->lock);
+	if (is_dead)
+		err->code = ERR_LOST;
+	return is_dead ? (int)err->code : 0;
 }
 
 void shared_keep_begin(struct shared *shared)
@@ -147,7 +286,8 @@ int shared_keep(struct shared *shared, int workspace, struct store *store,
 	if (keep == NULL)
 		return 0;
 	(void)pthread_mutex_lock(&shared->lock);
-	code = keep_run(keep, workspace, store, bounds, thorough, err);
+	code = keep_run(keep, workspace, store, bounds,
+			&(struct keep_look){ .thorough = thorough, .apart = &shared->apart }, err);
 	ret_not_kept->count = keep->not_kept;
 	memcpy(ret_not_kept->why, keep->why, sizeof(ret_not_kept->why));
 	(void)pthread_mutex_unlock(&shared->lock);

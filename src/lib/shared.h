@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "lib/client.h"
 #include "lib/keep.h"
+#include "lib/part.h"
 #include "lib/record.h"
 #include "lib/store.h"
 #include "lib/workspace.h"
@@ -26,6 +27,10 @@ uint64_t shared_next_sequence(struct shared *shared);
 /* The last that was given, and where to go on (of a branch). */
 uint64_t shared_sequence(struct shared *shared);
 void shared_set_sequence(struct shared *shared, uint64_t sequence);
+
+/* Around each execution: what else changes the workspace meanwhile leaves the rest of it alone. */
+void shared_begin(struct shared *shared);
+void shared_end(struct shared *shared);
 
 /* Looks at the workspace: what is there now is no execution's doing. */
 int shared_look(struct shared *shared, int workspace, struct err *err);
@@ -46,6 +51,22 @@ bool shared_keeps(const struct shared *shared);
 int shared_keep(struct shared *shared, int workspace, struct store *store,
 		const struct keep_bounds *bounds, bool thorough,
 		struct shared_not_kept *ret_not_kept, struct err *err);
+/*
+ * The host changed the workspace in `part`: that is kept, and no execution's doing. While nothing
+ * executes the same goes for all of it.
+ */
+void shared_changed(struct shared *shared, int workspace, struct store *store,
+		    const struct keep_bounds *bounds, const struct part *part);
+
+/* A folder of our own, which no look at the workspace sees. */
+int shared_hide(struct shared *shared, int workspace, const char *name, int *ret_fd,
+		uint64_t *ret_inode, struct err *err);
+void shared_unhide(struct shared *shared, int workspace, const char *name, uint64_t inode);
+
+/* The box is gone; whoever has a handle without a kernel is told by shared_check(). */
+void shared_note_lost(struct shared *shared, const struct err *why);
+int shared_check(struct shared *shared, struct err *err);
+
 void shared_keep_take(struct shared *shared, reckon_workspace **ret);
 void shared_keep_forget(struct shared *shared);
 int shared_keep_restore(struct shared *shared, int workspace, struct store *store,

@@ -107,6 +107,7 @@ void store_batch_abandon(struct store *store); /* without a batch it does nothin
 int store_sync(struct store *store, struct err *err);
 /* From now on nothing is synced: a power cut may take it, the death of a process does not. */
 void store_relax(struct store *store);
+bool store_is_relaxed(const struct store *store);
 
 /*
  * Removes the objects of one of the 256 directories that are older than `age_s` and for which

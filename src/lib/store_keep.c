@@ -101,6 +101,11 @@ void store_relax(struct store *store)
 	store->is_relaxed = true;
 }
 
+bool store_is_relaxed(const struct store *store)
+{
+	return store->is_relaxed;
+}
+
 static int sync_directory(struct store *store, unsigned shard, struct err *err)
 {
 	cleanup_fd int fd = -1;

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/fs.h"
 #include "base/fs_tree.h"
+#include "base/mem.h"
 #include "lib/api.h"
 #include "lib/files.h"
 #include "lib/peek.h"
@@ -38,6 +39,9 @@ struct unpack {
 	reckon_file_fn *on_replaced;
 	void *arg;
 	reckon_archive_info info;
+	/* What was put in its place: names, each with all below it. */
+	char **shown;
+	size_t shown_count, shown_capacity;
 };
 
 /* ---- filling -------------------------------------------------------------------------------- */
@@ -188,6 +192,7 @@ static int compare(int from_fd, int there_fd, const char *name, const char *path
 }
 
 static int show(struct unpack *to, const char *below, bool apply, struct err *err);
+static void note_shown(struct unpack *to, const char *path);
 
 static int show_one(struct unpack *to, int from_fd, int there_fd, const char *below,
 		    const char *name, bool apply, struct err *err)
@@ -212,7 +217,17 @@ static int show_one(struct unpack *to, int from_fd, int there_fd, const char *be
 	}
 	if (renameat2(from_fd, name, there_fd, name, pair.is_there ? 0 : RENAME_NOREPLACE) < 0)
 		return err_sys(err, "put %.200s in its place", path);
+	note_shown(to, path);
 	return 0;
+}
+
+static void note_shown(struct unpack *to, const char *path)
+{
+	if (to->shown_count == to->shown_capacity) {
+		to->shown_capacity = to->shown_capacity > 0 ? to->shown_capacity * 2 : 16;
+		to->shown = mem_grow(to->shown, to->shown_capacity, sizeof(*to->shown));
+	}
+	to->shown[to->shown_count++] = mem_strdup(path);
 }
 
 /* Merges what was filled into what is there; without `apply` it only looks whether that can be. */
@@ -245,9 +260,17 @@ static int show(struct unpack *to, const char *below, bool apply, struct err *er
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static void hidden_of_done(struct unpack *to)
+/* The folder for what is hidden goes first, so that the look that is noted does not meet it. */
+static void unpack_done(struct unpack *to)
 {
+	const struct part part = { .paths = (const char *const *)to->shown,
+				   .count = to->shown_count };
+
 	hidden_done(&to->hidden);
+	files_note(to->session, &part);
+	for (size_t i = 0; i < to->shown_count; i++)
+		free(to->shown[i]);
+	free(to->shown);
 }
 
 /* Keeps the archive as it came; what is unpacked is unpacked from what is kept. */
@@ -278,7 +301,7 @@ static int read_archive(struct reckon_session *session, const char *path, int so
 			reckon_file_fn *on_replaced, void *arg, reckon_archive_info *ret,
 			struct err *err)
 {
-	__attribute__((cleanup(hidden_of_done))) struct unpack to = {
+	__attribute__((cleanup(unpack_done))) struct unpack to = {
 		.session = session,
 		.folder = path != NULL ? path : "",
 		.hidden = HIDDEN_INIT,
@@ -301,6 +324,8 @@ static int read_archive(struct reckon_session *session, const char *path, int so
 	    fs_mkdir_beneath(session->workspace, to.folder, files_uid(session),
 			     files_gid(session), err) < 0)
 		return (int)err->code;
+	if (to.folder[0] != '\0' && to.entries == 0)
+		note_shown(&to, to.folder);
 	if (show(&to, "", true, err) < 0)
 		return (int)err->code;
 	*ret = to.info;
@@ -313,10 +338,8 @@ int reckon_archive_read(reckon_session *session, const char *path, int source_fd
 {
 	reckon_archive_info info;
 	struct err inner;
-	const int code = read_archive(session, path, source_fd, on_replaced, arg, &info, &inner);
 
-	files_note(session);
-	if (code < 0)
+	if (read_archive(session, path, source_fd, on_replaced, arg, &info, &inner) < 0)
 		return api_fail(err, &inner);
 	if (ret != NULL)
 		*ret = info;

@@ -29,6 +29,7 @@ struct pending {
 
 struct walk {
 	int root_fd;
+	const struct apart *apart;
 	struct workspace *found;
 	size_t capacity;
 	size_t seen; /* entries and directories, for the bound */
@@ -115,6 +116,8 @@ static void visit(struct walk *walk, const struct pending *at, int dir_fd, const
 			walk->found->is_incomplete = true;
 		return;
 	}
+	if (S_ISDIR(st.st_mode) && apart_has(walk->apart, st.st_ino))
+		return;
 	path = join(at->path, name);
 	if (path == NULL) {
 		walk->found->is_incomplete = true;
@@ -189,10 +192,18 @@ static void drop_duplicates(struct workspace *found)
 	found->count = kept;
 }
 
-int workspace_scan(int dir_fd, struct workspace **ret, struct err *err)
+bool apart_has(const struct apart *apart, uint64_t inode)
+{
+	for (size_t i = 0; apart != NULL && i < apart->count; i++)
+		if (apart->inodes[i] == inode)
+			return true;
+	return false;
+}
+
+int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret, struct err *err)
 {
 	cleanup_workspace struct workspace *found = mem_new0(1, sizeof(*found));
-	struct walk walk = { .root_fd = dir_fd, .found = found };
+	struct walk walk = { .root_fd = dir_fd, .apart = apart, .found = found };
 	struct timespec now;
 	int probe;
 

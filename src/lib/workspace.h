@@ -50,8 +50,21 @@ struct workspace {
 	bool is_incomplete; /* a bound was reached, or a part could not be read */
 };
 
-/* *ret belongs to the caller: workspace_free(). Fails only when dir_fd itself cannot be read. */
-int workspace_scan(int dir_fd, struct workspace **ret, struct err *err);
+/*
+ * Folders of our own in a workspace, by inode: a box may give them another name, but no other. A
+ * scan passes them over.
+ */
+struct apart {
+	uint64_t *inodes;
+	size_t count;
+};
+bool apart_has(const struct apart *apart, uint64_t inode); /* `apart` NULL: none */
+
+/*
+ * *ret belongs to the caller: workspace_free(). Fails only when dir_fd itself cannot be read.
+ * `apart` may be NULL.
+ */
+int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret, struct err *err);
 void workspace_free(struct workspace *workspace); /* NULL is fine */
 void workspace_freep(struct workspace **workspace);
 #define cleanup_workspace __attribute__((cleanup(workspace_freep)))

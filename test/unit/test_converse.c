@@ -225,8 +225,9 @@ static void what_is_too_long_for_a_model_is_left_out(void **state)
 	memcpy(text + limit - 1, "\xc3\xa4", 2); /* the limit is within this letter */
 	memset(image, 'A', AGENT_IMAGE_MAX);
 	for (unsigned i = 0; i < AGENT_IMAGES_MAX; i++)
-		result.images[i] = (struct converse_image){ "image/png", image,
-							    i < 2 ? AGENT_IMAGE_MAX + i : 4 };
+		result.images[i] = (struct converse_image){
+			.mime = "image/png", .bytes = image, .is_encoded = i != 2,
+			.len = i < 2 ? AGENT_IMAGE_MAX + i : 4 };
 	for (unsigned eyes = 0; eyes < 2; eyes++) {
 		struct converse *talk = begin("good", eyes != 0);
 		struct converse_frame frame;
@@ -246,6 +247,8 @@ static void what_is_too_long_for_a_model_is_left_out(void **state)
 							4)) != NULL; at++)
 			images++;
 		assert_int_equal(images, eyes != 0 ? AGENT_IMAGES_MAX - 1 : 0);
+		if (eyes != 0) /* bytes become base 64 */
+			assert_non_null(memmem(got, got_len, "13=image/png(18)", 16));
 		converse_close(talk);
 	}
 	free(text);
@@ -324,7 +327,8 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 	assert_int_equal(result.image_count, 2);
 	assert_string_equal(result.images[0].mime, "image/gif");
 	assert_string_equal(result.images[1].mime, "image/png");
-	assert_memory_equal(result.images[1].base64, "iV==", 4);
+	assert_memory_equal(result.images[1].bytes, "iV==", 4);
+	assert_true(result.images[1].is_encoded);
 	json_read_free(record);
 	assert_ok(&err, json_read_parse(empty, strlen(empty), 4096, &record, &err));
 	converse_result_read(record, &result);

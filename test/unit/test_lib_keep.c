@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "lib/keep.h"
+#include "lib/part.h"
 
 struct fixture {
 	char state[64], from[64], to[64];
@@ -66,12 +67,19 @@ static void put(int dir_fd, const char *name, const void *bytes, size_t len)
 	assert_ok(&err, fd_write_full(fd, bytes, len, &err));
 }
 
-static void run(struct fixture *fixture, const struct keep_bounds *within)
+static void run_part(struct fixture *fixture, const struct keep_bounds *within,
+		     const struct part *part)
 {
+	const struct keep_look look = { .part = part };
 	struct err err;
 
-	assert_ok(&err, keep_run(fixture->keep, fixture->from_fd, fixture->store, within, false,
+	assert_ok(&err, keep_run(fixture->keep, fixture->from_fd, fixture->store, within, &look,
 				 &err));
+}
+
+static void run(struct fixture *fixture, const struct keep_bounds *within)
+{
+	run_part(fixture, within, NULL);
 }
 
 static reckon_workspace *take(struct fixture *fixture)
@@ -192,6 +200,92 @@ static void only_what_changed_is_told(void **state)
 	assert_int_equal(taken->count, 2);
 	assert_int_equal(find(taken, "a")->kind, RECKON_ENTRY_GONE);
 	assert_int_equal(find(taken, "b")->kind, RECKON_ENTRY_FILE);
+	done(taken);
+}
+
+/* A file is put while a cell works on others: those are the cell's, until it ends. */
+static void a_part_is_kept_alone(void **state)
+{
+	static const char *const paths[] = { "new/deep/x", "gone" };
+	const struct part part = { .paths = paths, .count = 2 };
+	struct fixture *fixture = *state;
+	reckon_workspace *taken;
+
+	put(fixture->from_fd, "cell", "before", 6);
+	put(fixture->from_fd, "gone", "1", 1);
+	put(fixture->from_fd, "gone-not", "1", 1);
+	run(fixture, &bounds);
+	done(take(fixture));
+
+	put(fixture->from_fd, "cell", "half of it", 10);
+	put(fixture->from_fd, "half", "h", 1);
+	assert_int_equal(unlinkat(fixture->from_fd, "gone", 0), 0);
+	assert_int_equal(unlinkat(fixture->from_fd, "gone-not", 0), 0);
+	assert_int_equal(mkdirat(fixture->from_fd, "new", 0755), 0);
+	assert_int_equal(mkdirat(fixture->from_fd, "new/deep", 0755), 0);
+	put(fixture->from_fd, "new/deep/x", "put", 3);
+	put(fixture->from_fd, "new/beside", "b", 1);
+	run_part(fixture, &bounds, &part);
+	taken = take(fixture);
+	assert_int_equal(taken->count, 4);
+	assert_int_equal(find(taken, "gone")->kind, RECKON_ENTRY_GONE);
+	assert_int_equal(find(taken, "new")->kind, RECKON_ENTRY_DIRECTORY);
+	assert_int_equal(find(taken, "new/deep")->kind, RECKON_ENTRY_DIRECTORY);
+	assert_int_equal(find(taken, "new/deep/x")->size, 3);
+	done(taken);
+
+	run(fixture, &bounds);
+	taken = take(fixture);
+	assert_int_equal(find(taken, "cell")->size, 10);
+	assert_int_equal(find(taken, "gone-not")->kind, RECKON_ENTRY_GONE);
+	assert_non_null(find(taken, "half"));
+	assert_non_null(find(taken, "new/beside"));
+	assert_null(find(taken, "new/deep/x"));
+	done(taken);
+}
+
+/* A name above the part that became a file would stand where the list has a folder. */
+static void a_part_makes_no_tree_that_cannot_be(void **state)
+{
+	static const char *const paths[] = { "d/x" };
+	const struct part part = { .paths = paths, .count = 1 };
+	struct fixture *fixture = *state;
+	reckon_workspace *taken;
+
+	assert_int_equal(mkdirat(fixture->from_fd, "d", 0755), 0);
+	put(fixture->from_fd, "d/x", "1", 1);
+	put(fixture->from_fd, "d/y", "1", 1);
+	run(fixture, &bounds);
+	done(take(fixture));
+	assert_int_equal(unlinkat(fixture->from_fd, "d/x", 0), 0);
+	assert_int_equal(unlinkat(fixture->from_fd, "d/y", 0), 0);
+	assert_int_equal(unlinkat(fixture->from_fd, "d", AT_REMOVEDIR), 0);
+	put(fixture->from_fd, "d", "a file", 6);
+	run_part(fixture, &bounds, &part);
+	taken = take(fixture);
+	assert_int_equal(taken->count, 1);
+	assert_int_equal(find(taken, "d/x")->kind, RECKON_ENTRY_GONE);
+	done(taken);
+}
+
+/* Two names of one file, one of them outside: then all of it is looked at. */
+static void links_out_of_a_part_are_kept_with_it(void **state)
+{
+	static const char *const paths[] = { "second" };
+	const struct part part = { .paths = paths, .count = 1 };
+	struct fixture *fixture = *state;
+	reckon_workspace *taken;
+
+	put(fixture->from_fd, "other", "1", 1);
+	run(fixture, &bounds);
+	done(take(fixture));
+	put(fixture->from_fd, "first", "f", 1);
+	assert_int_equal(linkat(fixture->from_fd, "first", fixture->from_fd, "second", 0), 0);
+	run_part(fixture, &bounds, &part);
+	taken = take(fixture);
+	assert_int_equal(taken->number, 2);
+	assert_int_equal(find(taken, "first")->kind, RECKON_ENTRY_FILE);
+	assert_int_equal(find(taken, "second")->kind, RECKON_ENTRY_HARD_LINK);
 	done(taken);
 }
 
@@ -352,6 +446,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(everything_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_what_changed_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_part_is_kept_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_part_makes_no_tree_that_cannot_be, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(links_out_of_a_part_are_kept_with_it, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(what_was_not_committed_is_told_again, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, set_up, tear_down),

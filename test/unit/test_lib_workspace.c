@@ -69,7 +69,7 @@ static struct workspace *scan(struct fixture *fixture)
 	struct workspace *found = NULL;
 	struct err err;
 
-	assert_ok(&err, workspace_scan(fixture->fd, &found, &err));
+	assert_ok(&err, workspace_scan(fixture->fd, NULL, &found, &err));
 	return found;
 }
 

@@ -1,0 +1,285 @@
+/*
+ * story_json.c - what a program sees of a run: docs/ask.schema.json, docs/transcript.schema.json.
+ *
+ * Runs in:  reckon ask, reckon chat, reckon runs.
+ * Reads:    records and what a model wrote.
+ * Never:    writes anything of the key.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/story_form.h"
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+
+#define RECORD_MAX STORY_LINE_MAX
+#define LINKED_MAX (6u * (size_t)AGENT_ANSWER_MAX)
+
+/* One question: its items, and the records among them. */
+struct part {
+	const struct story *story;
+	const struct story_question *question;
+	const char *folder; /* where files were saved, or NULL */
+	size_t from, to;
+	struct json_value **records; /* by item */
+};
+
+static void part_init(struct part *part, const struct story *story, size_t number,
+		      const char *folder)
+{
+	struct err ignored; /* a record that cannot be read has no files */
+
+	part->story = story;
+	part->question = &story->questions[number];
+	part->folder = folder;
+	part->from = part->question->item;
+	part->to = number + 1 < story->question_count ? story->questions[number + 1].item
+						      : story->item_count;
+	part->records = mem_new0(part->to - part->from + 1, sizeof(struct json_value *));
+	for (size_t i = part->from; i < part->to; i++)
+		if (story->items[i].record != NULL)
+			(void)json_read_parse(story->items[i].record,
+					      strlen(story->items[i].record), RECORD_MAX,
+					      &part->records[i - part->from], &ignored);
+}
+
+static void part_done(struct part *part)
+{
+	for (size_t i = part->from; i < part->to; i++)
+		json_read_free(part->records[i - part->from]);
+	free(part->records);
+}
+
+static void write_steps(struct json_writer *writer, const struct part *part)
+{
+	json_write_key(writer, "steps");
+	json_write_array_begin(writer);
+	for (size_t i = part->from; i < part->to; i++) {
+		const struct story_item *item = &part->story->items[i];
+
+		if (item->kind != STORY_CELL)
+			continue;
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "code", item->text);
+		json_write_key(writer, "record");
+		if (item->record != NULL)
+			json_write_raw(writer, item->record, strlen(item->record));
+		else
+			json_write_null(writer);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	return json_read_text(json_read_member(object, key), NULL);
+}
+
+/* Whether a later step changed the same file. */
+static bool is_outdated(const struct part *part, size_t item, const char *path)
+{
+	for (size_t i = item + 1; i < part->to; i++) {
+		const struct json_value *files =
+			json_read_member(part->records[i - part->from], "files");
+
+		for (size_t j = 0; j < json_read_count(files); j++) {
+			const char *other = text_of(json_read_at(files, j), "path");
+
+			if (other != NULL && strcmp(other, path) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void write_file(struct json_writer *writer, const struct part *part,
+		       const struct json_value *file, const char *path)
+{
+	cleanup_buf struct buf saved = BUF_INIT(16384);
+	int64_t size = 0;
+	struct err err;
+
+	(void)json_read_int(json_read_member(file, "size"), &size);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "path", path);
+	json_write_key(writer, "size");
+	json_write_int(writer, size);
+	json_write_member_string(writer, "mime", text_of(file, "mime"));
+	json_write_member_string(writer, "sha256", text_of(file, "sha256"));
+	json_write_member_string(writer, "artifact", text_of(file, "artifact"));
+	if (part->folder != NULL && buf_addf(&saved, &err, "%s/%s", part->folder, path) == 0)
+		json_write_member_string(writer, "saved", saved.data);
+	else
+		json_write_member_string(writer, "saved", NULL);
+	json_write_object_end(writer);
+}
+
+/* Every file that was made or changed, as it was in the end. */
+static void write_files(struct json_writer *writer, const struct part *part)
+{
+	json_write_key(writer, "files");
+	json_write_array_begin(writer);
+	for (size_t i = part->from; i < part->to; i++) {
+		const struct json_value *files =
+			json_read_member(part->records[i - part->from], "files");
+
+		for (size_t j = 0; j < json_read_count(files); j++) {
+			const struct json_value *file = json_read_at(files, j);
+			const char *path = text_of(file, "path");
+			const char *change = text_of(file, "change");
+
+			if (path == NULL || change == NULL || strcmp(change, "deleted") == 0 ||
+			    is_outdated(part, i, path))
+				continue;
+			write_file(writer, part, file, path);
+		}
+	}
+	json_write_array_end(writer);
+}
+
+static void write_usage(struct json_writer *writer, const struct agent_usage *usage, bool has_cost)
+{
+	char cost[40];
+
+	json_write_key(writer, "usage");
+	json_write_object_begin(writer);
+	json_write_member_uint(writer, "requests", usage->requests);
+	json_write_member_uint(writer, "steps", usage->steps);
+	json_write_member_uint(writer, "input_tokens", usage->in);
+	json_write_member_uint(writer, "cached_tokens", usage->cached);
+	json_write_member_uint(writer, "output_tokens", usage->out);
+	json_write_member_uint(writer, "reasoning_tokens", usage->reasoning);
+	json_write_object_end(writer);
+	json_write_key(writer, "cost");
+	if (has_cost) {
+		const int len = snprintf(cost, sizeof(cost), "%llu.%06llu",
+					 (unsigned long long)(usage->cost_micro / 1000000),
+					 (unsigned long long)(usage->cost_micro % 1000000));
+
+		json_write_raw(writer, cost, (size_t)len);
+	} else {
+		json_write_null(writer);
+	}
+}
+
+static const struct story_item *answer_of(const struct part *part)
+{
+	const struct story_item *last = part->to > part->from ? &part->story->items[part->to - 1]
+							      : NULL;
+
+	return last != NULL && last->kind == STORY_ANSWER ? last : NULL;
+}
+
+/* The answer with links put in place, as a person sees it. */
+static int write_answer(struct json_writer *writer, const struct part *part, struct err *err)
+{
+	const struct story_item *answer = answer_of(part);
+	cleanup_buf struct buf linked = BUF_INIT(LINKED_MAX);
+	struct ask_link link = { .folder = part->folder };
+
+	json_write_key(writer, "answer");
+	if (answer == NULL || answer->text[0] == '\0') {
+		json_write_null(writer);
+		return 0;
+	}
+	if (ask_link_add(&link, answer->text, strlen(answer->text), &linked, err) < 0 ||
+	    ask_link_end(&link, &linked, err) < 0)
+		return (int)err->code;
+	json_write_text(writer, buf_text(&linked), linked.len);
+	return 0;
+}
+
+static int write_question(struct json_writer *writer, const struct part *part, struct err *err)
+{
+	const struct story_question *question = part->question;
+	const bool is_open = question->stop == AGENT_STOP_COUNT_;
+
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "schema", "reckon.ask/1");
+	json_write_member_string(writer, "model", part->story->model);
+	json_write_member_string(writer, "question", part->story->items[part->from].text);
+	if (write_answer(writer, part, err) < 0)
+		return (int)err->code;
+	json_write_member_string(writer, "stop",
+				 agent_stop_name(is_open ? AGENT_STOP_INTERRUPTED
+							 : question->stop));
+	json_write_member_string(writer, "message",
+				 is_open ? "the program ended before there was an answer"
+					 : question->message);
+	write_steps(writer, part);
+	write_files(writer, part);
+	write_usage(writer, &question->usage, question->has_cost);
+	json_write_object_end(writer);
+	return 0;
+}
+
+static int write_part(struct json_writer *writer, const struct story *story, size_t number,
+		      const char *folder, struct err *err)
+{
+	struct part part;
+	int rc;
+
+	part_init(&part, story, number, folder);
+	rc = write_question(writer, &part, err);
+	part_done(&part);
+	return rc;
+}
+
+int story_json_question(const struct story *story, size_t number, const char *folder,
+			struct buf *ret, struct err *err)
+{
+	struct json_writer writer;
+
+	json_write_init(&writer, ret);
+	if (write_part(&writer, story, number, folder, err) < 0 ||
+	    json_write_finish(&writer, err) < 0)
+		return (int)err->code;
+	return buf_addc(ret, '\n', err);
+}
+
+static void write_notes(struct json_writer *writer, const struct story *story)
+{
+	json_write_key(writer, "notes");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < story->item_count; i++)
+		if (story->items[i].kind == STORY_NOTE)
+			json_write_string(writer, story->items[i].text);
+	json_write_array_end(writer);
+}
+
+int story_json_all(const struct story *story, const char *folder, struct buf *ret, struct err *err)
+{
+	struct json_writer writer;
+	struct agent_usage usage;
+	bool has_cost;
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "schema", "reckon.transcript/1");
+	json_write_member_string(&writer, "id", story->id[0] != '\0' ? story->id : NULL);
+	json_write_member_string(&writer, "command", story->command);
+	json_write_member_string(&writer, "started_at", story->started);
+	json_write_member_string(&writer, "model", story->model);
+	json_write_member_string(&writer, "language", story->language);
+	json_write_member_string(&writer, "template", story->template_name);
+	json_write_member_string(&writer, "session", story->session_name != NULL
+							     ? story->session_name
+							     : story->session_id);
+	write_notes(&writer, story);
+	json_write_key(&writer, "questions");
+	json_write_array_begin(&writer);
+	for (size_t i = 0; i < story->question_count; i++)
+		if (write_part(&writer, story, i, folder, err) < 0)
+			return (int)err->code;
+	json_write_array_end(&writer);
+	story_sum(story, &usage, &has_cost);
+	write_usage(&writer, &usage, has_cost);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, err) < 0)
+		return (int)err->code;
+	return buf_addc(ret, '\n', err);
+}

@@ -1,0 +1,217 @@
+/*
+ * story.c - what became of a question, collected and written as one object.
+ *
+ * Runs in:  libreckon, reckond.
+ * Reads:    records and file lists of libreckon; words of a model.
+ * Never:    writes anything of a key: it knows none.
+ */
+#include "converse/story.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/json_write.h"
+
+#define MICRO 1000000u
+
+void story_init(struct story *story, size_t records_max)
+{
+	*story = (struct story){ .records_max = records_max };
+}
+
+static void free_file(struct story_file *file)
+{
+	free(file->path);
+	free(file->mime);
+	free(file->sha256);
+	free(file->artifact);
+}
+
+void story_done(struct story *story)
+{
+	for (size_t i = 0; i < story->step_count; i++) {
+		free(story->steps[i].prose);
+		free(story->steps[i].code);
+		free(story->steps[i].status);
+		free(story->steps[i].execution);
+		free(story->steps[i].record);
+	}
+	for (size_t i = 0; i < story->file_count; i++)
+		free_file(&story->files[i]);
+	free(story->steps);
+	free(story->files);
+	story_init(story, story->records_max);
+}
+
+static char *copy_or_null(const char *text)
+{
+	return text != NULL ? mem_strdup(text) : NULL;
+}
+
+/* Both are bounded by the frames of an agent. */
+static char *copy_text(const char *text, size_t len)
+{
+	char *copied = mem_new0(len + 1, 1);
+
+	if (len > 0)
+		memcpy(copied, text, len);
+	return copied;
+}
+
+void story_add_step(struct story *story, const char *prose, size_t prose_len, const char *code,
+		    size_t code_len)
+{
+	story->steps = mem_grow(story->steps, story->step_count + 1, sizeof(*story->steps));
+	story->steps[story->step_count++] = (struct story_step){
+		.prose = copy_text(prose, prose_len),
+		.code = copy_text(code, code_len),
+	};
+}
+
+void story_end_step(struct story *story, const char *status, const char *execution,
+		    const char *record)
+{
+	struct story_step *step = &story->steps[story->step_count - 1];
+	const size_t len = record != NULL ? strlen(record) : 0;
+
+	step->status = mem_strdup(status);
+	step->execution = copy_or_null(execution);
+	if (record == NULL || len > story->records_max - story->record_bytes)
+		return;
+	story->record_bytes += len;
+	step->record = copy_text(record, len);
+}
+
+void story_add_file(struct story *story, const char *change, const struct story_file *file)
+{
+	const struct story_file copied = {
+		.path = mem_strdup(file->path),
+		.mime = copy_or_null(file->mime),
+		.sha256 = copy_or_null(file->sha256),
+		.artifact = copy_or_null(file->artifact),
+		.size = file->size,
+		.is_deleted = strcmp(change, "deleted") == 0,
+	};
+	struct story_file dropped = copied;
+
+	for (size_t i = 0; i < story->file_count; i++)
+		if (strcmp(story->files[i].path, file->path) == 0) {
+			dropped = story->files[i];
+			story->files[i] = copied;
+			free_file(&dropped);
+			return;
+		}
+	if (story->file_count == STORY_FILES_MAX) {
+		free_file(&dropped);
+		return;
+	}
+	story->files = mem_grow(story->files, story->file_count + 1, sizeof(*story->files));
+	story->files[story->file_count++] = copied;
+}
+
+static void write_steps(struct json_writer *writer, const struct story *story)
+{
+	json_write_key(writer, "steps");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < story->step_count; i++) {
+		const struct story_step *step = &story->steps[i];
+
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "code", step->code);
+		json_write_member_string(writer, "status", step->status);
+		json_write_member_string(writer, "execution", step->execution);
+		json_write_key(writer, "record");
+		if (step->record != NULL)
+			json_write_raw(writer, step->record, strlen(step->record));
+		else
+			json_write_null(writer);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+static void write_file(struct json_writer *writer, const struct story_file *file, const char *link)
+{
+	char url[256];
+
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "path", file->path);
+	json_write_member_uint(writer, "size", file->size);
+	json_write_member_string(writer, "mime", file->mime);
+	json_write_member_string(writer, "sha256", file->sha256);
+	json_write_member_string(writer, "artifact", file->artifact);
+	json_write_member_string(writer, "saved", NULL);
+	if (link != NULL) {
+		(void)snprintf(url, sizeof(url), "%s%s", link,
+			       file->artifact != NULL ? file->artifact : "");
+		json_write_member_string(writer, "url", file->artifact != NULL ? url : NULL);
+	}
+	json_write_object_end(writer);
+}
+
+static void write_files(struct json_writer *writer, const struct story *story, const char *link)
+{
+	json_write_key(writer, "files");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < story->file_count; i++)
+		if (!story->files[i].is_deleted)
+			write_file(writer, &story->files[i], link);
+	json_write_array_end(writer);
+}
+
+static void write_usage(struct json_writer *writer, const struct story_frame *frame)
+{
+	const struct agent_usage *usage = frame->usage;
+	char cost[40];
+	int len;
+
+	json_write_key(writer, "usage");
+	json_write_object_begin(writer);
+	json_write_member_uint(writer, "requests", usage->requests);
+	json_write_member_uint(writer, "steps", usage->steps);
+	json_write_member_uint(writer, "input_tokens", usage->in);
+	json_write_member_uint(writer, "cached_tokens", usage->cached);
+	json_write_member_uint(writer, "output_tokens", usage->out);
+	json_write_member_uint(writer, "reasoning_tokens", usage->reasoning);
+	json_write_object_end(writer);
+	json_write_key(writer, "cost");
+	if (!frame->has_price) {
+		json_write_null(writer);
+		return;
+	}
+	len = snprintf(cost, sizeof(cost), "%llu.%06llu",
+		       (unsigned long long)(usage->cost_micro / MICRO),
+		       (unsigned long long)(usage->cost_micro % MICRO));
+	json_write_raw(writer, cost, (size_t)len);
+}
+
+int story_write(const struct story *story, const struct story_frame *frame, struct buf *ret,
+		struct err *err)
+{
+	const bool has_message = frame->message != NULL && frame->message[0] != '\0';
+	struct json_writer writer;
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "schema", "reckon.ask/1");
+	if (frame->run != NULL)
+		json_write_member_string(&writer, "id", frame->run);
+	if (frame->session != NULL)
+		json_write_member_string(&writer, "session", frame->session);
+	json_write_member_string(&writer, "model", frame->model);
+	json_write_member_text(&writer, "question", frame->question, frame->question_len);
+	json_write_key(&writer, "answer");
+	if (frame->answer != NULL)
+		json_write_text(&writer, frame->answer, frame->answer_len);
+	else
+		json_write_null(&writer);
+	json_write_member_string(&writer, "stop", frame->stop);
+	json_write_member_string(&writer, "message", has_message ? frame->message : NULL);
+	write_steps(&writer, story);
+	write_files(&writer, story, frame->link);
+	write_usage(&writer, frame);
+	json_write_object_end(&writer);
+	return json_write_finish(&writer, err);
+}

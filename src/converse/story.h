@@ -1,0 +1,73 @@
+/*
+ * story.h - what became of a question: its steps, the files they left, and the whole as one object
+ * of JSON (docs/ask.schema.json).
+ *
+ * Records are kept as they came, up to a sum; past it a step is told without. Files are kept as
+ * they were in the end: a later change of the same path takes the place of an earlier one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/agent.h"
+
+#define STORY_FILES_MAX 4096u /* more are not listed */
+
+struct story_step {
+	char *prose; /* what the model said before it */
+	char *code;
+	char *status;	 /* of its record, or "refused" */
+	char *execution; /* its id; NULL: it did not run */
+	char *record;	 /* or NULL */
+};
+
+struct story_file {
+	char *path, *mime, *sha256, *artifact; /* all but `path` or NULL */
+	uint64_t size;
+	bool is_deleted;
+};
+
+struct story {
+	size_t records_max; /* bytes of all records */
+	size_t record_bytes;
+	struct story_step *steps;
+	size_t step_count;
+	struct story_file *files;
+	size_t file_count;
+};
+
+void story_init(struct story *story, size_t records_max);
+void story_done(struct story *story);
+
+/* A step that has not run. Everything is copied, here and below. */
+void story_add_step(struct story *story, const char *prose, size_t prose_len, const char *code,
+		    size_t code_len);
+/* What became of the last step; `execution` and `record` may be NULL. */
+void story_end_step(struct story *story, const char *status, const char *execution,
+		    const char *record);
+/* A change as in a record: "created", "modified", "deleted". */
+void story_add_file(struct story *story, const char *change, const struct story_file *file);
+
+/* The rest of the object. */
+struct story_frame {
+	const char *run;     /* an id of the whole; NULL: no such member */
+	const char *session; /* likewise */
+	const char *model;   /* PROVIDER/NAME */
+	const char *question;
+	size_t question_len;
+	const char *answer; /* NULL: null */
+	size_t answer_len;
+	const char *stop;
+	const char *message; /* NULL or "": null */
+	const struct agent_usage *usage;
+	bool has_price;
+	const char *link; /* what stands before an artifact's id in its "url"; NULL: no such member */
+};
+
+/* Appends the object, without a newline. */
+int story_write(const struct story *story, const struct story_frame *frame, struct buf *ret,
+		struct err *err);

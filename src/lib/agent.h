@@ -1,0 +1,26 @@
+/* agent.h - an answer as agent.c makes it and answer.c tells it. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "converse/converse.h"
+#include "converse/story.h"
+#include "reckon_agent.h"
+
+#define ANSWER_RECORDS_MAX ((size_t)512 * 1024 * 1024)
+
+struct reckon_answer {
+	struct story story;
+	struct buf question;
+	struct buf text;
+	bool has_text;
+	enum agent_stop stop;
+	struct agent_usage usage;
+	bool has_price;
+	char *model; /* PROTOCOL/NAME */
+	char message[sizeof(((struct err *)NULL)->text)];
+	char remedy[sizeof(((struct err *)NULL)->remedy)];
+};
+
+struct reckon_answer *answer_new(void);
+void answer_usage(const struct agent_usage *usage, reckon_agent_usage *ret); /* all but `size` */

@@ -1,0 +1,16 @@
+/* execution.h - an execution that has ended; for execute.c, execution.c and agent.c alone. */
+#pragma once
+
+#include "base/buf.h"
+#include "lib/record.h"
+#include "lib/store.h"
+#include "reckon.h"
+
+struct reckon_execution {
+	struct buf record; /* as JSON */
+	struct record *kept; /* what that was made from */
+	enum record_status status;
+	reckon_cost cost;
+	struct store_note *objects;
+	size_t object_count;
+};

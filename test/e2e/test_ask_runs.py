@@ -1,0 +1,301 @@
+"""Runs that are kept: what is on the disk, what survives a crash, what can be made of it."""
+import json
+import os
+import re
+import signal
+import stat
+import time
+
+import jsonschema
+import nbformat
+import pytest
+from model_server import ModelServer, Reply
+from reckon_cli import ROOT, parse_json
+from terminal import Terminal
+
+# What is kept does not hang on the user.
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+KEY = "sk-never-to-be-seen-4711"
+LINE = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/run.schema.json").read_text()))
+WHOLE = json.loads((ROOT / "docs/transcript.schema.json").read_text())
+ASK = json.loads((ROOT / "docs/ask.schema.json").read_text())
+FAST = ("-t", "python")
+
+
+def env(model, **more):
+    return {"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": KEY, **more}
+
+
+def ask(reckon, model, *args, **options):
+    return reckon("ask", "--model", "openai/m", *FAST, *args, env=env(model), **options)
+
+
+def kept(reckon):
+    """Every run's folder, in no order."""
+    folder = reckon.state / "runs"
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+def lines_of(run):
+    """Each line of a run, checked against the schema."""
+    text = (run / "run.jsonl").read_bytes()
+    assert text.endswith(b"\n")
+    lines = [parse_json(line) for line in text.splitlines()]
+    for line in lines:
+        LINE.validate(line)
+    return lines
+
+
+def types_of(lines):
+    return [line["type"] for line in lines]
+
+
+SCRIPT = [Reply(text="I try.", calls=["1 / 0"]), Reply(text="Better:", calls=["print(6 * 7)"]),
+          Reply(text="It is **42**.")]
+
+
+# ---- what is on the disk ----------------------------------------------------------------------
+
+def test_a_question_is_kept_line_by_line(reckon):
+    reckon.file("in.txt", "data")
+    with ModelServer(*SCRIPT) as model:
+        ask(reckon, model, "--price", "10000:0", "How much?", "in.txt").expect(0)
+    [run] = kept(reckon)
+    lines = lines_of(run)
+    assert types_of(lines) == [
+        "run", "setting", "session", "file", "question", "usage", "said", "cell", "record",
+        "usage", "said", "cell", "record", "usage", "answer"]
+    assert lines[0]["id"] == run.name and lines[0]["command"] == "ask"
+    assert lines[1]["model"] == "openai/m" and lines[1]["base_url"] == model.url + "/v1"
+    assert lines[2]["id"] is None
+    assert lines[3] == {**lines[3], "path": str(reckon.cwd / "in.txt"), "name": "in.txt"}
+    assert lines[8]["record"]["error"]["name"] == "ZeroDivisionError"
+    assert lines[12]["record"]["stdout"] == "42\n"
+    assert lines[-1]["text"] == "It is **42**." and lines[-1]["stop"] == "answer"
+    assert lines[-1]["usage"]["input_tokens"] == 300 and lines[-1]["cost"] == 3.0
+
+
+def test_it_is_the_users_alone_and_holds_no_key(reckon):
+    secret = "user:pass-4711"
+    with ModelServer(Reply(text="yes")) as model:
+        url = model.url.replace("http://", f"http://{secret}@") + "/v1"
+        ask(reckon, model, "--base-url", url, "?").expect(0)
+    [run] = kept(reckon)
+    for path, mode in ((run.parent, 0o700), (run, 0o700), (run / "run.jsonl", 0o600)):
+        assert stat.S_IMODE(path.stat().st_mode) == mode, path
+    text = (run / "run.jsonl").read_text()
+    assert KEY not in text and "pass-4711" not in text
+    assert lines_of(run)[1]["base_url"] == model.url + "/v1"
+
+
+def test_no_keep_leaves_nothing_and_saves_all_the_same(reckon):
+    with ModelServer(*SCRIPT) as model:
+        ask(reckon, model, "--no-keep", "--save", "all.md", "?").expect(0)
+    assert kept(reckon) == []
+    assert "It is **42**." in (reckon.cwd / "all.md").read_text()
+
+
+def test_a_state_that_cannot_be_written_costs_the_keeping_alone(reckon):
+    reckon.file("runs", "in the way")
+    (reckon.cwd / "runs").rename(reckon.state / "runs")
+    with ModelServer(Reply(text="yes")) as model:
+        done = ask(reckon, model, "?").expect(0)
+    assert done.out == "yes\n" and "not kept" in done.err
+
+
+def test_what_was_not_allowed_to_run(reckon):
+    with ModelServer(Reply(calls=["print(1)"]), Reply(text="As you like.")) as model:
+        with Terminal(reckon, "ask", "--model", "openai/m", *FAST, "--approve", "always", "?",
+                      env=env(model)) as term:
+            term.wait("[q]uit:").write("n\n")
+            term.wait("As you like.")
+            assert term.end() == 0
+    [run] = kept(reckon)
+    [record] = [line for line in lines_of(run) if line["type"] == "record"]
+    assert record["status"] == "refused" and record["record"] is None and record["left_out"] == 0
+
+
+def test_records_that_are_too_long_are_kept_in_brief(reckon):
+    code = ("from IPython.display import display\nfor i in range(8):\n"
+            "    display({'text/plain': 'small', 'text/html': str(i) * (4 << 20)}, raw=True)")
+    with ModelServer(Reply(calls=[code]), Reply(text="long")) as model:
+        ask(reckon, model, "--max-output", "64M", "?").expect(0)
+    [run] = kept(reckon)
+    [record] = [line for line in lines_of(run) if line["type"] == "record"]
+    if record["record"] is None:
+        assert record["left_out"] > 24 << 20 and "small" in record["text"]
+    assert (run / "run.jsonl").stat().st_size < 32 << 20
+    reckon("runs", "save", "brief.ipynb").expect(0)
+    nbformat.validate(nbformat.read(reckon.cwd / "brief.ipynb", as_version=4))
+
+
+def test_the_oldest_go_when_there_are_too_many(reckon):
+    runs = reckon.user.own(reckon.state / "runs") if (reckon.state / "runs").exists() else None
+    assert runs is None
+    folder = reckon.state / "runs"
+    folder.mkdir(mode=0o700)
+    reckon.user.own(folder)
+    for i in range(500):
+        run = folder / f"200101-{i:05d}"
+        run.mkdir(mode=0o700)
+        path = run / "run.jsonl"
+        path.write_text("{}\n")
+        os.utime(path, (1000 + i, 1000 + i))
+        reckon.user.own(run)
+        reckon.user.own(path)
+    with ModelServer(Reply(text="yes")) as model:
+        ask(reckon, model, "?").expect(0)
+    names = {run.name for run in kept(reckon)}
+    assert len(names) == 500 and "200101-00000" not in names and "200101-00001" in names
+
+
+# ---- crashes ----------------------------------------------------------------------------------
+
+def wait_for(condition, what, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
+    return found
+
+
+def shown(process, words):
+    """Reads stderr until `words` are there."""
+    text = b""
+    while words.encode() not in text:
+        piece = os.read(process.stderr.fileno(), 4096)
+        assert piece, text
+        text += piece
+    return text.decode()
+
+
+def test_a_crash_loses_nothing_that_was_shown(reckon):
+    script = [Reply(calls=["print('first is done')"]),
+              Reply(text="Next:", calls=["import time\nprint('second runs', flush=True)\n"
+                                         "time.sleep(60)"])]
+    with ModelServer(*script) as model:
+        with reckon.start("ask", "--model", "openai/m", *FAST, "?", env=env(model)) as process:
+            shown(process, "second runs")
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    [run] = kept(reckon)
+    lines = lines_of(run)
+    assert types_of(lines)[-5:] == ["cell", "record", "usage", "said", "cell"]
+    assert lines[-4]["record"]["stdout"] == "first is done\n"
+    assert "time.sleep(60)" in lines[-1]["code"]
+    page = reckon("runs", "show").expect(0).out
+    assert "first is done" in page and "the program ended while it ran" in page
+    row = reckon("runs", "ls").expect(0).out.splitlines()[1]
+    assert run.name in row and "cut off" in row
+    whole = parse_json(reckon("runs", "show", "--json").expect(0).stdout)
+    assert whole["questions"][0]["stop"] == "interrupted"
+    assert whole["questions"][0]["usage"]["requests"] == 2
+
+
+def test_half_of_a_last_line_is_told_and_left_out(reckon):
+    with ModelServer(*SCRIPT) as model:
+        ask(reckon, model, "?").expect(0)
+    [run] = kept(reckon)
+    path = run / "run.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    done = reckon("runs", "show").expect(0)
+    assert "half written" in done.err and "It is **42**." not in done.out
+    assert "print(6 * 7)" in done.out
+
+
+# ---- what can be made of it -------------------------------------------------------------------
+
+def test_a_kept_run_is_saved_in_every_form(reckon):
+    with ModelServer(*SCRIPT) as model:
+        ask(reckon, model, "--save", "live.md", "How much?").expect(0)
+    [run] = kept(reckon)
+    for name in ("a.ipynb", "a.py", "a.md", "a.json"):
+        assert f"saved as {name}" in reckon("runs", "save", run.name[7:], name).expect(0).err
+    book = nbformat.read(reckon.cwd / "a.ipynb", as_version=4)
+    nbformat.validate(book)
+    assert [cell.cell_type for cell in book.cells] == [
+        "markdown", "markdown", "code", "markdown", "code", "markdown"]
+    assert book.cells[4].outputs[0].text == "42\n"
+    assert (reckon.cwd / "a.md").read_text() == (reckon.cwd / "live.md").read_text()
+    assert reckon("run", *FAST, "a.py").expect(0).out == "42\n"
+    whole = parse_json((reckon.cwd / "a.json").read_bytes())
+    jsonschema.validate(whole, WHOLE)
+    [question] = whole["questions"]
+    jsonschema.validate(question, ASK)
+    assert question["answer"] == "It is **42**." and whole["id"] == run.name
+    assert "exists" in reckon("runs", "save", "a.md").expect(2).err
+    assert "names no form" in reckon("runs", "save", "a.doc").expect(2).err
+
+
+def test_the_list_and_taking_away(reckon):
+    assert "no run was kept yet" in reckon("runs").expect(0).err
+    for question in ("First\nthing", "Second \x1b[2Jthing"):
+        with ModelServer(Reply(text="yes")) as model:
+            ask(reckon, model, "--price", "10:10", question).expect(0)
+    with Terminal(reckon, "runs", columns=80, lines=24) as term:
+        assert term.end() == 0
+        rows = term.text.strip().splitlines()
+    assert re.match(r"ID +USED +MODEL", rows[0]) and len(rows) == 3
+    assert "Second" in rows[1] and "First thing" in rows[2] and "0.0012" in rows[1]
+    assert all(len(row) <= 80 for row in rows) and b"\x1b[2J" not in term.raw
+    listed = reckon("runs", "ls", "--json").expect(0).lines()
+    assert [row["questions"] for row in listed] == [1, 1]
+    assert listed[1]["question"] == "First thing" and listed[1]["stop"] == "answer"
+    reckon("runs", "rm", listed[1]["id"]).expect(0)
+    assert [run.name for run in kept(reckon)] == [listed[0]["id"]]
+    assert "is no run" in reckon("runs", "rm", listed[1]["id"]).expect(2).err
+
+
+# ---- what somebody else may have written -----------------------------------------------------
+
+def write_run(reckon, text, name="261122-aaaaa"):
+    """A run that was not written by us."""
+    folder = reckon.state / "runs"
+    for path in (folder, folder / name):
+        path.mkdir(mode=0o700, exist_ok=True)
+        reckon.user.own(path)
+    path = folder / name / "run.jsonl"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    reckon.user.own(path)
+    return name
+
+
+BEGIN = ('{"type":"run","at":"2026-11-22T09:00:00.000Z","schema":"reckon.run/1",'
+         '"id":"261122-aaaaa","command":"chat","version":"0.1.0"}\n')
+SETTING = ('{"type":"setting","at":"2026-11-22T09:00:00.000Z","model":"openai/m","base_url":null,'
+           '"language":"python","template":"python","calling":"tools","limits":{}}\n')
+
+
+@pytest.mark.parametrize("text,words", [
+    ("", "it is empty"), ("what\n", "line 1"), ("[]\n", "line 1: it is no object"),
+    (BEGIN + "{\n", "line 2"), (BEGIN.replace("/1", "/9"), "not reckon.run/1"),
+    (BEGIN + BEGIN, "line 2: a second beginning"), (b"\xff\xfe\x00\n", "line 1"),
+    (BEGIN + SETTING.replace("openai/m", "nothing"), "line 2"),
+    (BEGIN + '{"type":"file","at":"t","path":"../x","name":"n"}\n', "line 2"),
+    (BEGIN + '{"type":"cell","at":"t","cell":7,"code":"x"}\n', "line 2: a cell out of order"),
+    (BEGIN + "x" * (33 << 20) + "\n", "line 2"),
+    (BEGIN + '{"type":"question","at":"t","text":' + "[" * 100000 + "\n", "line 2"),
+], ids=range(12))
+def test_what_is_no_run_is_an_error_with_its_line(reckon, text, words):
+    name = write_run(reckon, text)
+    done = reckon("runs", "show", name).expect(125)
+    assert words in done.err and f"run {name}" in done.err
+    [row] = reckon("runs", "ls", "--json").expect(0).lines()
+    assert words in row["damage"]
+    assert "damaged" in reckon("runs").expect(0).out
+    reckon("runs", "rm", name).expect(0)
+
+
+def test_a_terminal_is_not_steered_by_a_stored_run(reckon):
+    hostile = "\\u001b]0;owned\\u0007\\u001b[2J\\u009b31mred"
+    name = write_run(reckon, BEGIN + SETTING +
+                     f'{{"type":"question","at":"t","text":"{hostile}"}}\n'
+                     f'{{"type":"cell","at":"t","cell":1,"code":"{hostile}"}}\n'
+                     f'{{"type":"note","at":"t","text":"{hostile}"}}\n')
+    for command in (("runs",), ("runs", "show", name)):
+        with Terminal(reckon, *command) as term:
+            assert term.end() == 0
+        assert "owned" in term.text or command == ("runs",)
+        assert b"\x1b]0;" not in term.raw and b"\x1b[2J" not in term.raw

@@ -1,0 +1,269 @@
+/*
+ * agent_talk.c - a conversation through reckon_agent.h, as a test wants it: one word, one deed.
+ *
+ * Runs in:  tests; linked with the shared libreckon alone.
+ * Reads:    its command line.
+ * Never:    knows more of Reckon than the public headers say.
+ *
+ *   reckon-agent-talk PROTOCOL BASE_URL KEY WORD...
+ *     ?TEXT         asks; events go out as lines, then "answer JSON", "last STATUS OF LAST STEP"
+ *     =CODE         runs a cell of its own in between
+ *     @PATH         the model is told of this file with the next question
+ *     +NAME=NUMBER  an option of the conversation: steps, tokens, wall_ms, budget, price, images
+ *     -refuse       no cell of the next question may run
+ *     -stop=KIND    the next question ends at the first event of that kind
+ *     -alarm=MS     a signal handler interrupts the next question after this time
+ *     -kill         the agent's process is killed with the next cell
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <reckon_agent.h>
+
+#define FILES_MAX 8
+
+static struct {
+	reckon_engine *engine;
+	reckon_session *session;
+	reckon_agent *agent;
+	reckon_agent_options options;
+	const char *files[FILES_MAX + 1];
+	size_t file_count;
+	int refuses, kills, stop_at;
+	unsigned alarm_ms;
+} talk;
+
+static const char *const kinds[] = { "", "text", "thought", "notice", "turn", "cell", "output",
+				     "record" };
+
+static int fail(const reckon_error *err)
+{
+	printf("error %d %s\n", err->code, err->message);
+	return 1;
+}
+
+static void on_alarm(int signo)
+{
+	(void)signo;
+	reckon_agent_interrupt(talk.agent);
+}
+
+/* Our child of that name; a test may know how it is called. */
+static void kill_agent(void)
+{
+	char path[300], line[300];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	while (proc != NULL && (entry = readdir(proc)) != NULL) {
+		int pid = atoi(entry->d_name), parent = 0;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = pid > 0 ? fopen(path, "r") : NULL;
+		if (file == NULL)
+			continue;
+		if (fgets(line, sizeof(line), file) != NULL && strstr(line, "(reckon-agent)") &&
+		    sscanf(strrchr(line, ')'), ") %*c %d", &parent) == 1 && parent == getpid())
+			kill(pid, SIGKILL);
+		fclose(file);
+	}
+	if (proc != NULL)
+		closedir(proc);
+}
+
+static int on_event(const reckon_agent_event *event, void *arg)
+{
+	(void)arg;
+	printf("event %s %zu", kinds[event->kind], event->step);
+	if (event->text != NULL)
+		printf(" %zu %s", event->text_len, event->text);
+	if (event->usage != NULL)
+		printf(" %llu", (unsigned long long)event->usage->input_tokens);
+	if (event->output != NULL)
+		printf(" %s", event->output->name);
+	if (event->execution != NULL)
+		printf(" %s", reckon_execution_status(event->execution));
+	printf("\n");
+	if (event->kind == RECKON_AGENT_CELL && talk.kills)
+		kill_agent();
+	if (event->kind == talk.stop_at)
+		return RECKON_STOP;
+	return event->kind == RECKON_AGENT_CELL && talk.refuses ? RECKON_REFUSE : RECKON_CONTINUE;
+}
+
+static int open_agent(void)
+{
+	reckon_error err;
+
+	return talk.agent != NULL ||
+			       reckon_agent_open(talk.session, &talk.options, &talk.agent, &err) == 0
+		       ? 0
+		       : fail(&err);
+}
+
+static void show(const reckon_answer *answer)
+{
+	reckon_agent_usage usage = { .size = sizeof(usage) };
+	reckon_agent_step step = { .size = sizeof(step) };
+	const char *remedy = NULL;
+	reckon_error err;
+	char *json = NULL;
+	size_t count = 0;
+
+	printf("stop %s\n", reckon_answer_stop(answer));
+	printf("text %s\n", reckon_answer_text(answer) != NULL ? reckon_answer_text(answer) : "(none)");
+	printf("message %s\n", reckon_answer_message(answer, &remedy));
+	while (reckon_answer_step(answer, count, &step, &err) == RECKON_OK)
+		count++;
+	printf("steps %zu %d %s\n", count, err.code, step.status != NULL ? step.status : "");
+	if (reckon_answer_usage(answer, &usage, &err) == RECKON_OK)
+		printf("tokens %llu\n", (unsigned long long)usage.input_tokens);
+	if (reckon_answer_json(answer, &json, &err) == RECKON_OK)
+		printf("answer %s\n", json);
+	free(json);
+}
+
+static int ask(const char *question)
+{
+	const reckon_ask_options options = { .size = sizeof(options),
+					     .on_event = on_event,
+					     .files = talk.file_count > 0 ? talk.files : NULL };
+	struct itimerval timer = { 0 };
+	reckon_answer *answer = NULL;
+	reckon_error err;
+	int rc;
+
+	if (open_agent() != 0)
+		return 1;
+	timer.it_value.tv_sec = talk.alarm_ms / 1000;
+	timer.it_value.tv_usec = talk.alarm_ms % 1000 * 1000;
+	setitimer(ITIMER_REAL, &timer, NULL);
+	rc = reckon_agent_ask(talk.agent, question, &options, &answer, &err);
+	if (rc == RECKON_OK)
+		show(answer);
+	else
+		fail(&err);
+	reckon_answer_free(answer);
+	talk.file_count = 0;
+	talk.refuses = talk.kills = talk.stop_at = 0;
+	talk.alarm_ms = 0;
+	memset(talk.files, 0, sizeof(talk.files));
+	return 0;
+}
+
+static int run(const char *code)
+{
+	reckon_execution *done;
+	reckon_changed_file file;
+	reckon_image image;
+	reckon_error err;
+	size_t len;
+
+	if (reckon_execute(talk.session, code, strlen(code), NULL, &done, &err) < 0)
+		return fail(&err);
+	printf("cell %s %llu %s", reckon_execution_status(done),
+	       (unsigned long long)reckon_execution_repeat(done), reckon_execution_text(done, &len));
+	printf("\nlength %zu\n", len);
+	for (size_t i = 0; reckon_execution_file(done, i, &file); i++)
+		printf("file %s %s %llu %s\n", file.change, file.path,
+		       (unsigned long long)file.bytes, file.artifact != NULL ? file.artifact : "");
+	for (size_t i = 0; reckon_execution_image(done, i, &image); i++)
+		printf("image %s %ux%u %zu\n", image.mime, image.width, image.height, image.len);
+	reckon_execution_free(done);
+	return 0;
+}
+
+static int set(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	const unsigned long long value = equals != NULL ? strtoull(equals + 1, NULL, 10) : 0;
+
+	if (strncmp(text, "steps=", 6) == 0)
+		talk.options.max_steps = value;
+	else if (strncmp(text, "tokens=", 7) == 0)
+		talk.options.max_tokens = value;
+	else if (strncmp(text, "wall_ms=", 8) == 0)
+		talk.options.wall_ms = value;
+	else if (strncmp(text, "budget=", 7) == 0)
+		talk.options.budget_micro = value;
+	else if (strncmp(text, "price=", 6) == 0)
+		talk.options.price_in = talk.options.price_out = value;
+	else if (strncmp(text, "images=", 7) == 0)
+		talk.options.images = (int)value;
+	else if (strncmp(text, "retries=", 8) == 0)
+		talk.options.retries = (unsigned)value;
+	else
+		return 2;
+	return 0;
+}
+
+static int stop_at(const char *kind)
+{
+	for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i], kind) == 0)
+			talk.stop_at = (int)i;
+	return talk.stop_at != 0 ? 0 : 2;
+}
+
+static int obey(const char *word)
+{
+	switch (word[0]) {
+	case '?':
+		return ask(word + 1);
+	case '=':
+		return run(word + 1);
+	case '+':
+		return set(word + 1);
+	case '@':
+		if (talk.file_count == FILES_MAX)
+			return 2;
+		talk.files[talk.file_count++] = word + 1;
+		return 0;
+	default:
+		break;
+	}
+	if (strcmp(word, "-refuse") == 0)
+		return talk.refuses = 1, 0;
+	if (strcmp(word, "-kill") == 0)
+		return talk.kills = 1, 0;
+	if (strncmp(word, "-stop=", 6) == 0)
+		return stop_at(word + 6);
+	if (strncmp(word, "-alarm=", 7) != 0)
+		return 2;
+	talk.alarm_ms = (unsigned)strtoul(word + 7, NULL, 10);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const reckon_session_options options = { .size = sizeof(options),
+						 .template_name = "python" };
+	reckon_error err;
+	int status = 0;
+
+	if (argc < 4)
+		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGALRM, on_alarm);
+	talk.options.size = sizeof(talk.options);
+	talk.options.protocol = argv[1];
+	talk.options.base_url = argv[2];
+	talk.options.key = argv[3];
+	talk.options.model = "m";
+	if (reckon_engine_open(NULL, &talk.engine, &err) < 0 ||
+	    reckon_session_open(talk.engine, &options, &talk.session, &err) < 0)
+		status = fail(&err);
+	for (int i = 4; i < argc && status == 0; i++)
+		status = obey(argv[i]);
+	reckon_agent_close(talk.agent);
+	reckon_session_close(talk.session);
+	reckon_engine_close(talk.engine);
+	return status;
+}

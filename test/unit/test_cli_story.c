@@ -1,0 +1,376 @@
+/*
+ * test_cli_story.c - runs that are kept: their lines, and the folder they lie in.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    its own temporary directory.
+ * Never:    keeps anything in the user's.
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/runs.h"
+
+#define RUN                                                                                      \
+	"{\"type\":\"run\",\"at\":\"t\",\"schema\":\"reckon.run/1\",\"id\":\"i\","               \
+	"\"command\":\"chat\"}"
+#define USAGE                                                                                    \
+	"\"usage\":{\"requests\":1,\"steps\":1,\"input_tokens\":2,\"cached_tokens\":0,"            \
+	"\"output_tokens\":3,\"reasoning_tokens\":0},\"cost\":0.5"
+
+static const struct agent_usage usage = {
+	.requests = 2, .steps = 1, .in = 300, .cached = 100, .out = 20, .reasoning = 5,
+	.cost_micro = 1234567,
+};
+
+static int read_text(struct story *story, const char *line, struct err *err)
+{
+	return story_read(story, line, strlen(line), err);
+}
+
+/* ---- lines ---- */
+
+static void feed(struct story *story, struct buf *line, int written, struct err *err)
+{
+	assert_int_equal(written, 0);
+	assert_null(memchr(line->data, '\n', line->len));
+	assert_ok(err, story_read(story, buf_text(line), line->len, err));
+	buf_clear(line);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+	static const char code[] = "print('\xf0\x9f\x98\x80')\0#", record[] =
+		"{\"schema\":\"reckon.execution/1\",\"status\":\"ok\",\"text\":\"x\\u001B[1m\"}";
+	static const struct agent_settings settings = { .steps_max = 8, .wall_ms = 1500 };
+	const struct story_setting setting = {
+		.model = "openai/m", .language = "bash", .calling = "tools", .settings = &settings,
+	};
+	const struct story_brief brief = { "refused", "no", 2, 0 };
+	const struct story_end end = {
+		.text = "it is\xff", .len = 6, .stop = AGENT_STOP_STUCK, .message = "four times",
+		.usage = &usage, .has_cost = true,
+	};
+	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_story struct story story;
+	struct err err;
+
+	(void)state;
+	story_init(&story);
+	feed(&story, &line, story_write_run(&line, "261122-7k3fq", "ask", &err), &err);
+	feed(&story, &line, story_write_setting(&line, &setting, &err), &err);
+	feed(&story, &line, story_write_session(&line, "se_1", "tuesday", NULL, &err), &err);
+	feed(&story, &line, story_write_file(&line, "/tmp/a\nb", "b", &err), &err);
+	feed(&story, &line, story_write_file(&line, "/tmp/c", "b", &err), &err);
+	feed(&story, &line, story_write_text(&line, STORY_QUESTION, "q\n?", 3, &err), &err);
+	feed(&story, &line, story_write_text(&line, STORY_SAID, "hm", 2, &err), &err);
+	feed(&story, &line, story_write_cell(&line, 1, code, sizeof(code) - 1, &err), &err);
+	feed(&story, &line, story_write_record(&line, 1, record, sizeof(record) - 1, &err), &err);
+	feed(&story, &line, story_write_cell(&line, 2, "x", 1, &err), &err);
+	feed(&story, &line, story_write_brief(&line, 2, &brief, &err), &err);
+	feed(&story, &line, story_write_cell(&line, 3, "y", 1, &err), &err);
+	feed(&story, &line, story_write_answer(&line, &end, &err), &err);
+	assert_string_equal(story.id, "261122-7k3fq");
+	assert_string_equal(story.language, "bash");
+	assert_null(story.base_url);
+	assert_string_equal(story.session_name, "tuesday");
+	assert_int_equal(story.file_count, 1);
+	assert_string_equal(story.files[0].path, "/tmp/c");
+	assert_int_equal(story.cell_count, 3);
+	/* NUL has no place in code, and what is no UTF-8 none in JSON. */
+	assert_string_equal(story_cell(&story, 1)->text, "print('\xf0\x9f\x98\x80')#");
+	assert_string_equal(story_cell(&story, 1)->record, record);
+	assert_string_equal(story_cell(&story, 2)->status, "refused");
+	assert_null(story_cell(&story, 3)->status);
+	assert_string_equal(story.items[story.item_count - 1].text, "it is\xef\xbf\xbd");
+	assert_int_equal(story.questions[0].stop, AGENT_STOP_STUCK);
+	assert_memory_equal(&story.questions[0].usage, &usage, sizeof(usage));
+}
+
+static void counts_of_a_captured_agent_do_not_spoil_a_run(void **state)
+{
+	struct agent_usage huge;
+	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_story struct story story;
+	struct err err;
+
+	(void)state;
+	memset(&huge, 0xff, sizeof(huge));
+	story_init(&story);
+	assert_ok(&err, read_text(&story, RUN, &err));
+	feed(&story, &line, story_write_text(&line, STORY_QUESTION, "q", 1, &err), &err);
+	feed(&story, &line, story_write_usage(&line, &huge, true, &err), &err);
+	assert_int_equal(story.questions[0].usage.in, STORY_TOKENS_MAX);
+}
+
+static void lines_that_are_none_change_nothing(void **state)
+{
+	static const char *const first[] = {
+		"", "1", "[]", "{}", "{\"type\":1}", "{\"type\":\"question\",\"text\":\"q\"}",
+		"{\"type\":\"run\"}",
+		"{\"type\":\"run\",\"at\":\"t\",\"schema\":\"reckon.run/2\",\"id\":\"i\",\"command\":\"c\"}",
+		"{\"type\":\"run\",\"at\":\"t\",\"schema\":\"reckon.run/1\",\"id\":\"i\\n\",\"command\":\"c\"}",
+		"{\"type\":\"run\",\"at\":\"t\",\"schema\":\"reckon.run/1\",\"id\":"
+		"\"a-name-that-is-longer-than-any-id\",\"command\":\"c\"}",
+		"{\"type\":\"run\",\"type\":\"run\"}", RUN "x",
+	};
+	static const char *const later[] = {
+		RUN,
+		"{\"type\":\"setting\",\"model\":\"m\",\"language\":\"python\",\"calling\":\"tools\"}",
+		"{\"type\":\"setting\",\"model\":\"o/m\",\"language\":\"perl\",\"calling\":\"tools\"}",
+		"{\"type\":\"setting\",\"model\":\"o/\\u001b[2J\",\"language\":\"bash\",\"calling\":\"t\"}",
+		"{\"type\":\"session\",\"id\":7,\"name\":null,\"url\":null}",
+		"{\"type\":\"file\",\"path\":\"relative\",\"name\":\"n\"}",
+		"{\"type\":\"file\",\"path\":\"/p\",\"name\":\"\"}",
+		"{\"type\":\"question\"}", "{\"type\":\"question\",\"text\":\"\\u0000\"}",
+		"{\"type\":\"cell\",\"cell\":2,\"code\":\"x\"}",
+		"{\"type\":\"cell\",\"cell\":-1,\"code\":\"x\"}",
+		"{\"type\":\"record\",\"cell\":1,\"record\":{\"status\":\"ok\"}}",
+		"{\"type\":\"record\",\"cell\":0,\"record\":{\"status\":\"ok\"}}",
+		"{\"type\":\"usage\"," USAGE "}",
+		"{\"type\":\"answer\",\"text\":null,\"stop\":\"answer\",\"message\":null," USAGE "}",
+	};
+	static const char *const asked[] = {
+		"{\"type\":\"usage\",\"usage\":{},\"cost\":null}",
+		"{\"type\":\"answer\",\"text\":null,\"stop\":\"whim\",\"message\":null," USAGE "}",
+		"{\"type\":\"answer\",\"text\":3,\"stop\":\"answer\",\"message\":null," USAGE "}",
+		"{\"type\":\"record\",\"cell\":1,\"record\":null,\"status\":\"ok\",\"text\":\"\"}",
+		"{\"type\":\"record\",\"cell\":1,\"record\":[]}",
+		"{\"type\":\"record\",\"cell\":1,\"record\":{}}",
+	};
+	cleanup_story struct story story;
+	struct err err;
+
+	(void)state;
+	story_init(&story);
+	for (size_t i = 0; i < ARRAY_LEN(first); i++)
+		assert_err(&err, ERR_PROTOCOL, read_text(&story, first[i], &err));
+	assert_ok(&err, read_text(&story, RUN, &err));
+	for (size_t i = 0; i < ARRAY_LEN(later); i++)
+		assert_err(&err, ERR_PROTOCOL, read_text(&story, later[i], &err));
+	assert_int_equal(story.item_count, 0);
+	assert_ok(&err, read_text(&story, "{\"type\":\"question\",\"text\":\"q\"}", &err));
+	assert_ok(&err, read_text(&story, "{\"type\":\"cell\",\"cell\":1,\"code\":\"x\"}", &err));
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+		assert_err(&err, ERR_PROTOCOL, read_text(&story, asked[i], &err));
+	assert_int_equal(story.item_count, 2);
+	assert_int_equal(story.lines, 3);
+	/* A later version's. */
+	assert_ok(&err, read_text(&story, "{\"type\":\"dream\",\"of\":[\"sheep\"]}", &err));
+	assert_int_equal(story.item_count, 2);
+}
+
+/* ---- the folder ---- */
+
+struct place {
+	char path[64];
+	int dir; /* with the runs */
+};
+
+static int place_open(void **state)
+{
+	static struct place place;
+	struct err err;
+	const int fd = unit_mkdir(place.path);
+
+	(void)close(fd);
+	*state = &place;
+	return setenv("RECKON_STATE", place.path, 1) == 0 ? runs_open(true, &place.dir, &err) : -1;
+}
+
+static int place_close(void **state)
+{
+	struct place *place = *state;
+
+	(void)close(place->dir);
+	unit_rmdir(place->path);
+	return 0;
+}
+
+static int add(const struct place *place, char id[STORY_ID_SIZE])
+{
+	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	struct err err;
+	int fd;
+
+	assert_ok(&err, runs_new(place->dir, id, &fd, &err));
+	assert_ok(&err, buf_adds(&line, RUN, &err));
+	assert_ok(&err, runs_append(fd, &line, &err));
+	return fd;
+}
+
+static void put(const struct place *place, const char *id, const char *bytes, size_t len)
+{
+	char path[128];
+	cleanup_fd int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/run.jsonl", id);
+	fd = openat(place->dir, path, O_WRONLY | O_TRUNC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+}
+
+static void they_are_the_users_alone(void **state)
+{
+	const struct place *place = *state;
+	char id[STORY_ID_SIZE], path[128];
+	struct stat st;
+	struct err err;
+	int fd = add(place, id), dir;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(fstatat(place->dir, id, &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	/* One that was opened up is closed again. */
+	(void)snprintf(path, sizeof(path), "%s/runs", place->path);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_ok(&err, runs_open(false, &dir, &err));
+	assert_int_equal(fstat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	(void)close(dir);
+	(void)close(fd);
+}
+
+static void half_a_line_does_not_count(void **state)
+{
+	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\n{\"type\":\"ques";
+	const struct place *place = *state;
+	struct story story;
+	char id[STORY_ID_SIZE];
+	struct stat st;
+	struct err err;
+	int fd = add(place, id);
+
+	(void)close(fd);
+	put(place, id, text, sizeof(text) - 1);
+	story_init(&story);
+	assert_ok(&err, runs_load(place->dir, id, true, &story, &err));
+	assert_true(story.is_cut);
+	assert_int_equal(story.question_count, 1);
+	story_done(&story);
+	/* Whoever goes on begins a line. */
+	assert_ok(&err, runs_continue(place->dir, id, &story, &fd, &err));
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, (off_t)(strrchr(text, '\n') + 1 - text));
+	story_done(&story);
+	(void)close(fd);
+}
+
+static void damage_is_told_with_its_line(void **state)
+{
+	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\nwhat\n";
+	const struct place *place = *state;
+	const size_t long_len = STORY_LINE_MAX + (size_t)1024 * 1024;
+	cleanup_free char *long_line = malloc(long_len);
+	struct story story;
+	char id[STORY_ID_SIZE];
+	struct err err;
+
+	(void)close(add(place, id));
+	story_init(&story);
+	put(place, id, text, sizeof(text) - 1);
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
+	assert_non_null(strstr(err.text, "line 3"));
+	story_done(&story);
+	assert_non_null(long_line);
+	memset(long_line, 'x', long_len);
+	put(place, id, long_line, long_len);
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
+	assert_non_null(strstr(err.text, "too long"));
+	put(place, id, "", 0);
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
+	story_done(&story);
+}
+
+static void one_program_at_a_time(void **state)
+{
+	const struct place *place = *state;
+	struct story story;
+	char id[STORY_ID_SIZE];
+	struct err err;
+	int fd = add(place, id), other;
+	size_t removed;
+
+	story_init(&story);
+	assert_err(&err, ERR_DENIED, runs_continue(place->dir, id, &story, &other, &err));
+	assert_err(&err, ERR_DENIED, runs_remove(place->dir, id, &err));
+	assert_ok(&err, runs_prune(place->dir, 0, 0, &removed, &err));
+	assert_int_equal(removed, 0);
+	(void)close(fd);
+	assert_ok(&err, runs_prune(place->dir, 0, 0, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_err(&err, ERR_NOT_FOUND, runs_find(place->dir, NULL, id, &err));
+}
+
+static void the_oldest_go_first(void **state)
+{
+	const struct place *place = *state;
+	struct runs_entry *list;
+	char ids[4][STORY_ID_SIZE], found[STORY_ID_SIZE];
+	size_t removed, count;
+	struct err err;
+
+	for (int i = 0; i < 4; i++) {
+		const struct timespec times[2] = { { .tv_sec = 1000 + i }, { .tv_sec = 1000 + i } };
+		const int fd = add(place, ids[i]);
+
+		assert_int_equal(futimens(fd, times), 0);
+		(void)close(fd);
+	}
+	assert_ok(&err, runs_find(place->dir, "last", found, &err));
+	assert_string_equal(found, ids[3]);
+	assert_ok(&err, runs_find(place->dir, ids[1] + 7, found, &err));
+	assert_string_equal(found, ids[1]);
+	assert_err(&err, ERR_INVALID, runs_find(place->dir, "2", found, &err));
+	assert_err(&err, ERR_NOT_FOUND, runs_find(place->dir, "../runs", found, &err));
+	assert_ok(&err, runs_prune(place->dir, 3, UINT64_MAX / 2, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_ok(&err, runs_prune(place->dir, 3, 2 * sizeof(RUN), &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_ok(&err, runs_list(place->dir, &list, &count, &err));
+	assert_int_equal(count, 2);
+	assert_string_equal(list[0].id, ids[3]);
+	assert_string_equal(list[1].id, ids[2]);
+	free(list);
+}
+
+static void links_are_not_followed(void **state)
+{
+	const struct place *place = *state;
+	struct story story;
+	struct err err;
+
+	assert_int_equal(symlinkat("/etc", place->dir, "261122-aaaaa"), 0);
+	assert_int_equal(mkdirat(place->dir, "261122-bbbbb", 0700), 0);
+	assert_int_equal(symlinkat("/etc/passwd", place->dir, "261122-bbbbb/run.jsonl"), 0);
+	story_init(&story);
+	assert_true(runs_load(place->dir, "261122-aaaaa", true, &story, &err) < 0);
+	assert_true(runs_load(place->dir, "261122-bbbbb", true, &story, &err) < 0);
+	assert_true(runs_load(place->dir, "../x", true, &story, &err) < 0);
+	assert_int_equal(story.lines, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_again),
+		cmocka_unit_test(counts_of_a_captured_agent_do_not_spoil_a_run),
+		cmocka_unit_test(lines_that_are_none_change_nothing),
+		cmocka_unit_test_setup_teardown(they_are_the_users_alone, place_open, place_close),
+		cmocka_unit_test_setup_teardown(half_a_line_does_not_count, place_open, place_close),
+		cmocka_unit_test_setup_teardown(damage_is_told_with_its_line, place_open,
+						place_close),
+		cmocka_unit_test_setup_teardown(one_program_at_a_time, place_open, place_close),
+		cmocka_unit_test_setup_teardown(the_oldest_go_first, place_open, place_close),
+		cmocka_unit_test_setup_teardown(links_are_not_followed, place_open, place_close),
+	};
+
+	return cmocka_run_group_tests_name("cli_story", tests, NULL, NULL);
+}
