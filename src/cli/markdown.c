@@ -478,6 +478,47 @@ int markdown_add(struct markdown *markdown, const char *text, size_t len, struct
 	return grows(markdown) ? draw_stable(markdown, true, ret, err) : 0;
 }
 
+/* All lines of the block and of the line that comes, drawn as if there were no more. */
+static int draw_unfinished(const struct markdown *markdown, struct buf *ret, struct err *err)
+{
+	const struct markdown_look look = { .width = markdown->look.width };
+	cleanup_buf struct buf text = BUF_INIT(3 * MARKDOWN_BLOCK_MAX);
+	const char *line = buf_text(&markdown->line);
+	const size_t len = markdown->line.len - utf8_incomplete_tail(line, markdown->line.len);
+	struct markdown_lines lines;
+
+	if (markdown->fence != '\0' && opens_fence(line, len) == 0 && len > 0)
+		return markdown_draw_code(line, len, ret, err);
+	if (markdown->fence != '\0' || markdown->block.len + len > GROWING_MAX ||
+	    buf_add(&text, buf_text(&markdown->block), markdown->block.len, err) < 0 ||
+	    buf_add(&text, line, len, err) < 0)
+		return 0;
+	if (markdown->kind == KIND_TABLE)
+		mend_table(&text);
+	return markdown_draw(&look, buf_text(&text), text.len, &lines, ret, err);
+}
+
+int markdown_preview(const struct markdown *markdown, size_t lines_max, struct buf *ret,
+		     struct err *err)
+{
+	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
+	const bool begins = markdown->drawn == 0 && markdown->fence == '\0';
+	const bool gap = markdown->block.len > 0 ? markdown->gap : markdown->blank;
+	struct err ignored; /* then there is nothing to be seen yet */
+	size_t from, count = 0;
+
+	if (draw_unfinished(markdown, &drawn, &ignored) < 0)
+		return 0;
+	from = markdown->fence == '\0' ? skip_lines(&drawn, markdown->drawn) : 0;
+	for (size_t i = from; i < drawn.len; i++)
+		count += drawn.data[i] == '\n';
+	if (count == 0 || count > lines_max)
+		return 0;
+	if (begins && gap && markdown->begun && buf_addc(ret, '\n', err) < 0)
+		return (int)err->code;
+	return buf_add(ret, drawn.data + from, drawn.len - from - 1, err);
+}
+
 int markdown_end(struct markdown *markdown, struct buf *ret, struct err *err)
 {
 	if ((markdown->line.len > 0 &&

@@ -39,5 +39,12 @@ void markdown_set_width(struct markdown *markdown, size_t columns);
 /* Appends whole lines, what can be drawn of it by now. */
 int markdown_add(struct markdown *markdown, const char *text, size_t len, struct buf *ret,
 		 struct err *err);
+/*
+ * Appends what the block that comes would look like if it ended here, without what was drawn of it
+ * and without the end of its last line: to be shown, and wiped before anything else is. Nothing
+ * when that is more than `lines_max` lines.
+ */
+int markdown_preview(const struct markdown *markdown, size_t lines_max, struct buf *ret,
+		     struct err *err);
 /* The text is over: appends the rest; then another one may begin. */
 int markdown_end(struct markdown *markdown, struct buf *ret, struct err *err);
