@@ -19,6 +19,9 @@ static int on_event(const reckon_event *event, void *arg)
 	const struct job *job = arg;
 
 	ring_push(job->execution->ring, event->name, event->json, event->json_len);
+	/* That a cell is done is told of an inquiry when its record is kept. */
+	if (job->inquiry_ring != NULL && strcmp(event->name, "done") != 0)
+		ring_push(job->inquiry_ring, event->name, event->json, event->json_len);
 	pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
@@ -130,6 +133,8 @@ static void work_execute(struct job *job)
 	job->cost.size = sizeof(job->cost);
 	(void)reckon_execution_cost(done, &job->cost, NULL);
 	take_objects(job, done);
+	if (job->inquiry != NULL)
+		job->told = job_told_new(done);
 	reckon_execution_free(done);
 }
 
