@@ -70,7 +70,8 @@ typedef struct reckon_engine_options {
 	/* Where artifacts and spooled output go; NULL: $RECKON_STATE, else /var/lib/reckon for root,
 	 * else $XDG_STATE_HOME/reckon, else ~/.local/state/reckon. Made when missing. */
 	const char *state_dir;
-	/* Directory of built templates; NULL: $RECKON_TEMPLATES, else STATE/templates. */
+	/* Directory of built templates; NULL: $RECKON_TEMPLATES, else STATE/templates, else, when
+	 * `state_dir` was given and has none, where they are without it. */
 	const char *template_dir;
 } reckon_engine_options;
 

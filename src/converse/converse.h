@@ -99,6 +99,9 @@ const char *converse_read_text(const struct converse_frame *frame, size_t *ret_l
 int converse_ask(struct converse *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
 
+/* Which models the server has, after READY: MODELS comes, or DONE with what went wrong. */
+int converse_list(struct converse *talk, struct err *err);
+
 struct converse_image {
 	const char *mime;
 	const void *bytes;

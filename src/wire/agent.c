@@ -14,7 +14,7 @@
 #include "base/fd.h"
 
 #define FIRST AGENT_READY
-#define COUNT (AGENT_DONE - AGENT_READY + 1)
+#define COUNT (AGENT_MODELS - AGENT_READY + 1)
 
 /* How long a field of this tag may be in a frame of the agent, and how long it must be. */
 static const struct bound {
@@ -27,6 +27,7 @@ static const struct bound {
 	[AGENT_TAG_STOP] = { 8, 8 },
 	[AGENT_TAG_MESSAGE] = { 1, AGENT_MESSAGE_MAX },
 	[AGENT_TAG_REMEDY] = { 1, AGENT_MESSAGE_MAX },
+	[AGENT_TAG_COUNT] = { 8, 8 },
 };
 
 #define BIT(tag) (1u << (unsigned)(AGENT_TAG_##tag))
@@ -42,6 +43,7 @@ static const struct shape {
 	[AGENT_TURN - FIRST] = { BIT(USAGE), 0 },
 	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0 },
 	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY) },
+	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0 },
 };
 
 const char *agent_stop_name(enum agent_stop stop)
@@ -65,6 +67,8 @@ bool agent_may_send(enum agent_state state, uint16_t type)
 		return type == AGENT_READY || type == AGENT_DONE;
 	case AGENT_STATE_THINKING:
 		return type > AGENT_READY && type <= AGENT_DONE;
+	case AGENT_STATE_LISTING:
+		return type == AGENT_MODELS || type == AGENT_DONE;
 	case AGENT_STATE_IDLE:
 	case AGENT_STATE_RUNNING:
 		break;
@@ -94,6 +98,8 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	}
 	if ((seen & shape->must) != shape->must)
 		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
+	if (type == AGENT_MODELS && agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_NAMES_BYTES)
+		return err_set(err, ERR_PROTOCOL, "more names than are taken");
 	if (type == AGENT_DONE &&
 	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "an end that is in no table");

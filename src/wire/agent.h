@@ -15,6 +15,8 @@
  *    | <--------------------- EXECUTE (n) |   one cell at a time
  *    | RESULT (n) --------------------->  |   exactly one for each
  *    | <-------------------------- DONE   |   how it ended; another ASK may follow
+ *    | LIST --------------------------->  |   which models are there? instead of an ASK
+ *    | <------------ MODELS, or DONE with what went wrong
  *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
  *
  * What a frame of the agent may hold is one table, agent_check(); when it may come, agent_may_send().
@@ -38,6 +40,8 @@
 #define AGENT_IMAGE_MAX (8u * 1024u * 1024u)	/* its base 64 */
 #define AGENT_RESULT_MAX (2u * 1024u * 1024u)	/* its text */
 #define AGENT_FIELDS_MAX 1200u
+#define AGENT_NAMES_MAX 1000u		/* of models */
+#define AGENT_NAMES_BYTES (64u * 1024u)
 
 enum agent_type {
 	/* parent to agent */
@@ -45,6 +49,7 @@ enum agent_type {
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
 	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT] IMAGE*; the id is that of the EXECUTE      */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
+	AGENT_LIST = 9,	     /* nothing                                                         */
 	/* agent to parent */
 	AGENT_READY = 32,
 	AGENT_TEXT = 33,    /* TEXT: what the model says, a piece                                */
@@ -53,6 +58,7 @@ enum agent_type {
 	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
 	AGENT_EXECUTE = 37, /* CODE                                                              */
 	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
+	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
 };
 
 enum agent_tag {
@@ -74,6 +80,7 @@ enum agent_tag {
 	AGENT_TAG_STOP = 16,  /* enum agent_stop */
 	AGENT_TAG_MESSAGE = 17,
 	AGENT_TAG_REMEDY = 18,
+	AGENT_TAG_COUNT = 25,
 };
 
 enum agent_protocol {
@@ -141,6 +148,7 @@ enum agent_state {
 	AGENT_STATE_IDLE,     /* nothing */
 	AGENT_STATE_THINKING, /* everything but READY */
 	AGENT_STATE_RUNNING,  /* nothing: it waits for a RESULT */
+	AGENT_STATE_LISTING,  /* MODELS, or DONE when there is no list */
 };
 
 /* The monitor table: whether an agent may send `type` in `state`. */
