@@ -310,8 +310,12 @@ void conn_process(struct conn *conn)
 /* The client sends nothing more; whether it still listens, nobody knows. */
 static void ended(struct conn *conn)
 {
+	const struct endpoint *endpoint = conn->target.endpoint;
+	/* What nobody may be waiting for any more is not worth what a model costs. */
+	const bool waits = conn->state == CONN_WAIT && endpoint->type != FRONT_RUN_CREATE;
+
 	conn->read_ended = true;
-	if (conn->state != CONN_WAIT && conn->state != CONN_SEND)
+	if (!waits && conn->state != CONN_SEND)
 		conn_abort(conn);
 }
 

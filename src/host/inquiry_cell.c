@@ -254,6 +254,7 @@ void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
 		return;
 	}
 	inquiry->cell = job->execution;
+	outcome_begin_step(&inquiry->outcome, job->execution->id);
 	inquiry_expect(inquiry, job);
 	push_cell(inquiry, job->execution->id, code, len);
 	session_enqueue(session, job);
