@@ -7,6 +7,7 @@
  */
 #include "host/inquiry.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,12 +317,10 @@ static void note_end(struct inquiry *inquiry)
 	inquiry_act(inquiry);
 	audit_note(host, "agent.end", inquiry->session_id,
 		   inquiry->stop == AGENT_STOP_ANSWER ? "ok" : stop,
-		   "run=%s steps=%llu tokens=%llu cost_micro=%llu", inquiry->id,
-		   (unsigned long long)usage->steps, (unsigned long long)(usage->in + usage->out),
-		   (unsigned long long)usage->cost_micro);
-	log_line(LOG_INFO, "question ended", "run=%s session=%s model=\"%s\" stop=%s steps=%llu",
-		 inquiry->id, inquiry->session_id, inquiry->model, stop,
-		 (unsigned long long)usage->steps);
+		   "run=%s steps=%" PRIu64 " tokens=%" PRIu64 " cost_micro=%" PRIu64, inquiry->id,
+		   usage->steps, usage->in + usage->out, usage->cost_micro);
+	log_line(LOG_INFO, "question ended", "run=%s session=%s model=\"%s\" stop=%s steps=%" PRIu64,
+		 inquiry->id, inquiry->session_id, inquiry->model, stop, usage->steps);
 	host->about = about;
 	memcpy(host->actor, actor, sizeof(host->actor));
 	log_about(&host->about);
