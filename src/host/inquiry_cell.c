@@ -5,7 +5,6 @@
  * Reads:    code of a model, records of libreckon.
  * Never:    runs a cell past a quota, or without its row in the history.
  */
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,29 +177,10 @@ static const char *forbidden(struct inquiry *inquiry)
 	return NULL;
 }
 
-/* The code is named by its plain BLAKE2b-256, as that of any execution. */
-static int keep_start(struct host *host, const struct db_execution *row, const char *code,
-		      size_t len, struct err *err)
-{
-	unsigned char hash[AUDIT_HASH_SIZE];
-	char hex[AUDIT_HASH_SIZE * 2 + 1];
-	int result;
-
-	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)code, len, NULL, 0);
-	if (audit_begin(host, err) < 0)
-		return (int)err->code;
-	result = db_execution_add(host->db, row, NULL, code, len, err);
-	if (result >= 0)
-		result = audit_add(host, "execution.start", row->session, "ok", err,
-				   "execution=%s bytes=%zu blake2b=%s", row->id, len,
-				   sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
-	return audit_end(host, result, err);
-}
-
 /* A job that is not in the queue yet; NULL: it could not be kept. */
 static struct job *begin(struct session *session, const char *code, size_t len, struct err *err)
 {
-	struct db_execution row = { .sequence = session->sequence + 1 };
+	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
 	struct execution *execution = execution_new(session, err);
 	struct job *job;
 
@@ -209,14 +189,14 @@ static struct job *begin(struct session *session, const char *code, size_t len, 
 	memcpy(row.id, execution->id, sizeof(row.id));
 	memcpy(row.session, session->row.id, sizeof(row.session));
 	clock_rfc3339_now(row.created_at);
-	if (keep_start(session->host, &row, code, len, err) < 0) {
+	start_note(execution, &row, NULL);
+	if (buf_add(&execution->code, code, len, err) < 0) {
 		execution_free(execution);
 		return NULL;
 	}
 	session->sequence++;
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
-	(void)buf_add(&job->code, code, len, err); /* a frame's code is shorter than its ceiling */
 	return job;
 }
 

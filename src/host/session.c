@@ -155,6 +155,7 @@ void session_forget(struct session *session)
 		}
 	host->session_count--;
 	unindex(session);
+	keep_leave_turn(session);
 	session_measured(session, 0, 0);
 	inquiry_session_gone(session);
 	session->tenant->sessions--;
@@ -504,6 +505,8 @@ static void job_done(struct session *session, struct job *job)
 	keep_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		observe_opened(session, job);
+		if (session->handle != NULL)
+			tenant_share_check(session->host, job);
 		opened(session, job);
 		job_free(job);
 		return;

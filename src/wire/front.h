@@ -25,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "wire/front_quota.h"
 #include "wire/front_tenant.h"
 #include "wire/kernel.h"
 
