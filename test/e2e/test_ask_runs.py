@@ -72,12 +72,12 @@ def test_a_question_is_kept_line_by_line(reckon):
     [run] = kept(reckon)
     lines = lines_of(run)
     assert types_of(lines) == [
-        "run", "setting", "session", "file", "question", "usage", "said", "cell", "record",
+        "run", "setting", "file", "session", "question", "usage", "said", "cell", "record",
         "usage", "said", "cell", "record", "usage", "answer"]
     assert lines[0]["id"] == run.name and lines[0]["command"] == "ask"
     assert lines[1]["model"] == "openai/m" and lines[1]["base_url"] == model.url + "/v1"
-    assert lines[2]["id"] is None
-    assert lines[3] == {**lines[3], "path": str(reckon.cwd / "in.txt"), "name": "in.txt"}
+    assert lines[3]["id"] is None
+    assert lines[2] == {**lines[2], "path": str(reckon.cwd / "in.txt"), "name": "in.txt"}
     assert lines[8]["record"]["error"]["name"] == "ZeroDivisionError"
     assert lines[12]["record"]["stdout"] == "42\n"
     assert lines[-1]["text"] == "It is **42**." and lines[-1]["stop"] == "answer"
