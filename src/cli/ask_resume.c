@@ -37,7 +37,8 @@ static int take_kind(struct ask *ask, struct err *err)
 	struct run *run = &ask->view.run;
 	struct ask_resume *resume = &ask->resume;
 
-	if (run->language != NULL && strcmp(run->language, resume->language) != 0)
+	if (run->language != NULL && resume->language != NULL &&
+	    strcmp(run->language, resume->language) != 0)
 		return differs("language", resume->language, err);
 	if (run->template_name != NULL && resume->template_name != NULL &&
 	    strcmp(run->template_name, resume->template_name) != 0)
