@@ -60,7 +60,8 @@ struct ask_place {
 	/* 1: the session was gone, and another one is there with the files; 0: it is there. */
 	int (*renew)(struct ask *ask, struct err *err);
 	int (*put)(struct ask *ask, const struct run_file *file, struct err *err);
-	/* What a record names as "out_…"; *ret_fd is the caller's. */
+	/* Of the workspace, and what a record names as "out_…"; *ret_fd is the caller's. */
+	int (*open_file)(struct ask *ask, const char *name, int *ret_fd, struct err *err);
 	int (*open_output)(struct ask *ask, const char *handle, int *ret_fd, struct err *err);
 	void (*close)(struct ask *ask);
 };

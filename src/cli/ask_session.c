@@ -105,11 +105,22 @@ static int open_output(struct ask *ask, const char *handle, int *ret_fd, struct 
 	return 0;
 }
 
+static int open_file(struct ask *ask, const char *name, int *ret_fd, struct err *err)
+{
+	reckon_error error;
+	uint64_t size;
+
+	if (reckon_file_open(ask->view.session, name, ret_fd, &size, &error) < 0)
+		return take_error(&error, err);
+	return 0;
+}
+
 const struct ask_place ask_place_own = {
 	.open = open_session,
 	.execute = execute,
 	.renew = renew,
 	.put = put,
+	.open_file = open_file,
 	.open_output = open_output,
 	.close = close_all,
 };

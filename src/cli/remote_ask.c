@@ -284,17 +284,14 @@ static int execute(struct ask *ask, const char *code, size_t len, struct buf *re
 }
 
 /* Into memory: it is read more than once, and from anywhere. */
-static int open_output(struct ask *ask, const char *handle, int *ret_fd, struct err *err)
+static int download(const struct remote_ask *this, const struct buf *path, int *ret_fd,
+		    struct err *err)
 {
-	cleanup_buf struct buf path = BUF_INIT(1024);
-	const struct remote_ask *this = ask->place_data;
-	cleanup_fd int fd = memfd_create("reckon-output", MFD_CLOEXEC);
+	cleanup_fd int fd = memfd_create("reckon-download", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(err, "memfd");
-	if (buf_adds(&path, "outputs/", err) < 0 ||
-	    client_path_add(&path, handle, false, err) < 0 ||
-	    client_download(this->at.client, buf_text(&path), fd, NULL, err) < 0)
+	if (client_download(this->at.client, buf_text(path), fd, NULL, err) < 0)
 		return (int)err->code;
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return err_sys(err, "memfd");
@@ -302,11 +299,33 @@ static int open_output(struct ask *ask, const char *handle, int *ret_fd, struct 
 	return 0;
 }
 
+static int open_output(struct ask *ask, const char *handle, int *ret_fd, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+
+	if (buf_adds(&path, "outputs/", err) < 0 ||
+	    client_path_add(&path, handle, false, err) < 0)
+		return (int)err->code;
+	return download(ask->place_data, &path, ret_fd, err);
+}
+
+static int open_file(struct ask *ask, const char *name, int *ret_fd, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(64 * 1024);
+	const struct remote_ask *this = ask->place_data;
+
+	if (remote_path(&path, this->at.session, "/files/", err) < 0 ||
+	    client_path_add(&path, name, true, err) < 0)
+		return (int)err->code;
+	return download(this, &path, ret_fd, err);
+}
+
 static const struct ask_place place_daemon = {
 	.open = open_session,
 	.execute = execute,
 	.renew = renew,
 	.put = put,
+	.open_file = open_file,
 	.open_output = open_output,
 	.close = end,
 };
