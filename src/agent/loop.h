@@ -5,6 +5,7 @@
  *   turn.c    one answer of the model: request, stream, retries
  *   step.c    what the answer wants to have run
  *   outcome.c what came of it, and what the model is told
+ *   probe.c   which models the server has
  *   window.c  older output shortened when the talk grows too long
  *   reading.c what of it the model wants to see again
  *   repeat.c  whether it goes in circles
@@ -62,6 +63,9 @@ void loop_done(struct loop *loop);
 /* Ends it with an error in the words given. */
 void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* probe.c: asks which models there are; sends MODELS, or DONE with what went wrong. */
+int probe_take(struct loop *loop, struct err *err);
 
 /* turn.c: adds one turn of the model to the talk, or ends it. */
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err);

@@ -118,7 +118,7 @@ static int post(struct attempt *attempt, struct net_answer *answer, struct err *
 	request.answer_tokens = loop->settings.answer_tokens;
 	rc = loop->provider->request(&loop->talk, &request, err);
 	if (rc == 0)
-		rc = net_post(loop->net, &call, answer, err);
+		rc = net_send(loop->net, &call, answer, err);
 	if (rc == 0 && answer->status == 200 && answer->is_stream)
 		rc = sse_end(&attempt->sse, err);
 	provider_request_done(&request);

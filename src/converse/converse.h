@@ -6,7 +6,7 @@
  *   network.c  proxies and certificates, from the environment
  *   record.c   what goes back of a cell, out of its record (record.h)
  *   pages.c    what was left out of it, when the model wants to see it
- *   story.c    what became of a question, as JSON (story.h)
+ *   outcome.c  what became of a question, as JSON (outcome.h)
  *
  * Nobody here waits for the agent: its socket does not block. A loop watches converse_fd() and
  * calls converse_take() until there is nothing left; a program that has nothing else to do calls
@@ -100,6 +100,8 @@ const char *converse_read_text(const struct converse_frame *frame, size_t *ret_l
 int converse_ask(struct converse *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
 
+/* Which models the server has, after READY: MODELS comes, or DONE with what went wrong. */
+int converse_list(struct converse *talk, struct err *err);
 #define CONVERSE_HANDLES_MAX 16u /* of one result */
 
 struct converse_image {

@@ -59,6 +59,12 @@ int converse_ask(struct converse *talk, const char *question, size_t len,
 	return converse_tell(talk, AGENT_ASK, &payload, err);
 }
 
+int converse_list(struct converse *talk, struct err *err)
+{
+	talk->state = AGENT_STATE_LISTING;
+	return converse_tell(talk, AGENT_LIST, NULL, err);
+}
+
 static int add_encoded(struct buf *ret, const struct converse_image *image, struct err *err)
 {
 	return image->is_encoded ? buf_add(ret, image->bytes, image->len, err)
@@ -141,7 +147,8 @@ static int judge(struct converse *talk, const struct kernel_head *head, size_t *
 /* What the parent knows of it from here on. */
 static void follow(struct converse *talk, const struct kernel_head *head)
 {
-	if (head->type == AGENT_READY || head->type == AGENT_DONE) {
+	if (head->type == AGENT_READY || head->type == AGENT_DONE ||
+	    head->type == AGENT_MODELS) {
 		talk->state = AGENT_STATE_IDLE;
 	} else if (head->type == AGENT_EXECUTE) {
 		talk->state = AGENT_STATE_RUNNING;

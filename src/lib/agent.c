@@ -306,7 +306,7 @@ static int refuse(struct asking *asking, const char *status, const char *why, st
 	const struct converse_result result = { .status = status, .text = why,
 						.len = strlen(why) };
 
-	story_end_step(&asking->answer->story, status, NULL, NULL);
+	outcome_end_step(&asking->answer->outcome, status, NULL, NULL);
 	return answer_cell(asking, &result, err);
 }
 
@@ -321,15 +321,15 @@ static void read_images(const reckon_execution *execution, struct converse_resul
 		};
 }
 
-static void note_record(struct story *story, const reckon_execution *execution)
+static void note_record(struct outcome *outcome, const reckon_execution *execution)
 {
 	reckon_changed_file file;
 
-	story_end_step(story, reckon_execution_status(execution), NULL,
+	outcome_end_step(outcome, reckon_execution_status(execution), NULL,
 		       reckon_execution_record(execution));
 	for (size_t i = 0; reckon_execution_file(execution, i, &file) == 1; i++)
-		story_add_file(story, file.change,
-			       &(struct story_file){ .path = (char *)(uintptr_t)file.path,
+		outcome_add_file(outcome, file.change,
+			       &(struct outcome_file){ .path = (char *)(uintptr_t)file.path,
 						     .mime = (char *)(uintptr_t)file.mime,
 						     .sha256 = (char *)(uintptr_t)file.sha256,
 						     .artifact = (char *)(uintptr_t)file.artifact,
@@ -353,7 +353,7 @@ static int report(struct asking *asking, const reckon_execution *execution, stru
 			break;
 		result.handles[result.handle_count++] = handle;
 	}
-	note_record(&asking->answer->story, execution);
+	note_record(&asking->answer->outcome, execution);
 	(void)emit(asking, &event);
 	if (reckon_session_check(asking->agent->session, &lost) == RECKON_ELOST) {
 		result = (struct converse_result){ .status = "lost", .text = lost.message,
@@ -388,7 +388,7 @@ static int take_cell(struct asking *asking, const struct converse_frame *frame, 
 {
 	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
 
-	story_add_step(&asking->answer->story, buf_text(&asking->prose), asking->prose.len,
+	outcome_add_step(&asking->answer->outcome, buf_text(&asking->prose), asking->prose.len,
 		       code->data, code->len);
 	buf_clear(&asking->prose);
 	if (!utf8_is_valid(code->data, code->len) || memchr(code->data, '\0', code->len) != NULL)

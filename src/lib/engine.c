@@ -64,12 +64,24 @@ static int find_state_dir(const char *given, char **ret, struct err *err)
 	return err_remedy(err, "set RECKON_STATE to a directory of yours");
 }
 
-static int find_template_dir(const struct reckon_engine *engine, const char *given, char **ret,
-			     struct err *err)
+/* A state directory of one's own need not hold templates of its own. */
+static int find_template_dir(const struct reckon_engine *engine,
+			     const reckon_engine_options *options, char **ret, struct err *err)
 {
+	cleanup_free char *usual = NULL;
+	const char *given = options->template_dir;
+	struct err homeless;
+
 	if (given != NULL || (given = env_path("RECKON_TEMPLATES")) != NULL)
 		return join(given, "", ret, err);
-	return join(engine->state_dir, "/templates", ret, err);
+	if (join(engine->state_dir, "/templates", ret, err) < 0)
+		return (int)err->code;
+	if (options->state_dir == NULL || access(*ret, F_OK) == 0 ||
+	    find_state_dir(NULL, &usual, &homeless) < 0)
+		return 0;
+	free(*ret);
+	*ret = NULL;
+	return join(usual, "/templates", ret, err);
 }
 
 static int engine_init(struct reckon_engine *engine, const reckon_engine_options *options,
@@ -78,7 +90,7 @@ static int engine_init(struct reckon_engine *engine, const reckon_engine_options
 	engine->is_private = options->private_warden != 0;
 	engine->is_strict = options->strict != 0;
 	if (find_state_dir(options->state_dir, &engine->state_dir, err) < 0 ||
-	    find_template_dir(engine, options->template_dir, &engine->template_dir, err) < 0)
+	    find_template_dir(engine, options, &engine->template_dir, err) < 0)
 		return (int)err->code;
 	if (fs_mkdir_parents(engine->state_dir, 0700, err) < 0 ||
 	    store_open(engine->state_dir, &engine->store, err) < 0) {

@@ -63,6 +63,23 @@ const char *reckon_execution_object(const reckon_execution *execution, size_t in
 	return execution->objects[index].id;
 }
 
+const char *reckon_execution_member(const reckon_execution *execution, const char *name,
+				    size_t *ret_len)
+{
+	static const char *const names[] = { [RECORD_PART_FILES] = "files",
+					     [RECORD_PART_RECEIPT] = "receipt" };
+
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0) {
+			const struct record_slice part =
+				record_part(execution->kept, (enum record_part)i);
+
+			*ret_len = part.len;
+			return execution->record.data + part.at;
+		}
+	return NULL;
+}
+
 int reckon_execution_exit_code(const reckon_execution *execution)
 {
 	return record_status_exit_code(execution->status);

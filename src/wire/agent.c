@@ -28,6 +28,7 @@ static const struct bound {
 	[AGENT_TAG_STOP] = { 8, 8 },
 	[AGENT_TAG_MESSAGE] = { 1, AGENT_MESSAGE_MAX },
 	[AGENT_TAG_REMEDY] = { 1, AGENT_MESSAGE_MAX },
+	[AGENT_TAG_COUNT] = { 8, 8 },
 	[AGENT_TAG_HANDLE] = { 1, AGENT_HANDLE_MAX },
 	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
 };
@@ -47,6 +48,7 @@ static const struct shape {
 	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0, true },
 	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY),
 				 true },
+	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
 	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
 };
 
@@ -75,7 +77,9 @@ bool agent_may_send(enum agent_state state, uint16_t type)
 	case AGENT_STATE_STARTING:
 		return type == AGENT_READY || type == AGENT_DONE;
 	case AGENT_STATE_THINKING:
-		return type > AGENT_READY && is_known(type);
+		return type > AGENT_READY && type != AGENT_MODELS && is_known(type);
+	case AGENT_STATE_LISTING:
+		return type == AGENT_MODELS || type == AGENT_DONE;
 	case AGENT_STATE_IDLE:
 	case AGENT_STATE_RUNNING:
 		break;
@@ -125,6 +129,8 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	}
 	if ((seen & shape->must) != shape->must)
 		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
+	if (type == AGENT_MODELS && agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_NAMES_BYTES)
+		return err_set(err, ERR_PROTOCOL, "more names than are taken");
 	if (type == AGENT_DONE &&
 	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "an end that is in no table");

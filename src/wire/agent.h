@@ -17,6 +17,8 @@
  *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
  *    | PAGED (m) ---------------------->  |   exactly one for each
  *    | <-------------------------- DONE   |   how it ended; another ASK may follow
+ *    | LIST --------------------------->  |   which models are there? instead of an ASK
+ *    | <------------ MODELS, or DONE with what went wrong
  *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
  *
  * What a frame of the agent may hold is one table, agent_check(); when it may come, agent_may_send().
@@ -42,6 +44,8 @@
 #define AGENT_HANDLE_MAX 64u
 #define AGENT_NEEDLE_MAX 256u
 #define AGENT_FIELDS_MAX 1200u
+#define AGENT_NAMES_MAX 1000u		/* of models */
+#define AGENT_NAMES_BYTES (64u * 1024u)
 
 enum agent_type {
 	/* parent to agent */
@@ -49,6 +53,7 @@ enum agent_type {
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
 	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT SAME] IMAGE*; the id is that of the EXECUTE */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
+	AGENT_LIST = 9,	     /* nothing                                                         */
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
 	/* agent to parent */
 	AGENT_READY = 32,
@@ -58,6 +63,7 @@ enum agent_type {
 	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
 	AGENT_EXECUTE = 37, /* CODE                                                              */
 	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
+	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
 	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that hold TEXT                     */
 };
 
@@ -83,6 +89,7 @@ enum agent_tag {
 	AGENT_TAG_HANDLE = 25, /* "out_…" */
 	AGENT_TAG_PART = 26,   /* struct agent_part */
 	AGENT_TAG_SAME = 27,   /* AGENT_SAME_…: what did not change since this failure was seen */
+	AGENT_TAG_COUNT = 28,
 };
 
 enum agent_protocol {
@@ -169,6 +176,7 @@ enum agent_state {
 	AGENT_STATE_IDLE,     /* nothing */
 	AGENT_STATE_THINKING, /* everything but READY */
 	AGENT_STATE_RUNNING,  /* nothing: it waits for a RESULT */
+	AGENT_STATE_LISTING,  /* MODELS, or DONE when there is no list */
 };
 
 /* The monitor table: whether an agent may send `type` in `state`. */

@@ -236,7 +236,7 @@ def test_a_model_that_obeys_a_file_can_do_little(ask, reckon):
     assert data.read_text() == ORDERS and precious.read_text() == "not given to it"
     assert os.path.exists("/etc/passwd")
     # A picture's address is text, and a link of the terminal's is not made.
-    assert "![pixel](http://" in shown and "\x1b]8;;http://evil" not in shown
+    assert "stolen=Ada" in shown and "\x1b]8;;http://evil" not in shown
     assert not (reckon.cwd / "out").exists() or not any((reckon.cwd / "out").rglob("passwd"))
 
 

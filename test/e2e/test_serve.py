@@ -559,6 +559,19 @@ def test_starts_that_are_refused(reckon):
         assert done.status == 125 and "listen on" in done.err
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["usual", "own"])
+def test_templates_beside_a_state_of_its_own(reckon, own):
+    """`--state` moves keys and history; templates are where they were, unless it has its own."""
+    usual = reckon.work / "usual"
+    usual.mkdir()
+    reckon.user.own(usual)
+    reckon.env["RECKON_STATE"] = str(usual)
+    templates = reckon.env.pop("RECKON_TEMPLATES")
+    ((reckon.state if own else usual) / "templates").symlink_to(templates)
+    with Server(reckon) as server:
+        assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
+
+
 def test_history_is_json_of_the_schema(server):
     session = server.create()
     record = server.execute(session, "print('\\x00\\ud800' if False else '\\u2028')")

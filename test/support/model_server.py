@@ -7,6 +7,8 @@ calls, usage, trouble); the server puts it into the shape of the protocol that w
     /responses               OpenAI Responses
     /v1/messages             Anthropic Messages
     …:streamGenerateContent  Gemini generateContent
+
+A GET is a question for the models there are, which `models` answers, in the same way.
 """
 import dataclasses
 import http.server
@@ -316,6 +318,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             model.hung_up += 1
         self.close_connection = True
 
+    def do_GET(self):
+        model = self.server.model
+        model.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {},
+                                 "list"))
+        status, kind, body = model.listing(self.path)
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for piece in body:
+                self.wfile.write(piece)
+                self.wfile.flush()
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+            model.hung_up += 1
+        self.close_connection = True
+
     def answer(self, reply, protocol, tool):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.send_response(reply.status)
@@ -349,8 +368,9 @@ class ModelServer:
     A script may also be a function from the body of a request to a reply.
     """
 
-    def __init__(self, *script):
+    def __init__(self, *script, models=("m",)):
         self.script = list(script)
+        self.models = models  # names; or a function to status, type and pieces of the body
         self.asked = []
         self.hung_up = 0
         self.encrypted = False
@@ -365,6 +385,23 @@ class ModelServer:
                 return None
             reply = self.script[0] if callable(self.script[0]) else self.script.pop(0)
         return reply(body) if callable(reply) else reply
+
+    def listing(self, path):
+        """The models in the shape of the API that was asked."""
+        if callable(self.models):
+            return self.models(path)
+        if "pageSize=" in path:
+            whole = {"models": [{"name": f"models/{name}", "version": "1",
+                                 "supportedGenerationMethods": ["generateContent"]}
+                                for name in self.models]}
+        elif "limit=" in path:
+            whole = {"data": [{"type": "model", "id": name, "display_name": name,
+                               "created_at": "2026-01-01T00:00:00Z"} for name in self.models],
+                     "has_more": False, "first_id": None, "last_id": None}
+        else:
+            whole = {"object": "list", "data": [{"id": name, "object": "model", "created": 1,
+                                                 "owned_by": "x"} for name in self.models]}
+        return 200, "application/json", [json.dumps(whole, ensure_ascii=False).encode()]
 
     @property
     def url(self):
