@@ -1,6 +1,6 @@
-"""reckon ask against what a hostile model, server or file may send: sizes, ids, escapes, framing.
+"""reckon ask against what a hostile model, server or file may send: escapes, framing, orders.
 
-What an injected model can do is what these tests have it try; docs/threat-model.md says what limits
+Sizes, ids and streams are in test_agent_contract.py. What an injected model can do is what these tests have it try; docs/threat-model.md says what limits
 the damage, and what does not.
 """
 import http.server
@@ -11,7 +11,7 @@ import threading
 import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
-from test_ask import KEY, ONE_USER, WAYS, Ask
+from test_ask import KEY, ONE_USER, Ask
 from test_ask_economy import last_result
 
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
@@ -22,84 +22,6 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m"
 @pytest.fixture
 def ask(reckon):
     return Ask(reckon, "openai")
-
-
-@pytest.fixture(params=WAYS)
-def ask_each(reckon, request):
-    return Ask(reckon, request.param)
-
-
-# ---- a model --------------------------------------------------------------------------------------
-
-def test_arguments_of_ten_megabytes(ask_each):
-    """Told and gone on with, where they come in pieces; too long for one event, it ends with a word."""
-    huge = "print(1)\n" + "#" * (10 << 20)
-    with ModelServer(Reply(calls=[huge], pieces=1 << 20), Reply(text="sorry")) as model:
-        done = ask_each(model, "--json", "?").expect(0, 125)
-    if done.status == 0:
-        answer = json.loads(done.stdout)
-        assert answer["steps"] == [] and answer["answer"] == "sorry"
-        assert "the code is too long" in last_result(model.asked[1].body)
-        assert len(json.dumps(model.asked[1].body)) < 1 << 20
-    else:
-        assert "more than" in done.err or "too long" in done.err, done.err[-300:]
-        assert ask_each.provider in ("openai-responses", "gemini")
-
-
-def test_ids_that_repeat_for_each_protocol(ask_each):
-    """Two calls, one id: both run, in order, and both are answered under ids of their own."""
-    calls = [{"raw": '{"code": "print(1)"}', "id": "same"},
-             {"raw": '{"code": "print(2)"}', "id": "same"}]
-    with ModelServer(Reply(calls=calls, bytewise=True), Reply(text="ok")) as model:
-        answer = ask_each.json(model, "?")
-    assert [step["record"]["stdout"] for step in answer["steps"]] == ["1\n", "2\n"]
-    ids = {"called": [], "answered": []}
-
-    def walk(value):
-        if isinstance(value, dict):
-            kind = value.get("type")
-            if kind in ("function", "tool_use") and "id" in value:
-                ids["called"].append(value["id"])
-            if kind == "function_call":
-                ids["called"].append(value["call_id"])
-            if "functionCall" in value:
-                ids["called"].append(value["functionCall"].get("id"))
-            if kind in ("tool_result", "function_call_output") or value.get("role") == "tool":
-                ids["answered"].append(value.get("tool_use_id") or value.get("call_id")
-                                       or value.get("tool_call_id"))
-            if "functionResponse" in value:
-                ids["answered"].append(value["functionResponse"].get("id"))
-            for item in value.values():
-                walk(item)
-        elif isinstance(value, list):
-            for item in value:
-                walk(item)
-
-    walk(model.asked[1].body)
-    assert len(ids["called"]) == 2 and ids["called"] == ids["answered"]
-    assert len(set(ids["called"])) == 2
-
-
-def test_more_calls_than_an_answer_may_have(ask_each):
-    with ModelServer(Reply(calls=[f"print({i})" for i in range(40)]), Reply(text="ok")) as model:
-        done = ask_each(model, "?").expect(125)
-    assert "more than 16 calls" in done.err and len(model.asked) == 1
-
-
-def test_an_answer_without_end_has_one(ask_each):
-    with ModelServer(Reply(text="word " * (1 << 20), pieces=1 << 19)) as model:
-        done = ask_each(model, "?").expect(125)
-    assert "an answer of more than" in done.err or "event" in done.err
-
-
-def test_names_ids_and_tools_that_are_none(ask_each):
-    """A tool that does not exist, with one text, is the one that does; ids may hold anything."""
-    call = {"raw": '{"cmd": "print(6 * 7)"}', "id": 'x"\\\n' + ESCAPES + "\u202e" * 300,
-            "name": "../../bin/sh" + ESCAPES}
-    with ModelServer(Reply(calls=[call]), Reply(text="ok")) as model:
-        answer = ask_each.json(model, "?")
-    assert answer["steps"][0]["record"]["stdout"] == "42\n"
-    assert last_result(model.asked[1].body).strip() == "42"
 
 
 # ---- a terminal -----------------------------------------------------------------------------------
