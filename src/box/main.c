@@ -34,6 +34,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
@@ -232,6 +233,7 @@ static int set_up(struct warden *warden, struct err *err)
 	struct rlimit now;
 	sigset_t caught;
 
+	priority_raise();
 	/* Cgroups first: their files and our number are those of the outer namespaces. */
 	cgroup_host_open(&warden->cgroups);
 	if (become_namespace_root(warden, &warden->broken) < 0) {

@@ -27,8 +27,8 @@ enum agent_state converse_state(const struct converse *talk)
 
 /* ---- to the agent ---- */
 
-static int send_frame(struct converse *talk, enum agent_type type, uint64_t id,
-		      const struct buf *payload, struct err *err)
+int converse_send(struct converse *talk, enum agent_type type, uint64_t id,
+		  const struct buf *payload, struct err *err)
 {
 	if (agent_send(talk->sock, type, id, payload, err) == 0)
 		return 0;
@@ -41,7 +41,7 @@ static int send_frame(struct converse *talk, enum agent_type type, uint64_t id,
 int converse_tell(struct converse *talk, enum agent_type type, const struct buf *payload,
 		  struct err *err)
 {
-	return send_frame(talk, type, 0, payload, err);
+	return converse_send(talk, type, 0, payload, err);
 }
 
 int converse_ask(struct converse *talk, const char *question, size_t len,
@@ -100,11 +100,15 @@ int converse_answer(struct converse *talk, const struct converse_result *result,
 	if (result->repeat > 0 &&
 	    agent_pack_u64(&payload, AGENT_TAG_REPEAT, result->repeat, err) < 0)
 		return (int)err->code;
+	if (result->same > 0 && agent_pack_u64(&payload, AGENT_TAG_SAME, result->same, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < result->handle_count; i++)
+		converse_offer(talk, result->handles[i]);
 	for (size_t i = 0; i < result->image_count && talk->has_images; i++)
 		if (pack_image(&payload, &result->images[i], err) < 0)
 			return (int)err->code;
 	talk->state = AGENT_STATE_THINKING;
-	return send_frame(talk, AGENT_RESULT, talk->cell, &payload, err);
+	return converse_send(talk, AGENT_RESULT, talk->cell, &payload, err);
 }
 
 int converse_interrupt(struct converse *talk, struct err *err)
@@ -164,6 +168,9 @@ int converse_take(struct converse *talk, struct converse_frame *ret, struct err 
 		return err_set(err, ERR_LOST, "reckon-agent ended without a word");
 	if (rc < 0 || judge(talk, &head, &count, err) < 0)
 		return err_wrap(err, "reckon-agent");
+	if (head.type == AGENT_PAGE)
+		return converse_page(talk, head.id, count, err) < 0 ? err_wrap(err, "reckon-agent")
+								     : 0;
 	follow(talk, &head);
 	*ret = (struct converse_frame){ .type = head.type, .items = talk->items,
 					.count = count };

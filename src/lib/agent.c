@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "lib/agent.h"
 #include "lib/api.h"
+#include "lib/execution.h"
 #include "lib/launch.h"
 #include "lib/session.h"
 #include "lib/text.h"
@@ -130,6 +131,14 @@ static int check_place(const reckon_agent_options *options, struct err *err)
 	return 0;
 }
 
+/* A converse_open_fn. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	uint64_t size;
+
+	return store_open_object(arg, handle, ret_fd, &size, err);
+}
+
 static int start(reckon_agent *agent, const reckon_agent_options *options, struct err *err)
 {
 	struct converse_model model = {
@@ -151,7 +160,10 @@ static int start(reckon_agent *agent, const reckon_agent_options *options, struc
 		return err_sys(err, "eventfd");
 	if (launch_find_beside("reckon-agent", &path, err) < 0)
 		return (int)err->code;
-	return converse_open(path, &model, &agent->talk, err);
+	if (converse_open(path, &model, &agent->talk, err) < 0)
+		return (int)err->code;
+	converse_pages(agent->talk, open_output, agent->session->engine->store);
+	return 0;
 }
 
 static char *name_model(const reckon_agent_options *options)
@@ -328,11 +340,19 @@ static int report(struct asking *asking, const reckon_execution *execution, stru
 {
 	reckon_agent_event event = { .kind = RECKON_AGENT_RECORD, .execution = execution };
 	struct converse_result result = { .status = reckon_execution_status(execution),
-					  .repeat = reckon_execution_repeat(execution) };
+					  .repeat = reckon_execution_repeat(execution),
+					  .same = execution_same(execution) };
 	reckon_error lost;
 
 	result.text = reckon_execution_text(execution, &result.len);
 	read_images(execution, &result);
+	while (result.handle_count < CONVERSE_HANDLES_MAX) {
+		const char *handle = execution_handle(execution, result.handle_count);
+
+		if (handle == NULL)
+			break;
+		result.handles[result.handle_count++] = handle;
+	}
 	note_record(&asking->answer->outcome, execution);
 	(void)emit(asking, &event);
 	if (reckon_session_check(asking->agent->session, &lost) == RECKON_ELOST) {

@@ -24,7 +24,7 @@ class Reply:
     """One answer of the model."""
     text: str = ""
     thought: str = ""
-    calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, …}
+    calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, "id", "name"}
     usage: tuple = (100, 20)  # in, out
     cached: int = 0
     reasoning: int = 0
@@ -55,6 +55,10 @@ def id_of(call, index):
     return call.get("id", f"call_{index}") if isinstance(call, dict) else f"call_{index}"
 
 
+def name_of(call, tool):
+    return call.get("name", tool) if isinstance(call, dict) else tool
+
+
 def split(text, size):
     return [text[i:i + size] for i in range(0, len(text), size)]
 
@@ -80,7 +84,8 @@ def chat(reply, tool):
         yield chunk({"content": piece})
     for i, call in enumerate(reply.calls):
         yield chunk({"tool_calls": [{"index": i, "id": id_of(call, i), "type": "function",
-                                     "function": {"name": tool, "arguments": ""}}]})
+                                     "function": {"name": name_of(call, tool),
+                                                  "arguments": ""}}]})
         for piece in split(arguments_of(call), reply.pieces):
             yield chunk({"tool_calls": [{"index": i, "function": {"arguments": piece}}]})
     if reply.broken_after:
@@ -139,7 +144,7 @@ def responses(reply, tool):
     for i, call in enumerate(reply.calls):
         at, arguments = len(output), arguments_of(call)
         item = {"id": f"fc_{i}", "type": "function_call", "call_id": id_of(call, i),
-                "name": tool, "arguments": arguments, "status": "completed"}
+                "name": name_of(call, tool), "arguments": arguments, "status": "completed"}
         yield event("response.output_item.added", output_index=at,
                     item={**item, "arguments": "", "status": "in_progress"})
         for piece in split(arguments, reply.pieces):
@@ -204,7 +209,8 @@ def messages(reply, tool):
                          [{"type": "text_delta", "text": piece}
                           for piece in split(reply.text, reply.pieces)])
     for i, call in enumerate(reply.calls):
-        yield from block({"type": "tool_use", "id": id_of(call, i), "name": tool, "input": {}},
+        yield from block({"type": "tool_use", "id": id_of(call, i), "name": name_of(call, tool),
+                          "input": {}},
                          [{"type": "input_json_delta", "partial_json": piece}
                           for piece in ["", *split(arguments_of(call), reply.pieces)]])
     if reply.broken_after:
@@ -241,7 +247,7 @@ def gemini(reply, tool):
         yield chunk([{"text": piece}])
     for i, call in enumerate(reply.calls):
         arguments = json.loads(arguments_of(call))
-        function = {"name": tool, "args": arguments}
+        function = {"name": name_of(call, tool), "args": arguments}
         if isinstance(call, dict) and "id" in call:
             function["id"] = call["id"]
         yield chunk([{"functionCall": function, "thoughtSignature": f"c2lnbmVk{i}"}])
