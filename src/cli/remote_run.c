@@ -434,7 +434,8 @@ static int run_in_session(struct remote_run *this)
 
 static int run_all(struct remote_run *this)
 {
-	const struct remote where = { .where = { .url = this->run->url, .key = this->run->key } };
+	const struct remote where = { .where = { .url = this->run->url, .key = this->run->key },
+				      .no_wait = this->run->no_wait };
 	struct err err;
 	int status;
 

@@ -47,6 +47,8 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
 	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_NO_WAIT, "no-wait", NULL, "do not ask a busy daemon again (else for a minute)",
+	  OPT_HINT_NONE, NULL, false, true },
 };
 
 static void add_cell(struct run *run, const char *origin, const char *inline_text)
@@ -277,6 +279,9 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		return 0;
 	case OPT_KEY:
 		run->key = value;
+		return 0;
+	case OPT_NO_WAIT:
+		run->no_wait = true;
 		return 0;
 	case OPT_STDIN:
 		run->stdin_path = value;

@@ -99,7 +99,8 @@ static void ask_events(struct conn *conn)
 	if (front_pack_text(&payload, FRONT_TAG_KEY, value, &err) < 0 ||
 	    front_pack_text(&payload, FRONT_TAG_SESSION, conn->target.session, &err) < 0 ||
 	    front_pack_text(&payload, FRONT_TAG_EXECUTION, conn->target.execution, &err) < 0 ||
-	    front_pack_u64(&payload, FRONT_TAG_AFTER, conn->last_event, &err) < 0) {
+	    front_pack_u64(&payload, FRONT_TAG_AFTER, conn->last_event, &err) < 0 ||
+	    front_pack(&payload, FRONT_TAG_GOES_ON, NULL, 0, &err) < 0) {
 		conn_abort(conn);
 		return;
 	}

@@ -164,6 +164,13 @@ static bool is_open(const struct host *host, const struct asked *asked)
 	return asked->type == FRONT_METRICS && answer_metrics_is_open(host);
 }
 
+/* What a client sees as one request is counted once, however often the front has to ask. */
+static bool is_second_half(const struct asked *asked)
+{
+	return asked->type == FRONT_AUTH || asked->type == FRONT_FILE_COMMIT ||
+	       front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL;
+}
+
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct asked *asked)
 {
@@ -177,7 +184,7 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 			  "ask whoever runs this daemon", 0);
 		return false;
 	}
-	if (asked->type != FRONT_AUTH && !quota_request(host, asked))
+	if (!is_second_half(asked) && !quota_request(host, asked))
 		return false;
 	if (needed == 0 || (asked->key->row.scopes & needed) != 0)
 		return true;

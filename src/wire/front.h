@@ -204,6 +204,7 @@ enum front_tag {
 	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
 	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
 	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
+	FRONT_TAG_GOES_ON = 140, /* present: the same request of a client asks for more */
 };
 
 /* Lists of FRONT_KEPT_LIST. */
