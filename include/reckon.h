@@ -206,6 +206,10 @@ typedef struct reckon_context_options {
 	const char *cwd;           /* NULL: /mnt/data; a diagnostic says so when there is no such */
 	const char *const *env;    /* NULL-terminated "NAME=value", or NULL */
 	unsigned flags;            /* RECKON_SESSION_NO_WARM, RECKON_SESSION_WAIT_WARM */
+	const char *context_id;    /* of one that is opened again, or NULL */
+	/* Of such a one: for the "kernel_lost" of its next record, or NULL. */
+	const char *lost_why;
+	const char *lost_variables; /* ["a","b"] */
 } reckon_context_options;
 
 /*
@@ -317,6 +321,11 @@ RECKON_PUBLIC int reckon_execution_cost(const reckon_execution *execution, recko
  * as long as the execution. What a record says besides may be a kernel's own words. */
 RECKON_PUBLIC const char *reckon_execution_object(const reckon_execution *execution, size_t index,
 						  uint64_t *ret_size);
+
+/* A member of the record, "files" or "receipt", as JSON text within it: *ret_len bytes that no
+ * program can have chosen the place of. NULL for any other name. */
+RECKON_PUBLIC const char *reckon_execution_member(const reckon_execution *execution,
+						  const char *name, size_t *ret_len);
 
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);

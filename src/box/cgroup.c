@@ -312,6 +312,14 @@ int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const c
 	return 0;
 }
 
+static bool is_named_after_us(const struct cgroup_host *host)
+{
+	char name[sizeof(host->name)];
+
+	(void)snprintf(name, sizeof(name), "reckon-%d", (int)getpid());
+	return strcmp(name, host->name) == 0;
+}
+
 void cgroup_host_close(struct cgroup_host *host)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -328,8 +336,11 @@ void cgroup_host_close(struct cgroup_host *host)
 		(void)snprintf(path, sizeof(path), "%s/%s", host->parent[i], host->name);
 		while (remove_base(path) < 0 && tries-- > 0)
 			(void)nanosleep(&pause, NULL);
-		/* A warden that was killed may have been too busy dying when we swept at our start. */
-		sweep(host->parent[i]);
+		/* A warden that was killed may have been too busy dying when we swept at our start. In
+		 * a pid namespace of our own the numbers of the living say nothing: every one of them
+		 * would look dead. */
+		if (is_named_after_us(host))
+			sweep(host->parent[i]);
 	}
 	host->kind = CGROUP_NONE;
 }

@@ -76,3 +76,12 @@ void context_job_done(struct job *job);
 void context_end_all(struct session *session, enum front_error end, const char *why);
 bool context_is_running(const struct session *session);
 void context_tick(struct session *session);
+void context_pump_all(struct session *session);
+void context_fail_waiting(struct session *session, enum front_error end, const char *why);
+/* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
+void context_park_all(struct session *session, const char *why);
+int context_revive(struct session *session, struct err *err);
+/* A row of this turn did not reach the disk. */
+void context_note_turn(struct session *session, bool is_kept);
+/* What the context's own kernel left, with its job. */
+void context_keep(struct context *context, struct job *job);

@@ -3,9 +3,13 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, jobs that came back from the pool.
- * Never:    closes a session while a thread still opens a context in it.
+ * Never:    closes a session while a thread still opens a context in it, or gives a context another
+ *           kernel without saying so.
  *
  *   OPENING --opened--> LIVE --DELETE, end of the session--> CLOSING --closed--> gone
+ *
+ * A live context may be parked: it has no kernel, since the daemon was started again or the box was
+ * lost, and gets one with the first job that needs it.
  *
  * A context's handle belongs to the thread that runs its job, as a session's does; libreckon lets
  * handles of one session be used at the same time. What is waiting or running when its kernel is
@@ -20,11 +24,13 @@
 #include "base/mem.h"
 #include "host/host.h"
 
+#define KERNELS_MAX 8u /* of a session; as the warden has it */
+
 struct context *context_find(const struct session *session, const char *id)
 {
 	struct context *at = session->contexts;
 
-	while (at != NULL && strcmp(at->id, id) != 0)
+	while (at != NULL && strcmp(at->row.id, id) != 0)
 		at = at->next;
 	return at;
 }
@@ -38,9 +44,41 @@ static void context_free(struct context *context)
 			*at = context->next;
 			break;
 		}
+	db_context_done(&context->row);
 	free(context);
 	if (session->contexts == NULL && session->is_closed)
 		session_forget(session);
+}
+
+static void fail_waiting(struct context *context, enum front_error end, const char *why)
+{
+	struct job *job;
+
+	while ((job = context->first) != NULL) {
+		context->first = job->next;
+		job_fail(job, end, why);
+	}
+	context->last = NULL;
+	context->queued = 0;
+}
+
+/* A kernel for one that has none any more; what waits goes on when it is there. */
+static void reopen(struct context *context)
+{
+	struct session *session = context->session;
+	struct job *job = job_new(session, JOB_CONTEXT_OPEN, 0);
+	struct err err;
+
+	job->context = context;
+	if (job_fill_env(job, &context->row.env, &err) < 0) {
+		job_free(job);
+		fail_waiting(context, FRONT_ERR_INTERNAL, err.text);
+		return;
+	}
+	context->running = job;
+	session->opening_contexts++;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
 }
 
 static void pump(struct context *context)
@@ -50,6 +88,15 @@ static void pump(struct context *context)
 
 	if (context->running != NULL || job == NULL)
 		return;
+	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
+		restore_want(session);
+		return;
+	}
+	if (job->kind != JOB_CONTEXT_CLOSE && context->is_parked) {
+		reopen(context);
+		return;
+	}
+	session->opening_contexts += job->kind == JOB_CONTEXT_OPEN;
 	context->first = job->next;
 	if (context->first == NULL)
 		context->last = NULL;
@@ -79,18 +126,6 @@ void context_enqueue(struct session *session, struct context *context, struct jo
 	context->last = job;
 	context->queued++;
 	pump(context);
-}
-
-static void fail_waiting(struct context *context, enum front_error end, const char *why)
-{
-	struct job *job;
-
-	while ((job = context->first) != NULL) {
-		context->first = job->next;
-		job_fail(job, end, why);
-	}
-	context->last = NULL;
-	context->queued = 0;
 }
 
 /* What runs is ended without asking: nobody waits for its variables. */
@@ -140,11 +175,11 @@ static int pack(struct buf *payload, const struct context *context, struct err *
 		enum front_tag tag;
 		const char *text;
 	} texts[] = {
-		{ FRONT_TAG_CONTEXT, context->id },
+		{ FRONT_TAG_CONTEXT, context->row.id },
 		{ FRONT_TAG_SESSION, context->session->row.id },
-		{ FRONT_TAG_LANGUAGE, context->language },
-		{ FRONT_TAG_CWD, context->cwd },
-		{ FRONT_TAG_CREATED_AT, context->created_at },
+		{ FRONT_TAG_LANGUAGE, context->row.language },
+		{ FRONT_TAG_CWD, context->row.cwd },
+		{ FRONT_TAG_CREATED_AT, context->row.created_at },
 		{ FRONT_TAG_KERNEL, context->kernel_lost ? "lost" : "ready" },
 	};
 
@@ -155,6 +190,65 @@ static int pack(struct buf *payload, const struct context *context, struct err *
 			      context->queued + (context->running != NULL), err);
 }
 
+static void put_row(struct context *context)
+{
+	struct session *session = context->session;
+	struct err err;
+
+	/* Of a session that ended meanwhile nothing is kept any more. */
+	if (session->phase == SESSION_CLOSING && !session->is_leaving)
+		return;
+	if (db_context_put(session->host->db, session->row.id, &context->row, &err) < 0)
+		keep_fail(session->host, &err);
+}
+
+static void set_variables(struct db_context *row, const char *variables)
+{
+	free(row->variables);
+	row->variables = variables != NULL ? mem_strdup(variables) : NULL;
+}
+
+static void park(struct context *context, const char *why)
+{
+	struct db_context *row = &context->row;
+
+	if (context->phase != SESSION_LIVE || context->is_parked)
+		return;
+	context->is_parked = true;
+	if (!row->has_run)
+		return;
+	context->kernel_lost = true;
+	(void)snprintf(row->kernel, sizeof(row->kernel), "lost");
+	(void)snprintf(row->lost_why, sizeof(row->lost_why), "%s", why);
+	put_row(context);
+}
+
+/* The kernel of one that was parked. */
+static void reopened(struct context *context, const struct job *job)
+{
+	struct session *session = context->session;
+	struct db_context *row = &context->row;
+
+	if (job->error.code < 0) {
+		log_line(LOG_ERROR, "a context could not be brought back",
+			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
+			 job->error.message);
+		if (job->error.code == RECKON_ELOST && !session->is_parked &&
+		    session->phase == SESSION_LIVE)
+			restore_park(session, job->error.message); /* what waits goes on then */
+		else
+			fail_waiting(context, FRONT_ERR_UNAVAILABLE, job->error.message);
+	} else if (!session->is_parked && context->phase == SESSION_LIVE) {
+		context->is_parked = context->kernel_lost = false;
+		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
+		/* Told with the next record; what that leaves is the new kernel's. */
+		row->lost_why[0] = '\0';
+		set_variables(row, NULL);
+		put_row(context);
+	}
+	pump(context);
+}
+
 static void opened(struct context *context, struct job *job)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
@@ -163,6 +257,10 @@ static void opened(struct context *context, struct job *job)
 	struct err err;
 
 	session->opening_contexts--;
+	if (context->is_parked && context->row.id[0] != '\0') {
+		reopened(context, job);
+		return;
+	}
 	if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
 		context->phase = SESSION_CLOSING; /* its CLOSE, should one wait, has nothing to do */
@@ -171,9 +269,9 @@ static void opened(struct context *context, struct job *job)
 		else
 			pump(context);
 	} else {
-		(void)snprintf(context->id, sizeof(context->id), "%s",
+		(void)snprintf(context->row.id, sizeof(context->row.id), "%s",
 			       reckon_context_id(context->handle));
-		clock_rfc3339_now(context->created_at);
+		clock_rfc3339_now(context->row.created_at);
 		if (context->phase == SESSION_CLOSING) {
 			peer_fail(host, job->request, FRONT_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
@@ -184,6 +282,10 @@ static void opened(struct context *context, struct job *job)
 			return;
 		} else if (pack(&payload, context, &err) == 0) {
 			context->phase = SESSION_LIVE;
+			context->is_unborn = host->turn_is_open;
+			keep_in_turn(session);
+			context->is_parked = session->is_parked; /* the box went meanwhile */
+			put_row(context);
 			peer_reply(host, job->request, &payload, -1);
 		}
 		pump(context);
@@ -194,6 +296,7 @@ void context_job_done(struct job *job)
 {
 	struct context *context = job->context;
 	struct session *session = context->session;
+	struct err err;
 	bool is_last;
 
 	context->running = NULL;
@@ -203,9 +306,14 @@ void context_job_done(struct job *job)
 		opened(context, job);
 		job_free(job);
 		session_pump(session); /* a CLOSE may have waited for this */
+		if (session->is_parked)
+			beside_pump(session);
 		return;
 	}
 	if (job->kind == JOB_CONTEXT_CLOSE) {
+		if (context->is_deleted &&
+		    db_context_drop(session->host->db, context->row.id, &err) < 0)
+			keep_fail(session->host, &err);
 		peer_reply(session->host, job->request, NULL, -1);
 		job_free(job);
 		is_last = session->is_closed;
@@ -217,16 +325,92 @@ void context_job_done(struct job *job)
 		return;
 	}
 	context->kernel_lost = job->is_kernel_lost;
+	context_keep(context, job);
 	files_changed(session, job);
 	session_answer_job(session, job);
 	if (job->is_lost)
-		context_end(context, FRONT_ERR_SESSION_LOST, job->why_lost.message, 0);
+		park(context, job->why_lost.message);
 	job_free(job);
 	pump(context);
 	if (session->is_parked) {
 		session_pump(session); /* a new box may have waited for this */
 		beside_pump(session);
 	}
+}
+
+void context_keep(struct context *context, struct job *job)
+{
+	struct db_context *row = &context->row;
+	const char *variables = job->changes != NULL ? job->changes->variables : NULL;
+	bool is_new = false;
+
+	if (job->kind == JOB_EXECUTE && !row->has_run)
+		is_new = row->has_run = true;
+	if (variables != NULL &&
+	    strcmp(row->variables != NULL ? row->variables : "", variables) != 0) {
+		set_variables(row, variables);
+		is_new = true;
+	}
+	if (is_new)
+		put_row(context);
+}
+
+void context_pump_all(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		pump(at);
+}
+
+void context_fail_waiting(struct session *session, enum front_error end, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase != SESSION_CLOSING)
+			fail_waiting(at, end, why);
+}
+
+void context_park_all(struct session *session, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		park(at, why);
+}
+
+void context_note_turn(struct session *session, bool is_kept)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next) {
+		const bool is_lost = at->is_unborn && !is_kept;
+
+		at->is_unborn = false;
+		if (is_lost)
+			context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
+	}
+}
+
+static struct context *add(struct session *session)
+{
+	struct context *context = mem_new0(1, sizeof(*context)), **end = &session->contexts;
+
+	context->session = session;
+	db_context_init(&context->row);
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = context;
+	return context;
+}
+
+static void revive(struct db_context *row, void *arg)
+{
+	struct context *context = add(arg);
+
+	db_context_done(&context->row);
+	context->row = *row;
+	context->phase = SESSION_LIVE;
+	context->is_parked = true;
+	context->kernel_lost = strcmp(row->kernel, "lost") == 0;
+}
+
+int context_revive(struct session *session, struct err *err)
+{
+	return db_context_list(session->host->db, session->row.id, revive, session, err);
 }
 
 void context_tick(struct session *session)
@@ -265,45 +449,47 @@ bool context_asked(struct host *host, const struct asked *asked, struct session 
 	return true;
 }
 
+/* The warden counts those that have a kernel; those that are parked are to come back, too. */
+static bool is_room(struct host *host, const struct asked *asked, const struct session *session)
+{
+	unsigned count = 1;
+
+	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+		count += at->phase != SESSION_CLOSING;
+	if (count < KERNELS_MAX)
+		return true;
+	peer_fail(host, asked->id, FRONT_ERR_LIMIT, "a session has at most 8 kernels", "",
+		  "delete a context, or create another session", 0);
+	return false;
+}
+
 void answer_context_create(struct host *host, const struct asked *asked)
 {
 	struct session *session = answer_session(host, asked, false);
 	struct context *context;
-	struct context **end;
+	struct db_context *row;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL)
+	if (session == NULL || !is_room(host, asked, session))
 		return;
-	if (session->is_parked) {
-		/* Its box is made first; a context has no queue before it has a box. */
-		session_enqueue(session, job_new(session, JOB_KEEP, 0));
-		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the session is being brought back",
-			  "", "ask again in a moment", 1);
-		return;
-	}
-	context = mem_new0(1, sizeof(*context));
-	context->session = session;
-	(void)snprintf(context->language, sizeof(context->language), "%s", session->row.language);
-	(void)snprintf(context->cwd, sizeof(context->cwd), "/mnt/data");
-	(void)front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, context->language,
-			 sizeof(context->language));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_CWD, context->cwd,
-			 sizeof(context->cwd));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, context->template_name,
-			 sizeof(context->template_name));
-	for (end = &session->contexts; *end != NULL;)
-		end = &(*end)->next;
-	*end = context;
-	session->opening_contexts++;
 	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
 	if (answer_take_env(job, asked, &err) < 0) {
-		job->context = context;
-		job->error.code = RECKON_EINVALID;
-		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
-		context_job_done(job);
+		peer_fail(host, asked->id, FRONT_ERR_INVALID, err.text, "", "", 0);
+		job_free(job);
 		return;
 	}
+	context = add(session);
+	row = &context->row;
+	if (job->env.len > 0 && buf_add(&row->env, job->env.data, job->env.len, &err) < 0)
+		keep_fail(host, &err);
+	(void)snprintf(row->language, sizeof(row->language), "%s", session->row.language);
+	(void)snprintf(row->cwd, sizeof(row->cwd), "/mnt/data");
+	(void)front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, row->language,
+			 sizeof(row->language));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_CWD, row->cwd, sizeof(row->cwd));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, row->template_name,
+			 sizeof(row->template_name));
 	context_enqueue(session, context, job);
 }
 
@@ -328,10 +514,11 @@ void answer_context_delete(struct host *host, const struct asked *asked)
 	struct session *session = answer_session(host, asked, false);
 	struct context *context;
 
-	if (session != NULL && context_asked(host, asked, session, false, &context) &&
-	    context != NULL)
-		context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted",
-			    asked->id);
+	if (session == NULL || !context_asked(host, asked, session, false, &context) ||
+	    context == NULL)
+		return;
+	context->is_deleted = true;
+	context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
 }
 
 void answer_restart(struct host *host, const struct asked *asked)

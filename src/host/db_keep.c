@@ -30,7 +30,7 @@ void db_rollback(struct db *db)
 	struct err ignored; /* SQLite may have rolled back by itself */
 
 	if (sqlite3_get_autocommit(db->sqlite) == 0)
-		(void)db_exec(db, "ROLLBACK", &ignored);
+		(void)db_run(db, "ROLLBACK", &ignored);
 }
 
 void db_relax(struct db *db)
@@ -167,7 +167,8 @@ static int run_with(struct db *db, const char *sql, const char *text, struct err
 
 int db_kept_drop(struct db *db, const char *session, struct err *err)
 {
-	if (run_with(db, "DELETE FROM file WHERE session = ?", session, err) < 0)
+	if (run_with(db, "DELETE FROM file WHERE session = ?", session, err) < 0 ||
+	    run_with(db, "DELETE FROM context WHERE session = ?", session, err) < 0)
 		return (int)err->code;
 	return run_with(db, "DELETE FROM kept WHERE session = ?", session, err);
 }

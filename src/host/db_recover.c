@@ -64,6 +64,10 @@ static int recover(struct db *db, const char *why, struct db_recovered *ret, str
 	    run(db, "UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
 		    " AND session IN (SELECT session FROM execution)", now, why, &ignored,
 		err) < 0 ||
+	    run(db, "UPDATE context SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
+		    " AND has_run = 1", now, why, &ignored, err) < 0 ||
+	    run(db, "DELETE FROM context WHERE session NOT IN (SELECT id FROM session"
+		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
 	    run(db, "DELETE FROM file WHERE session NOT IN (SELECT id FROM session"
 		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
 	    run(db, "DELETE FROM kept WHERE session NOT IN (SELECT id FROM session"

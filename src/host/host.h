@@ -13,7 +13,7 @@
  *   beside.c          files of a session, beside what its kernels do
  *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
- *   execution.c       one execution: its events, who waits for it, its record
+ *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
  *   gc.c              what nobody needs any more leaves the store
@@ -47,6 +47,7 @@
 #include "host/audit.h"
 #include "host/config.h"
 #include "host/db.h"
+#include "host/db_context.h"
 #include "host/db_keep.h"
 #include "host/gc.h"
 #include "host/job.h"
@@ -75,15 +76,16 @@ enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 struct context {
 	struct context *next; /* of the session, oldest first */
 	struct session *session;
-	char id[ID_SIZE];
-	char language[64], template_name[64], cwd[FRONT_CWD_MAX + 1];
-	char created_at[CLOCK_RFC3339_SIZE];
+	struct db_context row;
 	enum session_phase phase;
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
 	bool kernel_lost;
+	bool is_parked;	 /* it has no kernel; the first job makes it */
+	bool is_deleted; /* CLOSING: its row goes with it */
+	bool is_unborn;	 /* its row is in a transaction that is open */
 };
 
 /* A session's files: a handle and a queue of their own (beside.c). */
@@ -130,6 +132,8 @@ struct session {
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
+	struct session *next_in_turn;
+	bool is_in_turn;	/* the turn that is open kept something of it */
 	bool is_uncommitted;	/* what it changed is in a transaction that is open */
 	bool is_unborn;		/* so is its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
@@ -187,7 +191,10 @@ struct host {
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
+	struct start *starts, *starts_last; /* start.c */
+	struct loop_timer *start_timer;
 	bool turn_is_open;
+	struct session *in_turn;
 	struct err turn_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
 	char started_at[CLOCK_RFC3339_SIZE];
@@ -257,6 +264,9 @@ void session_leave(struct session *session);
 /* What an earlier run left, as sessions without a box. */
 int keep_revive(struct host *host, struct err *err);
 void keep_stop(struct host *host);
+/* What becomes of the turn concerns this session, too. */
+void keep_in_turn(struct session *session);
+void keep_leave_turn(struct session *session); /* it goes */
 /* A session that was just opened; its row and this one are committed together. */
 int keep_add(struct session *session, struct err *err);
 /* Everything that jobs which came back changed is committed at once, and only then answered. */
@@ -283,6 +293,7 @@ void restore_done(struct session *session, struct job *job);
 void restore_park(struct session *session, const char *why);
 void restore_next(struct host *host);
 void restore_work(struct job *job); /* in a thread of the pool */
+int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as a row keeps it */
 
 /* ---- execution.c ---- */
 struct execution *execution_new(struct session *session, struct err *err);
@@ -296,6 +307,17 @@ void execution_fail(struct execution *execution, enum front_error error, const c
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- start.c ---- */
+/* It has begun: this is to be its row, written with its end or soon. Its code is there. */
+void start_note(struct execution *execution, const struct db_execution *row,
+		const char *idempotency);
+/* Within whatever transaction is open; nothing when it is written already. */
+int start_write(struct execution *execution, struct err *err);
+void start_write_all(struct host *host); /* before somebody looks */
+void start_kept(struct execution *execution);	  /* what was written is committed */
+void start_not_kept(struct execution *execution); /* it is not, and waits again */
+void start_forget(struct execution *execution);
 
 /* ---- private.c ---- */
 /*

@@ -40,6 +40,8 @@ struct execution {
 	struct session *session;
 	char id[ID_SIZE];
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
+	struct buf code;     /* until it has run and is kept */
+	struct start *start; /* until its row is; see start.c */
 	bool wants_stop, wants_kill;
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
@@ -95,7 +97,7 @@ struct job {
 	bool is_beside; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
-	struct buf code;
+	struct buf code; /* of a question; an execution has its own */
 	size_t cursor;
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
@@ -115,6 +117,9 @@ struct job {
 	bool wants_detail;
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
+	struct job_part {
+		size_t at, len;
+	} files_part, receipt_part; /* of its record: where in `json` they are */
 	struct job_object {
 		char id[40];
 		uint64_t size;

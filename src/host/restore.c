@@ -17,7 +17,7 @@
 
 #define RESTORING_MAX 4u
 
-static int fill_env(struct job *job, const struct buf *env, struct err *err)
+int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 {
 	size_t count = 0;
 
@@ -52,6 +52,7 @@ static void fail_waiting(struct session *session, enum front_error error, const 
 {
 	session_fail_waiting(session, error, why);
 	beside_fail_waiting(session, error, why);
+	context_fail_waiting(session, error, why);
 }
 
 static void begin(struct session *session)
@@ -68,7 +69,7 @@ static void begin(struct session *session)
 	job = job_new(session, JOB_RESTORE, 0);
 	tenant_share_note(host, job);
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
-	    fill_env(job, &session->kept.env, &err) < 0) {
+	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
 		fail_waiting(session, FRONT_ERR_INTERNAL, err.text);
 		return;
@@ -120,7 +121,7 @@ void restore_park(struct session *session, const char *why)
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
 	session->is_parked = true;
 	session->kernel_lost = false;
-	context_end_all(session, FRONT_ERR_SESSION_LOST, why);
+	context_park_all(session, why);
 	free(session->observed);
 	session->observed = NULL;
 	session->ran_since = false;
@@ -182,5 +183,6 @@ void restore_done(struct session *session, struct job *job)
 	job_free(job);
 	session_pump(session);
 	beside_pump(session);
+	context_pump_all(session);
 	restore_next(session->host);
 }

@@ -154,6 +154,7 @@ void session_forget(struct session *session)
 		}
 	host->session_count--;
 	unindex(session);
+	keep_leave_turn(session);
 	session_measured(session, 0, 0);
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);

@@ -18,8 +18,8 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	ring_push(job->execution->ring, event->name, event->json, event->json_len);
-	pool_wake(job->session->host->pool);
+	if (ring_push(job->execution->ring, event->name, event->json, event->json_len))
+		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
 
@@ -75,25 +75,30 @@ static reckon_session *handle_of(const struct job *job)
 	return job->context != NULL ? job->context->handle : job->session->handle;
 }
 
-static void work_context_open(struct job *job)
-{
-	struct context *context = job->context;
-	const reckon_context_options options = {
-		.size = sizeof(options),
-		.language = context->language,
-		.template_name =
-			context->template_name[0] != '\0' ? context->template_name : NULL,
-		.cwd = context->cwd,
-		.env = (const char *const *)job->env_list,
-	};
-
-	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
-}
-
 static void work_context_close(struct context *context)
 {
 	reckon_session_close(context->handle);
 	context->handle = NULL;
+}
+
+static void work_context_open(struct job *job)
+{
+	struct context *context = job->context;
+	const struct db_context *row = &context->row;
+	const reckon_context_options options = {
+		.size = sizeof(options),
+		.language = row->language,
+		.template_name =
+			row->template_name[0] != '\0' ? row->template_name : NULL,
+		.cwd = row->cwd,
+		.env = (const char *const *)job->env_list,
+		.context_id = row->id[0] != '\0' ? row->id : NULL,
+		.lost_why = row->lost_why[0] != '\0' ? row->lost_why : NULL,
+		.lost_variables = row->variables,
+	};
+
+	work_context_close(context); /* one of a box that is gone */
+	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
 }
 
 /* As libreckon stored them: what a record says of them may be a kernel's own words. */
@@ -110,6 +115,15 @@ static void take_objects(struct job *job, const reckon_execution *done)
 	}
 }
 
+static struct job_part part_of(const reckon_execution *done, const char *name)
+{
+	struct job_part part;
+	const char *text = reckon_execution_member(done, name, &part.len);
+
+	part.at = (size_t)(text - reckon_execution_record(done));
+	return part;
+}
+
 static void work_execute(struct job *job)
 {
 	const reckon_execute_options options = {
@@ -124,8 +138,8 @@ static void work_execute(struct job *job)
 	reckon_execution *done;
 	const char *record;
 
-	if (reckon_execute(handle_of(job), buf_text(&job->code), job->code.len, &options,
-			   &done, &job->error) < 0)
+	if (reckon_execute(handle_of(job), buf_text(&job->execution->code),
+			   job->execution->code.len, &options, &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
 	job->json = mem_strdup(record);
@@ -134,6 +148,8 @@ static void work_execute(struct job *job)
 	job->cost.size = sizeof(job->cost);
 	(void)reckon_execution_cost(done, &job->cost, NULL);
 	take_objects(job, done);
+	job->files_part = part_of(done, "files");
+	job->receipt_part = part_of(done, "receipt");
 	reckon_execution_free(done);
 }
 

@@ -57,7 +57,6 @@ static int new_handle(const struct reckon_session *of, struct client_call *call,
 	shared_unref(context->shared);
 	context->shared = shared_ref(of->shared);
 	context->limits = of->limits;
-	context->number = of->number;
 	context->host_uid = of->host_uid;
 	context->host_gid = of->host_gid;
 	memcpy(context->id, of->id, sizeof(context->id));
@@ -70,7 +69,8 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 		 const reckon_context_options *options, const struct warden_request *request,
 		 struct client_call *call, struct err *err)
 {
-	if (id_new(context->context, "ctx", err) < 0)
+	if (durable_context(context, options, err) < 0 ||
+	    (context->context[0] == '\0' && id_new(context->context, "ctx", err) < 0))
 		return (int)err->code;
 	memcpy(context->language, request->context.language, sizeof(context->language));
 	context->open_flags = request->context.flags;
@@ -79,6 +79,8 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	context->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (context->workspace < 0 || context->interrupt_fd < 0)
 		return err_sys(err, "open the workspace");
+	/* Before there is a kernel there is nothing to end, least of all the session. */
+	context->number = of->number;
 	if (session_adopt_kernel(context, call, err) < 0 ||
 	    session_configure(context, options->env, options->cwd, err) < 0)
 		return (int)err->code;

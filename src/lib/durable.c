@@ -18,16 +18,18 @@
 #include "lib/session.h"
 
 #define NAMES_MAX (256u * 1024u)
-#define ID_LENGTH 29u /* "se_" and 26 characters */
+#define ID_CHARACTERS 26u
 
-static int take_id(struct reckon_session *session, const char *id, struct err *err)
+/* "se_…" or "ctx_…". */
+static int take_id(char ret[ID_SIZE], const char *id, const char *prefix, struct err *err)
 {
-	const size_t len = strlen(id);
+	const size_t len = strlen(id), before = strlen(prefix);
 
-	if (len != ID_LENGTH || strncmp(id, "se_", 3) != 0 ||
-	    strspn(id + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != len - 3)
-		return err_set(err, ERR_INVALID, "\"%.60s\" is not the id of a session", id);
-	memcpy(session->id, id, len + 1);
+	if (len != before + ID_CHARACTERS || strncmp(id, prefix, before) != 0 ||
+	    strspn(id + before, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != ID_CHARACTERS)
+		return err_set(err, ERR_INVALID, "\"%.60s\" is not an id that begins with %s", id,
+			       prefix);
+	memcpy(ret, id, len + 1);
 	return 0;
 }
 
@@ -50,19 +52,34 @@ static int take_names(struct known *known, const char *json, struct err *err)
 	return 0;
 }
 
+static int take_loss(struct reckon_session *session, const char *why, const char *variables,
+		     struct err *err)
+{
+	if (why != NULL) {
+		(void)err_set(&session->loss.why, ERR_KERNEL_LOST, "%s", why);
+		session->loss.is_untold = true;
+	}
+	return variables != NULL ? take_names(&session->loss.names, variables, err) : 0;
+}
+
+int durable_context(struct reckon_session *context, const reckon_context_options *options,
+		    struct err *err)
+{
+	if (options->context_id != NULL &&
+	    take_id(context->context, options->context_id, "ctx_", err) < 0)
+		return (int)err->code;
+	return take_loss(context, options->lost_why, options->lost_variables, err);
+}
+
 int durable_begin(struct reckon_session *session, const reckon_session_options *options,
 		  struct err *err)
 {
-	if (options->session_id != NULL && take_id(session, options->session_id, err) < 0)
+	if (options->session_id != NULL &&
+	    take_id(session->id, options->session_id, "se_", err) < 0)
 		return (int)err->code;
 	if (options->sequence > 0)
 		shared_set_sequence(session->shared, options->sequence);
-	if (options->lost_why != NULL) {
-		(void)err_set(&session->loss.why, ERR_KERNEL_LOST, "%s", options->lost_why);
-		session->loss.is_untold = true;
-	}
-	if (options->lost_variables != NULL &&
-	    take_names(&session->loss.names, options->lost_variables, err) < 0)
+	if (take_loss(session, options->lost_why, options->lost_variables, err) < 0)
 		return (int)err->code;
 	if ((options->flags & RECKON_SESSION_KEEP_RELAXED) != 0)
 		store_relax(session->engine->store);

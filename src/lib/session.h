@@ -133,6 +133,9 @@ int session_tell(struct reckon_session *session, enum warden_type type, struct e
 /* What the options say of an earlier life of the session. */
 int durable_begin(struct reckon_session *session, const reckon_session_options *options,
 		  struct err *err);
+/* … and of a context. */
+int durable_context(struct reckon_session *context, const reckon_context_options *options,
+		    struct err *err);
 struct keep_bounds durable_bounds(const struct reckon_session *session);
 /* Brings what is kept of the workspace up to date; without KEEP it does nothing. *ret_not_kept
  * (or NULL) is zeroed then. */
