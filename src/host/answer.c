@@ -192,6 +192,7 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 		bit++;
 	(void)snprintf(message, sizeof(message), "this API key lacks the scope %s",
 		       front_scope_names[bit]);
+	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	refuse(host, asked->id,
 	       &(struct refusal){ .error = FRONT_ERR_SCOPE,
 				  .message = message,
