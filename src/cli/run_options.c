@@ -243,6 +243,9 @@ static int set_switch(struct run *run, int id)
 	case OPT_STRICT:
 		run->strict = true;
 		break;
+	case OPT_NO_WAIT:
+		run->no_wait = true;
+		break;
 	default:
 		run->private_warden = true;
 		break;
@@ -279,9 +282,6 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		return 0;
 	case OPT_KEY:
 		run->key = value;
-		return 0;
-	case OPT_NO_WAIT:
-		run->no_wait = true;
 		return 0;
 	case OPT_STDIN:
 		run->stdin_path = value;

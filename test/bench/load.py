@@ -380,7 +380,8 @@ def hold(server, leftovers, sessions, live, seed, tenants, rounds):
     return {"live sessions": sessions, "clients": live, "tenants": tenants, "seed": seed,
             "rounds": rounds, "opened in seconds": round(opening, 1), "seconds": round(seconds, 1),
             "executions": sum(counts.values()), "kinds": dict(counts), "base": base,
-            "memory_kib": sizes[-1], "grown_kib": grown}
+            "memory_kib": sizes[-1], "reckond_kib": [size["reckond"] for size in sizes],
+            "grown_kib": grown}
 
 
 def main():
