@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """What one tenant's load does to another's latency, against a daemon of its own.
 
-    tools/bench_fairness.py [--workers N] [--sessions N] [--cells N]
+    tools/bench_fairness.py [--workers N] [--sessions N] [--cells N] [--rounds N]
 
-Tenant Y runs short cells, first alone, then while tenant X keeps N sessions full of cells that
-compute. Printed are both 99th percentiles and their ratio. Nothing is asserted: times depend on
+Tenant Y runs short cells, alone and while tenant X keeps N sessions full of cells that compute, in
+turns. Printed are both 99th percentiles and their ratio. Nothing is asserted: times depend on
 the host; that turns are fair is tested by counting (test/unit/test_host_pool.c).
 """
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -60,9 +61,7 @@ class Daemon:
         return admin("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute"]})["key"]
 
 
-def latencies(daemon, key, cells):
-    ask = daemon.client(key)
-    session = ask("POST", "/sessions", {"template": "python"})["id"]
+def latencies(ask, session, cells):
     times = []
     for _ in range(cells):
         begin = time.monotonic()
@@ -71,11 +70,39 @@ def latencies(daemon, key, cells):
     return times
 
 
-def keep_busy(daemon, key, until):
-    ask = daemon.client(key)
+def keep_busy(daemon, key, sessions, stop):
+    """The other tenant: a process of its own, so that its threads do not delay ours."""
+    def work():
+        ask = daemon.client(key)
+        session = ask("POST", "/sessions", {"template": "python"})["id"]
+        while not stop.is_set():
+            ask("POST", f"/sessions/{session}/executions", {"code": LOAD})
+        ask("DELETE", f"/sessions/{session}")
+
+    threads = [threading.Thread(target=work) for _ in range(sessions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def measure(daemon, args):
+    """Times alone and beside the load, in turns: a host that is busy for a while is so for both."""
+    x, y = daemon.tenant("x"), daemon.tenant("y")
+    ask = daemon.client(y)
     session = ask("POST", "/sessions", {"template": "python"})["id"]
-    while not until.is_set():
-        ask("POST", f"/sessions/{session}/executions", {"code": LOAD})
+    latencies(ask, session, 20)
+    alone, beside = [], []
+    for _ in range(args.rounds):
+        alone += latencies(ask, session, args.cells)
+        stop = multiprocessing.Event()
+        load = multiprocessing.Process(target=keep_busy, args=(daemon, x, args.sessions, stop))
+        load.start()
+        time.sleep(1)
+        beside += latencies(ask, session, args.cells)
+        stop.set()
+        load.join()
+    return alone, beside
 
 
 def p99(times):
@@ -86,23 +113,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=2 * os.cpu_count())
     parser.add_argument("--sessions", type=int, default=20)
-    parser.add_argument("--cells", type=int, default=200)
+    parser.add_argument("--cells", type=int, default=200, help="in each round")
+    parser.add_argument("--rounds", type=int, default=4)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as state:
         daemon = Daemon(args.workers, state)
         try:
-            x, y = daemon.tenant("x"), daemon.tenant("y")
-            alone = latencies(daemon, y, args.cells)
-            until = threading.Event()
-            threads = [threading.Thread(target=keep_busy, args=(daemon, x, until))
-                       for _ in range(args.sessions)]
-            for thread in threads:
-                thread.start()
-            time.sleep(1)
-            beside = latencies(daemon, y, args.cells)
-            until.set()
-            for thread in threads:
-                thread.join()
+            alone, beside = measure(daemon, args)
         finally:
             daemon.stop()
     print(f"workers {args.workers}, busy sessions of the other tenant {args.sessions}")

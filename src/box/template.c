@@ -206,7 +206,6 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)setsid();
 	(void)umask(022);
-	(void)lseek(start->warden->filter_fd, 0, SEEK_SET);
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 		(void)err_sys(&report.err, "make namespaces for a zygote");
 	else if (mount_template_root(&tree, &report.err) == 0) {

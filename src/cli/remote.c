@@ -16,6 +16,8 @@
 #include "cli/parse.h"
 #include "cli/term.h"
 
+#define WAIT_S 60u /* of all waiting in one command */
+
 bool remote_take(struct remote *remote, int id, const char *value)
 {
 	switch (id) {
@@ -27,6 +29,9 @@ bool remote_take(struct remote *remote, int id, const char *value)
 		return true;
 	case REMOTE_OPT_JSON:
 		remote->json = true;
+		return true;
+	case REMOTE_OPT_NO_WAIT:
+		remote->no_wait = true;
 		return true;
 	case 's':
 		remote->session = value;
@@ -66,9 +71,29 @@ int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *
 	return EXIT_CODE_OK;
 }
 
+/* Once, however often it is. */
+static void say_wait(unsigned seconds, const char *why, void *arg)
+{
+	static bool is_said;
+	struct err told;
+
+	(void)arg;
+	if (is_said)
+		return;
+	is_said = true;
+	(void)err_set(&told, ERR_LIMIT, "%s", why);
+	(void)err_remedy(&told, "asked again in %u s, for %u s at most; --no-wait: not at all",
+			 seconds, WAIT_S);
+	(void)cli_complain(&told);
+}
+
 int remote_open(const struct remote *remote, struct client **ret, struct err *err)
 {
-	if (client_open(&remote->where, ret, err) < 0)
+	struct client_options where = remote->where;
+
+	where.wait_s = remote->no_wait ? 0 : WAIT_S;
+	where.on_wait = say_wait;
+	if (client_open(&where, ret, err) < 0)
 		return (int)err->code;
 	if (client_is_exposed(*ret))
 		(void)fprintf(stderr, "reckon: the key and all data travel to %s unencrypted\n",

@@ -29,13 +29,15 @@ int remote_hand_over(int argc, char **argv, const char *key);
 /* Ids and rows of options that each of them has; remote_take() takes them. */
 enum {
 	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
-	REMOTE_OPT_FOLLOW,
+	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT,
 };
 
 #define REMOTE_OPTIONS                                                                            \
 	{ REMOTE_OPT_URL, "url", "URL", "the daemon (RECKON_URL; else your private one)",          \
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ REMOTE_OPT_KEY, "key", "KEY", "API key; RECKON_API_KEY keeps it out of ps",             \
+	  OPT_HINT_NONE, NULL, false },                                                           \
+	{ REMOTE_OPT_NO_WAIT, "no-wait", NULL, "do not ask a busy daemon again (else for a minute)",\
 	  OPT_HINT_NONE, NULL, false }
 #define REMOTE_OPTION_SESSION                                                                     \
 	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_NONE, NULL, false }
@@ -47,6 +49,7 @@ enum {
 struct remote {
 	struct client_options where;
 	bool json;
+	bool no_wait;
 	const char *session; /* -s, or NULL */
 	const char *name; /* the one operand of most of them, or NULL */
 };

@@ -270,7 +270,8 @@ static int run_in_session(struct remote_run *this)
 
 static int run_all(struct remote_run *this)
 {
-	const struct remote where = { .where = { .url = this->at.run->url, .key = this->at.run->key } };
+	const struct remote where = { .where = { .url = this->at.run->url, .key = this->at.run->key },
+				      .no_wait = this->at.run->no_wait };
 	struct err err;
 	int status;
 

@@ -61,6 +61,7 @@ struct run {
 	reckon_limits limits;
 	const char *session; /* -s: the name of one at a daemon, or NULL */
 	const char *url, *key; /* of that daemon; remote.h */
+	bool no_wait;	       /* likewise */
 	uint64_t text_bytes; /* of the record's text; 0: as libreckon has it */
 	enum run_mode mode;
 	unsigned session_flags; /* RECKON_SESSION_… */

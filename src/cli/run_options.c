@@ -47,6 +47,8 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
 	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_NO_WAIT, "no-wait", NULL, "do not ask a busy daemon again (else for a minute)",
+	  OPT_HINT_NONE, NULL, false, true },
 };
 
 static void add_cell(struct run *run, const char *origin, const char *inline_text)
@@ -240,6 +242,9 @@ static int set_switch(struct run *run, int id)
 		break;
 	case OPT_STRICT:
 		run->strict = true;
+		break;
+	case OPT_NO_WAIT:
+		run->no_wait = true;
 		break;
 	default:
 		run->private_warden = true;

@@ -27,6 +27,7 @@ enum {
 	OPT_NO_HISTORY,
 	OPT_URL,
 	OPT_KEY,
+	OPT_NO_WAIT,
 	OPT_IDLE,
 };
 

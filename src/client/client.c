@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -79,6 +80,9 @@ int client_open(const struct client_options *options, struct client **ret, struc
 	struct client *client = mem_new0(1, sizeof(*client));
 
 	client->runtime_fd = -1;
+	client->wait_left_s = options->wait_s;
+	client->on_wait = options->on_wait;
+	client->on_wait_arg = options->on_wait_arg;
 	if (set_up(client, options, err) < 0) {
 		client_close(client);
 		return (int)err->code;
@@ -141,12 +145,25 @@ static int to_buf(const char *bytes, size_t len, void *arg, struct err *err)
 	return 0;
 }
 
+/* Once, and again when its turn has come. */
+static int exchange(const struct transfer *plan, struct transfer *ret, struct err *err)
+{
+	int code;
+
+	do {
+		*ret = *plan;
+		code = transfer_run(ret, err);
+		transfer_done(ret);
+	} while (wait_for_turn(ret, code, &code, err));
+	return code;
+}
+
 int client_call(struct client *client, const char *method, const char *path,
 		const struct buf *body, struct json_value **ret, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
 	struct json_value *document = NULL;
-	struct transfer transfer = {
+	const struct transfer plan = {
 		.client = client,
 		.method = method,
 		.path = path,
@@ -156,11 +173,10 @@ int client_call(struct client *client, const char *method, const char *path,
 		.sink_arg = &text,
 		.wake_fd = -1,
 	};
-	int code = transfer_run(&transfer, err);
+	struct transfer transfer;
 
-	transfer_done(&transfer);
-	if (code < 0)
-		return code;
+	if (exchange(&plan, &transfer, err) < 0)
+		return (int)err->code;
 	if (json_read_parse(buf_text(&text), text.len, CLIENT_JSON_MAX, &document, err) < 0) {
 		(void)err_wrap(err, "%s answered what is no JSON", client->name);
 		err->code = ERR_PROTOCOL;
@@ -181,7 +197,7 @@ static int to_fd(const char *bytes, size_t len, void *arg, struct err *err)
 int client_download(struct client *client, const char *path, int fd, uint64_t *ret_size,
 		    struct err *err)
 {
-	struct transfer transfer = {
+	const struct transfer plan = {
 		.client = client,
 		.method = "GET",
 		.path = path,
@@ -190,9 +206,9 @@ int client_download(struct client *client, const char *path, int fd, uint64_t *r
 		.sink_arg = &fd,
 		.wake_fd = -1,
 	};
-	const int code = transfer_run(&transfer, err);
+	struct transfer transfer;
+	const int code = exchange(&plan, &transfer, err);
 
-	transfer_done(&transfer);
 	if (code == 0 && ret_size != NULL)
 		*ret_size = transfer.received;
 	return code;
@@ -209,20 +225,27 @@ static int to_nowhere(const char *bytes, size_t len, void *arg, struct err *err)
 
 int client_upload(struct client *client, const char *path, int fd, uint64_t size, struct err *err)
 {
-	struct transfer transfer = {
-		.client = client,
-		.method = "PUT",
-		.path = path,
-		.accept = "application/json",
-		.sink = to_nowhere,
-		.is_upload = true,
-		.upload_fd = fd,
-		.upload_size = size,
-		.wake_fd = -1,
-	};
-	int code = transfer_run(&transfer, err);
+	const off_t start = lseek(fd, 0, SEEK_CUR);
+	struct transfer transfer;
+	int code;
 
-	transfer_done(&transfer);
+	do {
+		transfer = (struct transfer){
+			.client = client,
+			.method = "PUT",
+			.path = path,
+			.accept = "application/json",
+			.sink = to_nowhere,
+			.is_upload = true,
+			.upload_fd = fd,
+			.upload_size = size,
+			.wake_fd = -1,
+		};
+		code = transfer_run(&transfer, err);
+		transfer_done(&transfer);
+		/* What cannot be read again is not sent again. */
+	} while (start >= 0 && wait_for_turn(&transfer, code, &code, err) &&
+		 lseek(fd, start, SEEK_SET) == start);
 	if (code == 0 && transfer.upload_size > 0)
 		return err_set(err, ERR_INVALID, "the file became shorter while it was sent");
 	return code;

@@ -44,6 +44,14 @@ struct client_options {
 	const char *url; /* $RECKON_URL; without that the user's private daemon */
 	const char *key; /* $RECKON_API_KEY; the private daemon needs none */
 	bool no_start;	 /* a private daemon that never ran is ERR_NOT_FOUND instead of started */
+	/*
+	 * A request that is refused with 429 or 503 and a Retry-After has done nothing: it is made
+	 * again then, as long as all the waiting of this client takes no more than that; 0: never.
+	 */
+	unsigned wait_s;
+	/* Before each wait of `seconds`; `why` is what the server said. */
+	void (*on_wait)(unsigned seconds, const char *why, void *arg);
+	void *on_wait_arg;
 };
 
 /* *ret belongs to the caller. Nothing is sent yet, but a private daemon runs afterwards. */

@@ -19,6 +19,9 @@ struct client {
 	int runtime_fd; /* of the private daemon's directory: the path of its socket leads through it */
 	CURLM *multi;
 	struct client_answer last;
+	unsigned wait_left_s; /* of client_options */
+	void (*on_wait)(unsigned seconds, const char *why, void *arg);
+	void *on_wait_arg;
 };
 
 /* Where the bytes of a good answer go; a negative result ends the exchange. */
@@ -60,6 +63,13 @@ struct transfer {
 
 int transfer_run(struct transfer *transfer, struct err *err);
 void transfer_done(struct transfer *transfer);
+
+/*
+ * wait.c: whether `code`, an exchange's that is over, is worth waiting for; if so, it has been waited
+ * for. A user who wants something meanwhile is heard; what comes of that may be `*ret_code`, and is
+ * final.
+ */
+bool wait_for_turn(const struct transfer *transfer, int code, int *ret_code, struct err *err);
 
 /* answer.c: what a refusal says, as an error. */
 int answer_refused(struct transfer *transfer, struct err *err);

@@ -77,7 +77,8 @@ static int on_wake(const char *execution, void *arg, struct err *err)
 }
 
 /* Where the events come from: the request that starts it, or the rest of what it started. */
-static int connect_once(struct stream *stream, const char *key, bool *ret_again, struct err *err)
+static int connect_once(struct stream *stream, const char *key, bool *ret_again, bool *ret_turn,
+			struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
 	char header[64 + ID_SIZE];
@@ -120,6 +121,8 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	    transfer.result == CURLE_COULDNT_CONNECT)
 		stream->is_dead = true;
 	transfer_done(&transfer);
+	/* Refused, which is not what `again` counts. */
+	*ret_turn = wait_for_turn(&transfer, code, &code, err);
 	return code;
 }
 
@@ -135,13 +138,15 @@ static void pause_before(unsigned tries)
 static int follow(struct stream *stream, const char *key, struct err *err)
 {
 	unsigned tries = 0;
-	bool again;
+	bool again = false, turn = false;
 
 	for (;;) {
 		int code;
 
 		stream->events = 0;
-		code = connect_once(stream, key, &again, err);
+		code = connect_once(stream, key, &again, &turn, err);
+		if (turn)
+			continue;
 		if (!again)
 			return code;
 		if (stream->events > 0)

@@ -108,7 +108,8 @@ static void ask_events(struct conn *conn)
 	value = value != NULL && strlen(value) > 7 ? value + 7 + strspn(value + 7, " ") : "";
 	if (front_pack_text(&payload, FRONT_TAG_KEY, value, &err) < 0 ||
 	    pack_source(conn, &payload, &err) < 0 ||
-	    front_pack_u64(&payload, FRONT_TAG_AFTER, conn->last_event, &err) < 0) {
+	    front_pack_u64(&payload, FRONT_TAG_AFTER, conn->last_event, &err) < 0 ||
+	    front_pack(&payload, FRONT_TAG_GOES_ON, NULL, 0, &err) < 0) {
 		conn_abort(conn);
 		return;
 	}

@@ -168,6 +168,13 @@ static bool is_open(const struct host *host, const struct asked *asked)
 	return asked->type == FRONT_METRICS && answer_metrics_is_open(host);
 }
 
+/* What a client sees as one request is counted once, however often the front has to ask. */
+static bool is_second_half(const struct asked *asked)
+{
+	return asked->type == FRONT_AUTH || asked->type == FRONT_FILE_COMMIT ||
+	       front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL;
+}
+
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct asked *asked)
 {
@@ -181,7 +188,7 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 			  "ask whoever runs this daemon", 0);
 		return false;
 	}
-	if (asked->type != FRONT_AUTH && !quota_request(host, asked))
+	if (!is_second_half(asked) && !quota_request(host, asked))
 		return false;
 	/* A private daemon is its user's, whose key may be older than a scope. */
 	if (needed == 0 || host->config.is_private || (asked->key->row.scopes & needed) != 0)
@@ -190,6 +197,7 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 		bit++;
 	(void)snprintf(message, sizeof(message), "this API key lacks the scope %s",
 		       front_scope_names[bit]);
+	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	refuse(host, asked->id,
 	       &(struct refusal){ .error = FRONT_ERR_SCOPE,
 				  .message = message,

@@ -27,7 +27,7 @@ static const words statuses = { "ok",	   "error",	  "timeout",	"interrupted", "o
 				"output_limit", "killed", "kernel_died", "infra_error", "failed",
 				"other" };
 static const words limits = { "wall_time", "memory", "output", "sessions", "queue", "uploads",
-			      "disk",	   "other" };
+			      "disk",	   "quota",  "other" };
 static const words kinds = { "session", "execution", "output", "artifact", "other" };
 static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
@@ -56,7 +56,7 @@ static const struct counter {
 	[METRICS_RELOADS] = { "reckon_config_reloads_total", "Reloads of the configuration.",
 			      "result", &results },
 	[METRICS_DENIED] = { "reckon_requests_denied_total",
-			     "Requests without a key that is good.", NULL, &none },
+			     "Requests without a key that is good, or that may ask this.", NULL, &none },
 	[METRICS_AUDIT] = { "reckon_audit_entries_total", "Entries written to the audit.", NULL,
 			    &none },
 	[METRICS_RUNS] = { "reckon_agent_runs_total", "Questions that models answered, by why they "

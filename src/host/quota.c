@@ -104,6 +104,7 @@ static bool reached(struct host *host, const struct asked *asked, enum front_quo
 					 ? "close sessions, or ask for a larger quota"
 					 : "ask for less, or for a larger quota";
 	}
+	observe_refused(host, "quota");
 	refuse(host, asked->id, &refusal);
 	return false;
 }

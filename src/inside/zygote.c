@@ -18,6 +18,7 @@
  */
 #include "inside/zygote.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <malloc.h>
@@ -95,11 +96,18 @@ void zygote_thread_reset(void)
 
 static int read_filter(struct err *err)
 {
-	ssize_t n = fd_read_full(ZYGOTE_FILTER_FD, filter_insns, sizeof(filter_insns), err);
+	size_t got = 0;
+	ssize_t n;
 
+	/* Not from where the file stands: other zygotes, which begin now, have the same one open. */
+	do {
+		n = pread(ZYGOTE_FILTER_FD, (char *)filter_insns + got, sizeof(filter_insns) - got,
+			  (off_t)got);
+		got += n > 0 ? (size_t)n : 0;
+	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (n < 0)
-		return (int)err->code;
-	filter.len = (unsigned short)((size_t)n / sizeof(filter_insns[0]));
+		return err_sys(err, "read the system call filter");
+	filter.len = (unsigned short)(got / sizeof(filter_insns[0]));
 	(void)close(ZYGOTE_FILTER_FD);
 	if (filter.len == 0)
 		return err_set(err, ERR_PROTOCOL, "the warden sent no system call filter");

@@ -3,12 +3,16 @@
 afterwards nothing may be left.
 
 usage: test/bench/load.py [--sessions N] [--live N] [--tenants N] [--seed N]
-       [--rootless]
+       [--rootless] [--hold [--rounds N]]
        (as root; needs the template python)
 
 Each session keeps a model of what its variables and files are. What is weighed before and after:
 processes, descriptors of reckond, its front and the warden, cgroups, mounts, network namespaces,
 and memory from the middle of the run to its end.
+
+With --hold all of the sessions are live at once, and --live is how many clients ask: each round
+gives each session one cell of a kind drawn for it; memory is compared from the first third of the
+rounds to the last.
 """
 import argparse
 import collections
@@ -30,6 +34,7 @@ SETTLE_SECONDS = 30
 # A warden keeps network namespaces for the next boxes, as many as were in use at once: not one for
 # each session, of which there are many times more.
 RECYCLED = {"networks", "warden fds"}
+NETWORKS_KEPT = 64  # STATE_NETNS_MAX
 GROWTH_KIB = 24 * 1024  # SQLite's cache, the allocator's arenas of 64 threads: bounded, not zero
 
 
@@ -163,8 +168,35 @@ class Session:
                           "capture_output=True, text=True).stdout.strip())")
         expect(record["stdout"] == f"{n}\n", "a program's output", record)
 
+    def figure(self):
+        n = self.rng.randrange(2, 9)
+        record = self.run("from IPython.display import display, SVG\n"
+                          f"display(SVG('<svg width=\"{n}\" height=\"{n}\"></svg>'))")
+        data = [result["data"] for result in record["results"]]
+        expect(any(f'width="{n}"' in str(each.get("image/svg+xml", "")) for each in data),
+               "the picture that was drawn", data)
+
+    def restart(self):
+        expect(self.server.ask("POST", f"{self.path}/restart").status == 200, "a restart", "")
+        record = self.run("total", "error")
+        expect(record["error"]["name"] == "NameError", "a fresh kernel", record["error"])
+        self.run(f"total = {self.total}")
+        self.look()
+
+    def context(self):
+        answer = self.server.ask("POST", f"{self.path}/contexts", {})
+        expect(answer.status == 201, "a context", answer)
+        number, n = answer.json["id"], self.rng.randrange(10 ** 6)
+        record = self.run(f"own = {n}; own + 1", context=number)
+        expect(record["results"][0]["data"]["text/plain"] == str(n + 1), "its value", record)
+        record = self.run("own", "error")
+        expect(record["error"]["name"] == "NameError", "what is a context's alone", record["error"])
+        answer = self.server.ask("DELETE", f"{self.path}/contexts/{number}")
+        expect(answer.status in (200, 204), "its end", answer)
+
     WORK = {state: 8, value: 8, error: 3, file: 4, upload: 3, look: 4, events: 3, background: 2,
-            once: 2, timeout: 0.4, interrupt: 0.6, output: 1, memory: 0.6, program: 1}
+            once: 2, timeout: 0.4, interrupt: 0.6, output: 1, memory: 0.6, program: 1, figure: 1,
+            restart: 0.5, context: 0.5}
 
     def live(self, cells):
         """A life of so many cells; returns how many of each kind."""
@@ -305,6 +337,53 @@ def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16)):
             "memory_kib": after, "grown_kib": grown}
 
 
+def opened(clients, sessions, live, seed):
+    """So many sessions that live at the same time."""
+    def one(number):
+        return Session(clients[number % len(clients)], random.Random(seed * 1_000_003 + number))
+
+    with concurrent.futures.ThreadPoolExecutor(live) as pool:
+        return list(pool.map(one, range(sessions)))
+
+
+def hold(server, leftovers, sessions, live, seed, tenants, rounds):
+    """All sessions at once; returns what was done. Raises Wrong."""
+    clients = list(clients_of(server, tenants))
+    warm = opened(clients, live, live, seed + 1)
+    for session in warm:
+        session.end()
+    time.sleep(2)
+    base = weigh(server, leftovers)
+    started = time.monotonic()
+    held = opened(clients, sessions, live, seed)
+    opening = time.monotonic() - started
+    is_apart(clients)
+    counts, sizes = collections.Counter(), []
+
+    def step(session):
+        kind = session.rng.choices(list(Session.WORK), list(Session.WORK.values()))[0]
+        kind(session)
+        return kind.__name__
+
+    with concurrent.futures.ThreadPoolExecutor(live) as pool:
+        for _ in range(rounds):
+            counts.update(pool.map(step, held))
+            sizes.append(memory(server, leftovers))
+        list(pool.map(Session.end, held))
+    seconds = time.monotonic() - started
+    more = settle(server, leftovers, base, NETWORKS_KEPT + 4)
+    expect(not more, "nothing stays behind (before, after)", more)
+    third = max(1, rounds // 3)
+    grown = {name: max(size[name] for size in sizes[-third:]) -
+             max(size[name] for size in sizes[:third]) for name in sizes[0]}
+    expect(max(grown.values()) < GROWTH_KIB, "memory is flat (KiB, last third and first)", grown)
+    return {"live sessions": sessions, "clients": live, "tenants": tenants, "seed": seed,
+            "rounds": rounds, "opened in seconds": round(opening, 1), "seconds": round(seconds, 1),
+            "executions": sum(counts.values()), "kinds": dict(counts), "base": base,
+            "memory_kib": sizes[-1], "reckond_kib": [size["reckond"] for size in sizes],
+            "grown_kib": grown}
+
+
 def main():
     import tempfile
 
@@ -315,6 +394,8 @@ def main():
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--live", type=int, default=20)
     parser.add_argument("--tenants", type=int, default=20)
+    parser.add_argument("--hold", action="store_true", help="all sessions live at once")
+    parser.add_argument("--rounds", type=int, default=6, help="with --hold: cells of each")
     parser.add_argument("--rootless", action="store_true", help="as an ordinary user")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     given = parser.parse_args()
@@ -324,9 +405,13 @@ def main():
         place = Place(base, user)
         leftovers = Leftovers(place.program_dirs)
         try:
-            with Server(Reckon(place, tempfile.mkdtemp(dir=base))) as server:
-                print(json.dumps(load(server, leftovers, given.sessions, given.live, given.seed,
-                                      given.tenants)))
+            with Server(Reckon(place, tempfile.mkdtemp(dir=base)), "--max-sessions",
+                        str(given.sessions + given.live)) as server:
+                done = (hold(server, leftovers, given.sessions, given.live, given.seed,
+                             given.tenants, given.rounds) if given.hold else
+                        load(server, leftovers, given.sessions, given.live, given.seed,
+                             given.tenants))
+                print(json.dumps(done))
         finally:
             leftovers.end_wardens()
             left = leftovers.wait_for_none()

@@ -565,6 +565,40 @@ def test_a_server_that_is_no_reckon_is_named_as_such(reckon, answer, words):
         assert all(f"Bearer {key}".encode() in head for head in fake.heads)
 
 
+def busy(retry_s):
+    error = {"code": "overloaded", "message": "no room", "cause": None, "remedy": None}
+    return http(503, json.dumps({"error": error}), more=f"Retry-After: {retry_s}\r\n")
+
+
+def test_a_server_that_says_later_is_asked_later(reckon):
+    nothing = http(200, json.dumps({"sessions": [], "next": None}))
+    with Fake(busy(1), busy(1), nothing) as fake:
+        done = reckon("session", "ls", env={"RECKON_URL": fake.url}).expect(0)
+    assert len(fake.heads) == 3
+    assert done.err.count("no room") == done.err.count("--no-wait") == 1
+    for options, retry_s in ((["--no-wait"], 1), ([], 61)):
+        with Fake(busy(retry_s), nothing) as fake:
+            done = reckon("session", "ls", *options, env={"RECKON_URL": fake.url}).expect(125)
+        assert len(fake.heads) == 1 and done.err.count("\n") == 1 and "no room" in done.err
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_a_tenant_at_its_rate_gets_its_work_done(reckon):
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "slow", "quotas": {"requests_per_s": 1}})
+        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"], "scopes": [
+            "sessions", "execute", "files", "read"]}).json["key"]
+        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": key}
+        run = ["run", "-s", "n", "-t", "python", "-c", "print(6*7)"]
+        done = reckon(*run, env=env).expect(0)
+        assert done.out == "42\n"
+        assert done.err.count("--no-wait") == 1 and "requests_per_s" in done.err
+        (reckon.work / "f.txt").write_text("x" * 1000)
+        reckon("files", "put", str(reckon.work / "f.txt"), "-s", "n", env=env).expect(0)
+        assert reckon("files", "ls", "-s", "n", env=env).expect(0).out.count("f.txt") == 1
+        assert "requests_per_s" in reckon(*run, "--no-wait", env=env).expect(125).err
+
+
 def test_server_text_cannot_steer_a_terminal(reckon):
     evil = json.dumps({"error": {"code": "x\x1b[2J", "message": "\x1b]0;t\x07gone\nforged: line",
                                  "cause": None, "remedy": "\x1b[31m\r"}})

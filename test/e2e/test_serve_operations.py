@@ -136,6 +136,10 @@ def test_who_may_read_metrics(reckon):
     with Server(reckon) as server:
         assert server.ask("GET", "/metrics", prefix="", key=False).code == "unauthorized"
         assert total(metrics(server), "reckon_requests_denied_total") == 1
+        key = server.ask("POST", "/keys", {"scopes": ["read"]}).json["key"]
+        answer = server.ask("POST", "/sessions", {}, {"Authorization": f"Bearer {key}"}, key=False)
+        assert (answer.status, answer.code) == (403, "scope_missing")
+        assert total(metrics(server), "reckon_requests_denied_total") == 2
     with Server(reckon, "--metrics", "loopback", key=server.key) as server:
         assert metrics(server, key=False)
         assert server.ask("GET", "/sessions", key=False).status == 401

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 from leftovers import Leftovers
-from load import load
+from load import hold, load
 from reckon_cli import ROOT, Reckon
 from reckon_serve import Server
 
@@ -19,6 +19,8 @@ SESSIONS = int(os.environ.get("LOAD_SESSIONS", "1000"))
 SEED = int(os.environ.get("LOAD_SEED", random.SystemRandom().randrange(1 << 32)))
 LIVE = 40
 TENANTS = 20
+ROUNDS = 15  # of one cell in each of the sessions that live at once
+CLIENTS = 12
 SCHEMA_EXAMPLES = 400
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
 
@@ -28,6 +30,16 @@ def test_a_thousand_sessions(place):
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
         print(load(server, leftovers, SESSIONS, LIVE, SEED, TENANTS))
+        assert server.stop() == 0, server.log()
+        assert "the front is gone" not in server.log()
+
+
+def test_a_thousand_sessions_at_once(place):
+    print(f"seed {SEED}")
+    leftovers = Leftovers(place.program_dirs)
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base)),
+                "--max-sessions", str(SESSIONS + CLIENTS)) as server:
+        print(hold(server, leftovers, SESSIONS, CLIENTS, SEED, TENANTS, ROUNDS))
         assert server.stop() == 0, server.log()
         assert "the front is gone" not in server.log()
 
