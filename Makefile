@@ -51,6 +51,13 @@ package-test: setup-build
 	@tools/setup.sh package
 	@tools/package-test
 
+# Walls and hosts that this one has not, in QEMU: minutes, needs root. HOST_TEST="--machine ssbd".
+host-test: setup-test
+	@tools/setup.sh machine
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/bin/reckon template build python
+	@tools/host-test $(HOST_TEST)
+
 bench: setup-run templates
 	@$(BUILD)/bin/reckon bench
 
@@ -61,4 +68,4 @@ bench-http: setup-run templates
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-fuzz
 
-.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test bench bench-http clean
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test host-test bench bench-http clean

@@ -123,6 +123,11 @@ typedef struct reckon_session_options {
 	const char *lost_why;
 	const char *lost_variables; /* ["a","b"] */
 	uint64_t sequence;          /* of its last execution */
+	/* Sessions of one group share processor time as if they were one session; NULL: none. At most
+	 * 63 bytes. What is said last of a group counts; see also reckon_group_set(). */
+	const char *group;
+	uint32_t group_weight;      /* against other groups and sessions; 1 to 10000, 0: 100 */
+	uint32_t group_cpu_percent; /* of all together; 100 = one core; 0: no limit */
 } reckon_session_options;
 
 #define RECKON_SESSION_NO_PARKED 1u /* fork on demand, for measurements */
@@ -316,6 +321,11 @@ RECKON_PUBLIC int reckon_execution_cost(const reckon_execution *execution, recko
  * as long as the execution. What a record says besides may be a kernel's own words. */
 RECKON_PUBLIC const char *reckon_execution_object(const reckon_execution *execution, size_t index,
 						  uint64_t *ret_size);
+
+/* A member of the record, "files" or "receipt", as JSON text within it: *ret_len bytes that no
+ * program can have chosen the place of. NULL for any other name. */
+RECKON_PUBLIC const char *reckon_execution_member(const reckon_execution *execution,
+						  const char *name, size_t *ret_len);
 
 /* Exit status a command line tool should end with: 0, 1, 124, 125 or 137. */
 RECKON_PUBLIC int reckon_execution_exit_code(const reckon_execution *execution);

@@ -55,6 +55,13 @@ RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, r
 RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
 					   const reckon_workspace *manifest, reckon_error *err);
 
+/*
+ * What a group of live sessions may have of the processors from now on (reckon_session_options).
+ * Where the host does not let the warden divide them nothing happens; `reckon doctor` says so.
+ */
+RECKON_PUBLIC int reckon_group_set(reckon_engine *engine, const char *group, uint32_t weight,
+				   uint32_t cpu_percent, reckon_error *err);
+
 /* Removes objects of one of the store's 256 directories, older than `age_s`, that nobody needs. */
 typedef struct reckon_collected { uint64_t objects, bytes, kept, kept_bytes; } reckon_collected;
 typedef int reckon_needed_fn(const char *sha256, void *arg);

@@ -34,7 +34,7 @@ ONLY = {  # all that the first may see of the second
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
-    ("host", "converse"): {"converse/converse.h", "converse/story.h"},
+    ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them

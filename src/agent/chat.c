@@ -122,16 +122,15 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "function");
-	json_write_key(writer, "function");
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", talk->tool);
-	json_write_member_string(writer, "description", talk->tool_description);
-	json_write_key(writer, "parameters");
-	model_write_parameters(writer, talk);
-	json_write_object_end(writer);
-	json_write_object_end(writer);
+	for (size_t i = 0; i < talk->tool_count; i++) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "function");
+		json_write_key(writer, "function");
+		json_write_object_begin(writer);
+		provider_write_tool(writer, &talk->tools[i], "parameters");
+		json_write_object_end(writer);
+		json_write_object_end(writer);
+	}
 	json_write_array_end(writer);
 	json_write_member_string(writer, "tool_choice", "auto");
 }
@@ -176,7 +175,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	for (size_t i = 0; i < talk->count; i++)
 		write_turn(&writer, talk->turns[i]);
 	json_write_array_end(&writer);
-	if (talk->tool != NULL)
+	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
 	if (talk->schema != NULL)
 		write_schema(&writer, talk->schema);
@@ -184,9 +183,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	if (json_write_finish(&writer, err) < 0 ||
 	    provider_url(request, "/chat/completions", err) < 0)
 		return (int)err->code;
-	if (request->key[0] == '\0')
-		return 0;
-	return provider_header(request, err, "Authorization: Bearer %s", request->key);
+	return provider_bearer(request, err);
 }
 
 /* Without an index a new id means a new call, and no id the one before. */
@@ -308,19 +305,10 @@ static int take_chunk(struct decoder *decoder, const struct json_value *chunk, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	struct json_value *chunk = NULL;
-	int rc;
-
 	(void)name;
-	if (strcmp(data, "[DONE]") == 0) {
+	if (strcmp(data, "[DONE]") == 0)
 		decoder->ended = true;
-		return 0;
-	}
-	if (json_read_parse(data, len, MODEL_EVENT_MAX, &chunk, err) < 0)
-		return (int)err->code;
-	rc = take_chunk(decoder, chunk, err);
-	json_read_free(chunk);
-	return rc;
+	return provider_take(decoder, data, len, take_chunk, err);
 }
 
 const struct provider provider_chat = {

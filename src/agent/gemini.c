@@ -128,12 +128,11 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 	json_write_object_begin(writer);
 	json_write_key(writer, "functionDeclarations");
 	json_write_array_begin(writer);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", talk->tool);
-	json_write_member_string(writer, "description", talk->tool_description);
-	json_write_key(writer, "parametersJsonSchema");
-	model_write_parameters(writer, talk);
-	json_write_object_end(writer);
+	for (size_t i = 0; i < talk->tool_count; i++) {
+		json_write_object_begin(writer);
+		provider_write_tool(writer, &talk->tools[i], "parametersJsonSchema");
+		json_write_object_end(writer);
+	}
 	json_write_array_end(writer);
 	json_write_object_end(writer);
 	json_write_array_end(writer);
@@ -201,7 +200,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	for (size_t i = 0; i < talk->count; i++)
 		write_turn(&writer, talk->turns[i], !is_old);
 	json_write_array_end(&writer);
-	if (talk->tool != NULL)
+	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
 	write_config(&writer, talk, request->answer_tokens);
 	json_write_object_end(&writer);
@@ -212,13 +211,6 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 
 /* ---- the stream ---- */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 static int take_call(struct decoder *decoder, const struct json_value *function, struct err *err)
 {
 	const struct json_value *args = json_read_member(function, "args");
@@ -227,8 +219,8 @@ static int take_call(struct decoder *decoder, const struct json_value *function,
 
 	if (decoder_call(decoder, decoder->item++, &call, err) < 0)
 		return (int)err->code;
-	model_call_set_id(call, text_of(function, "id"));
-	model_call_set_name(call, text_of(function, "name"));
+	model_call_set_id(call, provider_text(function, "id"));
+	model_call_set_name(call, provider_text(function, "name"));
 	if (args != NULL && json_read_dump(args, &whole, err) < 0)
 		return (int)err->code;
 	model_call_add(call, buf_text(&whole), whole.len);
@@ -285,8 +277,8 @@ static int take_chunk(struct decoder *decoder, const struct json_value *chunk, s
 		json_read_at(json_read_member(chunk, "candidates"), 0);
 	const struct json_value *parts =
 		json_read_member(json_read_member(candidate, "content"), "parts");
-	const char *reason = text_of(candidate, "finishReason");
-	const char *blocked = text_of(json_read_member(chunk, "promptFeedback"), "blockReason");
+	const char *reason = provider_text(candidate, "finishReason");
+	const char *blocked = provider_text(json_read_member(chunk, "promptFeedback"), "blockReason");
 
 	if (json_read_member(chunk, "error") != NULL) {
 		fault_judge(0, chunk, &decoder->fault);
@@ -307,15 +299,8 @@ static int take_chunk(struct decoder *decoder, const struct json_value *chunk, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	struct json_value *chunk = NULL;
-	int rc;
-
 	(void)name;
-	if (json_read_parse(data, len, MODEL_EVENT_MAX, &chunk, err) < 0)
-		return (int)err->code;
-	rc = take_chunk(decoder, chunk, err);
-	json_read_free(chunk);
-	return rc;
+	return provider_take(decoder, data, len, take_chunk, err);
 }
 
 const struct provider provider_gemini = {

@@ -96,14 +96,14 @@ int link_turn(struct link *link, const struct agent_usage *usage, struct err *er
 	return agent_send(link->sock, AGENT_TURN, 0, &payload, err);
 }
 
-int link_execute(struct link *link, const char *code, size_t len, struct err *err)
+/* Asks, and waits for what answers it. */
+static int ask(struct link *link, enum agent_type type, const struct buf *payload,
+	       enum agent_type wanted, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(AGENT_CODE_MAX + 64);
 	const uint64_t id = ++link->next_id;
 	int rc;
 
-	if (agent_pack(&payload, AGENT_TAG_CODE, code, len, err) < 0 ||
-	    agent_send(link->sock, AGENT_EXECUTE, id, &payload, err) < 0)
+	if (agent_send(link->sock, type, id, payload, err) < 0)
 		return (int)err->code;
 	do
 		rc = link_receive(link, err);
@@ -112,9 +112,30 @@ int link_execute(struct link *link, const char *code, size_t len, struct err *er
 		return rc;
 	if (rc == 0)
 		_exit(0);
-	if (link->head.type != AGENT_RESULT || link->head.id != id)
-		return err_set(err, ERR_PROTOCOL, "frame %u instead of a result", link->head.type);
+	if (link->head.type != wanted || link->head.id != id)
+		return err_set(err, ERR_PROTOCOL, "frame %u instead of an answer", link->head.type);
 	return 0;
+}
+
+int link_execute(struct link *link, const char *code, size_t len, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CODE_MAX + 64);
+
+	if (agent_pack(&payload, AGENT_TAG_CODE, code, len, err) < 0)
+		return (int)err->code;
+	return ask(link, AGENT_EXECUTE, &payload, AGENT_RESULT, err);
+}
+
+int link_page(struct link *link, const char *handle, const struct agent_part *part,
+	      const char *needle, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(1024);
+
+	if (agent_pack_text(&payload, AGENT_TAG_HANDLE, handle, err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_PART, part, sizeof(*part), err) < 0 ||
+	    (needle[0] != '\0' && agent_pack_text(&payload, AGENT_TAG_TEXT, needle, err) < 0))
+		return (int)err->code;
+	return ask(link, AGENT_PAGE, &payload, AGENT_PAGED, err);
 }
 
 /* An answer that is too long is cut: it has been shown as it came. */

@@ -39,6 +39,9 @@ int link_turn(struct link *link, const struct agent_usage *usage, struct err *er
 
 /* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
 int link_execute(struct link *link, const char *code, size_t len, struct err *err);
+/* The same with a part of an output; `needle` "": all lines. */
+int link_page(struct link *link, const char *handle, const struct agent_part *part,
+	      const char *needle, struct err *err);
 
 struct link_end {
 	enum agent_stop stop;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/prompt.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -67,6 +68,8 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
 	model_talk_init(&loop->talk);
 	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
+	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
+	loop->scale = 100;
 	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
 			    loop->language, err);
 }
@@ -75,6 +78,7 @@ void loop_done(struct loop *loop)
 {
 	model_talk_done(&loop->talk);
 	buf_done(&loop->answer);
+	buf_done(&loop->failed_code);
 	if (loop->key != NULL)
 		explicit_bzero(loop->key, strlen(loop->key));
 	free(loop->model);
@@ -97,6 +101,31 @@ static void check_limits(const struct loop *loop, struct loop_end *end)
 	else if (clock_mono_ns() >= loop->deadline_ns)
 		loop_stop(end, AGENT_STOP_TIME, "the time limit of %.0f s was reached",
 			  (double)settings->wall_ms / 1000);
+}
+
+static bool is_empty(const struct buf *text)
+{
+	const char *at = buf_text(text);
+
+	return at[strspn(at, " \t\r\n")] == '\0';
+}
+
+/* It said nothing. What cannot be sent back is taken away, and what was sent last gets a remark. */
+static void ask_again(struct loop *loop, struct loop_end *end)
+{
+	static const char first[] = "[Your answer was empty. Say in words what you know, or run "
+				    "code.]";
+	cleanup_buf struct buf remark = BUF_INIT(1024);
+	struct err ignored; /* then the model is asked without a remark */
+
+	if (++loop->empty >= REPEAT_MAX) {
+		loop_stop(end, AGENT_STOP_STUCK, "%u answers of the model in a row held neither "
+			  "text nor code", REPEAT_MAX);
+		return;
+	}
+	model_talk_cut(&loop->talk, loop->talk.count - 1);
+	(void)repeat_tell(REPEAT_EMPTY, loop->empty, NULL, &remark, &ignored);
+	(void)model_talk_remark(&loop->talk, remark.len > 0 ? remark.data : first, &ignored);
 }
 
 /* The model had nothing to run. */
@@ -127,6 +156,9 @@ static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct
 	if (loop->out_of_steps)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
+	else if (is_empty(&turn->text) || (loop->settings.calling == AGENT_CALLING_SCHEMA &&
+					   is_empty(&loop->answer)))
+		ask_again(loop, end);
 	else
 		loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
 }
@@ -149,6 +181,8 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 		return (int)err->code;
 	if (end->over)
 		return 0;
+	if (ran)
+		loop->empty = 0;
 	if (!ran)
 		end_of_turn(loop, loop->talk.turns[at], end);
 	else if (was_out)
@@ -162,27 +196,28 @@ static void begin(struct loop *loop)
 	loop->usage = (struct agent_usage){ 0 };
 	loop->deadline_ns = clock_mono_ns() + loop->settings.wall_ms * NS_PER_MS;
 	buf_clear(&loop->answer);
-	loop->calls_refused = 0;
+	buf_clear(&loop->failed_code);
+	loop->repeats = (struct repeats){ 0 };
+	loop->was_warned = false;
+	loop->calls_refused = loop->empty = 0;
+	loop->readings = 0;
 	loop->out_of_steps = false;
 	loop->tried_again = false;
 }
 
 /* The last thing the model said, when it said something after the last cell. */
-static const struct buf *answer_of(const struct loop *loop, size_t before)
+static const struct buf *answer_of(const struct loop *loop)
 {
 	const struct model_turn *last;
 
 	if (loop->answer.len > 0)
 		return &loop->answer;
-	if (loop->talk.count <= before)
-		return NULL;
 	last = loop->talk.turns[loop->talk.count - 1];
 	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
 }
 
 int loop_ask(struct loop *loop, struct err *err)
 {
-	const size_t before = loop->talk.count;
 	struct model_turn *question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
 	struct loop_end end = { 0 };
 	struct link_end told = { .usage = &loop->usage, .why = &end.why };
@@ -196,6 +231,6 @@ int loop_ask(struct loop *loop, struct err *err)
 			return (int)err->code;
 	}
 	told.stop = end.stop;
-	told.answer = answer_of(loop, before + 1);
+	told.answer = answer_of(loop);
 	return link_done(loop->link, &told, err);
 }

@@ -3,8 +3,12 @@
  *
  *   loop.c    the question, its limits, how it ends
  *   turn.c    one answer of the model: request, stream, retries
- *   step.c    what the answer wants to have run, and what came of it
+ *   step.c    what the answer wants to have run
+ *   outcome.c what came of it, and what the model is told
+ *   probe.c   which models the server has
  *   window.c  older output shortened when the talk grows too long
+ *   reading.c what of it the model wants to see again
+ *   repeat.c  whether it goes in circles
  */
 #pragma once
 
@@ -15,9 +19,9 @@
 #include "agent/model.h"
 #include "agent/net.h"
 #include "agent/provider.h"
+#include "agent/repeat.h"
+#include "agent/window.h"
 #include "wire/agent.h"
-
-#define STUCK_MAX 4u /* the same failure so often ends it */
 
 struct loop {
 	struct link *link;
@@ -29,7 +33,14 @@ struct loop {
 	/* of the question that is being answered */
 	struct agent_usage usage;
 	uint64_t deadline_ns;
+	struct repeats repeats;
+	struct buf failed_code;	 /* that failed last */
+	bool was_warned;	 /* of a failure that came before */
 	unsigned calls_refused;	 /* in a row, because they could not be read */
+	unsigned empty;		 /* answers */
+	uint64_t readings;
+	bool said_reading;	 /* how what was left out is read; of the whole talk */
+	uint64_t scale;		 /* percent by which a server counts more tokens than we */
 	bool out_of_steps;	 /* the model was told to answer without further cells */
 	bool no_images;		 /* the model turned out to take none */
 	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
@@ -53,13 +64,11 @@ void loop_done(struct loop *loop);
 void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* probe.c: asks which models there are; sends MODELS, or DONE with what went wrong. */
+int probe_take(struct loop *loop, struct err *err);
+
 /* turn.c: adds one turn of the model to the talk, or ends it. */
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err);
 
 /* step.c: runs what the last turn wants; *ret_ran: something is to be told to the model. */
 int step_take(struct loop *loop, struct loop_end *end, bool *ret_ran, struct err *err);
-
-/* window.c */
-/* Shortens older results until the talk is estimated to fit; false: there is nothing left to. */
-bool window_fit(struct model_talk *talk, uint64_t tokens_max);
-uint64_t window_estimate(const struct model_talk *talk);

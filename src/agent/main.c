@@ -116,9 +116,10 @@ static int serve(struct loop *loop, struct err *err)
 	while ((rc = link_receive(loop->link, err)) > 0) {
 		if (loop->link->head.type == AGENT_INTERRUPT)
 			continue; /* it came after the end */
-		if (loop->link->head.type != AGENT_ASK)
+		if (loop->link->head.type != AGENT_ASK && loop->link->head.type != AGENT_LIST)
 			return err_set(err, ERR_PROTOCOL, "frame %u", loop->link->head.type);
-		if (loop_ask(loop, err) < 0)
+		if ((loop->link->head.type == AGENT_LIST ? probe_take(loop, err)
+							 : loop_ask(loop, err)) < 0)
 			return (int)err->code;
 	}
 	return rc;

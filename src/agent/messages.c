@@ -88,6 +88,17 @@ static void write_user(struct json_writer *writer, const struct model_turn *turn
 	json_write_array_end(writer);
 }
 
+static void write_call(struct json_writer *writer, const struct model_call *call)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "tool_use");
+	json_write_member_string(writer, "id", call->id != NULL ? call->id : "");
+	json_write_member_string(writer, "name", call->name != NULL ? call->name : "");
+	json_write_key(writer, "input");
+	json_write_raw(writer, buf_text(&call->args), call->args.len);
+	json_write_object_end(writer);
+}
+
 static void write_answer(struct json_writer *writer, const struct model_turn *turn)
 {
 	json_write_array_begin(writer);
@@ -99,17 +110,8 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 	/* A block without text is refused. */
 	if (turn->text.len > 0)
 		write_text(writer, &turn->text, false);
-	for (size_t i = 0; i < turn->call_count; i++) {
-		const struct model_call *call = &turn->calls[i];
-
-		json_write_object_begin(writer);
-		json_write_member_string(writer, "type", "tool_use");
-		json_write_member_string(writer, "id", call->id);
-		json_write_member_string(writer, "name", call->name);
-		json_write_key(writer, "input");
-		json_write_raw(writer, buf_text(&call->args), call->args.len);
-		json_write_object_end(writer);
-	}
+	for (size_t i = 0; i < turn->call_count; i++)
+		write_call(writer, &turn->calls[i]);
 	json_write_array_end(writer);
 }
 
@@ -133,12 +135,11 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", talk->tool);
-	json_write_member_string(writer, "description", talk->tool_description);
-	json_write_key(writer, "input_schema");
-	model_write_parameters(writer, talk);
-	json_write_object_end(writer);
+	for (size_t i = 0; i < talk->tool_count; i++) {
+		json_write_object_begin(writer);
+		provider_write_tool(writer, &talk->tools[i], "input_schema");
+		json_write_object_end(writer);
+	}
 	json_write_array_end(writer);
 	json_write_key(writer, "tool_choice");
 	json_write_object_begin(writer);
@@ -151,11 +152,7 @@ static void write_schema(struct json_writer *writer, const char *schema)
 	json_write_key(writer, "output_config");
 	json_write_object_begin(writer);
 	json_write_key(writer, "format");
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "json_schema");
-	json_write_key(writer, "schema");
-	json_write_raw(writer, schema, strlen(schema));
-	json_write_object_end(writer);
+	provider_write_schema(writer, NULL, schema);
 	json_write_object_end(writer);
 }
 
@@ -191,7 +188,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	for (size_t i = 0; i < talk->count; i++)
 		write_turn(&writer, talk->turns[i], i + 1 == talk->count);
 	json_write_array_end(&writer);
-	if (talk->tool != NULL)
+	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
 	if (talk->schema != NULL)
 		write_schema(&writer, talk->schema);
@@ -202,13 +199,6 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 }
 
 /* ---- the stream ---- */
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 static void take_usage(struct decoder *decoder, const struct json_value *usage)
 {
@@ -262,7 +252,7 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 
 	decoder->item = 0;
 	(void)json_read_int(json_read_member(event, "index"), &decoder->item);
-	decoder->block = kind_of(text_of(block, "type"));
+	decoder->block = kind_of(provider_text(block, "type"));
 	decoder->text_from = decoder->turn->text.len;
 	decoder->thoughts_from = decoder->turn->thoughts.len;
 	buf_clear(&decoder->scratch);
@@ -276,8 +266,8 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 	case DECODER_BLOCK_CALL:
 		if (decoder_call(decoder, decoder->item, &call, err) < 0)
 			return (int)err->code;
-		model_call_set_id(call, text_of(block, "id"));
-		model_call_set_name(call, text_of(block, "name"));
+		model_call_set_id(call, provider_text(block, "id"));
+		model_call_set_name(call, provider_text(block, "name"));
 		/* {} stands for what comes in pieces. */
 		if (json_read_count(json_read_member(block, "input")) > 0)
 			return json_read_dump(json_read_member(block, "input"), &call->args, err);
@@ -292,7 +282,7 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 
 static int take_delta(struct decoder *decoder, const struct json_value *delta, struct err *err)
 {
-	const char *type = text_of(delta, "type");
+	const char *type = provider_text(delta, "type");
 	struct model_call *call;
 	const char *text;
 	size_t len;
@@ -329,17 +319,6 @@ static void write_thought(struct json_writer *writer, const struct decoder *deco
 			       all->len - decoder->thoughts_from);
 	json_write_member_text(writer, "signature", buf_text(&decoder->scratch),
 			       decoder->scratch.len);
-	json_write_object_end(writer);
-}
-
-static void write_call(struct json_writer *writer, const struct model_call *call)
-{
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "tool_use");
-	json_write_member_string(writer, "id", call->id != NULL ? call->id : "");
-	json_write_member_string(writer, "name", call->name != NULL ? call->name : "");
-	json_write_key(writer, "input");
-	json_write_raw(writer, buf_text(&call->args), call->args.len);
 	json_write_object_end(writer);
 }
 
@@ -385,7 +364,7 @@ static int end_block(struct decoder *decoder, struct err *err)
 
 static int take_event(struct decoder *decoder, const struct json_value *event, struct err *err)
 {
-	const char *type = text_of(event, "type");
+	const char *type = provider_text(event, "type");
 	const struct json_value *delta = json_read_member(event, "delta");
 	const char *reason;
 
@@ -408,7 +387,7 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 		decoder->ended = true;
 	if (strcmp(type, "message_delta") == 0) {
 		take_usage(decoder, json_read_member(event, "usage"));
-		reason = text_of(delta, "stop_reason");
+		reason = provider_text(delta, "stop_reason");
 		if (reason[0] != '\0')
 			decoder->turn->stop = stop_of(reason);
 	}
@@ -418,17 +397,8 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	struct json_value *document = NULL;
-	int rc;
-
 	(void)name; /* the same word is in `type` */
-	if (strcmp(data, "[DONE]") == 0)
-		return 0;
-	if (json_read_parse(data, len, MODEL_EVENT_MAX, &document, err) < 0)
-		return (int)err->code;
-	rc = take_event(decoder, document, err);
-	json_read_free(document);
-	return rc;
+	return provider_take(decoder, data, len, take_event, err);
 }
 
 const struct provider provider_messages = {

@@ -27,6 +27,19 @@ void model_turn_init(struct model_turn *turn, enum model_role role)
 	};
 }
 
+size_t model_turn_drop_images(struct model_turn *turn)
+{
+	const size_t count = turn->image_count;
+
+	while (turn->image_count > 0) {
+		struct model_image *image = &turn->images[--turn->image_count];
+
+		free(image->mime);
+		buf_done(&image->base64);
+	}
+	return count;
+}
+
 void model_turn_done(struct model_turn *turn)
 {
 	for (size_t i = 0; i < turn->call_count; i++) {
@@ -38,11 +51,9 @@ void model_turn_done(struct model_turn *turn)
 		free(turn->results[i].call_id);
 		free(turn->results[i].name);
 		buf_done(&turn->results[i].text);
+		buf_done(&turn->results[i].whole);
 	}
-	for (size_t i = 0; i < turn->image_count; i++) {
-		free(turn->images[i].mime);
-		buf_done(&turn->images[i].base64);
-	}
+	(void)model_turn_drop_images(turn);
 	free(turn->calls);
 	free(turn->results);
 	free(turn->images);
@@ -65,6 +76,31 @@ void model_talk_cut(struct model_talk *talk, size_t count)
 		model_turn_done(last);
 		free(last);
 	}
+}
+
+void model_talk_drop(struct model_talk *talk, size_t from, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		model_turn_done(talk->turns[from + i]);
+		free(talk->turns[from + i]);
+	}
+	memmove(talk->turns + from, talk->turns + from + count,
+		(talk->count - from - count) * sizeof(*talk->turns));
+	talk->count -= count;
+}
+
+int model_talk_remark(struct model_talk *talk, const char *text, struct err *err)
+{
+	for (size_t i = talk->count; i > 0; i--) {
+		struct model_turn *turn = talk->turns[i - 1];
+
+		if (turn->role == MODEL_ROLE_RESULTS && turn->result_count > 0)
+			return buf_addf(&turn->results[turn->result_count - 1].text, err, "\n%s",
+					text);
+		if (turn->role == MODEL_ROLE_USER)
+			return buf_addf(&turn->text, err, "\n\n%s", text);
+	}
+	return 0;
 }
 
 void model_talk_done(struct model_talk *talk)
@@ -206,6 +242,7 @@ int model_turn_add_result(struct model_turn *turn, const struct model_call *call
 		.name = mem_strdup(call != NULL ? call->name : ""),
 		.own_id = call != NULL && call->own_id,
 		.text = BUF_INIT(MODEL_TEXT_MAX),
+		.whole = BUF_INIT(MODEL_TEXT_MAX),
 		.failed = failed,
 	};
 	return buf_add(&result->text, text, len, err);
@@ -224,21 +261,23 @@ int model_turn_add_image(struct model_turn *turn, const char *mime, const char *
 	return buf_add(&image->base64, base64, len, err);
 }
 
-void model_write_parameters(struct json_writer *writer, const struct model_talk *talk)
+void model_write_parameters(struct json_writer *writer, const struct model_tool *tool)
 {
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "type", "object");
 	json_write_key(writer, "properties");
 	json_write_object_begin(writer);
-	json_write_key(writer, talk->argument);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "string");
-	json_write_member_string(writer, "description", talk->argument_description);
-	json_write_object_end(writer);
+	for (size_t i = 0; i < tool->argument_count; i++) {
+		json_write_key(writer, tool->arguments[i].name);
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "string");
+		json_write_member_string(writer, "description", tool->arguments[i].description);
+		json_write_object_end(writer);
+	}
 	json_write_object_end(writer);
 	json_write_key(writer, "required");
 	json_write_array_begin(writer);
-	json_write_string(writer, talk->argument);
+	json_write_string(writer, tool->arguments[0].name);
 	json_write_array_end(writer);
 	json_write_member_bool(writer, "additionalProperties", false);
 	json_write_object_end(writer);

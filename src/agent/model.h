@@ -25,6 +25,8 @@
 #define MODEL_IMAGES_MAX 16u /* of one turn */
 #define MODEL_ID_MAX 256u
 #define MODEL_NAME_MAX 128u
+#define MODEL_TOOLS_MAX 2u
+#define MODEL_ARGUMENTS_MAX 3u
 
 enum model_role { MODEL_ROLE_USER, MODEL_ROLE_MODEL, MODEL_ROLE_RESULTS };
 
@@ -47,6 +49,8 @@ struct model_result {
 	char *call_id; /* "" when it answers a block of text */
 	char *name;
 	struct buf text;
+	struct buf whole;   /* what it was, when it was shortened; empty: it was not */
+	uint64_t number;    /* of the talk's results, from 1: "result_3" */
 	bool failed;
 	bool own_id; /* that of the call was made here */
 };
@@ -75,19 +79,30 @@ struct model_turn {
 	struct model_image *images; /* of a question, or of the results together */
 	size_t image_count;
 	struct buf blob; /* the provider's own items, JSON with commas between them, or empty */
+	/* of a question whose earlier steps, or the questions before it, were left out */
+	size_t text_own; /* length of what the person said; what follows is our note */
+	uint64_t steps_left_out, questions_left_out;
 	enum model_stop stop;
 	struct model_usage usage;
 };
 
+/* What the model can call; its arguments are texts, the first one is always needed. */
+struct model_tool {
+	const char *name, *description;
+	struct model_argument {
+		const char *name, *description;
+	} arguments[MODEL_ARGUMENTS_MAX];
+	size_t argument_count;
+};
+
 struct model_talk {
 	struct buf system;
-	const char *tool;	      /* its name; NULL: the protocol's tool calls are not used */
-	const char *tool_description;
-	const char *argument;	      /* the one it has */
-	const char *argument_description;
+	struct model_tool tools[MODEL_TOOLS_MAX]; /* none: the protocol's calls are not used */
+	size_t tool_count;
 	const char *schema;	      /* JSON schema that every answer obeys, or NULL */
 	struct model_turn **turns;
 	size_t count;
+	uint64_t results; /* how many there were */
 };
 
 void model_talk_init(struct model_talk *talk);
@@ -97,6 +112,8 @@ void model_talk_done(struct model_talk *talk);
 struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role);
 /* Takes away what came after the first `count` turns. */
 void model_talk_cut(struct model_talk *talk, size_t count);
+/* Takes away `count` turns from the one at `from` on. */
+void model_talk_drop(struct model_talk *talk, size_t from, size_t count);
 
 void model_turn_init(struct model_turn *turn, enum model_role role);
 void model_turn_done(struct model_turn *turn);
@@ -123,11 +140,15 @@ int model_call_settle(struct model_call *call, const char *argument, struct err 
 /* `call` NULL: it answers a block of text. */
 int model_turn_add_result(struct model_turn *turn, const struct model_call *call,
 			  const char *text, size_t len, bool failed, struct err *err);
+/* Appends a line of ours to the last thing said on our side: a result, or a question. */
+int model_talk_remark(struct model_talk *talk, const char *text, struct err *err);
+/* How many there were. */
+size_t model_turn_drop_images(struct model_turn *turn);
 int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
 			 struct err *err);
 
-/* {"type":"object","properties":{ARGUMENT:…},…}: what the tool of the talk takes. */
-void model_write_parameters(struct json_writer *writer, const struct model_talk *talk);
+/* {"type":"object","properties":{ARGUMENT:…},…}: what the tool takes. */
+void model_write_parameters(struct json_writer *writer, const struct model_tool *tool);
 /* "data:MIME;base64,…" as a JSON string */
 int model_write_data_url(struct json_writer *writer, const struct model_image *image,
 			 struct err *err);

@@ -1,5 +1,5 @@
 /*
- * net.c - one POST at a time to a model's server.
+ * net.c - one request at a time to a model's server.
  *
  * Runs in:  reckon-agent, behind the fence.
  * Reads:    headers and bytes of a server.
@@ -153,7 +153,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *arg)
 	struct transfer *transfer = arg;
 	struct net_answer *answer = transfer->answer;
 	const size_t len = size * count;
-	size_t room = NET_ERROR_MAX - answer->body.len;
+	size_t room = answer->body.max - answer->body.len;
 	long status = 0;
 
 	transfer->received += len;
@@ -199,9 +199,12 @@ static void prepare(struct transfer *transfer, struct curl_slist *headers)
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "reckon/" RECKON_VERSION);
 	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_text(&request->body));
-	(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+	if (request->body.len > 0) {
+		(void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
+		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_text(&request->body));
+		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				       (curl_off_t)request->body.len);
+	}
 	(void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	(void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -297,7 +300,7 @@ static CURLcode result_of(CURLM *multi)
 	return CURLE_RECV_ERROR;
 }
 
-int net_post(struct net *net, const struct net_call *call, struct net_answer *ret, struct err *err)
+int net_send(struct net *net, const struct net_call *call, struct net_answer *ret, struct err *err)
 {
 	struct transfer transfer = { .net = net, .call = call, .answer = ret };
 	struct curl_slist *headers = headers_of(call->request);

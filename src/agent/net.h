@@ -1,5 +1,5 @@
 /*
- * net.h - one POST at a time to a model's server, and its answer as it comes. libcurl behind it.
+ * net.h - one request at a time to a model's server, and its answer as it comes. libcurl behind it.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 #define NET_STREAM_MAX ((uint64_t)64 * 1024 * 1024) /* of one answer */
-#define NET_ERROR_MAX ((size_t)64 * 1024)	    /* kept of an answer that is an error */
+#define NET_ERROR_MAX ((size_t)64 * 1024)	    /* kept of an answer that is no stream */
 
 struct net;
 
@@ -49,10 +49,11 @@ int net_open(const struct net_options *options, struct net **ret, struct err *er
 void net_close(struct net *net); /* NULL is fine */
 
 /*
- * Sends it and takes the answer in. 0 when there is one, whatever its status, or when it was
+ * Sends it, a GET when it has no body, and takes the answer in, of what is no stream as much as
+ * ret->body may hold. 0 when there is one, whatever its status, or when it was
  * interrupted or timed out; else an error of the network or of `bytes`.
  */
-int net_post(struct net *net, const struct net_call *call, struct net_answer *ret, struct err *err);
+int net_send(struct net *net, const struct net_call *call, struct net_answer *ret, struct err *err);
 
 void net_answer_init(struct net_answer *answer);
 void net_answer_done(struct net_answer *answer);

@@ -113,6 +113,13 @@ int provider_header(struct provider_request *request, struct err *err, const cha
 	return buf_adds(header, line, err);
 }
 
+int provider_bearer(struct provider_request *request, struct err *err)
+{
+	if (request->key[0] == '\0')
+		return 0;
+	return provider_header(request, err, "Authorization: Bearer %s", request->key);
+}
+
 void provider_request_init(struct provider_request *request)
 {
 	*request = (struct provider_request){
@@ -141,4 +148,46 @@ uint64_t provider_tokens(const struct json_value *object, const char *key)
 
 	(void)json_read_int(json_read_member(object, key), &count);
 	return count > 0 ? (uint64_t)count : 0;
+}
+
+const char *provider_text(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+int provider_take(struct decoder *decoder, const char *data, size_t len, provider_take_fn *take,
+		  struct err *err)
+{
+	struct json_value *document = NULL;
+	int rc;
+
+	if (strcmp(data, "[DONE]") == 0)
+		return 0;
+	if (json_read_parse(data, len, MODEL_EVENT_MAX, &document, err) < 0)
+		return (int)err->code;
+	rc = take(decoder, document, err);
+	json_read_free(document);
+	return rc;
+}
+
+void provider_write_tool(struct json_writer *writer, const struct model_tool *tool,
+			 const char *parameters)
+{
+	json_write_member_string(writer, "name", tool->name);
+	json_write_member_string(writer, "description", tool->description);
+	json_write_key(writer, parameters);
+	model_write_parameters(writer, tool);
+}
+
+void provider_write_schema(struct json_writer *writer, const char *name, const char *schema)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "json_schema");
+	if (name != NULL)
+		json_write_member_string(writer, "name", name);
+	json_write_key(writer, "schema");
+	json_write_raw(writer, schema, strlen(schema));
+	json_write_object_end(writer);
 }

@@ -120,5 +120,22 @@ void provider_request_done(struct provider_request *request);
 /* Whether the turn's blob names its calls as results do: not when an id had to be made. */
 bool provider_blob_holds(const struct model_turn *turn);
 
+/* "Authorization: Bearer KEY", or nothing when there is no key. */
+int provider_bearer(struct provider_request *request, struct err *err);
+
+/* Name, description and, as `parameters`, what the tool takes: members of an open object. */
+void provider_write_tool(struct json_writer *writer, const struct model_tool *tool,
+			 const char *parameters);
+/* {"type": "json_schema", ["name": …,] "schema": …} */
+void provider_write_schema(struct json_writer *writer, const char *name, const char *schema);
+
+typedef int provider_take_fn(struct decoder *decoder, const struct json_value *document,
+			     struct err *err);
+/* Parses an event and hands it on. "[DONE]" is none. */
+int provider_take(struct decoder *decoder, const char *data, size_t len, provider_take_fn *take,
+		  struct err *err);
+
+/* A member that is text, else "". */
+const char *provider_text(const struct json_value *object, const char *key);
 /* A number of tokens: negative, or no number, is 0. */
 uint64_t provider_tokens(const struct json_value *object, const char *key);

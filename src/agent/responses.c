@@ -124,14 +124,13 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "function");
-	json_write_member_string(writer, "name", talk->tool);
-	json_write_member_string(writer, "description", talk->tool_description);
-	json_write_key(writer, "parameters");
-	model_write_parameters(writer, talk);
-	json_write_member_bool(writer, "strict", false);
-	json_write_object_end(writer);
+	for (size_t i = 0; i < talk->tool_count; i++) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "function");
+		provider_write_tool(writer, &talk->tools[i], "parameters");
+		json_write_member_bool(writer, "strict", false);
+		json_write_object_end(writer);
+	}
 	json_write_array_end(writer);
 	json_write_member_string(writer, "tool_choice", "auto");
 }
@@ -141,12 +140,7 @@ static void write_schema(struct json_writer *writer, const char *schema)
 	json_write_key(writer, "text");
 	json_write_object_begin(writer);
 	json_write_key(writer, "format");
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "json_schema");
-	json_write_member_string(writer, "name", "step");
-	json_write_key(writer, "schema");
-	json_write_raw(writer, schema, strlen(schema));
-	json_write_object_end(writer);
+	provider_write_schema(writer, "step", schema);
 	json_write_object_end(writer);
 }
 
@@ -174,26 +168,17 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	for (size_t i = 0; i < talk->count; i++)
 		write_turn(&writer, talk->turns[i]);
 	json_write_array_end(&writer);
-	if (talk->tool != NULL)
+	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
 	if (talk->schema != NULL)
 		write_schema(&writer, talk->schema);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 || provider_url(request, "/responses", err) < 0)
 		return (int)err->code;
-	if (request->key[0] == '\0')
-		return 0;
-	return provider_header(request, err, "Authorization: Bearer %s", request->key);
+	return provider_bearer(request, err);
 }
 
 /* ---- the stream ---- */
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 /* Where in the answer an event belongs; servers that do not say mean the item begun last. */
 static int64_t index_of(const struct decoder *decoder, const struct json_value *event)
@@ -206,7 +191,7 @@ static int64_t index_of(const struct decoder *decoder, const struct json_value *
 
 static bool is_call(const struct json_value *item)
 {
-	return strcmp(text_of(item, "type"), "function_call") == 0;
+	return strcmp(provider_text(item, "type"), "function_call") == 0;
 }
 
 static int take_item(struct decoder *decoder, const struct json_value *event, bool is_whole,
@@ -222,8 +207,8 @@ static int take_item(struct decoder *decoder, const struct json_value *event, bo
 	if (is_call(item)) {
 		if (decoder_call(decoder, index_of(decoder, event), &call, err) < 0)
 			return (int)err->code;
-		model_call_set_id(call, text_of(item, "call_id"));
-		model_call_set_name(call, text_of(item, "name"));
+		model_call_set_id(call, provider_text(item, "call_id"));
+		model_call_set_name(call, provider_text(item, "name"));
 		arguments = json_read_text(json_read_member(item, "arguments"), &len);
 		if (arguments != NULL && call->args.len == 0 && !call->too_long)
 			model_call_add(call, arguments, len);
@@ -251,7 +236,7 @@ static int take_arguments(struct decoder *decoder, const struct json_value *even
 static void take_end(struct decoder *decoder, const struct json_value *response)
 {
 	const struct json_value *usage = json_read_member(response, "usage");
-	const char *reason = text_of(json_read_member(response, "incomplete_details"), "reason");
+	const char *reason = provider_text(json_read_member(response, "incomplete_details"), "reason");
 	struct model_usage *sum = &decoder->turn->usage;
 
 	sum->in = provider_tokens(usage, "input_tokens");
@@ -283,7 +268,7 @@ static int take_text(struct decoder *decoder, const struct json_value *event, bo
 
 static int take_event(struct decoder *decoder, const struct json_value *event, struct err *err)
 {
-	const char *type = text_of(event, "type");
+	const char *type = provider_text(event, "type");
 
 	if (strcmp(type, "error") == 0) {
 		fault_judge(0, event, &decoder->fault);
@@ -315,17 +300,8 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	struct json_value *document = NULL;
-	int rc;
-
 	(void)name; /* the same word is in `type` */
-	if (strcmp(data, "[DONE]") == 0)
-		return 0;
-	if (json_read_parse(data, len, MODEL_EVENT_MAX, &document, err) < 0)
-		return (int)err->code;
-	rc = take_event(decoder, document, err);
-	json_read_free(document);
-	return rc;
+	return provider_take(decoder, data, len, take_event, err);
 }
 
 const struct provider provider_responses = {

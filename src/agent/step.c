@@ -9,21 +9,13 @@
 #include <string.h>
 
 #include "agent/fenced.h"
-#include "agent/loop.h"
-#include "base/cleanup.h"
+#include "agent/step.h"
 #include "codec/json_read.h"
-
-#define NOTE_MAX 512u
-
-/* Source code, or why there is none. */
-struct source {
-	struct buf code;
-	char problem[NOTE_MAX]; /* for the model; "" when there is code */
-};
 
 static void source_init(struct source *source)
 {
 	source->code = BUF_INIT(AGENT_CODE_MAX);
+	source->is_reading = false;
 	source->problem[0] = '\0';
 }
 
@@ -32,30 +24,43 @@ static void complain(struct source *source, const char *text)
 	(void)snprintf(source->problem, sizeof(source->problem), "%s", text);
 }
 
+/* Keeps the words, too: what is asked for twice is told by them. */
+static int set_reading(struct source *source, const char *words, size_t len, int rc,
+		       const struct err *why, struct err *err)
+{
+	source->is_reading = rc == 0;
+	if (rc < 0)
+		(void)snprintf(source->problem, sizeof(source->problem), "Error: %s", why->text);
+	return buf_add(&source->code, words, len, err);
+}
+
 /* The argument `code`; else the only text there is, whatever the model called it. */
 static const char *find_code(const struct json_value *args, size_t *ret_len)
 {
-	const char *text = json_read_text(json_read_member(args, "code"), ret_len), *key, *only;
+	const char *code = json_read_text(json_read_member(args, "code"), ret_len), *only = NULL, *key;
 	const struct json_value *value;
 	size_t texts = 0;
 
-	for (size_t i = 0; text == NULL && json_read_member_at(args, i, &key, &value); i++) {
+	if (code != NULL)
+		return code;
+	for (size_t i = 0; json_read_member_at(args, i, &key, &value); i++) {
 		size_t len;
+		const char *text = json_read_text(value, &len);
 
-		only = json_read_text(value, &len);
-		if (only == NULL)
+		if (text == NULL)
 			continue;
 		texts++;
-		text = only;
+		only = text;
 		*ret_len = len;
 	}
-	return texts > 1 ? NULL : text;
+	return texts == 1 ? only : NULL;
 }
 
 static int set_code(struct source *source, const char *code, size_t len, const char *language,
 		    struct err *err)
 {
 	struct fenced block;
+	struct err why;
 
 	/* Some wrap even an argument into a fence. */
 	if (fenced_find(code, len, language, &block) && block.start == 0 && block.end == len) {
@@ -68,8 +73,29 @@ static int set_code(struct source *source, const char *code, size_t len, const c
 		complain(source, "Error: the code holds a NUL character; write it as \\x00.");
 	else if (len > AGENT_CODE_MAX)
 		complain(source, "Error: the code is too long; write it in smaller cells.");
+	else if (reading_is(code, len))
+		return set_reading(source, code, len,
+				   reading_of_words(code, len, &source->reading, &why), &why, err);
 	else
 		return buf_add(&source->code, code, len, err);
+	return 0;
+}
+
+static int source_of_arguments(const struct loop *loop, const struct model_call *call,
+			       const struct json_value *args, struct source *source,
+			       struct err *err)
+{
+	const char *code;
+	struct err why;
+	size_t len = 0;
+
+	if (strcmp(call->name, READING_TOOL) == 0 && json_read_member(args, "code") == NULL)
+		return set_reading(source, buf_text(&call->args), call->args.len,
+				   reading_of_arguments(args, &source->reading, &why), &why, err);
+	code = find_code(args, &len);
+	if (code != NULL)
+		return set_code(source, code, len, loop->language, err);
+	complain(source, "Error: the arguments must be an object with the one text \"code\".");
 	return 0;
 }
 
@@ -77,9 +103,7 @@ static int source_of_call(const struct loop *loop, const struct model_turn *turn
 			  const struct model_call *call, struct source *source, struct err *err)
 {
 	struct json_value *args = NULL;
-	const char *code;
-	size_t len = 0;
-	int rc = 0;
+	int rc;
 
 	if (call->too_long) {
 		complain(source, "Error: the code is too long; write it in smaller cells.");
@@ -92,86 +116,55 @@ static int source_of_call(const struct loop *loop, const struct model_turn *turn
 	}
 	if (json_read_parse(buf_text(&call->args), call->args.len, MODEL_BLOB_MAX, &args, err) < 0)
 		return (int)err->code;
-	code = find_code(args, &len);
-	if (code == NULL)
-		complain(source, "Error: the arguments must be an object with the one text "
-				 "\"code\".");
-	else
-		rc = set_code(source, code, len, loop->language, err);
+	rc = source_of_arguments(loop, call, args, source, err);
 	json_read_free(args);
 	return rc;
 }
 
-/* Runs it and notes what it gave in `results`; with end->over nothing more is to be done. */
-static int execute(struct loop *loop, const struct model_call *call, const struct source *source,
-		   struct model_turn *results, struct loop_end *end, struct err *err)
+/* The call as the model wrote it. */
+static uint64_t repeat_of_refused(const struct model_call *call, const struct source *source)
 {
-	struct link *link = loop->link;
-	const struct kernel_item *text, *status;
-	cleanup_buf struct buf shown = BUF_INIT(AGENT_RESULT_MAX + NOTE_MAX);
-	bool failed;
+	const struct buf *words = call != NULL ? &call->args : &source->code;
 
-	if (link_execute(link, source->code.data, source->code.len, err) < 0)
-		return (int)err->code;
-	loop->usage.steps++;
-	text = agent_find(link->items, link->item_count, AGENT_TAG_TEXT);
-	status = agent_find(link->items, link->item_count, AGENT_TAG_STATUS);
-	if (text == NULL || status == NULL)
-		return err_set(err, ERR_PROTOCOL, "a result without text or status");
-	failed = status->len != 2 || memcmp(status->data, "ok", 2) != 0;
-	if (call == NULL && buf_adds(&shown, "Output:\n", err) < 0)
-		return (int)err->code;
-	if (buf_add(&shown, text->data, text->len, err) < 0)
-		return (int)err->code;
-	if (text->len == 0 && buf_adds(&shown, "(no output)", err) < 0)
-		return (int)err->code;
-	if (model_turn_add_result(results, call, shown.data, shown.len, failed, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; i < link->item_count; i++) {
-		const struct kernel_item *image = &link->items[i];
-		const char *nul = image->tag == AGENT_TAG_IMAGE
-					  ? memchr(image->data, '\0', image->len)
-					  : NULL;
-		struct err full; /* one image more than a turn may have: it is left out */
-
-		if (nul == NULL || loop->settings.images == 0 || loop->no_images)
-			continue;
-		(void)model_turn_add_image(results, image->data, nul + 1,
-					   image->len - (size_t)(nul + 1 - image->data), &full);
-	}
-	if (agent_u64(link->items, link->item_count, AGENT_TAG_REPEAT, 0) >= STUCK_MAX)
-		loop_stop(end, AGENT_STOP_STUCK, "the model sent what had failed before %u times, "
-			  "and it failed again", STUCK_MAX);
-	if (status->len == 4 && memcmp(status->data, "lost", 4) == 0)
-		loop_stop(end, AGENT_STOP_LOST, "%.*s", (int)text->len, text->data);
-	if (link->interrupted)
-		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
-	return 0;
+	return repeat_hash(buf_text(words), words->len);
 }
 
 /* One cell, or what is said instead of its output. */
-static int one(struct loop *loop, const struct model_call *call, const struct source *source,
+static int one(struct loop *loop, const struct model_call *call, struct source *source,
 	       struct model_turn *results, struct loop_end *end, struct err *err)
 {
-	const char *note = source->problem;
-	char limit[NOTE_MAX];
+	const uint64_t max = loop->settings.steps_max;
+	cleanup_buf struct buf note = BUF_INIT(NOTE_MAX + WORDS_MAX);
+	unsigned count;
 
-	if (note[0] == '\0' && loop->usage.steps < loop->settings.steps_max) {
+	if (source->problem[0] == '\0' && source->is_reading && loop->readings < max) {
 		loop->calls_refused = 0;
-		return execute(loop, call, source, results, end, err);
+		return outcome_read(loop, call, source, results, end, err);
 	}
-	if (note[0] == '\0') {
-		(void)snprintf(limit, sizeof(limit),
-			       "Not run: the limit of %llu cells for this question is reached. "
-			       "Answer now, with what you know, without running more.",
-			       (unsigned long long)loop->settings.steps_max);
-		note = limit;
+	if (source->problem[0] == '\0' && !source->is_reading && loop->usage.steps < max) {
+		loop->calls_refused = 0;
+		return outcome_run(loop, call, source, results, end, err);
+	}
+	if (source->problem[0] == '\0') {
 		loop->out_of_steps = true;
-	} else if (++loop->calls_refused >= STUCK_MAX) {
-		loop_stop(end, AGENT_STOP_STUCK, "the model sent %u calls in a row that hold no "
-			  "code: %s", STUCK_MAX, note);
+		if (buf_addf(&note, err, "Not run: the limit of %llu %s for this question is "
+			     "reached. Answer now, with what you know, without running more.",
+			     (unsigned long long)max,
+			     source->is_reading ? "outputs to read again" : "cells") < 0)
+			return (int)err->code;
+		return model_turn_add_result(results, call, note.data, note.len, true, err);
 	}
-	return model_turn_add_result(results, call, note, strlen(note), true, err);
+	count = repeat_note(&loop->repeats, repeat_of_refused(call, source),
+			    repeat_hash(source->problem, strlen(source->problem)), false);
+	if (++loop->calls_refused > count)
+		count = loop->calls_refused;
+	if (count >= REPEAT_MAX)
+		loop_stop(end, AGENT_STOP_STUCK, "the model sent %u calls that cannot be run: %s",
+			  REPEAT_MAX, source->problem);
+	if (buf_adds(&note, source->problem, err) < 0 ||
+	    repeat_tell(REPEAT_REFUSED, count, NULL, &note, err) < 0)
+		return (int)err->code;
+	return model_turn_add_result(results, call, note.data, note.len, true, err);
 }
 
 static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)

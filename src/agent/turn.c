@@ -6,7 +6,6 @@
  * Never:    repeats a request whose answer has begun to be shown.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -17,6 +16,8 @@
 #include "base/clock.h"
 
 #define CONTEXT_TRIES 3u
+#define SCALE_MAX 400u /* percent; beyond that a server counts something else */
+#define SCALE_FROM 2000u /* tokens; of a shorter talk most is what the server adds itself */
 #define ESTIMATE_BYTES 4u /* per token, when the server does not count */
 
 /* One attempt. */
@@ -117,7 +118,7 @@ static int post(struct attempt *attempt, struct net_answer *answer, struct err *
 	request.answer_tokens = loop->settings.answer_tokens;
 	rc = loop->provider->request(&loop->talk, &request, err);
 	if (rc == 0)
-		rc = net_post(loop->net, &call, answer, err);
+		rc = net_send(loop->net, &call, answer, err);
 	if (rc == 0 && answer->status == 200 && answer->is_stream)
 		rc = sse_end(&attempt->sse, err);
 	provider_request_done(&request);
@@ -149,14 +150,24 @@ static void judge(struct attempt *attempt, const struct net_answer *answer, int 
 		ret->retry_ms = answer->retry_ms;
 }
 
-static void count(struct loop *loop, const struct model_turn *turn)
+/* What the server counts decides: figures take more tokens than words. */
+static void measure(struct loop *loop, uint64_t percent)
+{
+	if (percent < 100)
+		percent = 100;
+	loop->scale = percent < SCALE_MAX ? percent : SCALE_MAX;
+}
+
+static void count(struct loop *loop, const struct model_turn *turn, uint64_t estimate)
 {
 	const struct agent_settings *settings = &loop->settings;
 	struct agent_usage *sum = &loop->usage;
 	struct model_usage usage = turn->usage;
 
 	if (usage.in == 0)
-		usage.in = window_estimate(&loop->talk);
+		usage.in = estimate;
+	else if (estimate > SCALE_FROM)
+		measure(loop, usage.in * 100 / estimate);
 	if (usage.out == 0)
 		usage.out = (turn->text.len + turn->thoughts.len + ESTIMATE_BYTES - 1) /
 			    ESTIMATE_BYTES;
@@ -209,16 +220,8 @@ static bool drop_images(struct loop *loop, const struct fault *fault)
 
 	if (fault->kind != FAULT_REQUEST || loop->no_images || strstr(fault->text, "image") == NULL)
 		return false;
-	for (size_t i = 0; i < loop->talk.count; i++) {
-		struct model_turn *turn = loop->talk.turns[i];
-
-		for (; turn->image_count > 0; dropped = true) {
-			struct model_image *image = &turn->images[--turn->image_count];
-
-			free(image->mime);
-			buf_done(&image->base64);
-		}
-	}
+	for (size_t i = 0; i < loop->talk.count; i++)
+		dropped |= model_turn_drop_images(loop->talk.turns[i]) > 0;
 	loop->no_images = true;
 	return dropped;
 }
@@ -260,6 +263,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 			struct err *err)
 {
 	struct attempt attempt = { .loop = loop };
+	const uint64_t estimate = window_estimate(&loop->talk);
 	struct model_turn *turn = model_talk_add(&loop->talk, MODEL_ROLE_MODEL);
 	struct net_answer answer;
 	int rc;
@@ -291,25 +295,17 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 		if (fault->kind == FAULT_BUSY && attempt.shown > 0)
 			fault->kind = FAULT_BROKEN;
 		if (attempt.decoder.begun)
-			count(loop, turn);
+			count(loop, turn, estimate);
 		model_talk_cut(&loop->talk, loop->talk.count - 1);
 		return attempt.gone ? rc : 0;
 	}
-	count(loop, turn);
+	count(loop, turn, estimate);
 	return 1;
-}
-
-/* What may be sent, so that an answer still fits beside it. */
-static uint64_t room_of(const struct agent_settings *settings)
-{
-	const uint64_t all = settings->context_tokens, answer = settings->answer_tokens;
-
-	return all > 2 * answer ? all - answer : all / 2;
 }
 
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 {
-	uint64_t window = room_of(&loop->settings);
+	uint64_t window = window_room(&loop->settings) * 100 / loop->scale;
 	unsigned tries = 0, contexts = 0;
 
 	for (;;) {

@@ -24,9 +24,11 @@
 
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
+#include "box/cgroup_group.h"
 #include "box/cgroup_settle.h"
 
 #define CLOSE_TRIES 200 /* of 10 ms */
+#define GROUP_DEPTH 4 /* group, box, its part, a kernel's */
 
 static const char *const controller_names[CG_COUNT] = { "memory", "pids", "cpu", "cpuacct",
 							"freezer" };
@@ -112,31 +114,25 @@ static bool is_warden(long pid)
 	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
-/* Removes a warden's group with those of its boxes; -1: tasks in them are still ending. */
+/* Removes a group with those below it; -1: there is a task in one of them. */
+static int remove_tree(int parent, const char *name, int depth)
+{
+	const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_dir DIR *groups = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *group;
+
+	if (fd >= 0 && groups == NULL)
+		(void)close(fd);
+	while (groups != NULL && depth > 0 && (group = readdir(groups)) != NULL)
+		if (group->d_type == DT_DIR && group->d_name[0] != '.')
+			(void)remove_tree(fd, group->d_name, depth - 1);
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == EBUSY ? -1 : 0;
+}
+
+/* A warden's group with those of its boxes; -1: tasks in them are still ending. */
 static int remove_base(const char *path)
 {
-	cleanup_dir DIR *boxes = opendir(path);
-	struct dirent *box;
-
-	while (boxes != NULL && (box = readdir(boxes)) != NULL) {
-		char sub[900];
-
-		if (box->d_type != DT_DIR || box->d_name[0] == '.')
-			continue;
-		for (int place = 1; place < CGROUP_PLACES_MAX; place++) {
-			(void)snprintf(sub, sizeof(sub), "%s/%.200s/box/k%d", path, box->d_name, place);
-			(void)rmdir(sub);
-			(void)snprintf(sub, sizeof(sub), "%s/%.200s/k%d", path, box->d_name, place);
-			(void)rmdir(sub);
-		}
-		(void)snprintf(sub, sizeof(sub), "%s/%.200s/box", path, box->d_name);
-		(void)rmdir(sub);
-		(void)snprintf(sub, sizeof(sub), "%s/%.200s/twin", path, box->d_name);
-		(void)rmdir(sub);
-		(void)snprintf(sub, sizeof(sub), "%s/%.200s", path, box->d_name);
-		(void)rmdir(sub);
-	}
-	return rmdir(path) < 0 && errno == EBUSY ? -1 : 0;
+	return remove_tree(AT_FDCWD, path, GROUP_DEPTH);
 }
 
 /* Removes groups of wardens that are dead: "reckon-<pid>" without such a process. */
@@ -191,16 +187,6 @@ static void open_v1(struct cgroup_host *host)
 	}
 }
 
-/* Asks for the controllers in a group's children; those that the parent lacks stay off. */
-static void enable_v2(int dir, const char *group)
-{
-	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
-	struct err ignored;
-
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-		(void)cgroup_file_write(dir, group, "cgroup.subtree_control", wanted[i], &ignored);
-}
-
 static bool v2_controls(int base, const char *controller)
 {
 	char text[512] = "";
@@ -224,7 +210,7 @@ static void adopt_v2(struct cgroup_host *host, int base)
 		(void)close(base);
 		return;
 	}
-	enable_v2(base, "");
+	cgroup_file_enable(base, "");
 	host->kind = CGROUP_V2;
 	host->base[CG_FREEZER] = base;
 	host->base[CG_CPUACCT] = base;
@@ -244,6 +230,7 @@ static void adopt_v2(struct cgroup_host *host, int base)
 static void open_v2(struct cgroup_host *host)
 {
 	char point[256], own[256], parent[520];
+	bool settled;
 	char *slash;
 	int base;
 
@@ -251,7 +238,8 @@ static void open_v2(struct cgroup_host *host)
 		return;
 	(void)snprintf(parent, sizeof(parent), "%s%s", point, own);
 	/* From then on we run in a group below it. */
-	if (cgroup_settle(parent, own[0] == '\0') && !find_own_group("", own, sizeof(own)))
+	settled = cgroup_settle(parent, own[0] == '\0');
+	if (settled && !find_own_group("", own, sizeof(own)))
 		return;
 	slash = strrchr(own, '/');
 	if (slash != NULL)
@@ -265,7 +253,9 @@ static void open_v2(struct cgroup_host *host)
 		top = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (top < 0)
 			continue;
-		enable_v2(top, "");
+		cgroup_file_enable(top, "");
+		if (settled && attempt == 0)
+			cgroup_settle_raise(top);
 		sweep(parent);
 		base = make_base(parent, host->name);
 		if (base < 0)
@@ -322,6 +312,14 @@ int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const c
 	return 0;
 }
 
+static bool is_named_after_us(const struct cgroup_host *host)
+{
+	char name[sizeof(host->name)];
+
+	(void)snprintf(name, sizeof(name), "reckon-%d", (int)getpid());
+	return strcmp(name, host->name) == 0;
+}
+
 void cgroup_host_close(struct cgroup_host *host)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -338,8 +336,11 @@ void cgroup_host_close(struct cgroup_host *host)
 		(void)snprintf(path, sizeof(path), "%s/%s", host->parent[i], host->name);
 		while (remove_base(path) < 0 && tries-- > 0)
 			(void)nanosleep(&pause, NULL);
-		/* A warden that was killed may have been too busy dying when we swept at our start. */
-		sweep(host->parent[i]);
+		/* A warden that was killed may have been too busy dying when we swept at our start. In
+		 * a pid namespace of our own the numbers of the living say nothing: every one of them
+		 * would look dead. */
+		if (is_named_after_us(host))
+			sweep(host->parent[i]);
 	}
 	host->kind = CGROUP_NONE;
 }
@@ -355,7 +356,7 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 
 		if (mkdirat(base, name, 0755) < 0)
 			return err_sys(err, "make cgroup %s", name);
-		enable_v2(base, name);
+		cgroup_file_enable(base, name);
 		cgroup_part_name(part, sizeof(part), name, "box");
 		if (mkdirat(base, part, 0755) < 0)
 			return err_sys(err, "make cgroup %s", part);
@@ -374,29 +375,29 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 static int limit_v1(const struct cgroup_host *host, const char *name,
 		    const struct cgroup_limits *limits, struct err *err)
 {
+	const char *plain = cgroup_name_in(host, CG_MEMORY, name);
 	struct err ignored;
 
 	if (host->base[CG_MEMORY] >= 0 && limits->memory_bytes > 0) {
 		/* Without swap accounting the second file is absent, and nothing can be swapped
 		 * out of sight of the limit on hosts without swap. Raising and lowering need
 		 * opposite orders, so the combined limit is tried on both sides. */
-		(void)cgroup_file_write_u64(host->base[CG_MEMORY], name,
+		(void)cgroup_file_write_u64(host->base[CG_MEMORY], plain,
 					    "memory.memsw.limit_in_bytes", limits->memory_bytes,
 					    &ignored);
-		if (cgroup_file_write_u64(host->base[CG_MEMORY], name, "memory.limit_in_bytes",
+		if (cgroup_file_write_u64(host->base[CG_MEMORY], plain, "memory.limit_in_bytes",
 					  limits->memory_bytes, err) < 0)
 			return (int)err->code;
-		(void)cgroup_file_write_u64(host->base[CG_MEMORY], name,
+		(void)cgroup_file_write_u64(host->base[CG_MEMORY], plain,
 					    "memory.memsw.limit_in_bytes", limits->memory_bytes,
 					    &ignored);
 	}
 	if (host->base[CG_PIDS] >= 0 && limits->pids > 0 &&
-	    cgroup_file_write_u64(host->base[CG_PIDS], name, "pids.max", limits->pids, err) < 0)
+	    cgroup_file_write_u64(host->base[CG_PIDS], cgroup_name_in(host, CG_PIDS, name),
+				  "pids.max", limits->pids, err) < 0)
 		return (int)err->code;
-	if (host->base[CG_CPU] >= 0 && limits->cpu_percent > 0 &&
-	    cgroup_file_write_u64(host->base[CG_CPU], name, "cpu.cfs_quota_us",
-				  limits->cpu_percent * 1000ull, err) < 0)
-		return (int)err->code;
+	if (host->base[CG_CPU] >= 0 && limits->cpu_percent > 0)
+		return cgroup_group_limit_box(host, name, limits->cpu_percent, err);
 	return 0;
 }
 
@@ -404,7 +405,7 @@ static int limit_v2(const struct cgroup_host *host, const char *name,
 		    const struct cgroup_limits *limits, struct err *err)
 {
 	const int base = host->base[CG_FREEZER];
-	char part[128], quota[48];
+	char part[128];
 	struct err ignored;
 
 	if (host->base[CG_MEMORY] >= 0 && limits->memory_bytes > 0) {
@@ -419,10 +420,8 @@ static int limit_v2(const struct cgroup_host *host, const char *name,
 	if (host->base[CG_PIDS] >= 0 && limits->pids > 0 &&
 	    cgroup_file_write_u64(base, part, "pids.max", limits->pids, err) < 0)
 		return (int)err->code;
-	(void)snprintf(quota, sizeof(quota), "%llu 100000", limits->cpu_percent * 1000ull);
-	if (host->base[CG_CPU] >= 0 && limits->cpu_percent > 0 &&
-	    cgroup_file_write(base, part, "cpu.max", quota, err) < 0)
-		return (int)err->code;
+	if (host->base[CG_CPU] >= 0 && limits->cpu_percent > 0)
+		return cgroup_group_limit_box(host, name, limits->cpu_percent, err);
 	return 0;
 }
 
@@ -445,8 +444,10 @@ int cgroup_attach_box(const struct cgroup_host *host, const char *name, pid_t pi
 		return cgroup_file_write_u64(host->base[CG_FREEZER], part, "cgroup.procs",
 					     (uint64_t)pid, err);
 	for (int i = 0; i < CG_COUNT; i++)
-		if (host->base[i] >= 0 && cgroup_file_write_u64(host->base[i], name, "cgroup.procs",
-								(uint64_t)pid, err) < 0)
+		if (host->base[i] >= 0 &&
+		    cgroup_file_write_u64(host->base[i],
+					  cgroup_name_in(host, (enum cgroup_controller)i, name),
+					  "cgroup.procs", (uint64_t)pid, err) < 0)
 			return (int)err->code;
 	return 0;
 }
@@ -473,7 +474,8 @@ int cgroup_attach_child(const struct cgroup_host *host, const char *name,
 					     (uint64_t)pid, err);
 	}
 	if (place->is_late && cgroup_has_seats(host) && cgroup_has(host, CG_PIDS))
-		return cgroup_file_write_u64(host->base[CG_PIDS], name, "cgroup.procs",
+		return cgroup_file_write_u64(host->base[CG_PIDS],
+					     cgroup_name_in(host, CG_PIDS, name), "cgroup.procs",
 					     (uint64_t)pid, err);
 	return 0;
 }
@@ -511,7 +513,7 @@ int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen,
 		code = cgroup_file_write(host->base[CG_FREEZER], group, "cgroup.freeze",
 					 frozen ? "1" : "0", err);
 	} else {
-		(void)snprintf(group, sizeof(group), "%s", name);
+		(void)snprintf(group, sizeof(group), "%s", cgroup_name_in(host, CG_FREEZER, name));
 		code = cgroup_file_write(host->base[CG_FREEZER], group, "freezer.state",
 					 frozen ? "FROZEN" : "THAWED", err);
 	}
@@ -539,20 +541,25 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 	for (int tries = 0; tries < 8; tries++) {
 		/* A frozen process does not see its SIGKILL before it thaws. */
 		if (host->base[CG_FREEZER] >= 0)
-			(void)cgroup_file_write(host->base[CG_FREEZER], name, "freezer.state",
-						"THAWED", &ignored);
-		if (host->base[CG_PIDS] < 0 || cgroup_file_kill_procs(host->base[CG_PIDS], name, 0) == 0)
+			(void)cgroup_file_write(host->base[CG_FREEZER],
+						cgroup_name_in(host, CG_FREEZER, name),
+						"freezer.state", "THAWED", &ignored);
+		if (host->base[CG_PIDS] < 0 ||
+		    cgroup_file_kill_procs(host->base[CG_PIDS], cgroup_name_in(host, CG_PIDS, name),
+					   0) == 0)
 			return;
 	}
 }
 
 int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *err)
 {
+	const char *plain = cgroup_name_in(host, CG_FREEZER, name);
 	char part[128];
 
 	for (unsigned place = 1; place < CGROUP_PLACES_MAX; place++)
 		cgroup_kernel_remove(host, name, place);
 	cgroup_file_forget(name);
+	cgroup_file_forget(plain);
 	if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];
 
@@ -566,9 +573,13 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 			return err_sys(err, "remove cgroup %s", name);
 		return 0;
 	}
+	/* In a group, where its kernels are; and where they, pid 1 and the twins were born. */
+	if (plain != name && host->base[CG_CPU] >= 0 &&
+	    unlinkat(host->base[CG_CPU], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return err_sys(err, "remove cgroup %s", name);
 	for (int i = 0; i < CG_COUNT; i++)
-		if (host->base[i] >= 0 && unlinkat(host->base[i], name, AT_REMOVEDIR) < 0 &&
+		if (host->base[i] >= 0 && unlinkat(host->base[i], plain, AT_REMOVEDIR) < 0 &&
 		    errno != ENOENT)
-			return err_sys(err, "remove %s cgroup %s", controller_names[i], name);
+			return err_sys(err, "remove %s cgroup %s", controller_names[i], plain);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "box/cgroup_file.h"
+#include "box/cgroup_group.h"
 
 /* The total is exact; its parts are counted in ticks, too coarse for a cell, and only divide it. */
 static void read_cpu_v1(int base, const char *name, struct cgroup_usage *ret)
@@ -28,7 +29,7 @@ void cgroup_read_cpu(const struct cgroup_host *host, const char *name, struct cg
 	char part[128];
 
 	if (host->kind == CGROUP_V1 && host->base[CG_CPUACCT] >= 0) {
-		read_cpu_v1(host->base[CG_CPUACCT], name, ret);
+		read_cpu_v1(host->base[CG_CPUACCT], cgroup_name_in(host, CG_CPUACCT, name), ret);
 	} else if (host->kind == CGROUP_V2) {
 		const int base = host->base[CG_FREEZER];
 
@@ -38,9 +39,10 @@ void cgroup_read_cpu(const struct cgroup_host *host, const char *name, struct cg
 	}
 }
 
-static void read_v1(const struct cgroup_host *host, const char *name, struct cgroup_usage *ret)
+static void read_v1(const struct cgroup_host *host, const char *box, struct cgroup_usage *ret)
 {
 	const int memory = host->base[CG_MEMORY], pids = host->base[CG_PIDS];
+	const char *name = cgroup_name_in(host, CG_MEMORY, box);
 
 	if (memory >= 0) {
 		ret->memory_bytes = cgroup_file_number(memory, name, "memory.usage_in_bytes");
@@ -48,6 +50,7 @@ static void read_v1(const struct cgroup_host *host, const char *name, struct cgr
 			cgroup_file_number(memory, name, "memory.max_usage_in_bytes");
 		ret->oom_kills = cgroup_file_key(memory, name, "memory.oom_control", "oom_kill");
 	}
+	name = cgroup_name_in(host, CG_PIDS, box);
 	if (pids >= 0) {
 		ret->pids = cgroup_file_number(pids, name, "pids.current");
 		ret->pids_peak = cgroup_file_number(pids, name, "pids.peak");
@@ -85,6 +88,6 @@ void cgroup_reset_peak(const struct cgroup_host *host, const char *name)
 
 	/* v2 lets the peak be reset from Linux 6.12 on, per open descriptor only: not used. */
 	if (host->kind == CGROUP_V1 && host->base[CG_MEMORY] >= 0)
-		(void)cgroup_file_write(host->base[CG_MEMORY], name, "memory.max_usage_in_bytes", "0",
-					&ignored);
+		(void)cgroup_file_write(host->base[CG_MEMORY], cgroup_name_in(host, CG_MEMORY, name),
+					"memory.max_usage_in_bytes", "0", &ignored);
 }

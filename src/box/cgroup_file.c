@@ -11,6 +11,7 @@
  */
 #include "box/cgroup_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,6 +49,15 @@ int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
 	return cgroup_file_write(base, group, file, text, err);
+}
+
+void cgroup_file_enable(int base, const char *group)
+{
+	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
+	struct err ignored;
+
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		(void)cgroup_file_write(base, group, "cgroup.subtree_control", wanted[i], &ignored);
 }
 
 static ssize_t read_control(int base, const char *group, const char *file, char *text, size_t size)
@@ -166,6 +176,27 @@ int cgroup_file_kill_procs(int base, const char *group, pid_t spare)
 		while (*end != '\0' && (*end < '0' || *end > '9'))
 			end++;
 		line = end;
+	}
+	return count;
+}
+
+int cgroup_file_move_procs(int base, const char *from, const char *to, struct err *err)
+{
+	char text[4096];
+	int count = 0;
+
+	if (read_control(base, from, "cgroup.procs", text, sizeof(text)) <= 0)
+		return 0;
+	for (char *line = text, *end; *line != '\0'; line = end + strspn(end, "\n")) {
+		const long pid = strtol(line, &end, 10);
+
+		if (end == line)
+			break;
+		/* One that has ended meanwhile is in no group. */
+		if (cgroup_file_write_u64(base, to, "cgroup.procs", (uint64_t)pid, err) < 0 &&
+		    err->errnum != ESRCH)
+			return (int)err->code;
+		count++;
 	}
 	return count;
 }

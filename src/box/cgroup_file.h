@@ -12,6 +12,8 @@ int cgroup_file_write(int base, const char *group, const char *file, const char 
 		      struct err *err);
 int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_t value,
 			  struct err *err);
+/* Asks for the controllers in a group's children (v2); those that the parent lacks stay off. */
+void cgroup_file_enable(int base, const char *group);
 /* A file that holds one number; 0 when it cannot be read. */
 uint64_t cgroup_file_number(int base, const char *group, const char *file);
 /* The number behind `key` in a file of "key number" lines; 0 when there is none. */
@@ -20,6 +22,9 @@ uint64_t cgroup_file_key(int base, const char *group, const char *file, const ch
 void cgroup_file_forget(const char *group);
 /* Sends SIGKILL to every process of the group but `spare` (0: none); how many there were. */
 int cgroup_file_kill_procs(int base, const char *group, pid_t spare);
+
+/* Moves every process from one group to another; how many there were, or an error. */
+int cgroup_file_move_procs(int base, const char *from, const char *to, struct err *err);
 
 /* "NAME/PART", the group of a part of a box (v2). */
 void cgroup_part_name(char *ret, size_t size, const char *name, const char *part);

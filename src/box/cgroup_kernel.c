@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
+#include "box/cgroup_group.h"
 
 #define GONE_TRIES 400 /* of 0.5 ms */
 #define KILL_ROUNDS 16
@@ -30,11 +31,12 @@ void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsig
 			 size_t size)
 {
 	const char *part = host->kind == CGROUP_V2 ? "/box" : "";
+	const char *box = cgroup_name_in(host, CG_FREEZER, name);
 
 	if (place == 0)
-		(void)snprintf(ret, size, "%s%s", name, part);
+		(void)snprintf(ret, size, "%s%s", box, part);
 	else
-		(void)snprintf(ret, size, "%s%s/k%u", name, part, place);
+		(void)snprintf(ret, size, "%s%s/k%u", box, part, place);
 }
 
 int cgroup_kernel_create(const struct cgroup_host *host, const char *name, unsigned place,

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
+#include "box/cgroup_group.h"
 
 bool cgroup_has_seats(const struct cgroup_host *host)
 {
@@ -39,7 +40,11 @@ int cgroup_seats_open(const struct cgroup_host *host, const char *name,
 	for (int i = 0; code == 0 && cgroup_has_seats(host) && i < CG_COUNT; i++) {
 		if (host->base[i] < 0 || (i == CG_PIDS && place->is_late))
 			continue;
-		code = open_tasks(host->base[i], i == CG_FREEZER ? group : name, &seats.fd[seats.count], err);
+		code = open_tasks(host->base[i],
+				  i == CG_FREEZER
+					  ? group
+					  : cgroup_name_in(host, (enum cgroup_controller)i, name),
+				  &seats.fd[seats.count], err);
 		seats.count += code == 0;
 	}
 	if (code == 0 && cgroup_has_seats(host) && cgroup_has(host, CG_FREEZER))

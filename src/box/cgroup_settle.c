@@ -64,6 +64,13 @@ static int move_all(int dir, const char *text)
 	return count;
 }
 
+void cgroup_settle_raise(int dir)
+{
+	struct err ignored;
+
+	(void)cgroup_file_write(dir, LEAF, "cpu.weight", "1000", &ignored);
+}
+
 bool cgroup_settle(const char *group, bool is_top)
 {
 	char text[32768];

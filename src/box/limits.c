@@ -132,7 +132,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 	const struct cgroup_limits groups = {
 		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
 		.pids = limits->pids + own_pids(warden, session),
-		.cpu_percent = limits->cpu_percent,
+		.cpu_percent = limits->cpu_percent > 0 ? group_cap(session) : 0,
 	};
 
 	if (limit_disk(session, err) < 0 ||

@@ -34,6 +34,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
@@ -98,6 +99,15 @@ static void on_signal(struct warden *warden, struct watch *watch, uint32_t event
 	reap(warden);
 }
 
+static void signals_awaited(sigset_t *ret)
+{
+	sigemptyset(ret);
+	(void)sigaddset(ret, SIGCHLD);
+	(void)sigaddset(ret, SIGTERM);
+	(void)sigaddset(ret, SIGINT);
+	(void)sigaddset(ret, SIGHUP);
+}
+
 static int write_own(const char *file, const char *text, struct err *err)
 {
 	cleanup_fd int fd = open(file, O_WRONLY | O_CLOEXEC);
@@ -108,28 +118,40 @@ static int write_own(const char *file, const char *text, struct err *err)
 }
 
 /*
- * The process that stays behind in the outer pid namespace: it only waits, so that whoever started
- * us sees our end. Should it be killed, pid 1 of the inner namespace goes with it.
+ * The process that stays behind in the outer pid namespace, so that whoever started us sees our
+ * end. Who wants us to end knows its number alone, so it hands signals on; and it is the one who
+ * still sees which other wardens live. Should it be killed, pid 1 of the inner namespace goes
+ * with it.
  */
-__attribute__((noreturn)) static void wait_for(pid_t pid)
+__attribute__((noreturn)) static void wait_for(pid_t pid, struct cgroup_host *cgroups,
+					       const sigset_t *awaited)
 {
-	int status;
+	int status = 0;
 
 	(void)syscall(SYS_close_range, 0, ~0u, 0);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		const int number = sigwaitinfo(awaited, NULL);
+
+		if (number > 0 && number != SIGCHLD)
+			(void)kill(pid, number);
+	}
+	cgroup_host_close(cgroups);
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
 }
 
 /* Twins are turned back to our pid namespace after each kernel, so it has to be ours too. */
-static int become_pid_one(struct err *err)
+static int become_pid_one(struct cgroup_host *cgroups, struct err *err)
 {
-	pid_t pid = fork();
+	sigset_t awaited;
+	pid_t pid;
 
+	signals_awaited(&awaited);
+	(void)sigprocmask(SIG_BLOCK, &awaited, NULL);
+	pid = fork();
 	if (pid < 0)
 		return err_sys(err, "fork");
 	if (pid > 0)
-		wait_for(pid);
+		wait_for(pid, cgroups, &awaited);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
@@ -188,7 +210,7 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 	(void)snprintf(map, sizeof(map), "0 %u 1", warden->real_gid);
 	if (write_own("/proc/self/gid_map", map, err) < 0)
 		return (int)err->code;
-	return become_pid_one(err);
+	return become_pid_one(&warden->cgroups, err);
 }
 
 /* Whoever came first had a small limit, which we got from him, and all who come later would have. */
@@ -211,6 +233,7 @@ static int set_up(struct warden *warden, struct err *err)
 	struct rlimit now;
 	sigset_t caught;
 
+	priority_raise();
 	/* Cgroups first: their files and our number are those of the outer namespaces. */
 	cgroup_host_open(&warden->cgroups);
 	if (become_namespace_root(warden, &warden->broken) < 0) {
@@ -221,11 +244,7 @@ static int set_up(struct warden *warden, struct err *err)
 	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (warden->epoll_fd < 0)
 		return err_sys(err, "epoll");
-	sigemptyset(&caught);
-	(void)sigaddset(&caught, SIGCHLD);
-	(void)sigaddset(&caught, SIGTERM);
-	(void)sigaddset(&caught, SIGINT);
-	(void)sigaddset(&caught, SIGHUP);
+	signals_awaited(&caught);
 	(void)sigprocmask(SIG_BLOCK, &caught, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	warden->signal_fd = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);

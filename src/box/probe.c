@@ -223,6 +223,12 @@ void probe_walls(struct warden *warden, struct warden_walls *walls)
 	add_tried(walls, "twins", try_ptrace, "live sessions can be branched",
 		  "no undo, fork or hibernation of live sessions",
 		  "allow ptrace (--cap-add SYS_PTRACE, kernel.yama.ptrace_scope < 3)");
+	if (cgroup_has_groups(&warden->cgroups))
+		add(walls, "cpu groups", "on", "", "tenants share the processors by weight");
+	else
+		add(walls, "cpu groups", "absent",
+		    "run as root, or: systemd-run --user --scope -p Delegate=yes",
+		    "a tenant with many busy sessions gets more of the processors");
 	add_guards(walls);
 }
 

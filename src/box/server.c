@@ -107,11 +107,18 @@ static bool text_is_terminated(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
+static bool group_is_sound(const struct warden_group *group)
+{
+	return text_is_terminated(group->name, sizeof(group->name)) &&
+	       group->weight <= WARDEN_GROUP_WEIGHT_MAX;
+}
+
 static int check_open(const struct warden_open *open, size_t nfds, struct err *err)
 {
 	bool ok = text_is_terminated(open->template_name, sizeof(open->template_name)) &&
 		  text_is_terminated(open->language, sizeof(open->language)) &&
-		  open->mount_count <= WARDEN_MOUNTS_MAX && open->mount_count == nfds;
+		  open->mount_count <= WARDEN_MOUNTS_MAX && open->mount_count == nfds &&
+		  group_is_sound(&open->group);
 
 	for (uint32_t i = 0; ok && i < open->mount_count; i++)
 		ok = text_is_terminated(open->mounts[i].target, sizeof(open->mounts[i].target));
@@ -322,6 +329,18 @@ static void answer_usage(struct warden *warden, struct box_kernel *kernel, bool 
 		usage_end(kernel);
 }
 
+static void answer_group(struct warden *warden, struct conn *conn,
+			 const struct warden_request *request)
+{
+	struct warden_reply reply = reply_to(request);
+
+	if (!group_is_sound(&request->group) || conn->is_member)
+		(void)err_set(&reply.err, ERR_PROTOCOL, "malformed GROUP request");
+	else
+		(void)group_change(warden, &request->group, &reply.err);
+	send_reply(conn, &reply, NULL, 0);
+}
+
 /* Requests about one kernel of this connection. */
 static void answer_kernel(struct warden *warden, struct conn *conn, struct session *session,
 			  const struct warden_request *request, struct warden_reply *reply)
@@ -434,6 +453,9 @@ static void answer(struct warden *warden, struct conn *conn, const struct warden
 		if (conn->is_member)
 			break;
 		answer_open(warden, conn, request, fds, nfds);
+		return;
+	case WARDEN_GROUP:
+		answer_group(warden, conn, request);
 		return;
 	case WARDEN_BEGIN:
 	case WARDEN_USAGE:

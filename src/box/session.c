@@ -176,7 +176,8 @@ int session_open(struct warden *warden, const struct warden_open *open, const in
 	session->limits = open->limits;
 	limits_fill(of, &session->limits);
 	session->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
-	if (limits_apply(warden, session, err) < 0 ||
+	if (group_enter(warden, session, &open->group, err) < 0 ||
+	    limits_apply(warden, session, err) < 0 ||
 	    raise_guards(session, &session->kernels[0]->made, err) < 0 ||
 	    hostdir_mount(warden, session, open, mount_fds, err) < 0) {
 		session_end(warden, session);
@@ -245,7 +246,9 @@ int session_branch(struct warden *warden, struct box_kernel *parent, struct sess
 	session->guards = from->guards;
 	files.to = session;
 	how.shell = &session->shell;
-	code = limits_apply(warden, session, err);
+	code = group_follow(warden, session, from, err);
+	if (code == 0)
+		code = limits_apply(warden, session, err);
 	if (code == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		code = err_sys(err, "socketpair");
 	if (code == 0) {
@@ -348,6 +351,7 @@ void session_collect(struct warden *warden)
 			continue;
 		if (cgroup_remove(&warden->cgroups, at->shell.name, &err) < 0)
 			continue;
+		group_leave(warden, at);
 		shell_done(&at->shell, &netns);
 		pool_recycle_netns(warden, netns);
 		for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++)

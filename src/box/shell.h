@@ -19,7 +19,7 @@
 
 struct shell {
 	bool used;
-	char name[24];	   /* of its cgroup */
+	char name[40];	   /* of its cgroup; "GROUP/…" once it is in one */
 	unsigned slot;	   /* index among the warden's boxes; selects the uid */
 	pid_t init;
 	int init_pidfd;

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "box/cgroup.h"
+#include "box/cgroup_group.h"
 #include "box/filter.h"
 #include "box/shell.h"
 #include "box/twin.h"
@@ -117,6 +118,15 @@ struct box_kernel {
 	struct warden_ended ended;
 };
 
+/* Sessions that share processor time as if they were one. */
+struct group {
+	struct group *next;
+	char name[WARDEN_NAME_SIZE];
+	char dir[16]; /* of its cgroup */
+	struct cgroup_share share;
+	size_t count; /* of sessions in it */
+};
+
 struct session {
 	enum session_state state;
 	uint32_t id;
@@ -128,6 +138,7 @@ struct session {
 	struct shell shell;
 	struct box_kernel *kernels[WARDEN_KERNELS_MAX]; /* the first one is always there */
 	struct warden_limits limits;
+	struct group *group; /* or NULL */
 	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
 	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
@@ -178,6 +189,8 @@ struct warden {
 	size_t slot_count; /* slots above were never used, and are not looked at */
 	size_t free_slot; /* slots below are taken */
 	size_t dying_count;
+	struct group *groups;
+	uint32_t next_group;
 	struct conn conns[STATE_CONNS_MAX];
 	size_t conn_top; /* conns above were never used */
 	struct conn *free_conns;
@@ -271,6 +284,19 @@ int limits_apply_process(const struct warden *warden, const struct session *sess
 			 struct err *err);
 /* The number of kernels in the box changed: our own processes must not count as its. */
 int limits_apply_pids(struct warden *warden, const struct session *session, struct err *err);
+
+/* group.c */
+/* Into the group of this name, which is made when it is the first one. Before its limits are put
+ * into force, and before anything of a user's runs in it. */
+int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
+		struct err *err);
+/* As its parent, which is open. */
+int group_follow(struct warden *warden, struct session *session, const struct session *parent,
+		 struct err *err);
+void group_leave(struct warden *warden, struct session *session); /* its cgroups are gone */
+int group_change(struct warden *warden, const struct warden_group *asked, struct err *err);
+/* What a session may have of the processors: its own limit or its group's; 0: no limit. */
+uint32_t group_cap(const struct session *session);
 
 /* hostdir.c */
 bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */

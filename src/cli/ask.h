@@ -4,7 +4,7 @@
  *   cmd_ask.c      the question, Ctrl-C, how it ends
  *   cmd_chat.c     question after question
  *   ask_options.c  the command line -> struct ask
- *   ask_model.c    PROVIDER/NAME and the environment -> where the model is
+ *   ask_model.c    PROVIDER/NAME, the environment and models.ini -> where the model is
  *   ask_local.c    a model on this host
  *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
  *   ask_step.c     a cell the model wants: allowed, run, reported back
@@ -26,18 +26,13 @@
 #include "cli/repl.h"
 #include "cli/story_form.h"
 #include "converse/converse.h"
+#include "models/models.h"
 #include "reckon.h"
 
-#define ASK_STEPS 8u
 #define ASK_STEPS_MAX 1000u
-#define ASK_WALL_MS (UINT64_C(15) * 60 * 1000)
-#define ASK_CONTEXT 100000u
-#define ASK_ANSWER_TOKENS 8192u
-#define ASK_RETRIES 4u
 #define ASK_QUESTION_MAX ((size_t)1024 * 1024)
 
 enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
-enum ask_choice { ASK_AUTO, ASK_YES, ASK_NO };
 
 /* What is noted, and where. */
 struct ask_keep {
@@ -54,11 +49,11 @@ struct ask {
 	/* where the model is */
 	const char *model_option; /* PROVIDER/NAME, or NULL */
 	const char *base_url_option;
-	const char *provider; /* its name in the table */
+	char *provider;
 	char *model, *base_url, *key;
 	bool has_own_url; /* not the provider's own service */
-	struct agent_settings settings;
-	enum ask_choice calling_given, vision; /* ASK_AUTO: by the provider */
+	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
+	bool has_price;
 	enum ask_approve approve;
 	const char *save_path; /* or NULL */
 	bool json, is_chat;
@@ -108,9 +103,11 @@ int ask_options_check(struct ask *ask, struct err *err);
 
 /* ---- ask_model.c ---- */
 
-/* Provider, name, address and key, from options and environment. */
+/* Provider, name, address, key and settings, from options, environment and models.ini. */
 int ask_model_find(struct ask *ask, struct err *err);
 bool ask_has_price(const struct ask *ask);
+/* The user's models.ini; *ret is models_free()'s. A file that is wrong is ERR_INVALID. */
+int ask_model_file(struct models **ret, struct err *err);
 
 /* ---- ask_local.c ---- */
 

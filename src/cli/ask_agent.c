@@ -17,6 +17,18 @@
 #define POLL_MS 100
 #define LINE_MAX_BYTES 8192
 
+/* A converse_open_fn. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	const struct ask *ask = arg;
+	reckon_error error;
+	uint64_t size;
+
+	if (reckon_artifact_open(ask->view.engine, handle, ret_fd, &size, &error) < 0)
+		return err_set(err, (enum err_code)error.code, "%s", error.message);
+	return 0;
+}
+
 int ask_agent_start(struct ask *ask, struct err *err)
 {
 	struct converse_model model = {
@@ -32,6 +44,7 @@ int ask_agent_start(struct ask *ask, struct err *err)
 	if (cli_libexec_path("reckon-agent", path, err) < 0 ||
 	    converse_open(path, &model, &ask->talk, err) < 0)
 		return (int)err->code;
+	converse_pages(ask->talk, open_output, ask);
 	/* It has a copy now; ours is not needed any more. */
 	explicit_bzero(ask->key, strlen(ask->key));
 	return 0;

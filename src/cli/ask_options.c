@@ -34,7 +34,7 @@ enum {
 };
 
 static const struct opt_item ask_items[] = {
-	{ ASK_MODEL, "model", "PROVIDER/NAME", "which model ($RECKON_MODEL)", OPT_HINT_NONE, NULL,
+	{ ASK_MODEL, "model", "PROVIDER/NAME", "which model ($RECKON_MODEL, models.ini)", OPT_HINT_NONE, NULL,
 	  false },
 	{ ASK_BASE_URL, "base-url", "URL", "of the model's server, instead of the provider's",
 	  OPT_HINT_NONE, NULL, false },
@@ -42,7 +42,7 @@ static const struct opt_item ask_items[] = {
 	{ ASK_MAX_TOKENS, "max-tokens", "N", "tokens in and out (no limit)", OPT_HINT_NONE, NULL,
 	  false },
 	{ ASK_MAX_TIME, "max-time", "TIME", "of the whole (15m)", OPT_HINT_NONE, NULL, false },
-	{ ASK_BUDGET, "budget", "AMOUNT", "what it may cost, by --price (no limit)", OPT_HINT_NONE,
+	{ ASK_BUDGET, "budget", "AMOUNT", "what it may cost, by its price (no limit)", OPT_HINT_NONE,
 	  NULL, false },
 	{ ASK_PRICE, "price", "IN:OUT[:CACHED]", "of a million tokens", OPT_HINT_NONE, NULL,
 	  false },
@@ -103,27 +103,11 @@ static int count_up_to(const char *value, uint64_t max, uint64_t *ret, struct er
 	return 0;
 }
 
-/* A decimal number in millionths; *end is behind it. */
-static bool read_amount(const char *text, char **end, uint64_t *ret)
-{
-	double amount;
-
-	/* strtod() takes signs, hexadecimal, infinities. */
-	if (strspn(text, "0123456789.") == 0)
-		return false;
-	amount = strtod(text, end);
-	if (*end == text || strspn(text, "0123456789.") < (size_t)(*end - text) || amount < 0 ||
-	    amount > 1e6)
-		return false;
-	*ret = (uint64_t)(amount * 1e6 + 0.5);
-	return true;
-}
-
 static int take_budget(struct agent_settings *settings, const char *value, struct err *err)
 {
-	char *end;
+	const char *end;
 
-	if (read_amount(value, &end, &settings->budget_micro) && *end == '\0' &&
+	if (models_amount_read(value, &end, &settings->budget_micro) && *end == '\0' &&
 	    settings->budget_micro > 0)
 		return 0;
 	err_set(err, ERR_INVALID, "'%.60s' is no amount", value);
@@ -132,13 +116,13 @@ static int take_budget(struct agent_settings *settings, const char *value, struc
 
 static int take_price(struct agent_settings *settings, const char *value, struct err *err)
 {
-	char *end;
+	const char *end;
 
-	if (read_amount(value, &end, &settings->price_in) && *end == ':' &&
-	    read_amount(end + 1, &end, &settings->price_out)) {
+	if (models_amount_read(value, &end, &settings->price_in) && *end == ':' &&
+	    models_amount_read(end + 1, &end, &settings->price_out)) {
 		settings->price_cached = settings->price_in;
 		if (*end == '\0' ||
-		    (*end == ':' && read_amount(end + 1, &end, &settings->price_cached) &&
+		    (*end == ':' && models_amount_read(end + 1, &end, &settings->price_cached) &&
 		     *end == '\0'))
 			return 0;
 	}
@@ -166,10 +150,9 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 	if (choose(value, words, &at, err) < 0)
 		return (int)err->code;
 	if (id == ASK_CALLING && at > 0) {
-		ask->calling_given = ASK_YES;
 		ask->settings.calling = at - 1;
-	} else if (id == ASK_VISION) {
-		ask->vision = (enum ask_choice)at;
+	} else if (id == ASK_VISION && at > 0) {
+		ask->settings.images = at == 1;
 	} else if (id == ASK_APPROVE) {
 		ask->approve = (enum ask_approve)at;
 	}
@@ -260,10 +243,6 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return err_remedy(err, "--approve never lets them run, also where a directory is "
 				       "mounted for writing");
 	}
-	if (ask->settings.budget_micro > 0 && !ask_has_price(ask)) {
-		err_set(err, ERR_INVALID, "--budget needs --price");
-		return err_remedy(err, "--price IN:OUT[:CACHED], of a million tokens");
-	}
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;
 	return ask_model_find(ask, err);
@@ -281,6 +260,7 @@ const struct opt_command cmd_ask_table = {
 		 "  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
 		 "  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
 		 "  local             what reckon model install has set up, on this host\n"
+		 "  and those of models.ini; reckon models lists all, and asks whether they work\n"
 		 "\n"
 		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
 		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",

@@ -35,6 +35,7 @@ extern const struct opt_command cmd_repl_table;
 extern const struct opt_command cmd_ask_table;
 extern const struct opt_command cmd_chat_table;
 extern const struct opt_command cmd_runs_table;
+extern const struct opt_command cmd_models_table;
 extern const struct opt_command cmd_model_table;
 extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;

@@ -270,20 +270,17 @@ static void ask_init(struct ask *ask)
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
 	ask->answer = BUF_INIT(AGENT_ANSWER_MAX);
-	ask->settings = (struct agent_settings){
-		.steps_max = ASK_STEPS,
-		.wall_ms = ASK_WALL_MS,
-		.context_tokens = ASK_CONTEXT,
-		.answer_tokens = ASK_ANSWER_TOKENS,
-		.retries = ASK_RETRIES,
-	};
+	models_settings_init(&ask->settings);
 }
 
 static void ask_done(struct ask *ask)
 {
 	ask_keep_end(ask);
+	free(ask->provider);
 	free(ask->model);
 	free(ask->base_url);
+	if (ask->key != NULL)
+		explicit_bzero(ask->key, strlen(ask->key));
 	free(ask->key);
 	buf_done(&ask->question);
 	buf_done(&ask->prose);

@@ -20,10 +20,10 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/output_page.h"
 #include "cli/parse.h"
 #include "cli/remote.h"
 #include "cli/run.h"
+#include "codec/page.h"
 #include "reckon.h"
 
 #define SHOWN_MAX ((size_t)1024 * 1024 * 1024)

@@ -5,7 +5,8 @@
  *   frames.c   what is sent to it; what it sends, checked
  *   network.c  proxies and certificates, from the environment
  *   record.c   what goes back of a cell, out of its record (record.h)
- *   story.c    what became of a question, as JSON (story.h)
+ *   pages.c    what was left out of it, when the model wants to see it
+ *   outcome.c  what became of a question, as JSON (outcome.h)
  *
  * Nobody here waits for the agent: its socket does not block. A loop watches converse_fd() and
  * calls converse_take() until there is nothing left; a program that has nothing else to do calls
@@ -99,6 +100,10 @@ const char *converse_read_text(const struct converse_frame *frame, size_t *ret_l
 int converse_ask(struct converse *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
 
+/* Which models the server has, after READY: MODELS comes, or DONE with what went wrong. */
+int converse_list(struct converse *talk, struct err *err);
+#define CONVERSE_HANDLES_MAX 16u /* of one result */
+
 struct converse_image {
 	const char *mime;
 	const void *bytes;
@@ -112,12 +117,26 @@ struct converse_result {
 	const char *text;
 	size_t len;
 	uint64_t repeat; /* how often this failure was seen, with this one; 0: it is none */
+	uint64_t same;	 /* AGENT_SAME_…, of a repeat */
 	struct converse_image images[AGENT_IMAGES_MAX]; /* not sent to a model without eyes */
 	size_t image_count;
+	const char *handles[CONVERSE_HANDLES_MAX]; /* of what `text` leaves out */
+	size_t handle_count;
 };
 
 /* The answer to the EXECUTE that was taken last. */
 int converse_answer(struct converse *talk, const struct converse_result *result, struct err *err);
+
+/* Opens what is kept under a handle: *ret_fd is closed here. */
+typedef int converse_open_fn(const char *handle, int *ret_fd, struct err *err, void *arg);
+
+/*
+ * With this a model can read on where a result named a handle; without, it is told that it cannot.
+ * It can read those that results of this talk named, and what converse_offer() adds, and no others:
+ * the store holds outputs of other talks, too. converse_take() answers it; no caller sees a frame.
+ */
+void converse_pages(struct converse *talk, converse_open_fn *open, void *arg);
+void converse_offer(struct converse *talk, const char *handle);
 
 /* The question is to end. Said once for each; DONE comes soon. */
 int converse_interrupt(struct converse *talk, struct err *err);

@@ -27,8 +27,8 @@ enum agent_state converse_state(const struct converse *talk)
 
 /* ---- to the agent ---- */
 
-static int send_frame(struct converse *talk, enum agent_type type, uint64_t id,
-		      const struct buf *payload, struct err *err)
+int converse_send(struct converse *talk, enum agent_type type, uint64_t id,
+		  const struct buf *payload, struct err *err)
 {
 	if (agent_send(talk->sock, type, id, payload, err) == 0)
 		return 0;
@@ -41,7 +41,7 @@ static int send_frame(struct converse *talk, enum agent_type type, uint64_t id,
 int converse_tell(struct converse *talk, enum agent_type type, const struct buf *payload,
 		  struct err *err)
 {
-	return send_frame(talk, type, 0, payload, err);
+	return converse_send(talk, type, 0, payload, err);
 }
 
 int converse_ask(struct converse *talk, const char *question, size_t len,
@@ -57,6 +57,12 @@ int converse_ask(struct converse *talk, const char *question, size_t len,
 	talk->state = AGENT_STATE_THINKING;
 	talk->told_interrupt = false;
 	return converse_tell(talk, AGENT_ASK, &payload, err);
+}
+
+int converse_list(struct converse *talk, struct err *err)
+{
+	talk->state = AGENT_STATE_LISTING;
+	return converse_tell(talk, AGENT_LIST, NULL, err);
 }
 
 static int add_encoded(struct buf *ret, const struct converse_image *image, struct err *err)
@@ -94,11 +100,15 @@ int converse_answer(struct converse *talk, const struct converse_result *result,
 	if (result->repeat > 0 &&
 	    agent_pack_u64(&payload, AGENT_TAG_REPEAT, result->repeat, err) < 0)
 		return (int)err->code;
+	if (result->same > 0 && agent_pack_u64(&payload, AGENT_TAG_SAME, result->same, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < result->handle_count; i++)
+		converse_offer(talk, result->handles[i]);
 	for (size_t i = 0; i < result->image_count && talk->has_images; i++)
 		if (pack_image(&payload, &result->images[i], err) < 0)
 			return (int)err->code;
 	talk->state = AGENT_STATE_THINKING;
-	return send_frame(talk, AGENT_RESULT, talk->cell, &payload, err);
+	return converse_send(talk, AGENT_RESULT, talk->cell, &payload, err);
 }
 
 int converse_interrupt(struct converse *talk, struct err *err)
@@ -137,7 +147,8 @@ static int judge(struct converse *talk, const struct kernel_head *head, size_t *
 /* What the parent knows of it from here on. */
 static void follow(struct converse *talk, const struct kernel_head *head)
 {
-	if (head->type == AGENT_READY || head->type == AGENT_DONE) {
+	if (head->type == AGENT_READY || head->type == AGENT_DONE ||
+	    head->type == AGENT_MODELS) {
 		talk->state = AGENT_STATE_IDLE;
 	} else if (head->type == AGENT_EXECUTE) {
 		talk->state = AGENT_STATE_RUNNING;
@@ -157,6 +168,9 @@ int converse_take(struct converse *talk, struct converse_frame *ret, struct err 
 		return err_set(err, ERR_LOST, "reckon-agent ended without a word");
 	if (rc < 0 || judge(talk, &head, &count, err) < 0)
 		return err_wrap(err, "reckon-agent");
+	if (head.type == AGENT_PAGE)
+		return converse_page(talk, head.id, count, err) < 0 ? err_wrap(err, "reckon-agent")
+								     : 0;
 	follow(talk, &head);
 	*ret = (struct converse_frame){ .type = head.type, .items = talk->items,
 					.count = count };

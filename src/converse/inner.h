@@ -10,6 +10,9 @@
 /* Of a result with its images. */
 #define CONVERSE_RESULT_MAX ((size_t)60 * 1024 * 1024)
 
+/* Handles that may be asked for. */
+#define CONVERSE_OFFERED_MAX 256u
+
 struct converse {
 	pid_t pid;
 	int sock;
@@ -17,6 +20,16 @@ struct converse {
 	bool has_images; /* the model takes some */
 	bool told_interrupt;
 	uint64_t cell; /* of the EXECUTE that waits */
+	converse_open_fn *open; /* or NULL */
+	void *open_arg;
+	char offered[CONVERSE_OFFERED_MAX][AGENT_HANDLE_MAX + 1]; /* a ring: the last ones */
+	size_t offered_count;
 	struct buf payload;
 	struct kernel_item items[AGENT_FIELDS_MAX];
 };
+
+int converse_send(struct converse *talk, enum agent_type type, uint64_t id,
+		  const struct buf *payload, struct err *err);
+
+/* Answers a PAGE, whose fields are in talk->items. */
+int converse_page(struct converse *talk, uint64_t id, size_t count, struct err *err);

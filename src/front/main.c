@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "front/fence.h"
 #include "front/front.h"
 
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 		log_line(LOG_WARN, "fewer connections than asked for: the limit of open files",
 			 "connections=%u", front->conn_max);
 	}
+	priority_raise();
 	tzset(); /* reads a file, once */
 	if (start(front, &err) < 0 ||
 	    fence_enter(2ull * front->conn_max + OWN_DESCRIPTORS, &err) < 0) {

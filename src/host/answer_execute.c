@@ -5,7 +5,6 @@
  * Reads:    checked requests, the database.
  * Never:    runs code twice for one Idempotency-Key.
  */
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,31 +99,22 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		execution_wait(live, asked->id);
 }
 
-/* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
-static int keep_start(struct host *host, const struct db_execution *row, const char *idempotency,
-		      const struct kernel_item *code, struct err *err)
+/* What is acknowledged before its end, or must not run again, is on the disk first. */
+static int keep_first(struct execution *execution, struct err *err)
 {
-	unsigned char hash[AUDIT_HASH_SIZE];
-	char hex[AUDIT_HASH_SIZE * 2 + 1];
-	int result;
-
-	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)code->data, code->len,
-				 NULL, 0);
-	if (audit_begin(host, err) < 0)
+	if (start_write(execution, err) < 0)
 		return (int)err->code;
-	result = db_execution_add(host->db, row, idempotency, code->data, code->len, err);
-	if (result >= 0)
-		result = audit_add(host, "execution.start", row->session, "ok", err,
-				   "execution=%s bytes=%zu blake2b=%s", row->id, (size_t)code->len,
-				   sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
-	return audit_end(host, result, err);
+	start_kept(execution);
+	return keep_sync(execution->session->host, err);
 }
 
 static int start(struct host *host, const struct asked *asked, struct session *session,
 		 struct context *context, const char *idempotency, struct err *err)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	struct db_execution row = { .sequence = session->sequence + 1 };
+	const bool background =
+		front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL;
+	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
 	struct execution *execution = execution_new(session, err);
 	struct job *job;
 
@@ -134,15 +124,9 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	memcpy(row.session, session->row.id, sizeof(row.session));
 	clock_rfc3339_now(row.created_at);
 	hash_request(host, asked, row.request_hash);
-	/* Kept before it runs: after a crash the key must not run the code again. */
-	if (keep_start(host, &row, idempotency, code, err) < 0) {
-		execution_free(execution);
-		return (int)err->code;
-	}
-	/* What is acknowledged before its end, or must not run again, is on the disk first. */
-	if ((idempotency != NULL ||
-	     front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) &&
-	    keep_sync(host, err) < 0) {
+	start_note(execution, &row, idempotency);
+	if (buf_add(&execution->code, code->data, code->len, err) < 0 ||
+	    ((idempotency != NULL || background) && keep_first(execution, err) < 0)) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -151,18 +135,11 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	job->execution = execution;
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
 	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
-	if (buf_add(&job->code, code->data, code->len, err) < 0) {
-		execution_fail(execution, FRONT_ERR_INTERNAL, err->text);
-		job_free(job);
-		return (int)err->code;
-	}
-	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) == NULL)
+	if (!background)
 		execution_wait(execution, asked->id);
 	context_enqueue(session, context, job);
-	if (front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL) {
-		(void)snprintf(row.status, sizeof(row.status), "pending");
+	if (background)
 		reply_execution(host, asked->id, &row, false);
-	}
 	return 0;
 }
 
@@ -241,6 +218,7 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 		return;
 	if (limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
+	start_write_all(host);
 	if (db_execution_list(host->db, id,
 			      front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
 					 sizeof(before))
@@ -263,6 +241,7 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 		return false;
 	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
 			 sizeof(execution));
+	start_write_all(host);
 	found = db_execution_find(host->db, id, execution, ret, &err);
 	if (found == 1)
 		return true;

@@ -192,6 +192,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
 	job = job_new(session, JOB_OPEN, asked->id);
+	tenant_share_note(host, job);
 	if (answer_take_env(job, asked, &err) < 0) {
 		/* It goes through the same door as any failed opening, without a thread. */
 		job->error.code = RECKON_EINVALID;

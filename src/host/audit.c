@@ -228,6 +228,7 @@ void answer_audit_list(struct host *host, const struct asked *asked)
 
 	if (limit == 0 || limit > FRONT_LIST_MAX)
 		limit = FRONT_LIST_MAX;
+	start_write_all(host);
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);
 	json_write_key(&json, "entries");

@@ -283,6 +283,7 @@ static void opened(struct context *context, struct job *job)
 		} else if (pack(&payload, context, &err) == 0) {
 			context->phase = SESSION_LIVE;
 			context->is_unborn = host->turn_is_open;
+			keep_in_turn(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);
 			peer_reply(host, job->request, &payload, -1);

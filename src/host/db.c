@@ -154,18 +154,6 @@ int db_exec(struct db *db, const char *sql, struct err *err)
 	return 0;
 }
 
-void db_statement_done(sqlite3_stmt **statement)
-{
-	(void)sqlite3_finalize(*statement);
-}
-
-int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err)
-{
-	if (sqlite3_prepare_v2(db->sqlite, sql, -1, ret, NULL) != SQLITE_OK)
-		return db_failed(db, "prepare", err);
-	return 0;
-}
-
 void db_bind_text(sqlite3_stmt *statement, int index, const char *text)
 {
 	if (text == NULL)
@@ -297,32 +285,34 @@ int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struc
 
 int db_savepoint(struct db *db, struct err *err)
 {
-	return db_exec(db, "SAVEPOINT together", err);
+	return db_run(db, "SAVEPOINT together", err);
 }
 
 int db_release(struct db *db, struct err *err)
 {
-	return db_exec(db, "RELEASE together", err);
+	return db_run(db, "RELEASE together", err);
 }
 
 void db_rollback_to(struct db *db)
 {
 	struct err ignored;
 
-	(void)db_exec(db, "ROLLBACK TO together; RELEASE together", &ignored);
+	(void)db_run(db, "ROLLBACK TO together", &ignored);
+	(void)db_run(db, "RELEASE together", &ignored);
 }
 
 void db_close(struct db *db)
 {
 	if (db == NULL)
 		return;
+	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
 	free(db);
 }
 
 int db_begin(struct db *db, struct err *err)
 {
-	return db_exec(db, "BEGIN IMMEDIATE", err);
+	return db_run(db, "BEGIN IMMEDIATE", err);
 }
 
 /* A full disk may have rolled it back already, or have to now: no transaction stays open. */
@@ -332,9 +322,9 @@ int db_commit(struct db *db, struct err *err)
 
 	if (sqlite3_get_autocommit(db->sqlite) != 0)
 		return 0;
-	if (db_exec(db, "COMMIT", err) == 0)
+	if (db_run(db, "COMMIT", err) == 0)
 		return 0;
-	(void)db_exec(db, "ROLLBACK", &ignored);
+	(void)db_run(db, "ROLLBACK", &ignored);
 	return (int)err->code;
 }
 

@@ -19,8 +19,9 @@ static int in_one(struct db *db, int code, struct err *err)
 	struct err ignored;
 
 	if (code == 0)
-		return db_exec(db, "RELEASE part", err);
-	(void)db_exec(db, "ROLLBACK TO part; RELEASE part", &ignored);
+		return db_run(db, "RELEASE part", err);
+	(void)db_run(db, "ROLLBACK TO part", &ignored);
+	(void)db_run(db, "RELEASE part", &ignored);
 	return code;
 }
 
@@ -85,51 +86,63 @@ int db_version_add(struct db *db, const char *session, const struct file_kept *k
 {
 	if (count == 0)
 		return 0;
-	if (db_exec(db, "SAVEPOINT part", err) < 0)
+	if (db_run(db, "SAVEPOINT part", err) < 0)
 		return (int)err->code;
 	return in_one(db, add_all(db, session, kept, count, err), err);
 }
 
-static int add_from_record(struct db *db, const char *sql, const char *session,
-			   const char *execution, const char *record, size_t record_len,
-			   struct err *err)
+static int add_files(struct db *db, const struct db_outcome *outcome, const char *now,
+		     struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
-	char now[CLOCK_RFC3339_SIZE];
 
-	if (db_prepare(db, sql, &statement, err) < 0)
+	if (db_prepare(db, "INSERT INTO version(session, path, artifact, sha256, size, mime,"
+			   " source, execution, created_at)"
+			   " SELECT ?1, value->>'path', value->>'artifact', value->>'sha256',"
+			   " value->>'size', value->>'mime', 'execution', ?2, ?3"
+			   " FROM json_each(?4) WHERE value->>'artifact' IS NOT NULL",
+		       &statement, err) < 0)
 		return (int)err->code;
-	clock_rfc3339_now(now);
-	db_bind_text(statement, 1, session);
-	db_bind_text(statement, 2, execution);
+	db_bind_text(statement, 1, outcome->session);
+	db_bind_text(statement, 2, outcome->execution);
 	db_bind_text(statement, 3, now);
-	if (sqlite3_bind_text64(statement, 4, record, record_len, SQLITE_STATIC, SQLITE_UTF8) !=
-	    SQLITE_OK)
+	if (sqlite3_bind_text64(statement, 4, outcome->files, outcome->files_len, SQLITE_STATIC,
+				SQLITE_UTF8) != SQLITE_OK)
 		return db_failed(db, "read a record", err);
 	return db_step(db, statement, err);
 }
 
-int db_version_add_record(struct db *db, const char *session, const char *execution,
-			  const char *record, size_t record_len, struct err *err)
+static int add_receipt(struct db *db, const struct db_outcome *outcome, const char *now,
+		       struct err *err)
 {
-	int code;
+	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_exec(db, "SAVEPOINT part", err) < 0)
+	if (db_prepare(db, "INSERT OR REPLACE INTO receipt VALUES(?, ?, ?, ?, ?)", &statement,
+		       err) < 0)
 		return (int)err->code;
-	code = add_from_record(db,
-			       "INSERT INTO version(session, path, artifact, sha256, size, mime,"
-			       " source, execution, created_at)"
-			       " SELECT ?1, value->>'path', value->>'artifact', value->>'sha256',"
-			       " value->>'size', value->>'mime', 'execution', ?2, ?3"
-			       " FROM json_each(?4, '$.files')"
-			       " WHERE value->>'artifact' IS NOT NULL",
-			       session, execution, record, record_len, err);
-	if (code == 0)
-		code = add_from_record(db,
-				       "INSERT OR REPLACE INTO receipt SELECT ?2, ?1,"
-				       " ?4->>'status', ?3, ?4->'$.receipt'"
-				       " WHERE ?4->'$.receipt' IS NOT NULL",
-				       session, execution, record, record_len, err);
+	db_bind_text(statement, 1, outcome->execution);
+	db_bind_text(statement, 2, outcome->session);
+	db_bind_text(statement, 3, outcome->status);
+	db_bind_text(statement, 4, now);
+	if (sqlite3_bind_text64(statement, 5, outcome->receipt, outcome->receipt_len,
+				SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+		return db_failed(db, "read a record", err);
+	return db_step(db, statement, err);
+}
+
+int db_version_add_outcome(struct db *db, const struct db_outcome *outcome, struct err *err)
+{
+	char now[CLOCK_RFC3339_SIZE];
+	int code = 0;
+
+	if (db_run(db, "SAVEPOINT part", err) < 0)
+		return (int)err->code;
+	clock_rfc3339_now(now);
+	/* "[]": most cells change no file. */
+	if (outcome->files_len > 2)
+		code = add_files(db, outcome, now, err);
+	if (code == 0 && outcome->receipt_len > 0 && outcome->receipt[0] == '{')
+		code = add_receipt(db, outcome, now, err);
 	return in_one(db, code, err);
 }
 

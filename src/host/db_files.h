@@ -15,9 +15,13 @@
 /* ---- versions ---- */
 int db_version_add(struct db *db, const char *session, const struct file_kept *kept, size_t count,
 		   struct err *err);
-/* The files and the receipt that a record names. libreckon wrote it. */
-int db_version_add_record(struct db *db, const char *session, const char *execution,
-			  const char *record, size_t record_len, struct err *err);
+/* What a record says of files, and its receipt, as JSON that libreckon wrote. */
+struct db_outcome {
+	const char *session, *execution, *status;
+	const char *files, *receipt;
+	size_t files_len, receipt_len;
+};
+int db_version_add_outcome(struct db *db, const struct db_outcome *outcome, struct err *err);
 /* 1 when the session ever had this artifact, with the path it had last; 0 when not. */
 int db_artifact_find(struct db *db, const char *session, const char *artifact, char *ret_path,
 		     size_t size, struct err *err);

@@ -17,12 +17,16 @@ struct db {
 };
 
 int db_failed(struct db *db, const char *what, struct err *err);
-int db_exec(struct db *db, const char *sql, struct err *err);
+int db_exec(struct db *db, const char *sql, struct err *err); /* any number of statements */
 
-/* One statement for one use; finalized by its scope. */
+/* ---- db_statement.c ---- */
+/* A statement for one use; given back by its scope. */
 void db_statement_done(sqlite3_stmt **statement);
 #define cleanup_statement __attribute__((cleanup(db_statement_done)))
 int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err);
+/* One statement without anything to bind or to read. */
+int db_run(struct db *db, const char *sql, struct err *err);
+void db_statements_drop(struct db *db); /* before it is closed */
 
 /* `index` from 1. NULL text becomes NULL. */
 void db_bind_text(sqlite3_stmt *statement, int index, const char *text);

@@ -30,7 +30,7 @@ void db_rollback(struct db *db)
 	struct err ignored; /* SQLite may have rolled back by itself */
 
 	if (sqlite3_get_autocommit(db->sqlite) == 0)
-		(void)db_exec(db, "ROLLBACK", &ignored);
+		(void)db_run(db, "ROLLBACK", &ignored);
 }
 
 void db_relax(struct db *db)

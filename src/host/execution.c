@@ -23,6 +23,7 @@ struct execution *execution_new(struct session *session, struct err *err)
 		return NULL;
 	}
 	execution->session = session;
+	execution->code = BUF_INIT(FRONT_CODE_MAX);
 	execution->ring = ring_new();
 	execution->next = session->executions;
 	session->executions = execution;
@@ -41,6 +42,7 @@ void execution_free(struct execution *execution)
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
+	start_forget(execution);
 	ring_free(execution->ring);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -166,10 +168,12 @@ static int keep_record(struct execution *execution, const struct job *job, const
 
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
-	code = db_execution_finish(host->db, execution->id, status,
-				   execution->failed ? execution->why.text : NULL,
-				   job != NULL ? job->json : NULL, job != NULL ? job->json_len : 0,
-				   err);
+	code = start_write(execution, err);
+	if (code >= 0)
+		code = db_execution_finish(host->db, execution->id, status,
+					   execution->failed ? execution->why.text : NULL,
+					   job != NULL ? job->json : NULL,
+					   job != NULL ? job->json_len : 0, err);
 	if (code >= 0)
 		code = audit_add(host, "execution.end", execution->session->row.id, status, err,
 				 "execution=%s", execution->id);
@@ -189,6 +193,7 @@ static void keep(struct execution *execution, const struct job *job)
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
 	execution->is_uncommitted = host->turn_is_open;
+	keep_in_turn(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
 			 err.text);
@@ -197,8 +202,11 @@ static void keep(struct execution *execution, const struct job *job)
 	if (keep_record(execution, job, status, &err) < 0 ||
 	    (job != NULL && job->json != NULL &&
 	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0) ||
-	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0)))
+	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))) {
 		keep_fail(host, &err);
+		if (is_alone)
+			start_not_kept(execution);
+	}
 }
 
 static void settle(struct execution *execution)
@@ -208,6 +216,8 @@ static void settle(struct execution *execution)
 	ring_finish(execution->ring);
 	publish(execution);
 	execution->waiter_count = 0;
+	if (!execution->is_uncommitted)
+		start_kept(execution);
 	drop_old(execution->session);
 }
 

@@ -13,7 +13,7 @@
  *   beside.c          files of a session, beside what its kernels do
  *   context.c         further kernels of a session, and restarts
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
- *   execution.c       one execution: its events, who waits for it, its record
+ *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
  *   gc.c              what nobody needs any more leaves the store
@@ -133,6 +133,8 @@ struct session {
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
+	struct session *next_in_turn;
+	bool is_in_turn;	/* the turn that is open kept something of it */
 	bool is_uncommitted;	/* what it changed is in a transaction that is open */
 	bool is_unborn;		/* so is its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
@@ -191,7 +193,10 @@ struct host {
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
+	struct start *starts, *starts_last; /* start.c */
+	struct loop_timer *start_timer;
 	bool turn_is_open;
+	struct session *in_turn;
 	struct err turn_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
 	char started_at[CLOCK_RFC3339_SIZE];
@@ -261,6 +266,9 @@ void session_leave(struct session *session);
 /* What an earlier run left, as sessions without a box. */
 int keep_revive(struct host *host, struct err *err);
 void keep_stop(struct host *host);
+/* What becomes of the turn concerns this session, too. */
+void keep_in_turn(struct session *session);
+void keep_leave_turn(struct session *session); /* it goes */
 /* A session that was just opened; its row and this one are committed together. */
 int keep_add(struct session *session, struct err *err);
 /* Everything that jobs which came back changed is committed at once, and only then answered. */
@@ -303,6 +311,17 @@ void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- start.c ---- */
+/* It has begun: this is to be its row, written with its end or soon. Its code is there. */
+void start_note(struct execution *execution, const struct db_execution *row,
+		const char *idempotency);
+/* Within whatever transaction is open; nothing when it is written already. */
+int start_write(struct execution *execution, struct err *err);
+void start_write_all(struct host *host); /* before somebody looks */
+void start_kept(struct execution *execution);	  /* what was written is committed */
+void start_not_kept(struct execution *execution); /* it is not, and waits again */
+void start_forget(struct execution *execution);
 
 /* ---- private.c ---- */
 /*

@@ -14,6 +14,7 @@
 #include "host/files.h"
 #include "host/pool.h"
 #include "host/ring.h"
+#include "host/tenant.h"
 #include "reckon_files.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
@@ -39,6 +40,8 @@ struct execution {
 	struct session *session;
 	char id[ID_SIZE];
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
+	struct buf code;     /* until it has run and is kept */
+	struct start *start; /* until its row is; see start.c */
 	bool wants_stop, wants_kill;
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
@@ -74,12 +77,14 @@ enum job_kind {
 	JOB_CONTEXT_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
+	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenant.c) */
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
-	struct host *host;     /* of a PROBE, which has no session */
+	struct host *host;     /* of a PROBE or a SHARE, which have no session */
+	struct tenant_share share; /* of an OPEN, a RESTORE, a SHARE */
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
 	struct log_context about;  /* the request that it came from */
@@ -92,12 +97,12 @@ struct job {
 	bool is_beside; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */
 	/* what to do */
-	struct buf code;
+	struct buf code; /* of a question; an execution has its own */
 	size_t cursor;
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	uint64_t output_bytes;
-	char *path;
+	char *path; /* SHARE: the tenant */
 	int fd; /* of an upload, or of an archive that is written */
 	struct file_work files;
 	struct buf env;
@@ -112,6 +117,9 @@ struct job {
 	bool wants_detail;
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
+	struct job_part {
+		size_t at, len;
+	} files_part, receipt_part; /* of its record: where in `json` they are */
 	struct job_object {
 		char id[40];
 		uint64_t size;

@@ -108,29 +108,66 @@ void keep_fail(struct host *host, const struct err *err)
 	db_rollback(host->db);
 }
 
+void keep_in_turn(struct session *session)
+{
+	struct host *host = session->host;
+
+	if (!host->turn_is_open || session->is_in_turn)
+		return;
+	session->is_in_turn = true;
+	session->next_in_turn = host->in_turn;
+	host->in_turn = session;
+}
+
+void keep_leave_turn(struct session *session)
+{
+	struct session **at = &session->host->in_turn;
+
+	if (!session->is_in_turn)
+		return;
+	while (*at != session)
+		at = &(*at)->next_in_turn;
+	*at = session->next_in_turn;
+}
+
+static struct session *next_of_turn(struct host *host)
+{
+	struct session *session = host->in_turn;
+
+	if (session != NULL) {
+		host->in_turn = session->next_in_turn;
+		session->is_in_turn = false;
+	}
+	return session;
+}
+
 static void note_committed(struct host *host)
 {
-	for (struct session *at = host->sessions; at != NULL; at = at->next) {
+	struct session *at;
+
+	while ((at = next_of_turn(host)) != NULL) {
 		at->is_uncommitted = at->is_unborn = false;
 		context_note_turn(at, true);
-		for (struct execution *each = at->executions; each != NULL; each = each->next)
+		for (struct execution *each = at->executions; each != NULL; each = each->next) {
+			if (each->is_uncommitted)
+				start_kept(each);
 			each->is_uncommitted = false;
+		}
 	}
 }
 
 /* What the transaction held did not happen. What a kernel did cannot be undone, but is told. */
 static void note_failed(struct host *host, const struct err *failed)
 {
-	struct session *next;
+	struct session *at;
 	struct err ignored; /* then the next entry fails, too */
 
 	/* The end of the chain is what the database has now. */
 	(void)db_audit_head(host->db, &host->auditor.head, &ignored);
 
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	while ((at = next_of_turn(host)) != NULL) {
 		const bool is_unborn = at->is_unborn;
 
-		next = at->next;
 		if (at->is_uncommitted)
 			at->forgets = true;
 		if (at->is_uncommitted && at->phase == SESSION_CLOSING)
@@ -141,6 +178,7 @@ static void note_failed(struct host *host, const struct err *failed)
 			if (!each->is_uncommitted)
 				continue;
 			each->is_uncommitted = false;
+			start_not_kept(each);
 			each->failed = true;
 			each->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
 								 : FRONT_ERR_INTERNAL;
@@ -188,6 +226,7 @@ int keep_write(struct session *session, struct err *err)
 int keep_add(struct session *session, struct err *err)
 {
 	session->is_unborn = session->host->turn_is_open;
+	keep_in_turn(session);
 	return keep_write(session, err);
 }
 
@@ -222,6 +261,7 @@ static int commit_changes(struct session *session, const struct job *job, struct
 	if (changes->count == 0 && !changes->is_whole && !has_more)
 		return 0;
 	session->is_uncommitted = true;
+	keep_in_turn(session);
 	if (db_files_change(session->host->db, session->row.id, changes, err) < 0)
 		return (int)err->code;
 	return keep_write(session, err);

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "base/runtime.h"
 #include "host/doctor.h"
 #include "host/host.h"
@@ -101,6 +102,8 @@ static void on_wake(unsigned ready, void *arg)
 		answer_begin(host, job);
 		if (job->kind == JOB_PROBE)
 			readiness_done(host, job);
+		else if (job->kind == JOB_SHARE)
+			tenant_share_done(job);
 		else
 			session_job_done(job->session, job);
 		answer_end(host);
@@ -121,6 +124,12 @@ static void on_tick(void *arg)
 	loop_timer_set(host->tick, TICK_MS);
 }
 
+/* Cells that take longer than most: that they have begun is written now. */
+static void on_starts(void *arg)
+{
+	start_write_all(arg);
+}
+
 static int set_up(struct host *host, struct err *err)
 {
 	int fd, file_fd;
@@ -135,6 +144,7 @@ static int set_up(struct host *host, struct err *err)
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
 	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
+	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGHUP, operate_reload, host, err) < 0 ||
@@ -198,6 +208,7 @@ static int start(struct host *host, struct err *err)
 static void finish(struct host *host)
 {
 	peer_stop(host);
+	start_write_all(host);
 	observe_save(host);
 	retain_stop(host);
 	audit_stop(host);
@@ -275,6 +286,7 @@ int main(int argc, char **argv)
 	host->argc = argc;
 	host->argv = argv;
 	operate_apply(host);
+	priority_raise();
 	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
 		peer_stop(host);
 		return complain(&err);

@@ -188,6 +188,20 @@ void pool_wake(struct pool *pool)
 		return;
 }
 
+/* The loop is woken when it has the lock to itself, and once for all that it has not taken yet. */
+static void give_back(struct pool *pool, struct pool_item *item)
+{
+	bool was_empty;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	was_empty = pool->done.first == NULL;
+	item->lane->running--;
+	push(&pool->done, item);
+	(void)pthread_mutex_unlock(&pool->lock);
+	if (was_empty)
+		pool_wake(pool);
+}
+
 static void *work(void *arg)
 {
 	struct pool *pool = arg;
@@ -207,10 +221,8 @@ static void *work(void *arg)
 		}
 		(void)pthread_mutex_unlock(&pool->lock);
 		pool->run(item);
+		give_back(pool, item);
 		(void)pthread_mutex_lock(&pool->lock);
-		item->lane->running--;
-		push(&pool->done, item);
-		pool_wake(pool);
 	}
 	(void)pthread_mutex_unlock(&pool->lock);
 	return NULL;
@@ -263,8 +275,8 @@ void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item 
 	pool->queued++;
 	if (pool->queued > pool->idle && pool->count < pool->max)
 		add_thread(pool);
-	(void)pthread_cond_signal(&pool->more);
 	(void)pthread_mutex_unlock(&pool->lock);
+	(void)pthread_cond_signal(&pool->more);
 }
 
 int pool_fd(const struct pool *pool)

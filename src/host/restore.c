@@ -67,6 +67,7 @@ static void begin(struct session *session)
 	}
 	session->wants_restore = false;
 	job = job_new(session, JOB_RESTORE, 0);
+	tenant_share_note(host, job);
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
 	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
@@ -166,6 +167,7 @@ void restore_done(struct session *session, struct job *job)
 	session->host->restoring--;
 	if (session->handle != NULL && session->phase == SESSION_LIVE) {
 		observe_opened(session, job);
+		tenant_share_check(session->host, job);
 		restored(session);
 	} else if (session->phase == SESSION_LIVE) {
 		log_line(LOG_ERROR, "a session could not be restored", "session=%s why=\"%s\"",

@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "wire/front.h"
 
+#define PLACES_FIRST 8u
+
 struct event {
 	uint64_t id;
 	char name[24];
@@ -23,10 +25,11 @@ struct event {
 
 struct ring {
 	pthread_mutex_t lock;
-	struct event *events; /* RING_EVENTS_MAX places, made with the first event */
-	size_t first, count, bytes;
+	struct event *events; /* `places`, more of them as they are needed */
+	size_t places, first, count, bytes;
 	uint64_t next_id;
 	bool is_finished;
+	bool is_awaited; /* somebody found nothing new and waits to be told */
 };
 
 struct ring *ring_new(void)
@@ -38,12 +41,18 @@ struct ring *ring_new(void)
 	return ring;
 }
 
+/* The one so many behind the oldest. */
+static struct event *event_at(const struct ring *ring, size_t index)
+{
+	return &ring->events[(ring->first + index) % ring->places];
+}
+
 void ring_free(struct ring *ring)
 {
 	if (ring == NULL)
 		return;
 	for (size_t i = 0; i < ring->count; i++)
-		free(ring->events[(ring->first + i) % RING_EVENTS_MAX].json);
+		free(event_at(ring, i)->json);
 	(void)pthread_mutex_destroy(&ring->lock);
 	free(ring->events);
 	free(ring);
@@ -55,8 +64,25 @@ static void drop_oldest(struct ring *ring)
 
 	ring->bytes -= event->len;
 	free(event->json);
-	ring->first = (ring->first + 1) % RING_EVENTS_MAX;
+	ring->first = (ring->first + 1) % ring->places;
 	ring->count--;
+}
+
+/* Most executions have a handful of events: room for all that a ring may hold is 200 KiB. */
+static void make_room(struct ring *ring)
+{
+	const size_t places = ring->places > 0 ? ring->places * 2 : PLACES_FIRST;
+	struct event *events;
+
+	if (ring->count < ring->places)
+		return;
+	events = mem_new0(places, sizeof(*events));
+	for (size_t i = 0; i < ring->count; i++)
+		events[i] = *event_at(ring, i);
+	free(ring->events);
+	ring->events = events;
+	ring->places = places;
+	ring->first = 0;
 }
 
 /* The size is a program's choice: without memory for it the event counts as gone. */
@@ -71,26 +97,31 @@ static char *copy(const char *json, size_t len)
 	return text;
 }
 
-void ring_push(struct ring *ring, const char *name, const char *json, size_t len)
+bool ring_push(struct ring *ring, const char *name, const char *json, size_t len)
 {
 	char *text = copy(json, len);
 	struct event *event;
+	bool was_awaited;
 
 	(void)pthread_mutex_lock(&ring->lock);
-	if (ring->events == NULL)
-		ring->events = mem_new0(RING_EVENTS_MAX, sizeof(*ring->events));
 	while (ring->count > 0 &&
 	       (ring->count == RING_EVENTS_MAX || ring->bytes + len > RING_BYTES_MAX))
 		drop_oldest(ring);
 	if (text != NULL) {
-		event = &ring->events[(ring->first + ring->count) % RING_EVENTS_MAX];
+		make_room(ring);
+		event = event_at(ring, ring->count);
 		*event = (struct event){ .id = ring->next_id, .json = text, .len = len };
 		strncpy(event->name, name, sizeof(event->name) - 1);
 		ring->count++;
 		ring->bytes += len;
 	}
 	ring->next_id++;
+	/* The last one is not given out before ring_finish(). */
+	was_awaited = ring->is_awaited && strcmp(name, "done") != 0;
+	if (was_awaited)
+		ring->is_awaited = false;
 	(void)pthread_mutex_unlock(&ring->lock);
+	return was_awaited;
 }
 
 void ring_finish(struct ring *ring)
@@ -115,10 +146,10 @@ static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, s
 	int packed = 0;
 	size_t i = 0;
 
-	while (i < ring->count && ring->events[(ring->first + i) % RING_EVENTS_MAX].id <= known)
+	while (i < ring->count && event_at(ring, i)->id <= known)
 		i++;
 	for (; i < ring->count && (packed == 0 || payload->len < RING_BATCH_BYTES); i++) {
-		const struct event *event = &ring->events[(ring->first + i) % RING_EVENTS_MAX];
+		const struct event *event = event_at(ring, i);
 
 		if (!ring->is_finished && strcmp(event->name, "done") == 0)
 			return packed;
@@ -151,6 +182,7 @@ int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err
 
 	(void)pthread_mutex_lock(&ring->lock);
 	packed = read_locked(ring, after, payload, err);
+	ring->is_awaited = ring->is_awaited || packed == 0;
 	(void)pthread_mutex_unlock(&ring->lock);
 	return packed;
 }

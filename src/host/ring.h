@@ -24,7 +24,8 @@ struct ring;
 struct ring *ring_new(void);
 void ring_free(struct ring *ring); /* NULL is fine */
 
-void ring_push(struct ring *ring, const char *name, const char *json, size_t len);
+/* True: a reader that found nothing new is to be told now. */
+bool ring_push(struct ring *ring, const char *name, const char *json, size_t len);
 
 /* No more events come. Until then the last one, "done", is held back: its record is not yet kept. */
 void ring_finish(struct ring *ring);

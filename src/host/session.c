@@ -154,6 +154,7 @@ void session_forget(struct session *session)
 		}
 	host->session_count--;
 	unindex(session);
+	keep_leave_turn(session);
 	session_measured(session, 0, 0);
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
@@ -482,6 +483,8 @@ static void job_done(struct session *session, struct job *job)
 	keep_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		observe_opened(session, job);
+		if (session->handle != NULL)
+			tenant_share_check(session->host, job);
 		opened(session, job);
 		job_free(job);
 		return;

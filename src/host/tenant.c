@@ -86,6 +86,57 @@ void tenant_apply(struct host *host)
 	}
 }
 
+/* ---- of the processors -------------------------------------------------------------------- */
+
+static struct tenant_share share_of(const struct host *host, const struct tenant *tenant)
+{
+	return (struct tenant_share){
+		.weight = (uint32_t)quota_of(host, tenant, FRONT_QUOTA_CPU_WEIGHT),
+		.percent = (uint32_t)quota_of(host, tenant, FRONT_QUOTA_CPU_PERCENT),
+	};
+}
+
+static bool is_same(const struct tenant_share *one, const struct tenant_share *other)
+{
+	return one->weight == other->weight && one->percent == other->percent;
+}
+
+void tenant_share_note(const struct host *host, struct job *job)
+{
+	struct tenant *tenant = job->session->tenant;
+
+	tenant->share = job->share = share_of(host, tenant);
+}
+
+/* To the sessions that it has; those to come bring it along. */
+static void share_out(struct host *host, struct tenant *tenant)
+{
+	struct job *job = job_new(NULL, JOB_SHARE, 0);
+
+	job->host = host;
+	job->path = mem_strdup(tenant->row.id);
+	job->share = tenant->share = share_of(host, tenant);
+	pool_submit(host->pool, &job->item);
+}
+
+void tenant_share_check(struct host *host, const struct job *job)
+{
+	struct tenant *tenant = job->session->tenant;
+	const struct tenant_share now = share_of(host, tenant);
+
+	/* It was changed while this one was on its way, and the warden may have heard of it last. */
+	if (!is_same(&job->share, &now))
+		share_out(host, tenant);
+}
+
+void tenant_share_done(struct job *job)
+{
+	if (job->error.code < 0)
+		log_line(LOG_WARN, "a tenant's share of the processors is not in force",
+			 "tenant=%s why=\"%s\"", job->path, job->error.message);
+	job_free(job);
+}
+
 struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct err *err)
 {
 	struct db_tenant made = *row;
@@ -122,10 +173,15 @@ struct tenant *tenant_for_admin(struct host *host, struct err *err)
 int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
 		  struct err *err)
 {
+	struct tenant_share share;
+
 	if (db_tenant_change(host->db, row, err) < 0)
 		return (int)err->code;
 	tenant->row = *row;
 	tenant_apply(host);
+	share = share_of(host, tenant);
+	if (tenant->sessions > 0 && !is_same(&share, &tenant->share))
+		share_out(host, tenant);
 	return 0;
 }
 

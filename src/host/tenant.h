@@ -14,11 +14,18 @@
 
 struct host;
 struct asked;
+struct job;
 
 #define TENANTS_MAX 4096u
 #define KEYS_MAX 16384u
 #define KEY_LIFETIME_MAX_MS (10ull * 366 * 86400 * 1000)
 #define TENANT_CPU_SLOTS 12u /* of five minutes */
+
+/* Of the processors, for all its sessions together. */
+struct tenant_share {
+	uint32_t weight;  /* 0: as everybody's */
+	uint32_t percent; /* 0: no limit */
+};
 
 struct tenant {
 	struct tenant *next; /* newest first */
@@ -33,6 +40,7 @@ struct tenant {
 	uint64_t cpu_ms[TENANT_CPU_SLOTS];
 	uint64_t cpu_slot; /* the newest of them, by the monotonic clock */
 	uint64_t tokens, tokens_ns; /* thousandths of a request */
+	struct tenant_share share;  /* that the warden was told, or is about to be */
 	struct front_usage since_start;
 };
 
@@ -55,6 +63,11 @@ struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct
 /* Keeps `row` in its place; the pool hears of weight and workers. */
 int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
 		  struct err *err);
+/* What an OPEN or a RESTORE tells the warden of its tenant; and once it is back, whether that is
+ * still so. */
+void tenant_share_note(const struct host *host, struct job *job);
+void tenant_share_check(struct host *host, const struct job *job);
+void tenant_share_done(struct job *job); /* a JOB_SHARE is back */
 /* Ends its sessions and revokes its keys. */
 int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
 void tenant_apply(struct host *host); /* weights and caps of all of them */

@@ -77,7 +77,7 @@ void usage_executed(struct host *host, const struct job *job)
 		.wall_ms = cost->wall_ns / 1000000u,
 		.cpu_ms = cost->cpu_ns / 1000000u,
 		.memory_mib_s = cost->memory_peak_bytes / MIB * (cost->wall_ns / 1000000u) / 1000u,
-		.bytes_in = job->code.len,
+		.bytes_in = job->execution->code.len,
 		.bytes_out = job->json_len,
 	};
 

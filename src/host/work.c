@@ -18,8 +18,8 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	ring_push(job->execution->ring, event->name, event->json, event->json_len);
-	pool_wake(job->session->host->pool);
+	if (ring_push(job->execution->ring, event->name, event->json, event->json_len))
+		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
 
@@ -53,6 +53,10 @@ void work_open(struct job *job)
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,
 		.sequence = session->parked_sequence,
+		/* A daemon of one user has no one to be fair to. */
+		.group = session->host->config.is_private ? NULL : session->row.tenant,
+		.group_weight = job->share.weight,
+		.group_cpu_percent = job->share.percent,
 	};
 
 	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
@@ -111,6 +115,15 @@ static void take_objects(struct job *job, const reckon_execution *done)
 	}
 }
 
+static struct job_part part_of(const reckon_execution *done, const char *name)
+{
+	struct job_part part;
+	const char *text = reckon_execution_member(done, name, &part.len);
+
+	part.at = (size_t)(text - reckon_execution_record(done));
+	return part;
+}
+
 static void work_execute(struct job *job)
 {
 	const reckon_execute_options options = {
@@ -125,8 +138,8 @@ static void work_execute(struct job *job)
 	reckon_execution *done;
 	const char *record;
 
-	if (reckon_execute(handle_of(job), buf_text(&job->code), job->code.len, &options,
-			   &done, &job->error) < 0)
+	if (reckon_execute(handle_of(job), buf_text(&job->execution->code),
+			   job->execution->code.len, &options, &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
 	job->json = mem_strdup(record);
@@ -135,6 +148,8 @@ static void work_execute(struct job *job)
 	job->cost.size = sizeof(job->cost);
 	(void)reckon_execution_cost(done, &job->cost, NULL);
 	take_objects(job, done);
+	job->files_part = part_of(done, "files");
+	job->receipt_part = part_of(done, "receipt");
 	reckon_execution_free(done);
 }
 
@@ -160,6 +175,21 @@ static void work_close(struct session *session)
 	reckon_engine_close(session->engine);
 	session->beside.handle = session->handle = NULL;
 	session->engine = NULL;
+}
+
+static void work_share(struct job *job)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.state_dir = job->host->config.state_dir,
+	};
+	reckon_engine *engine;
+
+	if (reckon_engine_open(&options, &engine, &job->error) < 0)
+		return;
+	(void)reckon_group_set(engine, job->path, job->share.weight, job->share.percent,
+			       &job->error);
+	reckon_engine_close(engine);
 }
 
 static void run(struct job *job)
@@ -191,6 +221,9 @@ static void run(struct job *job)
 		break;
 	case JOB_PROBE:
 		work_probe(job);
+		return;
+	case JOB_SHARE:
+		work_share(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);

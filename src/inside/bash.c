@@ -251,11 +251,17 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_RESUME:
 		resume(items, count);
 		return 0;
+	case KERNEL_SEAT:
+		resume_take_seat(fds, nfds);
+		break;
 	case KERNEL_SHUTDOWN:
 		_exit(0);
 	default: /* an answer that nobody waits for any more */
-		return 0;
+		break;
 	}
+	for (size_t i = 0; i < nfds; i++)
+		(void)close(fds[i]);
+	return 0;
 }
 
 static int serve(int sock)

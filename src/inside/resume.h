@@ -26,5 +26,8 @@ void resume_apply(int sock);
 /* Opens the files that a RESUME packet names at the numbers they had; returns how many failed. */
 unsigned resume_reopen(const struct kernel_item *items, size_t count);
 
+/* KERNEL_SEAT: this process, which has one thread, joins the group whose file came along. */
+void resume_take_seat(const int *fds, size_t nfds);
+
 /* Reads a decimal number; false when the field is not one or does not fit. */
 bool resume_number(const struct kernel_item *item, uint64_t *ret_value);

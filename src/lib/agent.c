@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "lib/agent.h"
 #include "lib/api.h"
+#include "lib/execution.h"
 #include "lib/launch.h"
 #include "lib/session.h"
 #include "lib/text.h"
@@ -130,6 +131,14 @@ static int check_place(const reckon_agent_options *options, struct err *err)
 	return 0;
 }
 
+/* A converse_open_fn. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	uint64_t size;
+
+	return store_open_object(arg, handle, ret_fd, &size, err);
+}
+
 static int start(reckon_agent *agent, const reckon_agent_options *options, struct err *err)
 {
 	struct converse_model model = {
@@ -151,7 +160,10 @@ static int start(reckon_agent *agent, const reckon_agent_options *options, struc
 		return err_sys(err, "eventfd");
 	if (launch_find_beside("reckon-agent", &path, err) < 0)
 		return (int)err->code;
-	return converse_open(path, &model, &agent->talk, err);
+	if (converse_open(path, &model, &agent->talk, err) < 0)
+		return (int)err->code;
+	converse_pages(agent->talk, open_output, agent->session->engine->store);
+	return 0;
 }
 
 static char *name_model(const reckon_agent_options *options)
@@ -294,7 +306,7 @@ static int refuse(struct asking *asking, const char *status, const char *why, st
 	const struct converse_result result = { .status = status, .text = why,
 						.len = strlen(why) };
 
-	story_end_step(&asking->answer->story, status, NULL, NULL);
+	outcome_end_step(&asking->answer->outcome, status, NULL, NULL);
 	return answer_cell(asking, &result, err);
 }
 
@@ -309,15 +321,15 @@ static void read_images(const reckon_execution *execution, struct converse_resul
 		};
 }
 
-static void note_record(struct story *story, const reckon_execution *execution)
+static void note_record(struct outcome *outcome, const reckon_execution *execution)
 {
 	reckon_changed_file file;
 
-	story_end_step(story, reckon_execution_status(execution), NULL,
+	outcome_end_step(outcome, reckon_execution_status(execution), NULL,
 		       reckon_execution_record(execution));
 	for (size_t i = 0; reckon_execution_file(execution, i, &file) == 1; i++)
-		story_add_file(story, file.change,
-			       &(struct story_file){ .path = (char *)(uintptr_t)file.path,
+		outcome_add_file(outcome, file.change,
+			       &(struct outcome_file){ .path = (char *)(uintptr_t)file.path,
 						     .mime = (char *)(uintptr_t)file.mime,
 						     .sha256 = (char *)(uintptr_t)file.sha256,
 						     .artifact = (char *)(uintptr_t)file.artifact,
@@ -328,12 +340,20 @@ static int report(struct asking *asking, const reckon_execution *execution, stru
 {
 	reckon_agent_event event = { .kind = RECKON_AGENT_RECORD, .execution = execution };
 	struct converse_result result = { .status = reckon_execution_status(execution),
-					  .repeat = reckon_execution_repeat(execution) };
+					  .repeat = reckon_execution_repeat(execution),
+					  .same = execution_same(execution) };
 	reckon_error lost;
 
 	result.text = reckon_execution_text(execution, &result.len);
 	read_images(execution, &result);
-	note_record(&asking->answer->story, execution);
+	while (result.handle_count < CONVERSE_HANDLES_MAX) {
+		const char *handle = execution_handle(execution, result.handle_count);
+
+		if (handle == NULL)
+			break;
+		result.handles[result.handle_count++] = handle;
+	}
+	note_record(&asking->answer->outcome, execution);
 	(void)emit(asking, &event);
 	if (reckon_session_check(asking->agent->session, &lost) == RECKON_ELOST) {
 		result = (struct converse_result){ .status = "lost", .text = lost.message,
@@ -368,7 +388,7 @@ static int take_cell(struct asking *asking, const struct converse_frame *frame, 
 {
 	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
 
-	story_add_step(&asking->answer->story, buf_text(&asking->prose), asking->prose.len,
+	outcome_add_step(&asking->answer->outcome, buf_text(&asking->prose), asking->prose.len,
 		       code->data, code->len);
 	buf_clear(&asking->prose);
 	if (!utf8_is_valid(code->data, code->len) || memchr(code->data, '\0', code->len) != NULL)

@@ -4,13 +4,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "converse/converse.h"
-#include "converse/story.h"
+#include "converse/outcome.h"
 #include "reckon_agent.h"
 
 #define ANSWER_RECORDS_MAX ((size_t)512 * 1024 * 1024)
 
 struct reckon_answer {
-	struct story story;
+	struct outcome outcome;
 	struct buf question;
 	struct buf text;
 	bool has_text;

@@ -19,7 +19,7 @@ struct reckon_answer *answer_new(void)
 {
 	struct reckon_answer *answer = mem_new0(1, sizeof(*answer));
 
-	story_init(&answer->story, ANSWER_RECORDS_MAX);
+	outcome_init(&answer->outcome, ANSWER_RECORDS_MAX);
 	answer->question = BUF_INIT(AGENT_ANSWER_MAX);
 	/* What is no UTF-8 of an answer becomes three bytes. */
 	answer->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
@@ -31,7 +31,7 @@ void reckon_answer_free(reckon_answer *answer)
 {
 	if (answer == NULL)
 		return;
-	story_done(&answer->story);
+	outcome_done(&answer->outcome);
 	buf_done(&answer->question);
 	buf_done(&answer->text);
 	free(answer->model);
@@ -85,7 +85,7 @@ int reckon_answer_usage(const reckon_answer *answer, reckon_agent_usage *ret, re
 int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_step *ret,
 		       reckon_error *err)
 {
-	const struct story_step *step;
+	const struct outcome_step *step;
 	reckon_agent_step told;
 	struct err inner;
 
@@ -94,12 +94,12 @@ int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_s
 			(void)err_set(&inner, ERR_INVALID, "no reckon_agent_step");
 		return api_fail(err, &inner);
 	}
-	if (index >= answer->story.step_count) {
+	if (index >= answer->outcome.step_count) {
 		(void)err_set(&inner, ERR_NOT_FOUND, "the answer has %zu steps",
-			      answer->story.step_count);
+			      answer->outcome.step_count);
 		return api_fail(err, &inner);
 	}
-	step = &answer->story.steps[index];
+	step = &answer->outcome.steps[index];
 	told = (reckon_agent_step){ .size = ret->size,
 				    .prose = step->prose,
 				    .code = step->code,
@@ -111,7 +111,7 @@ int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_s
 
 int reckon_answer_json(const reckon_answer *answer, char **ret_json, reckon_error *err)
 {
-	const struct story_frame frame = {
+	const struct outcome_frame frame = {
 		.model = answer->model,
 		.question = buf_text(&answer->question),
 		.question_len = answer->question.len,
@@ -125,7 +125,7 @@ int reckon_answer_json(const reckon_answer *answer, char **ret_json, reckon_erro
 	cleanup_buf struct buf json = BUF_INIT(JSON_MAX);
 	struct err inner;
 
-	if (story_write(&answer->story, &frame, &json, &inner) < 0)
+	if (outcome_write(&answer->outcome, &frame, &json, &inner) < 0)
 		return api_fail(err, &inner);
 	*ret_json = TAKE_PTR(json.data);
 	return api_ok(err);

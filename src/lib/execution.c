@@ -14,6 +14,7 @@
 #include "lib/api.h"
 #include "lib/record_state.h"
 #include "reckon_agent.h"
+#include "wire/agent.h"
 
 void reckon_execution_free(reckon_execution *execution)
 {
@@ -62,6 +63,23 @@ const char *reckon_execution_object(const reckon_execution *execution, size_t in
 	return execution->objects[index].id;
 }
 
+const char *reckon_execution_member(const reckon_execution *execution, const char *name,
+				    size_t *ret_len)
+{
+	static const char *const names[] = { [RECORD_PART_FILES] = "files",
+					     [RECORD_PART_RECEIPT] = "receipt" };
+
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0) {
+			const struct record_slice part =
+				record_part(execution->kept, (enum record_part)i);
+
+			*ret_len = part.len;
+			return execution->record.data + part.at;
+		}
+	return NULL;
+}
+
 int reckon_execution_exit_code(const reckon_execution *execution)
 {
 	return record_status_exit_code(execution->status);
@@ -79,6 +97,28 @@ const char *reckon_execution_text(const reckon_execution *execution, size_t *ret
 uint64_t reckon_execution_repeat(const reckon_execution *execution)
 {
 	return execution->kept->repeat.count;
+}
+
+uint64_t execution_same(const reckon_execution *execution)
+{
+	const struct stuck_repeat *repeat = &execution->kept->repeat;
+
+	return (repeat->same_code ? AGENT_SAME_CODE : 0) |
+	       (repeat->same_error ? AGENT_SAME_ERROR : 0) |
+	       (repeat->same_files ? AGENT_SAME_FILES : 0);
+}
+
+const char *execution_handle(const reckon_execution *execution, size_t index)
+{
+	const struct record *record = execution->kept;
+
+	for (size_t i = 0; i < ARRAY_LEN(record->cut); i++)
+		if (record->cut[i].handle != NULL && index-- == 0)
+			return record->cut[i].handle;
+	for (size_t i = 0; i < record->left_out_count; i++)
+		if (record->left_out[i].handle[0] != '\0' && index-- == 0)
+			return record->left_out[i].handle;
+	return NULL;
 }
 
 static bool is_for_models(const struct record_image *image)

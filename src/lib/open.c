@@ -128,6 +128,20 @@ static int add_mount(const reckon_mount *mount, struct warden_mount *ret, struct
 	return check_target(mount->target != NULL ? mount->target : ret->target, err);
 }
 
+static int group_fill(const char *name, uint32_t weight, uint32_t percent,
+		      struct warden_group *ret, struct err *err)
+{
+	if (name[0] == '\0' || strlen(name) >= sizeof(ret->name))
+		return err_set(err, ERR_INVALID, "\"%.64s\" is not the name of a group", name);
+	if (weight > WARDEN_GROUP_WEIGHT_MAX)
+		return err_set(err, ERR_INVALID, "a group's weight of %u; at most %u", weight,
+			       WARDEN_GROUP_WEIGHT_MAX);
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	ret->weight = weight;
+	ret->cpu_percent = percent;
+	return 0;
+}
+
 static int fill_request(struct reckon_engine *engine, const reckon_session_options *options,
 			struct warden_request *request, struct mounts *mounts, struct err *err)
 {
@@ -150,6 +164,10 @@ static int fill_request(struct reckon_engine *engine, const reckon_session_optio
 			       RECKON_SESSION_CORE_SCHEDULING == WARDEN_OPEN_CORE_SCHEDULING &&
 			       RECKON_SESSION_NO_SPECULATION == WARDEN_OPEN_NO_SPECULATION,
 		       "the flags are passed on as they are");
+	if (options->group != NULL &&
+	    group_fill(options->group, options->group_weight, options->group_cpu_percent,
+		       &open->group, err) < 0)
+		return (int)err->code;
 	open->flags = options->flags & ~(RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
 					 RECKON_SESSION_KEEP_RELAXED);
 	if (options->mount_count > WARDEN_MOUNTS_MAX)
@@ -302,6 +320,31 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	session->total_ns = clock_mono_ns() - start;
 	*ret = session;
 	return 0;
+}
+
+static int group_set(struct reckon_engine *engine, const char *name, uint32_t weight,
+		     uint32_t percent, struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_GROUP };
+	struct client *client;
+	struct client_call call;
+
+	if (name == NULL)
+		return err_set(err, ERR_INVALID, "a group without a name");
+	if (group_fill(name, weight, percent, &request.group, err) < 0 ||
+	    engine_client(engine, &client, err) < 0)
+		return (int)err->code;
+	return client_ask(client, &request, NULL, 0, &call, READY_TIMEOUT_MS, err);
+}
+
+int reckon_group_set(reckon_engine *engine, const char *group, uint32_t weight,
+		     uint32_t cpu_percent, reckon_error *err)
+{
+	struct err inner;
+
+	if (group_set(engine, group, weight, cpu_percent, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
 }
 
 int reckon_session_open(reckon_engine *engine, const reckon_session_options *options,

@@ -425,7 +425,6 @@ static void write_streams_cut(struct json_writer *writer, const struct record *r
 
 static void write_files(struct json_writer *writer, const struct record *record)
 {
-	json_write_key(writer, "files");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < record->file_count; i++) {
 		const struct record_listed *file = &record->files[i];
@@ -475,7 +474,6 @@ static void write_receipt(struct json_writer *writer, const struct record *recor
 {
 	const struct record_receipt *receipt = &record->receipt;
 
-	json_write_key(writer, "receipt");
 	if (!record->has_receipt) {
 		json_write_null(writer);
 		return;
@@ -519,7 +517,17 @@ static void write_diagnostics(struct json_writer *writer, const struct record *r
 	json_write_array_end(writer);
 }
 
-static void write_record(struct json_writer *writer, const struct record *record,
+/* A member that may be asked for by itself. */
+static void write_part(struct json_writer *writer, struct record *record, enum record_part part,
+		       void (*write)(struct json_writer *writer, const struct record *record))
+{
+	json_write_key(writer, part == RECORD_PART_FILES ? "files" : "receipt");
+	record->part[part].at = writer->out->len;
+	write(writer, record);
+	record->part[part].len = writer->out->len - record->part[part].at;
+}
+
+static void write_record(struct json_writer *writer, struct record *record,
 			 enum record_status status)
 {
 	json_write_object_begin(writer);
@@ -543,8 +551,8 @@ static void write_record(struct json_writer *writer, const struct record *record
 	json_write_array_end(writer);
 	json_write_key(writer, "error");
 	record_write_failure(writer, &record->failure);
-	write_files(writer, record);
-	write_receipt(writer, record);
+	write_part(writer, record, RECORD_PART_FILES, write_files);
+	write_part(writer, record, RECORD_PART_RECEIPT, write_receipt);
 	write_diagnostics(writer, record);
 	write_streams_cut(writer, record);
 	record_write_repeat(writer, record);
@@ -593,6 +601,11 @@ int record_finish(struct record *record, enum record_status status, struct buf *
 		return err_wrap(err, "record");
 	}
 	return 0;
+}
+
+struct record_slice record_part(const struct record *record, enum record_part part)
+{
+	return record->part[part];
 }
 
 const char *record_text(const struct record *record)

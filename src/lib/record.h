@@ -196,6 +196,13 @@ void record_set_repeat(struct record *record, const struct stuck_repeat *repeat)
 int record_finish(struct record *record, enum record_status status, struct buf *ret_json,
 		  struct err *err);
 
+/* Where in what record_finish() wrote a member's value stands. */
+enum record_part { RECORD_PART_FILES, RECORD_PART_RECEIPT, RECORD_PART_COUNT_ };
+struct record_slice {
+	size_t at, len;
+};
+struct record_slice record_part(const struct record *record, enum record_part part);
+
 /* The model-shaped text alone; valid after record_finish() until record_free(). */
 const char *record_text(const struct record *record);
 

@@ -103,6 +103,7 @@ struct record {
 	uint64_t diagnostics_dropped;
 	struct record_receipt receipt;
 	bool has_receipt;
+	struct record_slice part[RECORD_PART_COUNT_]; /* once it is written */
 	struct store *store; /* or NULL */
 	struct stuck_repeat repeat; /* count 0: none */
 	size_t text_max;

@@ -197,8 +197,7 @@ static int find_key(struct models_choice *choice, const struct models_wish *wish
 	return 0;
 }
 
-/* The provider's own service has to know who asks; another server may be open to all. */
-static int need_key(const struct models_choice *choice, struct err *err)
+int models_key_check(const struct models_choice *choice, struct err *err)
 {
 	const struct models_entry *entry = choice->entry;
 
@@ -317,7 +316,7 @@ int models_choose(const struct models *models, const struct models_wish *wish,
 		return err_remedy(err, "%s/NAME, or \"model\" of [provider %s] in models.ini",
 				  ret->provider, ret->provider);
 	}
-	return need_key(ret, err);
+	return models_key_check(ret, err);
 }
 
 void models_choice_done(struct models_choice *choice)

@@ -151,6 +151,12 @@ int models_choose_provider(const struct models *models, const struct models_prov
 			   const struct models_wish *wish, struct models_choice *ret,
 			   struct err *err);
 
+/*
+ * ERR_INVALID when it needs a key and has none: the provider's own service has to know who asks, as
+ * has one for which a variable was named; another server may be open to all.
+ */
+int models_key_check(const struct models_choice *choice, struct err *err);
+
 void models_choice_done(struct models_choice *choice); /* overwrites the key */
 #define cleanup_choice __attribute__((cleanup(models_choice_done)))
 

@@ -7,6 +7,7 @@
  */
 #include "wire/agent.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 #include "base/fd.h"
 
 #define FIRST AGENT_READY
-#define COUNT (AGENT_DONE - AGENT_READY + 1)
+#define COUNT (AGENT_PAGE - AGENT_READY + 1)
 
 /* How long a field of this tag may be in a frame of the agent, and how long it must be. */
 static const struct bound {
@@ -27,6 +28,9 @@ static const struct bound {
 	[AGENT_TAG_STOP] = { 8, 8 },
 	[AGENT_TAG_MESSAGE] = { 1, AGENT_MESSAGE_MAX },
 	[AGENT_TAG_REMEDY] = { 1, AGENT_MESSAGE_MAX },
+	[AGENT_TAG_COUNT] = { 8, 8 },
+	[AGENT_TAG_HANDLE] = { 1, AGENT_HANDLE_MAX },
+	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
 };
 
 #define BIT(tag) (1u << (unsigned)(AGENT_TAG_##tag))
@@ -34,15 +38,24 @@ static const struct bound {
 static const struct shape {
 	uint32_t must;
 	uint32_t may;
+	bool is_known;
 } shapes[COUNT] = {
-	[AGENT_READY - FIRST] = { 0, 0 },
-	[AGENT_TEXT - FIRST] = { BIT(TEXT), 0 },
-	[AGENT_THOUGHT - FIRST] = { BIT(TEXT), 0 },
-	[AGENT_NOTICE - FIRST] = { BIT(TEXT), 0 },
-	[AGENT_TURN - FIRST] = { BIT(USAGE), 0 },
-	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0 },
-	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY) },
+	[AGENT_READY - FIRST] = { 0, 0, true },
+	[AGENT_TEXT - FIRST] = { BIT(TEXT), 0, true },
+	[AGENT_THOUGHT - FIRST] = { BIT(TEXT), 0, true },
+	[AGENT_NOTICE - FIRST] = { BIT(TEXT), 0, true },
+	[AGENT_TURN - FIRST] = { BIT(USAGE), 0, true },
+	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0, true },
+	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY),
+				 true },
+	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
+	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
 };
+
+static bool is_known(uint16_t type)
+{
+	return type >= FIRST && type < FIRST + COUNT && shapes[type - FIRST].is_known;
+}
 
 const char *agent_stop_name(enum agent_stop stop)
 {
@@ -64,7 +77,9 @@ bool agent_may_send(enum agent_state state, uint16_t type)
 	case AGENT_STATE_STARTING:
 		return type == AGENT_READY || type == AGENT_DONE;
 	case AGENT_STATE_THINKING:
-		return type > AGENT_READY && type <= AGENT_DONE;
+		return type > AGENT_READY && type != AGENT_MODELS && is_known(type);
+	case AGENT_STATE_LISTING:
+		return type == AGENT_MODELS || type == AGENT_DONE;
 	case AGENT_STATE_IDLE:
 	case AGENT_STATE_RUNNING:
 		break;
@@ -72,12 +87,32 @@ bool agent_may_send(enum agent_state state, uint16_t type)
 	return false;
 }
 
+/* A handle is a word, what is looked for a piece of one line. */
+static int check_page(const struct kernel_item *items, size_t count, struct err *err)
+{
+	const struct kernel_item *handle = agent_find(items, count, AGENT_TAG_HANDLE);
+	const struct kernel_item *needle = agent_find(items, count, AGENT_TAG_TEXT);
+	struct agent_part part;
+
+	memcpy(&part, agent_find(items, count, AGENT_TAG_PART)->data, sizeof(part));
+	if (part.unit >= AGENT_UNIT_COUNT_)
+		return err_set(err, ERR_PROTOCOL, "a part that is in no table");
+	for (size_t i = 0; i < handle->len; i++)
+		if (!isalnum((unsigned char)handle->data[i]) && handle->data[i] != '_')
+			return err_set(err, ERR_PROTOCOL, "a handle that is no word");
+	if (needle != NULL && (needle->len == 0 || needle->len > AGENT_NEEDLE_MAX ||
+			       memchr(needle->data, '\n', needle->len) != NULL ||
+			       memchr(needle->data, '\0', needle->len) != NULL))
+		return err_set(err, ERR_PROTOCOL, "a text to look for that is no line");
+	return 0;
+}
+
 int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct shape *shape;
 	uint32_t seen = 0;
 
-	if (type < FIRST || type >= FIRST + COUNT)
+	if (!is_known(type))
 		return err_set(err, ERR_PROTOCOL, "frame %u is in no table", type);
 	shape = &shapes[type - FIRST];
 	for (size_t i = 0; i < count; i++) {
@@ -94,10 +129,12 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	}
 	if ((seen & shape->must) != shape->must)
 		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
+	if (type == AGENT_MODELS && agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_NAMES_BYTES)
+		return err_set(err, ERR_PROTOCOL, "more names than are taken");
 	if (type == AGENT_DONE &&
 	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "an end that is in no table");
-	return 0;
+	return type == AGENT_PAGE ? check_page(items, count, err) : 0;
 }
 
 int agent_pack(struct buf *payload, enum agent_tag tag, const void *data, size_t len,

@@ -14,7 +14,11 @@
  *    | <-- TEXT, THOUGHT, NOTICE, TURN    |   any number: to be shown
  *    | <--------------------- EXECUTE (n) |   one cell at a time
  *    | RESULT (n) --------------------->  |   exactly one for each
+ *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
+ *    | PAGED (m) ---------------------->  |   exactly one for each
  *    | <-------------------------- DONE   |   how it ended; another ASK may follow
+ *    | LIST --------------------------->  |   which models are there? instead of an ASK
+ *    | <------------ MODELS, or DONE with what went wrong
  *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
  *
  * What a frame of the agent may hold is one table, agent_check(); when it may come, agent_may_send().
@@ -37,14 +41,20 @@
 #define AGENT_IMAGES_MAX 8u			/* of one result */
 #define AGENT_IMAGE_MAX (8u * 1024u * 1024u)	/* its base 64 */
 #define AGENT_RESULT_MAX (2u * 1024u * 1024u)	/* its text */
+#define AGENT_HANDLE_MAX 64u
+#define AGENT_NEEDLE_MAX 256u
 #define AGENT_FIELDS_MAX 1200u
+#define AGENT_NAMES_MAX 1000u		/* of models */
+#define AGENT_NAMES_BYTES (64u * 1024u)
 
 enum agent_type {
 	/* parent to agent */
 	AGENT_START = 1,     /* SETTINGS MODEL BASE_URL KEY LANGUAGE [CA_FILE] [PROXY] [NO_PROXY] */
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
-	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT] IMAGE*; the id is that of the EXECUTE      */
+	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT SAME] IMAGE*; the id is that of the EXECUTE */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
+	AGENT_LIST = 9,	     /* nothing                                                         */
+	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
 	/* agent to parent */
 	AGENT_READY = 32,
 	AGENT_TEXT = 33,    /* TEXT: what the model says, a piece                                */
@@ -53,6 +63,8 @@ enum agent_type {
 	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
 	AGENT_EXECUTE = 37, /* CODE                                                              */
 	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
+	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
+	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that hold TEXT                     */
 };
 
 enum agent_tag {
@@ -74,6 +86,10 @@ enum agent_tag {
 	AGENT_TAG_STOP = 16,  /* enum agent_stop */
 	AGENT_TAG_MESSAGE = 17,
 	AGENT_TAG_REMEDY = 18,
+	AGENT_TAG_HANDLE = 25, /* "out_…" */
+	AGENT_TAG_PART = 26,   /* struct agent_part */
+	AGENT_TAG_SAME = 27,   /* AGENT_SAME_…: what did not change since this failure was seen */
+	AGENT_TAG_COUNT = 28,
 };
 
 enum agent_protocol {
@@ -105,6 +121,25 @@ struct agent_settings {
 	uint64_t retries;
 	/* millionths per million tokens; all zero: no price is known */
 	uint64_t price_in, price_cached, price_out;
+};
+
+#define AGENT_SAME_CODE 1u
+#define AGENT_SAME_ERROR 2u
+#define AGENT_SAME_FILES 4u
+
+/* Which part of an output. */
+enum agent_unit {
+	AGENT_UNIT_LINES, /* first to last, from 1 */
+	AGENT_UNIT_HEAD,  /* the first `last` lines */
+	AGENT_UNIT_TAIL,  /* the last `last` lines */
+	AGENT_UNIT_BYTES, /* first to last, from 0 */
+	AGENT_UNIT_COUNT_
+};
+
+struct agent_part {
+	uint64_t unit; /* enum agent_unit */
+	uint64_t first, last;
+	uint64_t bytes_max; /* of the page; 0: as the other side likes */
 };
 
 struct agent_usage {
@@ -141,6 +176,7 @@ enum agent_state {
 	AGENT_STATE_IDLE,     /* nothing */
 	AGENT_STATE_THINKING, /* everything but READY */
 	AGENT_STATE_RUNNING,  /* nothing: it waits for a RESULT */
+	AGENT_STATE_LISTING,  /* MODELS, or DONE when there is no list */
 };
 
 /* The monitor table: whether an agent may send `type` in `state`. */

@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "wire/kernel.h"
+#include "wire/front_quota.h"
 
 #define FRONT_FD 3
 #define FRONT_LISTEN_FD 4
@@ -243,45 +244,6 @@ struct front_limits {
 #define FRONT_SCOPES 5
 #define FRONT_SCOPES_ALL ((1u << FRONT_SCOPES) - 1)
 extern const char *const front_scope_names[FRONT_SCOPES]; /* by bit */
-
-enum front_quota {
-	FRONT_QUOTA_SESSIONS,	 /* live ones */
-	FRONT_QUOTA_EXECUTIONS,	 /* that run or wait */
-	FRONT_QUOTA_QUEUED,	 /* of those, that wait */
-	FRONT_QUOTA_WORKERS,	 /* at once; what is more waits */
-	FRONT_QUOTA_WEIGHT,	 /* share of the workers */
-	FRONT_QUOTA_REQUESTS,	 /* each second */
-	FRONT_QUOTA_CPU,	 /* ms in an hour */
-	FRONT_QUOTA_MEMORY,	 /* sum of the limits of live sessions */
-	FRONT_QUOTA_MEMORY_USED, /* measured */
-	FRONT_QUOTA_DISK,	 /* workspaces, and what is kept */
-	/* The most that a session may be given. */
-	FRONT_QUOTA_MAX_WALL,
-	FRONT_QUOTA_MAX_CPU,
-	FRONT_QUOTA_MAX_MEMORY,
-	FRONT_QUOTA_MAX_DISK,
-	FRONT_QUOTA_MAX_INODES,
-	FRONT_QUOTA_MAX_FILE,
-	FRONT_QUOTA_MAX_OUTPUT,
-	FRONT_QUOTA_MAX_PIDS,
-	FRONT_QUOTA_MAX_CPU_PERCENT,
-	FRONT_QUOTA_MAX_DISPLAYS,
-	FRONT_QUOTA_MAX_IDLE,
-	FRONT_QUOTA_COUNT,
-};
-
-struct front_quota_kind {
-	const char *name;
-	bool is_seconds; /* held in ms */
-	uint64_t max;
-};
-extern const struct front_quota_kind front_quota_kinds[FRONT_QUOTA_COUNT];
-
-/* `given`: a bit for each one that is named; what is named with 0 is none. */
-struct front_quotas {
-	uint64_t given;
-	uint64_t value[FRONT_QUOTA_COUNT];
-};
 
 /* What a tenant used on a day. */
 struct front_usage {

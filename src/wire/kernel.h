@@ -14,6 +14,7 @@
  *   host                                  kernel
  *    |                                       | (forked from a zygote, inside the box)
  *    | <----------------------------- READY  |
+ *    | SEAT [tasks] ---------------------->  |   of a session in a group (cgroup v1)
  *    | CONFIGURE ------------------------->  |   environment, seed; no answer
  *    | EXECUTE [stdout, stderr, stdin] --->  |   three descriptors, fresh for each execution
  *    | <------------------- DISPLAY, RESULT  |   any number, ids match the EXECUTE
@@ -56,6 +57,8 @@ enum kernel_type {
 	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
 				   OPEN_OFFSET)* files to open again; no answer              */
 	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
+	KERNEL_SEAT = 15,	/* fd: a group's `tasks`, to write "0" to; no answer. The
+				   warden's word, before anybody else's                      */
 	/* kernel to host */
 	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */

@@ -18,6 +18,7 @@
  *   RESTART                  -> [control socket]   a fresh kernel in the place of one
  *   END                      -> (none)   ends one kernel and its processes; the box stays
  *   DOOR                     -> [connection]   a further connection to a box
+ *   GROUP                    -> (none)   what a group of sessions may have of the processors
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
  * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
@@ -36,7 +37,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 4u
+#define WARDEN_VERSION 5u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -57,6 +58,7 @@ enum warden_type {
 	WARDEN_RESTART = 10,
 	WARDEN_END = 11,
 	WARDEN_DOOR = 12,
+	WARDEN_GROUP = 13,
 	WARDEN_EVENT_ENDED = 64,
 };
 
@@ -82,12 +84,25 @@ struct warden_mount {
 #define WARDEN_OPEN_CORE_SCHEDULING 8u /* no other's task beside it on a core with SMT */
 #define WARDEN_OPEN_NO_SPECULATION 16u /* the processor's risky predictions off */
 
+/*
+ * Sessions of one group share processor time as if they were one, whoever opened them: by weight
+ * against other groups and sessions without one, each of which has 100. The last word counts.
+ */
+#define WARDEN_GROUP_WEIGHT_MAX 10000u
+
+struct warden_group {
+	char name[WARDEN_NAME_SIZE]; /* "": none */
+	uint32_t weight;	     /* 1 to 10000; 0: 100 */
+	uint32_t cpu_percent;	     /* of all its sessions together, 100 = one core; 0: no limit */
+};
+
 struct warden_open {
 	char template_name[WARDEN_NAME_SIZE];
 	char language[WARDEN_NAME_SIZE]; /* "python", "bash" */
 	struct warden_limits limits;
 	uint32_t flags;
 	uint32_t mount_count; /* as many descriptors come along, in the same order */
+	struct warden_group group;
 	struct warden_mount mounts[WARDEN_MOUNTS_MAX];
 };
 
@@ -102,11 +117,12 @@ struct warden_request {
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
-	uint32_t session; /* 0 for HELLO, OPEN, PROBE */
+	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP */
 	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */
+		struct warden_group group;     /* GROUP; nothing happens when it has no session */
 		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
 		uint32_t is_last; /* USAGE: the execution that BEGIN began is over */
 	};

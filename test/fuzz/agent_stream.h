@@ -90,9 +90,8 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 		return 0;
 	piece = data[0] % 64u + 1u;
 	model_talk_init(&talk);
-	talk.tool = "python";
-	talk.tool_description = talk.argument_description = "what it is";
-	talk.argument = "code";
+	talk.tools[0] = (struct model_tool){ "python", "what it is", { { "code", "it" } }, 1 };
+	talk.tool_count = 1;
 	expect(buf_adds(&model_talk_add(&talk, MODEL_ROLE_USER)->text, "?", &err) == 0);
 	decoder_init(&stream.decoder, model_talk_add(&talk, MODEL_ROLE_MODEL));
 	stream.decoder.piece = fuzz_piece;

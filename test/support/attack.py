@@ -15,12 +15,13 @@ import shutil
 import subprocess
 import time
 
+from leftovers import PATIENCE
 from reckon_cli import ROOT, reachable, record_validator
 
 LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_bytes", "pids",
           "cpu_percent", "output_bytes", "displays")
 MIB = 1 << 20
-SECONDS = 60  # no call may hang the suite; nothing is measured with it
+SECONDS = 60 * PATIENCE  # no call may hang the suite; nothing is measured with it
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 # What attack code starts with: system calls by name, and errors as their names.
@@ -145,7 +146,7 @@ class Driver:
     def close(self):
         self.process.stdin.close()
         try:
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=SECONDS)
         finally:
             self.process.kill()
             self.process.wait()
@@ -334,7 +335,7 @@ class Weight:
 
     def settle(self, wanted, seconds=4):
         """Waits until nothing weighs more than `wanted`; returns what still does."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         while True:
             now = self.measure()
             over = {key: (wanted.get(key, 0), value) for key, value in now.items()

@@ -194,6 +194,7 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 		(void)strcpy(reply.walls.wall[0].state, "off");
 		(void)strcpy(reply.walls.wall[0].detail, "this is a \"fake\"");
 		break;
+	case WARDEN_GROUP:
 	case WARDEN_HELLO:
 	case WARDEN_EVENT_ENDED:
 		break;

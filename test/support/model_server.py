@@ -7,6 +7,8 @@ calls, usage, trouble); the server puts it into the shape of the protocol that w
     /responses               OpenAI Responses
     /v1/messages             Anthropic Messages
     …:streamGenerateContent  Gemini generateContent
+
+A GET is a question for the models there are, which `models` answers, in the same way.
 """
 import dataclasses
 import http.server
@@ -22,7 +24,7 @@ class Reply:
     """One answer of the model."""
     text: str = ""
     thought: str = ""
-    calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, …}
+    calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, "id", "name"}
     usage: tuple = (100, 20)  # in, out
     cached: int = 0
     reasoning: int = 0
@@ -53,6 +55,10 @@ def id_of(call, index):
     return call.get("id", f"call_{index}") if isinstance(call, dict) else f"call_{index}"
 
 
+def name_of(call, tool):
+    return call.get("name", tool) if isinstance(call, dict) else tool
+
+
 def split(text, size):
     return [text[i:i + size] for i in range(0, len(text), size)]
 
@@ -78,7 +84,8 @@ def chat(reply, tool):
         yield chunk({"content": piece})
     for i, call in enumerate(reply.calls):
         yield chunk({"tool_calls": [{"index": i, "id": id_of(call, i), "type": "function",
-                                     "function": {"name": tool, "arguments": ""}}]})
+                                     "function": {"name": name_of(call, tool),
+                                                  "arguments": ""}}]})
         for piece in split(arguments_of(call), reply.pieces):
             yield chunk({"tool_calls": [{"index": i, "function": {"arguments": piece}}]})
     if reply.broken_after:
@@ -137,7 +144,7 @@ def responses(reply, tool):
     for i, call in enumerate(reply.calls):
         at, arguments = len(output), arguments_of(call)
         item = {"id": f"fc_{i}", "type": "function_call", "call_id": id_of(call, i),
-                "name": tool, "arguments": arguments, "status": "completed"}
+                "name": name_of(call, tool), "arguments": arguments, "status": "completed"}
         yield event("response.output_item.added", output_index=at,
                     item={**item, "arguments": "", "status": "in_progress"})
         for piece in split(arguments, reply.pieces):
@@ -202,7 +209,8 @@ def messages(reply, tool):
                          [{"type": "text_delta", "text": piece}
                           for piece in split(reply.text, reply.pieces)])
     for i, call in enumerate(reply.calls):
-        yield from block({"type": "tool_use", "id": id_of(call, i), "name": tool, "input": {}},
+        yield from block({"type": "tool_use", "id": id_of(call, i), "name": name_of(call, tool),
+                          "input": {}},
                          [{"type": "input_json_delta", "partial_json": piece}
                           for piece in ["", *split(arguments_of(call), reply.pieces)]])
     if reply.broken_after:
@@ -239,7 +247,7 @@ def gemini(reply, tool):
         yield chunk([{"text": piece}])
     for i, call in enumerate(reply.calls):
         arguments = json.loads(arguments_of(call))
-        function = {"name": tool, "args": arguments}
+        function = {"name": name_of(call, tool), "args": arguments}
         if isinstance(call, dict) and "id" in call:
             function["id"] = call["id"]
         yield chunk([{"functionCall": function, "thoughtSignature": f"c2lnbmVk{i}"}])
@@ -310,6 +318,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             model.hung_up += 1
         self.close_connection = True
 
+    def do_GET(self):
+        model = self.server.model
+        model.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {},
+                                 "list"))
+        status, kind, body = model.listing(self.path)
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for piece in body:
+                self.wfile.write(piece)
+                self.wfile.flush()
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+            model.hung_up += 1
+        self.close_connection = True
+
     def answer(self, reply, protocol, tool):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.send_response(reply.status)
@@ -343,8 +368,9 @@ class ModelServer:
     A script may also be a function from the body of a request to a reply.
     """
 
-    def __init__(self, *script):
+    def __init__(self, *script, models=("m",)):
         self.script = list(script)
+        self.models = models  # names; or a function to status, type and pieces of the body
         self.asked = []
         self.hung_up = 0
         self.encrypted = False
@@ -359,6 +385,23 @@ class ModelServer:
                 return None
             reply = self.script[0] if callable(self.script[0]) else self.script.pop(0)
         return reply(body) if callable(reply) else reply
+
+    def listing(self, path):
+        """The models in the shape of the API that was asked."""
+        if callable(self.models):
+            return self.models(path)
+        if "pageSize=" in path:
+            whole = {"models": [{"name": f"models/{name}", "version": "1",
+                                 "supportedGenerationMethods": ["generateContent"]}
+                                for name in self.models]}
+        elif "limit=" in path:
+            whole = {"data": [{"type": "model", "id": name, "display_name": name,
+                               "created_at": "2026-01-01T00:00:00Z"} for name in self.models],
+                     "has_more": False, "first_id": None, "last_id": None}
+        else:
+            whole = {"object": "list", "data": [{"id": name, "object": "model", "created": 1,
+                                                 "owned_by": "x"} for name in self.models]}
+        return 200, "application/json", [json.dumps(whole, ensure_ascii=False).encode()]
 
     @property
     def url(self):

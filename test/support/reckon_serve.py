@@ -17,10 +17,11 @@ import socket
 import subprocess
 import time
 
+from leftovers import PATIENCE
 from reckon_cli import parse_json, record_validator
 
 PREFIX = "/reckon/v1"
-SECONDS = 60
+SECONDS = 60 * PATIENCE
 
 
 @dataclasses.dataclass(frozen=True)

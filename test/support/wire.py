@@ -17,6 +17,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from leftovers import PATIENCE
+
 MAGIC = 0x314B4B52
 HEAD = struct.Struct("=IHHQII")
 FIELD = struct.Struct("=II")
@@ -36,7 +38,7 @@ TAGS = dict(
     var_gone=61, cwd=62)
 NAMES = {number: name for name, number in TAGS.items()}
 BINARY = ("image/png", "image/jpeg", "image/vnd.reckon.scaled", "application/pdf", "audio/wav")
-WAIT_MAX = 60  # seconds without any event: the kernel hangs
+WAIT_MAX = 60 * PATIENCE  # seconds without any event: the kernel hangs
 
 
 class Gone(Exception):

@@ -357,6 +357,24 @@ static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
+/* As the warden of an ordinary user, which is pid 1 of a namespace, and called something else. */
+static void closing_in_another_pid_namespace_sweeps_up_nobody(void **state)
+{
+	struct tree *tree = *state;
+	char own[256], other[256];
+
+	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
+	assert_int_equal(rmdir(own), 0);
+	(void)snprintf(tree->host.name, sizeof(tree->host.name), "reckon-999999998");
+	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
+	(void)snprintf(other, sizeof(other), "%s/reckon-999999999", tree->root);
+	assert_int_equal(mkdir(own, 0700), 0);
+	assert_int_equal(mkdir(other, 0700), 0);
+	cgroup_host_close(&tree->host);
+	assert_int_equal(access(own, F_OK), -1);
+	assert_int_equal(access(other, F_OK), 0);
+}
+
 static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8 };
@@ -394,6 +412,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(v2_removes_both_parts, make_v2, unmake),
 		cmocka_unit_test_setup_teardown(closing_removes_our_own_group, make_v2, unmake),
 		cmocka_unit_test_setup_teardown(closing_sweeps_up_behind_a_warden_that_was_killed, make_v2, unmake),
+		cmocka_unit_test_setup_teardown(closing_in_another_pid_namespace_sweeps_up_nobody, make_v2,
+						unmake),
 		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
 	};
 

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,15 +80,28 @@ static bool is_called(const struct kernel_item *items, size_t count, const char 
 	       memcmp(model->data, name, model->len) == 0;
 }
 
+static void ask_for(const char *handle, uint64_t id)
+{
+	static const struct agent_part part = { AGENT_UNIT_LINES, 2, 3, 0 };
+	cleanup_buf struct buf payload = BUF_INIT(4096);
+	struct err err;
+
+	(void)agent_pack_text(&payload, AGENT_TAG_HANDLE, handle, &err);
+	(void)agent_pack(&payload, AGENT_TAG_PART, &part, sizeof(part), &err);
+	(void)agent_send(AGENT_FD, AGENT_PAGE, id, &payload, &err);
+}
+
 static int be_agent(void)
 {
 	static struct kernel_item items[AGENT_FIELDS_MAX];
 	struct buf payload = BUF_INIT(64 << 20);
 	struct kernel_head head;
 	size_t count = 0;
+	bool reads;
 
 	if (!hear(&head, &payload, items, &count) || head.type != AGENT_START)
 		return 1;
+	reads = is_called(items, count, "reads");
 	if (is_called(items, count, "gone"))
 		return 0;
 	if (is_called(items, count, "early"))
@@ -98,7 +112,15 @@ static int be_agent(void)
 	say(AGENT_READY, 0, 0, NULL, 0);
 	while (hear(&head, &payload, items, &count)) {
 		echo(&head, items, count);
-		if (head.type == AGENT_ASK)
+		if (head.type == AGENT_ASK && reads)
+			ask_for("out_1", 8);
+		else if (head.type == AGENT_PAGED && head.id == 8)
+			say(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
+		else if (head.type == AGENT_RESULT && reads)
+			ask_for("out_1", 10);
+		else if (head.type == AGENT_PAGED)
+			end(AGENT_STOP_ANSWER, "42");
+		else if (head.type == AGENT_ASK)
 			say(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
 		else if (head.type == AGENT_RESULT)
 			end(AGENT_STOP_ANSWER, "42");
@@ -190,6 +212,51 @@ static void a_question_is_asked_and_answered(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 	converse_close(talk);
 	assert_int_equal(unit_open_fds(), fds - 1);
+}
+
+/* A converse_open_fn. */
+static int open_lines(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	static const char lines[] = "one\ntwo\nthree\nfour\n";
+
+	assert_string_equal(handle, "out_1");
+	++*(unsigned *)arg;
+	*ret_fd = memfd_create("lines", 0);
+	if (*ret_fd < 0 || write(*ret_fd, lines, sizeof(lines) - 1) < 0)
+		return err_sys(err, "lines");
+	return 0;
+}
+
+static void an_output_is_read_when_a_result_named_it(void **state)
+{
+	const struct converse_result result = { .status = "ok", .text = "cut", .len = 3,
+						.handles = { "out_1", "out_1" }, .handle_count = 2 };
+	const int fds = unit_open_fds();
+
+	(void)state;
+	for (unsigned has_store = 0; has_store < 2; has_store++) {
+		struct converse *talk = begin("reads", false);
+		struct converse_frame frame;
+		unsigned opened = 0;
+		struct err err;
+
+		if (has_store)
+			converse_pages(talk, open_lines, &opened);
+		expect(talk, &frame, AGENT_READY);
+		assert_ok(&err, converse_ask(talk, "?", 1, NULL, 0, &err));
+		expect_text(talk, "2/0: 9=?(1)");
+		/* Nothing was named yet. */
+		expect_text(talk, "10/8: 11=ok(2) 9=Error: no output of (58)");
+		expect(talk, &frame, AGENT_EXECUTE);
+		assert_ok(&err, converse_answer(talk, &result, &err));
+		expect_text(talk, "3/9: 11=ok(2) 9=cut(3)");
+		expect_text(talk, has_store ? "10/10: 11=ok(2) 9=two\nthree\n(10)"
+					    : "10/10: 11=ok(2) 9=Error: outputs canno(40)");
+		assert_int_equal(opened, has_store);
+		expect(talk, &frame, AGENT_DONE);
+		converse_close(talk);
+	}
+	assert_int_equal(unit_open_fds(), fds);
 }
 
 static void an_interrupt_is_said_once(void **state)
@@ -309,7 +376,10 @@ static void a_missing_program_is_an_agent_that_is_gone(void **state)
 static void a_record_is_read_as_a_model_wants_it(void **state)
 {
 	static const char text[] =
-		"{\"status\":\"error\",\"text\":\"boom\",\"repeat\":{\"count\":2},\"results\":["
+		"{\"status\":\"error\",\"text\":\"boom\",\"repeat\":{\"count\":2,"
+		"\"unchanged\":[\"code\",\"files\"]},\"truncated\":{\"stderr\":{\"handle\":"
+		"\"out_2\"}},\"text_left_out\":[{\"handle\":\"out_1\"},{\"handle\":null}],"
+		"\"results\":["
 		"{\"data\":{\"text/plain\":\"x\"}},{\"data\":{\"image/gif\":\"R0==\"}},"
 		"{\"data\":{\"image/png\":\"iV==\",\"image/jpeg\":\"no\"}},{\"data\":7},9]}";
 	static const char empty[] = "{}";
@@ -324,6 +394,10 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 	assert_int_equal(result.len, 4);
 	assert_memory_equal(result.text, "boom", 4);
 	assert_int_equal(result.repeat, 2);
+	assert_int_equal(result.same, AGENT_SAME_CODE | AGENT_SAME_FILES);
+	assert_int_equal(result.handle_count, 2);
+	assert_string_equal(result.handles[0], "out_2");
+	assert_string_equal(result.handles[1], "out_1");
 	assert_int_equal(result.image_count, 2);
 	assert_string_equal(result.images[0].mime, "image/gif");
 	assert_string_equal(result.images[1].mime, "image/png");
@@ -341,6 +415,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_question_is_asked_and_answered),
+		cmocka_unit_test(an_output_is_read_when_a_result_named_it),
 		cmocka_unit_test(an_interrupt_is_said_once),
 		cmocka_unit_test(what_is_too_long_for_a_model_is_left_out),
 		cmocka_unit_test(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone),

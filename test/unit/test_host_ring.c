@@ -142,6 +142,24 @@ static void one_that_is_too_large_is_missing(void **state)
 	free(large);
 }
 
+static void only_who_waits_is_told(void **state)
+{
+	struct ring *ring = ring_new();
+	struct got got;
+
+	(void)state;
+	assert_false(ring_push(ring, "stream", "{}", 2));
+	assert_false(read_once(ring, 1, &got));
+	/* Another reader that has something to read does not take the first one's turn. */
+	assert_true(read_once(ring, 0, &got));
+	assert_true(ring_push(ring, "stream", "{}", 2));
+	assert_false(ring_push(ring, "stream", "{}", 2));
+	assert_false(read_once(ring, 3, &got));
+	/* The loop knows of the end, and tells it when it is kept. */
+	assert_false(ring_push(ring, "done", "{}", 2));
+	ring_free(ring);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +167,7 @@ int main(void)
 		cmocka_unit_test(what_is_gone_is_counted),
 		cmocka_unit_test(bytes_are_bounded_too),
 		cmocka_unit_test(one_that_is_too_large_is_missing),
+		cmocka_unit_test(only_who_waits_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,12 +44,33 @@ static struct json_value *read_again(const struct buf *json)
 	return document;
 }
 
+/* What is said to be a member's value is one, and the one behind its name. */
+static void check_parts(const struct record *record, const struct buf *json)
+{
+	static const char *const keys[] = { [RECORD_PART_FILES] = "\"files\":",
+					    [RECORD_PART_RECEIPT] = "\"receipt\":" };
+	struct err err;
+
+	for (int i = 0; i < RECORD_PART_COUNT_; i++) {
+		const struct record_slice part = record_part(record, (enum record_part)i);
+		const size_t key_len = strlen(keys[i]);
+		struct json_value *value;
+
+		assert_true(part.at > key_len && part.at + part.len < json->len);
+		assert_memory_equal(json->data + part.at - key_len, keys[i], key_len);
+		assert_ok(&err, json_read_parse(json->data + part.at, part.len, part.len, &value,
+						&err));
+		json_read_free(value);
+	}
+}
+
 static struct json_value *finish(struct record *record, enum record_status status)
 {
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	struct err err;
 
 	assert_ok(&err, record_finish(record, status, &json, &err));
+	check_parts(record, &json);
 	return read_again(&json);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,7 +20,9 @@ static void the_monitor_table_is_closed(void **state)
 		assert_int_equal(agent_may_send(AGENT_STATE_STARTING, (uint16_t)type),
 				 type == AGENT_READY || type == AGENT_DONE);
 		assert_int_equal(agent_may_send(AGENT_STATE_THINKING, (uint16_t)type),
-				 type >= AGENT_TEXT && type <= AGENT_DONE);
+				 (type >= AGENT_TEXT && type <= AGENT_DONE) || type == AGENT_PAGE);
+		assert_int_equal(agent_may_send(AGENT_STATE_LISTING, (uint16_t)type),
+				 type == AGENT_MODELS || type == AGENT_DONE);
 		assert_false(agent_may_send(AGENT_STATE_IDLE, (uint16_t)type));
 		assert_false(agent_may_send(AGENT_STATE_RUNNING, (uint16_t)type));
 	}
@@ -65,6 +68,35 @@ static void a_frame_holds_what_the_table_says(void **state)
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
 }
 
+static void a_page_is_asked_for_in_words(void **state)
+{
+	static const struct agent_part lines = { AGENT_UNIT_LINES, 1, 5, 0 };
+	static const struct agent_part none = { AGENT_UNIT_COUNT_, 1, 5, 0 };
+	static const char *const handles[] = { "../x", "out 1", "out\n", "", NULL };
+	const struct kernel_item good = { AGENT_TAG_HANDLE, 5, "out_1" };
+	const struct kernel_item part = { AGENT_TAG_PART, sizeof(lines), (const char *)&lines };
+	const struct kernel_item no_part = { AGENT_TAG_PART, sizeof(none), (const char *)&none };
+	const struct kernel_item needle = { AGENT_TAG_TEXT, 3, "a b" };
+	const struct kernel_item two = { AGENT_TAG_TEXT, 3, "a\nb" };
+
+	(void)state;
+	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part }, 2), 0);
+	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part, needle }, 3), 0);
+	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part, two }, 3),
+			 ERR_PROTOCOL);
+	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, no_part }, 2),
+			 ERR_PROTOCOL);
+	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good }, 1), ERR_PROTOCOL);
+	for (size_t i = 0; handles[i] != NULL; i++) {
+		const struct kernel_item bad = { AGENT_TAG_HANDLE, (uint32_t)strlen(handles[i]),
+						 handles[i] };
+
+		assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ bad, part }, 2),
+				 ERR_PROTOCOL);
+	}
+	assert_int_equal(check(AGENT_PAGE - 1, NULL, 0), ERR_PROTOCOL);
+}
+
 static void frames_travel_and_descriptors_do_not(void **state)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
@@ -104,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_monitor_table_is_closed),
 		cmocka_unit_test(a_frame_holds_what_the_table_says),
+		cmocka_unit_test(a_page_is_asked_for_in_words),
 		cmocka_unit_test(frames_travel_and_descriptors_do_not),
 		cmocka_unit_test(every_end_has_a_name),
 	};

@@ -1,5 +1,5 @@
 /*
- * story.h - what became of a question: its steps, the files they left, and the whole as one object
+ * outcome.h - what became of a question: its steps, the files they left, and the whole as one object
  * of JSON (docs/ask.schema.json).
  *
  * Records are kept as they came, up to a sum; past it a step is told without. Files are kept as
@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "wire/agent.h"
 
-#define STORY_FILES_MAX 4096u /* more are not listed */
+#define OUTCOME_FILES_MAX 4096u /* more are not listed */
 
-struct story_step {
+struct outcome_step {
 	char *prose; /* what the model said before it */
 	char *code;
 	char *status;	 /* of its record, or "refused" */
@@ -25,35 +25,35 @@ struct story_step {
 	char *record;	 /* or NULL */
 };
 
-struct story_file {
+struct outcome_file {
 	char *path, *mime, *sha256, *artifact; /* all but `path` or NULL */
 	uint64_t size;
 	bool is_deleted;
 };
 
-struct story {
+struct outcome {
 	size_t records_max; /* bytes of all records */
 	size_t record_bytes;
-	struct story_step *steps;
+	struct outcome_step *steps;
 	size_t step_count;
-	struct story_file *files;
+	struct outcome_file *files;
 	size_t file_count;
 };
 
-void story_init(struct story *story, size_t records_max);
-void story_done(struct story *story);
+void outcome_init(struct outcome *outcome, size_t records_max);
+void outcome_done(struct outcome *outcome);
 
 /* A step that has not run. Everything is copied, here and below. */
-void story_add_step(struct story *story, const char *prose, size_t prose_len, const char *code,
+void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len, const char *code,
 		    size_t code_len);
 /* What became of the last step; `execution` and `record` may be NULL. */
-void story_end_step(struct story *story, const char *status, const char *execution,
+void outcome_end_step(struct outcome *outcome, const char *status, const char *execution,
 		    const char *record);
 /* A change as in a record: "created", "modified", "deleted". */
-void story_add_file(struct story *story, const char *change, const struct story_file *file);
+void outcome_add_file(struct outcome *outcome, const char *change, const struct outcome_file *file);
 
 /* The rest of the object. */
-struct story_frame {
+struct outcome_frame {
 	const char *run;     /* an id of the whole; NULL: no such member */
 	const char *session; /* likewise */
 	const char *model;   /* PROVIDER/NAME */
@@ -69,5 +69,5 @@ struct story_frame {
 };
 
 /* Appends the object, without a newline. */
-int story_write(const struct story *story, const struct story_frame *frame, struct buf *ret,
+int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err);

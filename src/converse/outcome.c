@@ -1,11 +1,11 @@
 /*
- * story.c - what became of a question, collected and written as one object.
+ * outcome.c - what became of a question, collected and written as one object.
  *
  * Runs in:  libreckon, reckond.
  * Reads:    records and file lists of libreckon; words of a model.
  * Never:    writes anything of a key: it knows none.
  */
-#include "converse/story.h"
+#include "converse/outcome.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 
 #define MICRO 1000000u
 
-void story_init(struct story *story, size_t records_max)
+void outcome_init(struct outcome *outcome, size_t records_max)
 {
-	*story = (struct story){ .records_max = records_max };
+	*outcome = (struct outcome){ .records_max = records_max };
 }
 
-static void free_file(struct story_file *file)
+static void free_file(struct outcome_file *file)
 {
 	free(file->path);
 	free(file->mime);
@@ -29,20 +29,20 @@ static void free_file(struct story_file *file)
 	free(file->artifact);
 }
 
-void story_done(struct story *story)
+void outcome_done(struct outcome *outcome)
 {
-	for (size_t i = 0; i < story->step_count; i++) {
-		free(story->steps[i].prose);
-		free(story->steps[i].code);
-		free(story->steps[i].status);
-		free(story->steps[i].execution);
-		free(story->steps[i].record);
+	for (size_t i = 0; i < outcome->step_count; i++) {
+		free(outcome->steps[i].prose);
+		free(outcome->steps[i].code);
+		free(outcome->steps[i].status);
+		free(outcome->steps[i].execution);
+		free(outcome->steps[i].record);
 	}
-	for (size_t i = 0; i < story->file_count; i++)
-		free_file(&story->files[i]);
-	free(story->steps);
-	free(story->files);
-	story_init(story, story->records_max);
+	for (size_t i = 0; i < outcome->file_count; i++)
+		free_file(&outcome->files[i]);
+	free(outcome->steps);
+	free(outcome->files);
+	outcome_init(outcome, outcome->records_max);
 }
 
 static char *copy_or_null(const char *text)
@@ -60,33 +60,33 @@ static char *copy_text(const char *text, size_t len)
 	return copied;
 }
 
-void story_add_step(struct story *story, const char *prose, size_t prose_len, const char *code,
+void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len, const char *code,
 		    size_t code_len)
 {
-	story->steps = mem_grow(story->steps, story->step_count + 1, sizeof(*story->steps));
-	story->steps[story->step_count++] = (struct story_step){
+	outcome->steps = mem_grow(outcome->steps, outcome->step_count + 1, sizeof(*outcome->steps));
+	outcome->steps[outcome->step_count++] = (struct outcome_step){
 		.prose = copy_text(prose, prose_len),
 		.code = copy_text(code, code_len),
 	};
 }
 
-void story_end_step(struct story *story, const char *status, const char *execution,
+void outcome_end_step(struct outcome *outcome, const char *status, const char *execution,
 		    const char *record)
 {
-	struct story_step *step = &story->steps[story->step_count - 1];
+	struct outcome_step *step = &outcome->steps[outcome->step_count - 1];
 	const size_t len = record != NULL ? strlen(record) : 0;
 
 	step->status = mem_strdup(status);
 	step->execution = copy_or_null(execution);
-	if (record == NULL || len > story->records_max - story->record_bytes)
+	if (record == NULL || len > outcome->records_max - outcome->record_bytes)
 		return;
-	story->record_bytes += len;
+	outcome->record_bytes += len;
 	step->record = copy_text(record, len);
 }
 
-void story_add_file(struct story *story, const char *change, const struct story_file *file)
+void outcome_add_file(struct outcome *outcome, const char *change, const struct outcome_file *file)
 {
-	const struct story_file copied = {
+	const struct outcome_file copied = {
 		.path = mem_strdup(file->path),
 		.mime = copy_or_null(file->mime),
 		.sha256 = copy_or_null(file->sha256),
@@ -94,29 +94,29 @@ void story_add_file(struct story *story, const char *change, const struct story_
 		.size = file->size,
 		.is_deleted = strcmp(change, "deleted") == 0,
 	};
-	struct story_file dropped = copied;
+	struct outcome_file dropped = copied;
 
-	for (size_t i = 0; i < story->file_count; i++)
-		if (strcmp(story->files[i].path, file->path) == 0) {
-			dropped = story->files[i];
-			story->files[i] = copied;
+	for (size_t i = 0; i < outcome->file_count; i++)
+		if (strcmp(outcome->files[i].path, file->path) == 0) {
+			dropped = outcome->files[i];
+			outcome->files[i] = copied;
 			free_file(&dropped);
 			return;
 		}
-	if (story->file_count == STORY_FILES_MAX) {
+	if (outcome->file_count == OUTCOME_FILES_MAX) {
 		free_file(&dropped);
 		return;
 	}
-	story->files = mem_grow(story->files, story->file_count + 1, sizeof(*story->files));
-	story->files[story->file_count++] = copied;
+	outcome->files = mem_grow(outcome->files, outcome->file_count + 1, sizeof(*outcome->files));
+	outcome->files[outcome->file_count++] = copied;
 }
 
-static void write_steps(struct json_writer *writer, const struct story *story)
+static void write_steps(struct json_writer *writer, const struct outcome *outcome)
 {
 	json_write_key(writer, "steps");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < story->step_count; i++) {
-		const struct story_step *step = &story->steps[i];
+	for (size_t i = 0; i < outcome->step_count; i++) {
+		const struct outcome_step *step = &outcome->steps[i];
 
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "code", step->code);
@@ -132,7 +132,7 @@ static void write_steps(struct json_writer *writer, const struct story *story)
 	json_write_array_end(writer);
 }
 
-static void write_file(struct json_writer *writer, const struct story_file *file, const char *link)
+static void write_file(struct json_writer *writer, const struct outcome_file *file, const char *link)
 {
 	char url[256];
 
@@ -151,17 +151,17 @@ static void write_file(struct json_writer *writer, const struct story_file *file
 	json_write_object_end(writer);
 }
 
-static void write_files(struct json_writer *writer, const struct story *story, const char *link)
+static void write_files(struct json_writer *writer, const struct outcome *outcome, const char *link)
 {
 	json_write_key(writer, "files");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < story->file_count; i++)
-		if (!story->files[i].is_deleted)
-			write_file(writer, &story->files[i], link);
+	for (size_t i = 0; i < outcome->file_count; i++)
+		if (!outcome->files[i].is_deleted)
+			write_file(writer, &outcome->files[i], link);
 	json_write_array_end(writer);
 }
 
-static void write_usage(struct json_writer *writer, const struct story_frame *frame)
+static void write_usage(struct json_writer *writer, const struct outcome_frame *frame)
 {
 	const struct agent_usage *usage = frame->usage;
 	char cost[40];
@@ -187,7 +187,7 @@ static void write_usage(struct json_writer *writer, const struct story_frame *fr
 	json_write_raw(writer, cost, (size_t)len);
 }
 
-int story_write(const struct story *story, const struct story_frame *frame, struct buf *ret,
+int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err)
 {
 	const bool has_message = frame->message != NULL && frame->message[0] != '\0';
@@ -209,8 +209,8 @@ int story_write(const struct story *story, const struct story_frame *frame, stru
 		json_write_null(&writer);
 	json_write_member_string(&writer, "stop", frame->stop);
 	json_write_member_string(&writer, "message", has_message ? frame->message : NULL);
-	write_steps(&writer, story);
-	write_files(&writer, story, frame->link);
+	write_steps(&writer, outcome);
+	write_files(&writer, outcome, frame->link);
 	write_usage(&writer, frame);
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);

@@ -1,4 +1,4 @@
-/* output_page.h - a bounded part of a long output, and how to go on from there. Pure. */
+/* page.h - a bounded part of a long output, and how to go on from there. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +17,10 @@ struct page_choice {
 	uint64_t head, tail;  /* lines; 0: not asked for */
 	const char *needle;   /* or NULL: only lines that hold it, with their numbers */
 	bool is_all;	      /* without the bound of a page */
+	size_t page_bytes;    /* a smaller bound; 0: PAGE_BYTES */
+	/* page_show() alone */
+	bool has_range;
+	uint64_t from, to; /* bytes, from 0, the last one included */
 };
 
 /*
@@ -26,3 +30,10 @@ struct page_choice {
  */
 int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
 		struct buf *ret, struct buf *ret_told, struct err *err);
+
+/*
+ * The same, or a range of bytes, for a model: as text, with control characters escaped, and what is
+ * missing as a last line in brackets. Of bytes that are no text only so much is said.
+ */
+int page_show(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
+	      struct buf *ret, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * test_cli_output_page.c - pages of a long output.
+ * test_codec_page.c - pages of a long output.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/output_page.h"
+#include "codec/page.h"
 
 /* Lines "000001\n" to `count`. */
 static void number_lines(struct buf *ret, int count)
@@ -113,6 +113,40 @@ static void what_is_not_there_is_refused(void **state)
 	assert_int_equal(page.len, 0);
 }
 
+static void a_model_is_shown_text(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		struct page_choice choice;
+		const char *shown;
+	} cases[] = {
+		{ "a\nb\n", 4, { 0 }, "a\nb\n" },
+		{ "1\n2\n3\n", 6, { .head = 1 }, "1\n" },
+		{ "\x1b[31mred\r\n\x7f\x80z", 13, { 0 }, "\\x1b[31mred\\x0d\n\\x7f\xef\xbf\xbdz" },
+		{ "a\0b", 3, { 0 }, "[out_1 is not text: 3 bytes]" },
+		{ "0123456789", 10, { .has_range = true, .from = 2, .to = 5 },
+		  "2345\n[bytes 2 to 5 of 10; more: reckon output out_1 --range 6-16389]" },
+		{ "\xe2\x82\xac\xe2\x82\xac", 6, { .has_range = true, .from = 1, .to = 99 },
+		  "\xe2\x82\xac" },
+		{ "abc", 3, { .has_range = true, .from = 7, .to = 5 },
+		  "[there are 3 bytes, none in this range]" },
+		{ "1\n2\n3\n4\n", 8, { .page_bytes = 4 },
+		  "1\n2\n[lines 1 to 2 of 4; more: reckon output out_1 --lines 3:4]" },
+		{ "a\nb\n", 4, { .needle = "c" }, "[none of 2 lines holds that text]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cleanup_buf struct buf shown = BUF_INIT(1u << 20);
+		struct err err;
+
+		assert_ok(&err, page_show(&cases[i].choice, cases[i].bytes, cases[i].len, "out_1",
+					  &shown, &err));
+		assert_string_equal(buf_text(&shown), cases[i].shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,7 +154,8 @@ int main(void)
 		cmocka_unit_test(a_text_is_looked_for_in_lines),
 		cmocka_unit_test(a_line_longer_than_a_page_goes_on),
 		cmocka_unit_test(what_is_not_there_is_refused),
+		cmocka_unit_test(a_model_is_shown_text),
 	};
 
-	return cmocka_run_group_tests_name("cli_output_page", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("codec_page", tests, NULL, NULL);
 }

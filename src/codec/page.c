@@ -1,17 +1,20 @@
 /*
- * output_page.c - a bounded part of a long output, and how to go on from there.
+ * page.c - a bounded part of a long output, and how to go on from there.
  *
- * Runs in:  reckon.
+ * Runs in:  reckon, reckond, reckon-agent.
  * Reads:    stored bytes of a box, as lines.
  * Never:    gives more than a page unless all was asked for, or less without saying so.
  */
-#include "cli/output_page.h"
+#include "codec/page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/utf8.h"
+
+#define PAGE_SPARE ((size_t)4096)
 
 struct lines {
 	const char *bytes;
@@ -133,6 +136,12 @@ static int give_lines(const struct page_choice *choice, const struct lines *line
 	return 0;
 }
 
+static size_t page_size(const struct page_choice *choice)
+{
+	return choice->page_bytes > 0 && choice->page_bytes < PAGE_BYTES ? choice->page_bytes
+									 : PAGE_BYTES;
+}
+
 /* The line on stderr: what is missing, and the words that fetch it. */
 static void tell(const struct page_choice *choice, const struct lines *lines, const char *handle,
 		 const struct given *given, uint64_t tail_first, struct buf *ret)
@@ -150,7 +159,7 @@ static void tell(const struct page_choice *choice, const struct lines *lines, co
 	else if (given->next_byte > 0)
 		(void)buf_addf(ret, &ignored, "line %" PRIu64 " of %" PRIu64 " goes on; more: reckon "
 			       "output %s --range %zu-%zu", given->next_line, lines->count, handle,
-			       given->next_byte, given->next_byte + PAGE_BYTES - 1);
+			       given->next_byte, given->next_byte + page_size(choice) - 1);
 	else if (given->next_line > 0)
 		(void)buf_addf(ret, &ignored, "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; more: "
 			       "reckon output %s --lines %" PRIu64 ":%" PRIu64, given->first,
@@ -166,7 +175,8 @@ static void tell(const struct page_choice *choice, const struct lines *lines, co
 int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
 		struct buf *ret, struct buf *ret_told, struct err *err)
 {
-	const size_t max = choice->is_all ? len + PAGE_BYTES : PAGE_BYTES;
+	const size_t page = page_size(choice);
+	const size_t max = choice->is_all ? len + page : page;
 	struct lines lines = { .bytes = bytes, .len = len };
 	struct given given = { 0 };
 	uint64_t tail_first;
@@ -183,4 +193,70 @@ int page_choose(const struct page_choice *choice, const char *bytes, size_t len,
 		return (int)err->code;
 	tell(choice, &lines, handle, &given, tail_first, ret_told);
 	return 0;
+}
+
+/* ---- for a model ---- */
+
+/* Bytes of a range, without halves of characters at its ends. */
+static void choose_bytes(const struct page_choice *choice, const char *bytes, size_t len,
+			 const char *handle, struct buf *ret, struct buf *ret_told)
+{
+	size_t from = choice->from < len ? (size_t)choice->from : len;
+	size_t to = choice->to < len ? (size_t)choice->to + 1 : len;
+	struct err ignored; /* at most a page */
+
+	if (to < from)
+		to = from;
+	if (to - from > page_size(choice))
+		to = from + page_size(choice);
+	while (from < to && ((unsigned char)bytes[from] & 0xc0) == 0x80)
+		from++;
+	to -= utf8_incomplete_tail(bytes + from, to - from);
+	(void)buf_add(ret, bytes + from, to - from, &ignored);
+	if (from == to)
+		(void)buf_addf(ret_told, &ignored, "there are %zu bytes, none in this range", len);
+	else if (to < len)
+		(void)buf_addf(ret_told, &ignored, "bytes %zu to %zu of %zu; more: reckon output %s "
+			       "--range %zu-%zu", from, to - 1, len, handle, to,
+			       to + page_size(choice) - 1);
+}
+
+static int add_shown(const char *bytes, size_t len, struct buf *ret, struct err *err)
+{
+	for (size_t at = 0; at < len;) {
+		const unsigned char c = (unsigned char)bytes[at];
+		const size_t sequence = utf8_sequence(bytes + at, len - at);
+		int rc;
+
+		if (sequence == 0)
+			rc = buf_adds(ret, "\xef\xbf\xbd", err);
+		else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+			rc = buf_addf(ret, err, "\\x%02x", c);
+		else
+			rc = buf_add(ret, bytes + at, sequence, err);
+		if (rc < 0)
+			return rc;
+		at += sequence > 0 ? sequence : 1;
+	}
+	return 0;
+}
+
+int page_show(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
+	      struct buf *ret, struct err *err)
+{
+	cleanup_buf struct buf page = BUF_INIT(PAGE_BYTES + PAGE_SPARE);
+	cleanup_buf struct buf told = BUF_INIT(PAGE_SPARE);
+
+	if (choice->has_range)
+		choose_bytes(choice, bytes, len, handle, &page, &told);
+	else if (page_choose(choice, bytes, len, handle, &page, &told, err) < 0)
+		return (int)err->code;
+	if (memchr(buf_text(&page), '\0', page.len) != NULL)
+		return buf_addf(ret, err, "[%s is not text: %zu bytes]", handle, len);
+	if (add_shown(buf_text(&page), page.len, ret, err) < 0)
+		return (int)err->code;
+	if (told.len == 0)
+		return 0;
+	return buf_addf(ret, err, "%s[%s]",
+			page.len > 0 && page.data[page.len - 1] != '\n' ? "\n" : "", told.data);
 }

@@ -1,0 +1,9 @@
+/* priority.h - who wakes up first on a busy host. */
+#pragma once
+
+/*
+ * For a process that serves others and computes little itself: its one thread comes before what
+ * computes, and has short turns. Its children and threads do not. Without the right to it nothing
+ * happens.
+ */
+void priority_raise(void);

@@ -1,0 +1,175 @@
+/*
+ * group.c - groups of sessions that share processor time as if they were one.
+ *
+ * Runs in:  the warden.
+ * Reads:    what server.c has checked.
+ * Never:    refuses a session for a share that this host cannot give; probe.c says so.
+ *
+ * A group lives as long as it has a session. Its cgroup is called by a number, for a box can read
+ * the name of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/state.h"
+#include "wire/kernel.h"
+
+static struct cgroup_share share_of(const struct warden_group *asked)
+{
+	return (struct cgroup_share){ asked->weight > 0 ? asked->weight : CGROUP_WEIGHT,
+				      asked->cpu_percent };
+}
+
+static struct group *find(struct warden *warden, const char *name)
+{
+	for (struct group *at = warden->groups; at != NULL; at = at->next)
+		if (strcmp(at->name, name) == 0)
+			return at;
+	return NULL;
+}
+
+static void drop(struct warden *warden, struct group *group)
+{
+	struct group **at = &warden->groups;
+
+	while (*at != group)
+		at = &(*at)->next;
+	*at = group->next;
+	cgroup_group_remove(&warden->cgroups, group->dir);
+	free(group);
+}
+
+uint32_t group_cap(const struct session *session)
+{
+	const uint32_t own = session->limits.cpu_percent;
+	const uint32_t all = session->group != NULL ? session->group->share.percent : 0;
+
+	return own == 0 || (all > 0 && all < own) ? all : own;
+}
+
+/* v1 knows no limit of a box that is above its group's: neither before nor after a change. */
+static int cap_members(struct warden *warden, const struct group *group, struct err *err)
+{
+	for (size_t i = 0; i < warden->slot_count; i++) {
+		const struct session *at = warden->sessions[i];
+
+		if (at != NULL && at->group == group && at->state == SESSION_OPEN &&
+		    at->limits.cpu_percent > 0 &&
+		    cgroup_group_limit_box(&warden->cgroups, at->shell.name, group_cap(at), err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int apply(struct warden *warden, struct group *group, const struct cgroup_share *share,
+		 struct err *err)
+{
+	const struct cgroup_share before = group->share;
+	const bool is_other = share->percent != before.percent;
+	const bool is_less = share->percent > 0 &&
+			     (before.percent == 0 || share->percent < before.percent);
+	int code = 0;
+
+	if (share->weight == before.weight && !is_other)
+		return 0;
+	group->share = *share;
+	if (is_less)
+		code = cap_members(warden, group, err);
+	if (code == 0)
+		code = cgroup_group_share(&warden->cgroups, group->dir, share, err);
+	if (code == 0 && is_other && !is_less)
+		code = cap_members(warden, group, err);
+	if (code < 0)
+		group->share = before;
+	return code;
+}
+
+static int make(struct warden *warden, const char *name, struct group **ret, struct err *err)
+{
+	struct group *group = mem_new0(1, sizeof(*group));
+
+	memcpy(group->name, name, sizeof(group->name));
+	(void)snprintf(group->dir, sizeof(group->dir), "group-%u", ++warden->next_group);
+	group->next = warden->groups;
+	warden->groups = group;
+	if (cgroup_group_create(&warden->cgroups, group->dir, err) < 0) {
+		drop(warden, group);
+		return (int)err->code;
+	}
+	log_line(LOG_INFO, "group made", "name=%s cgroup=%s", group->name, group->dir);
+	*ret = group;
+	return 0;
+}
+
+/* A kernel that was made before anybody asked for it; others are born where they belong. */
+static int send_seat(struct warden *warden, const struct session *session, struct err *err)
+{
+	const struct box_kernel *kernel = session->kernels[0];
+	cleanup_fd int seat = -1;
+
+	if (kernel->control_host < 0 || kernel->made.kernel <= 0)
+		return 0;
+	if (cgroup_group_seat(&warden->cgroups, session->shell.name, &seat, err) < 0)
+		return (int)err->code;
+	return seat < 0 ? 0
+			: kernel_send(kernel->control_host, KERNEL_SEAT, 0, NULL, &seat, 1, err);
+}
+
+static int join(struct warden *warden, struct session *session, struct group *group,
+		struct err *err)
+{
+	if (cgroup_group_enter(&warden->cgroups, group->dir, session->shell.name,
+			       sizeof(session->shell.name), err) < 0)
+		return (int)err->code;
+	session->group = group;
+	group->count++;
+	return send_seat(warden, session, err);
+}
+
+int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
+		struct err *err)
+{
+	const struct cgroup_share share = share_of(asked);
+	struct group *group;
+	int code = 0;
+
+	if (asked->name[0] == '\0' || !cgroup_has_groups(&warden->cgroups))
+		return 0;
+	group = find(warden, asked->name);
+	if (group == NULL && make(warden, asked->name, &group, err) < 0)
+		return (int)err->code;
+	code = apply(warden, group, &share, err);
+	if (code == 0)
+		code = join(warden, session, group, err);
+	if (group->count == 0)
+		drop(warden, group);
+	return code < 0 ? err_wrap(err, "a group of sessions") : 0;
+}
+
+int group_follow(struct warden *warden, struct session *session, const struct session *parent,
+		 struct err *err)
+{
+	return parent->group != NULL ? join(warden, session, parent->group, err) : 0;
+}
+
+void group_leave(struct warden *warden, struct session *session)
+{
+	struct group *group = session->group;
+
+	session->group = NULL;
+	if (group != NULL && --group->count == 0)
+		drop(warden, group);
+}
+
+int group_change(struct warden *warden, const struct warden_group *asked, struct err *err)
+{
+	const struct cgroup_share share = share_of(asked);
+	struct group *group = find(warden, asked->name);
+
+	return group != NULL ? apply(warden, group, &share, err) : 0;
+}

@@ -1,0 +1,153 @@
+"""How tenants share the processors, read from the control groups' own accounts.
+
+All that is asserted are ratios of processor time that two tenants got in the same moments, so that
+a slow or a busy host does not matter; one that gives the warden no control over them is skipped.
+"""
+import json
+import os
+import pathlib
+import tempfile
+import time
+
+import pytest
+from reckon_cli import Reckon
+from reckon_serve import Server
+from test_serve_tenants import as_root, newcomer, using
+
+ROOT = pathlib.Path("/sys/fs/cgroup")
+LOOK_S = 4
+BUSY = 8
+# As many processes as there are processors, so that each session could use the whole host.
+SPIN = ("import os\nfor _ in range(os.cpu_count()):\n    if os.fork() == 0:\n"
+        "        while True: pass\nwhile True: pass")
+
+
+def accounts():
+    """{group: nanoseconds} of all groups of all wardens, whichever version there is."""
+    found = {}
+    for group in [*ROOT.glob("cpu*/reckon-*/group-*"), *ROOT.glob("**/reckon-*/group-*")]:
+        if (group / "cpu.weight").exists():
+            used = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
+            found[group] = int(used["usage_usec"]) * 1000
+        elif (group / "cpu.shares").exists():
+            boxes = [box.name for box in group.glob("box-*")]
+            found[group] = sum(box_account(group, box) for box in boxes)
+    return found
+
+
+def box_account(group, box):
+    for path in (group / box, ROOT / "cpuacct" / group.parent.name / box):
+        if (path / "cpuacct.usage").exists():
+            return int((path / "cpuacct.usage").read_text())
+    return 0
+
+
+def shares(mine, other):
+    """What part of the time that both got was `mine`'s, a while."""
+    before = accounts()
+    time.sleep(LOOK_S)
+    after = accounts()
+    used = {group: after[group] - before[group] for group in (mine, other)}
+    assert sum(used.values()) > 0
+    return used[mine] / sum(used.values())
+
+
+@pytest.fixture
+def server(place):
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base)),
+                "--workers", "32") as running:
+        yield running
+
+
+def has_groups(server):
+    walls = json.loads(server.reckon("doctor", "--json").stdout)["walls"]
+    return {wall["name"]: wall["state"] for wall in walls}["cpu groups"] == "on"
+
+
+def spinning(server, key, count):
+    """The group that appeared for the sessions that this key opened, now busy."""
+    before = set(accounts())
+    with using(server, key):
+        for _ in range(count):
+            session = server.create(limits={"wall_s": 120})
+            server.wait_running(session, server.background(session, SPIN))
+    made = set(accounts()) - before
+    assert len(made) == 1, made
+    return made.pop()
+
+
+@as_root
+def test_a_busy_tenant_leaves_another_its_share(server):
+    if not has_groups(server):
+        pytest.skip("this host does not let the warden share processors out")
+    _, many = newcomer(server, "many")
+    tenant, one = newcomer(server, "one")
+    greedy = spinning(server, many, BUSY)
+    modest = spinning(server, one, 1)
+    time.sleep(1)
+    # By boxes it would be a ninth; by tenants it is a half.
+    fair = shares(modest, greedy)
+    assert fair > 0.33, fair
+    assert server.ask("PATCH", f"/tenants/{tenant}",
+                      {"quotas": {"cpu_weight": 1000}}).status == 200
+    time.sleep(1)
+    # Ten elevenths.
+    heavy = shares(modest, greedy)
+    assert heavy > 0.66, heavy
+    answer = server.ask("PATCH", f"/tenants/{tenant}",
+                        {"quotas": {"cpu_weight": None, "cpu_percent": 2}})
+    assert answer.json["quotas"] == {"cpu_percent": 2}
+    time.sleep(1)
+    # A fiftieth of one processor; the other one has the rest, as far as the host is ours.
+    capped = shares(modest, greedy)
+    assert capped < 0.15, capped
+    # What has ended holds no group.
+    for key in (many, one):
+        with using(server, key):
+            for session in server.ask("GET", "/sessions").json["sessions"]:
+                server.ask("DELETE", f"/sessions/{session['id']}")
+    deadline = time.monotonic() + 30
+    while {greedy, modest} & set(accounts()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not {greedy, modest} & set(accounts())
+
+
+@as_root
+def test_everything_that_comes_later_is_in_the_tenants_group(server):
+    """Contexts, restarts, and processes that outlive a cell."""
+    if not has_groups(server):
+        pytest.skip("this host does not let the warden share processors out")
+    _, key = newcomer(server, "team", cpu_percent=150)
+    before = set(accounts())
+    with using(server, key):
+        session = server.create(limits={"cpu_percent": 400})
+        server.execute(session, "import os\nif os.fork() == 0:\n    while True: pass")
+        group = (set(accounts()) - before).pop()
+        context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
+        assert server.ask("POST", f"/sessions/{session}/restart").status == 200
+        server.execute(session, "import os\nif os.fork() == 0:\n    while True: pass")
+        answer = server.ask("POST", f"/sessions/{session}/executions",
+                            {"code": "import subprocess\np = subprocess.Popen(['sleep', '60'])",
+                             "context": context})
+        assert answer.status == 200, answer
+        pids = [pid for procs in group.rglob("cgroup.procs") for pid in procs.read_text().split()]
+        # The fresh kernel and its child, the context and its child: none of them elsewhere.
+        names = sorted(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids)
+        assert "sleep" in names and len(names) >= 4, names
+        inside = {pid for pid in pids}
+        for pid in pids:
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+            assert set(children.read_text().split()) <= inside
+
+
+@as_root
+def test_kernels_are_not_as_urgent_as_the_daemon(server):
+    """What serves wakes up first; what it starts does not inherit that."""
+    def niceness(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[16])
+
+    session = server.create()
+    assert niceness(server.process.pid) == niceness(server.front()) == -5
+    record = server.execute(session, "import os; print(os.getpriority(os.PRIO_PROCESS, 0))")
+    assert record["stdout"] == "0\n"
+    assert os.getpriority(os.PRIO_PROCESS, 0) == 0

@@ -1,0 +1,120 @@
+/*
+ * test_agent_reading.c - what a model wants to see again, in the words it may use.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    words of its own.
+ * Never:    has an output.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "agent/reading.h"
+
+static void one_line_of_these_words_is_no_code(void **state)
+{
+	static const char *const are[] = {
+		"reckon output out_1", " !reckon output out_1 --lines 1:2\n", "%reckon output x",
+		"$ reckon output x", "reckon output", "reckon output\tx",
+	};
+	static const char *const are_none[] = {
+		"", "reckon", "reckon outputs x", "print(1)", "reckon output x\nprint(1)",
+		"# reckon output x", "print('reckon output x')", "x = reckon output",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++)
+		assert_true(reading_is(are[i], strlen(are[i])));
+	for (size_t i = 0; i < sizeof(are_none) / sizeof(are_none[0]); i++)
+		assert_false(reading_is(are_none[i], strlen(are_none[i])));
+	assert_false(reading_is("reckon output \0x", 16));
+}
+
+static void the_words_of_a_mark_are_understood(void **state)
+{
+	static const struct {
+		const char *words, *handle, *needle;
+		enum agent_unit unit;
+		uint64_t first, last;
+	} cases[] = {
+		{ "reckon output out_1", "out_1", "", AGENT_UNIT_LINES, 1, UINT64_MAX },
+		{ "!reckon output out_1 --lines 151:2855", "out_1", "", AGENT_UNIT_LINES, 151, 2855 },
+		{ "reckon output --lines=5: result_3", "result_3", "", AGENT_UNIT_LINES, 5, UINT64_MAX },
+		{ "reckon output a --lines 7", "a", "", AGENT_UNIT_LINES, 7, 7 },
+		{ "reckon output a --head 20", "a", "", AGENT_UNIT_HEAD, 1, 20 },
+		{ "reckon output a --tail 20", "a", "", AGENT_UNIT_TAIL, 1, 20 },
+		{ "reckon output a --range 16384-32767", "a", "", AGENT_UNIT_BYTES, 16384, 32767 },
+		{ "reckon output a --range 0-", "a", "", AGENT_UNIT_BYTES, 0, UINT64_MAX },
+		{ "reckon output a --grep 'two words' --lines 1:9", "a", "two words",
+		  AGENT_UNIT_LINES, 1, 9 },
+		{ "reckon output a --grep \"it's\"", "a", "it's", AGENT_UNIT_LINES, 1, UINT64_MAX },
+	};
+	static const char *const wrong[] = {
+		"reckon output", "reckon output ../etc/passwd", "reckon output a --lines",
+		"reckon output a --lines 9:1", "reckon output a --lines 0:1",
+		"reckon output a --lines x", "reckon output a --head 0", "reckon output a --all",
+		"reckon output a --grep ''", "reckon output a -o file", "reckon output a --lines 1:2x",
+		"reckon output a --lines 99999999999999999999",
+	};
+	struct reading reading;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *words = cases[i].words;
+
+		assert_ok(&err, reading_of_words(words, strlen(words), &reading, &err));
+		assert_string_equal(reading.handle, cases[i].handle);
+		assert_string_equal(reading.needle, cases[i].needle);
+		assert_int_equal(reading.part.unit, cases[i].unit);
+		assert_true(reading.part.last == cases[i].last);
+		if (cases[i].unit == AGENT_UNIT_LINES || cases[i].unit == AGENT_UNIT_BYTES)
+			assert_true(reading.part.first == cases[i].first);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_err(&err, ERR_INVALID,
+			   reading_of_words(wrong[i], strlen(wrong[i]), &reading, &err));
+}
+
+static int of_json(const char *json, struct reading *ret, struct err *err)
+{
+	struct json_value *value = NULL;
+	int rc;
+
+	assert_ok(err, json_read_parse(json, strlen(json), 4096, &value, err));
+	rc = reading_of_arguments(value, ret, err);
+	json_read_free(value);
+	return rc;
+}
+
+static void so_are_the_arguments_of_the_tool(void **state)
+{
+	struct page_choice choice;
+	struct reading reading;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, of_json("{\"handle\":\"out_1\",\"lines\":\"3:4\",\"grep\":\"x\"}", &reading,
+				&err));
+	reading_choice(&reading, &choice);
+	assert_true(choice.has_lines && choice.first == 3 && choice.last == 4);
+	assert_string_equal(choice.needle, "x");
+	assert_ok(&err, of_json("{\"handle\":\"out_1\",\"lines\":\"\"}", &reading, &err));
+	assert_ok(&err, of_json("{\"handle\":\"reckon output out_1 --tail 3\"}", &reading, &err));
+	reading_choice(&reading, &choice);
+	assert_int_equal(choice.tail, 3);
+	assert_err(&err, ERR_INVALID, of_json("{}", &reading, &err));
+	assert_err(&err, ERR_INVALID, of_json("{\"handle\":5}", &reading, &err));
+	assert_err(&err, ERR_INVALID, of_json("{\"handle\":\"a\",\"lines\":\"b\"}", &reading, &err));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_line_of_these_words_is_no_code),
+		cmocka_unit_test(the_words_of_a_mark_are_understood),
+		cmocka_unit_test(so_are_the_arguments_of_the_tool),
+	};
+
+	return cmocka_run_group_tests_name("agent_reading", tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/*
+ * test_agent_repeat.c - a model that goes in circles.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    code and outputs of its own.
+ * Never:    runs either.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "agent/repeat.h"
+#include "base/cleanup.h"
+#include "wire/agent.h"
+
+static void the_same_is_told_from_the_like(void **state)
+{
+	struct repeats repeats = { 0 };
+
+	(void)state;
+	assert_true(repeat_hash("a\nb\n", 4) == repeat_hash("a  \r\n\n  \nb", 10));
+	assert_true(repeat_hash("a\nb\n", 4) != repeat_hash("a\n  b\n", 6));
+	assert_true(repeat_hash("ab", 2) != repeat_hash("a\nb", 3));
+	assert_int_equal(repeat_note(&repeats, 1, 1, false), 1);
+	assert_int_equal(repeat_note(&repeats, 1, 2, false), 1);
+	assert_int_equal(repeat_note(&repeats, 1, 1, false), 2);
+	assert_int_equal(repeat_note(&repeats, 2, 1, false), 1);
+	assert_int_equal(repeat_note(&repeats, 1, 1, false), 3);
+	/* What printed nothing may have changed something: it counts only in a row. */
+	assert_int_equal(repeat_note(&repeats, 5, 0, true), 1);
+	assert_int_equal(repeat_note(&repeats, 5, 0, true), 2);
+	assert_int_equal(repeat_note(&repeats, 1, 1, false), 4);
+	assert_int_equal(repeat_note(&repeats, 5, 0, true), 1);
+	/* The oldest is forgotten, and nothing more. */
+	for (uint64_t i = 0; i < 3 * REPEAT_ENTRIES; i++)
+		assert_int_equal(repeat_note(&repeats, 100 + i, 7, false), 1);
+	assert_int_equal(repeat_note(&repeats, 1, 1, false), 1);
+	assert_int_equal(repeat_note(&repeats, 100 + 3 * REPEAT_ENTRIES - 1, 7, false), 2);
+}
+
+static void add(struct buf *buf, const char *text)
+{
+	struct err err;
+
+	buf_clear(buf);
+	assert_ok(&err, buf_adds(buf, text, &err));
+}
+
+static void the_second_and_the_third_time_have_their_words(void **state)
+{
+	cleanup_buf struct buf now = BUF_INIT(4096), before = BUF_INIT(4096), told = BUF_INIT(4096);
+	struct repeat_failure failure = { AGENT_SAME_CODE | AGENT_SAME_ERROR, &now, &before };
+	struct err err;
+
+	(void)state;
+	for (enum repeat_kind kind = REPEAT_FAILURE; kind <= REPEAT_EMPTY; kind++) {
+		cleanup_buf struct buf second = BUF_INIT(4096);
+
+		buf_clear(&told);
+		assert_ok(&err, repeat_tell(kind, 0, &failure, &told, &err));
+		assert_ok(&err, repeat_tell(kind, 1, &failure, &told, &err));
+		assert_int_equal(told.len, 0);
+		assert_ok(&err, repeat_tell(kind, 2, &failure, &second, &err));
+		assert_ok(&err, repeat_tell(kind, 3, &failure, &told, &err));
+		assert_true(second.len > 0 && told.len > 0);
+		assert_null(strstr(second.data, "change since"));
+		assert_non_null(strstr(told.data, kind == REPEAT_EMPTY ? "Nothing changed"
+								       : "What did not change"));
+		buf_clear(&told);
+		assert_ok(&err, repeat_tell(kind, 4, &failure, &told, &err));
+		assert_int_equal(told.len, 0);
+	}
+	/* After a change of the code: which of its lines are as they were. */
+	failure.same = AGENT_SAME_ERROR | AGENT_SAME_FILES;
+	add(&before, "a = 1\n\nb = x['y']\nprint(b)\n");
+	add(&now, "a = 2\nb = x['y']  \nprint( b )\n");
+	buf_clear(&told);
+	assert_ok(&err, repeat_tell(REPEAT_FAILURE, 3, &failure, &told, &err));
+	assert_string_equal(told.data,
+			    "\nWhat did not change since this failed before: the error, the files. "
+			    "If it fails so once more, this question ends."
+			    "\nThese lines are as they were:\n  b = x['y']");
+}
+
+static void an_error_has_a_line(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "hello\nKeyError: 'b'\n<cell 1>, line 3\n", "KeyError: 'b'" },
+		{ "json.decoder.JSONDecodeError: Expecting value\n", "json.decoder.JSONDecodeError: "
+								     "Expecting value" },
+		{ "KeyboardInterrupt", "KeyboardInterrupt" },
+		{ "the KeyError is here\n", "" },
+		{ "Error handling is hard", "" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *line;
+		const size_t len = repeat_error_line(cases[i][0], strlen(cases[i][0]), &line);
+
+		assert_int_equal(len, strlen(cases[i][1]));
+		assert_memory_equal(line, cases[i][1], len);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_is_told_from_the_like),
+		cmocka_unit_test(the_second_and_the_third_time_have_their_words),
+		cmocka_unit_test(an_error_has_a_line),
+	};
+
+	return cmocka_run_group_tests_name("agent_repeat", tests, NULL, NULL);
+}

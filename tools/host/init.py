@@ -1,0 +1,126 @@
+"""The first process of a machine of tools/host-test: does what its plan says, then ends it.
+
+The plan and the tree lie on the disk mounted at /srv. Results (JUnit files, logs, exit statuses) go
+out through a port of the machine as one tar file.
+"""
+import ctypes
+import glob
+import json
+import os
+import pathlib
+import subprocess
+import tarfile
+import time
+import traceback
+
+SRV = pathlib.Path("/srv")
+REPORTS = pathlib.Path("/tmp/reports")
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+USER = 65533  # as in test/support/reckon_cli.py
+DELEGATED = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads")
+RB_AUTOBOOT = 0x1234567  # QEMU was told to end instead
+MOUNTS = (("proc", "/proc", ""), ("sysfs", "/sys", ""), ("tmpfs", "/tmp", "mode=1777"),
+          ("tmpfs", "/run", "mode=755"), ("devpts", "/dev/pts", "ptmxmode=666"),
+          ("tmpfs", "/dev/shm", "mode=1777"), ("cgroup2", "/sys/fs/cgroup", ""),
+          ("securityfs", "/sys/kernel/security", ""))
+
+
+def mount_all():
+    for kind, target, how in MOUNTS:
+        os.makedirs(target, exist_ok=True)
+        subprocess.run(["mount", "-t", kind, *(["-o", how] if how else []), kind, target],
+                       check=True)
+    for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"),
+                         ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")):
+        if not os.path.lexists(f"/dev/{name}"):
+            os.symlink(target, f"/dev/{name}")
+    os.umask(0o022)
+
+
+def place_tree(root):
+    """Where it was built, so that what knows its own path still does."""
+    os.makedirs(root)
+    subprocess.run(["mount", "--bind", SRV / "tree", root], check=True)
+    os.makedirs("/var/lib/reckon")
+    os.symlink(SRV / "templates", "/var/lib/reckon/templates")
+
+
+def make_group(name, owner):
+    """A control group as systemd delegates one to a user: theirs, and marked."""
+    controllers = (CGROUPS / "cgroup.controllers").read_text().split()
+    (CGROUPS / "cgroup.subtree_control").write_text(
+        " ".join(f"+{controller}" for controller in controllers))
+    group = CGROUPS / name
+    group.mkdir()
+    for path in (group, *(group / file for file in DELEGATED)):
+        os.chown(path, owner, owner)
+    for mark in ("trusted.delegate", "user.delegate"):
+        os.setxattr(group, mark, b"1")
+    return group
+
+
+def run(step, plan, group):
+    name = step["name"]
+    report = REPORTS / f"{name}.xml"
+    if step["unit"]:
+        command = [f"{plan['root']}/build/test/unit/{step['words'][0]}"]
+    else:
+        command = [f"{plan['root']}/build/venv/bin/python", "-m", "pytest", "-v", "-p",
+                   "no:cacheprovider", f"--junitxml={report}", *step["words"]]
+    is_user = step["user"] == "user"
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", **plan["env"],
+           "HOME": "/tmp/home" if is_user else "/root", "PYTHONDONTWRITEBYTECODE": "1"}
+    if step["unit"]:
+        env |= {"CMOCKA_MESSAGE_OUTPUT": "xml", "CMOCKA_XML_FILE": str(report)}
+    if is_user:
+        env |= {"RECKON_TEMPLATES": "/var/lib/reckon/templates"}
+
+    # The child is born where we are: a user could not go there.
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    who = {"user": USER, "group": USER, "extra_groups": []} if is_user else {}
+    started = time.monotonic()
+    with subprocess.Popen(command, cwd=plan["root"], env=env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, errors="replace", **who) as process, \
+            open(REPORTS / f"{name}.log", "w", encoding="utf-8") as log:
+        for line in process.stdout:
+            log.write(line)
+            print(line, end="", flush=True)
+    (REPORTS / f"{name}.status").write_text(str(process.returncode))
+    print(f"{plan['prefix']}{'ok  ' if process.returncode == 0 else 'FAIL'} "
+          f"{' '.join(step['words'])} ({step['user']}, {time.monotonic() - started:.0f} s)",
+          flush=True)
+
+
+def hand_out():
+    for name in glob.glob("/sys/class/virtio-ports/*/name"):
+        if pathlib.Path(name).read_text().strip() == "results":
+            port = "/dev/" + name.split("/")[-2]
+            with open(port, "wb", buffering=0) as out, \
+                    tarfile.open(fileobj=out, mode="w|") as archive:
+                for path in sorted(REPORTS.iterdir()):
+                    archive.add(path, path.name)
+
+
+def main():
+    mount_all()
+    REPORTS.mkdir()
+    REPORTS.chmod(0o1777)
+    os.makedirs("/tmp/home")
+    os.chown("/tmp/home", USER, USER)
+    plan = json.loads((SRV / "plan.json").read_text())
+    place_tree(plan["root"])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
+    groups = {"root": CGROUPS, "user": make_group("tests-user", USER)}
+    for step in plan["steps"]:
+        run(step, plan, groups[step["user"]])
+    hand_out()
+
+
+try:
+    main()
+except BaseException:
+    traceback.print_exc()
+finally:
+    os.sync()
+    ctypes.CDLL(None).reboot(RB_AUTOBOOT)
