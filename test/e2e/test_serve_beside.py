@@ -129,6 +129,22 @@ def test_what_was_put_beside_a_cell_survives_a_crash(server):
     assert server.ask("GET", f"{path}/files/begun").status == 404
 
 
+def test_variables_wait_for_the_kernel_unless_told_not_to(server):
+    session = server.create()
+    path = f"/sessions/{session}"
+    execution = begin(server, session, "x = 1\n" + UNTIL.format("end"))
+    refused = server.ask("GET", f"{path}/variables?wait=0")
+    assert (refused.status, refused.code) == (429, "busy") and refused.headers["Retry-After"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(server.ask, "GET", f"{path}/variables")
+        server.ask("PUT", f"{path}/files/end", b"")
+        assert "x" in [each["name"] for each in waiting.result().json["variables"]]
+    server.poll(session, execution)
+    names = server.ask("GET", f"{path}/variables?wait=0").json["variables"]
+    assert "x" in [each["name"] for each in names]
+    assert server.ask("GET", f"{path}/variables?wait=maybe").status == 400
+
+
 def test_close_restart_and_interrupt_meet_files(server):
     """Whatever ends first: each request gets an answer that is true, and nothing hangs."""
     session = server.create()
