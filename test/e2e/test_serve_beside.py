@@ -193,7 +193,7 @@ def test_turns_keep_the_order_of_what_was_seen(server):
 
 
 SWAP = """
-import os, threading, time
+import contextlib, os, shutil, time
 os.makedirs('real/sub', exist_ok=True)
 open('real/passwd', 'w').write('inside'); open('real/sub/passwd', 'w').write('inside')
 open('begun', 'w').close()
@@ -205,6 +205,7 @@ while not os.path.exists('end'):
         os.symlink(targets[n % len(targets)], 'next')
         os.rename('real', 'aside')
         os.rename('next', 'real')
+        time.sleep(.001)
         for name in os.listdir('.'):
             if name.startswith('.reckon-'):
                 os.rename(name, 'taken%d' % n)
@@ -212,7 +213,16 @@ while not os.path.exists('end'):
         os.unlink('real')
         os.rename('aside', 'real')
     except OSError:
-        pass
+        # A request made something meanwhile: as it was, and on.
+        with contextlib.suppress(OSError):
+            os.unlink('next')
+        if os.path.lexists('aside'):
+            if os.path.islink('real'):
+                os.unlink('real')
+            shutil.rmtree('real', ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.rename('aside', 'real')
+    time.sleep(.002)
 """
 
 
