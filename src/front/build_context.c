@@ -60,11 +60,13 @@ int build_of_kernel(struct conn *conn, const struct query *query, struct buf *pa
 	return build_pack_context(body.context, payload, err);
 }
 
-/* ?context= */
+/* ?context=&wait= */
 int build_variables(struct conn *conn, const struct query *query, struct buf *payload,
 		    struct err *err)
 {
-	if (build_in_session(conn, query, payload, err) < 0)
+	if (build_in_session(conn, query, payload, err) < 0 ||
+	    (query->wait == QUERY_NO &&
+	     front_pack(payload, FRONT_TAG_NO_WAIT, "", 0, err) < 0))
 		return (int)err->code;
 	return build_pack_context(query->context[0] != '\0' ? query->context : NULL, payload, err);
 }

@@ -64,7 +64,7 @@ static const struct endpoint endpoints[] = {
 	{ .path = "sessions/{session}/restart", .verb = POST, .type = FRONT_RESTART,
 	  .build = build_of_kernel, .shape = shape_nothing },
 	{ .path = "sessions/{session}/variables", .verb = GET, .type = FRONT_VARIABLES,
-	  .build = build_variables, .query = " context ", .wrap = "variables" },
+	  .build = build_variables, .query = " context wait ", .wrap = "variables" },
 	{ .path = "sessions/{session}/metrics", .verb = GET, .type = FRONT_SESSION_METRICS,
 	  .build = build_in_session },
 	{ .path = "sessions/{session}/complete", .verb = POST, .type = FRONT_COMPLETE,

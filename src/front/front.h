@@ -57,7 +57,7 @@ struct query {
 	char from[16], to[16]; /* days */
 	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
-	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
+	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive, wait;
 	char format[16];
 	char path[4096];   /* of a folder */
 	char cursor[4096]; /* `next` of the page before */

@@ -66,14 +66,16 @@ static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *e
 	return 0;
 }
 
-static int take_bool(const char *value, struct query *ret, struct err *err)
+static int take_bool(const char *name, const char *value, struct query *ret, struct err *err)
 {
-	if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
-		ret->recursive = QUERY_YES;
-	else if (strcmp(value, "0") == 0 || strcmp(value, "false") == 0)
-		ret->recursive = QUERY_NO;
+	const bool is_yes = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
+
+	if (!is_yes && strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
+		return err_set(err, ERR_INVALID, "%s must be 0 or 1", name);
+	if (strcmp(name, "wait") == 0)
+		ret->wait = is_yes ? QUERY_YES : QUERY_NO;
 	else
-		return err_set(err, ERR_INVALID, "recursive must be 0 or 1");
+		ret->recursive = is_yes ? QUERY_YES : QUERY_NO;
 	return 0;
 }
 
@@ -143,8 +145,8 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_id(name, value, ret->tenant, err);
 		else if (strcmp(name, "name") == 0)
 			code = take_name(value, ret->name, err);
-		else if (strcmp(name, "recursive") == 0)
-			code = take_bool(value, ret, err);
+		else if (strcmp(name, "recursive") == 0 || strcmp(name, "wait") == 0)
+			code = take_bool(name, value, ret, err);
 		else if (strcmp(name, "context") == 0 && value[0] == '\0')
 			code = err_set(err, ERR_INVALID, "context must be an id or a name");
 		else if (strcmp(name, "context") == 0)

@@ -357,6 +357,12 @@ void answer_ask(struct host *host, const struct asked *asked)
 
 	if (session == NULL || !context_asked(host, asked, session, true, &context))
 		return;
+	if (front_find(asked->items, asked->count, FRONT_TAG_NO_WAIT) != NULL &&
+	    (context != NULL ? context->running : session->running) != NULL) {
+		peer_fail(host, asked->id, FRONT_ERR_BUSY, "the kernel is busy", "",
+			  "ask when what runs has ended, or without wait=0", 1);
+		return;
+	}
 	job = job_new(session, question_of(asked->type), asked->id);
 	job->cursor = (size_t)front_u64(asked->items, asked->count, FRONT_TAG_CURSOR, 0);
 	job->wants_detail = front_find(asked->items, asked->count, FRONT_TAG_DETAIL) != NULL;

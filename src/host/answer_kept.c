@@ -16,6 +16,31 @@
 
 #define LIST_DEFAULT 100u
 
+static void fail_removed(struct host *host, const struct asked *asked, const char *message,
+			 const char *cause)
+{
+	peer_fail(host, asked->id, FRONT_ERR_EXPIRED, message, cause,
+		  "run the code again that made it", 0);
+}
+
+/* Whether it was this tenant's, and collected; then that is answered. */
+static bool was_removed(struct host *host, const struct asked *asked, const char *handle,
+			const char *message)
+{
+	char removed_at[CLOCK_RFC3339_SIZE], cause[160];
+	const char *digits = strchr(handle, '_');
+	struct err err;
+
+	if (digits == NULL || db_tombstone_find(host->db, asked->tenant->row.id, digits + 1,
+						removed_at, &err) != 1)
+		return false;
+	(void)snprintf(cause, sizeof(cause), "it was removed at %s: no session and no record named "
+		       "it, and store-keep was over", removed_at);
+	fail_removed(host, asked, message, cause);
+	audit_note(host, "artifact.get", handle, "failed", "bytes=0");
+	return true;
+}
+
 void answer_artifact(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
@@ -30,6 +55,8 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
 	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
 	if (!usage_owns(host, asked->tenant, handle)) {
+		if (was_removed(host, asked, handle, message))
+			return;
 		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
 			  "the records of executions name those that there are", 0);
 		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
@@ -37,11 +64,14 @@ void answer_artifact(struct host *host, const struct asked *asked)
 	}
 	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, handle, &info, &error) < 0) {
-		peer_fail_reckon(host, asked->id, &error);
+		if (error.code == RECKON_ENOT_FOUND)
+			/* The tenant's once: the daemon that shares the store needed it no more. */
+			fail_removed(host, asked, message, "nothing named it any more");
+		else
+			peer_fail_reckon(host, asked->id, &error);
 		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
 		return;
 	}
-	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu", (unsigned long long)info.size);
 	/* Named by its content. */
 	(void)snprintf(info.etag, sizeof(info.etag), "%s", handle);
 	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = info.size });

@@ -157,6 +157,8 @@ static int list(struct audited *of, struct err *err)
 
 static int open_state(const char *state, struct audited *of, struct err *err)
 {
+	int found;
+
 	of->state_fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (of->state_fd < 0)
 		return err_sys(err, "open %.200s", state);
@@ -164,7 +166,10 @@ static int open_state(const char *state, struct audited *of, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
 	if (db_open_existing(of->state_fd, state, &of->db, err) < 0)
 		return (int)err->code;
-	return db_secret(of->db, DB_SECRET_KEY, of->secret, err);
+	found = db_secret_find(of->db, DB_SECRET_KEY, of->secret, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "no daemon has used this database");
+	return found < 0 ? found : 0;
 }
 
 static int complain(const struct err *err)

@@ -300,7 +300,7 @@ void context_job_done(struct job *job)
 	bool is_last;
 
 	context->running = NULL;
-	session->idle_since_ns = clock_mono_ns();
+	keep_use(session);
 	observe_job(session->host, job);
 	if (job->kind == JOB_CONTEXT_OPEN) {
 		opened(context, job);

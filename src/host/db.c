@@ -121,7 +121,11 @@ static const char *const versions[] = {
 	" language TEXT NOT NULL, template TEXT NOT NULL, cwd TEXT NOT NULL, env BLOB NOT NULL,"
 	" created_at TEXT NOT NULL, kernel TEXT NOT NULL, has_run INTEGER NOT NULL,"
 	" lost_why TEXT, variables TEXT) STRICT;"
-	"CREATE INDEX context_by_session ON context(session, id);",
+	"CREATE INDEX context_by_session ON context(session, id);"
+	/* db_keep.c: what was collected, for as long as there is room */
+	"CREATE TABLE tombstone(number INTEGER PRIMARY KEY, tenant TEXT NOT NULL,"
+	" digits TEXT NOT NULL, removed_at TEXT NOT NULL) STRICT;"
+	"CREATE INDEX tombstone_by_digits ON tombstone(tenant, digits);",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -324,21 +328,30 @@ int db_commit(struct db *db, struct err *err)
 	return (int)err->code;
 }
 
-int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err)
+int db_secret_find(struct db *db, const char *name, unsigned char ret[32], struct err *err)
 {
-	cleanup_statement sqlite3_stmt *find = NULL, *add = NULL;
+	cleanup_statement sqlite3_stmt *find = NULL;
 	int found;
 
 	if (db_prepare(db, "SELECT value FROM meta WHERE name = ?", &find, err) < 0)
 		return (int)err->code;
 	db_bind_text(find, 1, name);
 	found = db_step(db, find, err);
-	if (found < 0)
+	if (found < 1)
 		return found;
-	if (found == 1 && sqlite3_column_bytes(find, 0) == 32) {
-		memcpy(ret, sqlite3_column_blob(find, 0), 32);
+	if (sqlite3_column_bytes(find, 0) != 32)
 		return 0;
-	}
+	memcpy(ret, sqlite3_column_blob(find, 0), 32);
+	return 1;
+}
+
+int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err)
+{
+	cleanup_statement sqlite3_stmt *add = NULL;
+	const int found = db_secret_find(db, name, ret, err);
+
+	if (found != 0)
+		return found < 0 ? found : 0;
 	randombytes_buf(ret, 32);
 	if (db_prepare(db, "INSERT INTO meta VALUES(?, ?)", &add, err) < 0)
 		return (int)err->code;

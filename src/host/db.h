@@ -44,6 +44,8 @@ void db_rollback_to(struct db *db);
 #define DB_SECRET_KEY "key_secret"   /* of the hashes of API keys, and of the audit's seal */
 #define DB_SECRET_LINK "link_secret" /* of links */
 int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err);
+/* Only looks: 1, or 0 when there is none. */
+int db_secret_find(struct db *db, const char *name, unsigned char ret[32], struct err *err);
 struct db_key {
 	char id[ID_SIZE];
 	char tenant[ID_SIZE];
@@ -103,8 +105,8 @@ int db_total_set(struct db *db, const char *name, uint64_t value, struct err *er
 /* Executions whose id is below `before`, at most `limit`; *ret is how many went. */
 int db_retain_executions(struct db *db, const char *before, unsigned limit, unsigned *ret,
 			 struct err *err);
-/* Sessions below `before` that ended so many seconds ago, with whatever is left of them. */
-int db_retain_sessions(struct db *db, const char *before, uint64_t ended_s, unsigned limit,
+/* Sessions below `before` that ended before then (seconds since 1970), with all that is left. */
+int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_s, unsigned limit,
 		       unsigned *ret, struct err *err);
 
 /* ---- sessions ---- */
@@ -166,6 +168,8 @@ int db_execution_finish(struct db *db, const char *id, const char *status, const
 			const char *record, size_t record_len, struct err *err);
 int db_execution_find(struct db *db, const char *session, const char *id,
 		      struct db_execution *ret, struct err *err);
+/* The key it was asked for with is free again. */
+int db_execution_unkey(struct db *db, const char *id, struct err *err);
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
 			struct db_execution *ret, struct err *err);
 

@@ -316,6 +316,43 @@ int db_object_disown(struct db *db, const char *tenant, const char *digits, uint
 	return found;
 }
 
+int db_tombstone_add(struct db *db, const char *tenant, const char *digits, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *add = NULL, *drop = NULL;
+	char now[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339_now(now);
+	if (db_prepare(db, "INSERT INTO tombstone(tenant, digits, removed_at) VALUES(?, ?, ?)", &add,
+		       err) < 0)
+		return (int)err->code;
+	db_bind_text(add, 1, tenant);
+	db_bind_text(add, 2, digits);
+	db_bind_text(add, 3, now);
+	if (db_step(db, add, err) < 0 ||
+	    db_prepare(db, "DELETE FROM tombstone WHERE number <="
+			   " (SELECT max(number) FROM tombstone) - ?", &drop, err) < 0)
+		return (int)err->code;
+	(void)sqlite3_bind_int64(drop, 1, DB_TOMBSTONES);
+	return db_step(db, drop, err);
+}
+
+int db_tombstone_find(struct db *db, const char *tenant, const char *digits,
+		      char removed_at[CLOCK_RFC3339_SIZE], struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	if (db_prepare(db, "SELECT removed_at FROM tombstone WHERE tenant = ? AND digits = ?"
+			   " ORDER BY number DESC LIMIT 1", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, tenant);
+	db_bind_text(statement, 2, digits);
+	found = db_step(db, statement, err);
+	if (found == 1)
+		db_column_text(statement, 0, removed_at, CLOCK_RFC3339_SIZE);
+	return found;
+}
+
 int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err)
 {
 	char path[4200];

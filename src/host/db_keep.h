@@ -56,6 +56,14 @@ int db_open_other(const char *state_dir, bool is_private, struct db **ret, struc
 /* A tenant has it no longer. 1: it had, and *ret_size bytes. */
 int db_object_disown(struct db *db, const char *tenant, const char *digits, uint64_t *ret_size,
 		     struct err *err);
+/*
+ * What was collected, of those that had it: the last DB_TOMBSTONES of all tenants. 1: it is one, and
+ * when.
+ */
+#define DB_TOMBSTONES 100000u
+int db_tombstone_add(struct db *db, const char *tenant, const char *digits, struct err *err);
+int db_tombstone_find(struct db *db, const char *tenant, const char *digits,
+		      char removed_at[CLOCK_RFC3339_SIZE], struct err *err);
 /* Whether a manifest or a record names the object. On doubt it does. */
 bool db_object_is_needed(struct db *db, const char *sha256);
 
@@ -66,7 +74,11 @@ bool db_object_is_needed(struct db *db, const char *sha256);
 struct db_recovered {
 	int executions, lost;
 };
-int db_recover(struct db *db, const char *why, struct db_recovered *ret, struct err *err);
+/* Called in the transaction for each session that is lost. */
+typedef int db_lost_fn(const char *session, const char *tenant, const char *why, void *arg,
+		       struct err *err);
+int db_recover(struct db *db, const char *why, db_lost_fn *fn, void *arg, struct db_recovered *ret,
+	       struct err *err);
 /* The sessions that are live, oldest first. */
 int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err);
 /* The number of a session's last execution, or 0. */

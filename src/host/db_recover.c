@@ -49,13 +49,32 @@ static int know_objects(struct db *db, struct err *err)
 	return found < 0 ? found : db_note(db, "objects_known", "1", err);
 }
 
-static int recover(struct db *db, const char *why, struct db_recovered *ret, struct err *err)
+/* Before they are: those whose workspaces an earlier version did not keep. */
+static int tell_lost(struct db *db, db_lost_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	if (db_prepare(db, "SELECT id, tenant FROM session WHERE state = 'live'"
+			   " AND id NOT IN (SELECT session FROM kept)", &statement, err) < 0)
+		return (int)err->code;
+	while ((found = db_step(db, statement, err)) == 1)
+		if (fn((const char *)sqlite3_column_text(statement, 0),
+		       (const char *)sqlite3_column_text(statement, 1), NOT_KEPT_WHY, arg,
+		       err) < 0)
+			return (int)err->code;
+	return found;
+}
+
+static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
+		   struct db_recovered *ret, struct err *err)
 {
 	char now[CLOCK_RFC3339_SIZE];
 	int ignored;
 
 	clock_rfc3339_now(now);
-	if (run(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
+	if (tell_lost(db, fn, arg, err) < 0 ||
+	    run(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
 		    " WHERE status = 'pending'", now, why, &ret->executions, err) < 0 ||
 	    run(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
 		    " AND id NOT IN (SELECT session FROM kept)", now, NOT_KEPT_WHY, &ret->lost,
@@ -76,11 +95,12 @@ static int recover(struct db *db, const char *why, struct db_recovered *ret, str
 	return know_objects(db, err);
 }
 
-int db_recover(struct db *db, const char *why, struct db_recovered *ret, struct err *err)
+int db_recover(struct db *db, const char *why, db_lost_fn *fn, void *arg, struct db_recovered *ret,
+	       struct err *err)
 {
 	if (db_begin(db, err) < 0)
 		return (int)err->code;
-	if (recover(db, why, ret, err) < 0) {
+	if (recover(db, why, fn, arg, ret, err) < 0) {
 		db_rollback(db);
 		return (int)err->code;
 	}

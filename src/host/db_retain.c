@@ -104,10 +104,10 @@ static int remove_session(struct db *db, const char *id, struct err *err)
 	return run(db, "DELETE FROM session WHERE id = ?1", id, 0, &ignored, err);
 }
 
-int db_retain_sessions(struct db *db, const char *before, uint64_t ended_s, unsigned limit,
+int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_s, unsigned limit,
 		       unsigned *ret, struct err *err)
 {
-	const time_t cutoff = time(NULL) - (time_t)ended_s;
+	const time_t cutoff = (time_t)ended_before_s;
 	char ended[32], id[ID_SIZE];
 	struct tm tm;
 

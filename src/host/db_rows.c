@@ -267,6 +267,16 @@ int db_execution_by_key(struct db *db, const char *session, const char *idempote
 	return find_one(db, statement, ret, err);
 }
 
+int db_execution_unkey(struct db *db, const char *id, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "UPDATE execution SET idempotency = NULL WHERE id = ?", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, id);
+	return db_step(db, statement, err);
+}
+
 int db_execution_list(struct db *db, const char *session, const char *before, unsigned limit,
 		      db_execution_fn *fn, void *arg, struct err *err)
 {

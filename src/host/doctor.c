@@ -139,10 +139,19 @@ static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 	struct audit_head kept;
 	bool sealed = false;
 	struct err err;
-	int found;
+	int found = db_secret_find(doctor->db, DB_SECRET_KEY, secret, &err);
 
-	if (db_secret(doctor->db, DB_SECRET_KEY, secret, &err) < 0) {
+	if (found < 0) {
 		say(doctor, DOCTOR_BAD, "audit", "see to the database first", "%.200s", err.text);
+		return;
+	}
+	if (found == 0 && last->sequence == 0) {
+		say(doctor, DOCTOR_OK, "audit", "", "no daemon has begun one");
+		return;
+	}
+	if (found == 0) {
+		say(doctor, DOCTOR_BAD, "audit", "restore a copy of the database",
+		    "the secret that seals it is gone");
 		return;
 	}
 	found = audit_head_read(doctor->state_fd, secret, &kept, &sealed, &err);

@@ -249,6 +249,15 @@ void execution_finish(struct execution *execution, const struct job *job)
 	settle(execution);
 }
 
+void execution_release_key(const struct execution *execution)
+{
+	struct host *host = execution->session->host;
+	struct err err;
+
+	if (db_execution_unkey(host->db, execution->id, &err) < 0)
+		keep_fail(host, &err);
+}
+
 void execution_fail(struct execution *execution, enum front_error error, const char *why)
 {
 	execution->failed = true;

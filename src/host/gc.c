@@ -32,6 +32,9 @@ static void disown(struct host *host, const char *sha256)
 	for (struct tenant *at = host->tenants; at != NULL; at = at->next) {
 		if (db_object_disown(host->db, at->row.id, digits, &size, &err) <= 0)
 			continue;
+		if (db_tombstone_add(host->db, at->row.id, digits, &err) < 0)
+			log_line(LOG_WARN, "what was collected could not be noted", "why=\"%s\"",
+				 err.text);
 		at->row.kept_bytes -= size < at->row.kept_bytes ? size : at->row.kept_bytes;
 	}
 }
@@ -77,7 +80,7 @@ void gc_tick(struct host *host)
 	struct gc *gc = &host->gc;
 	const uint64_t now = clock_mono_ns();
 
-	if (host->config.store_keep_ms == 0 || now < gc->next_ns)
+	if (host->config.store_keep_ms == 0 || host->steady.has_leapt || now < gc->next_ns)
 		return;
 	gc->next_ns = now + STEP_NS;
 	step(host);

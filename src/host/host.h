@@ -27,7 +27,7 @@
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
  *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
- *   retain.c          what is too old
+ *   retain.c          what is too old; steady.c: by a clock that does not leap
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -59,6 +59,7 @@
 #include "host/pool.h"
 #include "host/retain.h"
 #include "host/ring.h"
+#include "host/steady.h"
 #include "host/tenant.h"
 #include "loop/loop.h"
 #include "reckon_keep.h"
@@ -113,7 +114,7 @@ struct session {
 	struct job *first, *last;
 	unsigned queued;
 	char name[ID_NAME_MAX + 1]; /* or "" */
-	uint64_t idle_since_ns;
+	uint64_t idle_since_ns; /* of the boot clock, which nobody sets and sleep does not stop */
 	uint64_t opened_ns;
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	bool is_admitted; /* and not open yet: counted in opening_count */
@@ -141,7 +142,7 @@ struct session {
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
-	uint64_t expires_ns;	/* of the monotonic clock; 0: never */
+	uint64_t expires_ns;	/* of the boot clock; 0: never */
 };
 
 struct host {
@@ -184,6 +185,7 @@ struct host {
 	struct readiness *readiness;
 	struct auditor auditor;
 	struct retainer retainer;
+	struct steady steady;
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
@@ -308,6 +310,8 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
+/* It never began, and the caller is told to ask again: then its Idempotency-Key is to run it. */
+void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */

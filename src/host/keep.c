@@ -44,7 +44,7 @@ void keep_use(struct session *session)
 {
 	struct db_kept *kept = &session->kept;
 
-	session->idle_since_ns = clock_mono_ns();
+	session->idle_since_ns = clock_boot_ms() * 1000000u;
 	kept->used_ms = clock_wall_ms();
 	kept->used_boot_ms = clock_boot_ms();
 	(void)snprintf(kept->boot, sizeof(kept->boot), "%s", boot_id());
@@ -76,7 +76,7 @@ void keep_set_expiry(struct session *session, uint64_t expires_ms)
 	const uint64_t left = expires_ms > now ? expires_ms - now : 0;
 
 	session->kept.expires_ms = expires_ms;
-	session->expires_ns = expires_ms != 0 ? clock_mono_ns() + left * 1000000u : 0;
+	session->expires_ns = expires_ms != 0 ? clock_boot_ms() * 1000000u + left * 1000000u : 0;
 }
 
 const char *keep_expired(const struct session *session, uint64_t now_ns)
@@ -318,8 +318,10 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	struct session *session;
 	int found;
 
-	if (tenant == NULL)
+	if (tenant == NULL) {
+		audit_note(host, "session.end", row->id, "closed", "%s", "its tenant was deleted");
 		return db_session_end(host->db, row->id, "closed", "its tenant was deleted", err);
+	}
 	found = db_kept_find(host->db, row->id, &kept, err);
 	if (found <= 0)
 		return found;
@@ -332,7 +334,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;
 	session->phase = SESSION_LIVE;
-	session->idle_since_ns = clock_mono_ns() - idle_ms(session) * 1000000u;
+	session->idle_since_ns = clock_boot_ms() * 1000000u - idle_ms(session) * 1000000u;
 	keep_set_expiry(session, kept.expires_ms);
 	if (context_revive(session, err) < 0 ||
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
@@ -355,6 +357,18 @@ static void why_lost(struct host *host, char *ret, size_t size)
 			       "killed) and was started again at %s", host->started_at);
 }
 
+static int tell_lost(const char *session, const char *tenant, const char *why, void *arg,
+		     struct err *err)
+{
+	struct host *host = arg;
+	int code;
+
+	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", tenant);
+	code = audit_add(host, "session.end", session, "lost", err, "%s", why);
+	host->about.tenant[0] = '\0';
+	return code;
+}
+
 int keep_revive(struct host *host, struct err *err)
 {
 	struct db_recovered recovered = { 0 };
@@ -365,10 +379,13 @@ int keep_revive(struct host *host, struct err *err)
 		db_relax(host->db);
 	else if (fsync(host->state_fd) < 0)
 		return err_sys(err, "sync the state directory");
-	if (db_recover(host->db, why, &recovered, err) < 0 ||
+	if (db_recover(host->db, why, tell_lost, host, &recovered, err) < 0 ||
 	    db_note(host->db, "stopped_at", "", err) < 0 ||
 	    db_live_list(host->db, revive, host, err) < 0 || db_sync(host->db, err) < 0)
 		return (int)err->code;
+	if (recovered.executions > 0)
+		audit_note(host, "execution.lost", "", "lost", "count=%d %s", recovered.executions,
+			   why);
 	if (recovered.lost > 0)
 		log_line(LOG_WARN, "sessions of an earlier version are lost", "count=%d",
 			 recovered.lost);

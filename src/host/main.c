@@ -193,6 +193,7 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)steady_now(&host->steady); /* whatever the clock does from here on is seen */
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "host/host.h"
@@ -24,14 +23,9 @@
 #define PREFIX_LEN 3u /* "ex_", "se_" */
 
 /* What ids begin with that were made so long ago; "" when nothing is ever too old. */
-static void cutoff_of(uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE])
+static void cutoff_of(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE])
 {
-	struct timespec now;
-	uint64_t now_ms;
-
 	ret[0] = '\0';
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	if (keep_ms > 0 && keep_ms < now_ms)
 		id_time(now_ms - keep_ms, ret);
 }
@@ -40,25 +34,26 @@ bool retain_is_expired(uint64_t keep_ms, const char *id)
 {
 	char cutoff[RETAIN_CUTOFF_SIZE];
 
-	cutoff_of(keep_ms, cutoff);
+	cutoff_of(clock_wall_ms(), keep_ms, cutoff);
 	return cutoff[0] != '\0' && strlen(id) == ID_SIZE - 3 && id[PREFIX_LEN - 1] == '_' &&
 	       strncmp(id + PREFIX_LEN, cutoff, strlen(cutoff)) < 0;
 }
 
-static int take(struct host *host, unsigned *ret_executions, unsigned *ret_sessions,
+static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions, unsigned *ret_sessions,
 		struct err *err)
 {
 	char before[RETAIN_CUTOFF_SIZE + PREFIX_LEN], cutoff[RETAIN_CUTOFF_SIZE];
 
-	cutoff_of(host->config.history_keep_ms, cutoff);
+	cutoff_of(now_ms, host->config.history_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "ex_%s", cutoff);
 	if (cutoff[0] != '\0' && db_retain_executions(host->db, before, EXECUTIONS_IN_A_TICK,
 						      ret_executions, err) < 0)
 		return (int)err->code;
-	cutoff_of(host->config.session_keep_ms, cutoff);
+	cutoff_of(now_ms, host->config.session_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "se_%s", cutoff);
 	if (cutoff[0] != '\0')
-		return db_retain_sessions(host->db, before, host->config.session_keep_ms / 1000,
+		return db_retain_sessions(host->db, before,
+					  (now_ms - host->config.session_keep_ms) / 1000,
 					  SESSIONS_IN_A_TICK, ret_sessions, err);
 	return 0;
 }
@@ -86,7 +81,7 @@ void retain_stop(struct host *host)
 void retain_tick(struct host *host)
 {
 	struct retainer *retainer = &host->retainer;
-	const uint64_t now = clock_mono_ns();
+	const uint64_t now = clock_mono_ns(), now_ms = steady_now(&host->steady);
 	unsigned executions = 0, sessions = 0;
 	struct err err;
 	int code;
@@ -98,7 +93,7 @@ void retain_tick(struct host *host)
 	retainer->last_ns = now;
 	code = audit_begin(host, &err);
 	if (code == 0)
-		code = audit_end(host, take(host, &executions, &sessions, &err), &err);
+		code = audit_end(host, take(host, now_ms, &executions, &sessions, &err), &err);
 	if (code < 0) {
 		if (!retainer->has_failed)
 			log_line(LOG_ERROR, "history cannot be removed", "why=\"%s\"", err.text);

@@ -221,6 +221,8 @@ void session_enqueue(struct session *session, struct job *job)
 
 void job_fail(struct job *job, enum front_error error, const char *why)
 {
+	if (job->execution != NULL && error == FRONT_ERR_UNAVAILABLE)
+		execution_release_key(job->execution);
 	if (job->execution != NULL)
 		execution_fail(job->execution, error, why);
 	else
@@ -601,7 +603,7 @@ static void tick_one(struct session *session, uint64_t now)
 
 void session_tick(struct host *host)
 {
-	const uint64_t now = clock_mono_ns();
+	const uint64_t now = clock_boot_ms() * 1000000u;
 	struct session *next;
 
 	keep_tick(host);

@@ -210,6 +210,7 @@ enum front_tag {
 	FRONT_TAG_SHA256 = 111,
 	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
 	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
+	FRONT_TAG_NO_WAIT = 145, /* of VARIABLES: present: refused when the kernel is busy */
 	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
 	FRONT_TAG_GOES_ON = 140, /* present: the same request of a client asks for more */
 	/* a model answers */

@@ -129,6 +129,22 @@ def test_what_was_put_beside_a_cell_survives_a_crash(server):
     assert server.ask("GET", f"{path}/files/begun").status == 404
 
 
+def test_variables_wait_for_the_kernel_unless_told_not_to(server):
+    session = server.create()
+    path = f"/sessions/{session}"
+    execution = begin(server, session, "x = 1\n" + UNTIL.format("end"))
+    refused = server.ask("GET", f"{path}/variables?wait=0")
+    assert (refused.status, refused.code) == (429, "busy") and refused.headers["Retry-After"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(server.ask, "GET", f"{path}/variables")
+        server.ask("PUT", f"{path}/files/end", b"")
+        assert "x" in [each["name"] for each in waiting.result().json["variables"]]
+    server.poll(session, execution)
+    names = server.ask("GET", f"{path}/variables?wait=0").json["variables"]
+    assert "x" in [each["name"] for each in names]
+    assert server.ask("GET", f"{path}/variables?wait=maybe").status == 400
+
+
 def test_close_restart_and_interrupt_meet_files(server):
     """Whatever ends first: each request gets an answer that is true, and nothing hangs."""
     session = server.create()
@@ -177,7 +193,7 @@ def test_turns_keep_the_order_of_what_was_seen(server):
 
 
 SWAP = """
-import os, threading, time
+import contextlib, os, shutil, time
 os.makedirs('real/sub', exist_ok=True)
 open('real/passwd', 'w').write('inside'); open('real/sub/passwd', 'w').write('inside')
 open('begun', 'w').close()
@@ -189,6 +205,7 @@ while not os.path.exists('end'):
         os.symlink(targets[n % len(targets)], 'next')
         os.rename('real', 'aside')
         os.rename('next', 'real')
+        time.sleep(.001)
         for name in os.listdir('.'):
             if name.startswith('.reckon-'):
                 os.rename(name, 'taken%d' % n)
@@ -196,7 +213,16 @@ while not os.path.exists('end'):
         os.unlink('real')
         os.rename('aside', 'real')
     except OSError:
-        pass
+        # A request made something meanwhile: as it was, and on.
+        with contextlib.suppress(OSError):
+            os.unlink('next')
+        if os.path.lexists('aside'):
+            if os.path.islink('real'):
+                os.unlink('real')
+            shutil.rmtree('real', ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.rename('aside', 'real')
+    time.sleep(.002)
 """
 
 

@@ -99,11 +99,23 @@ static void forget_history(const struct fixture *fixture)
 	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
 }
 
+static int count_lost(const char *session, const char *tenant, const char *why, void *arg,
+		      struct err *err)
+{
+	(void)err;
+	assert_string_equal(session, SESSION);
+	assert_string_equal(tenant, DB_TENANT_FIRST);
+	assert_true(why[0] != '\0');
+	++*(int *)arg;
+	return 0;
+}
+
 static void the_first_version_is_brought_up_to_date(void **state)
 {
 	const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	const char other[] = "f" DIGITS "fedcba9876543210fedcba987654321";
 	struct db_recovered recovered = { 0 };
+	int told = 0;
 	struct db_execution execution;
 	struct db_session session;
 	struct db *db;
@@ -111,8 +123,9 @@ static void the_first_version_is_brought_up_to_date(void **state)
 
 	make_first_version(*state);
 	db = open_db(*state);
-	assert_ok(&err, db_recover(db, "a test", &recovered, &err));
+	assert_ok(&err, db_recover(db, "a test", count_lost, &told, &recovered, &err));
 	assert_int_equal(recovered.lost, 1);
+	assert_int_equal(told, 1);
 	assert_int_equal(recovered.executions, 1);
 	/* It kept no workspaces: a live session cannot come back, and says why. */
 	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session,
@@ -157,6 +170,7 @@ static void live_sessions_stay(void **state)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db_recovered recovered = { 0 };
+	int told = 0;
 	struct db *db = open_db(*state);
 	struct db_kept kept, found;
 	struct err err;
@@ -167,8 +181,9 @@ static void live_sessions_stay(void **state)
 	assert_ok(&err, db_execution_add(db, &execution, "key", "1", 1, &err));
 	db_close(db);
 	db = open_db(*state);
-	assert_ok(&err, db_recover(db, "a test", &recovered, &err));
+	assert_ok(&err, db_recover(db, "a test", count_lost, &told, &recovered, &err));
 	assert_int_equal(recovered.lost, 0);
+	assert_int_equal(told, 0);
 	assert_int_equal(recovered.executions, 1);
 	assert_int_equal(db_kept_find(db, SESSION, &found, &err), 1);
 	assert_string_equal(found.kernel, "lost");
@@ -247,12 +262,49 @@ static void a_sync_without_a_change_costs_nothing(void **state)
 	db_close(db);
 }
 
+static void what_was_collected_is_remembered(void **state)
+{
+	struct db *db = open_db(*state);
+	char at[CLOCK_RFC3339_SIZE];
+	struct err err;
+
+	assert_int_equal(db_tombstone_find(db, DB_TENANT_FIRST, DIGITS, at, &err), 0);
+	assert_ok(&err, db_tombstone_add(db, DB_TENANT_FIRST, DIGITS, &err));
+	assert_int_equal(db_tombstone_find(db, DB_TENANT_FIRST, DIGITS, at, &err), 1);
+	assert_true(at[0] == '2');
+	/* Of others it is none. */
+	assert_int_equal(db_tombstone_find(db, "te_OTHER", DIGITS, at, &err), 0);
+	db_close(db);
+}
+
+static void a_key_can_be_given_back(void **state)
+{
+	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
+	struct db *db = open_db(*state);
+	struct db_execution found;
+	struct db_kept kept;
+	struct err err;
+
+	add_live(db, SESSION, &kept);
+	db_kept_done(&kept);
+	clock_rfc3339_now(execution.created_at);
+	assert_ok(&err, db_execution_add(db, &execution, "key", "1", 1, &err));
+	assert_int_equal(db_execution_by_key(db, SESSION, "key", &found, &err), 1);
+	db_execution_done(&found);
+	assert_ok(&err, db_execution_unkey(db, EXECUTION, &err));
+	assert_int_equal(db_execution_by_key(db, SESSION, "key", &found, &err), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_first_version_is_brought_up_to_date, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(live_sessions_stay, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_collected_is_remembered, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_key_can_be_given_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, set_up,
 						tear_down),

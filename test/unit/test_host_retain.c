@@ -9,11 +9,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "host/db_inner.h"
 #include "host/retain.h"
+#include "host/steady.h"
 
 static char dir[64];
 static int state_fd;
@@ -84,9 +86,9 @@ static void what_is_old_goes_with_all_that_names_it(void **state)
 	assert_int_equal(count("execution"), 6);
 	assert_int_equal(count("receipt"), 6);
 	/* Neither what lives nor what ended a moment ago, however old its id is. */
-	assert_ok(&err, db_retain_sessions(db, "se_9", 60, 1, &removed, &err));
+	assert_ok(&err, db_retain_sessions(db, "se_9", (uint64_t)time(NULL) - 60, 1, &removed, &err));
 	assert_int_equal(removed, 1);
-	assert_ok(&err, db_retain_sessions(db, "se_9", 60, 8, &removed, &err));
+	assert_ok(&err, db_retain_sessions(db, "se_9", (uint64_t)time(NULL) - 60, 8, &removed, &err));
 	assert_int_equal(removed, 1);
 	assert_int_equal(count("session"), 2);
 	assert_int_equal(count("session_name"), 2);
@@ -113,11 +115,54 @@ static void an_id_tells_whether_it_is_too_old(void **state)
 	assert_false(retain_is_expired(3600 * 1000, ""));
 }
 
+#define HOUR_MS (3600ull * 1000)
+#define BEGAN_MS 1700000000000ull
+
+/* A clock that is set ahead makes nothing old before it stood so for a day. */
+static void a_leap_is_not_believed_at_once(void **state)
+{
+	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
+	struct steady steady = { 0 };
+
+	(void)state;
+	assert_int_equal(steady_at(&steady, BEGAN_MS, boot), BEGAN_MS);
+	assert_int_equal(steady_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
+	/* What a time service does little by little is no leap. */
+	assert_int_equal(steady_at(&steady, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
+	assert_false(steady.has_leapt);
+	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
+	assert_true(steady.has_leapt);
+	/* Time goes on meanwhile. */
+	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + HOUR_MS),
+			 BEGAN_MS + 5000 + HOUR_MS);
+	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + 25 * HOUR_MS), BEGAN_MS + year);
+	assert_false(steady.has_leapt);
+}
+
+static void a_clock_that_is_set_back_is_believed(void **state)
+{
+	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
+	struct steady steady = { 0 };
+
+	(void)state;
+	(void)steady_at(&steady, BEGAN_MS, boot);
+	assert_int_equal(steady_at(&steady, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
+	assert_false(steady.has_leapt);
+	/* Ahead and back again: as before. */
+	(void)steady_at(&steady, BEGAN_MS, boot + 2000);
+	assert_true(steady.has_leapt);
+	assert_int_equal(steady_at(&steady, BEGAN_MS - year + 2000, boot + 3000),
+			 BEGAN_MS - year + 2000);
+	assert_false(steady.has_leapt);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_old_goes_with_all_that_names_it),
 		cmocka_unit_test(an_id_tells_whether_it_is_too_old),
+		cmocka_unit_test(a_leap_is_not_believed_at_once),
+		cmocka_unit_test(a_clock_that_is_set_back_is_believed),
 	};
 
 	return cmocka_run_group_tests_name("host_retain", tests, set_up, tear_down);

@@ -1,0 +1,185 @@
+"""Smaller promises of the daemon: keys that are not used up, what is gone and says so, clocks."""
+import contextlib
+import os
+import pathlib
+import sqlite3
+import struct
+import time
+
+import pytest
+from reckon_serve import Server
+from test_serve_beside import UNTIL, begin
+from test_serve_faults import few_descriptors
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@contextlib.contextmanager
+def database(reckon):
+    with contextlib.closing(sqlite3.connect(reckon.state / "reckond.db")) as opened, opened:
+        yield opened
+
+
+def audit(server):
+    return server.ask("GET", "/audit?limit=500").json["entries"]
+
+
+def execute(server, session, code, key):
+    return server.ask("POST", f"/sessions/{session}/executions", {"code": code},
+                      {"Idempotency-Key": key})
+
+
+# ---- keys ---------------------------------------------------------------------------------------
+
+@as_root  # who may set another's limits
+def test_a_key_is_not_used_up_by_what_never_began(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "x = 1")
+        server.stop()
+        server.start()
+        with few_descriptors(server.process.pid, 1):
+            refused = execute(server, session, "6*7", "mine")
+        assert (refused.status, refused.code) == (503, "unavailable"), refused
+        done = execute(server, session, "6*7", "mine")
+        assert done.status == 200 and done.json["status"] == "ok", done
+        assert execute(server, session, "6*7", "mine").json["id"] == done.json["id"]
+        assert execute(server, session, "other", "mine").code == "idempotency_conflict"
+
+
+def test_a_key_is_not_used_up_by_a_full_queue(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        running = begin(server, session)
+        waiting = [server.background(session, "pass") for _ in range(16)]
+        refused = execute(server, session, "6*7", "mine")
+        assert (refused.status, refused.code) == (429, "busy"), refused
+        server.ask("PUT", f"/sessions/{session}/files/end", b"")
+        for each in [running, *waiting]:
+            assert server.poll(session, each)["status"] == "ok"
+        assert execute(server, session, "6*7", "mine").json["status"] == "ok"
+
+
+# ---- what is gone -------------------------------------------------------------------------------
+
+def test_what_was_collected_is_gone_and_what_never_was_is_not_found(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        record = server.execute(session, "open('a.txt', 'w').write('one'); open('b', 'w').write('2')")
+        handles = [each["artifact"] for each in record["files"]]
+        first, second = handles
+        assert server.ask("GET", f"/artifacts/{first}").body == b"one"
+        server.stop()
+        digits = first.partition("_")[2]
+        with database(reckon) as opened:
+            opened.execute("DELETE FROM object WHERE digits = ?", [digits])
+            opened.execute("INSERT INTO tombstone(tenant, digits, removed_at)"
+                           " SELECT tenant, ?, '2026-01-02T03:04:05.678Z' FROM session", [digits])
+        [path] = (reckon.state / "artifacts").glob(f"*/{second.partition('_')[2]}*")
+        path.unlink()
+        server.start()
+        gone = server.ask("GET", f"/artifacts/{first}")
+        assert (gone.status, gone.code) == (410, "expired")
+        assert "2026-01-02T03:04:05.678Z" in gone.json["error"]["cause"]
+        gone = server.ask("GET", f"/artifacts/{second}")
+        assert (gone.status, gone.code) == (410, "expired")
+        for handle in ("ar_" + "0" * 32, "out_" + "f" * 32):
+            kind = "outputs" if handle.startswith("out") else "artifacts"
+            assert server.ask("GET", f"/{kind}/{handle}").status == 404
+
+
+def test_sessions_that_a_start_finds_lost_are_in_the_audit(reckon):
+    with Server(reckon) as server:
+        lost, kept = server.create(), server.create()
+        running = begin(server, kept)
+        server.stop(9)
+        with database(reckon) as opened:
+            opened.execute("DELETE FROM kept WHERE session = ?", [lost])
+        server.start()
+        found = [entry for entry in audit(server) if entry["action"] == "session.end"]
+        assert [(entry["target"], entry["outcome"], entry["actor"]) for entry in found] == [
+            (lost, "lost", "daemon")]
+        assert found[0]["tenant"].startswith("te_")
+        [entry] = [entry for entry in audit(server) if entry["action"] == "execution.lost"]
+        assert entry["detail"].startswith("count=1 ")
+        assert server.ask("GET", f"/sessions/{lost}/files").code == "session_lost"
+        assert server.ask("GET", f"/sessions/{kept}/executions/{running}").json["status"] == "lost"
+    assert "is whole" in reckon("audit", "verify").expect(0).out
+
+
+def test_looking_makes_no_secret(reckon):
+    with Server(reckon) as server:
+        server.create()
+    with database(reckon) as opened:
+        opened.execute("DELETE FROM meta WHERE typeof(value) = 'blob' AND length(value) = 32")
+        before = opened.execute("SELECT name, value FROM meta ORDER BY name").fetchall()
+    done = reckon("doctor", "--state", reckon.state, "--json", "--strict").expect(1)
+    assert "secret" in done.out
+    assert reckon("audit", "verify").status == 125
+    with database(reckon) as opened:
+        assert opened.execute("SELECT name, value FROM meta ORDER BY name").fetchall() == before
+
+
+# ---- clocks -------------------------------------------------------------------------------------
+
+HOUR, YEAR = 3600, 365 * 86400
+
+
+@pytest.mark.parametrize("leaps", [(3 * HOUR, -3 * HOUR, 0), (10 * YEAR, 0), (-20 * YEAR, 0)])
+def test_nothing_is_removed_by_a_clock_that_leaps(reckon, leaps):
+    """Neither history nor sessions: idle ones, ones with an end, ones that wait for a box."""
+    jump = reckon.file("jump", struct.pack("q", 0))
+    preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
+               "CLOCK_JUMP_FILE": str(jump)}
+    args = ("--history-keep", "86400", "--session-keep", "86400", "--idle-timeout", "600")
+    with Server(reckon, *args, env=preload) as server, open(jump, "r+b", buffering=0) as file:
+        session, ends = server.create(), server.create(expires_in_s=900)
+        other = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
+        first = server.execute(session, "n = 1")["id"]
+        ended = server.create()
+        server.ask("DELETE", f"/sessions/{ended}")
+        for seconds in leaps:
+            os.pwrite(file.fileno(), struct.pack("q", seconds), 0)
+            time.sleep(2.5)  # what looks for old things does so once a second
+            assert server.ask("GET", f"/sessions/{session}/executions/{first}").status == 200, (seconds, server.log())
+            assert server.ask("GET", f"/sessions/{ended}").code == "session_closed"
+            for each in (session, ends):
+                assert server.ask("GET", f"/sessions/{each}").json["status"] == "live", seconds
+            assert server.execute(session, "n += 1; print(n)")["status"] == "ok"
+            assert server.execute(session, "1", context=other)["status"] == "ok"
+            server.ask("PUT", f"/sessions/{session}/files/f", str(seconds).encode())
+            assert server.ask("GET", f"/sessions/{session}/files/f").body == str(seconds).encode()
+            assert server.ask("GET", "/usage").status == 200
+        made = server.create()
+        assert made in [each["id"] for each in server.ask("GET", "/sessions?limit=500").json["sessions"]]
+        rows = server.ask("GET", f"/sessions/{session}/executions?limit=500").json["executions"]
+        numbers = [row["sequence"] for row in rows]
+        assert numbers == sorted(numbers, reverse=True) and rows[-1]["id"] == first
+        log = server.log()
+        assert ("the clock leapt ahead" in log) == (max(leaps) > 0 or min(leaps) < 0)
+        assert "level=error" not in log
+        # A restart under the right clock: everything is as it was.
+        server.stop()
+        server.start()
+        assert server.execute(session, "1")["status"] == "ok"
+    assert "is whole" in reckon("audit", "verify").expect(0).out
+
+
+def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
+    """One that is set back every moment makes nobody immortal."""
+    jump = reckon.file("jump", struct.pack("q", 0))
+    preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
+               "CLOCK_JUMP_FILE": str(jump)}
+    with Server(reckon, env=preload) as server, open(jump, "r+b", buffering=0) as file:
+        idle, ends = server.create(idle_timeout_s=1), server.create(expires_in_s=1)
+        deadline = time.monotonic() + 30
+        back = 0
+        # Asking for a session is no use of it.
+        while {server.ask("GET", f"/sessions/{each}").status for each in (idle, ends)} != {410}:
+            assert time.monotonic() < deadline
+            back -= 3600
+            os.pwrite(file.fileno(), struct.pack("q", back), 0)
+            time.sleep(.2)
+        assert {server.ask("GET", f"/sessions/{each}").code for each in (idle, ends)} == {
+            "session_expired"}
