@@ -52,6 +52,7 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "curl/curl.h": ("client", "agent"),
     "histedit.h": "cli",
     "chafa.h": "cli",
+    "md4c.h": "cli",
     "png.h": "cli",
 }
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}

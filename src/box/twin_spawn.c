@@ -190,8 +190,12 @@ int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err
 	if (code == 0 && start(how, pair[1], err) < 0)
 		code = err_wrap(err, "ask the zygote for a kernel");
 	(void)close(pair[1]);
-	if (code == 0 && how->traced)
+	if (code == 0 && how->traced) {
 		code = follow_twin(how, &seed.twin, err);
+		/* It may stand still for ever, and whoever asked it next would wait as long. */
+		if (code < 0)
+			(void)kill(how->zygote, SIGKILL);
+	}
 	if (code < 0) {
 		twin_drop(&seed);
 		return code;

@@ -9,14 +9,14 @@
 #include "cli/cli.h"
 #include "cli/remote.h"
 
-#define SCOPES "admin sessions execute files read"
+#define SCOPES "admin sessions execute files read agent"
 
 /* ---- keys ---- */
 
 static const struct opt_item key_create_items[] = {
 	{ 't', "tenant", "TENANT", "whose it is, name or id (that of your key)", OPT_HINT_NONE,
 	  NULL, false },
-	{ 'S', "scope", "SCOPE", "what it may do; may be repeated (all but admin)",
+	{ 'S', "scope", "SCOPE", "may be repeated (all but admin and agent)",
 	  OPT_HINT_CHOICE, SCOPES, true },
 	{ 'e', "expires", "TIME", "as 3600, 12h, 90d (never)", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,

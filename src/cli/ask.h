@@ -9,6 +9,7 @@
  *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
+ *   ask_picture.c  pictures that an answer shows (markdown.h)
  *   ask_keep.c     what is noted of it, to be saved, resumed and looked at later (story.h, runs.h)
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
@@ -23,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/markdown.h"
 #include "cli/repl.h"
 #include "cli/story_form.h"
 #include "converse/converse.h"
@@ -72,6 +74,8 @@ struct ask {
 	struct ask_keep keep;
 	struct buf prose; /* of the turn that is being written */
 	struct ask_link link;
+	struct markdown *markdown; /* NULL: prose is shown as it is written */
+	size_t preview; /* lines of it that stand there until they are drawn for good */
 	bool prose_open; /* some of it was shown, its line may not have ended */
 	struct agent_usage usage;
 	enum agent_stop stop;
@@ -140,6 +144,11 @@ void ask_show_record(struct ask *ask, const struct json_value *record);
 /* The turn is over: its text was no answer. */
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
+
+/* ---- ask_picture.c ---- */
+
+/* A markdown_image_fn; `arg` is the struct ask. */
+void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 
 /* ---- ask_keep.c ---- */
 

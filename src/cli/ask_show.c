@@ -14,8 +14,11 @@
 #include "base/cleanup.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/term_width.h"
 
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
+#define DRAWN_MAX ((size_t)128 * 1024 * 1024) /* with pictures */
+#define PREVIEW_SPARE 4u /* lines of the terminal that it leaves alone */
 
 static int fd_of_steps(const struct ask *ask)
 {
@@ -27,12 +30,73 @@ static void put(struct ask *ask, int fd, const char *text, size_t len)
 	run_output_text(&ask->view.output, fd, text, len);
 }
 
+/* Line by line: some terminals keep a copy of what is wiped together with the rest of the screen. */
+static void wipe_preview(struct ask *ask)
+{
+	cleanup_buf struct buf wipe = BUF_INIT(SHOWN_MAX);
+	struct err full;
+
+	for (; ask->preview > 0; ask->preview--)
+		(void)buf_adds(&wipe, ask->preview > 1 ? "\r\x1b[K\x1b[A" : "\r\x1b[K", &full);
+	if (wipe.len > 0)
+		(void)cli_write_stdout(wipe.data, wipe.len);
+}
+
+/* Lines that fit, so that as many as they are have to be wiped. */
+static void show_preview(struct ask *ask, const struct buf *text, size_t columns)
+{
+	size_t lines = 1;
+
+	if (text->len == 0)
+		return;
+	for (const char *at = text->data; at < text->data + text->len;) {
+		const char *newline = strchr(at, '\n');
+		const char *end = newline != NULL ? newline : text->data + text->len;
+
+		if (term_width_shown(at, (size_t)(end - at)) > columns)
+			return;
+		lines += newline != NULL;
+		at = end + 1;
+	}
+	run_output_end_line(&ask->view.output, STDOUT_FILENO);
+	ask->view.output.status = cli_write_stdout(text->data, text->len);
+	ask->preview = lines;
+}
+
+/* Prose at a terminal: drawn, or as it is written. */
+static void put_prose(struct ask *ask, const struct buf *text, bool is_end)
+{
+	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
+	size_t columns, lines;
+	struct err err;
+
+	if (ask->markdown == NULL) {
+		put(ask, STDOUT_FILENO, buf_text(text), text->len);
+		return;
+	}
+	wipe_preview(ask);
+	term_width_window(STDOUT_FILENO, &columns, &lines);
+	markdown_set_width(ask->markdown, columns);
+	if (markdown_add(ask->markdown, buf_text(text), text->len, &drawn, &err) < 0 ||
+	    (is_end && markdown_end(ask->markdown, &drawn, &err) < 0))
+		ask->view.output.status = cli_complain(&err);
+	run_output_drawn(&ask->view.output, &drawn);
+	buf_clear(&drawn);
+	if (!is_end && lines > PREVIEW_SPARE &&
+	    markdown_preview(ask->markdown, lines - PREVIEW_SPARE, &drawn, &err) == 0)
+		show_preview(ask, &drawn, columns);
+}
+
 static void put_linked(struct ask *ask, int fd, const char *text, size_t len)
 {
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
 	struct err err;
 
-	if (ask_link_add(&ask->link, text, len, &shown, &err) == 0)
+	if (ask_link_add(&ask->link, text, len, &shown, &err) < 0)
+		return;
+	if (ask->to_terminal)
+		put_prose(ask, &shown, false);
+	else
 		put(ask, fd, buf_text(&shown), shown.len);
 }
 
@@ -41,7 +105,11 @@ static void end_prose(struct ask *ask, int fd)
 	cleanup_buf struct buf rest = BUF_INIT(SHOWN_MAX);
 	struct err err;
 
-	if (ask_link_end(&ask->link, &rest, &err) == 0)
+	if (ask_link_end(&ask->link, &rest, &err) < 0)
+		return;
+	if (ask->to_terminal)
+		put_prose(ask, &rest, true);
+	else
 		put(ask, fd, buf_text(&rest), rest.len);
 	run_output_end_line(&ask->view.output, fd);
 }
@@ -60,6 +128,7 @@ void ask_show_text(struct ask *ask, const char *text, size_t len)
 
 void ask_show_notice(struct ask *ask, const char *text, size_t len)
 {
+	wipe_preview(ask);
 	run_output_settle(&ask->view.output);
 	run_output_line("reckon: %.*s", (int)len, text);
 }

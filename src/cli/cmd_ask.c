@@ -241,6 +241,8 @@ static void look_around(struct ask *ask)
 	if (view->images == TERM_IMAGE_AUTO)
 		view->images = ask->to_terminal ? term_image_detect() : TERM_IMAGE_NONE;
 	view->for_model = true;
+	if (view->coloured)
+		ask->markdown = markdown_new(ask_picture, ask);
 	ask->link.folder = view->run.out_path;
 }
 
@@ -276,6 +278,7 @@ static void ask_init(struct ask *ask)
 static void ask_done(struct ask *ask)
 {
 	ask_keep_end(ask);
+	markdown_free(ask->markdown);
 	free(ask->provider);
 	free(ask->model);
 	free(ask->base_url);

@@ -111,6 +111,8 @@ struct image_found {
 	size_t len;
 	bool is_text;
 };
+/* Appends what draws the picture here. */
+int repl_draw_png(const struct repl *repl, const struct buf *png, struct buf *ret, struct err *err);
 /* The best image of a bundle; false when there is none. */
 bool repl_find_image(const struct json_value *data, struct image_found *ret);
 

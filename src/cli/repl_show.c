@@ -98,23 +98,31 @@ static void fill_place(const struct repl *repl, struct term_image_place *place)
 		place->cell_width = place->cell_height = 0;
 }
 
-static int draw_png(const struct repl *repl, const struct image_found *found, struct err *err)
+int repl_draw_png(const struct repl *repl, const struct buf *png, struct buf *ret, struct err *err)
 {
-	cleanup_buf struct buf png = BUF_INIT(IMAGE_PNG_MAX);
-	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
 	struct term_image_place place;
 	struct image image = { 0 };
 	int rc;
 
-	if (base64_decode(found->text, found->len, &png, err) < 0 ||
-	    image_decode_png(buf_text(&png), png.len, &image, err) < 0)
+	if (image_decode_png(buf_text(png), png->len, &image, err) < 0)
 		return (int)err->code;
 	fill_place(repl, &place);
-	rc = term_image_draw(&image, &place, &shown, err);
+	rc = term_image_draw(&image, &place, ret, err);
 	image_done(&image);
-	if (rc == 0 && cli_write_stdout(shown.data, shown.len) != EXIT_CODE_OK)
-		rc = err_set(err, ERR_SYSTEM, "stdout");
 	return rc;
+}
+
+static int draw_png(const struct repl *repl, const struct image_found *found, struct err *err)
+{
+	cleanup_buf struct buf png = BUF_INIT(IMAGE_PNG_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
+
+	if (base64_decode(found->text, found->len, &png, err) < 0 ||
+	    repl_draw_png(repl, &png, &shown, err) < 0)
+		return (int)err->code;
+	if (cli_write_stdout(shown.data, shown.len) != EXIT_CODE_OK)
+		return err_set(err, ERR_SYSTEM, "stdout");
+	return 0;
 }
 
 /* Drawn when it can be; else a line that says how to get at it. */

@@ -155,6 +155,9 @@ void run_output_record(struct run_output *output, const char *json, size_t len);
 /* Text of the box to STDOUT_FILENO or STDERR_FILENO, as the terminal may see it. */
 void run_output_text(struct run_output *output, int fd, const char *text, size_t len);
 
+/* Whole lines of ours to stdout as they are: escaped where that was needed. */
+void run_output_drawn(struct run_output *output, const struct buf *lines);
+
 /* What comes next begins a line. */
 void run_output_end_line(struct run_output *output, int fd);
 

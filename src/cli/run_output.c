@@ -78,6 +78,14 @@ void run_output_end_line(struct run_output *output, int fd)
 	filter->mid_line = false;
 }
 
+void run_output_drawn(struct run_output *output, const struct buf *lines)
+{
+	if (lines->len == 0)
+		return;
+	run_output_end_line(output, STDOUT_FILENO);
+	put(output, STDOUT_FILENO, lines->data, lines->len);
+}
+
 void run_output_stderr(struct run_output *output, const char *text, size_t len)
 {
 	run_output_text(output, STDERR_FILENO, text, len);

@@ -64,6 +64,27 @@ size_t term_width(const char *text, size_t len)
 	return width;
 }
 
+size_t term_width_shown(const char *text, size_t len)
+{
+	const char *const end = text + len;
+	size_t width = 0;
+
+	while (text < end) {
+		const char *escape = memchr(text, 0x1b, (size_t)(end - text)), *close;
+
+		width += term_width(text, (size_t)((escape != NULL ? escape : end) - text));
+		if (escape == NULL || escape + 1 == end)
+			break;
+		/* "ESC [ … m", "ESC ] … ESC \" */
+		close = escape[1] == '[' ? memchr(escape, 'm', (size_t)(end - escape))
+					 : memchr(escape + 1, '\\', (size_t)(end - escape) - 1);
+		if (close == NULL)
+			break;
+		text = close + 1;
+	}
+	return width;
+}
+
 void term_width_window(int fd, size_t *ret_columns, size_t *ret_lines)
 {
 	struct winsize size;

@@ -14,6 +14,9 @@ void term_width_locale(void);
 /* Of UTF-8 text without control characters. */
 size_t term_width(const char *text, size_t len);
 
+/* The same of text with our colours and addresses in it. */
+size_t term_width_shown(const char *text, size_t len);
+
 /* The longest beginning of `text` that fits into `columns`; its width in *ret_width. */
 size_t term_width_fit(const char *text, size_t len, size_t columns, size_t *ret_width);
 

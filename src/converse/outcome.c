@@ -70,6 +70,11 @@ void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_l
 	};
 }
 
+void outcome_begin_step(struct outcome *outcome, const char *execution)
+{
+	outcome->steps[outcome->step_count - 1].execution = mem_strdup(execution);
+}
+
 void outcome_end_step(struct outcome *outcome, const char *status, const char *execution,
 		    const char *record)
 {
@@ -77,7 +82,8 @@ void outcome_end_step(struct outcome *outcome, const char *status, const char *e
 	const size_t len = record != NULL ? strlen(record) : 0;
 
 	step->status = mem_strdup(status);
-	step->execution = copy_or_null(execution);
+	if (execution != NULL && step->execution == NULL)
+		step->execution = mem_strdup(execution);
 	if (record == NULL || len > outcome->records_max - outcome->record_bytes)
 		return;
 	outcome->record_bytes += len;

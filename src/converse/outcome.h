@@ -46,6 +46,8 @@ void outcome_done(struct outcome *outcome);
 /* A step that has not run. Everything is copied, here and below. */
 void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len, const char *code,
 		    size_t code_len);
+/* The last step runs, as this execution. */
+void outcome_begin_step(struct outcome *outcome, const char *execution);
 /* What became of the last step; `execution` and `record` may be NULL. */
 void outcome_end_step(struct outcome *outcome, const char *status, const char *execution,
 		    const char *record);

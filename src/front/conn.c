@@ -180,7 +180,7 @@ static void start_over(struct conn *conn)
 	conn->message_done = conn->head_sent = conn->disk_full = false;
 	conn->is_head = conn->is_muted = false;
 	conn->archive_type = NULL;
-	conn->wants_events = conn->wants_record = false;
+	conn->wants_events = conn->wants_record = conn->follows_run = false;
 	conn->state = CONN_HEAD;
 	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);
 }
@@ -310,8 +310,12 @@ void conn_process(struct conn *conn)
 /* The client sends nothing more; whether it still listens, nobody knows. */
 static void ended(struct conn *conn)
 {
+	const struct endpoint *endpoint = conn->target.endpoint;
+	/* What nobody may be waiting for any more is not worth what a model costs. */
+	const bool waits = conn->state == CONN_WAIT && endpoint->type != FRONT_RUN_CREATE;
+
 	conn->read_ended = true;
-	if (conn->state != CONN_WAIT && conn->state != CONN_SEND)
+	if (!waits && conn->state != CONN_SEND)
 		conn_abort(conn);
 }
 

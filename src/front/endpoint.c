@@ -122,6 +122,15 @@ static const struct endpoint endpoints[] = {
 	{ .path = "artifacts/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
 
+	{ .path = "agent", .verb = POST, .type = FRONT_RUN_CREATE, .build = build_run,
+	  .take = take_run },
+	{ .path = "agent/{id}", .verb = GET, .type = FRONT_RUN_SHOW, .build = build_in_session,
+	  .shape = shape_run },
+	{ .path = "agent/{id}/events", .verb = GET, .kind = ENDPOINT_EVENTS,
+	  .type = FRONT_RUN_EVENTS, .build = build_run_events, .query = " after " },
+	{ .path = "agent/{id}/interrupt", .verb = POST, .type = FRONT_RUN_INTERRUPT,
+	  .build = build_empty, .shape = shape_interrupt },
+
 	{ .path = "usage", .verb = GET, .type = FRONT_USAGE, .build = build_usage,
 	  .query = " tenant from to format ", .take = take_usage },
 	{ .path = "tenants", .verb = GET, .type = FRONT_TENANT_LIST, .build = build_list,

@@ -13,7 +13,7 @@
  *   guess.c     who tried unknown keys too often
  *   stream.c    events (SSE), pieces of files
  *   download.c  a file as HTTP: type, name, conditions, ranges
- *   build_files.c shape_files.c   the same for files, archives, links
+ *   build_files.c shape_files.c   the same for files, archives, links; build_run.c for questions
  *   trail.c     ids, traces, counts and a line of the log for each request
  *   fence.c     what is given up before the first byte
  *
@@ -160,7 +160,8 @@ struct conn {
 	/* events */
 	uint64_t last_event;
 	bool head_sent, is_chunked;
-	bool wants_events; /* this EXECUTE is followed by its events */
+	bool wants_events; /* this EXECUTE or RUN_CREATE is followed by its events */
+	bool follows_run;  /* the events are those of a run */
 	bool wants_record; /* of the reply: 202 or 200 */
 	bool wants_csv;
 	struct guess_peer peer;
@@ -262,6 +263,11 @@ build_fn build_file_list, build_file_put, build_file_delete, build_move, build_m
 build_fn build_archive_get, build_archive_put;
 build_fn build_artifacts, build_receipts, build_links, build_link, build_follow, build_templates;
 
+/* ---- build_run.c ---- */
+build_fn build_run, build_run_events;
+shape_fn shape_run;
+void take_run(struct conn *conn, const struct kernel_item *items, size_t count);
+
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd);
@@ -316,6 +322,7 @@ void download_archive_name(struct conn *conn, const char *path, const char *form
 
 /* ---- stream.c ---- */
 void stream_begin(struct conn *conn, const char *execution);
+void stream_begin_run(struct conn *conn, const char *run);
 void stream_take(struct conn *conn, const struct front_head *head,
 		 const struct kernel_item *items, size_t count);
 void stream_more(struct conn *conn); /* the client has taken what there was */

@@ -61,6 +61,8 @@ static const struct {
 	[FRONT_ERR_CONTEXT_NOT_FOUND] = { "context_not_found", 404 },
 	[FRONT_ERR_EXECUTION_LOST] = { "execution_lost", 410 },
 	[FRONT_ERR_DISK_FULL] = { "disk_full", 507 },
+	[FRONT_ERR_MODEL_MISSING] = { "model_missing", 409 },
+	[FRONT_ERR_RUN_NOT_FOUND] = { "run_not_found", 404 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

@@ -88,6 +88,16 @@ static void send_piece(struct conn *conn, const char *bytes, size_t len)
 		conn_write(conn, "\r\n", 2);
 }
 
+/* Whose events they are. */
+static int pack_source(const struct conn *conn, struct buf *payload, struct err *err)
+{
+	if (conn->follows_run)
+		return front_pack_text(payload, FRONT_TAG_ID, conn->target.id, err);
+	if (front_pack_text(payload, FRONT_TAG_SESSION, conn->target.session, err) < 0)
+		return (int)err->code;
+	return front_pack_text(payload, FRONT_TAG_EXECUTION, conn->target.execution, err);
+}
+
 static void ask_events(struct conn *conn)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
@@ -97,14 +107,21 @@ static void ask_events(struct conn *conn)
 	/* The key was good when the stream began; it is looked at again each time. */
 	value = value != NULL && strlen(value) > 7 ? value + 7 + strspn(value + 7, " ") : "";
 	if (front_pack_text(&payload, FRONT_TAG_KEY, value, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_SESSION, conn->target.session, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_EXECUTION, conn->target.execution, &err) < 0 ||
+	    pack_source(conn, &payload, &err) < 0 ||
 	    front_pack_u64(&payload, FRONT_TAG_AFTER, conn->last_event, &err) < 0) {
 		conn_abort(conn);
 		return;
 	}
-	upstream_ask(conn, FRONT_EVENTS, &payload);
+	upstream_ask(conn, conn->follows_run ? FRONT_RUN_EVENTS : FRONT_EVENTS, &payload);
 	loop_timer_set(conn->timer, EVENTS_BEAT_MS);
+}
+
+static void begin(struct conn *conn, const char *extra)
+{
+	conn->state = CONN_EVENTS;
+	conn->last_event = 0;
+	send_head(conn, extra);
+	conn_flush(conn); /* which asks for the first events, when the head has gone */
 }
 
 void stream_begin(struct conn *conn, const char *execution)
@@ -115,10 +132,18 @@ void stream_begin(struct conn *conn, const char *execution)
 	(void)snprintf(extra, sizeof(extra),
 		       "Reckon-Execution: %s\r\nLocation: /reckon/v1/sessions/%s/executions/%s\r\n",
 		       execution, conn->target.session, execution);
-	conn->state = CONN_EVENTS;
-	conn->last_event = 0;
-	send_head(conn, extra);
-	conn_flush(conn); /* which asks for the first events, when the head has gone */
+	begin(conn, extra);
+}
+
+void stream_begin_run(struct conn *conn, const char *run)
+{
+	char extra[160];
+
+	(void)snprintf(conn->target.id, sizeof(conn->target.id), "%s", run);
+	(void)snprintf(extra, sizeof(extra), "Reckon-Run: %s\r\nLocation: /reckon/v1/agent/%s\r\n",
+		       run, run);
+	conn->follows_run = true;
+	begin(conn, extra);
 }
 
 static int add_event(const char *name, uint64_t id, const char *data, size_t len, struct buf *ret,

@@ -26,6 +26,8 @@ void answer_cancel(struct host *host, uint64_t id);
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
 /* The same for a job about its files. */
 struct session *answer_session_beside(struct host *host, const struct asked *asked);
+/* A session that the request may have, to be opened; NULL when it was answered with an error. */
+struct session *answer_session_add(struct host *host, const struct asked *asked);
 void answer_session_create(struct host *host, const struct asked *asked);
 void answer_session_list(struct host *host, const struct asked *asked);
 void answer_session_show(struct host *host, const struct asked *asked);

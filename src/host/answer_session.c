@@ -150,36 +150,42 @@ static int take_name(struct host *host, const struct asked *asked, char ret[ID_N
 	return -1;
 }
 
-void answer_session_create(struct host *host, const struct asked *asked)
+/* Whether the daemon takes any now; answers when it does not. */
+static bool takes_sessions(struct host *host, const struct asked *asked)
 {
-	struct front_limits limits;
-	char name[ID_NAME_MAX + 1];
-	struct session *session;
-	struct job *job;
-	uint64_t idle_ms;
-	struct err err;
-
 	if (host->is_stopping) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
-		return;
+		return false;
 	}
 	if (host->is_draining) {
 		peer_fail(host, asked->id, FRONT_ERR_DRAINING, "the daemon takes no new sessions",
 			  "it is being drained", "use another one, or ask again later", 30);
-		return;
+		return false;
 	}
 	if (host->session_count >= host->config.sessions_max) {
 		observe_refused(host, "sessions");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
-		return;
+		return false;
 	}
+	return true;
+}
+
+struct session *answer_session_add(struct host *host, const struct asked *asked)
+{
+	struct front_limits limits;
+	char name[ID_NAME_MAX + 1];
+	struct session *session;
+	uint64_t idle_ms;
+
+	if (!takes_sessions(host, asked))
+		return NULL;
 	limits = limits_of(asked);
 	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
 	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms) ||
 	    !admission_check(host, asked, &limits))
-		return;
+		return NULL;
 	session = session_add(host, asked->tenant, &limits);
 	session->is_admitted = true;
 	host->opening_count++;
@@ -191,6 +197,17 @@ void answer_session_create(struct host *host, const struct asked *asked)
 		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
+	return session;
+}
+
+void answer_session_create(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session_add(host, asked);
+	struct job *job;
+	struct err err;
+
+	if (session == NULL)
+		return;
 	job = job_new(session, JOB_OPEN, asked->id);
 	tenant_share_note(host, job);
 	if (answer_take_env(job, asked, &err) < 0) {

@@ -43,6 +43,8 @@ struct config {
 	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
 	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
 	uint64_t max_memory, max_disk, max_wall_ms;
+	char models_file[4096]; /* "": inquiry_model.c knows where */
+	uint64_t runs_max, tenant_runs_max;
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;

@@ -23,6 +23,7 @@
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
  *   answer_tenant.c answer_key.c
+ *   answer_run.c inquiry….c   questions that models answer (inquiry.h)
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
  *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
@@ -50,6 +51,7 @@
 #include "host/db_context.h"
 #include "host/db_keep.h"
 #include "host/gc.h"
+#include "host/inquiry.h"
 #include "host/job.h"
 #include "host/observe.h"
 #include "host/operate.h"
@@ -163,6 +165,8 @@ struct host {
 	struct session *sessions;
 	struct session *session_buckets[HOST_BUCKETS]; /* by id */
 	unsigned session_count;
+	struct inquiry *inquiries;
+	struct models *models; /* that may be asked, or NULL */
 	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
 	unsigned tenant_count;

@@ -21,6 +21,8 @@
 
 struct context;
 struct host;
+struct inquiry;
+struct job_told;
 struct session;
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
@@ -96,6 +98,8 @@ struct job {
 	struct execution *execution;
 	bool is_beside; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */
+	struct inquiry *inquiry; /* that it is for, or NULL */
+	struct ring *inquiry_ring; /* which hears what a cell's ring hears */
 	/* what to do */
 	struct buf code; /* of a question; an execution has its own */
 	size_t cursor;
@@ -117,6 +121,7 @@ struct job {
 	bool wants_detail;
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
+	struct job_told *told; /* of one for an inquiry */
 	struct job_part {
 		size_t at, len;
 	} files_part, receipt_part; /* of its record: where in `json` they are */

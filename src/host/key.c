@@ -124,7 +124,7 @@ static struct key *private_key(struct host *host)
 {
 	struct key *at = host->keys->newest;
 
-	while (at->next != NULL && (at->row.scopes != FRONT_SCOPES_ALL || key_is_expired(at)))
+	while (at->next != NULL && ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(at)))
 		at = at->next;
 	return at;
 }

@@ -92,6 +92,8 @@ static void on_wake(unsigned ready, void *arg)
 	pool_clear(host->file_pool);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
+	if (host->followers > 0)
+		inquiry_publish(host);
 	item = take_job(host);
 	if (item == NULL)
 		return;
@@ -116,6 +118,7 @@ static void on_tick(void *arg)
 	struct host *host = arg;
 
 	session_tick(host);
+	inquiry_tick(host);
 	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
@@ -195,7 +198,7 @@ static int start(struct host *host, struct err *err)
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||
 	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
 	    keep_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
-	    key_setup(host, key, err) < 0)
+	    inquiry_models_load(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')
 		audit_note(host, "key.create", "", "ok", "%s", "the first one");
@@ -218,6 +221,7 @@ static void finish(struct host *host)
 		pool_free(host->pool);
 		pool_free(host->file_pool);
 	}
+	inquiry_free_all(host);
 	keep_stop(host);
 	db_close(host->db);
 	reckon_engine_close(host->engine);

@@ -31,6 +31,9 @@ static const words limits = { "wall_time", "memory", "output", "sessions", "queu
 static const words kinds = { "session", "execution", "output", "artifact", "other" };
 static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
+static const words stops = { "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck",
+			     "length", "refused", "interrupted", "session_lost", "failed" };
+static const words tokens = { "input", "cached", "output", "reasoning" };
 
 static const struct counter {
 	const char *name;
@@ -56,6 +59,14 @@ static const struct counter {
 			     "Requests without a key that is good.", NULL, &none },
 	[METRICS_AUDIT] = { "reckon_audit_entries_total", "Entries written to the audit.", NULL,
 			    &none },
+	[METRICS_RUNS] = { "reckon_agent_runs_total", "Questions that models answered, by why they "
+			   "ended.", "stop", &stops },
+	[METRICS_RUN_STEPS] = { "reckon_agent_steps_total", "Cells that models ran.", NULL, &none },
+	[METRICS_RUN_TOKENS] = { "reckon_agent_tokens_total", "Tokens of models, as they are "
+				 "billed: cached ones are input, too, and reasoning is output.",
+				 "kind", &tokens },
+	[METRICS_RUN_COST] = { "reckon_agent_cost_micro_total", "What models cost, in millionths "
+			       "of the currency of the prices.", NULL, &none },
 };
 
 /* Upper ends in nanoseconds, up to a zero. */
@@ -283,6 +294,8 @@ static int write_now(const struct metrics_now *now, struct buf *ret, struct err 
 		{ "reckon_workers_queue", "gauge", "Jobs that wait for a worker.",
 		  now->workers_waiting, 0 },
 		{ "reckon_uploads", "gauge", "Uploads under way.", now->uploads, 0 },
+		{ "reckon_agent_runs", "gauge", "Questions that models answer just now.", now->runs,
+		  0 },
 		{ "reckon_sessions_memory_bytes", "gauge",
 		  "Memory of live sessions, as last looked at.", now->memory_bytes, 0 },
 		{ "reckon_sessions_memory_known", "gauge",

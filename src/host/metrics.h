@@ -28,6 +28,10 @@ enum metrics_counter {
 	METRICS_RELOADS,      /* by result */
 	METRICS_DENIED,
 	METRICS_AUDIT,
+	METRICS_RUNS,	      /* of models, by why they ended */
+	METRICS_RUN_STEPS,
+	METRICS_RUN_TOKENS,   /* by kind */
+	METRICS_RUN_COST,
 	METRICS_COUNTER_COUNT_
 };
 
@@ -63,6 +67,7 @@ struct metrics_now {
 	uint64_t jobs_waiting;	/* in their session's queue */
 	uint64_t workers_busy, workers_waiting, workers_max;
 	uint64_t uploads;
+	uint64_t runs; /* questions that models answer */
 	uint64_t memory_bytes, memory_sessions; /* of live sessions, as last looked at; of how many */
 	uint64_t database_bytes, store_bytes, store_objects, disk_free_bytes;
 	uint64_t start_s;	/* since 1970 */

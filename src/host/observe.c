@@ -341,6 +341,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 	}
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		now->uploads += host->uploads[i].ticket != 0;
+	now->runs = inquiry_count(host, NULL);
 }
 
 /* The first ones by their id, the rest together: a label must not grow without bound. */

@@ -71,6 +71,9 @@ void operate_reload(void *arg)
 	} else {
 		changed = config_reload(&host->config, fresh, &fixed);
 		operate_apply(host);
+		if (inquiry_models_load(host, &err) < 0)
+			log_line(LOG_ERROR, "the models were not reloaded: the old ones hold",
+				 "why=\"%s\"", err.text);
 		metrics_add(&host->seen.metrics, METRICS_RELOADS, 0, 1);
 		audit_note(host, "config.reload", host->config.config_file, "ok", "changed=%u", changed);
 		log_line(LOG_INFO, "the configuration was reloaded", "changed=%u", changed);
@@ -110,7 +113,7 @@ static bool any_runs(const struct host *host)
 	for (const struct session *at = host->sessions; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->kind == JOB_EXECUTE)
 			return true;
-	return false;
+	return inquiry_count(host, NULL) > 0;
 }
 
 static void end_sessions(struct host *host)
@@ -118,6 +121,7 @@ static void end_sessions(struct host *host)
 	struct session *next;
 
 	host->grace_end_ns = 0;
+	inquiry_stop_all(host, "the daemon is stopping");
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
 		session_leave(at);

@@ -120,6 +120,7 @@ void job_free(struct job *job)
 	reckon_workspace_free(job->manifest);
 	reckon_workspace_free(job->changes);
 	free(job->objects);
+	job_told_free(job->told);
 	free(job);
 }
 
@@ -156,6 +157,7 @@ void session_forget(struct session *session)
 	unindex(session);
 	keep_leave_turn(session);
 	session_measured(session, 0, 0);
+	inquiry_session_gone(session);
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
 	if (session->row.id[0] != '\0')
@@ -223,6 +225,8 @@ void job_fail(struct job *job, enum front_error error, const char *why)
 		execution_fail(job->execution, error, why);
 	else
 		peer_fail(job->session->host, job->request, error, why, "", "", 0);
+	if (job->inquiry != NULL)
+		inquiry_job_failed(job->inquiry, error, why);
 	job_free(job);
 }
 
@@ -322,6 +326,7 @@ void session_end(struct session *session, enum front_error end, const char *why,
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
+	inquiry_session_ends(session, why);
 	session_fail_waiting(session, end, why);
 	beside_fail_waiting(session, end, why);
 	context_end_all(session, end, why);
@@ -353,6 +358,14 @@ void session_leave(struct session *session)
 	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
 }
 
+/* Whether somebody is there to whom the session is of use. */
+static bool is_wanted(const struct host *host, const struct job *job)
+{
+	if (job->inquiry != NULL)
+		return job->inquiry->state != INQUIRY_ENDED;
+	return peer_is_pending(host, job->request);
+}
+
 static void opened(struct session *session, struct job *job)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
@@ -364,11 +377,18 @@ static void opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already. */
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
+		if (job->inquiry != NULL)
+			inquiry_job_failed(job->inquiry, FRONT_ERR_UNAVAILABLE, session->row.why);
 		session_pump(session);
 		return;
 	}
 	if (session->handle == NULL) {
 		peer_fail_reckon(host, job->request, &job->error);
+		if (job->inquiry != NULL)
+			inquiry_job_failed(job->inquiry,
+					   job->error.code == RECKON_ENOT_FOUND
+						   ? FRONT_ERR_NOT_FOUND
+						   : FRONT_ERR_UNAVAILABLE, job->error.message);
 		session_forget(session);
 		return;
 	}
@@ -383,7 +403,7 @@ static void opened(struct session *session, struct job *job)
 	if (commit_start(session, &err) < 0) {
 		peer_fail_err(host, job->request, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
-	} else if (!peer_is_pending(host, job->request) || host->is_stopping) {
+	} else if (!is_wanted(host, job) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
@@ -392,6 +412,8 @@ static void opened(struct session *session, struct job *job)
 		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
+	if (job->inquiry != NULL)
+		inquiry_opened(job->inquiry);
 }
 
 /* What is not in the database, and told when it is done. */
@@ -457,6 +479,8 @@ void session_answer_job(struct session *session, struct job *job)
 	} else {
 		peer_reply(host, job->request, NULL, -1);
 	}
+	if (job->inquiry != NULL)
+		inquiry_job_done(job->inquiry, job);
 }
 
 static void job_done(struct session *session, struct job *job)

@@ -18,7 +18,12 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	if (ring_push(job->execution->ring, event->name, event->json, event->json_len))
+	bool is_heard = ring_push(job->execution->ring, event->name, event->json, event->json_len);
+
+	/* That a cell is done is told of an inquiry when its record is kept. */
+	if (job->inquiry_ring != NULL && strcmp(event->name, "done") != 0)
+		is_heard |= ring_push(job->inquiry_ring, event->name, event->json, event->json_len);
+	if (is_heard)
 		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
 }
@@ -150,6 +155,8 @@ static void work_execute(struct job *job)
 	take_objects(job, done);
 	job->files_part = part_of(done, "files");
 	job->receipt_part = part_of(done, "receipt");
+	if (job->inquiry != NULL)
+		job->told = job_told_new(done);
 	reckon_execution_free(done);
 }
 

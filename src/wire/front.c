@@ -21,6 +21,7 @@
 #define DAY_BYTES 10u /* 2026-11-22 */
 #define ETAGS_MAX 1024u
 #define TOKEN_MAX 95u
+#define MODEL_MAX 320u
 
 /* How long a field of this tag may be in a request, and how long it must be. */
 static const struct bound {
@@ -78,6 +79,13 @@ static const struct bound {
 	[FRONT_TAG_ARTIFACT] = { 1, HANDLE_MAX },
 	[FRONT_TAG_HEAD_ONLY] = { 0, 0 },
 	[FRONT_TAG_ENDS_MS] = { 8, 8 },
+	[FRONT_TAG_MODEL] = { 1, MODEL_MAX },
+	[FRONT_TAG_RUN_LIMITS] = { sizeof(struct front_run_limits),
+				   sizeof(struct front_run_limits) },
+	[FRONT_TAG_KEEP] = { 0, 0 },
+	[FRONT_TAG_RUN_FILES] = { 1, FRONT_RUN_FILES_MAX },
+	[FRONT_TAG_QUESTION] = { 1, FRONT_QUESTION_MAX },
+	[FRONT_TAG_FOLLOWED] = { 0, 0 },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -162,10 +170,17 @@ static const struct shape {
 	[FRONT_KEY_LIST] = { TAGS(K),
 		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_TENANT) },
 	[FRONT_KEY_DELETE] = { TAGS(K, FRONT_TAG_ID), NONE },
+	[FRONT_RUN_CREATE] = { TAGS(K, FRONT_TAG_QUESTION),
+		TAGS(S, FRONT_TAG_MODEL, FRONT_TAG_RUN_LIMITS, FRONT_TAG_KEEP,
+		     FRONT_TAG_RUN_FILES, FRONT_TAG_FOLLOWED, FRONT_TAG_BACKGROUND,
+		     FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE) },
+	[FRONT_RUN_SHOW] = { TAGS(K, FRONT_TAG_ID), NONE },
+	[FRONT_RUN_EVENTS] = { TAGS(K, FRONT_TAG_ID), TAGS(FRONT_TAG_AFTER) },
+	[FRONT_RUN_INTERRUPT] = { TAGS(K, FRONT_TAG_ID), NONE },
 };
 
 const char *const front_scope_names[FRONT_SCOPES] = {
-	"admin", "sessions", "execute", "files", "read",
+	"admin", "sessions", "execute", "files", "read", "agent",
 };
 
 #define BYTES ((uint64_t)1 << 50)

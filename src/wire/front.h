@@ -25,8 +25,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/kernel.h"
 #include "wire/front_quota.h"
+#include "wire/front_tenant.h"
+#include "wire/kernel.h"
 
 #define FRONT_FD 3
 #define FRONT_LISTEN_FD 4
@@ -41,6 +42,8 @@
 #define FRONT_ENV_BYTES_MAX (32u * 1024u)
 #define FRONT_ID_MAX 31u
 #define FRONT_CWD_MAX 1023u
+#define FRONT_QUESTION_MAX (1024u * 1024u)
+#define FRONT_RUN_FILES_MAX (7u * 1024u * 1024u) /* of all files that come with a question */
 #define FRONT_KEY_MAX 128u
 #define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
@@ -97,6 +100,10 @@ enum front_type {
 	FRONT_LINK_GET = 52,	   /* TOKEN, no key -> as FILE_GET                           */
 	FRONT_TEMPLATE_LIST = 53,  /* -> BODY                                                */
 	FRONT_KEPT_LIST = 54,	   /* WHAT (enum front_kept) -> what is kept of a session    */
+	FRONT_RUN_CREATE = 60,	   /* a model answers -> BODY, the answer; or a run          */
+	FRONT_RUN_SHOW = 61,	   /* ID -> BODY, the answer, or a run                       */
+	FRONT_RUN_EVENTS = 62,	   /* ID -> as EVENTS                                        */
+	FRONT_RUN_INTERRUPT = 63,  /* ID -> COUNT: 1 when it was going on                    */
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
@@ -204,6 +211,23 @@ enum front_tag {
 	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
 	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
 	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
+	/* a model answers */
+	FRONT_TAG_MODEL = 127,	    /* PROVIDER/NAME */
+	FRONT_TAG_RUN_LIMITS = 128, /* struct front_run_limits */
+	FRONT_TAG_KEEP = 129,	    /* present: the session that is made for it stays */
+	/* (PATH [BODY])*: fields in a field, the file's content or a name in the workspace */
+	FRONT_TAG_RUN_FILES = 130,
+	FRONT_TAG_QUESTION = 131,
+	FRONT_TAG_FOLLOWED = 132, /* present: it ends when nobody follows its events */
+	FRONT_TAG_RUN = 133,	  /* of replies: its id */
+};
+
+/* Zero: what the daemon's file says. */
+struct front_run_limits {
+	uint64_t steps;
+	uint64_t tokens;
+	uint64_t budget_micro;
+	uint64_t wall_ms;
 };
 
 /* Lists of FRONT_KEPT_LIST. */
@@ -233,38 +257,6 @@ struct front_limits {
 	uint64_t pids;
 	uint64_t cpu_percent;
 	uint64_t displays;
-};
-
-/* What a key may do; docs/tenants.md. */
-#define FRONT_SCOPE_ADMIN 1u
-#define FRONT_SCOPE_SESSIONS 2u
-#define FRONT_SCOPE_EXECUTE 4u
-#define FRONT_SCOPE_FILES 8u
-#define FRONT_SCOPE_READ 16u
-#define FRONT_SCOPES 5
-#define FRONT_SCOPES_ALL ((1u << FRONT_SCOPES) - 1)
-extern const char *const front_scope_names[FRONT_SCOPES]; /* by bit */
-
-/* What a tenant used on a day. */
-struct front_usage {
-	uint64_t executions;
-	uint64_t wall_ms;
-	uint64_t cpu_ms;
-	uint64_t memory_mib_s; /* the peak of each execution, for as long as it took */
-	uint64_t bytes_in;     /* code and uploads */
-	uint64_t bytes_out;    /* records and downloads */
-	uint64_t disk_bytes;   /* the most that was kept at once */
-	uint64_t sessions;     /* opened */
-};
-
-struct front_numbers {
-	uint64_t value;
-	uint64_t limit;
-};
-
-struct front_queue {
-	uint64_t position; /* how many are before this one */
-	uint64_t estimate_ms;
 };
 
 /* What an ERROR says; the front knows name and HTTP status of each. */
@@ -306,6 +298,8 @@ enum front_error {
 	FRONT_ERR_CONTEXT_NOT_FOUND,
 	FRONT_ERR_EXECUTION_LOST, /* it was there when the daemon died */
 	FRONT_ERR_DISK_FULL,	  /* it was done and could not be kept */
+	FRONT_ERR_MODEL_MISSING,  /* none is configured, or not that one */
+	FRONT_ERR_RUN_NOT_FOUND,
 	FRONT_ERR_COUNT_
 };
 

@@ -15,7 +15,7 @@ import pytest
 from reckon_serve import SECONDS, Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCOPES = ["admin", "sessions", "execute", "files", "read"]
+SCOPES = ["admin", "sessions", "execute", "files", "read", "agent"]
 VERBS = ["get", "post", "put", "patch", "delete"]
 UNKNOWN = {"path": "a/b", "id": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
@@ -74,6 +74,7 @@ BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/files/move": {"from": "a.txt", "to": "b.txt"},
           "POST /sessions/{session}/files/mkdir": {"path": "d"},
           "POST /sessions/{session}/links": {"path": "a.txt"},
+          "POST /agent": {"question": "?"},
           "PUT /sessions/{session}/archive": "x",
           "PUT /sessions/{session}/files/{path}": "x"}
 

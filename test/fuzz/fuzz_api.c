@@ -12,6 +12,7 @@
 #include "codec/api.h"
 #include "codec/api_admin.h"
 #include "codec/api_files.h"
+#include "codec/api_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -86,7 +87,8 @@ static void tenant(const char *text, size_t len, bool is_patch)
 /* 'a', 'b': tenants; 'c': keys; 'd': rotation. */
 static void admin(const char *text, size_t len, uint8_t which)
 {
-	static const char *const scopes[] = { "admin", "sessions", "execute", "files", "read" };
+	static const char *const scopes[] = { "admin", "sessions", "execute", "files", "read",
+					     "agent" };
 	struct api_key body;
 	struct err err;
 	uint64_t ms;
@@ -95,9 +97,9 @@ static void admin(const char *text, size_t len, uint8_t which)
 	if (which <= 'b') {
 		tenant(text, len, which == 'b');
 	} else if (which == 'c') {
-		code = api_key_parse(text, len, scopes, 5, &body, &err);
+		code = api_key_parse(text, len, scopes, 6, &body, &err);
 		check(code, &err);
-		if (code == 0 && (body.scopes == 0 || body.scopes > 31 ||
+		if (code == 0 && (body.scopes == 0 || body.scopes > 63 ||
 				  (double)body.expires_ms > API_LIFETIME_S_MAX * 1000))
 			abort();
 		api_key_done(&body);
@@ -136,6 +138,32 @@ static void files(const char *text, size_t len, uint8_t which)
 	api_files_done(&body);
 }
 
+/* 'h': a question to a model. */
+static void question(const char *text, size_t len)
+{
+	struct api_run body;
+	struct err err;
+	const int code = api_run_parse(text, len, &body, &err);
+	size_t bytes = 0;
+
+	check(code, &err);
+	for (size_t i = 0; code == 0 && i < body.file_count; i++) {
+		const struct api_run_file *file = &body.files[i];
+
+		if (!is_text(file->path, 4095) || file->path == NULL ||
+		    (file->has_content && api_run_content(&body, file) == NULL))
+			abort();
+		bytes += file->len;
+	}
+	if (code == 0 && (body.question == NULL || body.question_len == 0 ||
+			  body.file_count > API_RUN_FILES_MAX || bytes > API_RUN_BYTES_MAX ||
+			  body.steps > 1000 || !is_text(body.model, 318) ||
+			  (body.stream && body.background) ||
+			  (body.session != NULL && body.keep)))
+		abort();
+	api_run_done(&body);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data + 1;
@@ -146,6 +174,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		admin(text, size - 1, data[0]);
 	else if (data[0] >= 'e' && data[0] <= 'g')
 		files(text, size - 1, data[0]);
+	else if (data[0] == 'h')
+		question(text, size - 1);
 	else if (data[0] % 4 < 2)
 		session(text, size - 1, data[0] % 4 == 1);
 	else

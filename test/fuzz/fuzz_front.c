@@ -39,7 +39,9 @@ static void judge(const struct front_head *head, const struct buf *payload)
 	    front_may_send(FRONT_STATE_STARTING, head->type))
 		abort();
 	for (int i = 0; i < count; i++)
-		if (items[i].len > FRONT_CODE_MAX || items[i].tag > UINT8_MAX)
+		if (items[i].len > (items[i].tag == FRONT_TAG_RUN_FILES ? FRONT_RUN_FILES_MAX
+									: FRONT_CODE_MAX) ||
+		    items[i].tag > UINT8_MAX)
 			abort();
 	if (head->type == FRONT_EXECUTE &&
 	    front_find(items, (size_t)count, FRONT_TAG_CODE) == NULL)

@@ -1,0 +1,330 @@
+/*
+ * test_cli_markdown.c - answers in Markdown as a terminal shows them, at two widths, in pieces of
+ * every size, and answers that mean no good.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    texts of its own.
+ * Never:    asks a terminal for anything.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/markdown.h"
+#include "cli/term_width.h"
+
+#define DRAWN_MAX ((size_t)64 * 1024 * 1024)
+
+static struct err err;
+
+/* The caller's to free. */
+static char *draw(const char *text, size_t len, size_t width, size_t piece, markdown_image_fn *image)
+{
+	struct markdown *markdown = markdown_new(image, NULL);
+	struct buf drawn = BUF_INIT(DRAWN_MAX);
+
+	markdown_set_width(markdown, width);
+	for (size_t at = 0; at < len; at += piece)
+		assert_ok(&err, markdown_add(markdown, text + at,
+					     len - at < piece ? len - at : piece, &drawn, &err));
+	assert_ok(&err, markdown_end(markdown, &drawn, &err));
+	markdown_free(markdown);
+	return drawn.data != NULL ? drawn.data : mem_strdup("");
+}
+
+/* Without its own sequences: colours, and what makes an address one. */
+static void strip(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at != '\0';) {
+		const char *end = NULL;
+
+		if (strncmp(at, "\x1b[", 2) == 0)
+			end = strchr(at, 'm') + 1;
+		else if (strncmp(at, "\x1b]8;;", 5) == 0)
+			end = strstr(at, "\x1b\\") + 2;
+		if (end != NULL)
+			at = end;
+		else
+			*to++ = *at++;
+	}
+	*to = '\0';
+}
+
+static void expect_plain(size_t width, const char *text, const char *expected)
+{
+	for (size_t piece = 1; piece <= strlen(text); piece++) {
+		char *drawn = draw(text, strlen(text), width, piece, NULL);
+
+		strip(drawn);
+		if (strcmp(drawn, expected) != 0)
+			fail_msg("pieces of %zu:\n%s\ninstead of\n%s", piece, drawn, expected);
+		free(drawn);
+	}
+}
+
+static void expect(const char *text, const char *expected)
+{
+	char *drawn = draw(text, strlen(text), 80, strlen(text), NULL);
+
+	assert_string_equal(drawn, expected);
+	free(drawn);
+}
+
+static void paragraphs_are_wrapped(void **state)
+{
+	(void)state;
+	expect_plain(30, "One paragraph that is longer than a line of the terminal, and\nhas "
+			 "a line of its own.\n\nAnother.",
+		     "One paragraph that is longer\nthan a line of the terminal,\nand has a line of "
+		     "its own.\n\nAnother.\n");
+	expect_plain(20, "averyveryverylongwordthatfitsnowhere x", "averyveryverylongwor\n"
+								  "dthatfitsnowhere x\n");
+	expect_plain(30, "hard  \nbreak\\\nthere", "hard\nbreak\nthere\n");
+	expect_plain(30, "", "");
+	expect_plain(30, "\n\n\n", "");
+	expect_plain(30, "a\r\nb\r\n\r\nc", "a b\n\nc\n");
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	(void)state;
+	expect_plain(20, "日本語のテキストは幅が二倍です。折り返しも正しく。",
+		     "日本語のテキストは幅\nが二倍です。折り返し\nも正しく。\n");
+	/* What closes does not begin a line. */
+	expect_plain(21, "日本語日本語日本語日。本語", "日本語日本語日本語\n日。本語\n");
+	expect_plain(20, "é́ e\xcc\x81 eeeeeeeeeeeeeeee e", "é́ e\xcc\x81 eeeeeeeeeeeeeeee\ne\n");
+}
+
+static void spans_have_their_styles(void **state)
+{
+	(void)state;
+	expect("**b** *i* _i_ `c` ~~s~~ ***bi***\n",
+	       "\x1b[0;1mb\x1b[0m \x1b[0;3mi\x1b[0m \x1b[0;3mi\x1b[0m \x1b[0;36mc\x1b[0m "
+	       "\x1b[0;9ms\x1b[0m \x1b[0;1;3mbi\x1b[0m\n");
+	expect("# One\n## Two\n### Three\n",
+	       "\x1b[0;1;4mOne\x1b[0m\n\x1b[0;1mTwo\x1b[0m\n\x1b[0;1;3mThree\x1b[0m\n");
+	expect("snake_case and 2 * 3 * 4\n", "snake_case and 2 * 3 * 4\n");
+	expect("`*a*` \\*b\\* &amp; &lt; &#27;\n",
+	       "\x1b[0;36m*a*\x1b[0m *b* & < &#27;\n");
+	expect("Setext\n===\n", "\x1b[0;1;4mSetext\x1b[0m\n");
+}
+
+static void links_show_where_they_lead(void **state)
+{
+	(void)state;
+	expect_plain(80, "[here](https://x.org/a) <https://y.org> https://z.org.",
+		     "here (https://x.org/a) https://y.org https://z.org.\n");
+	/* What can be clicked is what is read. */
+	expect("[x](https://x.org/a)\n", "x (\x1b[0;34;4m\x1b]8;;https://x.org/a\x1b\\https://x.org/a"
+					 "\x1b]8;;\x1b\\\x1b[0m)\n");
+	expect("[https://good.org](https://bad.org)\n",
+	       "https://good.org (\x1b[0;34;4m\x1b]8;;https://bad.org\x1b\\https://bad.org"
+	       "\x1b]8;;\x1b\\\x1b[0m)\n");
+	expect("[x](javascript:1) [f](file:///etc/passwd)\n",
+	       "x (\x1b[0;34;4mjavascript:1\x1b[0m) f (\x1b[0;34;4mfile:///etc/passwd\x1b[0m)\n");
+	/* Not what an address could be mistaken for. */
+	expect("[x](<https://x.org/\x01y>)\n", "x (\x1b[0;34;4mhttps://x.org/\\x01y\x1b[0m)\n");
+}
+
+static void lists_keep_their_shape(void **state)
+{
+	(void)state;
+	expect_plain(30, "- one\n- two that is longer than a line\n  - inner\n    - third\n- last",
+		     "• one\n• two that is longer than a\n  line\n  ◦ inner\n    ▪ third\n• last\n");
+	expect_plain(30, "3. three\n4. four\n\n\n5. five", "3. three\n4. four\n\n5. five\n");
+	expect_plain(30, "0. zero\n1. one", "0. zero\n1. one\n");
+	expect_plain(30, "- [ ] open\n- [x] done", "☐ open\n☑ done\n");
+	expect_plain(30, "1. a\n\n   b\n\n   ```\n   code\n\n   more\n   ```\n2. c\n\nend",
+		     "1. a\n\n   b\n\n   code\n\n   more\n2. c\n\nend\n");
+	expect_plain(30, "Text:\n- a\n- b\nText", "Text:\n• a\n• b Text\n");
+	expect_plain(30, "- \n- a", "•\n• a\n");
+	expect_plain(30, "It began in\n1984. It ended.", "It began in 1984. It ended.\n");
+}
+
+static void blocks_stand_apart(void **state)
+{
+	(void)state;
+	expect_plain(30, "# T\n\ntext\n\n---\n\n> quoted *text* that is longer than a line\n>\n> - x",
+		     "T\n\ntext\n\n──────────────────────────────\n\n│ quoted text that is longer\n"
+		     "│ than a line\n│\n│ • x\n");
+	expect_plain(30, "Code:\n```py\n# no *heading*\n\n\tx = 1\n```\nbehind",
+		     "Code:\n  # no *heading*\n\n      x = 1\nbehind\n");
+	expect_plain(30, "~~~~\n```\n~~~\n~~~~\n", "  ```\n  ~~~\n");
+	expect_plain(30, "```\nnever closed", "  never closed\n");
+	expect_plain(30, "    four spaces\n\ntext", "four spaces\n\ntext\n");
+}
+
+static void tables_fit(void **state)
+{
+	static const char table[] = "| Region | Units | Text |\n|:--|--:|-|\n| north | 1,234 | a "
+				    "long text in a cell |\n| 東京都 | 5 | *x* `y` |\n";
+
+	(void)state;
+	expect_plain(80, table,
+		     "Region │ Units │ Text\n───────┼───────┼──────────────────────\n"
+		     "north  │ 1,234 │ a long text in a cell\n東京都 │     5 │ x y\n");
+	expect_plain(30, table,
+		     "Region │ Units │ Text\n───────┼───────┼──────────────\n"
+		     "north  │ 1,234 │ a long text\n       │       │ in a cell\n"
+		     "東京都 │     5 │ x y\n");
+	/* Nothing of it is left out where it cannot be a table. */
+	expect_plain(20, table,
+		     "Region: north\nUnits: 1,234\nText:\n  a long text in a\n  cell\n\n"
+		     "Region: 東京都\nUnits: 5\nText: x y\n");
+	expect_plain(30, "a | b\nno table", "a | b no table\n");
+}
+
+static void sequences_of_an_answer_are_shown(void **state)
+{
+	static const char *const texts[] = {
+		"\x1b]0;title\x07 \x1b[31m \x1b[2J\x9b\xc2\x9b" "31m",
+		"`\x1b[31m` **\x1b[31m** [\x1b[31m](\x1b]8;;x\x07) ![\x1b[31m](\x1b[31m)",
+		"```\x1b[31m\n\x1b[31m\n```\n> \x1b[31m\n- \x1b[31m\n# \x1b[31m",
+		"| \x1b[31m |\n|---|\n| \x1b]52;c;x\x07 |\n",
+		"\x08\x08\x7f\r\x0b\x0c \xff\xfe \xe2\x80",
+		"<https://x.org/\x1b]8;;y\x07>",
+		"&#27;[31m &#x1b;[31m &#155;",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char *drawn = draw(texts[i], strlen(texts[i]), 40, 3, NULL);
+
+		strip(drawn);
+		assert_true(utf8_is_valid(drawn, strlen(drawn)));
+		for (const char *at = drawn; *at != '\0'; at++)
+			if (((unsigned char)*at < 0x20 && *at != '\n') || *at == 0x7f)
+				fail_msg("text %zu: byte %02x in %s", i, (unsigned char)*at, drawn);
+		assert_null(strstr(drawn, "\xc2\x9b"));
+		free(drawn);
+	}
+}
+
+static void too_much_is_shown_as_it_is_written(void **state)
+{
+	const size_t len = 300000;
+	char *text = mem_new0(len + 1, 1);
+	static const char *const units[] = { "> ", "- ", "*a ", "[", "![a](", "`", "|", "<a ", "a",
+					     "|a|a\n|-|-\n", "**a_b~~", "&#", "\\", "1. ", "~~~\nx" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		const size_t unit = strlen(units[i]);
+		char *drawn;
+
+		for (size_t at = 0; at < len; at++)
+			text[at] = units[i][at % unit];
+		drawn = draw(text, len, 80, 5000, NULL);
+		if (drawn[0] == '\0')
+			fail_msg("nothing of %s", units[i]);
+		free(drawn);
+	}
+	free(text);
+}
+
+static void note_image(const char *path, size_t len, struct buf *ret, void *arg)
+{
+	(void)arg;
+	assert_ok(&err, buf_addf(ret, &err, "<%.*s>\n", (int)len, path));
+}
+
+static void pictures_come_behind_their_text(void **state)
+{
+	static const char text[] = "See ![a *b*](sandbox:/mnt/data/x.png) and ![](y.png).\n\nMore\n";
+	char *drawn;
+
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		drawn = draw(text, sizeof(text) - 1, 80, piece, note_image);
+		strip(drawn);
+		assert_string_equal(drawn, "See [image: a b] and [image: ].\n"
+					   "<sandbox:/mnt/data/x.png>\n<y.png>\n\nMore\n");
+		free(drawn);
+	}
+}
+
+/* What is drawn early is what would be drawn late. */
+static void lines_come_while_a_paragraph_is_written(void **state)
+{
+	static const char text[] = "The first line of a paragraph is shown as soon as the second";
+	struct markdown *markdown = markdown_new(NULL, NULL);
+	struct buf drawn = BUF_INIT(DRAWN_MAX);
+
+	(void)state;
+	markdown_set_width(markdown, 40);
+	assert_ok(&err, markdown_add(markdown, text, sizeof(text) - 1, &drawn, &err));
+	assert_string_equal(buf_text(&drawn), "The first line of a paragraph is shown\n");
+	assert_ok(&err, markdown_add(markdown, " *begins", 8, &drawn, &err));
+	assert_ok(&err, markdown_add(markdown, " and may end* where", 19, &drawn, &err));
+	assert_ok(&err, markdown_end(markdown, &drawn, &err));
+	strip(drawn.data);
+	assert_string_equal(drawn.data, "The first line of a paragraph is shown\nas soon as the second "
+					"begins and may end\nwhere\n");
+	markdown_free(markdown);
+	buf_done(&drawn);
+}
+
+static void expect_preview(const char *text, size_t lines_max, const char *drawn,
+			   const char *preview)
+{
+	struct markdown *markdown = markdown_new(NULL, NULL);
+	struct buf now = BUF_INIT(DRAWN_MAX), later = BUF_INIT(DRAWN_MAX);
+
+	markdown_set_width(markdown, 20);
+	assert_ok(&err, markdown_add(markdown, text, strlen(text), &now, &err));
+	assert_ok(&err, markdown_preview(markdown, lines_max, &later, &err));
+	if (now.len > 0)
+		strip(now.data);
+	if (later.len > 0)
+		strip(later.data);
+	assert_string_equal(now.len > 0 ? now.data : "", drawn);
+	assert_string_equal(later.len > 0 ? later.data : "", preview);
+	markdown_free(markdown);
+	buf_done(&now);
+	buf_done(&later);
+}
+
+static void what_comes_can_be_seen(void **state)
+{
+	(void)state;
+	expect_preview("A wo", 9, "", "A wo");
+	expect_preview("A word.\n\n**An", 9, "A word.\n", "\n**An");
+	expect_preview("A word.\n\n**An** o", 9, "A word.\n", "\nAn o");
+	expect_preview("One line is drawn and *this", 9, "One line is drawn\n", "and *this");
+	expect_preview("- a\n- b c", 9, "", "• a\n• b c");
+	expect_preview("# T\nx\n```\ndone\ncod", 9, "T\nx\n  done\n", "  cod");
+	expect_preview("```\ndone\n``", 9, "  done\n", "  ``");
+	expect_preview("```\ndone\n```", 9, "  done\n", "");
+	expect_preview("|a|b|\n|-|-|\n|c|", 9, "", "a │ b\n──┼──\nc │ ");
+	expect_preview("|a|b|\n|-|-|\n|c|", 2, "", "");
+	expect_preview("", 9, "", "");
+	expect_preview("x\n\n", 9, "x\n", "");
+	expect_preview("ab\xe6\x97", 9, "", "ab");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paragraphs_are_wrapped),
+		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(spans_have_their_styles),
+		cmocka_unit_test(links_show_where_they_lead),
+		cmocka_unit_test(lists_keep_their_shape),
+		cmocka_unit_test(blocks_stand_apart),
+		cmocka_unit_test(tables_fit),
+		cmocka_unit_test(sequences_of_an_answer_are_shown),
+		cmocka_unit_test(too_much_is_shown_as_it_is_written),
+		cmocka_unit_test(pictures_come_behind_their_text),
+		cmocka_unit_test(lines_come_while_a_paragraph_is_written),
+		cmocka_unit_test(what_comes_can_be_seen),
+	};
+
+	term_width_locale();
+	return cmocka_run_group_tests_name("cli_markdown", tests, NULL, NULL);
+}
