@@ -53,7 +53,6 @@ package-test: setup-build
 
 # Walls and hosts that this one has not, in QEMU: minutes, needs root. HOST_TEST="--machine ssbd".
 host-test: setup-test
-	@tools/setup.sh machine
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/bin/reckon template build python
 	@tools/host-test $(HOST_TEST)

@@ -160,8 +160,13 @@ RECKON_PUBLIC int reckon_answer_json(const reckon_answer *answer, char **ret_jso
 
 /* The record's `text`, with a NUL behind it. */
 RECKON_PUBLIC const char *reckon_execution_text(const reckon_execution *execution, size_t *ret_len);
-/* How often this failure was seen in its session, with this one; 0: it is none. */
-RECKON_PUBLIC uint64_t reckon_execution_repeat(const reckon_execution *execution);
+/* How often this failure was seen in its session, with this one; 0: it is none. *ret_same (or NULL):
+ * what did not change since. */
+#define RECKON_SAME_CODE 1u
+#define RECKON_SAME_ERROR 2u
+#define RECKON_SAME_FILES 4u
+RECKON_PUBLIC uint64_t reckon_execution_repeat(const reckon_execution *execution,
+					       unsigned *ret_same);
 
 typedef struct reckon_image {
 	const char *mime;

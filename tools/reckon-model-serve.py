@@ -31,7 +31,9 @@ def main():
     params.api_keys = [key]
     params.verbosity = -1
     params.sampling.temp = 0.0  # the likeliest word: the same question has the same answer
-    threads = max(1, len(os.sched_getaffinity(0)))
+    # Its threads wait for each other by turning: one more than is free makes all of them slow.
+    free = round((os.cpu_count() or 1) - os.getloadavg()[0])
+    threads = max(1, min(free, len(os.sched_getaffinity(0))))
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)

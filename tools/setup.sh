@@ -2,7 +2,7 @@
 #
 # setup.sh - what has to be on this machine before anything can be built, run or tested.
 #
-# usage: tools/setup.sh build|run|test|package|machine ...
+# usage: tools/setup.sh build|run|test|package|machine|arm64 ...
 #
 # Installs the packages that tools/packages.txt names in these sections. Asks dpkg first, so that
 # a second run touches neither network nor package lists. Without root it installs nothing and
@@ -69,12 +69,12 @@ setup_venv() {
 }
 
 if [ $# -eq 0 ]; then
-	echo "usage: tools/setup.sh build|run|test|package|machine ..." >&2
+	echo "usage: tools/setup.sh build|run|test|package|machine|arm64 ..." >&2
 	exit 2
 fi
 for section in "$@"; do
 	case $section in
-	build | run | test | package | machine) ;;
+	build | run | test | package | machine | arm64) ;;
 	*)
 		echo "setup: no section $section in tools/packages.txt" >&2
 		exit 2

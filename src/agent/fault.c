@@ -13,6 +13,7 @@
 #include "agent/provider.h"
 #include "base/cleanup.h"
 
+#define KEY_PART 3u /* fewer letters of a key say nothing */
 #define RETRY_MS_MAX (24.0 * 3600 * 1000)
 
 static const char *text_of(const struct json_value *object, const char *key)
@@ -145,4 +146,21 @@ void fault_read(unsigned status, const char *json, size_t len, struct fault *ret
 	}
 	fault_set(ret, kind_of_status(status), "%.*s", (int)(len > 200 ? 200 : len), json);
 	ret->status = status;
+}
+
+void fault_hide(struct fault *fault, const char *key)
+{
+	const size_t len = strlen(key), shown = len < 3 ? len : 3;
+
+	for (char *at = fault->text; len > 0 && (at = strstr(at, key)) != NULL; at += shown) {
+		memset(at, '*', shown);
+		memmove(at + shown, at + len, strlen(at + len) + 1);
+	}
+	/* The text was cut to its length: perhaps in the middle of one. */
+	for (size_t n = len; n-- > KEY_PART;) {
+		const size_t text_len = strlen(fault->text);
+
+		if (n <= text_len && memcmp(fault->text + text_len - n, key, n) == 0)
+			fault->text[text_len - n] = '\0';
+	}
 }

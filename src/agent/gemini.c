@@ -94,6 +94,10 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 		json_write_key(writer, "args");
 		json_write_raw(writer, buf_text(&call->args), call->args.len);
 		json_write_object_end(writer);
+		/* A call of another day has no signature; this is what stands for one. */
+		if (i == 0)
+			json_write_member_string(writer, "thoughtSignature",
+						 "skip_thought_signature_validator");
 		json_write_object_end(writer);
 	}
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/history.h"
 #include "agent/prompt.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -68,6 +69,7 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
 	model_talk_init(&loop->talk);
 	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
+	loop->note = BUF_INIT(MODEL_TEXT_MAX);
 	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
 	loop->scale = 100;
 	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
@@ -78,6 +80,7 @@ void loop_done(struct loop *loop)
 {
 	model_talk_done(&loop->talk);
 	buf_done(&loop->answer);
+	buf_done(&loop->note);
 	buf_done(&loop->failed_code);
 	if (loop->key != NULL)
 		explicit_bzero(loop->key, strlen(loop->key));
@@ -85,6 +88,27 @@ void loop_done(struct loop *loop)
 	free(loop->base_url);
 	free(loop->key);
 	free(loop->language);
+}
+
+int loop_remember(struct loop *loop, struct err *err)
+{
+	const struct history_way way = {
+		.calling = (enum agent_calling)loop->settings.calling,
+		.language = loop->language,
+		.numbered = &loop->numbered,
+	};
+	const struct link *link = loop->link;
+	struct agent_past past;
+	size_t at = 0;
+	int rc;
+
+	while ((rc = agent_next_past(link->items, link->item_count, &at, &past, err)) > 0) {
+		if (loop->has_begun && past.kind != AGENT_PAST_NOTE)
+			return err_set(err, ERR_PROTOCOL, "a history after a question");
+		if (history_add(&loop->talk, &way, &past, &loop->note, err) < 0)
+			return (int)err->code;
+	}
+	return rc;
 }
 
 static void check_limits(const struct loop *loop, struct loop_end *end)
@@ -223,8 +247,11 @@ int loop_ask(struct loop *loop, struct err *err)
 	struct link_end told = { .usage = &loop->usage, .why = &end.why };
 
 	begin(loop);
-	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0)
+	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0 ||
+	    buf_add(&question->text, buf_text(&loop->note), loop->note.len, err) < 0)
 		return (int)err->code;
+	buf_clear(&loop->note);
+	loop->has_begun = true;
 	while (!end.over) {
 		check_limits(loop, &end);
 		if (!end.over && go_round(loop, &end, err) < 0)

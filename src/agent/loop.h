@@ -30,6 +30,8 @@ struct loop {
 	struct agent_settings settings;
 	char *model, *base_url, *key, *language;
 	struct model_talk talk;
+	bool has_begun;	 /* a question was asked: no history can come before it any more */
+	struct buf note; /* told with the next question */
 	/* of the question that is being answered */
 	struct agent_usage usage;
 	uint64_t deadline_ns;
@@ -57,6 +59,8 @@ struct loop_end {
 
 /* loop.c */
 int loop_start(struct loop *loop, struct err *err);
+/* Takes the history that is in loop->link. */
+int loop_remember(struct loop *loop, struct err *err);
 /* Answers the question that is in loop->link; sends DONE. */
 int loop_ask(struct loop *loop, struct err *err);
 void loop_done(struct loop *loop);

@@ -116,6 +116,11 @@ static int serve(struct loop *loop, struct err *err)
 	while ((rc = link_receive(loop->link, err)) > 0) {
 		if (loop->link->head.type == AGENT_INTERRUPT)
 			continue; /* it came after the end */
+		if (loop->link->head.type == AGENT_HISTORY) {
+			if (loop_remember(loop, err) < 0)
+				return (int)err->code;
+			continue;
+		}
 		if (loop->link->head.type != AGENT_ASK && loop->link->head.type != AGENT_LIST)
 			return err_set(err, ERR_PROTOCOL, "frame %u", loop->link->head.type);
 		if ((loop->link->head.type == AGENT_LIST ? probe_take(loop, err)

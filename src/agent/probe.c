@@ -45,23 +45,12 @@ static int get(struct loop *loop, struct net_answer *answer, struct err *err)
 	return rc;
 }
 
-/* A server that quotes what it was sent would have us show the key. */
-static void hide_key(const char *key, char *text)
-{
-	const size_t len = strlen(key), shown = len < 3 ? len : 3;
-
-	for (char *at = text; len > 0 && (at = strstr(at, key)) != NULL; at += shown) {
-		memset(at, '*', shown);
-		memmove(at + shown, at + len, strlen(at + len) + 1);
-	}
-}
-
 static void read_fault(const struct loop *loop, const struct net_answer *answer, struct err *why)
 {
 	struct fault fault;
 
 	fault_read(answer->status, buf_text(&answer->body), answer->body.len, &fault);
-	hide_key(loop->key, fault.text);
+	fault_hide(&fault, loop->key);
 	err_set(why, ERR_UNAVAILABLE, "HTTP %u: %.200s", answer->status, fault.text);
 	if (answer->status == 404 || answer->status == 405)
 		err_remedy(why, "is the address right? it may also be a server without a list");

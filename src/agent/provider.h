@@ -42,6 +42,8 @@ struct fault {
 void fault_read(unsigned status, const char *json, size_t len, struct fault *ret);
 /* The same of a parsed value that has a member "error", or is one. */
 void fault_judge(unsigned status, const struct json_value *error, struct fault *ret);
+/* A server that quotes what it was sent would have us show the key: "***" stands for it. */
+void fault_hide(struct fault *fault, const char *key);
 /* From ours: `kind` and text. */
 void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

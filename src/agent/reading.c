@@ -76,7 +76,7 @@ static const char *read_number(const char *text, uint64_t *ret)
 	size_t len = 0;
 
 	*ret = 0;
-	while (isdigit((unsigned char)text[len]) && len < DIGITS_MAX)
+	while (len < DIGITS_MAX && isdigit((unsigned char)text[len]))
 		*ret = *ret * 10 + (uint64_t)(text[len++] - '0');
 	return len > 0 ? text + len : NULL;
 }

@@ -135,8 +135,17 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 	json_write_member_string(writer, "tool_choice", "auto");
 }
 
-static void write_schema(struct json_writer *writer, const char *schema)
+/* llama.cpp's server looks for it where Chat Completions have it, and OpenAI's refuses that. */
+static void write_schema(struct json_writer *writer, const char *schema, bool is_openai)
 {
+	if (!is_openai) {
+		json_write_key(writer, "response_format");
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "json_schema");
+		json_write_key(writer, "json_schema");
+		provider_write_schema(writer, "step", schema);
+		json_write_object_end(writer);
+	}
 	json_write_key(writer, "text");
 	json_write_object_begin(writer);
 	json_write_key(writer, "format");
@@ -171,7 +180,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
 	if (talk->schema != NULL)
-		write_schema(&writer, talk->schema);
+		write_schema(&writer, talk->schema, is_openai);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 || provider_url(request, "/responses", err) < 0)
 		return (int)err->code;

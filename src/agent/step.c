@@ -219,6 +219,14 @@ static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 	return rc;
 }
 
+static int answer_with(struct loop *loop, const char *text, size_t len, struct err *err)
+{
+	buf_clear(&loop->answer);
+	if (buf_add(&loop->answer, text, len, err) < 0)
+		return (int)err->code;
+	return link_text(loop->link, AGENT_TEXT, text, len, err);
+}
+
 /* {"action", "content"}. What is none is an answer in the model's own words. */
 static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 		       struct loop_end *end, struct err *err)
@@ -231,8 +239,9 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 	int rc = 0;
 
 	*ret_ran = false;
+	/* A server that enforces no schema: what the model said is its answer. */
 	if (json_read_parse(buf_text(&turn->text), turn->text.len, MODEL_TEXT_MAX, &object, &why) < 0)
-		return link_text(loop->link, AGENT_TEXT, buf_text(&turn->text), turn->text.len, err);
+		return answer_with(loop, buf_text(&turn->text), turn->text.len, err);
 	action = json_read_text(json_read_member(object, "action"), NULL);
 	content = json_read_text(json_read_member(object, "content"), &len);
 	*ret_ran = action != NULL && strcmp(action, "run") == 0;
@@ -243,9 +252,7 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 			rc = one(loop, NULL, &source,
 				 model_talk_add(&loop->talk, MODEL_ROLE_RESULTS), end, err);
 	} else if (content != NULL) {
-		rc = buf_add(&loop->answer, content, len, err);
-		if (rc == 0)
-			rc = link_text(loop->link, AGENT_TEXT, content, len, err);
+		rc = answer_with(loop, content, len, err);
 	}
 	buf_done(&source.code);
 	json_read_free(object);

@@ -148,6 +148,7 @@ static void judge(struct attempt *attempt, const struct net_answer *answer, int 
 		fault_set(ret, FAULT_BUSY, "the stream ended in the middle of the answer");
 	if (ret->kind != FAULT_NONE && answer->retry_ms > 0)
 		ret->retry_ms = answer->retry_ms;
+	fault_hide(ret, attempt->loop->key);
 }
 
 /* What the server counts decides: figures take more tokens than words. */

@@ -6,11 +6,15 @@
  *   ask_options.c  the command line -> struct ask
  *   ask_model.c    PROVIDER/NAME, the environment and models.ini -> where the model is
  *   ask_local.c    a model on this host
+ *   ask_session.c  where cells run: in a session of our own
+ *   remote_ask.c   or in one of a daemon (in reckon-client)
+ *   ask_resume.c   a run that was kept is gone on with
+ *   ask_past.c     what the model is told of it
  *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
  *   ask_step.c     a cell the model wants: allowed, run, reported back
  *   ask_show.c     what a person sees of it
  *   ask_picture.c  pictures that an answer shows (markdown.h)
- *   ask_keep.c     what is noted of it, to be saved, resumed and looked at later (story.h, runs.h)
+ *   ask_keep.c     what is noted of it, to be saved, resumed, looked at (journal.h, runs.h)
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
  * runs anyway, in the box.
@@ -26,7 +30,7 @@
 #include "base/err.h"
 #include "cli/markdown.h"
 #include "cli/repl.h"
-#include "cli/story_form.h"
+#include "cli/journal_form.h"
 #include "converse/converse.h"
 #include "models/models.h"
 #include "reckon.h"
@@ -38,11 +42,39 @@ enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
 
 /* What is noted, and where. */
 struct ask_keep {
-	struct story story;
+	struct journal journal;
 	int fd;	     /* of the stored run, or -1 */
 	bool off;    /* --no-keep */
-	bool begun;  /* by this program */
 	bool gave_up; /* which was said */
+};
+
+struct ask;
+
+/* Where cells run. What goes wrong in `open` is said there; it returns an exit status. */
+struct ask_place {
+	/* Opens the session, or joins it: ask->is_fresh. Files go in, ask_keep_session() is told. */
+	int (*open)(struct ask *ask);
+	/* Appends the record. ERR_LOST: the session is gone, and nothing ran. */
+	int (*execute)(struct ask *ask, const char *code, size_t len, struct buf *ret,
+		       struct err *err);
+	/* 1: the session was gone, and another one is there with the files; 0: it is there. */
+	int (*renew)(struct ask *ask, struct err *err);
+	int (*put)(struct ask *ask, const struct run_file *file, struct err *err);
+	/* Of the workspace, and what a record names as "out_…"; *ret_fd is the caller's. */
+	int (*open_file)(struct ask *ask, const char *name, int *ret_fd, struct err *err);
+	int (*open_output)(struct ask *ask, const char *handle, int *ret_fd, struct err *err);
+	void (*close)(struct ask *ask);
+};
+
+/* A run that is gone on with. */
+struct ask_resume {
+	bool wanted, rerun;
+	const char *id;	  /* as given, or NULL: the last one */
+	size_t questions; /* that were there already */
+	char *model, *base_url, *language, *template_name;
+	char *session_id, *session_name, *session_url; /* of a daemon, or NULL */
+	size_t cells;	  /* that were there already */
+	bool told;	  /* the model */
 };
 
 struct ask {
@@ -68,7 +100,14 @@ struct ask {
 	bool is_local;
 	pid_t local_pid;
 	int local_in; /* while it is open, the server lives */
-	/* the session; in view.session */
+	/* the session; a session of our own is in view.session */
+	const struct ask_place *place;
+	void *place_data;
+	bool is_fresh; /* it was made for this run */
+	bool is_quiet; /* cells run again, which is not shown */
+	size_t new_files; /* of the command line; those behind them are of the run that is resumed */
+	struct ask_resume resume;
+	struct buf note; /* told to the model with the next question */
 	bool approved_all;
 	/* what came of it */
 	struct ask_keep keep;
@@ -86,6 +125,11 @@ struct ask {
 /* ---- cmd_ask.c ---- */
 
 int cmd_ask(const struct opt_command *self, int argc, char **argv);
+/* The same; `daemon` is how cells run in its sessions, NULL where that is another program's. */
+int ask_command(const struct opt_command *self, int argc, char **argv,
+		const struct ask_place *daemon);
+/* A descriptor that Ctrl-C writes to, or -1. */
+void ask_wake(int fd);
 /* How often Ctrl-C was pressed; from here on. */
 int ask_interrupts(void);
 void ask_interrupts_clear(void);
@@ -130,8 +174,29 @@ int ask_agent_receive(struct ask *ask, struct err *err);
 /* ---- ask_step.c ---- */
 
 int ask_step(struct ask *ask, struct err *err);
-/* A session with the files of the command line. Returns an exit status. */
-int ask_session_open(struct ask *ask);
+
+/* ---- ask_session.c ---- */
+
+extern const struct ask_place ask_place_own;
+/* Puts files in: all of them, or with `new` those that the session does not have. */
+int ask_place_files(struct ask *ask, bool new);
+
+/* ---- ask_resume.c ---- */
+
+/* Loads the run and takes from it what the command line does not say. */
+int ask_resume_load(struct ask *ask, struct err *err);
+/* As ask_model_find(), for the model of the run. */
+int ask_resume_find(struct ask *ask, struct err *err);
+/* The files of the run that are still there, behind those of the command line. */
+int ask_resume_files(struct ask *ask, struct err *err);
+/* Once there is a session: says what it lacks, and runs cells again when that was wished. */
+int ask_resume_session(struct ask *ask);
+void ask_resume_done(struct ask *ask);
+
+/* ---- ask_past.c ---- */
+
+/* Questions, cells and answers of the run, as far as the model can read them, and the note. */
+int ask_past_tell(struct ask *ask, struct err *err);
 
 /* ---- ask_show.c ---- */
 
@@ -152,9 +217,9 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 
 /* ---- ask_keep.c ---- */
 
-/* The question of `ask`; with the first one all that goes before it. */
+/* A run, or what a program that resumes one adds first. */
+void ask_keep_begin(struct ask *ask);
 void ask_keep_question(struct ask *ask);
-void ask_keep_file(struct ask *ask, const struct run_file *file);
 /* Where cells run; `id` NULL: in a session that ends with this program. */
 void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url);
 void ask_keep_usage(struct ask *ask);

@@ -20,13 +20,9 @@
 /* A converse_open_fn. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
-	const struct ask *ask = arg;
-	reckon_error error;
-	uint64_t size;
+	struct ask *ask = arg;
 
-	if (reckon_artifact_open(ask->view.engine, handle, ret_fd, &size, &error) < 0)
-		return err_set(err, (enum err_code)error.code, "%s", error.message);
-	return 0;
+	return ask->place->open_output(ask, handle, ret_fd, err);
 }
 
 int ask_agent_start(struct ask *ask, struct err *err)
@@ -71,10 +67,13 @@ static char *describe(const struct run_file *file)
 int ask_agent_question(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
-	const size_t count = ask->said_files ? 0 : run->file_count;
-	char **files = mem_new0(count + 1, sizeof(*files));
+	const size_t count = ask->said_files ? 0 : ask->new_files;
+	char **files;
 	int rc;
 
+	if (ask_past_tell(ask, err) < 0)
+		return (int)err->code;
+	files = mem_new0(count + 1, sizeof(*files));
 	for (size_t i = 0; i < count; i++)
 		files[i] = describe(&run->files[i]);
 	ask->said_files = true;

@@ -42,7 +42,7 @@ static void store(struct ask *ask, const struct buf *line)
 static int put(struct ask *ask, const struct buf *line, int rc, struct err *err)
 {
 	if (rc == 0)
-		rc = story_read(&ask->keep.story, buf_text(line), line->len, err);
+		rc = journal_read(&ask->keep.journal, buf_text(line), line->len, err);
 	if (rc == 0)
 		store(ask, line);
 	return rc;
@@ -56,7 +56,7 @@ static void put_or_give_up(struct ask *ask, const struct buf *line, int rc, stru
 
 /* ---- how it begins ---- */
 
-static int make_run(struct ask *ask, char id[STORY_ID_SIZE], struct err *err)
+static int make_run(struct ask *ask, char id[JOURNAL_ID_SIZE], struct err *err)
 {
 	cleanup_fd int dir = -1;
 	size_t removed;
@@ -69,20 +69,20 @@ static int make_run(struct ask *ask, char id[STORY_ID_SIZE], struct err *err)
 
 static void note_run(struct ask *ask)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
-	struct story *story = &ask->keep.story;
-	char id[STORY_ID_SIZE] = NOT_KEPT;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct journal *journal = &ask->keep.journal;
+	char id[JOURNAL_ID_SIZE] = NOT_KEPT;
 	struct err err;
 	int rc;
 
-	if (story->lines > 0) /* one that is gone on with */
+	if (journal->lines > 0) /* one that is gone on with */
 		return;
 	if (!ask->keep.off && make_run(ask, id, &err) < 0)
 		give_up(ask, &err);
-	rc = story_write_run(&line, id, ask->is_chat ? "chat" : "ask", &err);
+	rc = journal_write_run(&line, id, ask->is_chat ? "chat" : "ask", &err);
 	put_or_give_up(ask, &line, rc, &err);
-	if (strcmp(story->id, NOT_KEPT) == 0)
-		story->id[0] = '\0';
+	if (strcmp(journal->id, NOT_KEPT) == 0)
+		journal->id[0] = '\0';
 }
 
 /* An address may hold a name and a password. */
@@ -104,123 +104,117 @@ static char *without_user(const char *url)
 static void note_setting(struct ask *ask)
 {
 	static const char *const callings[] = { "tools", "fenced", "schema" };
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX), model = BUF_INIT(4096);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX), model = BUF_INIT(4096);
 	cleanup_free char *url = ask->has_own_url ? without_user(ask->base_url) : NULL;
 	const struct run *run = &ask->view.run;
-	const struct story_setting setting = {
+	const struct journal_setting setting = {
 		.base_url = url,
 		.language = run->language != NULL ? run->language : "python",
 		.template_name = run->template_name,
 		.calling = callings[ask->settings.calling % ARRAY_LEN(callings)],
 		.settings = &ask->settings,
 	};
-	struct story_setting whole = setting;
+	struct journal_setting whole = setting;
 	struct err err;
 	int rc = buf_addf(&model, &err, "%s/%s", ask->provider, ask->model);
 
 	whole.model = buf_text(&model);
 	if (rc == 0)
-		rc = story_write_setting(&line, &whole, &err);
+		rc = journal_write_setting(&line, &whole, &err);
 	put_or_give_up(ask, &line, rc, &err);
 }
 
-void ask_keep_file(struct ask *ask, const struct run_file *file)
+static void note_file(struct ask *ask, const struct run_file *file)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	cleanup_free char *path = realpath(file->path, NULL);
 	struct err err;
 
 	if (path != NULL)
-		put_or_give_up(ask, &line, story_write_file(&line, path, file->name, &err), &err);
+		put_or_give_up(ask, &line, journal_write_file(&line, path, file->name, &err), &err);
 }
 
 void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	cleanup_free char *clean = url != NULL ? without_user(url) : NULL;
 	struct err err;
 
-	put_or_give_up(ask, &line, story_write_session(&line, id, name, clean, &err), &err);
+	put_or_give_up(ask, &line, journal_write_session(&line, id, name, clean, &err), &err);
 }
 
-static void begin(struct ask *ask)
+void ask_keep_begin(struct ask *ask)
 {
-	const struct run *run = &ask->view.run;
-
-	ask->keep.begun = true;
 	note_run(ask);
 	note_setting(ask);
-	ask_keep_session(ask, NULL, NULL, NULL);
-	for (size_t i = 0; i < run->file_count; i++)
-		ask_keep_file(ask, &run->files[i]);
+	for (size_t i = 0; i < ask->new_files; i++)
+		note_file(ask, &ask->view.run.files[i]);
 }
 
 /* ---- what happens ---- */
 
-static void note_text(struct ask *ask, enum story_kind kind, const char *text, size_t len)
+static void note_text(struct ask *ask, enum journal_kind kind, const char *text, size_t len)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 
-	put_or_give_up(ask, &line, story_write_text(&line, kind, text, len, &err), &err);
+	put_or_give_up(ask, &line, journal_write_text(&line, kind, text, len, &err), &err);
 }
 
 void ask_keep_question(struct ask *ask)
 {
-	if (!ask->keep.begun)
-		begin(ask);
-	note_text(ask, STORY_QUESTION, buf_text(&ask->question), ask->question.len);
+	note_text(ask, JOURNAL_QUESTION, buf_text(&ask->question), ask->question.len);
 }
 
 void ask_keep_note(struct ask *ask, const char *text)
 {
-	note_text(ask, STORY_NOTE, text, strlen(text));
+	note_text(ask, JOURNAL_NOTE, text, strlen(text));
 }
 
 void ask_keep_usage(struct ask *ask)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 
 	put_or_give_up(ask, &line,
-		       story_write_usage(&line, &ask->usage, ask_has_price(ask), &err), &err);
+		       journal_write_usage(&line, &ask->usage, ask_has_price(ask), &err), &err);
 }
 
 size_t ask_keep_cell(struct ask *ask, const char *code, size_t len)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
-	const size_t number = ask->keep.story.cell_count + 1;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	const size_t number = ask->keep.journal.cell_count + 1;
 	struct err err;
 
 	if (ask->prose.len > 0)
-		note_text(ask, STORY_SAID, ask->prose.data, ask->prose.len);
-	put_or_give_up(ask, &line, story_write_cell(&line, number, code, len, &err), &err);
+		note_text(ask, JOURNAL_SAID, ask->prose.data, ask->prose.len);
+	put_or_give_up(ask, &line, journal_write_cell(&line, number, code, len, &err), &err);
 	return number;
 }
 
 void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
 		    size_t len, uint64_t left_out)
 {
-	const struct story_brief brief = { status, text, len, left_out };
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	const struct journal_brief brief = { status, text, len, left_out };
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 
-	put_or_give_up(ask, &line, story_write_brief(&line, number, &brief, &err), &err);
+	put_or_give_up(ask, &line, journal_write_brief(&line, number, &brief, &err), &err);
 }
 
 void ask_keep_record(struct ask *ask, size_t number, const char *record,
 		     const struct converse_result *result)
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
-	struct story *story = &ask->keep.story;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct journal *journal = &ask->keep.journal;
 	const size_t len = strlen(record);
-	struct story_item *cell;
+	struct journal_item *cell;
 	struct err err;
 
-	if (len <= STORY_RECORD_MAX && story->bytes + len <= STORY_WHOLE_MAX &&
-	    put(ask, &line, story_write_record(&line, number, record, len, &err), &err) == 0) {
+	if (len <= JOURNAL_RECORD_MAX && journal->bytes + len <= JOURNAL_WHOLE_MAX &&
+	    put(ask, &line, journal_write_record(&line, number, record, len, &err), &err) == 0) {
 		/* As it was spelt, which reading and writing numbers again does not keep. */
-		cell = story_cell(story, number);
+		cell = journal_cell(journal, number);
 		free(cell->record);
 		cell->record = mem_strdup(record);
 		return;
@@ -230,7 +224,7 @@ void ask_keep_record(struct ask *ask, size_t number, const char *record,
 
 void ask_keep_answer(struct ask *ask)
 {
-	const struct story_end end = {
+	const struct journal_end end = {
 		.text = ask->answer.len > 0 ? ask->answer.data : NULL,
 		.len = ask->answer.len,
 		.stop = ask->stop,
@@ -238,10 +232,10 @@ void ask_keep_answer(struct ask *ask)
 		.usage = &ask->usage,
 		.has_cost = ask_has_price(ask),
 	};
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 
-	put_or_give_up(ask, &line, story_write_answer(&line, &end, &err), &err);
+	put_or_give_up(ask, &line, journal_write_answer(&line, &end, &err), &err);
 }
 
 /* ---- how it ends ---- */
@@ -253,7 +247,7 @@ int ask_save(struct ask *ask)
 
 	if (path == NULL)
 		return EXIT_CODE_OK;
-	if (story_save(&ask->keep.story, path, !ask->is_chat, ask->view.run.out_path, &err) == 0) {
+	if (journal_save(&ask->keep.journal, path, !ask->is_chat, ask->view.run.out_path, &err) == 0) {
 		if (!ask->json)
 			run_output_line("saved as %s", path);
 		return EXIT_CODE_OK;
@@ -265,21 +259,35 @@ int ask_save(struct ask *ask)
 
 int ask_json_print(const struct ask *ask)
 {
-	cleanup_buf struct buf out = BUF_INIT(STORY_FORM_MAX);
-	const struct story *story = &ask->keep.story;
+	cleanup_buf struct buf out = BUF_INIT(JOURNAL_FORM_MAX);
+	const struct journal *journal = &ask->keep.journal;
 	struct err err;
 
-	if (story->question_count == 0)
+	if (journal->question_count == 0)
 		return EXIT_CODE_RECKON; /* which was said: nothing could be noted */
-	if (story_json_question(story, story->question_count - 1, ask->view.run.out_path, &out,
+	if (journal_json_question(journal, journal->question_count - 1, ask->view.run.out_path, &out,
 				&err) < 0)
 		return cli_complain(&err);
 	return cli_write_stdout(out.data, out.len);
 }
 
+/* One in which nothing was asked is none. */
+static void take_back(struct ask *ask)
+{
+	struct err ignored; /* it is an empty one more */
+	cleanup_fd int dir = -1;
+
+	if (runs_open(false, &dir, &ignored) == 0)
+		(void)runs_remove(dir, ask->keep.journal.id, &ignored);
+}
+
 void ask_keep_end(struct ask *ask)
 {
-	if (ask->keep.fd >= 0)
+	const bool is_kept = ask->keep.fd >= 0;
+
+	if (is_kept)
 		(void)close(TAKE_FD(ask->keep.fd));
-	story_done(&ask->keep.story);
+	if (is_kept && ask->keep.journal.question_count == 0)
+		take_back(ask);
+	journal_done(&ask->keep.journal);
 }

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "cli/story_form.h"
+#include "cli/journal_form.h"
 
 static int put(struct ask_link *link, struct buf *ret, struct err *err)
 {

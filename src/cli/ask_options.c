@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/parse.h"
 #include "cli/run_options.h"
+#include "cli/runs.h"
 
 enum {
 	ASK_MODEL = OPT_LONG + 200,
@@ -30,6 +31,8 @@ enum {
 	ASK_VISION,
 	ASK_APPROVE,
 	ASK_NO_KEEP,
+	ASK_RESUME,
+	ASK_RERUN,
 	ASK_SAVE,
 };
 
@@ -58,6 +61,12 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_CHOICE, "never writes always", false },
 	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
 	  false },
+	{ 's', "session", "SESSION", "cells run in a daemon's session, which stays", OPT_HINT_NONE,
+	  NULL, false },
+	{ ASK_RESUME, "resume", "[ID]", "go on with a run (the last; see reckon runs)",
+	  OPT_HINT_NONE, NULL, false },
+	{ ASK_RERUN, "rerun", NULL, "first run its cells again where its session is gone",
+	  OPT_HINT_NONE, NULL, false },
 	{ ASK_NO_KEEP, "no-keep", NULL, "leave nothing of it for reckon runs", OPT_HINT_NONE, NULL,
 	  false },
 	RUN_OPTIONS_WHERE,
@@ -75,6 +84,10 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this question",
 	  OPT_HINT_NONE, NULL, false },
+	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
+	  OPT_HINT_NONE, NULL, false, true },
 };
 
 /* The place of `value` among the words, or an error that names them. */
@@ -132,6 +145,11 @@ static int take_price(struct agent_settings *settings, const char *value, struct
 
 static int take_operand(struct ask *ask, const char *value, struct err *err)
 {
+	/* "--resume ID" as well as "--resume=ID". */
+	if (ask->resume.wanted && ask->resume.id == NULL && runs_is_id(value)) {
+		ask->resume.id = value;
+		return 0;
+	}
 	if (ask->is_chat || ask->question.data != NULL)
 		return run_options_take('f', value, &ask->view.run, err);
 	return buf_adds(&ask->question, value, err);
@@ -184,12 +202,19 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 		return count_up_to(value, 100000000, &settings->context_tokens, err);
 	case ASK_ANSWER_SIZE:
 		return count_up_to(value, 1000000, &settings->answer_tokens, err);
+	case ASK_RESUME:
+		ask->resume.wanted = true;
+		ask->resume.id = value;
+		return 0;
+	case ASK_RERUN:
+		ask->resume.rerun = true;
+		return 0;
 	case ASK_NO_KEEP:
 		ask->keep.off = true;
 		return 0;
 	case ASK_SAVE:
 		ask->save_path = value;
-		return story_save_check(value, err);
+		return journal_save_check(value, err);
 	case OPT_IMAGES:
 		return term_image_parse(value, &ask->view.images, err);
 	default:
@@ -229,6 +254,8 @@ int ask_options_check(struct ask *ask, struct err *err)
 		err_set(err, ERR_INVALID, "--json is for one question");
 		return err_remedy(err, "see reckon ask; reckon runs show --json has a chat");
 	}
+	if (ask->resume.rerun && !ask->resume.wanted)
+		return err_set(err, ERR_INVALID, "--rerun goes with --resume");
 	if (ask->question.len == 0 && !ask->is_chat) {
 		err_set(err, ERR_INVALID, "there is no question");
 		return err_remedy(err, "reckon ask \"QUESTION\" FILE...");
@@ -245,7 +272,7 @@ int ask_options_check(struct ask *ask, struct err *err)
 	}
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;
-	return ask_model_find(ask, err);
+	return ask->resume.wanted ? ask_resume_find(ask, err) : ask_model_find(ask, err);
 }
 
 const struct opt_command cmd_ask_table = {
@@ -275,8 +302,9 @@ const struct opt_command cmd_chat_table = {
 	.operands = "[FILE[:NAME]]...",
 	.summary = "ask a model one question after the other",
 	.notes = "\n"
-		 "A line is a question; variables, files and what was said stay. Limits are those\n"
-		 "of one question. Providers: reckon ask --help. --json: not for chats.",
+		 "A line is a question; variables, files and what was said stay, for --resume too.\n"
+		 "Cells run in a session of your private daemon, or -s SESSION. Limits are of one\n"
+		 "question. Providers: reckon ask --help. --json: not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

@@ -63,17 +63,15 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg)
 	cleanup_buf struct buf png = BUF_INIT(IMAGE_PNG_MAX);
 	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
 	cleanup_fd int fd = -1;
-	reckon_error error;
 	const char *name;
-	uint64_t size;
 	struct err err;
 
-	if (ask->view.images == TERM_IMAGE_NONE || ask->view.session == NULL || ask->view.lost ||
+	if (ask->view.images == TERM_IMAGE_NONE ||
 	    unescape(path, len, &plain, &err) < 0)
 		return;
 	name = name_of(ask, buf_text(&plain));
 	/* What cannot be shown still has its name in the text. */
-	if (name == NULL || reckon_file_open(ask->view.session, name, &fd, &size, &error) < 0 ||
+	if (name == NULL || ask->place->open_file(ask, name, &fd, &err) < 0 ||
 	    fd_read_all(fd, &png, &err) < 0 || repl_draw_png(&ask->view, &png, &drawn, &err) < 0)
 		return;
 	(void)buf_add(ret, drawn.data, drawn.len, &err);

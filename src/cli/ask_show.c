@@ -191,7 +191,7 @@ int ask_show_event(const reckon_event *event, void *arg)
 {
 	struct ask *ask = arg;
 
-	if (ask->json)
+	if (ask->json || ask->is_quiet)
 		return RECKON_CONTINUE;
 	if (ask->to_terminal)
 		return repl_show_event(event, &ask->view);

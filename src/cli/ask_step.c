@@ -24,24 +24,6 @@
 	"\nThe session was lost, with its variables and the files made in it. A new one has "      \
 	"begun, in which the person's files are again."
 
-int ask_session_open(struct ask *ask)
-{
-	const struct run *run = &ask->view.run;
-	reckon_error error;
-	int status = run_open_session(run, "ask", ask->view.engine, &ask->view.session);
-
-	if (status != EXIT_CODE_OK)
-		return status;
-	ask->view.output.session = ask->view.session;
-	for (size_t i = 0; i < run->file_count; i++) {
-		(void)lseek(run->files[i].fd, 0, SEEK_SET);
-		if (reckon_file_put(ask->view.session, run->files[i].name, run->files[i].fd,
-				    &error) < 0)
-			return cli_complain_reckon(run->files[i].path, &error);
-	}
-	return EXIT_CODE_OK;
-}
-
 /* ---- leave to run ---- */
 
 static bool has_writable_mount(const struct ask *ask)
@@ -101,35 +83,30 @@ static int refuse(struct ask *ask, size_t number, const char *why, struct err *e
 	return send_result(ask, &result, err);
 }
 
-/* A kernel that died took its session along: the model goes on in a new one. */
+/* Loudly: the person, the run and the model are told. */
 static int replace_session(struct ask *ask, struct buf *text, struct err *err)
 {
-	reckon_error error;
+	const int rc = ask->place->renew(ask, err);
 
-	if (reckon_session_check(ask->view.session, &error) == RECKON_OK)
-		return 0;
-	ask_lend(NULL);
-	reckon_session_close(ask->view.session);
-	ask->view.session = NULL;
-	if (ask_session_open(ask) != EXIT_CODE_OK)
-		return err_set(err, ERR_LOST, "the session was lost, and no new one can be opened");
-	ask_lend(ask->view.session);
+	if (rc <= 0)
+		return rc;
+	run_output_line("reckon: the session was lost, with its variables and the files made in "
+			"it; a new one has begun");
+	ask_keep_note(ask, "The session was lost; a new one has begun.");
 	return buf_adds(text, LOST_NOTE, err);
 }
 
-static int report(struct ask *ask, size_t number, const reckon_execution *execution,
-		  struct err *err)
+static int report(struct ask *ask, size_t number, const struct buf *json, struct err *err)
 {
-	const char *json = reckon_execution_record(execution);
 	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
 	struct json_value *record = NULL;
 	struct converse_result result;
 	int rc;
 
-	if (json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, err) < 0)
+	if (json_read_parse(buf_text(json), json->len, RUN_JSON_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
 	converse_result_read(record, &result);
-	ask_keep_record(ask, number, json, &result);
+	ask_keep_record(ask, number, buf_text(json), &result);
 	ask_show_record(ask, record);
 	rc = buf_add(&text, result.text, result.len, err);
 	if (rc == 0)
@@ -142,27 +119,35 @@ static int report(struct ask *ask, size_t number, const reckon_execution *execut
 	return rc;
 }
 
+/* The session was gone before the cell could run. */
+static int go_on_elsewhere(struct ask *ask, size_t number, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
+	struct converse_result result = { .status = "lost_session" };
+	struct err why = *err;
+
+	if (buf_adds(&text, "This cell was not run.", err) < 0 ||
+	    replace_session(ask, &text, err) < 0)
+		return (int)err->code;
+	if (strstr(buf_text(&text), LOST_NOTE) == NULL) { /* it is there: that was not it */
+		*err = why;
+		return (int)err->code;
+	}
+	result.text = buf_text(&text);
+	result.len = text.len;
+	ask_keep_brief(ask, number, "refused", result.text, result.len, 0);
+	return send_result(ask, &result, err);
+}
+
 static int execute(struct ask *ask, size_t number, const struct kernel_item *code,
 		   struct err *err)
 {
-	const reckon_execute_options options = {
-		.size = sizeof(options),
-		.on_event = ask_show_event,
-		.on_event_arg = ask,
-		.stdin_fd = -1,
-		.text_bytes = ask->view.run.text_bytes,
-	};
-	reckon_execution *execution = NULL;
-	reckon_error error;
-	int rc;
+	cleanup_buf struct buf record = BUF_INIT(RUN_JSON_MAX);
+	const int rc = ask->place->execute(ask, code->data, code->len, &record, err);
 
-	if (reckon_execute(ask->view.session, code->data, code->len, &options, &execution, &error) < 0) {
-		err_set(err, (enum err_code)error.code, "%s", error.message);
-		return err_remedy(err, "%s", error.remedy);
-	}
-	rc = report(ask, number, execution, err);
-	reckon_execution_free(execution);
-	return rc;
+	if (rc == ERR_LOST)
+		return go_on_elsewhere(ask, number, err);
+	return rc < 0 ? rc : report(ask, number, &record, err);
 }
 
 int ask_step(struct ask *ask, struct err *err)

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/remote.h"
 #include "cli/term_width.h"
 
 /* ---- signals ---- */
@@ -39,6 +40,13 @@ void ask_lend(reckon_session *session)
 	atomic_store(&running, session);
 }
 
+static atomic_int wake_fd = -1;
+
+void ask_wake(int fd)
+{
+	atomic_store(&wake_fd, fd);
+}
+
 /* The first Ctrl-C stops cell and stream and ends the question, the third does not wait. */
 static void on_interrupt(int signo)
 {
@@ -51,6 +59,8 @@ static void on_interrupt(int signo)
 		_exit(EXIT_CODE_INTERRUPTED);
 	if (session != NULL)
 		reckon_interrupt(session);
+	if (atomic_load(&wake_fd) >= 0)
+		(void)!write(atomic_load(&wake_fd), "", 1);
 	errno = saved;
 }
 
@@ -188,11 +198,23 @@ int ask_conclude(struct ask *ask)
 	return status;
 }
 
+/* The agent, and what it is asked; negative: it went wrong, which is for the caller to say. */
+static int talk(struct ask *ask, struct err *err)
+{
+	int rc = ask_local_start(ask, err);
+
+	if (rc == 0)
+		rc = ask_agent_start(ask, err);
+	if (rc == 0)
+		rc = ask->is_chat ? ask_chat(ask, err) : ask_converse(ask, err);
+	return rc;
+}
+
 static int run_session(struct ask *ask)
 {
 	cleanup_fd int out_dir = -1;
 	struct err err;
-	int status, rc;
+	int status;
 
 	if (ask->view.run.out_path != NULL &&
 	    run_files_open_dir(ask->view.run.out_path, &out_dir, &err) < 0) {
@@ -201,29 +223,23 @@ static int run_session(struct ask *ask)
 		return EXIT_CODE_USAGE;
 	}
 	ask->view.output.out_dir = out_dir;
-	status = ask_session_open(ask);
-	if (status == EXIT_CODE_OK) {
-		ask_lend(ask->view.session);
-		rc = ask_local_start(ask, &err);
-		if (rc == 0)
-			rc = ask_agent_start(ask, &err);
-		if (rc == 0)
-			rc = ask->is_chat ? ask_chat(ask, &err) : ask_converse(ask, &err);
-		if (rc < 0)
-			(void)complain(&err);
-		else if (ask->is_chat)
-			status = ask->view.output.status != 0 ? ask->view.output.status
-				 : ask->view.output.unsaved   ? EXIT_CODE_RECKON
-							      : EXIT_CODE_OK;
-		else
-			status = ask_conclude(ask);
-		ask_agent_end(ask);
-		ask_local_end(ask);
-		if (rc < 0)
-			status = EXIT_CODE_RECKON;
+	ask_keep_begin(ask);
+	status = ask->place->open(ask);
+	if (status == EXIT_CODE_OK)
+		status = ask_resume_session(ask);
+	if (status != EXIT_CODE_OK)
+		return status;
+	if (talk(ask, &err) < 0) {
+		(void)complain(&err);
+		status = EXIT_CODE_RECKON;
+	} else if (!ask->is_chat) {
+		status = ask_conclude(ask);
+	} else if (ask->view.output.status != 0 || ask->view.output.unsaved) {
+		status = ask->view.output.status != 0 ? ask->view.output.status
+						      : EXIT_CODE_RECKON;
 	}
-	ask_lend(NULL);
-	reckon_session_close(ask->view.session);
+	ask_agent_end(ask);
+	ask_local_end(ask);
 	return status;
 }
 
@@ -252,12 +268,9 @@ static int run_all(struct ask *ask)
 
 	set_signals(ask->is_chat);
 	look_around(ask);
-	status = run_open_engine(&ask->view.run, "ask", &ask->view.engine);
-	if (status != EXIT_CODE_OK)
-		return status;
-	ask->view.output.engine = ask->view.engine;
 	status = run_session(ask);
-	reckon_engine_close(ask->view.engine);
+	/* Also a place that did not open. */
+	ask->place->close(ask);
 	return status;
 }
 
@@ -272,12 +285,15 @@ static void ask_init(struct ask *ask)
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
 	ask->answer = BUF_INIT(AGENT_ANSWER_MAX);
+	ask->note = BUF_INIT(ASK_QUESTION_MAX);
+	ask->place = &ask_place_own;
 	models_settings_init(&ask->settings);
 }
 
 static void ask_done(struct ask *ask)
 {
 	ask_keep_end(ask);
+	ask_resume_done(ask);
 	markdown_free(ask->markdown);
 	free(ask->provider);
 	free(ask->model);
@@ -292,27 +308,95 @@ static void ask_done(struct ask *ask)
 	run_done(&ask->view.run);
 }
 
-int cmd_ask(const struct opt_command *self, int argc, char **argv)
+/* A box with what a daemon's session cannot have is one of our own. */
+static bool fits_a_daemon(const struct run *run)
+{
+	return run->mount_count == 0 && run->session_flags == 0 && !run->strict &&
+	       !run->private_warden;
+}
+
+/* A chat's variables are there when it is resumed; a question's are not kept without a wish. */
+static bool wants_daemon(const struct ask *ask)
+{
+	const struct run *run = &ask->view.run;
+
+	return run->session != NULL || ask->resume.session_id != NULL ||
+	       (ask->is_chat && fits_a_daemon(run));
+}
+
+static int check_daemon(const struct ask *ask, struct err *err)
+{
+	if ((ask->view.run.session == NULL && ask->resume.session_id == NULL) ||
+	    fits_a_daemon(&ask->view.run))
+		return 0;
+	err_set(err, ERR_INVALID, "--mount, --isolate-cpu, --strict and --private do not go with a "
+				  "daemon's session");
+	return err_remedy(err, "leave them out, or run without -s and --resume");
+}
+
+static int prepare(struct ask *ask, struct err *err)
+{
+	if (ask->resume.wanted && ask_resume_load(ask, err) < 0)
+		return (int)err->code;
+	if (ask_options_check(ask, err) < 0 || check_daemon(ask, err) < 0 ||
+	    run_input_load(&ask->view.run, err) < 0)
+		return (int)err->code;
+	ask->new_files = ask->view.run.file_count;
+	return ask->resume.wanted ? ask_resume_files(ask, err) : 0;
+}
+
+static int status_of_error(const struct err *err)
+{
+	/* A stored run that is damaged or in use is not the command line's fault. */
+	return err->code == ERR_PROTOCOL || err->code == ERR_SYSTEM || err->code == ERR_DENIED
+		       ? EXIT_CODE_RECKON
+		       : EXIT_CODE_USAGE;
+}
+
+static int run_command(const struct opt_command *self, struct ask *ask, int argc, char **argv,
+		       const struct ask_place *daemon)
+{
+	struct err err;
+	const int rc = opt_parse(self, argc, argv, ask_options_take, ask, &err);
+
+	if (rc > 0) {
+		opt_print_help(stdout, self);
+		return EXIT_CODE_OK;
+	}
+	if (rc < 0) {
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	/* Who asks a daemon is another program; only a run that is resumed can say no. */
+	if (daemon == NULL && (wants_daemon(ask) || ask->resume.wanted))
+		return remote_hand_over(argc, argv, ask->view.run.key);
+	if (prepare(ask, &err) < 0) {
+		const int status = ask->resume.wanted ? status_of_error(&err) : EXIT_CODE_USAGE;
+
+		err_wrap(&err, "%s", self->name);
+		(void)cli_complain(&err);
+		return status;
+	}
+	if (wants_daemon(ask))
+		ask->place = daemon;
+	return run_all(ask);
+}
+
+int ask_command(const struct opt_command *self, int argc, char **argv,
+		const struct ask_place *daemon)
 {
 	struct ask *ask = mem_new0(1, sizeof(*ask));
-	struct err err;
-	int rc, status;
+	int status;
 
 	ask_init(ask);
 	ask->is_chat = strcmp(self->name, "chat") == 0;
-	rc = opt_parse(self, argc, argv, ask_options_take, ask, &err);
-	if (rc == 0 && (ask_options_check(ask, &err) < 0 || run_input_load(&ask->view.run, &err) < 0))
-		rc = err_wrap(&err, "%s", self->name);
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		status = EXIT_CODE_OK;
-	} else if (rc < 0) {
-		(void)cli_complain(&err);
-		status = EXIT_CODE_USAGE;
-	} else {
-		status = run_all(ask);
-	}
+	status = run_command(self, ask, argc, argv, daemon);
 	ask_done(ask);
 	free(ask);
 	return status;
+}
+
+int cmd_ask(const struct opt_command *self, int argc, char **argv)
+{
+	return ask_command(self, argc, argv, NULL);
 }

@@ -68,7 +68,7 @@ static void say_kept(const struct ask *ask)
 {
 	if (ask->keep.fd >= 0 && ask->to_terminal && isatty(STDIN_FILENO))
 		run_output_line("kept as run %s; reckon chat --resume goes on with it",
-				ask->keep.story.id);
+				ask->keep.journal.id);
 }
 
 int ask_chat(struct ask *ask, struct err *err)

@@ -17,7 +17,7 @@
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "cli/runs.h"
-#include "cli/story_form.h"
+#include "cli/journal_form.h"
 #include "cli/term.h"
 #include "cli/term_table.h"
 #include "cli/term_width.h"
@@ -92,10 +92,10 @@ static int parse(const struct opt_command *self, int argc, char **argv, struct r
 /* ---- ls ---- */
 
 /* The first words of it, in one line. */
-static void first_words(const struct story *story, char ret[WORDS_MAX + 1])
+static void first_words(const struct journal *journal, char ret[WORDS_MAX + 1])
 {
-	const char *text = story->item_count > 0 && story->question_count > 0
-				   ? story->items[story->questions[0].item].text
+	const char *text = journal->item_count > 0 && journal->question_count > 0
+				   ? journal->items[journal->questions[0].item].text
 				   : "";
 	size_t len = strnlen(text, WORDS_MAX);
 
@@ -110,18 +110,18 @@ static void first_words(const struct story *story, char ret[WORDS_MAX + 1])
 			*at = ' ';
 }
 
-static const char *end_of(const struct story *story)
+static const char *end_of(const struct journal *journal)
 {
 	enum agent_stop stop;
 
-	if (story->question_count == 0)
+	if (journal->question_count == 0)
 		return "";
-	stop = story->questions[story->question_count - 1].stop;
+	stop = journal->questions[journal->question_count - 1].stop;
 	return stop == AGENT_STOP_COUNT_ ? "cut off" : agent_stop_name(stop);
 }
 
 static int fill_row(struct term_table *table, size_t row, const struct runs_entry *entry,
-		    const struct story *story, const char *damage, struct err *err)
+		    const struct journal *journal, const char *damage, struct err *err)
 {
 	char used[32] = "", words[WORDS_MAX + 1], questions[24], cost[40] = "";
 	struct agent_usage usage;
@@ -130,14 +130,14 @@ static int fill_row(struct term_table *table, size_t row, const struct runs_entr
 
 	if (localtime_r(&entry->used.tv_sec, &tm) != NULL)
 		(void)strftime(used, sizeof(used), "%Y-%m-%d %H:%M", &tm);
-	story_sum(story, &usage, &has_cost);
+	journal_sum(journal, &usage, &has_cost);
 	if (has_cost)
 		(void)snprintf(cost, sizeof(cost), "%.4f", (double)usage.cost_micro / 1e6);
-	(void)snprintf(questions, sizeof(questions), "%zu", story->question_count);
-	first_words(story, words);
+	(void)snprintf(questions, sizeof(questions), "%zu", journal->question_count);
+	first_words(journal, words);
 
-	const char *const cells[] = { entry->id, used, story->model != NULL ? story->model : "",
-				      questions, cost, damage != NULL ? "damaged" : end_of(story),
+	const char *const cells[] = { entry->id, used, journal->model != NULL ? journal->model : "",
+				      questions, cost, damage != NULL ? "damaged" : end_of(journal),
 				      damage != NULL ? damage : words };
 
 	for (size_t i = 0; i < ARRAY_LEN(cells); i++)
@@ -146,7 +146,7 @@ static int fill_row(struct term_table *table, size_t row, const struct runs_entr
 	return 0;
 }
 
-static int write_row(struct buf *ret, const struct runs_entry *entry, const struct story *story,
+static int write_row(struct buf *ret, const struct runs_entry *entry, const struct journal *journal,
 		     const char *damage, struct err *err)
 {
 	char used[CLOCK_RFC3339_SIZE], words[WORDS_MAX + 1];
@@ -156,22 +156,22 @@ static int write_row(struct buf *ret, const struct runs_entry *entry, const stru
 
 	clock_rfc3339((uint64_t)entry->used.tv_sec * 1000u + (uint64_t)entry->used.tv_nsec / 1000000u,
 		      used);
-	story_sum(story, &usage, &has_cost);
-	first_words(story, words);
+	journal_sum(journal, &usage, &has_cost);
+	first_words(journal, words);
 	json_write_init(&writer, ret);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "id", entry->id);
 	json_write_member_string(&writer, "used_at", used);
-	json_write_member_string(&writer, "command", story->command);
-	json_write_member_string(&writer, "model", story->model);
-	json_write_member_uint(&writer, "questions", story->question_count);
-	json_write_member_uint(&writer, "cells", story->cell_count);
+	json_write_member_string(&writer, "command", journal->command);
+	json_write_member_string(&writer, "model", journal->model);
+	json_write_member_uint(&writer, "questions", journal->question_count);
+	json_write_member_uint(&writer, "cells", journal->cell_count);
 	json_write_key(&writer, "cost");
 	if (has_cost)
 		json_write_seconds(&writer, usage.cost_micro * 1000u);
 	else
 		json_write_null(&writer);
-	json_write_member_string(&writer, "stop", end_of(story));
+	json_write_member_string(&writer, "stop", end_of(journal));
 	json_write_member_string(&writer, "question", words);
 	json_write_member_uint(&writer, "bytes", entry->bytes);
 	json_write_member_string(&writer, "damage", damage);
@@ -188,16 +188,16 @@ static int collect(int dir, const struct runs *runs, const struct runs_entry *li
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct story story;
+		struct journal journal;
 		struct err why;
 		const char *damage = NULL;
 
-		story_init(&story);
-		if (runs_load(dir, list[i].id, false, &story, &why) < 0)
+		journal_init(&journal);
+		if (runs_load(dir, list[i].id, false, &journal, &why) < 0)
 			damage = why.text;
-		rc = runs->json ? write_row(ret, &list[i], &story, damage, err)
-				: fill_row(table, i, &list[i], &story, damage, err);
-		story_done(&story);
+		rc = runs->json ? write_row(ret, &list[i], &journal, damage, err)
+				: fill_row(table, i, &list[i], &journal, damage, err);
+		journal_done(&journal);
 	}
 	return rc;
 }
@@ -253,24 +253,24 @@ static int runs_ls(const struct opt_command *self, int argc, char **argv)
 
 /* ---- show, save ---- */
 
-static int load(const char *name, struct story *story, struct err *err)
+static int load(const char *name, struct journal *journal, struct err *err)
 {
-	char id[STORY_ID_SIZE];
+	char id[JOURNAL_ID_SIZE];
 	cleanup_fd int dir = -1;
 
 	if (runs_open(false, &dir, err) < 0 || runs_find(dir, name, id, err) < 0 ||
-	    runs_load(dir, id, true, story, err) < 0)
+	    runs_load(dir, id, true, journal, err) < 0)
 		return (int)err->code;
-	if (story->is_cut)
+	if (journal->is_cut)
 		run_output_line("reckon: run %s: its last line is half written, and left out", id);
-	if (story->model == NULL)
+	if (journal->model == NULL)
 		return err_set(err, ERR_PROTOCOL, "run %s: nothing says which model", id);
 	return 0;
 }
 
 static int print(const char *text, size_t len)
 {
-	cleanup_buf struct buf shown = BUF_INIT(STORY_FORM_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(JOURNAL_FORM_MAX);
 	struct term_filter filter = { .escape = true };
 	struct err err;
 
@@ -284,8 +284,8 @@ static int print(const char *text, size_t len)
 
 static int runs_show(const struct opt_command *self, int argc, char **argv)
 {
-	cleanup_buf struct buf text = BUF_INIT(STORY_FORM_MAX);
-	cleanup_story struct story story = { .bytes = 0 };
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_FORM_MAX);
+	cleanup_journal struct journal journal = { .bytes = 0 };
 	struct runs runs;
 	struct err err;
 	int status = parse(self, argc, argv, &runs, 0, 1), rc;
@@ -294,10 +294,10 @@ static int runs_show(const struct opt_command *self, int argc, char **argv)
 	free(runs.names);
 	if (status >= 0)
 		return status;
-	rc = load(name, &story, &err);
+	rc = load(name, &journal, &err);
 	if (rc == 0)
-		rc = runs.json ? story_json_all(&story, NULL, &text, &err)
-			       : story_markdown(&story, &text, &err);
+		rc = runs.json ? journal_json_all(&journal, NULL, &text, &err)
+			       : journal_markdown(&journal, &text, &err);
 	if (rc < 0)
 		return complain(self, &err);
 	return print(buf_text(&text), text.len);
@@ -305,7 +305,7 @@ static int runs_show(const struct opt_command *self, int argc, char **argv)
 
 static int runs_save(const struct opt_command *self, int argc, char **argv)
 {
-	cleanup_story struct story story = { .bytes = 0 };
+	cleanup_journal struct journal journal = { .bytes = 0 };
 	const char *name = NULL, *path = NULL;
 	struct runs runs;
 	struct err err;
@@ -318,8 +318,8 @@ static int runs_save(const struct opt_command *self, int argc, char **argv)
 	free(runs.names);
 	if (status >= 0)
 		return status;
-	if (story_save_check(path, &err) < 0 || load(name, &story, &err) < 0 ||
-	    story_save(&story, path, false, NULL, &err) < 0)
+	if (journal_save_check(path, &err) < 0 || load(name, &journal, &err) < 0 ||
+	    journal_save(&journal, path, false, NULL, &err) < 0)
 		return complain(self, &err);
 	run_output_line("saved as %s", path);
 	return EXIT_CODE_OK;
@@ -329,7 +329,7 @@ static int runs_save(const struct opt_command *self, int argc, char **argv)
 
 static int remove_one(int dir, const char *name, struct err *err)
 {
-	char id[STORY_ID_SIZE];
+	char id[JOURNAL_ID_SIZE];
 
 	if (runs_find(dir, name, id, err) < 0)
 		return (int)err->code;

@@ -2,7 +2,8 @@
  * markdown.h - an answer in Markdown, drawn at a terminal while it is written.
  *
  *   markdown.c        the stream: what of it is complete, and can be drawn
- *   markdown_draw.c   blocks and spans, as md4c finds them
+ *   markdown_draw.c   blocks, as md4c finds them
+ *   markdown_span.c   what stands in them
  *   markdown_table.c  tables that fit
  *
  * Blocks are drawn when they are complete: paragraphs line by line while they come, as far as what

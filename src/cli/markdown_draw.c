@@ -1,18 +1,17 @@
 /*
- * markdown_draw.c - blocks and spans of Markdown as lines of a terminal.
+ * markdown_draw.c - blocks of Markdown as lines of a terminal.
  *
  * Runs in:  reckon.
  * Reads:    what a model wrote, taken apart by md4c.
  * Never:    puts out a byte of it that was not escaped, or indents deeper than a few steps.
  */
-#include <md4c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/markdown_inner.h"
+#include "cli/markdown_drawing.h"
 
 #define WIDTH_LEAST 10u
 #define RULE_MAX 60u
@@ -22,42 +21,7 @@
 #define DIM_ON "\x1b[2m"
 #define STYLE_OFF "\x1b[0m"
 
-/* A list, an item or a quote that is open. */
-struct level {
-	MD_BLOCKTYPE type;
-	bool is_tight;	  /* of a list */
-	unsigned number;  /* of an ordered list's next item; 0: it has bullets */
-	bool has_content; /* something was drawn in it */
-	bool is_marked;	  /* of an item: its bullet was drawn */
-	char bullet[24];
-	unsigned columns; /* that what is in it is indented */
-};
-
-struct image_link {
-	size_t from, len; /* in `links` */
-};
-
-struct drawing {
-	const struct markdown_look *look;
-	struct buf *ret;
-	struct err err;
-	struct level levels[MARKDOWN_DEPTH_MAX + 1]; /* the first is the document */
-	size_t depth;		       /* of levels that are open, also of those too deep */
-	struct term_text text;	       /* of the block that is open */
-	unsigned heading;	       /* its level, or 0 */
-	unsigned bold, italic, strike, code, image; /* how many are open */
-	struct buf links;	       /* addresses of links and images that are open, or to draw */
-	size_t address[16];	       /* where those of links begin in `links` */
-	size_t address_from[16];       /* where the link's text begins */
-	unsigned address_count;
-	struct image_link images[MARKDOWN_IMAGES_MAX];
-	size_t image_count;
-	struct markdown_table *table; /* NULL: none is open */
-	bool in_code;
-	struct markdown_lines lines;
-};
-
-static struct level *top(struct drawing *drawing)
+static struct markdown_level *top(struct markdown_drawing *drawing)
 {
 	return &drawing->levels[drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
 								    : MARKDOWN_DEPTH_MAX];
@@ -66,7 +30,7 @@ static struct level *top(struct drawing *drawing)
 /* ---- lines ---- */
 
 /* What stands before a line; the first one of an item has its bullet. Its columns as the result. */
-static unsigned write_prefix(struct drawing *drawing, char prefix[PREFIX_MAX])
+static unsigned write_prefix(struct markdown_drawing *drawing, char prefix[PREFIX_MAX])
 {
 	const size_t depth = drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
 								 : MARKDOWN_DEPTH_MAX;
@@ -75,7 +39,7 @@ static unsigned write_prefix(struct drawing *drawing, char prefix[PREFIX_MAX])
 
 	prefix[0] = '\0';
 	for (size_t i = 1; i <= depth; i++) {
-		struct level *level = &drawing->levels[i];
+		struct markdown_level *level = &drawing->levels[i];
 
 		if (level->type == MD_BLOCK_QUOTE) {
 			len += (size_t)snprintf(prefix + len, PREFIX_MAX - len, DIM_ON "│" STYLE_OFF
@@ -91,7 +55,7 @@ static unsigned write_prefix(struct drawing *drawing, char prefix[PREFIX_MAX])
 	return columns;
 }
 
-static unsigned indent_of(const struct drawing *drawing)
+static unsigned indent_of(const struct markdown_drawing *drawing)
 {
 	const size_t depth = drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
 								 : MARKDOWN_DEPTH_MAX;
@@ -102,7 +66,7 @@ static unsigned indent_of(const struct drawing *drawing)
 	return columns;
 }
 
-static size_t room_of(const struct drawing *drawing)
+static size_t room_of(const struct markdown_drawing *drawing)
 {
 	const size_t columns = indent_of(drawing);
 
@@ -111,7 +75,7 @@ static size_t room_of(const struct drawing *drawing)
 }
 
 /* Some lines of ours or a part of the text, with what stands before each. */
-static int put_line(struct drawing *drawing, size_t from, size_t end, unsigned styles)
+int markdown_put_line(struct markdown_drawing *drawing, size_t from, size_t end, unsigned styles)
 {
 	char prefix[PREFIX_MAX];
 
@@ -168,15 +132,15 @@ static size_t end_of_word(const struct term_text *text, size_t from)
 }
 
 /* A blank line before a block that does not come first, but in lists without them. */
-static int begin_block(struct drawing *drawing)
+static int begin_block(struct markdown_drawing *drawing)
 {
-	struct level *level = top(drawing);
+	struct markdown_level *level = top(drawing);
 	const bool is_first = !level->has_content;
 
 	level->has_content = true;
 	if (is_first || (level->type == MD_BLOCK_LI && level->is_tight))
 		return 0;
-	return put_line(drawing, 0, 0, 0);
+	return markdown_put_line(drawing, 0, 0, 0);
 }
 
 static unsigned style_of_heading(unsigned level)
@@ -188,7 +152,7 @@ static unsigned style_of_heading(unsigned level)
 }
 
 /* The text of the block that ends, in lines. */
-static int put_text(struct drawing *drawing)
+static int put_text(struct markdown_drawing *drawing)
 {
 	const size_t width = room_of(drawing), len = drawing->text.text.len;
 	const size_t change = first_that_may_change(&drawing->text);
@@ -198,7 +162,7 @@ static int put_text(struct drawing *drawing)
 		size_t end;
 		const size_t next = term_text_wrap(&drawing->text, from, width, &end);
 
-		if (put_line(drawing, from, end, style_of_heading(drawing->heading)) < 0)
+		if (markdown_put_line(drawing, from, end, style_of_heading(drawing->heading)) < 0)
 			return (int)drawing->err.code;
 		if (next < len && end_of_word(&drawing->text, next) <= change)
 			drawing->lines.stable = drawing->lines.count;
@@ -208,7 +172,7 @@ static int put_text(struct drawing *drawing)
 	return 0;
 }
 
-static int put_images(struct drawing *drawing)
+static int put_images(struct markdown_drawing *drawing)
 {
 	const struct markdown_look *look = drawing->look;
 
@@ -221,7 +185,7 @@ static int put_images(struct drawing *drawing)
 	return 0;
 }
 
-static int put_rule(struct drawing *drawing)
+static int put_rule(struct markdown_drawing *drawing)
 {
 	const size_t room = room_of(drawing);
 
@@ -233,16 +197,16 @@ static int put_rule(struct drawing *drawing)
 
 /* ---- blocks ---- */
 
-static int enter_level(struct drawing *drawing, MD_BLOCKTYPE type)
+static int enter_level(struct markdown_drawing *drawing, MD_BLOCKTYPE type)
 {
 	drawing->depth++;
 	if (drawing->depth <= MARKDOWN_DEPTH_MAX)
-		*top(drawing) = (struct level){ .type = type,
+		*top(drawing) = (struct markdown_level){ .type = type,
 						.columns = type == MD_BLOCK_QUOTE ? 2 : 0 };
 	return 0;
 }
 
-static int enter_list(struct drawing *drawing, MD_BLOCKTYPE type, void *detail)
+static int enter_list(struct markdown_drawing *drawing, MD_BLOCKTYPE type, void *detail)
 {
 	const MD_BLOCK_UL_DETAIL *bullets = detail;
 	const MD_BLOCK_OL_DETAIL *numbers = detail;
@@ -260,17 +224,17 @@ static int enter_list(struct drawing *drawing, MD_BLOCKTYPE type, void *detail)
 }
 
 /* The bullet of an item: of its own kind at each depth, "3. ", or a box of a task. */
-static int enter_item(struct drawing *drawing, const MD_BLOCK_LI_DETAIL *detail)
+static int enter_item(struct markdown_drawing *drawing, const MD_BLOCK_LI_DETAIL *detail)
 {
 	static const char *const bullets[] = { "• ", "◦ ", "▪ " };
-	struct level *list = top(drawing), *item;
+	struct markdown_level *list = top(drawing), *item;
 	const bool is_tight = list->is_tight, is_ordered = list->is_marked;
 	const unsigned number = list->number;
 	size_t lists = 0;
 
 	if (drawing->depth >= MARKDOWN_DEPTH_MAX)
 		return enter_level(drawing, MD_BLOCK_LI);
-	if (list->has_content && !is_tight && put_line(drawing, 0, 0, 0) < 0)
+	if (list->has_content && !is_tight && markdown_put_line(drawing, 0, 0, 0) < 0)
 		return (int)drawing->err.code;
 	list->has_content = true;
 	list->number++;
@@ -291,7 +255,7 @@ static int enter_item(struct drawing *drawing, const MD_BLOCK_LI_DETAIL *detail)
 	return 0;
 }
 
-static int enter_table(struct drawing *drawing, const MD_BLOCK_TABLE_DETAIL *detail)
+static int enter_table(struct markdown_drawing *drawing, const MD_BLOCK_TABLE_DETAIL *detail)
 {
 	const size_t columns = detail->col_count;
 	const size_t rows = (size_t)detail->head_row_count + detail->body_row_count;
@@ -317,7 +281,7 @@ static void table_free(struct markdown_table *table)
 	free(table);
 }
 
-static int leave_table(struct drawing *drawing)
+static int leave_table(struct markdown_drawing *drawing)
 {
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
 	char prefix[PREFIX_MAX], rest[PREFIX_MAX];
@@ -341,7 +305,7 @@ static int leave_table(struct drawing *drawing)
 		       &drawing->err);
 }
 
-static int enter_cell(struct drawing *drawing, const MD_BLOCK_TD_DETAIL *detail)
+static int enter_cell(struct markdown_drawing *drawing, const MD_BLOCK_TD_DETAIL *detail)
 {
 	struct markdown_table *table = drawing->table;
 
@@ -353,7 +317,7 @@ static int enter_cell(struct drawing *drawing, const MD_BLOCK_TD_DETAIL *detail)
 	return 0;
 }
 
-static int leave_cell(struct drawing *drawing)
+static int leave_cell(struct markdown_drawing *drawing)
 {
 	struct markdown_table *table = drawing->table;
 
@@ -363,7 +327,7 @@ static int leave_cell(struct drawing *drawing)
 
 static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
-	struct drawing *drawing = arg;
+	struct markdown_drawing *drawing = arg;
 
 	/* What a tight item says comes without a paragraph, and what is in it after that. */
 	if (drawing->text.text.len > 0 && put_text(drawing) < 0)
@@ -404,12 +368,12 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 	return 0;
 }
 
-static int leave_item(struct drawing *drawing)
+static int leave_item(struct markdown_drawing *drawing)
 {
 	/* One that holds nothing has a bullet all the same. */
 	if (put_text(drawing) < 0 ||
 	    (drawing->depth <= MARKDOWN_DEPTH_MAX && !top(drawing)->is_marked &&
-	     put_line(drawing, 0, 0, 0) < 0))
+	     markdown_put_line(drawing, 0, 0, 0) < 0))
 		return (int)drawing->err.code;
 	drawing->depth--;
 	return 0;
@@ -417,7 +381,7 @@ static int leave_item(struct drawing *drawing)
 
 static int leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
-	struct drawing *drawing = arg;
+	struct markdown_drawing *drawing = arg;
 
 	(void)detail;
 	switch (type) {
@@ -458,202 +422,6 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 	return put_images(drawing);
 }
 
-/* ---- spans and text ---- */
-
-static struct term_text *target(struct drawing *drawing)
-{
-	return drawing->table != NULL ? &drawing->table->text : &drawing->text;
-}
-
-static unsigned style_of(const struct drawing *drawing)
-{
-	return (drawing->bold > 0 ? TERM_BOLD : 0) | (drawing->italic > 0 ? TERM_ITALIC : 0) |
-	       (drawing->strike > 0 ? TERM_STRIKE : 0) | (drawing->code > 0 ? TERM_CODE : 0) |
-	       (drawing->image > 0 ? TERM_DIM : 0);
-}
-
-static int add(struct drawing *drawing, unsigned styles, const char *text, size_t len)
-{
-	return term_text_add(target(drawing), styles, text, len, &drawing->err);
-}
-
-static int enter_link(struct drawing *drawing, const MD_ATTRIBUTE *href)
-{
-	const unsigned at = drawing->address_count;
-
-	if (at == ARRAY_LEN(drawing->address))
-		return err_set(&drawing->err, ERR_LIMIT, "links in links");
-	drawing->address[at] = drawing->links.len;
-	drawing->address_from[at] = target(drawing)->text.len;
-	drawing->address_count++;
-	return buf_add(&drawing->links, href->text, href->size, &drawing->err);
-}
-
-/* "text (address)", or the address alone where the text says nothing else. */
-static int leave_link(struct drawing *drawing)
-{
-	const unsigned at = --drawing->address_count;
-	const char *href = buf_text(&drawing->links) + drawing->address[at];
-	const size_t len = drawing->links.len - drawing->address[at];
-	struct term_text *text = target(drawing);
-	const char *said = buf_text(&text->text) + drawing->address_from[at];
-	const size_t said_len = text->text.len - drawing->address_from[at];
-
-	if (said_len == len && memcmp(said, href, len) == 0) {
-		for (size_t i = drawing->address_from[at]; i < text->styles.len; i++)
-			text->styles.data[i] |= (char)TERM_ADDRESS;
-		return 0;
-	}
-	if (len == 0 || (len > 7 && memcmp(href, "mailto:", 7) == 0 && said_len == len - 7 &&
-			 memcmp(said, href + 7, said_len) == 0))
-		return 0;
-	if (add(drawing, 0, said_len > 0 ? " (" : "(", said_len > 0 ? 2 : 1) < 0 ||
-	    add(drawing, TERM_ADDRESS, href, len) < 0)
-		return (int)drawing->err.code;
-	return add(drawing, 0, ")", 1);
-}
-
-static int enter_image(struct drawing *drawing, const MD_ATTRIBUTE *src)
-{
-	if (drawing->image++ == 0 && drawing->image_count < MARKDOWN_IMAGES_MAX) {
-		struct image_link *image = &drawing->images[drawing->image_count++];
-
-		*image = (struct image_link){ drawing->links.len, src->size };
-		if (buf_add(&drawing->links, src->text, src->size, &drawing->err) < 0)
-			return (int)drawing->err.code;
-	}
-	return add(drawing, TERM_DIM, "[image: ", 8);
-}
-
-static int enter_span(MD_SPANTYPE type, void *detail, void *arg)
-{
-	struct drawing *drawing = arg;
-
-	switch (type) {
-	case MD_SPAN_EM:
-		drawing->italic++;
-		return 0;
-	case MD_SPAN_STRONG:
-		drawing->bold++;
-		return 0;
-	case MD_SPAN_CODE:
-		drawing->code++;
-		return 0;
-	case MD_SPAN_DEL:
-		drawing->strike++;
-		return 0;
-	case MD_SPAN_A:
-		return enter_link(drawing, &((const MD_SPAN_A_DETAIL *)detail)->href);
-	case MD_SPAN_IMG:
-		return enter_image(drawing, &((const MD_SPAN_IMG_DETAIL *)detail)->src);
-	case MD_SPAN_LATEXMATH:
-	case MD_SPAN_LATEXMATH_DISPLAY:
-	case MD_SPAN_WIKILINK:
-	case MD_SPAN_U:
-		break;
-	}
-	return 0;
-}
-
-static int leave_span(MD_SPANTYPE type, void *detail, void *arg)
-{
-	struct drawing *drawing = arg;
-
-	(void)detail;
-	switch (type) {
-	case MD_SPAN_EM:
-		drawing->italic--;
-		return 0;
-	case MD_SPAN_STRONG:
-		drawing->bold--;
-		return 0;
-	case MD_SPAN_CODE:
-		drawing->code--;
-		return 0;
-	case MD_SPAN_DEL:
-		drawing->strike--;
-		return 0;
-	case MD_SPAN_A:
-		return leave_link(drawing);
-	case MD_SPAN_IMG:
-		drawing->image--;
-		return add(drawing, TERM_DIM, "]", 1);
-	case MD_SPAN_LATEXMATH:
-	case MD_SPAN_LATEXMATH_DISPLAY:
-	case MD_SPAN_WIKILINK:
-	case MD_SPAN_U:
-		break;
-	}
-	return 0;
-}
-
-/* The few that models write; others are shown as they are written. */
-static int add_entity(struct drawing *drawing, const char *text, size_t len)
-{
-	static const struct {
-		const char *name, *is;
-	} known[] = {
-		{ "&amp;", "&" }, { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" },
-		{ "&apos;", "'" }, { "&#39;", "'" }, { "&nbsp;", "\xc2\xa0" },
-		{ "&hellip;", "…" }, { "&mdash;", "—" }, { "&ndash;", "–" }, { "&times;", "×" },
-		{ "&le;", "≤" }, { "&ge;", "≥" }, { "&ne;", "≠" }, { "&rarr;", "→" },
-		{ "&deg;", "°" }, { "&euro;", "€" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (strlen(known[i].name) == len && memcmp(known[i].name, text, len) == 0)
-			return add(drawing, style_of(drawing), known[i].is, strlen(known[i].is));
-	return add(drawing, style_of(drawing), text, len);
-}
-
-/* Lines of a block of code that stands in a list or a quote. */
-static int add_code(struct drawing *drawing, const char *text, size_t len)
-{
-	while (len > 0) {
-		const char *newline = memchr(text, '\n', len);
-		const size_t line = newline != NULL ? (size_t)(newline - text) : len;
-
-		if (add(drawing, TERM_CODE, text, line) < 0)
-			return (int)drawing->err.code;
-		text += line;
-		len -= line;
-		if (newline == NULL)
-			return 0;
-		if (put_line(drawing, 0, drawing->text.text.len, 0) < 0)
-			return (int)drawing->err.code;
-		term_text_clear(&drawing->text);
-		text++;
-		len--;
-	}
-	return 0;
-}
-
-static int take_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE len, void *arg)
-{
-	struct drawing *drawing = arg;
-	const unsigned style = style_of(drawing);
-
-	switch (type) {
-	case MD_TEXT_NULLCHAR:
-		return add(drawing, style, "\\x00", 4);
-	case MD_TEXT_BR:
-		return drawing->table != NULL ? add(drawing, style, " ", 1)
-					      : term_text_break(&drawing->text, &drawing->err);
-	case MD_TEXT_SOFTBR:
-		return add(drawing, style, " ", 1);
-	case MD_TEXT_ENTITY:
-		return add_entity(drawing, text, len);
-	case MD_TEXT_CODE:
-		return drawing->in_code ? add_code(drawing, text, len)
-					: add(drawing, style, text, len);
-	case MD_TEXT_NORMAL:
-	case MD_TEXT_HTML:
-	case MD_TEXT_LATEXMATH:
-		break;
-	}
-	return add(drawing, style, text, len);
-}
-
 /* ---- the whole ---- */
 
 int markdown_draw(const struct markdown_look *look, const char *text, size_t len,
@@ -664,12 +432,12 @@ int markdown_draw(const struct markdown_look *look, const char *text, size_t len
 			 MD_FLAG_NOHTML | MD_FLAG_PERMISSIVEURLAUTOLINKS,
 		.enter_block = enter_block,
 		.leave_block = leave_block,
-		.enter_span = enter_span,
-		.leave_span = leave_span,
-		.text = take_text,
+		.enter_span = markdown_enter_span,
+		.leave_span = markdown_leave_span,
+		.text = markdown_take_text,
 	};
 	const size_t before = ret->len;
-	struct drawing *drawing = mem_new0(1, sizeof(*drawing));
+	struct markdown_drawing *drawing = mem_new0(1, sizeof(*drawing));
 	int rc;
 
 	drawing->look = look;

@@ -129,7 +129,9 @@ static void fill_getopt(const struct opt_command *command, struct option *ret_op
 	*ret_letters++ = ':';
 	for (size_t i = 0; i < command->count; i++) {
 		const struct opt_item *item = &command->items[i];
-		const int has_value = item->value != NULL ? required_argument : no_argument;
+		const int has_value = item->value == NULL      ? no_argument
+				      : item->value[0] == '[' ? optional_argument
+							      : required_argument;
 
 		if (item->id < OPT_LONG) {
 			*ret_letters++ = (char)item->id;

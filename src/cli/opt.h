@@ -24,7 +24,7 @@ enum opt_hint {
 struct opt_item {
 	int id;		     /* the letter, or OPT_LONG + n */
 	const char *name;    /* long name without dashes, or NULL */
-	const char *value;   /* placeholder of its value, or NULL for a switch */
+	const char *value;   /* placeholder of its value ("[ID]": --name=ID, or none), or NULL */
 	const char *help;    /* a short line */
 	enum opt_hint hint;
 	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
@@ -49,7 +49,7 @@ struct opt_command {
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 };
 
-/* `value` is NULL for a switch and the word itself for OPT_OPERAND. */
+/* `value` is NULL for a switch, or where it may be missing, and the word itself for OPT_OPERAND. */
 typedef int opt_fn(int id, const char *value, void *arg, struct err *err);
 
 /*

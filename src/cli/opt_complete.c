@@ -22,9 +22,15 @@ static void put_quoted(FILE *out, const char *text, const char *special)
 	}
 }
 
+/* One that may be missing is nothing to wait for: what follows can be an operand. */
+static bool needs_value(const struct opt_item *item)
+{
+	return item->value != NULL && item->value[0] != '[';
+}
+
 static void bash_value(FILE *out, const struct opt_item *item)
 {
-	if (item->value == NULL)
+	if (!needs_value(item))
 		return;
 	(void)fputs("\t\t", out);
 	if (item->id < OPT_LONG)
@@ -117,7 +123,7 @@ static void print_bash(FILE *out, const struct opt_command *const *commands)
 
 static void zsh_value(FILE *out, const struct opt_item *item)
 {
-	if (item->value == NULL)
+	if (!needs_value(item))
 		return;
 	(void)fputc(':', out);
 	put_quoted(out, item->value, ":[]\\");
@@ -224,7 +230,7 @@ static void fish_item(FILE *out, const char *command, const struct opt_item *ite
 		(void)fputs(" -r -F", out);
 	else if (item->hint == OPT_HINT_CHOICE)
 		(void)fprintf(out, " -x -a '%s'", item->choices);
-	else if (item->value != NULL)
+	else if (needs_value(item))
 		(void)fputs(" -x", out);
 	(void)fputs(" -d '", out);
 	put_quoted(out, item->help, "\\");

@@ -107,6 +107,7 @@ int remote_path(struct buf *path, const struct json_value *session, const char *
 
 /* The functions of reckon-client. */
 int remote_run(const struct opt_command *self, int argc, char **argv);
+int remote_ask(const struct opt_command *self, int argc, char **argv);
 int remote_drain(const struct opt_command *self, int argc, char **argv);
 int remote_undrain(const struct opt_command *self, int argc, char **argv);
 int remote_files_get(const struct opt_command *self, int argc, char **argv);

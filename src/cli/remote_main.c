@@ -17,6 +17,8 @@ static const struct {
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
 	{ "run", remote_run },
+	{ "ask", remote_ask },
+	{ "chat", remote_ask },
 	{ "drain", remote_drain },
 	{ "undrain", remote_undrain },
 	{ "files get", remote_files_get },

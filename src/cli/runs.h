@@ -15,13 +15,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/opt.h"
-#include "cli/story.h"
+#include "cli/journal.h"
 
 #define RUNS_COUNT_MAX 500u
 #define RUNS_BYTES_MAX (UINT64_C(1) << 30)
 
 struct runs_entry {
-	char id[STORY_ID_SIZE];
+	char id[JOURNAL_ID_SIZE];
 	struct timespec used;
 	uint64_t bytes;
 };
@@ -38,17 +38,17 @@ bool runs_is_id(const char *text);
  * The run that `given` names: an id, its beginning or what stands behind its '-', when that is one
  * run's alone; "last", or NULL, is the one used last.
  */
-int runs_find(int dir, const char *given, char ret_id[STORY_ID_SIZE], struct err *err);
+int runs_find(int dir, const char *given, char ret_id[JOURNAL_ID_SIZE], struct err *err);
 
 /* A new one, empty, locked while *ret_fd is open. */
-int runs_new(int dir, char ret_id[STORY_ID_SIZE], int *ret_fd, struct err *err);
+int runs_new(int dir, char ret_id[JOURNAL_ID_SIZE], int *ret_fd, struct err *err);
 /*
  * One that is there, to be gone on with: loaded, locked; half of a last line is cut off.
  * ERR_DENIED while another program writes to it.
  */
-int runs_continue(int dir, const char *id, struct story *story, int *ret_fd, struct err *err);
+int runs_continue(int dir, const char *id, struct journal *journal, int *ret_fd, struct err *err);
 /* Without `records` they are passed over unread. */
-int runs_load(int dir, const char *id, bool records, struct story *story, struct err *err);
+int runs_load(int dir, const char *id, bool records, struct journal *journal, struct err *err);
 
 /* One line, to the disk. */
 int runs_append(int fd, const struct buf *line, struct err *err);

@@ -106,18 +106,18 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(y->id, x->id);
 }
 
-static int run_path(const char *id, char ret[STORY_ID_SIZE + sizeof(FILE_NAME) + 1],
+static int run_path(const char *id, char ret[JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1],
 		    struct err *err)
 {
 	if (!has_form(id, false))
 		return err_set(err, ERR_NOT_FOUND, "'%.60s' is no run", id);
-	(void)snprintf(ret, STORY_ID_SIZE + sizeof(FILE_NAME) + 1, "%s/%s", id, FILE_NAME);
+	(void)snprintf(ret, JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1, "%s/%s", id, FILE_NAME);
 	return 0;
 }
 
 static bool look_at(int dir, const char *id, struct runs_entry *ret)
 {
-	char path[STORY_ID_SIZE + sizeof(FILE_NAME) + 1];
+	char path[JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1];
 	struct err ignored;
 	struct stat st;
 
@@ -162,7 +162,7 @@ static bool is_meant(const char *id, const char *given)
 	       strncmp(id + DAY_DIGITS + 1, given, strlen(given)) == 0;
 }
 
-int runs_find(int dir, const char *given, char ret_id[STORY_ID_SIZE], struct err *err)
+int runs_find(int dir, const char *given, char ret_id[JOURNAL_ID_SIZE], struct err *err)
 {
 	cleanup_free struct runs_entry *list = NULL;
 	const bool last = given == NULL || strcmp(given, "last") == 0;
@@ -174,7 +174,7 @@ int runs_find(int dir, const char *given, char ret_id[STORY_ID_SIZE], struct err
 		if (!last && !is_meant(list[i].id, given))
 			continue;
 		if (meant++ == 0)
-			memcpy(ret_id, list[i].id, STORY_ID_SIZE);
+			memcpy(ret_id, list[i].id, JOURNAL_ID_SIZE);
 		if (last || strcmp(list[i].id, given) == 0)
 			return 0;
 	}
@@ -206,7 +206,7 @@ static int lock(int fd, const char *id, struct err *err)
 	return err_remedy(err, "end the chat that goes on in it");
 }
 
-static int make_id(char ret[STORY_ID_SIZE], struct err *err)
+static int make_id(char ret[JOURNAL_ID_SIZE], struct err *err)
 {
 	const time_t now = time(NULL);
 	char tail[RANDOM_DIGITS + 1];
@@ -220,7 +220,7 @@ static int make_id(char ret[STORY_ID_SIZE], struct err *err)
 	for (size_t i = 0; i < RANDOM_DIGITS; i++)
 		tail[i] = digits[random[i] % (sizeof(digits) - 1)];
 	tail[RANDOM_DIGITS] = '\0';
-	(void)snprintf(ret, STORY_ID_SIZE, "%02u%02u%02u-%s", (unsigned)tm.tm_year % 100u,
+	(void)snprintf(ret, JOURNAL_ID_SIZE, "%02u%02u%02u-%s", (unsigned)tm.tm_year % 100u,
 		       ((unsigned)tm.tm_mon + 1u) % 100u, (unsigned)tm.tm_mday % 100u, tail);
 	return 0;
 }
@@ -245,7 +245,7 @@ static int open_new(int dir, const char *id, int *ret_fd, struct err *err)
 	return 0;
 }
 
-int runs_new(int dir, char ret_id[STORY_ID_SIZE], int *ret_fd, struct err *err)
+int runs_new(int dir, char ret_id[JOURNAL_ID_SIZE], int *ret_fd, struct err *err)
 {
 	for (int i = 0; i < TRIES; i++) {
 		if (make_id(ret_id, err) < 0)
@@ -258,8 +258,8 @@ int runs_new(int dir, char ret_id[STORY_ID_SIZE], int *ret_fd, struct err *err)
 	return err_set(err, ERR_SYSTEM, "every run's name is taken");
 }
 
-/* Whole lines of `text` into the story; returns how much of it they were. */
-static ssize_t take_lines(const struct buf *text, bool records, struct story *story,
+/* Whole lines of `text` into the journal; returns how much of it they were. */
+static ssize_t take_lines(const struct buf *text, bool records, struct journal *journal,
 			  struct err *err)
 {
 	static const char record[] = "{\"type\":\"record\"";
@@ -269,21 +269,21 @@ static ssize_t take_lines(const struct buf *text, bool records, struct story *st
 	while (at < text->len && (end = memchr(text->data + at, '\n', text->len - at)) != NULL) {
 		const size_t len = (size_t)(end - (text->data + at));
 
-		if (!records && story->lines > 0 && len > sizeof(record) - 1 &&
+		if (!records && journal->lines > 0 && len > sizeof(record) - 1 &&
 		    memcmp(text->data + at, record, sizeof(record) - 1) == 0) {
-			story->lines++;
-			story->bytes += len + 1;
-		} else if (story_read(story, text->data + at, len, err) < 0) {
-			return err_wrap(err, "line %zu", story->lines + 1);
+			journal->lines++;
+			journal->bytes += len + 1;
+		} else if (journal_read(journal, text->data + at, len, err) < 0) {
+			return err_wrap(err, "line %zu", journal->lines + 1);
 		}
 		at += len + 1;
 	}
 	return (ssize_t)at;
 }
 
-static int load(int fd, bool records, struct story *story, struct err *err)
+static int load(int fd, bool records, struct journal *journal, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(STORY_LINE_MAX + CHUNK);
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_LINE_MAX + CHUNK);
 
 	for (;;) {
 		ssize_t n;
@@ -291,7 +291,7 @@ static int load(int fd, bool records, struct story *story, struct err *err)
 
 		if (buf_reserve(&text, CHUNK, &space, err) < 0)
 			return err_set(err, ERR_PROTOCOL, "line %zu: it is too long",
-				       story->lines + 1);
+				       journal->lines + 1);
 		n = fd_read_full(fd, space, CHUNK, err);
 		if (n < 0)
 			return (int)err->code;
@@ -299,18 +299,18 @@ static int load(int fd, bool records, struct story *story, struct err *err)
 			break;
 		text.len += (size_t)n;
 		text.data[text.len] = '\0';
-		n = take_lines(&text, records, story, err);
+		n = take_lines(&text, records, journal, err);
 		if (n < 0)
 			return (int)n;
 		buf_consume(&text, (size_t)n);
 	}
-	story->is_cut = text.len > 0;
-	return story->lines > 0 ? 0 : err_set(err, ERR_PROTOCOL, "it is empty");
+	journal->is_cut = text.len > 0;
+	return journal->lines > 0 ? 0 : err_set(err, ERR_PROTOCOL, "it is empty");
 }
 
 static int open_run(int dir, const char *id, bool write, int *ret_fd, struct err *err)
 {
-	char path[STORY_ID_SIZE + sizeof(FILE_NAME) + 1];
+	char path[JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1];
 	cleanup_fd int fd = -1;
 	struct stat st;
 
@@ -326,36 +326,36 @@ static int open_run(int dir, const char *id, bool write, int *ret_fd, struct err
 	return 0;
 }
 
-static int load_run(int fd, const char *id, bool records, struct story *story, struct err *err)
+static int load_run(int fd, const char *id, bool records, struct journal *journal, struct err *err)
 {
-	if (load(fd, records, story, err) < 0) {
+	if (load(fd, records, journal, err) < 0) {
 		if (err->code == ERR_PROTOCOL && err->remedy[0] == '\0')
 			(void)err_remedy(err, "what it holds cannot be read; reckon runs rm %s "
 					      "removes it", id);
 		return err_wrap(err, "run %s", id);
 	}
 	/* A copy has the name of its folder. */
-	(void)snprintf(story->id, sizeof(story->id), "%s", id);
+	(void)snprintf(journal->id, sizeof(journal->id), "%s", id);
 	return 0;
 }
 
-int runs_load(int dir, const char *id, bool records, struct story *story, struct err *err)
+int runs_load(int dir, const char *id, bool records, struct journal *journal, struct err *err)
 {
 	cleanup_fd int fd = -1;
 
 	if (open_run(dir, id, false, &fd, err) < 0)
 		return (int)err->code;
-	return load_run(fd, id, records, story, err);
+	return load_run(fd, id, records, journal, err);
 }
 
-int runs_continue(int dir, const char *id, struct story *story, int *ret_fd, struct err *err)
+int runs_continue(int dir, const char *id, struct journal *journal, int *ret_fd, struct err *err)
 {
 	cleanup_fd int fd = -1;
 
 	if (open_run(dir, id, true, &fd, err) < 0 || lock(fd, id, err) < 0 ||
-	    load_run(fd, id, true, story, err) < 0)
+	    load_run(fd, id, true, journal, err) < 0)
 		return (int)err->code;
-	if (story->is_cut && ftruncate(fd, (off_t)story->bytes) < 0)
+	if (journal->is_cut && ftruncate(fd, (off_t)journal->bytes) < 0)
 		return err_sys(err, "run %s", id);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -363,7 +363,7 @@ int runs_continue(int dir, const char *id, struct story *story, int *ret_fd, str
 
 int runs_append(int fd, const struct buf *line, struct err *err)
 {
-	cleanup_buf struct buf whole = BUF_INIT(STORY_LINE_MAX + 1);
+	cleanup_buf struct buf whole = BUF_INIT(JOURNAL_LINE_MAX + 1);
 
 	/* In one piece: what a crash leaves is a beginning of it, without an end of line. */
 	if (buf_add(&whole, line->data, line->len, err) < 0 || buf_addc(&whole, '\n', err) < 0 ||
@@ -376,7 +376,7 @@ int runs_append(int fd, const struct buf *line, struct err *err)
 
 static int remove_locked(int dir, const char *id, struct err *err)
 {
-	char path[STORY_ID_SIZE + sizeof(FILE_NAME) + 1];
+	char path[JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1];
 
 	if (run_path(id, path, err) < 0)
 		return (int)err->code;

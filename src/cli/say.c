@@ -87,6 +87,9 @@ int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err)
 	if (snprintf(path, PATH_MAX, "%s/../libexec/reckon/%s", self, name) < PATH_MAX &&
 	    access(path, X_OK) == 0)
 		return 0;
+	/* A program of libexec looks for another one. */
+	if (snprintf(path, PATH_MAX, "%s/%s", self, name) < PATH_MAX && access(path, X_OK) == 0)
+		return 0;
 	err_set(err, ERR_UNAVAILABLE, "%s: not found in libexec beside %.200s", name, self);
 	return err_remedy(err, "install it, or set RECKON_LIBEXEC to its directory");
 }

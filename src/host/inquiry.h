@@ -82,7 +82,7 @@ struct inquiry {
 /* What a cell's thread found for the model. */
 struct job_told {
 	struct buf text;
-	uint64_t repeat;
+	uint64_t repeat, same;
 	struct converse_image images[AGENT_IMAGES_MAX]; /* their bytes are allocated */
 	size_t image_count;
 	struct outcome changes; /* files alone */

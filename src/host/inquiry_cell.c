@@ -55,13 +55,15 @@ static void take_files(struct job_told *told, const reckon_execution *done)
 struct job_told *job_told_new(const reckon_execution *done)
 {
 	struct job_told *told = mem_new0(1, sizeof(*told));
+	unsigned same;
 	size_t len;
 	const char *text = reckon_execution_text(done, &len);
 	struct err full; /* a record's text is shorter */
 
 	told->text = BUF_INIT(AGENT_RESULT_MAX);
 	(void)buf_add(&told->text, text, len, &full);
-	told->repeat = reckon_execution_repeat(done);
+	told->repeat = reckon_execution_repeat(done, &same);
+	told->same = same;
 	outcome_init(&told->changes, 0);
 	take_images(told, done);
 	take_files(told, done);
@@ -144,6 +146,11 @@ void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
 	result.text = buf_text(&told->text);
 	result.len = told->text.len;
 	result.repeat = told->repeat;
+	result.same = told->same;
+	/* What its text leaves out, and nothing else of the store. */
+	for (size_t i = 0; i < job->object_count && result.handle_count < CONVERSE_HANDLES_MAX; i++)
+		if (strncmp(job->objects[i].id, "out_", 4) == 0)
+			result.handles[result.handle_count++] = job->objects[i].id;
 	result.image_count = told->image_count;
 	memcpy(result.images, told->images, sizeof(result.images));
 	answer_cell(inquiry, &result);

@@ -169,6 +169,20 @@ static void on_frame(unsigned ready, void *arg)
 	answer_end(inquiry->host);
 }
 
+/* ---- what was left out ---- */
+
+/* A converse_open_fn: of this talk's cells alone. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	const struct inquiry *inquiry = arg;
+	reckon_error error;
+	uint64_t size;
+
+	if (reckon_artifact_open(inquiry->host->engine, handle, ret_fd, &size, &error) == RECKON_OK)
+		return 0;
+	return err_set(err, (enum err_code)error.code, "%s", error.message);
+}
+
 /* ---- the process ---------------------------------------------------------------------------- */
 
 static int start(struct inquiry *inquiry, struct models_choice *choice, struct err *err)
@@ -185,7 +199,10 @@ static int start(struct inquiry *inquiry, struct models_choice *choice, struct e
 
 	converse_network(&model);
 	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
-	return converse_open(path, &model, &inquiry->talk, err);
+	if (converse_open(path, &model, &inquiry->talk, err) < 0)
+		return (int)err->code;
+	converse_pages(inquiry->talk, open_output, inquiry);
+	return 0;
 }
 
 int inquiry_ask(struct inquiry *inquiry, struct err *err)

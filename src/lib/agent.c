@@ -339,11 +339,12 @@ static void note_record(struct outcome *outcome, const reckon_execution *executi
 static int report(struct asking *asking, const reckon_execution *execution, struct err *err)
 {
 	reckon_agent_event event = { .kind = RECKON_AGENT_RECORD, .execution = execution };
-	struct converse_result result = { .status = reckon_execution_status(execution),
-					  .repeat = reckon_execution_repeat(execution),
-					  .same = execution_same(execution) };
+	struct converse_result result = { .status = reckon_execution_status(execution) };
 	reckon_error lost;
+	unsigned same;
 
+	result.repeat = reckon_execution_repeat(execution, &same);
+	result.same = same;
 	result.text = reckon_execution_text(execution, &result.len);
 	read_images(execution, &result);
 	while (result.handle_count < CONVERSE_HANDLES_MAX) {

@@ -94,18 +94,17 @@ const char *reckon_execution_text(const reckon_execution *execution, size_t *ret
 	return record_text(execution->kept);
 }
 
-uint64_t reckon_execution_repeat(const reckon_execution *execution)
-{
-	return execution->kept->repeat.count;
-}
-
-uint64_t execution_same(const reckon_execution *execution)
+uint64_t reckon_execution_repeat(const reckon_execution *execution, unsigned *ret_same)
 {
 	const struct stuck_repeat *repeat = &execution->kept->repeat;
 
-	return (repeat->same_code ? AGENT_SAME_CODE : 0) |
-	       (repeat->same_error ? AGENT_SAME_ERROR : 0) |
-	       (repeat->same_files ? AGENT_SAME_FILES : 0);
+	_Static_assert(RECKON_SAME_CODE == AGENT_SAME_CODE && RECKON_SAME_ERROR == AGENT_SAME_ERROR &&
+			       RECKON_SAME_FILES == AGENT_SAME_FILES, "an agent knows the same bits");
+	if (ret_same != NULL)
+		*ret_same = (repeat->same_code ? RECKON_SAME_CODE : 0) |
+			    (repeat->same_error ? RECKON_SAME_ERROR : 0) |
+			    (repeat->same_files ? RECKON_SAME_FILES : 0);
+	return repeat->count;
 }
 
 const char *execution_handle(const reckon_execution *execution, size_t index)

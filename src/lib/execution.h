@@ -15,7 +15,5 @@ struct reckon_execution {
 	size_t object_count;
 };
 
-/* What did not change since a failure was seen before: AGENT_SAME_…. */
-uint64_t execution_same(const reckon_execution *execution);
 /* Where something is kept that `text` leaves out; NULL: there is no further one. */
 const char *execution_handle(const reckon_execution *execution, size_t index);

@@ -235,10 +235,12 @@ static int find_url(struct models_choice *choice, const struct models_wish *wish
 		url = choice->entry->base_url;
 		what = "base-url";
 	}
-	if (url == NULL) {
+	if (url == NULL && builtin != NULL) {
 		url = builtin->base_url;
 		choice->is_own = true;
 	}
+	if (url == NULL) /* models_parse() takes no such provider */
+		return err_set(err, ERR_INVALID, "%s has no base-url", choice->provider);
 	if (models_url_check(url, what, err) < 0)
 		return (int)err->code;
 	(void)snprintf(choice->base_url, sizeof(choice->base_url), "%s", url);

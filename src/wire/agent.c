@@ -137,6 +137,64 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	return type == AGENT_PAGE ? check_page(items, count, err) : 0;
 }
 
+/* Where in `ret` a field belongs; NULL: it is none of these. */
+static const struct kernel_item **place_of(struct agent_past *ret, uint32_t tag)
+{
+	switch (tag) {
+	case AGENT_TAG_TEXT:
+		return &ret->text;
+	case AGENT_TAG_CODE:
+		return &ret->code;
+	case AGENT_TAG_STATUS:
+		return &ret->status;
+	case AGENT_TAG_OUTPUT:
+		return &ret->output;
+	default:
+		return NULL;
+	}
+}
+
+static int take_past(const struct kernel_item *item, struct agent_past *ret, struct err *err)
+{
+	const struct kernel_item **place = place_of(ret, item->tag);
+	const uint32_t max = item->tag == AGENT_TAG_CODE     ? AGENT_CODE_MAX
+			     : item->tag == AGENT_TAG_STATUS ? AGENT_MESSAGE_MAX
+			     : item->tag == AGENT_TAG_OUTPUT ? AGENT_RESULT_MAX
+							     : AGENT_ANSWER_MAX;
+
+	if (item->tag == AGENT_TAG_IMAGES && item->len == sizeof(ret->images)) {
+		memcpy(&ret->images, item->data, sizeof(ret->images));
+		return 0;
+	}
+	if (place == NULL || *place != NULL || item->len > max)
+		return err_set(err, ERR_PROTOCOL, "a history with field %u", item->tag);
+	*place = item;
+	return 0;
+}
+
+int agent_next_past(const struct kernel_item *items, size_t count, size_t *at,
+		    struct agent_past *ret, struct err *err)
+{
+	uint64_t kind = AGENT_PAST_COUNT_;
+	bool is_cell;
+
+	if (*at >= count)
+		return 0;
+	if (items[*at].tag == AGENT_TAG_PAST && items[*at].len == sizeof(kind))
+		memcpy(&kind, items[*at].data, sizeof(kind));
+	if (kind >= AGENT_PAST_COUNT_)
+		return err_set(err, ERR_PROTOCOL, "a history without a beginning");
+	*ret = (struct agent_past){ .kind = (enum agent_past_kind)kind };
+	for ((*at)++; *at < count && items[*at].tag != AGENT_TAG_PAST; (*at)++)
+		if (take_past(&items[*at], ret, err) < 0)
+			return (int)err->code;
+	is_cell = ret->kind == AGENT_PAST_CELL;
+	if (ret->text == NULL || is_cell != (ret->code != NULL) ||
+	    is_cell != (ret->status != NULL) || is_cell != (ret->output != NULL))
+		return err_set(err, ERR_PROTOCOL, "a history that lacks a field, or has one too many");
+	return 1;
+}
+
 int agent_pack(struct buf *payload, enum agent_tag tag, const void *data, size_t len,
 	       struct err *err)
 {

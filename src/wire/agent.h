@@ -10,6 +10,7 @@
  *   parent                              agent
  *    | START -------------------------->  |   settings and key, once; then the agent fences itself
  *    | <------------------------- READY   |   the fence stands; nothing was sent to the network
+ *    | HISTORY ------------------------>  |   any number: a talk that is gone on with
  *    | ASK ---------------------------->  |   a question
  *    | <-- TEXT, THOUGHT, NOTICE, TURN    |   any number: to be shown
  *    | <--------------------- EXECUTE (n) |   one cell at a time
@@ -21,7 +22,8 @@
  *    | <------------ MODELS, or DONE with what went wrong
  *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
  *
- * What a frame of the agent may hold is one table, agent_check(); when it may come, agent_may_send().
+ * What a frame of the agent may hold is one table, agent_check(); when it may come,
+ * agent_may_send().
  */
 #pragma once
 
@@ -53,6 +55,7 @@ enum agent_type {
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
 	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT SAME] IMAGE*; the id is that of the EXECUTE */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
+	AGENT_HISTORY = 8,   /* what was said another day, see struct agent_past; before an ASK */
 	AGENT_LIST = 9,	     /* nothing                                                         */
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
 	/* agent to parent */
@@ -86,6 +89,9 @@ enum agent_tag {
 	AGENT_TAG_STOP = 16,  /* enum agent_stop */
 	AGENT_TAG_MESSAGE = 17,
 	AGENT_TAG_REMEDY = 18,
+	AGENT_TAG_PAST = 20,   /* enum agent_past_kind: begins one */
+	AGENT_TAG_OUTPUT = 21, /* of a cell, as the model saw it */
+	AGENT_TAG_IMAGES = 22, /* how many it saw, that are not here */
 	AGENT_TAG_HANDLE = 25, /* "out_…" */
 	AGENT_TAG_PART = 26,   /* struct agent_part */
 	AGENT_TAG_SAME = 27,   /* AGENT_SAME_…: what did not change since this failure was seen */
@@ -167,6 +173,23 @@ enum agent_stop {
 	AGENT_STOP_COUNT_
 };
 
+#define AGENT_PAST_MAX 1000u /* of one HISTORY */
+
+enum agent_past_kind {
+	AGENT_PAST_QUESTION, /* TEXT                             */
+	AGENT_PAST_CELL,     /* TEXT CODE STATUS OUTPUT [IMAGES] */
+	AGENT_PAST_ANSWER,   /* TEXT                             */
+	AGENT_PAST_NOTE,     /* TEXT: told with the next question; also later than the first */
+	AGENT_PAST_COUNT_
+};
+
+/* One thing that happened; lent by the frame. */
+struct agent_past {
+	enum agent_past_kind kind;
+	const struct kernel_item *text, *code, *status, *output;
+	uint64_t images;
+};
+
 /* "answer", "steps", …; for JSON. Never NULL. */
 const char *agent_stop_name(enum agent_stop stop);
 
@@ -187,6 +210,13 @@ bool agent_may_send(enum agent_state state, uint16_t type);
  * once, of the length that the table says, and every one that it needs. ERR_PROTOCOL otherwise.
  */
 int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err);
+
+/*
+ * The next of a HISTORY: 1, or 0 when there is none left; *at is 0 to begin with. It comes from a
+ * stored run, which anybody may have written: ERR_PROTOCOL for fields that are not as above.
+ */
+int agent_next_past(const struct kernel_item *items, size_t count, size_t *at,
+		    struct agent_past *ret, struct err *err);
 
 /* Building a payload. Texts are not terminated on the wire. */
 int agent_pack(struct buf *payload, enum agent_tag tag, const void *data, size_t len,

@@ -8,6 +8,7 @@ import time
 
 import jsonschema
 import nbformat
+import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
@@ -66,6 +67,13 @@ class Ask:
         answer = parse_json(done.stdout)
         jsonschema.validate(answer, SCHEMA)
         return answer
+
+
+@pytest.fixture(autouse=True)
+def no_daemon_stays(reckon):
+    """A chat has its session there."""
+    yield
+    private_daemon.end(reckon)
 
 
 @pytest.fixture

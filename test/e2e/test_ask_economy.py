@@ -315,3 +315,11 @@ def test_what_failed_in_an_earlier_question_does_not_end_this_one_at_once(ask, r
     with ModelServer(*script) as model:
         done = reckon("chat", *ask.args()[1:], env=ask.env(model), stdin="a\nb\n").expect(0)
     assert done.out == "I see\n" and "failed before 4 times" in done.err
+
+
+def test_a_server_that_enforces_no_schema(ask_each):
+    """What is no object is the answer, in the model's own words."""
+    for said in ("It is 42.", '{"action": "run", "content": "print(4'):
+        with ModelServer(Reply(text=said)) as model:
+            assert ask_each.json(model, "--calling", "schema", "?")["answer"] == said
+        assert len(model.asked) == 1

@@ -17,6 +17,10 @@ from test_ask import SCHEMA
 MODELS = ROOT / "build/models"
 FEW = ("-t", "python", "--max-steps", "1", "--answer-tokens", "80", "--max-time", "100s")
 
+# The same, for a server that is there already.
+SHORT = ("-t", "python", "--context", "4096", "--answer-tokens", "60", "--max-time", "100s")
+FORMATS = ["openai", "openai-responses", "anthropic"]
+
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
@@ -47,9 +51,48 @@ def local(reckon, models):
     return ask
 
 
-@pytest.mark.parametrize("provider", ["local", "local-responses", "local-messages"])
-def test_blocks_of_code_go_all_the_way(local, provider):
-    answer = local(provider, "Print the sum of squares from 1 to 10.")
+class Server:
+    """llama.cpp's server as `reckon ask` starts it, once for all questions below.
+
+    On one processor: its threads wait for each other by turning, which is slow where others work.
+    """
+
+    def __init__(self, models):
+        self.key = "a-key-of-this-test"
+        env = {**os.environ, "RECKON_STATE": str(models.parent)}
+        self.process = subprocess.Popen([ROOT / "build/libexec/reckon-model", "serve", "smollm2", "4096"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        os.sched_setaffinity(self.process.pid, {min(os.sched_getaffinity(0))})
+        self.process.stdin.write(self.key + "\n")
+        self.process.stdin.flush()
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http://127.0.0.1:"), self.url
+
+    def ask(self, reckon, provider, *args):
+        url = self.url if provider == "anthropic" else self.url + "/v1"
+        done = reckon("ask", "--model", f"{provider}/smollm2", "--base-url", url, *SHORT, "--json", *args,
+                      env={"OPENAI_API_KEY": self.key, "ANTHROPIC_API_KEY": self.key}, timeout=150)
+        answer = parse_json(done.expect(0, 3).stdout)
+        jsonschema.validate(answer, SCHEMA)
+        assert answer["stop"] in ("answer", "max_steps", "length", "max_time", "stuck")
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(models):
+    server = Server(models)
+    yield server
+    server.close()
+
+
+def test_a_model_on_this_host_answers(local):
+    """Server and all, started and ended by `reckon ask`."""
+    answer = local("local", "Print the sum of squares from 1 to 10.")
     (step,) = answer["steps"]
     assert "print(" in step["code"]
     assert step["record"]["status"] == "ok" and step["record"]["stdout"].strip().isdigit()
@@ -57,12 +100,42 @@ def test_blocks_of_code_go_all_the_way(local, provider):
     assert answer["usage"]["input_tokens"] > 100 and answer["usage"]["output_tokens"] > 20
 
 
-def test_an_object_that_a_grammar_enforces(local):
-    answer = local("local", "--calling", "schema", "Run this code: print(6 * 7)")
-    (step,) = answer["steps"]
-    assert step["code"] and "{" not in step["code"], "the object's content, not the object"
-    assert step["record"]["status"] in ("ok", "error")
-    assert answer["stop"] in ("answer", "max_steps", "length", "max_time")
+@pytest.mark.parametrize("provider", FORMATS)
+def test_blocks_of_code_in_several_steps(reckon, server, provider):
+    """A small model writes the same again: each step streams, runs, and goes back with the rest."""
+    answer = server.ask(reckon, provider, "--calling", "fenced", "--max-steps", "2",
+                        "Print the sum of squares from 1 to 10.")
+    assert len(answer["steps"]) == 2 and answer["usage"]["requests"] >= 3
+    for step in answer["steps"]:
+        assert "print(" in step["code"]
+        assert step["record"]["status"] == "ok" and step["record"]["stdout"].strip().isdigit()
+    assert answer["usage"]["input_tokens"] > 500, "each request holds what came before"
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses"])
+def test_an_object_that_a_grammar_enforces(reckon, server, provider):
+    answer = server.ask(reckon, provider, "--calling", "schema", "--max-steps", "2",
+                        "Run this code: print(6 * 7)")
+    assert answer["steps"] and answer["usage"]["requests"] >= 2
+    for step in answer["steps"]:
+        assert step["code"] and "{" not in step["code"], "the object's content, not the object"
+        assert step["record"]["status"] in ("ok", "error")
+
+
+def test_a_server_that_enforces_no_schema(reckon, server):
+    """llama.cpp's Messages do not: then what the model says is its answer."""
+    answer = server.ask(reckon, "anthropic", "--calling", "schema", "--max-steps", "1",
+                        "Run this code: print(6 * 7)")
+    assert answer["steps"] or answer["answer"]
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+def test_tools_are_offered_and_an_answer_comes(reckon, server, provider):
+    """The template of this model has no place for tools: it is not known to call any."""
+    answer = server.ask(reckon, provider, "--calling", "tools", "--max-steps", "1",
+                        "Run this code: print(6 * 7)")
+    assert answer["steps"] or answer["answer"]
+    assert answer["usage"]["requests"] >= 1 and answer["usage"]["output_tokens"] > 0
 
 
 def test_models_are_listed_added_and_removed(reckon, models, tmp_path):

@@ -8,6 +8,7 @@ import time
 
 import jsonschema
 import nbformat
+import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
@@ -22,6 +23,12 @@ LINE = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/run.schema.json"
 WHOLE = json.loads((ROOT / "docs/transcript.schema.json").read_text())
 ASK = json.loads((ROOT / "docs/ask.schema.json").read_text())
 FAST = ("-t", "python")
+
+
+@pytest.fixture(autouse=True)
+def no_daemon_stays(reckon):
+    yield
+    private_daemon.end(reckon)
 
 
 def env(model, **more):
@@ -65,12 +72,12 @@ def test_a_question_is_kept_line_by_line(reckon):
     [run] = kept(reckon)
     lines = lines_of(run)
     assert types_of(lines) == [
-        "run", "setting", "session", "file", "question", "usage", "said", "cell", "record",
+        "run", "setting", "file", "session", "question", "usage", "said", "cell", "record",
         "usage", "said", "cell", "record", "usage", "answer"]
     assert lines[0]["id"] == run.name and lines[0]["command"] == "ask"
     assert lines[1]["model"] == "openai/m" and lines[1]["base_url"] == model.url + "/v1"
-    assert lines[2]["id"] is None
-    assert lines[3] == {**lines[3], "path": str(reckon.cwd / "in.txt"), "name": "in.txt"}
+    assert lines[3]["id"] is None
+    assert lines[2] == {**lines[2], "path": str(reckon.cwd / "in.txt"), "name": "in.txt"}
     assert lines[8]["record"]["error"]["name"] == "ZeroDivisionError"
     assert lines[12]["record"]["stdout"] == "42\n"
     assert lines[-1]["text"] == "It is **42**." and lines[-1]["stop"] == "answer"
@@ -78,15 +85,13 @@ def test_a_question_is_kept_line_by_line(reckon):
 
 
 def test_it_is_the_users_alone_and_holds_no_key(reckon):
-    secret = "user:pass-4711"
     with ModelServer(Reply(text="yes")) as model:
-        url = model.url.replace("http://", f"http://{secret}@") + "/v1"
-        ask(reckon, model, "--base-url", url, "?").expect(0)
+        ask(reckon, model, "--base-url", model.url + "/v1", "?").expect(0)
     [run] = kept(reckon)
     for path, mode in ((run.parent, 0o700), (run, 0o700), (run / "run.jsonl", 0o600)):
         assert stat.S_IMODE(path.stat().st_mode) == mode, path
     text = (run / "run.jsonl").read_text()
-    assert KEY not in text and "pass-4711" not in text
+    assert KEY not in text
     assert lines_of(run)[1]["base_url"] == model.url + "/v1"
 
 
@@ -299,3 +304,312 @@ def test_a_terminal_is_not_steered_by_a_stored_run(reckon):
             assert term.end() == 0
         assert "owned" in term.text or command == ("runs",)
         assert b"\x1b]0;" not in term.raw and b"\x1b[2J" not in term.raw
+
+
+# ---- gone on with -----------------------------------------------------------------------------
+
+PICTURE = """
+import base64
+class Picture:
+    def _repr_png_(self):
+        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+                                "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+Picture()
+"""
+WAYS = {
+    "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+    "openai-responses": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
+    "gemini": ("GEMINI_BASE_URL", "", "GEMINI_API_KEY"),
+}
+
+
+class Chat:
+    """Runs `reckon chat` against one scripted model, which outlives it."""
+
+    def __init__(self, reckon, model, provider="openai", calling="tools"):
+        url, path, key = WAYS[provider]
+        self.reckon, self.model = reckon, model
+        self.env = {url: model.url + path, key: KEY}
+        self.first = ("--model", f"{provider}/m", *FAST, "--calling", calling)
+
+    def __call__(self, words, *args, status=0, command="chat", **options):
+        given = () if "--resume" in args else self.first
+        return self.reckon(command, *given, *args, env={**self.env, **options.pop("env", {})},
+                           stdin="".join(f"{line}\n" for line in words), **options).expect(status)
+
+
+def wish(code, calling):
+    """A cell, as a model of that calling wants it."""
+    if calling == "tools":
+        return Reply(text="So:", calls=[code])
+    if calling == "fenced":
+        return Reply(text=f"So:\n```python\n{code}\n```\n")
+    return Reply(text=json.dumps({"action": "run", "content": code}))
+
+
+def words_of(text, calling):
+    return Reply(text=text if calling != "schema" else
+                 json.dumps({"action": "answer", "content": text}))
+
+
+def texts_of(asked):
+    found = []
+
+    def walk(value):
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, (dict, list)):
+                walk(item)
+            elif isinstance(item, str):
+                found.append(item)
+
+    walk(asked.body)
+    return found
+
+
+@pytest.mark.parametrize("calling", ["tools", "fenced", "schema"])
+@pytest.mark.parametrize("provider", WAYS)
+def test_a_chat_is_resumed_with_its_talk_and_its_variables(reckon, provider, calling):
+    reckon.file("in.txt", "data")
+    script = [wish("x = 6 * 7\nopen('made.txt', 'w').write('kept')", calling),
+              wish("print('shown')" + PICTURE, calling), words_of("It is set.", calling),
+              wish("print(x, open('made.txt').read(), open('in.txt').read())", calling),
+              words_of("It is 42.", calling)]
+    with ModelServer(*script) as model:
+        chat = Chat(reckon, model, provider, calling)
+        chat(["Set x."], "--vision", "on", "in.txt")
+        done = chat(["What is x?"], "--resume")
+    assert done.out == "It is 42.\n" and "42 kept data" in done.err
+    asked = model.asked[3]
+    texts = texts_of(asked)
+    whole = "\n".join(texts)
+    assert any(text.startswith("Set x.") and "in.txt" in text for text in texts)
+    assert "made.txt" in whole and "It is set." in whole and "What is x?" in texts
+    assert "1 image, not repeated" in whole and "DUlEQVR42mNkYPhfDwAC" not in json.dumps(asked.body)
+    assert "session" not in texts[-1]
+    if calling == "tools" and provider == "openai":
+        roles = [message["role"] for message in asked.body["messages"]]
+        assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant",
+                         "user"]
+        ids = [call["id"] for message in asked.body["messages"]
+               for call in message.get("tool_calls", [])]
+        answers = [message["tool_call_id"] for message in asked.body["messages"]
+                   if message["role"] == "tool"]
+        assert ids == answers and len(set(ids)) == 2
+    if calling == "tools" and provider == "gemini":
+        calls = [part for turn in asked.body["contents"] for part in turn["parts"]
+                 if "functionCall" in part]
+        assert all(call["thoughtSignature"] for call in calls) and len(calls) == 2
+    [run] = kept(reckon)
+    lines = lines_of(run)
+    assert [line["type"] for line in lines].count("question") == 2
+    assert lines[0]["command"] == "chat"
+
+
+def test_a_session_that_is_gone_is_told_to_everybody(reckon):
+    stays, goes = reckon.file("stays.txt", "here"), reckon.file("goes.txt", "not for long")
+    script = [Reply(calls=["x = 1"]), Reply(text="ok"),
+              Reply(calls=["import os\nprint(sorted(os.listdir()), 'x' in globals())"]),
+              Reply(text="fresh")]
+    with ModelServer(*script) as model:
+        chat = Chat(reckon, model)
+        chat(["Set x."], "stays.txt", "goes.txt")
+        [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
+        reckon("session", "rm", session["name"]).expect(0)
+        goes.unlink()
+        done = chat(["What is there?"], "--resume")
+    assert "is gone, with its variables" in done.err and "--rerun" in done.err
+    assert "['stays.txt'] False" in done.err and stays.exists()
+    whole = "\n".join(texts_of(model.asked[2]))
+    assert "The session of this conversation is gone" in whole
+    assert "there again: stays.txt" in whole and "not there any more: goes.txt" in whole
+    [run] = kept(reckon)
+    assert [line for line in lines_of(run) if line["type"] == "note"]
+
+
+def test_cells_run_again_in_a_new_session(reckon):
+    script = [Reply(calls=["x = 6 * 7", "1 / 0", "import random\nopen('n', 'w').write('n')"]),
+              Reply(text="ok"), Reply(calls=["print('x is', x)"]), Reply(text="There.")]
+    with ModelServer(*script) as model:
+        chat = Chat(reckon, model)
+        chat(["Set x."])
+        [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
+        reckon("session", "rm", session["name"]).expect(0)
+        done = chat(["And?"], "--resume", "--rerun")
+        assert "3 cells ran again, 0 ended otherwise" in done.err and "x is 42" in done.err
+        assert "run again in it: 3 ran" in "\n".join(texts_of(model.asked[2]))
+        model.script.append(Reply(text="Still."))
+        assert "nothing runs again" in chat(["And?"], "--resume", "--rerun").err
+    assert "--rerun goes with" in reckon("chat", "--rerun", "--model", "openai/m").expect(2).err
+
+
+def test_after_a_crash_a_chat_goes_on(reckon):
+    script = [Reply(calls=["x = 6 * 7"]),
+              Reply(calls=["import time\nprint('busy', flush=True)\ntime.sleep(120)"]),
+              Reply(calls=["print('x is', x)"]), Reply(text="It went on.")]
+    with ModelServer(*script) as model:
+        chat = Chat(reckon, model)
+        with reckon.start("chat", *chat.first, env=chat.env, stdin=-1) as process:
+            process.stdin.write(b"Set x and wait.\n")
+            process.stdin.flush()
+            shown(process, "busy")
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
+        assert session["status"] == "live"
+        done = chat(["Where were we?"], "--resume")
+    assert "x is 42" in done.err and done.out == "It went on.\n"
+    whole = "\n".join(texts_of(model.asked[2]))
+    assert "nobody knows what this cell gave" in whole
+    assert "[no answer: the program was ended before there was one]" in whole
+
+
+def test_a_long_run_is_told_from_its_end(reckon):
+    script = [Reply(text=f"answer {i} " + "long " * 400) for i in range(6)]
+    with ModelServer(*script, Reply(text="end")) as model:
+        chat = Chat(reckon, model)
+        chat([f"question {i}" for i in range(6)])
+        done = chat(["and now?"], "--resume", "--context", "4000")
+    assert "is not told of the first" in done.err
+    whole = "\n".join(texts_of(model.asked[-1]))
+    assert "question 0" not in whole and "question 5" in whole and "left out here" in whole
+
+
+def test_a_question_can_be_gone_on_with_and_by_another_model(reckon):
+    script = [Reply(calls=["x = 1"]), Reply(text="first"), Reply(text="second")]
+    with ModelServer(*script) as model:
+        ask(reckon, model, "Set x.").expect(0)
+        more = {**env(model), "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": KEY}
+        done = reckon("ask", "--resume", "--model", "anthropic/other", "Go on.", env=more).expect(0)
+    assert done.out == "second\n" and "is gone, with its variables" in done.err
+    assert model.asked[2].protocol == "messages"
+    roles = [message["role"] for message in model.asked[2].body["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant", "user"]
+    lines = lines_of(kept(reckon)[0])
+    assert [line["model"] for line in lines if line["type"] == "setting"] == [
+        "openai/m", "anthropic/other"]
+
+
+def test_what_was_said_and_a_key_go_nowhere_by_the_word_of_a_run(reckon):
+    with ModelServer(Reply(text="one")) as model, ModelServer(Reply(text="two")) as other:
+        ask(reckon, model, "?").expect(0)
+        assert "now it would ask" in reckon("ask", "--resume", "more", env=env(other)).expect(2).err
+        bare = {"OPENAI_API_KEY": KEY}
+        assert "the provider's own service" in reckon("ask", "--resume", "more",
+                                                      env=bare).expect(2).err
+        assert other.asked == [] and len(model.asked) == 1
+        # Without a key there is nothing to lose but what the run itself holds.
+        model.script.append(Reply(text="no key"))
+        assert reckon("ask", "--resume", "more").expect(0).out == "no key\n"
+        reckon("ask", "--resume", "--base-url", other.url + "/v1", "more", env=bare).expect(0)
+        assert len(other.asked) == 1
+
+
+def test_what_cannot_be_resumed(reckon):
+    assert "no run was kept" in reckon("chat", "--resume", "--model", "openai/m").expect(2).err
+    with ModelServer(Reply(text="one"), Reply(text="two")) as model:
+        ask(reckon, model, "?").expect(0)
+        [run] = kept(reckon)
+        resume = ("chat", "--resume", run.name)
+        assert "--language" in reckon(*resume, "-l", "bash", env=env(model)).expect(2).err
+        assert "is no run" in reckon("chat", "--resume=200101-aaaaa", env=env(model)).expect(2).err
+        with reckon.start(*resume, env=env(model), stdin=-1) as process:
+            wait_for(lambda: "in use" in reckon(*resume, env=env(model)).err, "the lock")
+            process.stdin.close()
+            process.wait()
+        name = write_run(reckon, BEGIN + SETTING + "{\n")
+        assert "line 3" in reckon("chat", "--resume", name, env=env(model)).expect(125).err
+        name = write_run(reckon, BEGIN + SETTING)
+        assert "nothing to go on" in reckon("chat", "--resume", name, env=env(model)).expect(2).err
+
+
+def test_a_hostile_run_steers_neither_terminal_nor_daemon(reckon):
+    """Names and addresses in it: none is asked, opened or obeyed."""
+    name = write_run(reckon, BEGIN + SETTING + "".join([
+        '{"type":"session","at":"t","id":"se_../../keys","name":"../x","url":null}\n',
+        '{"type":"file","at":"t","path":"/etc/shadow","name":"../../escape"}\n',
+        '{"type":"file","at":"t","path":"/dev/zero","name":"zero"}\n',
+        '{"type":"question","at":"t","text":"q\\u001b[2J"}\n']))
+    with ModelServer(Reply(text="fine")) as model:
+        more = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url + "/v1"}
+        done = reckon("chat", "--resume", name, env=more, stdin="more\n")
+        assert done.status in (0, 2, 125), done.err
+        name = write_run(reckon, BEGIN + SETTING +
+                         '{"type":"session","at":"t","id":"se_1","name":null,'
+                         f'"url":"{model.url}"}}\n'
+                         '{"type":"question","at":"t","text":"q"}\n', "261122-bbbbb")
+        more["RECKON_API_KEY"] = "rk-secret"
+        assert "says which one is meant" in reckon("chat", "--resume", name, env=more,
+                                                   stdin="more\n").expect(125, 2).err
+    assert all("rk-secret" not in json.dumps(asked.headers) for asked in model.asked)
+
+
+# ---- sessions of a daemon ---------------------------------------------------------------------
+
+def test_a_question_in_a_session_that_stays(reckon):
+    reckon.file("in.txt", "data")
+    reckon("run", "-s", "tuesday", *FAST, "-c", "y = 7").expect(0)
+    script = [Reply(calls=["x = 6 * y\nprint(open('in.txt').read())\n"
+                           "open('out.txt', 'w').write('made')", PICTURE]), Reply(text="done")]
+    with ModelServer(*script) as model:
+        done = ask(reckon, model, "-s", "tuesday", "-o", "out", "?", "in.txt").expect(0)
+    assert done.out == "done\n" and "data" in done.err
+    assert (reckon.cwd / "out/out.txt").read_text() == "made"
+    assert len(list((reckon.cwd / "out").glob("figure-*.png"))) == 1
+    assert reckon("run", "-s", "tuesday", "-c", "print(x)").expect(0).out == "42\n"
+    [session] = [line for line in lines_of(kept(reckon)[0]) if line["type"] == "session"]
+    assert session["name"] == "tuesday" and session["id"].startswith("se_")
+    for option in (("-m", "."), ("--private",), ("--strict",), ("--isolate-cpu", "core")):
+        assert "do not go with" in ask(reckon, model, "-s", "tuesday", *option, "?").expect(2).err
+    assert "cannot be changed" in ask(reckon, model, "-s", "tuesday", "--memory", "64M",
+                                      "?").expect(2).err
+
+
+def test_a_session_that_ends_meanwhile_is_replaced_loudly(reckon):
+    reckon.file("in.txt", "data")
+
+    look = Reply(calls=["print(open('in.txt').read(), 'x' in globals())"])
+    rest = iter([Reply(calls=["x = 1"]), look, look, Reply(text="on")])
+
+    def says(body):
+        reply = next(rest)
+        if len(body["messages"]) == 4:  # after the first cell
+            reckon("session", "rm", "tuesday").expect(0)
+        return reply
+
+    with ModelServer(says) as model:
+        done = ask(reckon, model, "-s", "tuesday", "?", "in.txt").expect(0)
+    assert "the session was lost" in done.err and "data False" in done.err
+    assert "was not run" in "\n".join(texts_of(model.asked[2]))
+    assert types_of(lines_of(kept(reckon)[0])).count("session") == 2
+
+
+def test_ctrl_c_stops_a_cell_of_a_daemon_and_leaves_the_session(reckon):
+    script = [Reply(calls=["x = 5\nimport time\nprint('runs', flush=True)\ntime.sleep(60)"]),
+              Reply(text="never")]
+    with ModelServer(*script) as model:
+        with Terminal(reckon, "ask", "--model", "openai/m", *FAST, "-s", "tuesday", "?",
+                      env=env(model)) as term:
+            term.wait("runs").write("\x03")
+            term.until(lambda: "KeyboardInterrupt" in term.text or "interrupted" in term.text,
+                       "interrupted")
+            assert term.end() == 130
+    assert reckon("run", "-s", "tuesday", "-c", "print(x)").expect(0).out == "5\n"
+
+
+def test_without_a_daemon_a_chat_says_what_it_loses(reckon):
+    blocked = reckon.file("blocked", "no directory")
+    with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="done")) as model:
+        done = reckon("chat", "--model", "openai/m", *FAST, stdin="?\n",
+                      env=env(model, RECKON_URL="http://127.0.0.1:1")).expect(0)
+    assert done.out == "done\n" and "end with it" in done.err and blocked.exists()
+    [session] = [line for line in lines_of(kept(reckon)[0]) if line["type"] == "session"]
+    assert session["id"] is None
+
+
+def test_a_chat_with_a_mount_is_of_its_own(reckon):
+    (reckon.cwd / "shared").mkdir()
+    with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="done")) as model:
+        reckon("chat", "--model", "openai/m", *FAST, "-m", "shared", stdin="?\n",
+               env=env(model)).expect(0)
+    assert not private_daemon.daemons(reckon)

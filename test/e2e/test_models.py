@@ -258,3 +258,14 @@ def test_what_the_environment_configures_is_listed(models, ini):
     assert "openai" not in found and "not configured: openai " in done.err
     assert models(env={}).expect(1).out == ""
     assert "no provider" in models("nobody").expect(2).err
+
+
+def test_a_server_that_quotes_the_key_does_not_have_it_shown(reckon, ini):
+    trouble = Reply(status=400, error={"error": {"message": f"{KEY} sent {KEY}", "type": "x"}})
+    with ModelServer(trouble) as model:
+        ini(work(model, "chat", f"key = {KEY}"))
+        done = reckon("ask", "-t", "python", "--json", "--model", "work/m", "?",
+                      env={**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""})
+    assert "*** sent ***" in done.err and KEY not in done.out + done.err
+    for path in reckon.work.rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes(), path

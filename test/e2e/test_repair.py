@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from reckon_cli import ROOT, record_validator, templates_dir
+from repair_cells import Sandbox, read_cells as read_repairs
 
 FAILING = sorted((ROOT / "test" / "data" / "failing").glob("*.cells"))
 BUILD = ROOT / "build"
@@ -226,3 +227,29 @@ def test_a_person_gets_the_traceback_and_the_hints(reckon):
     assert "Traceback (most recent call last):" in done.err
     assert done.err.index("KeyError: 'aple'") < done.err.index("hint: fruit has the key 'apple'")
     assert "> 2 |" not in done.err
+
+
+# ---- failing cells whose repair is known (tools/repair-rate) ------------------------------------
+
+def test_there_are_sixty_cells_to_repair():
+    cells = read_repairs()
+    assert len(cells) == len({cell.name for cell in cells}) == 60
+    assert len({cell.error for cell in cells}) >= 15
+    assert all(cell.before and cell.fails and cell.repaired and cell.check for cell in cells)
+
+
+def test_each_fails_as_it_says_and_its_repair_passes(tmp_path):
+    """A check that passed without a repair would count nothing but luck."""
+    sandbox = Sandbox({"RECKON_STATE": str(tmp_path), "RECKON_TEMPLATES": str(templates_dir())})
+    wrong = []
+    for cell in read_repairs():
+        before, fails, unmended, repaired, check = sandbox.run(cell.before, cell.fails, cell.check,
+                                                               cell.repaired, cell.check)
+        failure = fails["error"] and fails["error"]["name"]
+        statuses = [record["status"] for record in (before, unmended, repaired, check)]
+        if failure != cell.error or statuses != ["ok", "error", "ok", "ok"]:
+            wrong.append(f"{cell.name}: {failure}, {statuses}\n{check['text']}\n{repaired['text']}")
+        elif not fails["error"]["repair"] or fails["error"]["repair"] not in fails["text"]:
+            wrong.append(f"{cell.name}: no view")
+    sandbox.close()
+    assert not wrong, "\n\n".join(wrong)

@@ -596,6 +596,32 @@ def test_a_captured_front_cannot_reach_the_key(asking):
     server.ask("POST", f"/agent/{run}/interrupt")
 
 
+# ---- what was left out --------------------------------------------------------------------------
+
+def test_what_was_left_out_of_an_output_is_read_again_and_nothing_else(asking):
+    def last(body):
+        return [m["content"] for m in body["messages"] if m["role"] == "tool"][-1]
+
+    def script(body):
+        turn = sum(m["role"] == "tool" for m in body["messages"])
+        if turn == 0:
+            return Reply(calls=["for i in range(9000): print('row', i)"])
+        told.append(last(body))
+        handle = re.search(r"out_[0-9a-z]+", told[0]).group()
+        wanted = {1: handle, 2: secret}.get(turn)
+        if wanted is None:
+            return Reply(text="Read.")
+        return Reply(calls=[{"raw": json.dumps({"handle": wanted, "lines": "5000:5001"}),
+                             "name": "read_output"}])
+
+    told = []
+    server = asking(script)
+    record = server.execute(server.create(), "print('secret ' * 400000)")
+    secret = record["truncated"]["stdout"]["handle"]
+    assert server.run()["answer"] == "Read."
+    assert told[1].startswith("row 4999\nrow 5000\n") and "secret" not in told[2]
+
+
 # ---- numbers ------------------------------------------------------------------------------------
 
 def test_it_is_counted(asking):

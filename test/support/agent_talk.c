@@ -169,7 +169,7 @@ static int run(const char *code)
 	if (reckon_execute(talk.session, code, strlen(code), NULL, &done, &err) < 0)
 		return fail(&err);
 	printf("cell %s %llu %s", reckon_execution_status(done),
-	       (unsigned long long)reckon_execution_repeat(done), reckon_execution_text(done, &len));
+	       (unsigned long long)reckon_execution_repeat(done, NULL), reckon_execution_text(done, &len));
 	printf("\nlength %zu\n", len);
 	for (size_t i = 0; reckon_execution_file(done, i, &file); i++)
 		printf("file %s %s %llu %s\n", file.change, file.path,

@@ -17,6 +17,7 @@ import time
 
 from leftovers import PATIENCE
 from reckon_cli import ROOT, reachable, record_validator
+from syscalls import NUMBERS
 
 LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_bytes", "pids",
           "cpu_percent", "output_bytes", "displays")
@@ -46,36 +47,6 @@ def attempt(what, *args, **more):
     except Exception as e:
         return type(e).__name__
 '''
-
-# x86-64; the suite's raw calls are skipped elsewhere.
-NUMBERS = {
-    "io_setup": 206, "io_submit": 209, "io_uring_setup": 425, "io_uring_enter": 426,
-    "io_uring_register": 427, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
-    "keyctl": 250, "add_key": 248, "request_key": 249, "init_module": 175, "finit_module": 313,
-    "delete_module": 176, "kexec_load": 246, "kexec_file_load": 320, "reboot": 169, "swapon": 167,
-    "swapoff": 168, "acct": 163, "quotactl": 179, "syslog": 103, "iopl": 172, "ioperm": 173,
-    "modify_ldt": 154, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
-    "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
-    "fspick": 433, "mount_setattr": 442, "fanotify_init": 300, "fanotify_mark": 301,
-    "inotify_init1": 294, "inotify_add_watch": 254, "lookup_dcookie": 212, "splice": 275,
-    "tee": 276, "vmsplice": 278, "memfd_secret": 447, "shmget": 29, "shmat": 30, "semget": 64,
-    "msgget": 68, "mq_open": 240, "move_pages": 279, "migrate_pages": 256, "mbind": 237,
-    "personality": 135, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
-    "pidfd_getfd": 438, "pidfd_open": 434, "kcmp": 312, "process_madvise": 440,
-    "process_mrelease": 448, "unshare": 272, "setns": 308, "clone": 56, "clone3": 435, "vfork": 58,
-    "setuid": 105, "setgid": 106, "setresuid": 117, "setresgid": 119, "setgroups": 116,
-    "capset": 126, "clock_settime": 227, "settimeofday": 164, "adjtimex": 159,
-    "clock_adjtime": 305, "sethostname": 170, "setdomainname": 171, "open_by_handle_at": 304,
-    "name_to_handle_at": 303, "mknod": 133, "prctl": 157, "seccomp": 317, "ioctl": 16, "kill": 62,
-    "tgkill": 234, "tkill": 200, "pidfd_send_signal": 424, "rt_sigqueueinfo": 129, "socket": 41,
-    "futex": 202, "madvise": 28, "mlockall": 151, "fcntl": 72, "setfsuid": 122, "gettid": 186,
-    "getpid": 39, "mmap": 9, "munmap": 11, "setrlimit": 160, "prlimit64": 302, "sysfs": 139,
-    "ustat": 136, "vhangup": 153, "sched_setattr": 314, "sched_setscheduler": 144,
-    "nfsservctl": 180, "remap_file_pages": 216, "uselib": 134, "create_module": 174,
-    "renameat2": 316, "linkat": 265, "fsetxattr": 190, "setxattr": 188, "lsm_set_self_attr": 460,
-    "cachestat": 451, "statmount": 457, "listmount": 458, "rseq": 334, "get_robust_list": 274,
-}
-
 
 class Refused(Exception):
     """The library refused: code is negative as in reckon.h."""

@@ -47,6 +47,7 @@ def parse_json(text):
 @functools.cache
 def record_validator():
     schema = parse_json((ROOT / "docs" / "record.schema.json").read_bytes())
+    schema.pop("$id")  # no address: older validators would fetch what is referred to from there
     return jsonschema.validators.validator_for(schema)(schema)
 
 

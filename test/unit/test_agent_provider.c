@@ -123,9 +123,25 @@ static void a_key_cannot_bring_a_header_along(void **state)
 	provider_request_done(&request);
 }
 
+static void a_fault_shows_no_key(void **state)
+{
+	struct fault fault;
+
+	(void)state;
+	fault_set(&fault, FAULT_KEY, "sk-secret is wrong: sk-secretsk-secret (sk-sec");
+	fault_hide(&fault, "sk-secret");
+	assert_string_equal(fault.text, "*** is wrong: ****** (");
+	fault_set(&fault, FAULT_KEY, "a**b");
+	fault_hide(&fault, "**");
+	assert_string_equal(fault.text, "a**b");
+	fault_hide(&fault, "");
+	assert_string_equal(fault.text, "a**b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fault_shows_no_key),
 		cmocka_unit_test(arguments_become_objects),
 		cmocka_unit_test(what_is_too_much_of_a_call_is_dropped),
 		cmocka_unit_test(errors_of_all_shapes),

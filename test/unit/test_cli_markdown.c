@@ -183,7 +183,7 @@ static void tables_fit(void **state)
 static void sequences_of_an_answer_are_shown(void **state)
 {
 	static const char *const texts[] = {
-		"\x1b]0;title\x07 \x1b[31m \x1b[2J\x9b\xc2\x9b" "31m",
+		"\x1b]0;title\x07 \x1b[31m \x1b[2J\x9b\302\23331m",
 		"`\x1b[31m` **\x1b[31m** [\x1b[31m](\x1b]8;;x\x07) ![\x1b[31m](\x1b[31m)",
 		"```\x1b[31m\n\x1b[31m\n```\n> \x1b[31m\n- \x1b[31m\n# \x1b[31m",
 		"| \x1b[31m |\n|---|\n| \x1b]52;c;x\x07 |\n",

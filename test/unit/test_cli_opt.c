@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "cli/opt.h"
 
-enum { OPT_SIZE = OPT_LONG, OPT_QUIET };
+enum { OPT_SIZE = OPT_LONG, OPT_QUIET, OPT_AGAIN };
 
 static const struct opt_item items[] = {
 	{ 'c', NULL, "CODE", "code to run", OPT_HINT_NONE, NULL, true },
@@ -23,6 +23,7 @@ static const struct opt_item items[] = {
 	{ OPT_SIZE, "size", "SIZE", "how much", OPT_HINT_NONE, NULL, false },
 	{ 'l', "language", "LANGUAGE", "which", OPT_HINT_CHOICE, "one two", false },
 	{ OPT_QUIET, "quiet", NULL, "say less", OPT_HINT_NONE, NULL, false },
+	{ OPT_AGAIN, "again", "[ID]", "as then", OPT_HINT_NONE, NULL, false },
 };
 
 static const struct opt_command cook = {
@@ -94,6 +95,9 @@ static void options_and_operands_keep_their_order(void **state)
 	assert_string_equal(got.data, "1=a 1=-c 1=--size ");
 	assert_int_equal(parse(&got, &err, W("-c"), W("")), 0);
 	assert_string_equal(got.data, "99= ");
+	/* A value that may be missing is only taken where it hangs on the option. */
+	assert_int_equal(parse(&got, &err, W("--again"), W("a"), W("--again=b")), 0);
+	assert_string_equal(got.data, "258=NULL 1=a 258=b ");
 }
 
 static void parsing_starts_anew_each_time(void **state)
@@ -223,7 +227,7 @@ static void completions_know_every_option(void **state)
 		const char *parts[4];
 	} rows[] = {
 		{ "bash",
-		  { "words='-c -o --output --size -l --language --quiet --help'",
+		  { "words='-c -o --output --size -l --language --quiet --again --help'",
 		    "-o|--output) COMPREPLY=($(compgen -d", "-l|--language) COMPREPLY=($(compgen "
 							    "-W 'one two'",
 		    "files=1" } },

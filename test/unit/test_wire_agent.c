@@ -131,6 +131,58 @@ static void every_end_has_a_name(void **state)
 	}
 }
 
+static int next_past(const struct kernel_item *items, size_t count, size_t *at,
+		     struct agent_past *ret)
+{
+	struct err err;
+
+	return agent_next_past(items, count, at, ret, &err);
+}
+
+static void what_was_said_comes_in_order_or_not_at_all(void **state)
+{
+	static char bytes[AGENT_CODE_MAX + 1];
+	static const uint64_t kinds[] = { AGENT_PAST_QUESTION, AGENT_PAST_CELL, AGENT_PAST_COUNT_ };
+	const struct kernel_item question = { AGENT_TAG_PAST, 8, (const char *)&kinds[0] };
+	const struct kernel_item cell = { AGENT_TAG_PAST, 8, (const char *)&kinds[1] };
+	const struct kernel_item none = { AGENT_TAG_PAST, 8, (const char *)&kinds[2] };
+	const struct kernel_item half = { AGENT_TAG_PAST, 4, (const char *)&kinds[0] };
+	const struct kernel_item text = { AGENT_TAG_TEXT, 5, bytes };
+	const struct kernel_item code = { AGENT_TAG_CODE, 5, bytes };
+	const struct kernel_item long_code = { AGENT_TAG_CODE, AGENT_CODE_MAX + 1, bytes };
+	const struct kernel_item status = { AGENT_TAG_STATUS, 2, "ok" };
+	const struct kernel_item output = { AGENT_TAG_OUTPUT, 5, bytes };
+	const struct kernel_item images = { AGENT_TAG_IMAGES, 8, (const char *)&kinds[1] };
+	const struct kernel_item key = { AGENT_TAG_KEY, 1, bytes };
+	const struct kernel_item good[] = { question, text, cell, text, code, status, output, images };
+	const struct {
+		struct kernel_item items[6];
+		size_t count;
+	} bad[] = {
+		{ { text }, 1 },	     { { none, text }, 2 },
+		{ { half, text }, 2 },	     { { question }, 1 },
+		{ { question, text, text }, 3 }, { { question, text, code }, 3 },
+		{ { cell, text, code, status }, 4 }, { { cell, text, long_code, status, output }, 5 },
+		{ { question, text, key }, 3 },
+	};
+	struct agent_past past;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(next_past(good, 8, &at, &past), 1);
+	assert_int_equal(past.kind, AGENT_PAST_QUESTION);
+	assert_null(past.code);
+	assert_int_equal(next_past(good, 8, &at, &past), 1);
+	assert_int_equal(past.kind, AGENT_PAST_CELL);
+	assert_int_equal(past.images, 1);
+	assert_ptr_equal(past.output, &good[6]);
+	assert_int_equal(next_past(good, 8, &at, &past), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		at = 0;
+		assert_int_equal(next_past(bad[i].items, bad[i].count, &at, &past), ERR_PROTOCOL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +191,7 @@ int main(void)
 		cmocka_unit_test(a_page_is_asked_for_in_words),
 		cmocka_unit_test(frames_travel_and_descriptors_do_not),
 		cmocka_unit_test(every_end_has_a_name),
+		cmocka_unit_test(what_was_said_comes_in_order_or_not_at_all),
 	};
 
 	return cmocka_run_group_tests_name("wire_agent", tests, NULL, NULL);

@@ -24,6 +24,7 @@ static bool is_known(unsigned type)
 		{ FRONT_CONTEXT_CREATE, FRONT_INSPECT },
 		{ FRONT_TENANT_CREATE, FRONT_SESSION_METRICS },
 		{ FRONT_ARCHIVE_GET, FRONT_KEPT_LIST },
+		{ FRONT_RUN_CREATE, FRONT_RUN_INTERRUPT },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)

@@ -1,5 +1,5 @@
 /*
- * story_save.c - a run as a file for people: notebook, script, Markdown; and what is said of it.
+ * journal_save.c - a run as a file for people: notebook, script, Markdown; and what is said of it.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
  * Reads:    what a model wrote, and records.
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cli/repl.h"
 #include "cli/run.h"
-#include "cli/story_form.h"
+#include "cli/journal_form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 
@@ -49,7 +49,7 @@ static int add_block(struct buf *ret, const char *language, const char *text, st
 }
 
 /* What is said in the place of an output that is not there. */
-static const char *why_no_record(const struct story_item *cell)
+static const char *why_no_record(const struct journal_item *cell)
 {
 	if (cell->status == NULL)
 		return "(no output was recorded: the program ended while it ran)\n\n";
@@ -58,7 +58,7 @@ static const char *why_no_record(const struct story_item *cell)
 	return "(its record was too long to be kept; what the model saw:)\n\n";
 }
 
-static int add_output(struct buf *ret, const struct story_item *cell, struct err *err)
+static int add_output(struct buf *ret, const struct journal_item *cell, struct err *err)
 {
 	struct json_value *record = NULL;
 	const char *text;
@@ -69,7 +69,7 @@ static int add_output(struct buf *ret, const struct story_item *cell, struct err
 			return (int)err->code;
 		return cell->left_out > 0 ? add_block(ret, "text", cell->output, err) : 0;
 	}
-	if (json_read_parse(cell->record, strlen(cell->record), STORY_LINE_MAX, &record, err) < 0)
+	if (json_read_parse(cell->record, strlen(cell->record), JOURNAL_LINE_MAX, &record, err) < 0)
 		return (int)err->code;
 	text = json_read_text(json_read_member(record, "text"), NULL);
 	if (text != NULL && text[0] != '\0')
@@ -92,35 +92,35 @@ static int add_question(struct buf *ret, const char *line, struct err *err)
 	return 0;
 }
 
-static const char *language_of(const struct story *story)
+static const char *language_of(const struct journal *journal)
 {
-	return story->language != NULL ? story->language : "python";
+	return journal->language != NULL ? journal->language : "python";
 }
 
-static int add_item(struct buf *ret, const struct story *story, const struct story_item *item,
+static int add_item(struct buf *ret, const struct journal *journal, const struct journal_item *item,
 		    struct err *err)
 {
 	switch (item->kind) {
-	case STORY_QUESTION:
+	case JOURNAL_QUESTION:
 		return add_question(ret, item->text, err) < 0 ? (int)err->code
 							      : buf_addc(ret, '\n', err);
-	case STORY_CELL:
-		if (add_block(ret, language_of(story), item->text, err) < 0)
+	case JOURNAL_CELL:
+		if (add_block(ret, language_of(journal), item->text, err) < 0)
 			return (int)err->code;
 		return add_output(ret, item, err);
-	case STORY_NOTE:
+	case JOURNAL_NOTE:
 		return buf_addf(ret, err, "*%s*\n\n", item->text);
-	case STORY_SAID:
-	case STORY_ANSWER:
+	case JOURNAL_SAID:
+	case JOURNAL_ANSWER:
 		break;
 	}
 	return item->text[0] != '\0' ? buf_addf(ret, err, "%s\n\n", item->text) : 0;
 }
 
-int story_markdown(const struct story *story, struct buf *ret, struct err *err)
+int journal_markdown(const struct journal *journal, struct buf *ret, struct err *err)
 {
-	for (size_t i = 0; i < story->item_count; i++)
-		if (add_item(ret, story, &story->items[i], err) < 0)
+	for (size_t i = 0; i < journal->item_count; i++)
+		if (add_item(ret, journal, &journal->items[i], err) < 0)
 			return (int)err->code;
 	/* One end of line is enough. */
 	if (ret->len > 1 && ret->data[ret->len - 2] == '\n')
@@ -131,7 +131,7 @@ int story_markdown(const struct story *story, struct buf *ret, struct err *err)
 /* ---- notebook and script, as the console saves them ---- */
 
 /* {"status", "stdout"} of what a cell had told the model: all that is left of it. */
-static int brief_record(const struct story_item *cell, struct buf *ret, struct err *err)
+static int brief_record(const struct journal_item *cell, struct buf *ret, struct err *err)
 {
 	struct json_writer writer;
 
@@ -143,9 +143,9 @@ static int brief_record(const struct story_item *cell, struct buf *ret, struct e
 	return json_write_finish(&writer, err);
 }
 
-static int add_cell(struct repl *view, const struct story_item *cell, struct err *err)
+static int add_cell(struct repl *view, const struct journal_item *cell, struct err *err)
 {
-	cleanup_buf struct buf brief = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf brief = BUF_INIT(JOURNAL_LINE_MAX);
 
 	if (cell->record != NULL) {
 		repl_cells_add(view, cell->text, strlen(cell->text), cell->record);
@@ -159,11 +159,11 @@ static int add_cell(struct repl *view, const struct story_item *cell, struct err
 	return 0;
 }
 
-static int add_prose(struct repl *view, const struct story_item *item, struct err *err)
+static int add_prose(struct repl *view, const struct journal_item *item, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(STORY_LINE_MAX);
-	int rc = item->kind == STORY_QUESTION ? add_question(&text, item->text, err)
-		 : item->kind == STORY_NOTE   ? buf_addf(&text, err, "*%s*", item->text)
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_LINE_MAX);
+	int rc = item->kind == JOURNAL_QUESTION ? add_question(&text, item->text, err)
+		 : item->kind == JOURNAL_NOTE   ? buf_addf(&text, err, "*%s*", item->text)
 					      : buf_adds(&text, item->text, err);
 
 	while (text.len > 0 && text.data[text.len - 1] == '\n')
@@ -173,13 +173,13 @@ static int add_prose(struct repl *view, const struct story_item *item, struct er
 	return rc;
 }
 
-static int add_cells(struct repl *view, const struct story *story, struct err *err)
+static int add_cells(struct repl *view, const struct journal *journal, struct err *err)
 {
-	view->run.language = language_of(story);
-	for (size_t i = 0; i < story->item_count; i++) {
-		const struct story_item *item = &story->items[i];
+	view->run.language = language_of(journal);
+	for (size_t i = 0; i < journal->item_count; i++) {
+		const struct journal_item *item = &journal->items[i];
 
-		if (item->kind != STORY_CELL) {
+		if (item->kind != JOURNAL_CELL) {
 			if (add_prose(view, item, err) < 0)
 				return (int)err->code;
 			continue;
@@ -191,10 +191,11 @@ static int add_cells(struct repl *view, const struct story *story, struct err *e
 	return 0;
 }
 
-static int write_cells(const struct story *story, bool notebook, struct buf *ret, struct err *err)
+static int write_cells(const struct journal *journal, bool notebook, struct buf *ret,
+		       struct err *err)
 {
 	struct repl *view = mem_new0(1, sizeof(*view));
-	int rc = add_cells(view, story, err);
+	int rc = add_cells(view, journal, err);
 
 	if (rc == 0)
 		rc = notebook ? repl_save_notebook(view, ret, err)
@@ -204,16 +205,16 @@ static int write_cells(const struct story *story, bool notebook, struct buf *ret
 	return rc;
 }
 
-static int write_form(const struct story *story, const char *path, bool as_ask, const char *folder,
-		      struct buf *ret, struct err *err)
+static int write_form(const struct journal *journal, const char *path, bool as_ask,
+		      const char *folder, struct buf *ret, struct err *err)
 {
-	if (ends_with(path, ".json") && as_ask && story->question_count == 1)
-		return story_json_question(story, 0, folder, ret, err);
+	if (ends_with(path, ".json") && as_ask && journal->question_count == 1)
+		return journal_json_question(journal, 0, folder, ret, err);
 	if (ends_with(path, ".json"))
-		return story_json_all(story, folder, ret, err);
+		return journal_json_all(journal, folder, ret, err);
 	if (ends_with(path, ".md"))
-		return story_markdown(story, ret, err);
-	return write_cells(story, ends_with(path, ".ipynb"), ret, err);
+		return journal_markdown(journal, ret, err);
+	return write_cells(journal, ends_with(path, ".ipynb"), ret, err);
 }
 
 /* ---- onto the disk ---- */
@@ -234,7 +235,7 @@ static int check_place(const char *path, struct err *err)
 	return run_files_check_dir(folder, err);
 }
 
-int story_save_check(const char *path, struct err *err)
+int journal_save_check(const char *path, struct err *err)
 {
 	if (ends_with(path, ".ipynb") || ends_with(path, ".py") || ends_with(path, ".sh") ||
 	    ends_with(path, ".md") || ends_with(path, ".json"))
@@ -243,12 +244,12 @@ int story_save_check(const char *path, struct err *err)
 	return err_remedy(err, "its end says which: .ipynb, .py, .sh, .md or .json");
 }
 
-int story_save(const struct story *story, const char *path, bool as_ask, const char *folder,
+int journal_save(const struct journal *journal, const char *path, bool as_ask, const char *folder,
 	       struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(STORY_FORM_MAX);
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_FORM_MAX);
 
-	if (write_form(story, path, as_ask, folder, &text, err) < 0)
+	if (write_form(journal, path, as_ask, folder, &text, err) < 0)
 		return (int)err->code;
 	return repl_files_write(path, false, buf_text(&text), text.len, err);
 }

@@ -1,15 +1,15 @@
 /*
- * story_write.c - what happens in a run, as lines that can be read again.
+ * journal_write.c - what happens in a run, as lines that can be read again.
  *
  * Runs in:  reckon ask, reckon chat.
  * Reads:    texts of a person, a model and a box.
- * Never:    writes a key, or what story_read.c would refuse.
+ * Never:    writes a key, or what journal_read.c would refuse.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/story.h"
+#include "cli/journal.h"
 #include "codec/json_write.h"
 
 static void begin(struct json_writer *writer, struct buf *ret, const char *type)
@@ -46,12 +46,12 @@ static void write_text(struct json_writer *writer, const char *key, const char *
 	buf_done(&clean);
 }
 
-int story_write_run(struct buf *ret, const char *id, const char *command, struct err *err)
+int journal_write_run(struct buf *ret, const char *id, const char *command, struct err *err)
 {
 	struct json_writer writer;
 
 	begin(&writer, ret, "run");
-	json_write_member_string(&writer, "schema", STORY_SCHEMA);
+	json_write_member_string(&writer, "schema", JOURNAL_SCHEMA);
 	json_write_member_string(&writer, "id", id);
 	json_write_member_string(&writer, "command", command);
 	json_write_member_string(&writer, "version", RECKON_VERSION);
@@ -78,7 +78,7 @@ static void write_amount(struct json_writer *writer, const char *key, uint64_t m
 	json_write_raw(writer, text, (size_t)len);
 }
 
-int story_write_setting(struct buf *ret, const struct story_setting *setting, struct err *err)
+int journal_write_setting(struct buf *ret, const struct journal_setting *setting, struct err *err)
 {
 	const struct agent_settings *settings = setting->settings;
 	struct json_writer writer;
@@ -105,7 +105,7 @@ int story_write_setting(struct buf *ret, const struct story_setting *setting, st
 	return end(&writer, err);
 }
 
-int story_write_session(struct buf *ret, const char *id, const char *name, const char *url,
+int journal_write_session(struct buf *ret, const char *id, const char *name, const char *url,
 			struct err *err)
 {
 	struct json_writer writer;
@@ -117,7 +117,7 @@ int story_write_session(struct buf *ret, const char *id, const char *name, const
 	return end(&writer, err);
 }
 
-int story_write_file(struct buf *ret, const char *path, const char *name, struct err *err)
+int journal_write_file(struct buf *ret, const char *path, const char *name, struct err *err)
 {
 	struct json_writer writer;
 
@@ -127,13 +127,13 @@ int story_write_file(struct buf *ret, const char *path, const char *name, struct
 	return end(&writer, err);
 }
 
-int story_write_text(struct buf *ret, enum story_kind kind, const char *text, size_t len,
+int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text, size_t len,
 		     struct err *err)
 {
 	struct json_writer writer;
 
-	begin(&writer, ret, kind == STORY_QUESTION ? "question"
-			    : kind == STORY_SAID   ? "said"
+	begin(&writer, ret, kind == JOURNAL_QUESTION ? "question"
+			    : kind == JOURNAL_SAID   ? "said"
 						   : "note");
 	write_text(&writer, "text", text, len);
 	return end(&writer, err);
@@ -142,7 +142,7 @@ int story_write_text(struct buf *ret, enum story_kind kind, const char *text, si
 /* An agent may be captured; what it counted is not to make a run unreadable. */
 static uint64_t bounded(uint64_t count)
 {
-	return count < STORY_TOKENS_MAX ? count : STORY_TOKENS_MAX;
+	return count < JOURNAL_TOKENS_MAX ? count : JOURNAL_TOKENS_MAX;
 }
 
 static void write_usage(struct json_writer *writer, const struct agent_usage *usage, bool has_cost)
@@ -162,7 +162,7 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 		json_write_member_string(writer, "cost", NULL);
 }
 
-int story_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
+int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err)
 {
 	struct json_writer writer;
@@ -172,7 +172,7 @@ int story_write_usage(struct buf *ret, const struct agent_usage *usage, bool has
 	return end(&writer, err);
 }
 
-int story_write_cell(struct buf *ret, size_t number, const char *code, size_t len,
+int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t len,
 		     struct err *err)
 {
 	struct json_writer writer;
@@ -183,7 +183,7 @@ int story_write_cell(struct buf *ret, size_t number, const char *code, size_t le
 	return end(&writer, err);
 }
 
-int story_write_record(struct buf *ret, size_t number, const char *record, size_t len,
+int journal_write_record(struct buf *ret, size_t number, const char *record, size_t len,
 		       struct err *err)
 {
 	struct json_writer writer;
@@ -195,7 +195,7 @@ int story_write_record(struct buf *ret, size_t number, const char *record, size_
 	return end(&writer, err);
 }
 
-int story_write_brief(struct buf *ret, size_t number, const struct story_brief *brief,
+int journal_write_brief(struct buf *ret, size_t number, const struct journal_brief *brief,
 		      struct err *err)
 {
 	struct json_writer writer;
@@ -209,7 +209,7 @@ int story_write_brief(struct buf *ret, size_t number, const struct story_brief *
 	return end(&writer, err);
 }
 
-int story_write_answer(struct buf *ret, const struct story_end *answer, struct err *err)
+int journal_write_answer(struct buf *ret, const struct journal_end *answer, struct err *err)
 {
 	struct json_writer writer;
 

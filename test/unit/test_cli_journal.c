@@ -1,5 +1,5 @@
 /*
- * test_cli_story.c - runs that are kept: their lines, and the folder they lie in.
+ * test_cli_journal.c - runs that are kept: their lines, and the folder they lie in.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
@@ -29,18 +29,18 @@ static const struct agent_usage usage = {
 	.cost_micro = 1234567,
 };
 
-static int read_text(struct story *story, const char *line, struct err *err)
+static int read_text(struct journal *journal, const char *line, struct err *err)
 {
-	return story_read(story, line, strlen(line), err);
+	return journal_read(journal, line, strlen(line), err);
 }
 
 /* ---- lines ---- */
 
-static void feed(struct story *story, struct buf *line, int written, struct err *err)
+static void feed(struct journal *journal, struct buf *line, int written, struct err *err)
 {
 	assert_int_equal(written, 0);
 	assert_null(memchr(line->data, '\n', line->len));
-	assert_ok(err, story_read(story, buf_text(line), line->len, err));
+	assert_ok(err, journal_read(journal, buf_text(line), line->len, err));
 	buf_clear(line);
 }
 
@@ -49,64 +49,64 @@ static void what_is_written_is_read_again(void **state)
 	static const char code[] = "print('\xf0\x9f\x98\x80')\0#", record[] =
 		"{\"schema\":\"reckon.execution/1\",\"status\":\"ok\",\"text\":\"x\\u001B[1m\"}";
 	static const struct agent_settings settings = { .steps_max = 8, .wall_ms = 1500 };
-	const struct story_setting setting = {
+	const struct journal_setting setting = {
 		.model = "openai/m", .language = "bash", .calling = "tools", .settings = &settings,
 	};
-	const struct story_brief brief = { "refused", "no", 2, 0 };
-	const struct story_end end = {
+	const struct journal_brief brief = { "refused", "no", 2, 0 };
+	const struct journal_end end = {
 		.text = "it is\xff", .len = 6, .stop = AGENT_STOP_STUCK, .message = "four times",
 		.usage = &usage, .has_cost = true,
 	};
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
-	cleanup_story struct story story;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	cleanup_journal struct journal journal;
 	struct err err;
 
 	(void)state;
-	story_init(&story);
-	feed(&story, &line, story_write_run(&line, "261122-7k3fq", "ask", &err), &err);
-	feed(&story, &line, story_write_setting(&line, &setting, &err), &err);
-	feed(&story, &line, story_write_session(&line, "se_1", "tuesday", NULL, &err), &err);
-	feed(&story, &line, story_write_file(&line, "/tmp/a\nb", "b", &err), &err);
-	feed(&story, &line, story_write_file(&line, "/tmp/c", "b", &err), &err);
-	feed(&story, &line, story_write_text(&line, STORY_QUESTION, "q\n?", 3, &err), &err);
-	feed(&story, &line, story_write_text(&line, STORY_SAID, "hm", 2, &err), &err);
-	feed(&story, &line, story_write_cell(&line, 1, code, sizeof(code) - 1, &err), &err);
-	feed(&story, &line, story_write_record(&line, 1, record, sizeof(record) - 1, &err), &err);
-	feed(&story, &line, story_write_cell(&line, 2, "x", 1, &err), &err);
-	feed(&story, &line, story_write_brief(&line, 2, &brief, &err), &err);
-	feed(&story, &line, story_write_cell(&line, 3, "y", 1, &err), &err);
-	feed(&story, &line, story_write_answer(&line, &end, &err), &err);
-	assert_string_equal(story.id, "261122-7k3fq");
-	assert_string_equal(story.language, "bash");
-	assert_null(story.base_url);
-	assert_string_equal(story.session_name, "tuesday");
-	assert_int_equal(story.file_count, 1);
-	assert_string_equal(story.files[0].path, "/tmp/c");
-	assert_int_equal(story.cell_count, 3);
+	journal_init(&journal);
+	feed(&journal, &line, journal_write_run(&line, "261122-7k3fq", "ask", &err), &err);
+	feed(&journal, &line, journal_write_setting(&line, &setting, &err), &err);
+	feed(&journal, &line, journal_write_session(&line, "se_1", "tuesday", NULL, &err), &err);
+	feed(&journal, &line, journal_write_file(&line, "/tmp/a\nb", "b", &err), &err);
+	feed(&journal, &line, journal_write_file(&line, "/tmp/c", "b", &err), &err);
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_QUESTION, "q\n?", 3, &err), &err);
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_SAID, "hm", 2, &err), &err);
+	feed(&journal, &line, journal_write_cell(&line, 1, code, sizeof(code) - 1, &err), &err);
+	feed(&journal, &line, journal_write_record(&line, 1, record, sizeof(record) - 1, &err), &err);
+	feed(&journal, &line, journal_write_cell(&line, 2, "x", 1, &err), &err);
+	feed(&journal, &line, journal_write_brief(&line, 2, &brief, &err), &err);
+	feed(&journal, &line, journal_write_cell(&line, 3, "y", 1, &err), &err);
+	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
+	assert_string_equal(journal.id, "261122-7k3fq");
+	assert_string_equal(journal.language, "bash");
+	assert_null(journal.base_url);
+	assert_string_equal(journal.session_name, "tuesday");
+	assert_int_equal(journal.file_count, 1);
+	assert_string_equal(journal.files[0].path, "/tmp/c");
+	assert_int_equal(journal.cell_count, 3);
 	/* NUL has no place in code, and what is no UTF-8 none in JSON. */
-	assert_string_equal(story_cell(&story, 1)->text, "print('\xf0\x9f\x98\x80')#");
-	assert_string_equal(story_cell(&story, 1)->record, record);
-	assert_string_equal(story_cell(&story, 2)->status, "refused");
-	assert_null(story_cell(&story, 3)->status);
-	assert_string_equal(story.items[story.item_count - 1].text, "it is\xef\xbf\xbd");
-	assert_int_equal(story.questions[0].stop, AGENT_STOP_STUCK);
-	assert_memory_equal(&story.questions[0].usage, &usage, sizeof(usage));
+	assert_string_equal(journal_cell(&journal, 1)->text, "print('\xf0\x9f\x98\x80')#");
+	assert_string_equal(journal_cell(&journal, 1)->record, record);
+	assert_string_equal(journal_cell(&journal, 2)->status, "refused");
+	assert_null(journal_cell(&journal, 3)->status);
+	assert_string_equal(journal.items[journal.item_count - 1].text, "it is\xef\xbf\xbd");
+	assert_int_equal(journal.questions[0].stop, AGENT_STOP_STUCK);
+	assert_memory_equal(&journal.questions[0].usage, &usage, sizeof(usage));
 }
 
 static void counts_of_a_captured_agent_do_not_spoil_a_run(void **state)
 {
 	struct agent_usage huge;
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
-	cleanup_story struct story story;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	cleanup_journal struct journal journal;
 	struct err err;
 
 	(void)state;
 	memset(&huge, 0xff, sizeof(huge));
-	story_init(&story);
-	assert_ok(&err, read_text(&story, RUN, &err));
-	feed(&story, &line, story_write_text(&line, STORY_QUESTION, "q", 1, &err), &err);
-	feed(&story, &line, story_write_usage(&line, &huge, true, &err), &err);
-	assert_int_equal(story.questions[0].usage.in, STORY_TOKENS_MAX);
+	journal_init(&journal);
+	assert_ok(&err, read_text(&journal, RUN, &err));
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_QUESTION, "q", 1, &err), &err);
+	feed(&journal, &line, journal_write_usage(&line, &huge, true, &err), &err);
+	assert_int_equal(journal.questions[0].usage.in, JOURNAL_TOKENS_MAX);
 }
 
 static void lines_that_are_none_change_nothing(void **state)
@@ -144,26 +144,26 @@ static void lines_that_are_none_change_nothing(void **state)
 		"{\"type\":\"record\",\"cell\":1,\"record\":[]}",
 		"{\"type\":\"record\",\"cell\":1,\"record\":{}}",
 	};
-	cleanup_story struct story story;
+	cleanup_journal struct journal journal;
 	struct err err;
 
 	(void)state;
-	story_init(&story);
+	journal_init(&journal);
 	for (size_t i = 0; i < ARRAY_LEN(first); i++)
-		assert_err(&err, ERR_PROTOCOL, read_text(&story, first[i], &err));
-	assert_ok(&err, read_text(&story, RUN, &err));
+		assert_err(&err, ERR_PROTOCOL, read_text(&journal, first[i], &err));
+	assert_ok(&err, read_text(&journal, RUN, &err));
 	for (size_t i = 0; i < ARRAY_LEN(later); i++)
-		assert_err(&err, ERR_PROTOCOL, read_text(&story, later[i], &err));
-	assert_int_equal(story.item_count, 0);
-	assert_ok(&err, read_text(&story, "{\"type\":\"question\",\"text\":\"q\"}", &err));
-	assert_ok(&err, read_text(&story, "{\"type\":\"cell\",\"cell\":1,\"code\":\"x\"}", &err));
+		assert_err(&err, ERR_PROTOCOL, read_text(&journal, later[i], &err));
+	assert_int_equal(journal.item_count, 0);
+	assert_ok(&err, read_text(&journal, "{\"type\":\"question\",\"text\":\"q\"}", &err));
+	assert_ok(&err, read_text(&journal, "{\"type\":\"cell\",\"cell\":1,\"code\":\"x\"}", &err));
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-		assert_err(&err, ERR_PROTOCOL, read_text(&story, asked[i], &err));
-	assert_int_equal(story.item_count, 2);
-	assert_int_equal(story.lines, 3);
+		assert_err(&err, ERR_PROTOCOL, read_text(&journal, asked[i], &err));
+	assert_int_equal(journal.item_count, 2);
+	assert_int_equal(journal.lines, 3);
 	/* A later version's. */
-	assert_ok(&err, read_text(&story, "{\"type\":\"dream\",\"of\":[\"sheep\"]}", &err));
-	assert_int_equal(story.item_count, 2);
+	assert_ok(&err, read_text(&journal, "{\"type\":\"dream\",\"of\":[\"sheep\"]}", &err));
+	assert_int_equal(journal.item_count, 2);
 }
 
 /* ---- the folder ---- */
@@ -193,9 +193,9 @@ static int place_close(void **state)
 	return 0;
 }
 
-static int add(const struct place *place, char id[STORY_ID_SIZE])
+static int add(const struct place *place, char id[JOURNAL_ID_SIZE])
 {
-	cleanup_buf struct buf line = BUF_INIT(STORY_LINE_MAX);
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 	int fd;
 
@@ -219,7 +219,7 @@ static void put(const struct place *place, const char *id, const char *bytes, si
 static void they_are_the_users_alone(void **state)
 {
 	const struct place *place = *state;
-	char id[STORY_ID_SIZE], path[128];
+	char id[JOURNAL_ID_SIZE], path[128];
 	struct stat st;
 	struct err err;
 	int fd = add(place, id), dir;
@@ -242,24 +242,24 @@ static void half_a_line_does_not_count(void **state)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\n{\"type\":\"ques";
 	const struct place *place = *state;
-	struct story story;
-	char id[STORY_ID_SIZE];
+	struct journal journal;
+	char id[JOURNAL_ID_SIZE];
 	struct stat st;
 	struct err err;
 	int fd = add(place, id);
 
 	(void)close(fd);
 	put(place, id, text, sizeof(text) - 1);
-	story_init(&story);
-	assert_ok(&err, runs_load(place->dir, id, true, &story, &err));
-	assert_true(story.is_cut);
-	assert_int_equal(story.question_count, 1);
-	story_done(&story);
+	journal_init(&journal);
+	assert_ok(&err, runs_load(place->dir, id, true, &journal, &err));
+	assert_true(journal.is_cut);
+	assert_int_equal(journal.question_count, 1);
+	journal_done(&journal);
 	/* Whoever goes on begins a line. */
-	assert_ok(&err, runs_continue(place->dir, id, &story, &fd, &err));
+	assert_ok(&err, runs_continue(place->dir, id, &journal, &fd, &err));
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, (off_t)(strrchr(text, '\n') + 1 - text));
-	story_done(&story);
+	journal_done(&journal);
 	(void)close(fd);
 }
 
@@ -267,39 +267,39 @@ static void damage_is_told_with_its_line(void **state)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\nwhat\n";
 	const struct place *place = *state;
-	const size_t long_len = STORY_LINE_MAX + (size_t)1024 * 1024;
+	const size_t long_len = JOURNAL_LINE_MAX + (size_t)1024 * 1024;
 	cleanup_free char *long_line = malloc(long_len);
-	struct story story;
-	char id[STORY_ID_SIZE];
+	struct journal journal;
+	char id[JOURNAL_ID_SIZE];
 	struct err err;
 
 	(void)close(add(place, id));
-	story_init(&story);
+	journal_init(&journal);
 	put(place, id, text, sizeof(text) - 1);
-	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &journal, &err));
 	assert_non_null(strstr(err.text, "line 3"));
-	story_done(&story);
+	journal_done(&journal);
 	assert_non_null(long_line);
 	memset(long_line, 'x', long_len);
 	put(place, id, long_line, long_len);
-	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &journal, &err));
 	assert_non_null(strstr(err.text, "too long"));
 	put(place, id, "", 0);
-	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &story, &err));
-	story_done(&story);
+	assert_err(&err, ERR_PROTOCOL, runs_load(place->dir, id, true, &journal, &err));
+	journal_done(&journal);
 }
 
 static void one_program_at_a_time(void **state)
 {
 	const struct place *place = *state;
-	struct story story;
-	char id[STORY_ID_SIZE];
+	struct journal journal;
+	char id[JOURNAL_ID_SIZE];
 	struct err err;
 	int fd = add(place, id), other;
 	size_t removed;
 
-	story_init(&story);
-	assert_err(&err, ERR_DENIED, runs_continue(place->dir, id, &story, &other, &err));
+	journal_init(&journal);
+	assert_err(&err, ERR_DENIED, runs_continue(place->dir, id, &journal, &other, &err));
 	assert_err(&err, ERR_DENIED, runs_remove(place->dir, id, &err));
 	assert_ok(&err, runs_prune(place->dir, 0, 0, &removed, &err));
 	assert_int_equal(removed, 0);
@@ -313,7 +313,7 @@ static void the_oldest_go_first(void **state)
 {
 	const struct place *place = *state;
 	struct runs_entry *list;
-	char ids[4][STORY_ID_SIZE], found[STORY_ID_SIZE];
+	char ids[4][JOURNAL_ID_SIZE], found[JOURNAL_ID_SIZE];
 	size_t removed, count;
 	struct err err;
 
@@ -344,17 +344,17 @@ static void the_oldest_go_first(void **state)
 static void links_are_not_followed(void **state)
 {
 	const struct place *place = *state;
-	struct story story;
+	struct journal journal;
 	struct err err;
 
 	assert_int_equal(symlinkat("/etc", place->dir, "261122-aaaaa"), 0);
 	assert_int_equal(mkdirat(place->dir, "261122-bbbbb", 0700), 0);
 	assert_int_equal(symlinkat("/etc/passwd", place->dir, "261122-bbbbb/run.jsonl"), 0);
-	story_init(&story);
-	assert_true(runs_load(place->dir, "261122-aaaaa", true, &story, &err) < 0);
-	assert_true(runs_load(place->dir, "261122-bbbbb", true, &story, &err) < 0);
-	assert_true(runs_load(place->dir, "../x", true, &story, &err) < 0);
-	assert_int_equal(story.lines, 0);
+	journal_init(&journal);
+	assert_true(runs_load(place->dir, "261122-aaaaa", true, &journal, &err) < 0);
+	assert_true(runs_load(place->dir, "261122-bbbbb", true, &journal, &err) < 0);
+	assert_true(runs_load(place->dir, "../x", true, &journal, &err) < 0);
+	assert_int_equal(journal.lines, 0);
 }
 
 int main(void)
@@ -372,5 +372,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(links_are_not_followed, place_open, place_close),
 	};
 
-	return cmocka_run_group_tests_name("cli_story", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("cli_journal", tests, NULL, NULL);
 }

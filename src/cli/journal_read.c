@@ -1,5 +1,5 @@
 /*
- * story_read.c - a line of a stored run, as what it says.
+ * journal_read.c - a line of a stored run, as what it says.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs and tests.
  * Reads:    lines that anybody may have written: a stored run can come from another machine.
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/story.h"
+#include "cli/journal.h"
 #include "codec/json_read.h"
 
 #define NAME_MAX_BYTES 512u
@@ -77,13 +77,13 @@ static int count_of(const struct json_value *object, const char *key, uint64_t *
 	int64_t value = 0;
 
 	if (!json_read_int(json_read_member(object, key), &value) || value < 0 ||
-	    value > STORY_TOKENS_MAX)
+	    value > JOURNAL_TOKENS_MAX)
 		return err_set(err, ERR_PROTOCOL, "\"%s\" is no count", key);
 	*ret = (uint64_t)value;
 	return 0;
 }
 
-static int usage_of(const struct json_value *line, struct story_question *question,
+static int usage_of(const struct json_value *line, struct journal_question *question,
 		    struct err *err)
 {
 	const struct json_value *object = json_read_member(line, "usage");
@@ -102,7 +102,7 @@ static int usage_of(const struct json_value *line, struct story_question *questi
 	if (!has_cost && !is_null(line, "cost"))
 		return broken(err, "\"cost\" is no number");
 	/* Also what is no number at all. */
-	if (!(cost >= 0 && cost * 1e6 <= (double)STORY_TOKENS_MAX))
+	if (!(cost >= 0 && cost * 1e6 <= (double)JOURNAL_TOKENS_MAX))
 		return broken(err, "\"cost\" is out of range");
 	usage.cost_micro = (uint64_t)(cost * 1e6 + 0.5);
 	question->usage = usage;
@@ -112,14 +112,14 @@ static int usage_of(const struct json_value *line, struct story_question *questi
 
 /* ---- lines ---- */
 
-static int take_run(struct story *story, const struct json_value *line, struct err *err)
+static int take_run(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *schema = name_of(line, "schema", err), *id, *command, *at;
 
 	if (schema == NULL)
 		return (int)err->code;
-	if (strcmp(schema, STORY_SCHEMA) != 0) {
-		err_set(err, ERR_PROTOCOL, "it is \"%.60s\", not %s", schema, STORY_SCHEMA);
+	if (strcmp(schema, JOURNAL_SCHEMA) != 0) {
+		err_set(err, ERR_PROTOCOL, "it is \"%.60s\", not %s", schema, JOURNAL_SCHEMA);
 		return err_remedy(err, "another version of Reckon wrote it");
 	}
 	id = name_of(line, "id", err);
@@ -127,15 +127,15 @@ static int take_run(struct story *story, const struct json_value *line, struct e
 	at = command != NULL ? name_of(line, "at", err) : NULL;
 	if (at == NULL)
 		return (int)err->code;
-	if (strlen(id) >= sizeof(story->id) || strlen(at) >= sizeof(story->started))
+	if (strlen(id) >= sizeof(journal->id) || strlen(at) >= sizeof(journal->started))
 		return broken(err, "\"id\" or \"at\" is too long");
-	memcpy(story->id, id, strlen(id) + 1);
-	memcpy(story->started, at, strlen(at) + 1);
-	replace(&story->command, command);
+	memcpy(journal->id, id, strlen(id) + 1);
+	memcpy(journal->started, at, strlen(at) + 1);
+	replace(&journal->command, command);
 	return 0;
 }
 
-static int take_setting(struct story *story, const struct json_value *line, struct err *err)
+static int take_setting(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *model = name_of(line, "model", err), *url = NULL, *language, *calling,
 		   *template_name = NULL;
@@ -154,15 +154,15 @@ static int take_setting(struct story *story, const struct json_value *line, stru
 		return (int)err->code;
 	if (!is_null(line, "template") && (template_name = name_of(line, "template", err)) == NULL)
 		return (int)err->code;
-	replace(&story->model, model);
-	replace(&story->base_url, url);
-	replace(&story->language, language);
-	replace(&story->template_name, template_name);
-	replace(&story->calling, calling);
+	replace(&journal->model, model);
+	replace(&journal->base_url, url);
+	replace(&journal->language, language);
+	replace(&journal->template_name, template_name);
+	replace(&journal->calling, calling);
 	return 0;
 }
 
-static int take_session(struct story *story, const struct json_value *line, struct err *err)
+static int take_session(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *id = NULL, *name = NULL, *url = NULL;
 
@@ -170,69 +170,69 @@ static int take_session(struct story *story, const struct json_value *line, stru
 	    (!is_null(line, "name") && (name = name_of(line, "name", err)) == NULL) ||
 	    (!is_null(line, "url") && (url = name_of(line, "url", err)) == NULL))
 		return (int)err->code;
-	replace(&story->session_id, id);
-	replace(&story->session_name, name);
-	replace(&story->session_url, url);
+	replace(&journal->session_id, id);
+	replace(&journal->session_name, name);
+	replace(&journal->session_url, url);
 	return 0;
 }
 
-static int take_file(struct story *story, const struct json_value *line, struct err *err)
+static int take_file(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *path = text_of(line, "path", PATH_MAX_BYTES, err);
 	const char *name = path != NULL ? text_of(line, "name", PATH_MAX_BYTES, err) : NULL;
-	struct story_file *file;
+	struct journal_file *file;
 
 	if (name == NULL)
 		return (int)err->code;
 	if (path[0] != '/' || name[0] == '\0')
 		return broken(err, "\"path\" is not absolute, or \"name\" is empty");
-	for (size_t i = 0; i < story->file_count; i++)
-		if (strcmp(story->files[i].name, name) == 0) {
-			replace(&story->files[i].path, path);
+	for (size_t i = 0; i < journal->file_count; i++)
+		if (strcmp(journal->files[i].name, name) == 0) {
+			replace(&journal->files[i].path, path);
 			return 0;
 		}
-	if (story->file_count == STORY_FILES_MAX)
+	if (journal->file_count == JOURNAL_FILES_MAX)
 		return broken(err, "too many files");
-	story->files = mem_grow(story->files, story->file_count + 1, sizeof(*story->files));
-	file = &story->files[story->file_count++];
-	*file = (struct story_file){ .path = mem_strdup(path), .name = mem_strdup(name) };
+	journal->files = mem_grow(journal->files, journal->file_count + 1, sizeof(*journal->files));
+	file = &journal->files[journal->file_count++];
+	*file = (struct journal_file){ .path = mem_strdup(path), .name = mem_strdup(name) };
 	return 0;
 }
 
-static int take_text(struct story *story, enum story_kind kind, const struct json_value *line,
+static int take_text(struct journal *journal, enum journal_kind kind, const struct json_value *line,
 		     struct err *err)
 {
 	const char *text = text_of(line, "text", TEXT_MAX_BYTES, err);
 
 	if (text == NULL)
 		return (int)err->code;
-	story_add(story, kind)->text = mem_strdup(text);
+	journal_add(journal, kind)->text = mem_strdup(text);
 	return 0;
 }
 
-static int take_usage(struct story *story, const struct json_value *line, struct err *err)
+static int take_usage(struct journal *journal, const struct json_value *line, struct err *err)
 {
-	struct story_question *question = story_last_question(story);
+	struct journal_question *question = journal_last_question(journal);
 
 	if (question == NULL)
 		return broken(err, "usage before a question");
 	return usage_of(line, question, err);
 }
 
-static int take_cell(struct story *story, const struct json_value *line, struct err *err)
+static int take_cell(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *code = text_of(line, "code", TEXT_MAX_BYTES, err);
 	uint64_t number;
 
 	if (code == NULL || count_of(line, "cell", &number, err) < 0)
 		return (int)err->code;
-	if (number != story->cell_count + 1)
+	if (number != journal->cell_count + 1)
 		return broken(err, "a cell out of order");
-	story_add(story, STORY_CELL)->text = mem_strdup(code);
+	journal_add(journal, JOURNAL_CELL)->text = mem_strdup(code);
 	return 0;
 }
 
-static int take_brief(struct story_item *cell, const struct json_value *line, struct err *err)
+static int take_brief(struct journal_item *cell, const struct json_value *line, struct err *err)
 {
 	const char *status = name_of(line, "status", err), *output;
 	uint64_t left_out;
@@ -248,17 +248,17 @@ static int take_brief(struct story_item *cell, const struct json_value *line, st
 	return 0;
 }
 
-static int take_record(struct story *story, const struct json_value *line, struct err *err)
+static int take_record(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const struct json_value *record = json_read_member(line, "record");
-	cleanup_buf struct buf json = BUF_INIT(STORY_LINE_MAX);
-	struct story_item *cell;
+	cleanup_buf struct buf json = BUF_INIT(JOURNAL_LINE_MAX);
+	struct journal_item *cell;
 	const char *status;
 	uint64_t number;
 
 	if (count_of(line, "cell", &number, err) < 0)
 		return (int)err->code;
-	cell = number <= story->cell_count ? story_cell(story, number) : NULL;
+	cell = number <= journal->cell_count ? journal_cell(journal, number) : NULL;
 	if (cell == NULL || cell->status != NULL)
 		return broken(err, "a record of no cell");
 	if (json_read_kind(record) == JSON_KIND_NULL)
@@ -273,15 +273,15 @@ static int take_record(struct story *story, const struct json_value *line, struc
 	return 0;
 }
 
-static int take_answer(struct story *story, const struct json_value *line, struct err *err)
+static int take_answer(struct journal *journal, const struct json_value *line, struct err *err)
 {
-	struct story_question *question = story_last_question(story);
+	struct journal_question *question = journal_last_question(journal);
 	const char *stop = name_of(line, "stop", err), *message = NULL, *text = NULL;
 	enum agent_stop end;
 
 	if (stop == NULL)
 		return (int)err->code;
-	end = story_stop_of(stop);
+	end = journal_stop_of(stop);
 	if (question == NULL || question->stop != AGENT_STOP_COUNT_ || end == AGENT_STOP_COUNT_)
 		return broken(err, "an answer to no question, or of an end that is none");
 	if ((!is_null(line, "message") &&
@@ -294,37 +294,37 @@ static int take_answer(struct story *story, const struct json_value *line, struc
 	question->stop = end;
 	replace(&question->message, message);
 	if (text != NULL)
-		story_add(story, STORY_ANSWER)->text = mem_strdup(text);
+		journal_add(journal, JOURNAL_ANSWER)->text = mem_strdup(text);
 	return 0;
 }
 
-static int take(struct story *story, const char *type, const struct json_value *line,
+static int take(struct journal *journal, const char *type, const struct json_value *line,
 		struct err *err)
 {
 	if (strcmp(type, "setting") == 0)
-		return take_setting(story, line, err);
+		return take_setting(journal, line, err);
 	if (strcmp(type, "session") == 0)
-		return take_session(story, line, err);
+		return take_session(journal, line, err);
 	if (strcmp(type, "file") == 0)
-		return take_file(story, line, err);
+		return take_file(journal, line, err);
 	if (strcmp(type, "question") == 0)
-		return take_text(story, STORY_QUESTION, line, err);
+		return take_text(journal, JOURNAL_QUESTION, line, err);
 	if (strcmp(type, "said") == 0)
-		return take_text(story, STORY_SAID, line, err);
+		return take_text(journal, JOURNAL_SAID, line, err);
 	if (strcmp(type, "note") == 0)
-		return take_text(story, STORY_NOTE, line, err);
+		return take_text(journal, JOURNAL_NOTE, line, err);
 	if (strcmp(type, "usage") == 0)
-		return take_usage(story, line, err);
+		return take_usage(journal, line, err);
 	if (strcmp(type, "cell") == 0)
-		return take_cell(story, line, err);
+		return take_cell(journal, line, err);
 	if (strcmp(type, "record") == 0)
-		return take_record(story, line, err);
+		return take_record(journal, line, err);
 	if (strcmp(type, "answer") == 0)
-		return take_answer(story, line, err);
+		return take_answer(journal, line, err);
 	return strcmp(type, "run") == 0 ? broken(err, "a second beginning") : 0;
 }
 
-static int judge(struct story *story, const struct json_value *line, struct err *err)
+static int judge(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	const char *type;
 
@@ -333,29 +333,30 @@ static int judge(struct story *story, const struct json_value *line, struct err 
 	type = name_of(line, "type", err);
 	if (type == NULL)
 		return (int)err->code;
-	if (story->lines > 0)
-		return take(story, type, line, err);
+	if (journal->lines > 0)
+		return take(journal, type, line, err);
 	if (strcmp(type, "run") != 0)
 		return broken(err, "it is not the beginning of a run");
-	return take_run(story, line, err);
+	return take_run(journal, line, err);
 }
 
-int story_read(struct story *story, const char *line, size_t len, struct err *err)
+int journal_read(struct journal *journal, const char *line, size_t len, struct err *err)
 {
 	struct json_value *document = NULL;
 	int rc;
 
-	if (story->item_count >= STORY_ITEMS_MAX || story->bytes + len > STORY_BYTES_MAX + STORY_LINE_MAX)
+	if (journal->item_count >= JOURNAL_ITEMS_MAX ||
+	    journal->bytes + len > JOURNAL_BYTES_MAX + JOURNAL_LINE_MAX)
 		return broken(err, "the run is too long");
-	if (json_read_parse(line, len, STORY_LINE_MAX, &document, err) < 0) {
+	if (json_read_parse(line, len, JOURNAL_LINE_MAX, &document, err) < 0) {
 		err->code = ERR_PROTOCOL;
 		return ERR_PROTOCOL;
 	}
-	rc = judge(story, document, err);
+	rc = judge(journal, document, err);
 	json_read_free(document);
 	if (rc < 0)
 		return rc;
-	story->lines++;
-	story->bytes += len + 1;
+	journal->lines++;
+	journal->bytes += len + 1;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * story_json.c - what a program sees of a run: docs/ask.schema.json, docs/transcript.schema.json.
+ * journal_json.c - what a program sees of a run: docs/ask.schema.json, docs/transcript.schema.json.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
  * Reads:    records and what a model wrote.
@@ -11,38 +11,38 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/story_form.h"
+#include "cli/journal_form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 
-#define RECORD_MAX STORY_LINE_MAX
+#define RECORD_MAX JOURNAL_LINE_MAX
 #define LINKED_MAX (6u * (size_t)AGENT_ANSWER_MAX)
 
 /* One question: its items, and the records among them. */
 struct part {
-	const struct story *story;
-	const struct story_question *question;
+	const struct journal *journal;
+	const struct journal_question *question;
 	const char *folder; /* where files were saved, or NULL */
 	size_t from, to;
 	struct json_value **records; /* by item */
 };
 
-static void part_init(struct part *part, const struct story *story, size_t number,
+static void part_init(struct part *part, const struct journal *journal, size_t number,
 		      const char *folder)
 {
 	struct err ignored; /* a record that cannot be read has no files */
 
-	part->story = story;
-	part->question = &story->questions[number];
+	part->journal = journal;
+	part->question = &journal->questions[number];
 	part->folder = folder;
 	part->from = part->question->item;
-	part->to = number + 1 < story->question_count ? story->questions[number + 1].item
-						      : story->item_count;
+	part->to = number + 1 < journal->question_count ? journal->questions[number + 1].item
+						      : journal->item_count;
 	part->records = mem_new0(part->to - part->from + 1, sizeof(struct json_value *));
 	for (size_t i = part->from; i < part->to; i++)
-		if (story->items[i].record != NULL)
-			(void)json_read_parse(story->items[i].record,
-					      strlen(story->items[i].record), RECORD_MAX,
+		if (journal->items[i].record != NULL)
+			(void)json_read_parse(journal->items[i].record,
+					      strlen(journal->items[i].record), RECORD_MAX,
 					      &part->records[i - part->from], &ignored);
 }
 
@@ -58,9 +58,9 @@ static void write_steps(struct json_writer *writer, const struct part *part)
 	json_write_key(writer, "steps");
 	json_write_array_begin(writer);
 	for (size_t i = part->from; i < part->to; i++) {
-		const struct story_item *item = &part->story->items[i];
+		const struct journal_item *item = &part->journal->items[i];
 
-		if (item->kind != STORY_CELL)
+		if (item->kind != JOURNAL_CELL)
 			continue;
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "code", item->text);
@@ -166,18 +166,18 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 	}
 }
 
-static const struct story_item *answer_of(const struct part *part)
+static const struct journal_item *answer_of(const struct part *part)
 {
-	const struct story_item *last = part->to > part->from ? &part->story->items[part->to - 1]
+	const struct journal_item *last = part->to > part->from ? &part->journal->items[part->to - 1]
 							      : NULL;
 
-	return last != NULL && last->kind == STORY_ANSWER ? last : NULL;
+	return last != NULL && last->kind == JOURNAL_ANSWER ? last : NULL;
 }
 
 /* The answer with links put in place, as a person sees it. */
 static int write_answer(struct json_writer *writer, const struct part *part, struct err *err)
 {
-	const struct story_item *answer = answer_of(part);
+	const struct journal_item *answer = answer_of(part);
 	cleanup_buf struct buf linked = BUF_INIT(LINKED_MAX);
 	struct ask_link link = { .folder = part->folder };
 
@@ -195,13 +195,13 @@ static int write_answer(struct json_writer *writer, const struct part *part, str
 
 static int write_question(struct json_writer *writer, const struct part *part, struct err *err)
 {
-	const struct story_question *question = part->question;
+	const struct journal_question *question = part->question;
 	const bool is_open = question->stop == AGENT_STOP_COUNT_;
 
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "schema", "reckon.ask/1");
-	json_write_member_string(writer, "model", part->story->model);
-	json_write_member_string(writer, "question", part->story->items[part->from].text);
+	json_write_member_string(writer, "model", part->journal->model);
+	json_write_member_string(writer, "question", part->journal->items[part->from].text);
 	if (write_answer(writer, part, err) < 0)
 		return (int)err->code;
 	json_write_member_string(writer, "stop",
@@ -217,41 +217,42 @@ static int write_question(struct json_writer *writer, const struct part *part, s
 	return 0;
 }
 
-static int write_part(struct json_writer *writer, const struct story *story, size_t number,
+static int write_part(struct json_writer *writer, const struct journal *journal, size_t number,
 		      const char *folder, struct err *err)
 {
 	struct part part;
 	int rc;
 
-	part_init(&part, story, number, folder);
+	part_init(&part, journal, number, folder);
 	rc = write_question(writer, &part, err);
 	part_done(&part);
 	return rc;
 }
 
-int story_json_question(const struct story *story, size_t number, const char *folder,
+int journal_json_question(const struct journal *journal, size_t number, const char *folder,
 			struct buf *ret, struct err *err)
 {
 	struct json_writer writer;
 
 	json_write_init(&writer, ret);
-	if (write_part(&writer, story, number, folder, err) < 0 ||
+	if (write_part(&writer, journal, number, folder, err) < 0 ||
 	    json_write_finish(&writer, err) < 0)
 		return (int)err->code;
 	return buf_addc(ret, '\n', err);
 }
 
-static void write_notes(struct json_writer *writer, const struct story *story)
+static void write_notes(struct json_writer *writer, const struct journal *journal)
 {
 	json_write_key(writer, "notes");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < story->item_count; i++)
-		if (story->items[i].kind == STORY_NOTE)
-			json_write_string(writer, story->items[i].text);
+	for (size_t i = 0; i < journal->item_count; i++)
+		if (journal->items[i].kind == JOURNAL_NOTE)
+			json_write_string(writer, journal->items[i].text);
 	json_write_array_end(writer);
 }
 
-int story_json_all(const struct story *story, const char *folder, struct buf *ret, struct err *err)
+int journal_json_all(const struct journal *journal, const char *folder, struct buf *ret,
+		     struct err *err)
 {
 	struct json_writer writer;
 	struct agent_usage usage;
@@ -260,23 +261,23 @@ int story_json_all(const struct story *story, const char *folder, struct buf *re
 	json_write_init(&writer, ret);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "schema", "reckon.transcript/1");
-	json_write_member_string(&writer, "id", story->id[0] != '\0' ? story->id : NULL);
-	json_write_member_string(&writer, "command", story->command);
-	json_write_member_string(&writer, "started_at", story->started);
-	json_write_member_string(&writer, "model", story->model);
-	json_write_member_string(&writer, "language", story->language);
-	json_write_member_string(&writer, "template", story->template_name);
-	json_write_member_string(&writer, "session", story->session_name != NULL
-							     ? story->session_name
-							     : story->session_id);
-	write_notes(&writer, story);
+	json_write_member_string(&writer, "id", journal->id[0] != '\0' ? journal->id : NULL);
+	json_write_member_string(&writer, "command", journal->command);
+	json_write_member_string(&writer, "started_at", journal->started);
+	json_write_member_string(&writer, "model", journal->model);
+	json_write_member_string(&writer, "language", journal->language);
+	json_write_member_string(&writer, "template", journal->template_name);
+	json_write_member_string(&writer, "session", journal->session_name != NULL
+							     ? journal->session_name
+							     : journal->session_id);
+	write_notes(&writer, journal);
 	json_write_key(&writer, "questions");
 	json_write_array_begin(&writer);
-	for (size_t i = 0; i < story->question_count; i++)
-		if (write_part(&writer, story, i, folder, err) < 0)
+	for (size_t i = 0; i < journal->question_count; i++)
+		if (write_part(&writer, journal, i, folder, err) < 0)
 			return (int)err->code;
 	json_write_array_end(&writer);
-	story_sum(story, &usage, &has_cost);
+	journal_sum(journal, &usage, &has_cost);
 	write_usage(&writer, &usage, has_cost);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)

@@ -1,8 +1,8 @@
 /*
- * story_form.h - a run as a file: notebook, script, Markdown, JSON.
+ * journal_form.h - a run as a file: notebook, script, Markdown, JSON.
  *
- *   story_json.c  for programs
- *   story_save.c  for people, and onto the disk
+ *   journal_json.c  for programs
+ *   journal_save.c  for people, and onto the disk
  *   ask_link.c    sandbox:/mnt/data/… in answers
  */
 #pragma once
@@ -12,9 +12,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/story.h"
+#include "cli/journal.h"
 
-#define STORY_FORM_MAX ((size_t)1024 * 1024 * 1024)
+#define JOURNAL_FORM_MAX ((size_t)1024 * 1024 * 1024)
 
 /* ---- ask_link.c ---- */
 
@@ -30,20 +30,20 @@ int ask_link_add(struct ask_link *link, const char *text, size_t len, struct buf
 		 struct err *err);
 int ask_link_end(struct ask_link *link, struct buf *ret, struct err *err);
 
-/* ---- story_json.c; `folder` is where files were saved, or NULL ---- */
+/* ---- journal_json.c; `folder` is where files were saved, or NULL ---- */
 
 /* reckon.ask/1 of one question, counted from 0; it must have a model. */
-int story_json_question(const struct story *story, size_t number, const char *folder,
+int journal_json_question(const struct journal *journal, size_t number, const char *folder,
 			struct buf *ret, struct err *err);
 /* reckon.transcript/1. */
-int story_json_all(const struct story *story, const char *folder, struct buf *ret,
+int journal_json_all(const struct journal *journal, const char *folder, struct buf *ret,
 		   struct err *err);
 
-/* ---- story_save.c ---- */
+/* ---- journal_save.c ---- */
 
 /* Whether the name says in which form, and nothing is there yet. */
-int story_save_check(const char *path, struct err *err);
+int journal_save_check(const char *path, struct err *err);
 /* In the form that the end of `path` names; one question alone is reckon.ask/1 with `as_ask`. */
-int story_save(const struct story *story, const char *path, bool as_ask, const char *folder,
+int journal_save(const struct journal *journal, const char *path, bool as_ask, const char *folder,
 	       struct err *err);
-int story_markdown(const struct story *story, struct buf *ret, struct err *err);
+int journal_markdown(const struct journal *journal, struct buf *ret, struct err *err);

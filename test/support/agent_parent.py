@@ -1,0 +1,93 @@
+"""reckon-agent without anybody else: a parent that answers its cells from a script (wire/agent.h)."""
+import dataclasses
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+
+from wire import FIELD, HEAD, MAGIC
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+AGENT = ROOT / "build/libexec/reckon-agent"
+START, ASK, RESULT, PAGED = 1, 2, 3, 10
+READY, TEXT, NOTICE, EXECUTE, DONE, PAGE = 32, 33, 35, 37, 38, 40
+STOPS = ["answer", "max_steps", "max_tokens", "budget", "max_time", "stuck", "length", "refused",
+         "interrupted", "session_lost", "failed"]
+PROTOCOLS = {"openai": (0, "/v1"), "openai-responses": (1, "/v1"), "anthropic": (2, ""), "gemini": (3, "")}
+
+
+@dataclasses.dataclass
+class Told:
+    """What the agent said of one question."""
+    cells: list = dataclasses.field(default_factory=list)
+    pages: list = dataclasses.field(default_factory=list)
+    notices: list = dataclasses.field(default_factory=list)
+    text: str = ""
+    stop: str = ""
+    message: str = ""
+    answer: str = ""
+
+
+def send(sock, kind, number, fields):
+    payload = b"".join(FIELD.pack(tag, len(value)) + value for tag, value in fields)
+    assert len(payload) < 60000, "of longer ones the wire makes a memory file"
+    sock.send(HEAD.pack(MAGIC, kind, 0, number, len(payload), len(fields)) + payload)
+
+
+def receive(sock):
+    """(type, id, {tag: value}), or None: it is gone."""
+    data, fds, _, _ = socket.recv_fds(sock, 1 << 17, 1)
+    if not data:
+        return None
+    _, kind, _, number, size, count = HEAD.unpack_from(data)
+    payload = data[HEAD.size:]
+    if fds:
+        payload = os.pread(fds[0], size, 0)
+        os.close(fds[0])
+    fields, at = {}, 0
+    for _ in range(count):
+        tag, length = FIELD.unpack_from(payload, at)
+        at += FIELD.size
+        fields[tag] = payload[at:at + length]
+        at += length
+    return kind, number, fields
+
+
+def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000):
+    """One question; `run` says status and text of a cell."""
+    number, path = PROTOCOLS[provider]
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    agent = subprocess.Popen([AGENT], env={"RECKON_LOG": "error"}, close_fds=False,
+                             preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
+    theirs.close()
+    settings = struct.pack("=13Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4, 0, 0, 0)
+    send(ours, START, 0, [(1, settings), (2, b"m"), (3, (url + path).encode()), (4, b"key"), (5, b"python")])
+    told = Told()
+    try:
+        while not told.stop:
+            frame = receive(ours)
+            assert frame is not None, f"the agent ended with {agent.wait()}"
+            kind, number, fields = frame
+            if kind == READY:
+                send(ours, ASK, 0, [(9, question.encode())])
+            elif kind == TEXT:
+                told.text += fields[9].decode()
+            elif kind == NOTICE:
+                told.notices.append(fields[9].decode())
+            elif kind == EXECUTE:
+                told.cells.append(fields[14].decode())
+                status, text = run(told.cells[-1])
+                send(ours, RESULT, number, [(11, status.encode()), (9, text.encode())])
+            elif kind == PAGE:
+                told.pages.append(fields[25].decode())
+                send(ours, PAGED, number, [(11, b"ok"), (9, b"a page")])
+            elif kind == DONE:
+                told.stop = STOPS[struct.unpack("=Q", fields[16])[0]]
+                told.message = fields.get(17, b"").decode()
+                told.answer = fields.get(9, b"").decode()
+    finally:
+        ours.close()
+        agent.kill()
+        agent.wait()
+    return told
