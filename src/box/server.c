@@ -29,6 +29,9 @@ static void send_reply(const struct conn *conn, const struct warden_reply *reply
 {
 	struct err err;
 
+	/* It is told, not asked: an answer would wake the client in the middle of its cell. */
+	if (reply->type == WARDEN_BEGIN)
+		return;
 	/*
 	 * A client that is gone is noticed when its connection is read. One that does not read what
 	 * it is told (SEND_TIMEOUT_MS) has missed an answer, so its connection is worth nothing:

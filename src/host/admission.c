@@ -21,6 +21,10 @@
 #include "host/quota.h"
 
 #define FRESH_NS (200ull * 1000000u)
+/* Two dozen system calls are a good part of opening a session: where there is plenty, with all
+ * that was admitted since, one look lasts longer. */
+#define PLENTY_NS (2000ull * 1000000u)
+#define PLENTY 8u /* times what is wanted */
 #define TEXT_MAX 8192
 #define DIR_SIZE 4096
 #define PATH_SIZE (DIR_SIZE + 64)
@@ -153,6 +157,15 @@ uint64_t admission_need(const struct host *host, const struct front_limits *limi
 	return share > mean ? share : mean;
 }
 
+static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
+{
+	const uint64_t wanted = host->admitted + need + host->config.memory_reserve;
+	const bool has_plenty = wanted < host->available / PLENTY;
+
+	return host->available_ns == 0 ||
+	       now - host->available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
+}
+
 bool admission_check(struct host *host, const struct asked *asked,
 		     const struct front_limits *limits)
 {
@@ -162,7 +175,7 @@ bool admission_check(struct host *host, const struct asked *asked,
 	uint64_t wanted, left;
 	char message[192];
 
-	if (host->available_ns == 0 || now - host->available_ns > FRESH_NS) {
+	if (is_stale(host, now, need)) {
 		host->available = admission_available("");
 		host->available_ns = now;
 		/* What was opened meanwhile has taken its memory, or is counted as opening. */

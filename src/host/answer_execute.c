@@ -102,9 +102,8 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 /* What is acknowledged before its end, or must not run again, is on the disk first. */
 static int keep_first(struct execution *execution, struct err *err)
 {
-	if (start_write(execution, err) < 0)
+	if (start_write_first(execution, err) < 0)
 		return (int)err->code;
-	start_kept(execution);
 	return keep_sync(execution->session->host, err);
 }
 

@@ -85,16 +85,19 @@ int audit_begin(struct host *host, struct err *err)
 
 int audit_end(struct host *host, int code, struct err *err)
 {
-	struct err ignored;
-
 	if (code >= 0 && db_release(host->db, err) == 0)
 		return code;
 	db_rollback_to(host->db);
-	/* The end of the chain is what the database has now. */
-	if (db_audit_head(host->db, &host->auditor.head, &ignored) < 0)
-		log_line(LOG_ERROR, "the end of the audit cannot be read", "why=\"%s\"",
-			 ignored.text);
+	audit_again(host);
 	return (int)err->code;
+}
+
+void audit_again(struct host *host)
+{
+	struct err err;
+
+	if (db_audit_head(host->db, &host->auditor.head, &err) < 0)
+		log_line(LOG_ERROR, "the end of the audit cannot be read", "why=\"%s\"", err.text);
 }
 
 /* ---- the end, twice ------------------------------------------------------------------------- */

@@ -161,11 +161,18 @@ struct db_execution {
 };
 void db_execution_done(struct db_execution *execution);
 
-/* `idempotency` may be NULL. */
+/* How it ended. */
+struct db_end {
+	const char *status;
+	const char *why;    /* or NULL */
+	const char *record; /* JSON, or NULL; so is its receipt, which stands in it */
+	const char *receipt;
+	size_t record_len, receipt_len;
+};
+/* `idempotency` may be NULL; so may `end`, of one that has not ended. */
 int db_execution_add(struct db *db, const struct db_execution *execution, const char *idempotency,
-		     const char *code, size_t code_len, struct err *err);
-int db_execution_finish(struct db *db, const char *id, const char *status, const char *why,
-			const char *record, size_t record_len, struct err *err);
+		     const struct buf *code, const struct db_end *end, struct err *err);
+int db_execution_finish(struct db *db, const char *id, const struct db_end *end, struct err *err);
 int db_execution_find(struct db *db, const char *session, const char *id,
 		      struct db_execution *ret, struct err *err);
 /* The key it was asked for with is free again. */

@@ -91,10 +91,11 @@ int db_version_add(struct db *db, const char *session, const struct file_kept *k
 	return in_one(db, add_all(db, session, kept, count, err), err);
 }
 
-static int add_files(struct db *db, const struct db_outcome *outcome, const char *now,
-		     struct err *err)
+static int add_listed(struct db *db, const char *session, const char *execution,
+		      const char *files, size_t len, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
+	char now[CLOCK_RFC3339_SIZE];
 
 	if (db_prepare(db, "INSERT INTO version(session, path, artifact, sha256, size, mime,"
 			   " source, execution, created_at)"
@@ -103,47 +104,24 @@ static int add_files(struct db *db, const struct db_outcome *outcome, const char
 			   " FROM json_each(?4) WHERE value->>'artifact' IS NOT NULL",
 		       &statement, err) < 0)
 		return (int)err->code;
-	db_bind_text(statement, 1, outcome->session);
-	db_bind_text(statement, 2, outcome->execution);
+	clock_rfc3339_now(now);
+	db_bind_text(statement, 1, session);
+	db_bind_text(statement, 2, execution);
 	db_bind_text(statement, 3, now);
-	if (sqlite3_bind_text64(statement, 4, outcome->files, outcome->files_len, SQLITE_STATIC,
-				SQLITE_UTF8) != SQLITE_OK)
+	if (sqlite3_bind_text64(statement, 4, files, len, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
 		return db_failed(db, "read a record", err);
 	return db_step(db, statement, err);
 }
 
-static int add_receipt(struct db *db, const struct db_outcome *outcome, const char *now,
-		       struct err *err)
+int db_version_add_listed(struct db *db, const char *session, const char *execution,
+			  const char *files, size_t len, struct err *err)
 {
-	cleanup_statement sqlite3_stmt *statement = NULL;
-
-	if (db_prepare(db, "INSERT OR REPLACE INTO receipt VALUES(?, ?, ?, ?, ?)", &statement,
-		       err) < 0)
-		return (int)err->code;
-	db_bind_text(statement, 1, outcome->execution);
-	db_bind_text(statement, 2, outcome->session);
-	db_bind_text(statement, 3, outcome->status);
-	db_bind_text(statement, 4, now);
-	if (sqlite3_bind_text64(statement, 5, outcome->receipt, outcome->receipt_len,
-				SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
-		return db_failed(db, "read a record", err);
-	return db_step(db, statement, err);
-}
-
-int db_version_add_outcome(struct db *db, const struct db_outcome *outcome, struct err *err)
-{
-	char now[CLOCK_RFC3339_SIZE];
-	int code = 0;
-
+	/* "[]": most cells change no file. */
+	if (len <= 2)
+		return 0;
 	if (db_run(db, "SAVEPOINT part", err) < 0)
 		return (int)err->code;
-	clock_rfc3339_now(now);
-	/* "[]": most cells change no file. */
-	if (outcome->files_len > 2)
-		code = add_files(db, outcome, now, err);
-	if (code == 0 && outcome->receipt_len > 0 && outcome->receipt[0] == '{')
-		code = add_receipt(db, outcome, now, err);
-	return in_one(db, code, err);
+	return in_one(db, add_listed(db, session, execution, files, len, err), err);
 }
 
 int db_artifact_find(struct db *db, const char *session, const char *artifact, char *ret_path,
@@ -206,9 +184,10 @@ int db_receipt_list(struct db *db, const char *session, const char *before, unsi
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT execution, status, created_at, receipt FROM receipt"
-			   " WHERE session = ?1 AND (?2 IS NULL OR execution < ?2)"
-			   " ORDER BY execution DESC LIMIT ?3",
+	if (db_prepare(db, "SELECT id, status, ended_at, receipt FROM execution"
+			   " WHERE session = ?1 AND receipt IS NOT NULL"
+			   " AND (?2 IS NULL OR sequence < (SELECT sequence FROM execution"
+			   " WHERE id = ?2 AND session = ?1)) ORDER BY sequence DESC LIMIT ?3",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);

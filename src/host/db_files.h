@@ -15,13 +15,9 @@
 /* ---- versions ---- */
 int db_version_add(struct db *db, const char *session, const struct file_kept *kept, size_t count,
 		   struct err *err);
-/* What a record says of files, and its receipt, as JSON that libreckon wrote. */
-struct db_outcome {
-	const char *session, *execution, *status;
-	const char *files, *receipt;
-	size_t files_len, receipt_len;
-};
-int db_version_add_outcome(struct db *db, const struct db_outcome *outcome, struct err *err);
+/* What a record lists as files, JSON that libreckon wrote. */
+int db_version_add_listed(struct db *db, const char *session, const char *execution,
+			  const char *files, size_t len, struct err *err);
 /* 1 when the session ever had this artifact, with the path it had last; 0 when not. */
 int db_artifact_find(struct db *db, const char *session, const char *artifact, char *ret_path,
 		     size_t size, struct err *err);

@@ -171,13 +171,39 @@ void db_execution_done(struct db_execution *execution)
 	buf_done(&execution->record);
 }
 
+static int bind_json(struct db *db, sqlite3_stmt *statement, int index, const char *json,
+		     size_t len, struct err *err)
+{
+	/* Not bound it would be NULL, and the row would say that there never was a record. */
+	if (json != NULL && sqlite3_bind_text64(statement, index, json, len, SQLITE_STATIC,
+						SQLITE_UTF8) != SQLITE_OK)
+		return db_failed(db, "keep a record", err);
+	return 0;
+}
+
+/* From `index` on: status, ended_at, why, record, receipt. */
+static int bind_end(struct db *db, sqlite3_stmt *statement, int index, const struct db_end *end,
+		    struct err *err)
+{
+	char now[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339_now(now);
+	db_bind_text(statement, index, end->status);
+	db_bind_text(statement, index + 1, now);
+	db_bind_text(statement, index + 2, end->why);
+	if (bind_json(db, statement, index + 3, end->record, end->record_len, err) < 0)
+		return (int)err->code;
+	return bind_json(db, statement, index + 4, end->receipt, end->receipt_len, err);
+}
+
 int db_execution_add(struct db *db, const struct db_execution *execution, const char *idempotency,
-		     const char *code, size_t code_len, struct err *err)
+		     const struct buf *code, const struct db_end *end, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO execution VALUES(?,?,?,'pending',?,NULL,NULL,?,?,?,NULL)",
-		       &statement, err) < 0)
+	if (db_prepare(db, "INSERT INTO execution(id, session, sequence, created_at, idempotency,"
+			   " request_hash, code, status, ended_at, why, record, receipt)"
+			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, execution->id);
 	db_bind_text(statement, 2, execution->session);
@@ -185,28 +211,23 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_text(statement, 4, execution->created_at);
 	db_bind_text(statement, 5, idempotency);
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
-	db_bind_bytes(statement, 7, code, code_len);
+	db_bind_bytes(statement, 7, code->data, code->len);
+	if (end == NULL)
+		db_bind_text(statement, 8, "pending");
+	else if (bind_end(db, statement, 8, end, err) < 0)
+		return (int)err->code;
 	return db_step(db, statement, err);
 }
 
-int db_execution_finish(struct db *db, const char *id, const char *status, const char *why,
-			const char *record, size_t record_len, struct err *err)
+int db_execution_finish(struct db *db, const char *id, const struct db_end *end, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
-	char now[CLOCK_RFC3339_SIZE];
 
-	if (db_prepare(db, "UPDATE execution SET status = ?, why = ?, ended_at = ?, record = ?"
-			   " WHERE id = ?", &statement, err) < 0)
+	if (db_prepare(db, "UPDATE execution SET status = ?, ended_at = ?, why = ?, record = ?,"
+			   " receipt = ? WHERE id = ?", &statement, err) < 0 ||
+	    bind_end(db, statement, 1, end, err) < 0)
 		return (int)err->code;
-	clock_rfc3339_now(now);
-	db_bind_text(statement, 1, status);
-	db_bind_text(statement, 2, why);
-	db_bind_text(statement, 3, now);
-	/* Not bound it would be NULL, and the row would say that there never was a record. */
-	if (record != NULL && sqlite3_bind_text64(statement, 4, record, record_len, SQLITE_STATIC,
-						  SQLITE_UTF8) != SQLITE_OK)
-		return db_failed(db, "keep a record", err);
-	db_bind_text(statement, 5, id);
+	db_bind_text(statement, 6, id);
 	return db_step(db, statement, err);
 }
 

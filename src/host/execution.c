@@ -160,24 +160,29 @@ static void drop_old(struct session *session)
 	}
 }
 
+/* In the transaction that is open, whole or not at all: its failure is that of all of it. */
 static int keep_record(struct execution *execution, const struct job *job, const char *status,
 		       struct err *err)
 {
 	struct host *host = execution->session->host;
+	struct db_end end = { .status = status,
+			      .why = execution->failed ? execution->why.text : NULL };
 	int code;
 
-	if (audit_begin(host, err) < 0)
-		return (int)err->code;
-	code = start_write(execution, err);
-	if (code >= 0)
-		code = db_execution_finish(host->db, execution->id, status,
-					   execution->failed ? execution->why.text : NULL,
-					   job != NULL ? job->json : NULL,
-					   job != NULL ? job->json_len : 0, err);
-	if (code >= 0)
-		code = audit_add(host, "execution.end", execution->session->row.id, status, err,
-				 "execution=%s", execution->id);
-	return audit_end(host, code, err);
+	if (job != NULL && job->json != NULL) {
+		end.record = job->json;
+		end.record_len = job->json_len;
+		if (job->json[job->receipt_part.at] == '{') {
+			end.receipt = job->json + job->receipt_part.at;
+			end.receipt_len = job->receipt_part.len;
+		}
+	}
+	code = start_waits(execution) ? start_write(execution, &end, err)
+				      : db_execution_finish(host->db, execution->id, &end, err);
+	if (code < 0)
+		return code;
+	return audit_add(host, "execution.end", execution->session->row.id, status, err,
+			 "execution=%s", execution->id);
 }
 
 static void keep(struct execution *execution, const struct job *job)

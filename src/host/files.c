@@ -85,16 +85,9 @@ static int note(struct session *session, const struct job *job, struct err *err)
 	struct db *db = session->host->db;
 
 	if (job->kind == JOB_EXECUTE && job->json != NULL)
-		return db_version_add_outcome(
-			db,
-			&(struct db_outcome){ .session = session->row.id,
-					      .execution = job->execution->id,
-					      .status = job->status,
-					      .files = job->json + job->files_part.at,
-					      .files_len = job->files_part.len,
-					      .receipt = job->json + job->receipt_part.at,
-					      .receipt_len = job->receipt_part.len },
-			err);
+		return db_version_add_listed(db, session->row.id, job->execution->id,
+					     job->json + job->files_part.at, job->files_part.len,
+					     err);
 	return db_version_add(db, session->row.id, job->files.kept, job->files.kept_count, err);
 }
 

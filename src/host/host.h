@@ -320,8 +320,10 @@ void execution_publish(struct host *host); /* new events to those who wait */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
 void start_note(struct execution *execution, const struct db_execution *row,
 		const char *idempotency);
-/* Within whatever transaction is open; nothing when it is written already. */
-int start_write(struct execution *execution, struct err *err);
+bool start_waits(const struct execution *execution);
+/* Within the transaction that is open, which fails with it; with its end, if that is known. */
+int start_write(struct execution *execution, const struct db_end *end, struct err *err);
+int start_write_first(struct execution *execution, struct err *err); /* committed */
 void start_write_all(struct host *host); /* before somebody looks */
 void start_kept(struct execution *execution);	  /* what was written is committed */
 void start_not_kept(struct execution *execution); /* it is not, and waits again */

@@ -106,6 +106,7 @@ void keep_fail(struct host *host, const struct err *err)
 		return;
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
 	db_rollback(host->db);
+	audit_again(host);
 }
 
 void keep_in_turn(struct session *session)
@@ -160,11 +161,8 @@ static void note_committed(struct host *host)
 static void note_failed(struct host *host, const struct err *failed)
 {
 	struct session *at;
-	struct err ignored; /* then the next entry fails, too */
 
-	/* The end of the chain is what the database has now. */
-	(void)db_audit_head(host->db, &host->auditor.head, &ignored);
-
+	audit_again(host);
 	while ((at = next_of_turn(host)) != NULL) {
 		const bool is_unborn = at->is_unborn;
 

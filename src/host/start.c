@@ -79,15 +79,20 @@ void start_note(struct execution *execution, const struct db_execution *row,
 	wait_for(host, start);
 }
 
+bool start_waits(const struct execution *execution)
+{
+	return execution->start != NULL && execution->start->waits;
+}
+
 /* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
-static int put(struct host *host, const struct start *start, struct err *err)
+static int put(struct host *host, const struct start *start, const struct db_end *end,
+	       struct err *err)
 {
 	const struct buf *code = &start->execution->code;
 	unsigned char hash[AUDIT_HASH_SIZE];
 	char hex[AUDIT_HASH_SIZE * 2 + 1];
 
-	if (db_execution_add(host->db, &start->row, start->idempotency, code->data, code->len,
-			     err) < 0)
+	if (db_execution_add(host->db, &start->row, start->idempotency, code, end, err) < 0)
 		return (int)err->code;
 	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)buf_text(code),
 				 code->len, NULL, 0);
@@ -96,28 +101,37 @@ static int put(struct host *host, const struct start *start, struct err *err)
 			 sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
 }
 
-int start_write(struct execution *execution, struct err *err)
+int start_write(struct execution *execution, const struct db_end *end, struct err *err)
 {
 	struct host *host = execution->session->host;
 	struct start *start = execution->start;
-	struct log_context about = host->about;
+	const struct log_context about = host->about;
 	char actor[sizeof(host->actor)];
 	int code;
 
-	if (start == NULL || !start->waits)
+	if (!start_waits(execution))
 		return 0;
-	if (audit_begin(host, err) < 0)
-		return (int)err->code;
 	/* The audit says who asked for it, not who wanted to see it written. */
 	memcpy(actor, host->actor, sizeof(actor));
 	host->about = start->about;
 	memcpy(host->actor, start->actor, sizeof(host->actor));
-	code = audit_end(host, put(host, start, err), err);
+	code = put(host, start, end, err);
 	host->about = about;
 	memcpy(host->actor, actor, sizeof(actor));
 	if (code >= 0)
 		wait_no_more(host, start);
 	return code < 0 ? (int)err->code : 0;
+}
+
+int start_write_first(struct execution *execution, struct err *err)
+{
+	struct host *host = execution->session->host;
+
+	if (audit_begin(host, err) < 0 ||
+	    audit_end(host, start_write(execution, NULL, err), err) < 0)
+		return (int)err->code;
+	start_kept(execution);
+	return 0;
 }
 
 void start_kept(struct execution *execution)
@@ -154,7 +168,7 @@ static int write_waiting(struct host *host, struct start **written, struct err *
 	struct start *start;
 
 	while ((start = host->starts) != NULL) {
-		if (start_write(start->execution, err) < 0)
+		if (start_write(start->execution, NULL, err) < 0)
 			return (int)err->code;
 		start->next = *written;
 		*written = start;
@@ -178,7 +192,7 @@ void start_write_all(struct host *host)
 		log_line(LOG_ERROR, "executions that have begun could not be kept", "why=\"%s\"",
 			 err.text);
 		db_rollback(host->db);
-		(void)db_audit_head(host->db, &host->auditor.head, &err);
+		audit_again(host);
 	}
 	for (struct start *at = written; at != NULL; at = next) {
 		next = at->next;

@@ -282,7 +282,8 @@ int client_send(struct client *client, struct warden_request *request, const int
 		(void)client_is_dead(client, err);
 		return (int)err->code;
 	}
-	client->unanswered++;
+	if (request->type != WARDEN_BEGIN)
+		client->unanswered++;
 	if (call != NULL) {
 		memset(call, 0, sizeof(*call));
 		call->seq = request->seq;

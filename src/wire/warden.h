@@ -9,7 +9,7 @@
  *
  *   HELLO                       always the first message
  *   OPEN    [mount dir fds]  -> [control socket, workspace dir]   a box with a kernel in it
- *   BEGIN                    -> (none)   resets peaks and denial counts, records the base line
+ *   BEGIN                    no answer: resets peaks and denial counts, records the base line
  *   USAGE                    -> usage since BEGIN, measured from outside the box
  *   INTERRUPT, CLOSE         -> (none)
  *   BRANCH                   -> as OPEN; a copy of a live, idle kernel in a second box
@@ -37,7 +37,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 5u
+#define WARDEN_VERSION 6u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8

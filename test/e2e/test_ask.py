@@ -524,7 +524,7 @@ def wait_for(condition, seconds=20):
 @pytest.mark.parametrize("args,words", [
     (("?",), "no model is chosen"),
     (("--model", "openai", "?"), "has no model of its own"),
-    (("--model", "nobody/m", "?"), "has no model of its own"),
+    (("--model", "nobody/m", "?"), "is not PROVIDER/NAME"),
     (("--model", "openai/m", "?"), "there is no key for openai"),
     (("--model", "openai/m", "--base-url", "ftp://x", "?"), "is no address"),
     (("--model", "openai/m", "--base-url", "http://x"), "there is no question"),

@@ -158,9 +158,7 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 		nfds = 2;
 		break;
 	case WARDEN_BEGIN:
-		if (warden->config->dies_at_begin)
-			return false;
-		break;
+		return !warden->config->dies_at_begin; /* never answered */
 	case WARDEN_USAGE:
 		warden->cpu_ns += warden->config->cpu_ns_per_usage;
 		reply.usage = warden->config->usage;

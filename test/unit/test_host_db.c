@@ -18,6 +18,7 @@
 
 #define SESSION "se_00000000000000000000000001"
 #define EXECUTION "ex_00000000000000000000000001"
+#define ENDED "ex_00000000000000000000000002"
 #define DIGITS "0123456789abcdef0123456789abcdef"
 
 struct fixture {
@@ -172,13 +173,18 @@ static void live_sessions_stay(void **state)
 	struct db_recovered recovered = { 0 };
 	int told = 0;
 	struct db *db = open_db(*state);
+	const struct buf code = { .data = (char[]){ "1" }, .len = 1, .cap = 2, .max = 2 };
+	const struct db_end end = { .status = "ok", .record = "{}", .record_len = 2,
+				    .receipt = "{}", .receipt_len = 2 };
 	struct db_kept kept, found;
 	struct err err;
 
 	add_live(db, SESSION, &kept);
 	db_kept_done(&kept);
 	clock_rfc3339_now(execution.created_at);
-	assert_ok(&err, db_execution_add(db, &execution, "key", "1", 1, &err));
+	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));
+	(void)snprintf(execution.id, sizeof(execution.id), "%s", ENDED);
+	assert_ok(&err, db_execution_add(db, &execution, NULL, &code, &end, &err));
 	db_close(db);
 	db = open_db(*state);
 	assert_ok(&err, db_recover(db, "a test", count_lost, &told, &recovered, &err));
@@ -196,6 +202,12 @@ static void live_sessions_stay(void **state)
 	db_kept_done(&found);
 	assert_int_equal(db_execution_by_key(db, SESSION, "key", &execution, &err), 1);
 	assert_string_equal(execution.status, "lost");
+	db_execution_done(&execution);
+	/* Begun and ended at once, as most are. */
+	assert_int_equal(db_execution_find(db, SESSION, ENDED, &execution, &err), 1);
+	assert_string_equal(execution.status, "ok");
+	assert_string_equal(buf_text(&execution.record), "{}");
+	assert_true(execution.ended_at[0] != '\0');
 	db_execution_done(&execution);
 	db_close(db);
 }

@@ -63,7 +63,8 @@ static void fill(void)
 		" SELECT 'ex_' || substr(s.id, 4) || n.n, s.id, n.n,"
 		" CASE s.id || n.n WHEN 'se_42' THEN 'pending' ELSE 'ok' END, 'x', x'', x''"
 		" FROM session s, (SELECT 1 AS n UNION SELECT 2) n;"
-		"INSERT INTO receipt SELECT id, session, 'ok', 'x', '{}' FROM execution;"
+		"INSERT INTO version(session, path, artifact, size, source, execution, created_at)"
+		" SELECT session, 'p', 'ar_1', 1, 'execution', id, 'x' FROM execution;"
 		"INSERT INTO session_name SELECT id, 'n' FROM session";
 
 	assert_ok(&err, db_exec(db, sql, &err));
@@ -78,13 +79,13 @@ static void what_is_old_goes_with_all_that_names_it(void **state)
 	fill();
 	assert_ok(&err, db_retain_executions(db, "ex_2", 1, &removed, &err));
 	assert_int_equal(removed, 1);
-	assert_int_equal(count("receipt WHERE execution = 'ex_11'"), 0);
+	assert_int_equal(count("version WHERE execution = 'ex_11'"), 0);
 	assert_ok(&err, db_retain_executions(db, "ex_2", 64, &removed, &err));
 	assert_int_equal(removed, 1);
 	assert_ok(&err, db_retain_executions(db, "ex_2", 64, &removed, &err));
 	assert_int_equal(removed, 0);
 	assert_int_equal(count("execution"), 6);
-	assert_int_equal(count("receipt"), 6);
+	assert_int_equal(count("version"), 6);
 	/* Neither what lives nor what ended a moment ago, however old its id is. */
 	assert_ok(&err, db_retain_sessions(db, "se_9", (uint64_t)time(NULL) - 60, 1, &removed, &err));
 	assert_int_equal(removed, 1);
@@ -93,7 +94,7 @@ static void what_is_old_goes_with_all_that_names_it(void **state)
 	assert_int_equal(count("session"), 2);
 	assert_int_equal(count("session_name"), 2);
 	assert_int_equal(count("execution"), 4);
-	assert_int_equal(count("receipt"), 4);
+	assert_int_equal(count("version"), 4);
 	/* What has not ended stays. */
 	assert_ok(&err, db_retain_executions(db, "ex_9", 64, &removed, &err));
 	assert_int_equal(removed, 3);
