@@ -293,6 +293,7 @@ static void a_key_can_be_given_back(void **state)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db *db = open_db(*state);
+	cleanup_buf struct buf code = BUF_INIT(16);
 	struct db_execution found;
 	struct db_kept kept;
 	struct err err;
@@ -300,7 +301,8 @@ static void a_key_can_be_given_back(void **state)
 	add_live(db, SESSION, &kept);
 	db_kept_done(&kept);
 	clock_rfc3339_now(execution.created_at);
-	assert_ok(&err, db_execution_add(db, &execution, "key", "1", 1, &err));
+	assert_ok(&err, buf_adds(&code, "1", &err));
+	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));
 	assert_int_equal(db_execution_by_key(db, SESSION, "key", &found, &err), 1);
 	db_execution_done(&found);
 	assert_ok(&err, db_execution_unkey(db, EXECUTION, &err));
