@@ -119,6 +119,8 @@ static int add_record(struct past *past, const struct journal_item *cell, struct
 	if (json_read_parse(cell->record, strlen(cell->record), JOURNAL_LINE_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
 	converse_result_read(record, &result);
+	for (size_t i = 0; i < result.handle_count; i++)
+		converse_offer(past->ask->talk, result.handles[i]);
 	rc = add_outcome(past, cell->status, result.text, result.len, err);
 	if (rc == 0 && result.image_count > 0)
 		rc = agent_pack_u64(&past->frame, AGENT_TAG_IMAGES, result.image_count, err);

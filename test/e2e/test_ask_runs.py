@@ -406,6 +406,24 @@ def test_a_chat_is_resumed_with_its_talk_and_its_variables(reckon, provider, cal
     assert lines[0]["command"] == "chat"
 
 
+def test_an_output_of_before_is_read_again(reckon):
+    def script(_):
+        turn = len(model.asked)
+        if turn == 1:
+            return Reply(calls=["for i in range(5000): print('row', i)"])
+        if turn == 4:
+            handle = re.search(r"out_[0-9a-f]+", "\n".join(texts_of(model.asked[3])))[0]
+            return Reply(calls=[{"raw": json.dumps({"handle": handle, "lines": "2000:2001"}),
+                                 "name": "read_output"}])
+        return Reply(text="done")
+
+    with ModelServer(script) as model:
+        chat = Chat(reckon, model)
+        chat(["Count."], "--max-text", "2K")
+        chat(["Which is the 2000th?", "Is it?"], "--resume")
+    assert "row 1999\nrow 2000" in "\n".join(texts_of(model.asked[4]))
+
+
 def test_a_session_that_is_gone_is_told_to_everybody(reckon):
     stays, goes = reckon.file("stays.txt", "here"), reckon.file("goes.txt", "not for long")
     script = [Reply(calls=["x = 1"]), Reply(text="ok"),
