@@ -365,6 +365,7 @@ static const struct opt_item artifact_items[] = {
 
 const struct opt_command cmd_artifact_table = {
 	.name = "artifact",
+	.is_minor = true,
 	.operands = "ID",
 	.summary = "fetch a file that an execution left (ar_...)",
 	.items = artifact_items,

@@ -37,7 +37,7 @@ enum {
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ REMOTE_OPT_KEY, "key", "KEY", "API key; RECKON_API_KEY keeps it out of ps",             \
 	  OPT_HINT_NONE, NULL, false },                                                           \
-	{ REMOTE_OPT_NO_WAIT, "no-wait", NULL, "do not ask a busy daemon again (else for a minute)",\
+	{ REMOTE_OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",\
 	  OPT_HINT_NONE, NULL, false }
 #define REMOTE_OPTION_SESSION                                                                     \
 	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_NONE, NULL, false }

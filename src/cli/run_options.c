@@ -47,7 +47,7 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
 	  OPT_HINT_NONE, NULL, false, true },
-	{ OPT_NO_WAIT, "no-wait", NULL, "do not ask a busy daemon again (else for a minute)",
+	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",
 	  OPT_HINT_NONE, NULL, false, true },
 };
 
