@@ -105,7 +105,9 @@ static void note_setting(struct ask *ask)
 {
 	static const char *const callings[] = { "tools", "fenced", "schema" };
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX), model = BUF_INIT(4096);
-	cleanup_free char *url = ask->has_own_url ? without_user(ask->base_url) : NULL;
+	/* A model on this host has another address each time. */
+	const bool has_url = ask->has_own_url && !ask->is_local;
+	cleanup_free char *url = has_url ? without_user(ask->base_url) : NULL;
 	const struct run *run = &ask->view.run;
 	const struct journal_setting setting = {
 		.base_url = url,

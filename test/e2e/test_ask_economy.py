@@ -2,6 +2,7 @@
 import json
 import re
 
+import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import parse_json
@@ -314,6 +315,7 @@ def test_what_failed_in_an_earlier_question_does_not_end_this_one_at_once(ask, r
     script = [*failing, Reply(calls=["undefined"]), Reply(text="I see")]
     with ModelServer(*script) as model:
         done = reckon("chat", *ask.args()[1:], env=ask.env(model), stdin="a\nb\n").expect(0)
+    private_daemon.end(reckon)
     assert done.out == "I see\n" and "failed before 4 times" in done.err
 
 
