@@ -463,7 +463,7 @@ def test_cells_run_again_in_a_new_session(reckon):
 
 def test_after_a_crash_a_chat_goes_on(reckon):
     script = [Reply(calls=["x = 6 * 7"]),
-              Reply(calls=["import time\nprint('busy', flush=True)\ntime.sleep(120)"]),
+              Reply(calls=["import time\nprint('busy', flush=True)\ntime.sleep(6)"]),
               Reply(calls=["print('x is', x)"]), Reply(text="It went on.")]
     with ModelServer(*script) as model:
         chat = Chat(reckon, model)

@@ -423,7 +423,8 @@ class ModelServer:
         return certificate
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        # Looked at more often than every half second, for which each test would wait at its end.
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_):
