@@ -111,6 +111,8 @@ def test_sessions_of_another_connection(sock, requests, neighbour, kind):
     others may have."""
     for number in [*range(0, 60), 0xFFFFFFFF]:
         sock.send(requests.make(kind, seq=number + 1 & 0xFFFFFFFF, session=number))
+        if kind == 3:  # has no answer; what comes then is that of the USAGE behind it
+            sock.send(requests.make(4, seq=number + 1 & 0xFFFFFFFF, session=number))
         try:
             answer = sock.recv(65536)
         except ConnectionResetError:
