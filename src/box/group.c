@@ -89,7 +89,8 @@ static int apply(struct warden *warden, struct group *group, const struct cgroup
 	return code;
 }
 
-static int make(struct warden *warden, const char *name, struct group **ret, struct err *err)
+/* NULL: it could not be made. */
+static struct group *make(struct warden *warden, const char *name, struct err *err)
 {
 	struct group *group = mem_new0(1, sizeof(*group));
 
@@ -99,11 +100,10 @@ static int make(struct warden *warden, const char *name, struct group **ret, str
 	warden->groups = group;
 	if (cgroup_group_create(&warden->cgroups, group->dir, err) < 0) {
 		drop(warden, group);
-		return (int)err->code;
+		return NULL;
 	}
 	log_line(LOG_INFO, "group made", "name=%s cgroup=%s", group->name, group->dir);
-	*ret = group;
-	return 0;
+	return group;
 }
 
 /* A kernel that was made before anybody asked for it; others are born where they belong. */
@@ -141,7 +141,9 @@ int group_enter(struct warden *warden, struct session *session, const struct war
 	if (asked->name[0] == '\0' || !cgroup_has_groups(&warden->cgroups))
 		return 0;
 	group = find(warden, asked->name);
-	if (group == NULL && make(warden, asked->name, &group, err) < 0)
+	if (group == NULL)
+		group = make(warden, asked->name, err);
+	if (group == NULL)
 		return (int)err->code;
 	code = apply(warden, group, &share, err);
 	if (code == 0)
