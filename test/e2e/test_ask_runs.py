@@ -1,6 +1,7 @@
 """Runs that are kept: what is on the disk, what survives a crash, what can be made of it."""
 import json
 import os
+import pathlib
 import re
 import signal
 import stat
@@ -532,7 +533,10 @@ def test_what_cannot_be_resumed(reckon):
         assert "--language" in reckon(*resume, "-l", "bash", env=env(model)).expect(2).err
         assert "is no run" in reckon("chat", "--resume=200101-aaaaa", env=env(model)).expect(2).err
         with reckon.start(*resume, env=env(model), stdin=-1) as process:
-            wait_for(lambda: "in use" in reckon(*resume, env=env(model)).err, "the lock")
+            # Asking by a second one could take it before the first has it.
+            inode = f":{(run / 'run.jsonl').stat().st_ino} "
+            wait_for(lambda: inode in pathlib.Path("/proc/locks").read_text(), "the lock")
+            assert "in use" in reckon(*resume, env=env(model)).err
             process.stdin.close()
             process.wait()
         name = write_run(reckon, BEGIN + SETTING + "{\n")
@@ -603,7 +607,8 @@ def test_a_session_that_ends_meanwhile_is_replaced_loudly(reckon):
 
 
 def test_ctrl_c_stops_a_cell_of_a_daemon_and_leaves_the_session(reckon):
-    script = [Reply(calls=["x = 5\nimport time\nprint('runs', flush=True)\ntime.sleep(60)"]),
+    # The code is shown before it runs, and must not hold the word.
+    script = [Reply(calls=["x = 5\nimport time\nprint('ru' + 'ns', flush=True)\ntime.sleep(60)"]),
               Reply(text="never")]
     with ModelServer(*script) as model:
         with Terminal(reckon, "ask", "--model", "openai/m", *FAST, "-s", "tuesday", "?",
