@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -39,7 +40,7 @@ struct pool {
 	struct pool_lane *own;		/* of what is nobody's */
 	struct queue done;
 	pthread_t *threads;
-	unsigned count, max, idle;
+	unsigned count, max, idle, running;
 	size_t queued;
 	bool is_ending;
 	int fd;
@@ -111,6 +112,7 @@ static struct pool_item *give(struct pool *pool, struct pool_lane *lane)
 	lane->count--;
 	pool->queued--;
 	lane->running++;
+	pool->running++;
 	lane->credit--;
 	return item;
 }
@@ -159,10 +161,13 @@ void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, u
 
 size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane)
 {
-	size_t count;
+	size_t room, count;
 
 	(void)pthread_mutex_lock(&pool->lock);
-	count = lane->count;
+	/* What a free thread is about to take does not wait, however long the thread needs to wake. */
+	room = pool->max - pool->running;
+	room = MIN(room, (size_t)(lane->running_max - MIN(lane->running, lane->running_max)));
+	count = lane->count - MIN(room, lane->count);
 	(void)pthread_mutex_unlock(&pool->lock);
 	return count;
 }
@@ -196,6 +201,7 @@ static void give_back(struct pool *pool, struct pool_item *item)
 	(void)pthread_mutex_lock(&pool->lock);
 	was_empty = pool->done.first == NULL;
 	item->lane->running--;
+	pool->running--;
 	push(&pool->done, item);
 	(void)pthread_mutex_unlock(&pool->lock);
 	if (was_empty)
