@@ -66,12 +66,21 @@ class Leftovers:
         return found
 
     def cgroups(self):
-        """{("cgroup", path, "")} of Reckon's cgroups that hold no process any more."""
+        """{("cgroup", path, "")} of Reckon's cgroups that hold no process any more. Those below a
+        warden that lives, reckon-PID, are not counted: it may be another one's, and it removes
+        them; ours have ended before they are looked for."""
         found = set()
-        for folder, _, _ in os.walk(self.cgroup_root):
+        for folder, below, _ in os.walk(self.cgroup_root):
+            below[:] = [name for name in below if not self.is_of_a_live_warden(name)]
             if "reckon" in os.path.basename(folder) and not self.populated(folder):
                 found.add(("cgroup", folder, ""))
         return found
+
+    @staticmethod
+    def is_of_a_live_warden(group):
+        kind, _, pid = group.rpartition("-")
+        about = stat_of(pid) if kind == "reckon" and pid.isdigit() else None
+        return about is not None and about[0] == "reckon-warden" and about[1] not in "ZX"
 
     @staticmethod
     def populated(cgroup):
