@@ -412,6 +412,8 @@ static int take_execute_field(const char *name, const struct json_value *value,
 		return take_bool(name, value, &ret->background, err);
 	if (strcmp(name, "context") == 0)
 		return take_text(name, value, &ret->context, NULL, err);
+	if (strcmp(name, "language") == 0)
+		return take_text(name, value, &ret->language, NULL, err);
 	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
 }
 

@@ -69,6 +69,7 @@ struct api_execute {
 	size_t cursor; /* of complete and inspect: a byte offset */
 	bool detail;   /* of inspect */
 	const char *context; /* NULL: the session's first kernel */
+	const char *language; /* of an execution; NULL: whatever its kernel has */
 };
 
 int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);

@@ -204,7 +204,9 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	if (build_target(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
 	    pack_idempotency(conn, payload, err) < 0 ||
-	    build_pack_context(body.context, payload, err) < 0)
+	    build_pack_context(body.context, payload, err) < 0 ||
+	    (body.language != NULL &&
+	     front_pack_text(payload, FRONT_TAG_LANGUAGE, body.language, err) < 0))
 		return (int)err->code;
 	if (body.timeout_ms != 0 &&
 	    front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body.timeout_ms, err) < 0)
