@@ -29,6 +29,7 @@ struct config {
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */
 	uint64_t durability; /* 1: relaxed, nothing is synced to the disk */
+	uint64_t strict; /* no session where a wall is missing */
 	uint64_t workers;
 	uint64_t connections_max;
 	uint64_t header_timeout_ms; /* the front's */

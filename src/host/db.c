@@ -133,6 +133,8 @@ static const char *const versions[] = {
 	"UPDATE execution SET receipt ="
 	" (SELECT receipt FROM receipt r WHERE r.execution = execution.id);"
 	"DROP TABLE receipt;",
+
+	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

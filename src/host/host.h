@@ -11,7 +11,7 @@
  *   files.c           what a job did to files; work_files.c: in its thread
  *   db_files.c db_links.c   their rows
  *   beside.c          files of a session, beside what its kernels do
- *   context.c         further kernels of a session, and restarts
+ *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, its queue of jobs, expiry, its end
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
@@ -232,6 +232,7 @@ void peer_release(struct host *host, const struct err *failed);
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 /* An ERROR whose fields are packed already. */
 void peer_error(struct host *host, uint64_t request, const struct buf *payload);
+enum front_error peer_error_of(const reckon_error *error);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
 
 /* ---- session.c ---- */
