@@ -27,6 +27,9 @@
 #define API_GRACE_S_MAX 3600
 #define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
+/* policy.isolate_cpu: bits in the order of the names. */
+#define API_ISOLATE_CPU "core", "speculation"
+
 /* Zero where nothing was said. */
 struct api_limits {
 	uint64_t wall_ms, cpu_ms, memory_bytes, disk_bytes, inodes, file_bytes, output_bytes;
@@ -41,6 +44,7 @@ struct api_session {
 	const char *cwd; /* of a context */
 	struct api_limits limits;
 	bool has_limits; /* of PATCH */
+	unsigned isolate_cpu; /* bits, as API_ISOLATE_CPU */
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;
 	struct buf metadata; /* a compact JSON object, or empty */

@@ -159,6 +159,9 @@ static int pack_session_body(struct conn *conn, const struct api_session *body,
 		return (int)err->code;
 	if (body->has_idle && front_pack_u64(payload, FRONT_TAG_IDLE_MS, body->idle_ms, err) < 0)
 		return (int)err->code;
+	if (body->isolate_cpu != 0 &&
+	    front_pack_u64(payload, FRONT_TAG_POLICY, body->isolate_cpu, err) < 0)
+		return (int)err->code;
 	if (pack_expiry(body, payload, err) < 0)
 		return (int)err->code;
 	return is_patch && !body->has_limits ? 0 : front_pack(payload, FRONT_TAG_LIMITS, &limits, sizeof(limits), err);

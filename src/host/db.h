@@ -117,6 +117,7 @@ struct db_session {
 	char template_name[64];
 	char language[64];
 	struct front_limits limits;
+	uint64_t policy; /* FRONT_POLICY_… */
 	char *metadata; /* JSON, or NULL */
 	uint64_t idle_ms;
 	char created_at[CLOCK_RFC3339_SIZE];

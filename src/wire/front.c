@@ -90,6 +90,7 @@ static const struct bound {
 	[FRONT_TAG_FOLLOWED] = { 0, 0 },
 	[FRONT_TAG_ON_DISCONNECT] = { 8, 8 },
 	[FRONT_TAG_GRACE_MS] = { 8, 8 },
+	[FRONT_TAG_POLICY] = { 8, 8 },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -109,7 +110,7 @@ static const struct shape {
 	[FRONT_SESSION_CREATE] = { TAGS(K),
 		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
 		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_SESSION_NAME,
-		     FRONT_TAG_ENDS_MS) },
+		     FRONT_TAG_ENDS_MS, FRONT_TAG_POLICY) },
 	[FRONT_SESSION_LIST] = { TAGS(K),
 		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME,
 		     FRONT_TAG_TENANT) },

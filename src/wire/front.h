@@ -226,7 +226,12 @@ enum front_tag {
 	/* of EXECUTE and RUN_CREATE: when the connection is gone, which a CANCEL of its id tells */
 	FRONT_TAG_ON_DISCONNECT = 146, /* enum front_disconnect */
 	FRONT_TAG_GRACE_MS = 147,
+	FRONT_TAG_POLICY = 166,	  /* of a session: FRONT_POLICY_… */
 };
+
+/* What a session asks for beyond the walls that every box has. */
+#define FRONT_POLICY_ISOLATE_CORE 1u	    /* as RECKON_SESSION_CORE_SCHEDULING */
+#define FRONT_POLICY_ISOLATE_SPECULATION 2u /* as RECKON_SESSION_NO_SPECULATION */
 
 enum front_disconnect { FRONT_DISCONNECT_CONTINUE = 1, FRONT_DISCONNECT_CANCEL = 2 };
 
