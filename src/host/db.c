@@ -132,6 +132,10 @@ static const char *const versions[] = {
 	"UPDATE execution SET receipt ="
 	" (SELECT receipt FROM receipt r WHERE r.execution = execution.id);"
 	"DROP TABLE receipt;",
+
+	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
+	/* db_name.c: the key that started it. Of what was there already nobody knows. */
+	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
