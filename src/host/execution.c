@@ -201,6 +201,7 @@ static void keep(struct execution *execution, const struct job *job)
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
 	execution->is_uncommitted = host->turn_is_open;
+	execution->turn = host->turn;
 	keep_in_turn(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",

@@ -89,7 +89,8 @@ struct context {
 	bool kernel_lost;
 	bool is_parked;	 /* it has no kernel; the first job makes it */
 	bool is_deleted; /* CLOSING: its row goes with it */
-	bool is_unborn;	 /* its row is in a transaction that is open */
+	bool is_unborn;	 /* its row is in a turn that is not on the disk */
+	uint64_t unborn_turn;
 };
 
 /* A session's files: a handle and a queue of their own (beside.c). */
@@ -137,9 +138,11 @@ struct session {
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session *next_in_turn;
-	bool is_in_turn;	/* the turn that is open kept something of it */
-	bool is_uncommitted;	/* what it changed is in a transaction that is open */
+	bool is_in_turn;	/* a turn that is not on the disk kept something of it */
+	bool is_uncommitted;	/* so is what it changed */
 	bool is_unborn;		/* so is its row */
+	uint64_t turn;		/* the last one of those */
+	uint64_t unborn_turn;	/* that of its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
@@ -200,7 +203,14 @@ struct host {
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
 	struct loop_timer *start_timer;
+	/* turn.c */
 	bool turn_is_open;
+	uint64_t turn; /* the one that is open, or was last */
+	uint64_t committed, synced; /* the last that is in the log, and on the disk */
+	uint64_t asked_upto; /* the last that a sync was asked for */
+	unsigned syncing;
+	struct pool *sync_pool;
+	struct loop_io *sync_io;
 	struct session *in_turn;
 	struct err turn_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
@@ -226,9 +236,10 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
-/* Between the two nothing is sent; a release with an error sends that instead of everything. */
-void peer_hold(struct host *host);
-void peer_release(struct host *host, const struct err *failed);
+/* An answer waits for the turn that it is of (turn_of_answer()); to be called when `synced` is more,
+ * or when turns from `first` on did not happen: then it becomes an error. */
+void peer_release(struct host *host);
+void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
 /* Something of ours failed: a full disk, or worse. */
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 /* An ERROR whose fields are packed already. */
@@ -277,17 +288,8 @@ void session_fail_executions(struct session *session, enum front_error end, cons
 /* What an earlier run left, as sessions without a box. */
 int keep_revive(struct host *host, struct err *err);
 void keep_stop(struct host *host);
-/* What becomes of the turn concerns this session, too. */
-void keep_in_turn(struct session *session);
-void keep_leave_turn(struct session *session); /* it goes */
 /* A session that was just opened; its row and this one are committed together. */
 int keep_add(struct session *session, struct err *err);
-/* Everything that jobs which came back changed is committed at once, and only then answered. */
-void keep_turn_begin(struct host *host);
-void keep_turn_end(struct host *host);
-void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
-/* Makes what was committed durable; inside a turn that is done at its end. */
-int keep_sync(struct host *host, struct err *err);
 /* To be called for each job that came back, before it is answered. */
 void keep_job_done(struct session *session, struct job *job);
 void keep_use(struct session *session); /* somebody used it now */
@@ -297,6 +299,21 @@ int keep_write(struct session *session, struct err *err);
 void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
+
+/* ---- turn.c ---- */
+int turn_setup(struct host *host, struct err *err);
+void turn_stop(struct host *host); /* what is on its way to the disk gets there */
+/* Everything that jobs which came back changed is committed at once, and only then answered. */
+void keep_turn_begin(struct host *host);
+void keep_turn_end(struct host *host);
+void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
+/* What becomes of the turn concerns this session, too. */
+void keep_in_turn(struct session *session);
+void keep_leave_turn(struct session *session); /* it goes */
+/* Makes what was committed durable; inside a turn that is done at its end. */
+int keep_sync(struct host *host, struct err *err);
+/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
+uint64_t turn_of_answer(const struct host *host);
 
 /* ---- restore.c ---- */
 /* Makes a box for a parked session, when nothing uses the old one and its turn has come. */

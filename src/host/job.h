@@ -56,7 +56,8 @@ struct execution {
 	enum front_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
-	bool is_uncommitted; /* its record is in a transaction that is open */
+	bool is_uncommitted; /* its record is in a turn that is not on the disk */
+	uint64_t turn;	     /* that one */
 };
 
 enum job_kind {

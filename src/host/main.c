@@ -156,7 +156,7 @@ static int set_up(struct host *host, struct err *err)
 	loop_io_want(host->wake_io, LOOP_READ);
 	loop_io_want(host->file_wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
-	return peer_start(host, err);
+	return turn_setup(host, err) < 0 ? (int)err->code : peer_start(host, err);
 }
 
 static void show_key(const struct host *host, const char *key)
@@ -211,6 +211,7 @@ static int start(struct host *host, struct err *err)
 
 static void finish(struct host *host)
 {
+	turn_stop(host);
 	peer_stop(host);
 	start_write_all(host);
 	observe_save(host);
