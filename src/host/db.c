@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db_inner.h"
+#include "host/db_log.h"
 
 /* What each version of the database added; the number of a version is its place, from 1 on. */
 static const char *const versions[] = {
@@ -317,6 +318,7 @@ void db_close(struct db *db)
 {
 	if (db == NULL)
 		return;
+	db_log_end(db);
 	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
 	if (db->log_fd >= 0)

@@ -15,6 +15,7 @@ struct db {
 	sqlite3_int64 synced_changes; /* as of the last sync that was done or asked for */
 	int log_fd; /* for threads that sync it, or -1 */
 	sqlite3 *sqlite;
+	struct db_log *log; /* or NULL */
 };
 
 int db_failed(struct db *db, const char *what, struct err *err);
