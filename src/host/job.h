@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "host/files.h"
 #include "host/pool.h"
+#include "host/replay.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "reckon_files.h"
@@ -57,6 +58,7 @@ struct execution {
 	struct err why;
 	bool failed;
 	bool is_uncommitted; /* its record is in a transaction that is open */
+	struct replayed replayed;
 };
 
 enum job_kind {

@@ -200,6 +200,7 @@ void keep_turn_end(struct host *host)
 	if (failed.code == ERR_OK) {
 		note_committed(host);
 		peer_release(host, NULL);
+		replay_trim(host);
 		return;
 	}
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed.text);
