@@ -26,6 +26,9 @@
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
 #define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
+/* policy.isolate_cpu: bits in the order of the names. */
+#define API_ISOLATE_CPU "core", "speculation"
+
 /* Zero where nothing was said. */
 struct api_limits {
 	uint64_t wall_ms, cpu_ms, memory_bytes, disk_bytes, inodes, file_bytes, output_bytes;
@@ -40,6 +43,7 @@ struct api_session {
 	const char *cwd; /* of a context */
 	struct api_limits limits;
 	bool has_limits; /* of PATCH */
+	unsigned isolate_cpu; /* bits, as API_ISOLATE_CPU */
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;
 	struct buf metadata; /* a compact JSON object, or empty */
@@ -69,6 +73,7 @@ struct api_execute {
 	size_t cursor; /* of complete and inspect: a byte offset */
 	bool detail;   /* of inspect */
 	const char *context; /* NULL: the session's first kernel */
+	const char *language; /* of an execution; NULL: whatever its kernel has */
 };
 
 int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);

@@ -159,6 +159,9 @@ static int pack_session_body(struct conn *conn, const struct api_session *body,
 		return (int)err->code;
 	if (body->has_idle && front_pack_u64(payload, FRONT_TAG_IDLE_MS, body->idle_ms, err) < 0)
 		return (int)err->code;
+	if (body->isolate_cpu != 0 &&
+	    front_pack_u64(payload, FRONT_TAG_POLICY, body->isolate_cpu, err) < 0)
+		return (int)err->code;
 	if (pack_expiry(body, payload, err) < 0)
 		return (int)err->code;
 	return is_patch && !body->has_limits ? 0 : front_pack(payload, FRONT_TAG_LIMITS, &limits, sizeof(limits), err);
@@ -204,7 +207,9 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	if (build_target(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
 	    pack_idempotency(conn, payload, err) < 0 ||
-	    build_pack_context(body.context, payload, err) < 0)
+	    build_pack_context(body.context, payload, err) < 0 ||
+	    (body.language != NULL &&
+	     front_pack_text(payload, FRONT_TAG_LANGUAGE, body.language, err) < 0))
 		return (int)err->code;
 	if (body.timeout_ms != 0 &&
 	    front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body.timeout_ms, err) < 0)

@@ -58,6 +58,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 			return (int)err->code;
 	if (front_pack(payload, FRONT_TAG_LIMITS, &row->limits, sizeof(row->limits), err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_IDLE_MS, row->idle_ms, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_POLICY, row->policy, err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
@@ -197,6 +198,7 @@ struct session *answer_session_add(struct host *host, const struct asked *asked)
 		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
+	session->row.policy = front_u64(asked->items, asked->count, FRONT_TAG_POLICY, 0);
 	return session;
 }
 

@@ -256,7 +256,7 @@ void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
 		  err->remedy, 0);
 }
 
-void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
+enum front_error peer_error_of(const reckon_error *error)
 {
 	static const struct {
 		int code;
@@ -271,12 +271,16 @@ void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *e
 		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
 		{ RECKON_EKERNEL_LOST, FRONT_ERR_KERNEL_LOST },
 	};
-	enum front_error found = FRONT_ERR_INTERNAL;
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i].code == error->code)
-			found = known[i].error;
-	peer_fail(host, request, found, error->message, "", error->remedy, 0);
+			return known[i].error;
+	return FRONT_ERR_INTERNAL;
+}
+
+void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
+{
+	peer_fail(host, request, peer_error_of(error), error->message, "", error->remedy, 0);
 }
 
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len)

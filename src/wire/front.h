@@ -222,7 +222,12 @@ enum front_tag {
 	FRONT_TAG_QUESTION = 131,
 	FRONT_TAG_FOLLOWED = 132, /* present: it ends when nobody follows its events */
 	FRONT_TAG_RUN = 133,	  /* of replies: its id */
+	FRONT_TAG_POLICY = 166,	  /* of a session: FRONT_POLICY_… */
 };
+
+/* What a session asks for beyond the walls that every box has. */
+#define FRONT_POLICY_ISOLATE_CORE 1u	    /* as RECKON_SESSION_CORE_SCHEDULING */
+#define FRONT_POLICY_ISOLATE_SPECULATION 2u /* as RECKON_SESSION_NO_SPECULATION */
 
 /* Zero: what the daemon's file says. */
 struct front_run_limits {
