@@ -46,6 +46,7 @@ void execution_free(struct execution *execution)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
 	start_forget(execution);
+	replay_remove(execution);
 	ring_free(execution->ring);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -225,6 +226,7 @@ static void settle(struct execution *execution)
 	ring_finish(execution->ring);
 	publish(execution);
 	execution->waiter_count = 0;
+	replay_add(execution);
 	if (!execution->is_uncommitted)
 		start_kept(execution);
 	drop_old(execution->session);

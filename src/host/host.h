@@ -20,6 +20,7 @@
  *   gc.c              what nobody needs any more leaves the store
  *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
+ *   replay.c          those of executions that have ended, within a sum
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
@@ -172,6 +173,9 @@ struct host {
 	unsigned session_count;
 	struct inquiry *inquiries;
 	struct models *models; /* that may be asked, or NULL */
+	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
+	size_t replay_bytes; /* replay.c */
+	struct execution *replay_newest;
 	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
 	unsigned tenant_count;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "host/files.h"
 #include "host/pool.h"
+#include "host/replay.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "reckon_files.h"
@@ -58,6 +59,7 @@ struct execution {
 	bool failed;
 	bool is_uncommitted; /* its record is in a turn that is not on the disk */
 	uint64_t turn;	     /* that one */
+	struct replayed replayed;
 };
 
 enum job_kind {
