@@ -14,6 +14,7 @@
  *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, expiry, its end
  *   job.c             the jobs of a session: a queue, and what is answered when one is done
+ *   hold.c cancel.c   executions that end when whoever asked for them goes away
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
@@ -343,6 +344,13 @@ void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* ---- cancel.c ---- */
+/* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
+void cancel_abandoned(struct session *session);
+void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
+/* The front died, and with it all connections: that ends nothing. */
+void cancel_front_lost(struct host *host);
 
 /* ---- start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */

@@ -530,6 +530,7 @@ static void drop_process(struct peer *peer, int sig)
 		peer->first = next;
 	}
 	peer->last = NULL;
+	cancel_front_lost(peer->host);
 	drop_pending(peer);
 }
 
