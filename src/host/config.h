@@ -12,10 +12,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/ini_text.h"
 
 #define CONFIG_FILE_DEFAULT "/etc/reckon/reckond.conf" /* of root, when it is there */
 #define CONFIG_FILE_MAX (256u * 1024u)
-#define CONFIG_PROBLEMS_MAX 20
 
 enum config_metrics { CONFIG_METRICS_KEY, CONFIG_METRICS_LOOPBACK, CONFIG_METRICS_OFF };
 
@@ -79,15 +79,6 @@ struct config_row {
 extern const struct config_row config_rows[];
 extern const size_t config_row_count;
 
-/* What is wrong with a file, line by line. */
-struct config_problems {
-	unsigned count; /* also of those that did not fit */
-	struct config_problem {
-		unsigned line; /* 0: of the whole */
-		char text[240];
-	} list[CONFIG_PROBLEMS_MAX];
-};
-
 void config_defaults(struct config *ret);
 
 /* One value as it is written; `what` names it in the message. */
@@ -96,13 +87,13 @@ int config_set(struct config *config, const struct config_row *row, const char *
 
 /* The text of a file. ERR_INVALID when there is any problem; `config` is then half changed. */
 int config_parse(struct config *config, const char *text, size_t len,
-		 struct config_problems *problems, struct err *err);
+		 struct ini_problems *problems, struct err *err);
 
 /*
  * Everything: defaults, file, command line. *ret is written only on success. With a problem in
  * the file *err names the first, `problems` all of them.
  */
-int config_load(int argc, char *const *argv, struct config *ret, struct config_problems *problems,
+int config_load(int argc, char *const *argv, struct config *ret, struct ini_problems *problems,
 		struct err *err);
 
 /* The directory that libreckon takes when nobody names one. */

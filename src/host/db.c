@@ -135,6 +135,8 @@ static const char *const versions[] = {
 	"DROP TABLE receipt;",
 
 	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
+	/* db_name.c: the key that started it. Of what was there already nobody knows. */
+	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -12,7 +12,8 @@
  *   db_files.c db_links.c   their rows
  *   beside.c          files of a session, beside what its kernels do
  *   context.c         further kernels of a session, and restarts; answer_context.c
- *   session.c         a session's life: opening, its queue of jobs, expiry, its end
+ *   session.c         a session's life: opening, expiry, its end
+ *   job.c             the jobs of a session: a queue, and what is answered when one is done
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
@@ -244,28 +245,33 @@ void session_index(struct session *session); /* from now on it is found: it has 
 void session_measured(struct session *session, uint64_t memory, uint64_t workspace);
 /* The tenant's that has this name, or is going to; what closes has given it back. */
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name);
-struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
-void job_free(struct job *job);
-void session_enqueue(struct session *session, struct job *job);
-void session_pump(struct session *session);
 void session_forget(struct session *session);
-void session_answer_job(struct session *session, struct job *job);
-/* Waiting executions and questions to the kernel fail; what is about files goes on. */
-void session_fail_executions(struct session *session, enum front_error end, const char *why);
-/* Nobody will run it: whoever waits is told. Frees it. */
-void job_fail(struct job *job, enum front_error error, const char *why);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request);
-void session_job_done(struct session *session, struct job *job);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
-
 /* In OPENING, counted as the tenant's. */
 struct session *session_add(struct host *host, struct tenant *tenant,
 			    const struct front_limits *limits);
-void session_fail_waiting(struct session *session, enum front_error end, const char *why);
+/* Its first job is back: it lives, or never was. */
+void session_opened(struct session *session, struct job *job);
+/* Its last one is: the box is gone. */
+void session_closed(struct session *session, const struct job *job);
 /* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
 void session_leave(struct session *session);
+
+/* ---- job.c ---- */
+struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
+void job_free(struct job *job);
+/* Nobody will run it: whoever waits is told. Frees it. */
+void job_fail(struct job *job, enum front_error error, const char *why);
+void session_enqueue(struct session *session, struct job *job);
+void session_pump(struct session *session);
+void session_answer_job(struct session *session, struct job *job);
+void session_job_done(struct session *session, struct job *job);
+void session_fail_waiting(struct session *session, enum front_error end, const char *why);
+/* Waiting executions and questions to the kernel fail; what is about files goes on. */
+void session_fail_executions(struct session *session, enum front_error end, const char *why);
 
 /* ---- keep.c ---- */
 /* What an earlier run left, as sessions without a box. */

@@ -237,11 +237,11 @@ static int complain(const struct err *err)
 }
 
 /* Every problem of the file, not only the first. */
-static int complain_of_config(const struct config_problems *problems, const struct err *err)
+static int complain_of_config(const struct ini_problems *problems, const struct err *err)
 {
 	if (problems->count <= 1)
 		return complain(err);
-	for (unsigned i = 0; i < problems->count && i < CONFIG_PROBLEMS_MAX; i++)
+	for (unsigned i = 0; i < problems->count && i < INI_PROBLEMS_MAX; i++)
 		(void)dprintf(STDERR_FILENO, "reckon: serve: line %u: %s\n",
 			      problems->list[i].line, problems->list[i].text);
 	(void)complain(err);
@@ -263,7 +263,7 @@ static int describe(void)
 int main(int argc, char **argv)
 {
 	struct host *host = mem_new0(1, sizeof(*host));
-	struct config_problems problems;
+	struct ini_problems problems;
 	struct err err;
 
 	log_init("reckond");
