@@ -74,6 +74,7 @@
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
+#define EARLY_SIZE 160
 #define HOST_ADDRESS_SIZE 96
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
@@ -146,6 +147,8 @@ struct session {
 	uint64_t turn;		/* the last one of those */
 	uint64_t unborn_turn;	/* that of its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool is_early;		/* its row was written before its box was there */
+	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
 	uint64_t expires_ns;	/* of the boot clock; 0: never */
@@ -207,6 +210,7 @@ struct host {
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
+	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	/* turn.c */
 	bool turn_is_open;
@@ -284,6 +288,7 @@ void job_fail(struct job *job, enum front_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
 void session_pump(struct session *session);
 void session_answer_job(struct session *session, struct job *job);
+int session_commit_start(struct session *session, struct err *err);
 void session_job_done(struct session *session, struct job *job);
 void session_fail_waiting(struct session *session, enum front_error end, const char *why);
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
@@ -364,6 +369,14 @@ void start_write_all(struct host *host); /* before somebody looks */
 void start_kept(struct execution *execution);	  /* what was written is committed */
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
+
+/* ---- early.c ---- */
+/* For a session in OPENING: before its job is given away, and then. */
+void early_begin(struct session *session);
+void early_write(struct session *session);
+void early_note(const struct session *session); /* it could be opened */
+/* It could not, or is not to be: nothing of it stays. */
+void early_undo(struct session *session, const char *why);
 
 /* ---- private.c ---- */
 /*
