@@ -46,6 +46,7 @@ void execution_free(struct execution *execution)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
 	start_forget(execution);
+	replay_remove(execution);
 	ring_free(execution->ring);
 	free(execution->hold);
 	free(execution->waiters);
@@ -207,6 +208,7 @@ static void keep(struct execution *execution, const struct job *job)
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
 	execution->is_uncommitted = host->turn_is_open;
+	execution->turn = host->turn;
 	keep_in_turn(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
@@ -231,6 +233,7 @@ static void settle(struct execution *execution)
 	ring_finish(execution->ring);
 	publish(execution);
 	execution->waiter_count = 0;
+	replay_add(execution);
 	if (!execution->is_uncommitted)
 		start_kept(execution);
 	drop_old(execution->session);

@@ -14,6 +14,7 @@
 #include "host/files.h"
 #include "host/hold.h"
 #include "host/pool.h"
+#include "host/replay.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "reckon_files.h"
@@ -60,7 +61,9 @@ struct execution {
 	enum front_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
-	bool is_uncommitted; /* its record is in a transaction that is open */
+	bool is_uncommitted; /* its record is in a turn that is not on the disk */
+	uint64_t turn;	     /* that one */
+	struct replayed replayed;
 };
 
 enum job_kind {

@@ -20,12 +20,14 @@
 #define LOSS_NAMES 20 /* in the message; the detail has all */
 #define REPEATS_NOTED 3 /* successes in a row that are worth a word */
 
-/* Asks the warden what it cost; the answer may come while the files are looked at. */
-static void measure_ask(struct run *run)
+/* The answer comes while the pipes are drained and the files looked at. */
+void report_ask(struct run *run)
 {
 	struct warden_request request = session_request(run->session, WARDEN_USAGE);
 	struct err ignored;
 
+	if (run->is_asking_usage) /* for the limit of processor time */
+		client_forget(run->session->client, &run->usage_call);
 	request.is_last = 1;
 	run->is_asking_usage = !run->session->has_ended &&
 			       client_send(run->session->client, &request, NULL, 0,
@@ -554,7 +556,6 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 {
 	const enum record_status status = status_of(run);
 
-	measure_ask(run);
 	if (run->end != RUN_DONE) {
 		measure_take(run);
 		end_kernel(run);
