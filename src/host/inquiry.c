@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/cancel.h"
 #include "host/host.h"
 
 #define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */

@@ -26,6 +26,7 @@
 #include "base/runtime.h"
 #include "host/doctor.h"
 #include "host/host.h"
+#include "host/private.h"
 
 #define TICK_MS 200u
 #define DESCRIPTORS 65536u
