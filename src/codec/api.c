@@ -169,7 +169,7 @@ static int take_metadata(const struct json_value *value, struct api_session *ret
 {
 	if (json_read_kind(value) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "metadata must be an object");
-	if (json_read_print(value, &ret->metadata, err) < 0)
+	if (json_read_dump(value, &ret->metadata, err) < 0)
 		return err_set(err, ERR_INVALID, "metadata is larger than %u bytes or too deep",
 			       API_METADATA_MAX);
 	ret->has_metadata = true;

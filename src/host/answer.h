@@ -37,6 +37,9 @@ void answer_execute(struct host *host, const struct asked *asked);
 void answer_execution_list(struct host *host, const struct asked *asked);
 void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);
+/* Whether the key that asks started the execution, or the run, that the request names. */
+bool answer_execution_is_own(struct host *host, const struct asked *asked);
+bool answer_run_is_own(struct host *host, const struct asked *asked);
 void answer_interrupt(struct host *host, const struct asked *asked);
 void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
 /* LIST, GET, DELETE, MOVE, MKDIR */

@@ -270,6 +270,25 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 	return false;
 }
 
+bool answer_execution_is_own(struct host *host, const struct asked *asked)
+{
+	char id[ID_SIZE] = "", name[ID_SIZE] = "", by[ID_SIZE];
+	const struct execution *live = NULL;
+	struct session *session;
+	struct err err;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, name, sizeof(name));
+	session = session_find(host, asked->tenant, id);
+	if (session != NULL)
+		live = execution_find(session, name);
+	if (live != NULL)
+		return strcmp(live->asked_by, asked->key->row.id) == 0;
+	/* What is not in memory any more has its row; a key's id is of one tenant. */
+	return db_execution_asker(host->db, id, name, by, &err) == 1 &&
+	       strcmp(by, asked->key->row.id) == 0;
+}
+
 void answer_execution_show(struct host *host, const struct asked *asked)
 {
 	struct db_execution row;

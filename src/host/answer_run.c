@@ -260,6 +260,16 @@ static struct inquiry *find(struct host *host, const struct asked *asked)
 	return NULL;
 }
 
+bool answer_run_is_own(struct host *host, const struct asked *asked)
+{
+	const struct inquiry *inquiry;
+	char id[ID_SIZE] = "";
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
+	inquiry = inquiry_find(host, asked->tenant, id);
+	return inquiry != NULL && strcmp(inquiry->actor, asked->key->row.id) == 0;
+}
+
 void answer_run_show(struct host *host, const struct asked *asked)
 {
 	struct inquiry *inquiry = find(host, asked);

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db_inner.h"
+#include "host/db_log.h"
 
 /* What each version of the database added; the number of a version is its place, from 1 on. */
 static const char *const versions[] = {
@@ -134,6 +135,8 @@ static const char *const versions[] = {
 	"DROP TABLE receipt;",
 
 	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
+	/* db_name.c: the key that started it. Of what was there already nobody knows. */
+	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -313,6 +316,7 @@ void db_close(struct db *db)
 {
 	if (db == NULL)
 		return;
+	db_log_end(db);
 	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
 	free(db);

@@ -158,7 +158,8 @@ struct db_execution {
 	char ended_at[CLOCK_RFC3339_SIZE];
 	char why[DB_WHY_SIZE];
 	unsigned char request_hash[32];
-	struct buf record; /* JSON, or empty */
+	char asked_by[ID_SIZE]; /* the id of the key; written, and read by db_execution_asker() */
+	struct buf record;	/* JSON, or empty */
 };
 void db_execution_done(struct db_execution *execution);
 
@@ -176,6 +177,9 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 int db_execution_finish(struct db *db, const char *id, const struct db_end *end, struct err *err);
 int db_execution_find(struct db *db, const char *session, const char *id,
 		      struct db_execution *ret, struct err *err);
+/* Whose key started it: 1, or 0 when this session has no such execution. */
+int db_execution_asker(struct db *db, const char *session, const char *id, char ret[ID_SIZE],
+		       struct err *err);
 /* The key it was asked for with is free again. */
 int db_execution_unkey(struct db *db, const char *id, struct err *err);
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,

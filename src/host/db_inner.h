@@ -14,6 +14,7 @@ struct db {
 	uint64_t sync_count;
 	sqlite3_int64 synced_changes; /* as of the last sync */
 	sqlite3 *sqlite;
+	struct db_log *log; /* or NULL */
 };
 
 int db_failed(struct db *db, const char *what, struct err *err);

@@ -204,8 +204,8 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO execution(id, session, sequence, created_at, idempotency,"
-			   " request_hash, code, status, ended_at, why, record, receipt)"
-			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
+			   " request_hash, code, status, ended_at, why, record, receipt,"
+			   " asked_by) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, execution->id);
 	db_bind_text(statement, 2, execution->session);
@@ -214,6 +214,7 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_text(statement, 5, idempotency);
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
 	db_bind_bytes(statement, 7, code->data, code->len);
+	db_bind_text(statement, 13, execution->asked_by);
 	if (end == NULL)
 		db_bind_text(statement, 8, "pending");
 	else if (bind_end(db, statement, 8, end, err) < 0)

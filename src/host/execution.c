@@ -5,6 +5,7 @@
  * Reads:    jobs that came back, rings.
  * Never:    gives out the end of an execution before its record is kept.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct execution *execution_new(struct session *session, struct err *err)
 		return NULL;
 	}
 	execution->session = session;
+	(void)snprintf(execution->asked_by, sizeof(execution->asked_by), "%.*s", ID_SIZE - 1,
+		       session->host->actor);
 	execution->code = BUF_INIT(FRONT_CODE_MAX);
 	execution->ring = ring_new();
 	execution->next = session->executions;

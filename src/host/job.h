@@ -40,7 +40,7 @@ struct upload {
 struct execution {
 	struct execution *next; /* of the session, newest first */
 	struct session *session;
-	char id[ID_SIZE];
+	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and is kept */
 	struct start *start; /* until its row is; see start.c */

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/db_log.h"
 #include "host/host.h"
 
 #define USE_WRITTEN_NS (30ull * 1000000000u)
@@ -377,6 +378,7 @@ int keep_revive(struct host *host, struct err *err)
 		db_relax(host->db);
 	else if (fsync(host->state_fd) < 0)
 		return err_sys(err, "sync the state directory");
+	db_log_begin(host->db);
 	if (db_recover(host->db, why, tell_lost, host, &recovered, err) < 0 ||
 	    db_note(host->db, "stopped_at", "", err) < 0 ||
 	    db_live_list(host->db, revive, host, err) < 0 || db_sync(host->db, err) < 0)

@@ -96,6 +96,8 @@ uint64_t key_now_ms(void); /* since 1970 */
 /* ---- scope.c ---- */
 /* FRONT_SCOPE_… that a request needs; 0: any key. What the table does not name needs admin. */
 uint32_t scope_of(uint16_t type);
+/* FRONT_SCOPE_… that is enough for what the same key started; 0: none is. */
+uint32_t scope_of_own(uint16_t type);
 bool scope_is_named(uint16_t type); /* for the test that looks for forgotten ones */
 
 /* ---- answer_tenant.c ---- */

@@ -487,6 +487,25 @@ def test_money_needs_a_scope_of_its_own(asking):
     assert server.ask("POST", "/agent", {"question": "?"}, key=False).status == 401
 
 
+def test_a_key_that_may_only_ask_gets_the_answers_to_its_questions(asking):
+    server = asking(lambda _: Reply(text="For you."))
+    theirs = server.run("theirs")["id"]
+    mine, twin = (server.ask("POST", "/keys", {"scopes": ["agent"]}).json["key"] for _ in range(2))
+    with using(server, mine):
+        assert server.run()["answer"] == "For you."
+        events, response = follow(server, {"question": "?", "stream": True, **FAST})
+        assert [name for _, name, _ in events][-1] == "done", events
+        run = response.headers["Reckon-Run"]
+        assert follow(server, method="GET", path=f"/agent/{run}/events")[0] == events
+        assert server.wait(server.begin())["answer"] == "For you."
+        assert server.ask("GET", f"/agent/{run}").json == events[-1][2]["answer"]
+    for key, named in ((mine, theirs), (twin, run), (mine, "run_01M80J7V9Z7WCA235G7GJNP5HC")):
+        with using(server, key):
+            for path in ("", "/events"):
+                answer = server.ask("GET", f"/agent/{named}{path}")
+                assert (answer.status, answer.code) == (403, "scope_missing")
+
+
 def test_what_is_anothers_is_not_there(asking):
     server = asking(Reply(calls=[SLEEP]))
     session = server.create()
