@@ -142,6 +142,8 @@ void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 {
 	forget_watches(warden, kernel);
 	twin_kill(&kernel->made);
+	/* The listener holds the box's user namespace as long as it is open. */
+	twin_done(&kernel->made);
 	twin_drop(&kernel->seed);
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));

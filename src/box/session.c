@@ -71,6 +71,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 					   .uid = plan.uid,
 					   .gid = plan.gid };
 	plan.netns_fd = pool_take_netns(warden);
+	plan.sysctl_dir = pool_sysctl_dir(warden, slot);
 	session = mem_new0(1, sizeof(*session));
 	if (shell_build(&plan, &session->shell, err) < 0) {
 		pool_recycle_netns(warden, plan.netns_fd);

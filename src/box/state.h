@@ -28,6 +28,7 @@
 #define STATE_DESCRIPTORS 262144u /* a session takes about a dozen, a connection one */
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
+#define STATE_SYSCTLS 16
 #define STATE_MODULES_SIZE 1024
 #define STATE_ENV_MAX 48
 
@@ -197,6 +198,8 @@ struct warden {
 	size_t conn_count;
 	int netns_pool[STATE_NETNS_MAX];
 	size_t netns_count;
+	int sysctl_dirs[STATE_SYSCTLS];
+	size_t sysctl_count; /* 0: none can be made here */
 };
 
 /* loop.c */
@@ -226,6 +229,8 @@ int pool_take_shell(struct warden *warden, struct template *of, struct session *
 bool pool_refill(struct warden *warden); /* one step; true when there is more to do */
 int pool_take_netns(struct warden *warden); /* or -1 */
 void pool_recycle_netns(struct warden *warden, int fd);
+void pool_make_sysctls(struct warden *warden); /* once */
+int pool_sysctl_dir(const struct warden *warden, unsigned slot); /* or -1; stays the pool's */
 
 /* session.c */
 int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
