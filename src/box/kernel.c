@@ -237,6 +237,17 @@ int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_
 	return 0;
 }
 
+int kernel_advance(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		   struct err *err)
+{
+	const struct twin_spawn how = spawn_of(warden, kernel, zygote);
+
+	if (twin_advance(&how, &kernel->seed, err) == 0)
+		return 0;
+	kernel_drop_seed(kernel);
+	return (int)err->code;
+}
+
 int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
 		 struct err *err)
 {

@@ -54,11 +54,21 @@ int pool_sysctl_dir(const struct warden *warden, unsigned slot)
 	return warden->sysctl_count > 0 ? warden->sysctl_dirs[slot % warden->sysctl_count] : -1;
 }
 
-int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
-		    struct err *err)
+static bool suits(const struct twin_seed *seed, const struct zygote_proc *zygote)
 {
-	if (of->shell_count > 0) {
-		*ret = of->shells[--of->shell_count];
+	return zygote != NULL && seed->zygote == zygote->pid ? seed->twin > 0 : seed->kernel == 0;
+}
+
+int pool_take_shell(struct warden *warden, struct template *of, const struct zygote_proc *zygote,
+		    struct session **ret, struct err *err)
+{
+	/* From the end, where the one is that was begun. */
+	for (size_t i = of->shell_count; i-- > 0;) {
+		if (!suits(&of->shells[i]->kernels[0]->seed, zygote))
+			continue;
+		*ret = of->shells[i];
+		memmove(&of->shells[i], &of->shells[i + 1],
+			(--of->shell_count - i) * sizeof(of->shells[0]));
 		return 0;
 	}
 	return session_new(warden, of, ret, err);
@@ -78,7 +88,11 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
 	       of->zygotes[ZYGOTE_PYTHON_WARM]->state == ZYGOTE_WARM;
 }
 
-/* Half a kernel for a pooled shell; true when there was something to do. */
+/*
+ * Begins the kernel of a pooled shell; true when there was something to do. All get a twin, and the
+ * last one, which is taken first, a kernel: the others stay of use to a branch, whose kernel is to be
+ * the first process in its box, and to other zygotes.
+ */
 static bool seed_one(struct warden *warden, struct template *of)
 {
 	struct zygote_proc *zygote = of->zygotes[ZYGOTE_PYTHON_WARM];
@@ -87,13 +101,17 @@ static bool seed_one(struct warden *warden, struct template *of)
 	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
 		return false;
 	for (size_t i = 0; i < of->shell_count; i++) {
-		if (of->shells[i]->kernels[0]->seed.twin > 0)
+		struct box_kernel *kernel = of->shells[i]->kernels[0];
+		const bool is_last = i > 0 && i + 1 == of->shell_count;
+		int code;
+
+		if (kernel->seed.twin > 0 && (kernel->seed.kernel > 0 || !is_last))
 			continue;
-		if (kernel_seed(warden, of->shells[i]->kernels[0], zygote, &err) < 0) {
+		code = kernel->seed.twin == 0 ? kernel_seed(warden, kernel, zygote, &err)
+					      : kernel_advance(warden, kernel, zygote, &err);
+		if (code < 0)
 			log_line(LOG_WARN, "cannot prepare a kernel", "why=\"%s\"", err.text);
-			return false;
-		}
-		return true;
+		return code == 0;
 	}
 	return false;
 }
@@ -104,7 +122,8 @@ static bool refill_template(struct warden *warden, struct template *of)
 	struct err err;
 
 	if (wants_parked(warden, of)) {
-		if (pool_take_shell(warden, of, &session, &err) < 0) {
+		if (pool_take_shell(warden, of, of->zygotes[ZYGOTE_PYTHON_WARM], &session,
+				    &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
@@ -121,11 +140,13 @@ static bool refill_template(struct warden *warden, struct template *of)
 	if (seed_one(warden, of))
 		return true;
 	if (of->shell_count < warden->shell_target && of->shell_count < STATE_SHELLS_MAX) {
-		if (session_new(warden, of, &of->shells[of->shell_count], &err) < 0) {
+		if (session_new(warden, of, &session, &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		of->shell_count++;
+		/* At the front: the one with a kernel, if there is one, stays the last. */
+		memmove(&of->shells[1], &of->shells[0], of->shell_count++ * sizeof(of->shells[0]));
+		of->shells[0] = session;
 		return true;
 	}
 	return false;
