@@ -114,7 +114,7 @@ int fd_send_msg(int sock, const void *bytes, size_t len, const int *fds, size_t 
 	return 0;
 }
 
-static void close_all(const int *fds, size_t nfds)
+void fd_close_all(const int *fds, size_t nfds)
 {
 	for (size_t i = 0; i < nfds; i++)
 		(void)close(fds[i]);
@@ -159,7 +159,7 @@ ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max,
 	/* An empty packet reads as end of file, after which nobody would close what came with it. */
 	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || ngot > fds_max ||
 	    (n == 0 && ngot > 0)) {
-		close_all(got, ngot);
+		fd_close_all(got, ngot);
 		return err_set(err, ERR_PROTOCOL, "message cut or too many descriptors");
 	}
 	if (ngot > 0)

@@ -20,6 +20,8 @@ int fd_write_full(int fd, const void *bytes, size_t len, struct err *err);
 /* Appends everything up to end of file, bounded by the buffer's ceiling. */
 int fd_read_all(int fd, struct buf *ret, struct err *err);
 
+void fd_close_all(const int *fds, size_t nfds);
+
 int fd_set_nonblock(int fd, bool on, struct err *err);
 
 /*

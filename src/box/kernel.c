@@ -135,7 +135,7 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 	}
 	sweep_after(warden, kernel);
 	twin_done(&kernel->made);
-	server_kernel_ended(warden, kernel);
+	client_kernel_ended(warden, kernel);
 }
 
 void kernel_kill(struct warden *warden, struct box_kernel *kernel)

@@ -409,14 +409,14 @@ static int parse(struct warden *warden, int argc, char **argv, int *ret_client, 
 static int start(struct warden *warden, int client, struct err *err)
 {
 	if (warden->listen_fd >= 0) {
-		warden->listen_watch = (struct watch){ .ready = server_accept,
+		warden->listen_watch = (struct watch){ .ready = client_accept,
 						       .fd = warden->listen_fd };
 		(void)fcntl(warden->listen_fd, F_SETFD, FD_CLOEXEC);
 		return watch_add(warden, &warden->listen_watch, EPOLLIN, err);
 	}
 	(void)fcntl(client, F_SETFD, FD_CLOEXEC);
 	warden->single_client = true;
-	return server_adopt(warden, client, err);
+	return client_adopt(warden, client, err);
 }
 
 int main(int argc, char **argv)

@@ -309,7 +309,7 @@ void session_end(struct warden *warden, struct session *session)
 		if (session->kernels[i] != NULL)
 			kernel_kill(warden, session->kernels[i]);
 	cgroup_kill(&warden->cgroups, session->shell.name);
-	server_forget_session(warden, session);
+	client_forget_session(warden, session);
 	session->state = SESSION_DYING;
 	warden->dying_count++;
 	leave_conn(session);

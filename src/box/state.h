@@ -322,13 +322,24 @@ void usage_forget(struct session *session);
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
 void denial_resume(struct warden *warden);
 
-/* server.c */
-int server_adopt(struct warden *warden, int sock, struct err *err);
-void server_accept(struct warden *warden, struct watch *watch, uint32_t events);
-void server_kernel_ended(struct warden *warden, struct box_kernel *kernel);
+/* client.c */
+int client_adopt(struct warden *warden, int sock, struct err *err);
+void client_accept(struct warden *warden, struct watch *watch, uint32_t events);
+/* A connection of its own for a kernel or a thread, made here and handed over. */
+int client_add_member(struct warden *warden, struct session *session, struct conn **ret,
+		      int *ret_theirs, struct err *err);
+void client_send(const struct conn *conn, const struct warden_reply *reply, const int *fds,
+		 size_t nfds);
+void client_drop(struct warden *warden, struct conn *conn); /* and the sessions it opened */
+void client_kernel_ended(struct warden *warden, struct box_kernel *kernel);
 /* The connections of its own that a session was given lead nowhere from now on. */
-void server_forget_session(struct warden *warden, struct session *session);
-void server_retry_pending(struct warden *warden);
+void client_forget_session(struct warden *warden, struct session *session);
+void client_retry_pending(struct warden *warden);
+
+/* server.c */
+/* What a client that said HELLO asks, or its HELLO. Takes the descriptors. */
+void server_answer(struct warden *warden, struct conn *conn, const struct warden_request *request,
+		   const int *fds, size_t nfds);
 
 /* probe.c */
 void probe_walls(struct warden *warden, struct warden_walls *ret);

@@ -297,7 +297,7 @@ static void zygote_ready(struct warden *warden, struct watch *watch, uint32_t ev
 		zygote_became_warm(zygote, &ready);
 		rotate_ready(warden, zygote);
 	}
-	server_retry_pending(warden);
+	client_retry_pending(warden);
 }
 
 int template_start(struct warden *warden, struct zygote_proc *zygote, struct err *err)

@@ -174,6 +174,10 @@ int ask_agent_receive(struct ask *ask, struct err *err);
 /* ---- ask_step.c ---- */
 
 int ask_step(struct ask *ask, struct err *err);
+/* For the cell that was just shown: 'y', 'n', or 'q', which is a Ctrl-C as well. */
+char ask_leave(struct ask *ask);
+/* Whether ask_leave() is going to ask. */
+bool ask_must_ask(const struct ask *ask);
 
 /* ---- ask_session.c ---- */
 

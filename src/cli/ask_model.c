@@ -15,7 +15,7 @@
 
 int ask_model_file(struct models **ret, struct err *err)
 {
-	struct models_problems problems;
+	struct ini_problems problems;
 	char path[PATH_MAX];
 	bool is_named;
 

@@ -229,6 +229,16 @@ static bool did_run(const struct journal_item *cell)
 	return cell->status != NULL && strcmp(cell->status, "refused") != 0;
 }
 
+/* A stored run is anybody's word: its cells need the leave that those of a model need. */
+static char leave_for(struct ask *ask, const struct journal_item *cell, size_t number)
+{
+	if (!ask_must_ask(ask))
+		return 'y';
+	run_output_line("reckon: cell %zu of run %s:", number, ask->keep.journal.id);
+	ask_show_code(ask, cell->text, strlen(cell->text));
+	return ask_leave(ask);
+}
+
 /* Whether it ended as before; negative: nothing can run any more. */
 static int run_again(struct ask *ask, const struct journal_item *cell, struct err *err)
 {
@@ -247,33 +257,62 @@ static int run_again(struct ask *ask, const struct journal_item *cell, struct er
 	return same;
 }
 
-static int run_all_again(struct ask *ask, struct err *err)
-{
-	size_t ran = 0, other = 0;
+struct reruns {
+	size_t ran, other, left_out;
+};
 
-	run_output_line("reckon: running the cells of run %s again", ask->keep.journal.id);
-	ask->is_quiet = true;
+static int run_those_with_leave(struct ask *ask, struct reruns *counts, struct err *err)
+{
 	for (size_t i = 1; i <= ask->resume.cells && ask_interrupts() == 0; i++) {
 		const struct journal_item *cell = journal_cell(&ask->keep.journal, i);
+		char word;
 		int same;
 
 		if (!did_run(cell))
 			continue;
+		word = leave_for(ask, cell, i);
+		if (word == 'q')
+			break;
+		if (word == 'n') {
+			counts->left_out++;
+			continue;
+		}
 		same = run_again(ask, cell, err);
 		if (same < 0)
 			return err_wrap(err, "--rerun: cell %zu", i);
-		ran++;
-		other += !same;
+		counts->ran++;
+		counts->other += !same;
 		if (!same)
 			run_output_line("reckon: cell %zu ended otherwise than before", i);
 	}
+	return 0;
+}
+
+static int run_all_again(struct ask *ask, struct err *err)
+{
+	struct reruns counts = { 0 };
+	int rc;
+
+	run_output_line("reckon: running the cells of run %s again", ask->keep.journal.id);
+	ask->is_quiet = true;
+	rc = run_those_with_leave(ask, &counts, err);
 	ask->is_quiet = false;
-	run_output_line("reckon: %zu cell%s ran again, %zu ended otherwise%s", ran,
-			ran == 1 ? "" : "s", other,
+	if (rc < 0)
+		return rc;
+	run_output_line("reckon: %zu cell%s ran again, %zu ended otherwise%s", counts.ran,
+			counts.ran == 1 ? "" : "s", counts.other,
 			ask_interrupts() > 0 ? "; stopped before the last" : "");
-	return buf_addf(&ask->note, err, " The cells above were run again in it: %zu ran%s, %zu of them "
-			"ended otherwise than before.", ran,
-			ask_interrupts() > 0 ? " before the person stopped that" : "", other);
+	if (counts.left_out > 0)
+		run_output_line("reckon: %zu did not run, as you said", counts.left_out);
+	if (buf_addf(&ask->note, err, " The cells above were run again in it: %zu ran%s, %zu of them "
+		     "ended otherwise than before.", counts.ran,
+		     ask_interrupts() > 0 ? " before the person stopped that" : "",
+		     counts.other) < 0)
+		return (int)err->code;
+	if (counts.left_out == 0)
+		return 0;
+	return buf_addf(&ask->note, err, " %zu did not run, because the person did not allow it.",
+			counts.left_out);
 }
 
 static int tell_loss(struct ask *ask, struct err *err)

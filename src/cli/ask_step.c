@@ -34,7 +34,7 @@ static bool has_writable_mount(const struct ask *ask)
 	return false;
 }
 
-static bool must_ask(const struct ask *ask)
+bool ask_must_ask(const struct ask *ask)
 {
 	if (ask->approved_all)
 		return false;
@@ -62,6 +62,16 @@ static char ask_person(void)
 		if (strchr("ynaq", line[0]) != NULL)
 			return line[0];
 	}
+}
+
+char ask_leave(struct ask *ask)
+{
+	const char word = ask_must_ask(ask) ? ask_person() : 'y';
+
+	if (word == 'q')
+		raise(SIGINT);
+	ask->approved_all = ask->approved_all || word == 'a';
+	return word == 'a' ? 'y' : word;
 }
 
 /* ---- what goes back ---- */
@@ -163,16 +173,12 @@ int ask_step(struct ask *ask, struct err *err)
 	ask_show_code(ask, code->data, code->len);
 	if (run_input_check_source(code->data, code->len, &why) < 0)
 		return refuse(ask, number, why.text, err);
-	switch (must_ask(ask) ? ask_person() : 'y') {
+	switch (ask_leave(ask)) {
 	case 'n':
 		return refuse(ask, number,
 			      "The person did not allow this cell to run. Take another way, or "
 			      "say what you would need it for.", err);
-	case 'a':
-		ask->approved_all = true;
-		break;
 	case 'q':
-		raise(SIGINT);
 		return refuse(ask, number, "The person ended the session.", err);
 	default:
 		break;

@@ -71,18 +71,18 @@ static int complain(const struct err *err)
 }
 
 /* Each line that is wrong, as compilers tell it. */
-static int refuse(const struct catalog *catalog, const struct models_problems *problems,
+static int refuse(const struct catalog *catalog, const struct ini_problems *problems,
 		  const struct err *err)
 {
 	if (problems->count == 0) {
 		(void)complain(err);
 		return EXIT_CODE_USAGE;
 	}
-	for (unsigned i = 0; i < problems->count && i < MODELS_PROBLEMS_MAX; i++)
+	for (unsigned i = 0; i < problems->count && i < INI_PROBLEMS_MAX; i++)
 		run_output_line("%s:%u: %s", catalog->path, problems->list[i].line,
 				problems->list[i].text);
-	if (problems->count > MODELS_PROBLEMS_MAX)
-		run_output_line("and %u more", problems->count - MODELS_PROBLEMS_MAX);
+	if (problems->count > INI_PROBLEMS_MAX)
+		run_output_line("and %u more", problems->count - INI_PROBLEMS_MAX);
 	return EXIT_CODE_USAGE;
 }
 
@@ -119,7 +119,7 @@ static int run_wish(const struct wish *wish)
 {
 	static const char *const all[] = { NULL };
 	struct catalog catalog = { .wanted = wish->count > 0 ? wish->providers : all };
-	struct models_problems problems = { 0 };
+	struct ini_problems problems = { 0 };
 	bool is_named = wish->file != NULL;
 	struct err err;
 	int rc = 0, status;

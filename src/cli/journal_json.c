@@ -14,6 +14,7 @@
 #include "cli/journal_form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
+#include "converse/outcome.h"
 
 #define RECORD_MAX JOURNAL_LINE_MAX
 #define LINKED_MAX (6u * (size_t)AGENT_ANSWER_MAX)
@@ -141,31 +142,6 @@ static void write_files(struct json_writer *writer, const struct part *part)
 	json_write_array_end(writer);
 }
 
-static void write_usage(struct json_writer *writer, const struct agent_usage *usage, bool has_cost)
-{
-	char cost[40];
-
-	json_write_key(writer, "usage");
-	json_write_object_begin(writer);
-	json_write_member_uint(writer, "requests", usage->requests);
-	json_write_member_uint(writer, "steps", usage->steps);
-	json_write_member_uint(writer, "input_tokens", usage->in);
-	json_write_member_uint(writer, "cached_tokens", usage->cached);
-	json_write_member_uint(writer, "output_tokens", usage->out);
-	json_write_member_uint(writer, "reasoning_tokens", usage->reasoning);
-	json_write_object_end(writer);
-	json_write_key(writer, "cost");
-	if (has_cost) {
-		const int len = snprintf(cost, sizeof(cost), "%llu.%06llu",
-					 (unsigned long long)(usage->cost_micro / 1000000),
-					 (unsigned long long)(usage->cost_micro % 1000000));
-
-		json_write_raw(writer, cost, (size_t)len);
-	} else {
-		json_write_null(writer);
-	}
-}
-
 static const struct journal_item *answer_of(const struct part *part)
 {
 	const struct journal_item *last = part->to > part->from ? &part->journal->items[part->to - 1]
@@ -212,7 +188,8 @@ static int write_question(struct json_writer *writer, const struct part *part, s
 					 : question->message);
 	write_steps(writer, part);
 	write_files(writer, part);
-	write_usage(writer, &question->usage, question->has_cost);
+	outcome_write_usage(writer, &question->usage);
+	outcome_write_cost(writer, &question->usage, question->has_cost);
 	json_write_object_end(writer);
 	return 0;
 }
@@ -278,7 +255,8 @@ int journal_json_all(const struct journal *journal, const char *folder, struct b
 			return (int)err->code;
 	json_write_array_end(&writer);
 	journal_sum(journal, &usage, &has_cost);
-	write_usage(&writer, &usage, has_cost);
+	outcome_write_usage(&writer, &usage);
+	outcome_write_cost(&writer, &usage, has_cost);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

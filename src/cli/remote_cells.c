@@ -54,7 +54,6 @@ int remote_check_same(const struct remote_cells *at, struct err *err)
 		const char *option, *value;
 	} texts[] = {
 		{ "template", at->run->template_name },
-		{ "language", at->run->language },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -168,6 +167,9 @@ int remote_cell_body(const struct run *run, const char *code, size_t len, struct
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_text(&json, "code", code, len);
+	/* Another one than the session's has a kernel of its own there. */
+	if (run->language != NULL)
+		json_write_member_string(&json, "language", run->language);
 	if (run->limits.wall_ms != 0) {
 		json_write_key(&json, "timeout_s");
 		json_write_seconds(&json, run->limits.wall_ms * 1000000u);

@@ -28,6 +28,7 @@
 #include "cli/repl_keys.h"
 #include "cli/term_width.h"
 
+#define BURST_MS 2 /* nobody types so fast; the rest of a paste may come in pieces */
 #define LISTED_MAX 200
 
 static volatile sig_atomic_t got_interrupt, got_resize, got_stop;
@@ -82,6 +83,19 @@ static bool take_signals(struct editor *editor)
 	editor->at = editor->len = 0;
 	editor_press(editor, KEY_CANCEL);
 	return true;
+}
+
+/* Whether there is something to read, or will be within `ms`. */
+static bool is_ready(int ms)
+{
+	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&wait, 1, ms) > 0;
+}
+
+bool editor_has_more(const struct editor *editor)
+{
+	return editor->at < editor->len || is_ready(BURST_MS);
 }
 
 /* Reads what there is. 1: bytes; 0: end of file; -1: a signal pressed a key. */
@@ -313,7 +327,8 @@ enum editor_end editor_read(struct editor *editor, const char *prompt, bool colo
 	set_prompt(editor, prompt, coloured);
 	got_interrupt = 0;
 	editor->queued = 0;
-	editor->waited = false;
+	/* What is there before the prompt was typed ahead, line by line. */
+	editor->waited = editor->at == editor->len && !is_ready(0);
 	buf_clear(&editor->kept);
 	if (preload != NULL && buf_adds(&editor->kept, preload, &ignored) == 0) {
 		editor->kept_cursor = editor->kept.len;

@@ -21,7 +21,7 @@
 /* More of a paste is on its way behind the key that was just taken. */
 static bool is_burst(const struct editor *editor)
 {
-	return editor->waited && editor->at < editor->len;
+	return editor->waited && editor_has_more(editor);
 }
 
 /* ---- the line ---- */

@@ -46,6 +46,8 @@ struct editor {
 struct editor *editor_of(EditLine *el);
 /* Puts a key in front of what comes from the terminal. */
 void editor_press(struct editor *editor, wchar_t key);
+/* Whether something follows the key that was just taken. */
+bool editor_has_more(const struct editor *editor);
 /* The next character of the terminal: 1; 0: end of file; -1: a signal pressed a key. */
 int editor_take(struct editor *editor, wchar_t *ret);
 

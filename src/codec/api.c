@@ -169,7 +169,7 @@ static int take_metadata(const struct json_value *value, struct api_session *ret
 {
 	if (json_read_kind(value) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "metadata must be an object");
-	if (json_read_print(value, &ret->metadata, err) < 0)
+	if (json_read_dump(value, &ret->metadata, err) < 0)
 		return err_set(err, ERR_INVALID, "metadata is larger than %u bytes or too deep",
 			       API_METADATA_MAX);
 	ret->has_metadata = true;
@@ -289,6 +289,49 @@ static int take_name(const struct json_value *value, const char **ret, struct er
 	return 0;
 }
 
+static int take_isolate_cpu(const struct json_value *value, unsigned *ret, struct err *err)
+{
+	static const char *const names[] = { API_ISOLATE_CPU };
+
+	if (json_read_kind(value) != JSON_KIND_ARRAY)
+		return err_set(err, ERR_INVALID, "policy.isolate_cpu must be a list of names");
+	for (size_t i = 0; i < json_read_count(value); i++) {
+		const char *text = json_read_text(json_read_at(value, i), NULL);
+		size_t at = 0;
+
+		while (text != NULL && at < ARRAY_LEN(names) && strcmp(names[at], text) != 0)
+			at++;
+		if (text == NULL || at == ARRAY_LEN(names))
+			return err_set(err, ERR_INVALID, "policy.isolate_cpu: \"%.40s\" is neither "
+				       "core nor speculation", text != NULL ? text : "");
+		*ret |= 1u << at;
+	}
+	return 0;
+}
+
+static int take_policy(const struct json_value *value, struct api_session *ret, struct err *err)
+{
+	const struct json_value *member;
+	const char *name, *text;
+
+	if (json_read_kind(value) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "policy must be an object");
+	for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++) {
+		if (strcmp(name, "isolate_cpu") == 0) {
+			if (take_isolate_cpu(member, &ret->isolate_cpu, err) < 0)
+				return (int)err->code;
+		} else if (strcmp(name, "network") == 0) {
+			text = json_read_text(member, NULL);
+			if (text == NULL || strcmp(text, "none") != 0)
+				return err_set(err, ERR_INVALID, "policy.network can only be \"none\": "
+					       "a box has no network");
+		} else {
+			return err_set(err, ERR_INVALID, "unknown field policy.%.60s", name);
+		}
+	}
+	return 0;
+}
+
 static int take_session_field(const char *name, const struct json_value *value, bool is_patch,
 			      struct api_session *ret, struct err *err)
 {
@@ -313,6 +356,8 @@ static int take_session_field(const char *name, const struct json_value *value, 
 		return take_limits(value, &ret->limits, err);
 	if (!is_patch && strcmp(name, "env") == 0)
 		return take_env(value, ret, err);
+	if (!is_patch && strcmp(name, "policy") == 0)
+		return take_policy(value, ret, err);
 	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
 }
 
@@ -391,9 +436,54 @@ static int take_code(const struct json_value *value, struct api_execute *ret, st
 	return 0;
 }
 
+static int take_leave(const struct json_value *value, struct api_leave *ret, struct err *err)
+{
+	const char *text = json_read_text(value, NULL);
+
+	if (text != NULL && strcmp(text, "continue") == 0)
+		ret->policy = API_LEAVE_CONTINUE;
+	else if (text != NULL && strcmp(text, "cancel") == 0)
+		ret->policy = API_LEAVE_CANCEL;
+	else
+		return err_set(err, ERR_INVALID, "on_disconnect must be \"continue\" or \"cancel\"");
+	return 0;
+}
+
+bool api_take_leave(const char *name, const struct json_value *value, struct api_leave *ret,
+		    int *ret_code, struct err *err)
+{
+	if (strcmp(name, "on_disconnect") == 0) {
+		*ret_code = take_leave(value, ret, err);
+		return true;
+	}
+	if (strcmp(name, "disconnect_grace_s") != 0)
+		return false;
+	ret->has_grace = true;
+	*ret_code = api_take_seconds(name, value, 0, API_GRACE_S_MAX, &ret->grace_ms, err);
+	return true;
+}
+
+int api_check_leave(const struct api_leave *leave, bool background, int usual, struct err *err)
+{
+	const int policy = leave->policy == API_LEAVE_UNSAID ? usual : (int)leave->policy;
+	const char *name = leave->policy != API_LEAVE_UNSAID ? "on_disconnect"
+							     : "disconnect_grace_s";
+
+	if (background && (leave->policy != API_LEAVE_UNSAID || leave->has_grace))
+		return err_set(err, ERR_INVALID,
+			       "%s and background exclude each other: no connection waits for it",
+			       name);
+	if (leave->has_grace && policy != API_LEAVE_CANCEL)
+		return err_set(err, ERR_INVALID,
+			       "disconnect_grace_s goes with \"on_disconnect\": \"cancel\"");
+	return 0;
+}
+
 static int take_execute_field(const char *name, const struct json_value *value,
 			      struct api_execute *ret, struct err *err)
 {
+	int code;
+
 	if (strcmp(name, "code") == 0)
 		return take_code(value, ret, err);
 	if (strcmp(name, "timeout_s") == 0)
@@ -412,6 +502,10 @@ static int take_execute_field(const char *name, const struct json_value *value,
 		return take_bool(name, value, &ret->background, err);
 	if (strcmp(name, "context") == 0)
 		return take_text(name, value, &ret->context, NULL, err);
+	if (strcmp(name, "language") == 0)
+		return take_text(name, value, &ret->language, NULL, err);
+	if (api_take_leave(name, value, &ret->leave, &code, err))
+		return code;
 	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
 }
 
@@ -430,7 +524,7 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
 		return err_set(err, ERR_INVALID, "code is missing");
 	if (ret->stream && ret->background)
 		return err_set(err, ERR_INVALID, "stream and background exclude each other");
-	return 0;
+	return api_check_leave(&ret->leave, ret->background, API_LEAVE_CONTINUE, err);
 }
 
 /* What inspect takes; complete knows no detail. */

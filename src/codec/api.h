@@ -24,7 +24,11 @@
 #define API_CWD_MAX 1023u
 #define API_IDLE_MS_MIN 1000u
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
+#define API_GRACE_S_MAX 3600
 #define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
+
+/* policy.isolate_cpu: bits in the order of the names. */
+#define API_ISOLATE_CPU "core", "speculation"
 
 /* Zero where nothing was said. */
 struct api_limits {
@@ -40,6 +44,7 @@ struct api_session {
 	const char *cwd; /* of a context */
 	struct api_limits limits;
 	bool has_limits; /* of PATCH */
+	unsigned isolate_cpu; /* bits, as API_ISOLATE_CPU */
 	struct buf env; /* NAME=value and a NUL, one after the other */
 	size_t env_count;
 	struct buf metadata; /* a compact JSON object, or empty */
@@ -58,6 +63,13 @@ int api_session_parse(const char *text, size_t len, bool is_patch, struct api_se
 int api_context_parse(const char *text, size_t len, struct api_session *ret, struct err *err);
 void api_session_done(struct api_session *session);
 
+/* What becomes of it when the client goes away. */
+struct api_leave {
+	enum { API_LEAVE_UNSAID, API_LEAVE_CONTINUE, API_LEAVE_CANCEL } policy;
+	bool has_grace;
+	uint64_t grace_ms;
+};
+
 struct api_execute {
 	struct json_value *document;
 	const char *code;
@@ -66,9 +78,11 @@ struct api_execute {
 	uint64_t text_bytes; /* 0: libreckon's default */
 	bool stream;
 	bool background;
+	struct api_leave leave;
 	size_t cursor; /* of complete and inspect: a byte offset */
 	bool detail;   /* of inspect */
 	const char *context; /* NULL: the session's first kernel */
+	const char *language; /* of an execution; NULL: whatever its kernel has */
 };
 
 int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);

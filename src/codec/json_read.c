@@ -147,24 +147,6 @@ int json_read_parse(const char *text, size_t len, size_t max_len, struct json_va
 	return 0;
 }
 
-static int add_bytes(const char *bytes, size_t len, void *arg)
-{
-	struct err ignored;
-
-	return buf_add(arg, bytes, len, &ignored) < 0 ? -1 : 0;
-}
-
-int json_read_print(const struct json_value *value, struct buf *ret, struct err *err)
-{
-	const size_t before = ret->len;
-
-	if (json_dump_callback((const json_t *)value, add_bytes, ret,
-			       JSON_COMPACT | JSON_ENCODE_ANY) == 0)
-		return 0;
-	ret->len = before;
-	return err_set(err, ERR_LIMIT, "JSON of more than %zu bytes", ret->max);
-}
-
 void json_read_free(struct json_value *document)
 {
 	json_decref((json_t *)document);
@@ -187,18 +169,25 @@ size_t json_read_count(const struct json_value *value)
 	return json_is_object(json) ? json_object_size(json) : json_array_size(json);
 }
 
+/* jansson walks objects that it may not change only through a pointer to non-const. */
+static json_t *walkable(const struct json_value *value)
+{
+	const union {
+		const struct json_value *in;
+		json_t *out;
+	} both = { .in = value };
+
+	return both.out;
+}
+
 bool json_read_member_at(const struct json_value *value, size_t index, const char **ret_key,
 			 const struct json_value **ret_value)
 {
-	/* jansson walks objects that it may not change only through a pointer to non-const. */
-	union {
-		const struct json_value *in;
-		json_t *out;
-	} object = { .in = value };
-	void *at = json_object_iter(object.out);
+	json_t *object = walkable(value);
+	void *at = json_object_iter(object);
 
 	while (at != NULL && index-- > 0)
-		at = json_object_iter_next(object.out, at);
+		at = json_object_iter_next(object, at);
 	if (at == NULL)
 		return false;
 	*ret_key = json_object_iter_key(at);
@@ -259,14 +248,68 @@ static int dump_piece(const char *text, size_t len, void *arg)
 	return buf_add(dump->ret, text, len, dump->err) < 0 ? -1 : 0;
 }
 
+/* In the fewest digits that say the same number: 0.1, not 0.10000000000000001. */
+static int dump_real(const json_t *json, struct dump *dump)
+{
+	json_t *again;
+	bool is_same = false;
+	char text[40];
+	size_t len = 0;
+
+	for (size_t digits = 15; digits <= 17 && !is_same; digits++) {
+		len = json_dumpb(json, text, sizeof(text),
+				 JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+		if (len == 0 || len > sizeof(text))
+			return -1;
+		again = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+		is_same = json_real_value(again) == json_real_value(json);
+		json_decref(again);
+	}
+	return dump_piece(text, len, dump);
+}
+
+/* As deep as the value is: the parser bounds that. */
+static int dump_any(json_t *json, struct dump *dump)
+{
+	const char *key;
+	size_t index;
+	json_t *value;
+	bool is_first = true;
+
+	if (json_is_real(json))
+		return dump_real(json, dump);
+	if (json_is_array(json)) {
+		json_array_foreach(json, index, value)
+			if (dump_piece(index == 0 ? "[" : ",", 1, dump) < 0 ||
+			    dump_any(value, dump) < 0)
+				return -1;
+		return json_array_size(json) == 0 ? dump_piece("[]", 2, dump) : dump_piece("]", 1, dump);
+	}
+	if (!json_is_object(json))
+		return json_dump_callback(json, dump_piece, dump, JSON_ENCODE_ANY);
+	json_object_foreach(json, key, value) {
+		json_t *name = json_string(key);
+		const int code = name == NULL || dump_piece(is_first ? "{" : ",", 1, dump) < 0 ||
+						 json_dump_callback(name, dump_piece, dump,
+								    JSON_ENCODE_ANY) < 0
+					 ? -1
+					 : 0;
+
+		json_decref(name);
+		is_first = false;
+		if (code < 0 || dump_piece(":", 1, dump) < 0 || dump_any(value, dump) < 0)
+			return -1;
+	}
+	return is_first ? dump_piece("{}", 2, dump) : dump_piece("}", 1, dump);
+}
+
 int json_read_dump(const struct json_value *value, struct buf *ret, struct err *err)
 {
 	const size_t before = ret->len;
 	struct dump dump = { .ret = ret, .err = err };
 
 	err_clear(err);
-	if (value != NULL && json_dump_callback((const json_t *)value, dump_piece, &dump,
-						JSON_COMPACT | JSON_ENCODE_ANY) == 0)
+	if (value != NULL && dump_any(walkable(value), &dump) == 0)
 		return 0;
 	ret->len = before;
 	if (err->code != ERR_OK)

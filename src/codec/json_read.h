@@ -43,9 +43,6 @@ int json_read_parse(const char *text, size_t len, size_t max_len, struct json_va
 		    struct err *err);
 void json_read_free(struct json_value *document); /* of json_read_parse(); NULL is fine */
 
-/* Appends the value as compact JSON; ERR_LIMIT, and nothing appended, when it does not fit. */
-int json_read_print(const struct json_value *value, struct buf *ret, struct err *err);
-
 enum json_kind json_read_kind(const struct json_value *value); /* NULL counts as null */
 
 /* NULL when it is missing, or when `value` is not an object or array. */
@@ -63,5 +60,6 @@ bool json_read_int(const struct json_value *value, int64_t *ret);
 bool json_read_double(const struct json_value *value, double *ret);
 bool json_read_bool(const struct json_value *value, bool *ret);
 
-/* Appends the value as JSON text, members in their order. Nothing is appended on failure. */
+/* Appends the value as compact JSON, members in their order, numbers in the fewest digits that say
+ * the same. Nothing is appended on failure: ERR_LIMIT when it does not fit. */
 int json_read_dump(const struct json_value *value, struct buf *ret, struct err *err);

@@ -167,12 +167,8 @@ static void write_files(struct json_writer *writer, const struct outcome *outcom
 	json_write_array_end(writer);
 }
 
-static void write_usage(struct json_writer *writer, const struct outcome_frame *frame)
+void outcome_write_usage(struct json_writer *writer, const struct agent_usage *usage)
 {
-	const struct agent_usage *usage = frame->usage;
-	char cost[40];
-	int len;
-
 	json_write_key(writer, "usage");
 	json_write_object_begin(writer);
 	json_write_member_uint(writer, "requests", usage->requests);
@@ -182,8 +178,15 @@ static void write_usage(struct json_writer *writer, const struct outcome_frame *
 	json_write_member_uint(writer, "output_tokens", usage->out);
 	json_write_member_uint(writer, "reasoning_tokens", usage->reasoning);
 	json_write_object_end(writer);
+}
+
+void outcome_write_cost(struct json_writer *writer, const struct agent_usage *usage, bool has_price)
+{
+	char cost[40];
+	int len;
+
 	json_write_key(writer, "cost");
-	if (!frame->has_price) {
+	if (!has_price) {
 		json_write_null(writer);
 		return;
 	}
@@ -217,7 +220,8 @@ int outcome_write(const struct outcome *outcome, const struct outcome_frame *fra
 	json_write_member_string(&writer, "message", has_message ? frame->message : NULL);
 	write_steps(&writer, outcome);
 	write_files(&writer, outcome, frame->link);
-	write_usage(&writer, frame);
+	outcome_write_usage(&writer, frame->usage);
+	outcome_write_cost(&writer, frame->usage, frame->has_price);
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);
 }

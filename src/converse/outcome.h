@@ -70,6 +70,10 @@ struct outcome_frame {
 	const char *link; /* what stands before an artifact's id in its "url"; NULL: no such member */
 };
 
+struct json_writer;
+/* The members "usage" and "cost" of an object. */
+void outcome_write_usage(struct json_writer *writer, const struct agent_usage *usage);
+void outcome_write_cost(struct json_writer *writer, const struct agent_usage *usage, bool has_price);
 /* Appends the object, without a newline. */
 int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err);

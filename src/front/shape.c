@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/api.h"
 #include "codec/json_write.h"
 #include "front/front.h"
 
@@ -69,6 +70,22 @@ static void kept(struct json_writer *json, const struct kernel_item *items, size
 	json_write_object_end(json);
 }
 
+static void policy(struct json_writer *json, uint64_t flags)
+{
+	static const char *const isolate[] = { API_ISOLATE_CPU };
+
+	json_write_key(json, "policy");
+	json_write_object_begin(json);
+	json_write_member_string(json, "network", "none");
+	json_write_key(json, "isolate_cpu");
+	json_write_array_begin(json);
+	for (size_t i = 0; i < ARRAY_LEN(isolate); i++)
+		if ((flags & 1u << i) != 0)
+			json_write_string(json, isolate[i]);
+	json_write_array_end(json);
+	json_write_object_end(json);
+}
+
 static void session(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	const struct kernel_item *metadata = front_find(items, count, FRONT_TAG_METADATA);
@@ -80,6 +97,7 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 	shape_member_or_null(json, "template", items, count, FRONT_TAG_TEMPLATE);
 	shape_member(json, "language", items, count, FRONT_TAG_LANGUAGE);
 	limits(json, front_find(items, count, FRONT_TAG_LIMITS));
+	policy(json, front_u64(items, count, FRONT_TAG_POLICY, 0));
 	json_write_key(json, "metadata");
 	if (metadata != NULL)
 		json_write_raw(json, metadata->data, metadata->len);

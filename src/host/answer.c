@@ -175,6 +175,26 @@ static bool is_second_half(const struct asked *asked)
 	       front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL;
 }
 
+/*
+ * A key without `read` gets the answer of what it started itself. That it did is looked up here:
+ * whether a frame goes on with a request is only said by the front, so nothing follows from it.
+ */
+static bool is_own(struct host *host, const struct asked *asked)
+{
+	if ((asked->key->row.scopes & scope_of_own(asked->type)) == 0)
+		return false;
+	switch (asked->type) {
+	case FRONT_EXECUTION_SHOW:
+	case FRONT_EVENTS:
+		return answer_execution_is_own(host, asked);
+	case FRONT_RUN_SHOW:
+	case FRONT_RUN_EVENTS:
+		return answer_run_is_own(host, asked);
+	default:
+		return false;
+	}
+}
+
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct asked *asked)
 {
@@ -191,7 +211,8 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 	if (!is_second_half(asked) && !quota_request(host, asked))
 		return false;
 	/* A private daemon is its user's, whose key may be older than a scope. */
-	if (needed == 0 || host->config.is_private || (asked->key->row.scopes & needed) != 0)
+	if (needed == 0 || host->config.is_private || (asked->key->row.scopes & needed) != 0 ||
+	    is_own(host, asked))
 		return true;
 	while ((needed >> bit & 1u) == 0)
 		bit++;

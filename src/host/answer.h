@@ -37,6 +37,9 @@ void answer_execute(struct host *host, const struct asked *asked);
 void answer_execution_list(struct host *host, const struct asked *asked);
 void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);
+/* Whether the key that asks started the execution, or the run, that the request names. */
+bool answer_execution_is_own(struct host *host, const struct asked *asked);
+bool answer_run_is_own(struct host *host, const struct asked *asked);
 void answer_interrupt(struct host *host, const struct asked *asked);
 void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
 /* LIST, GET, DELETE, MOVE, MKDIR */
@@ -63,7 +66,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 
 int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
 
-/* ---- context.c ---- */
+/* ---- answer_context.c ---- */
 void answer_context_create(struct host *host, const struct asked *asked);
 void answer_context_list(struct host *host, const struct asked *asked);
 void answer_context_delete(struct host *host, const struct asked *asked);
@@ -72,9 +75,23 @@ struct context *context_find(const struct session *session, const char *id);
 /* The context that the request names, or NULL for none; false when it was answered with an error. */
 bool context_asked(struct host *host, const struct asked *asked, struct session *session,
 		   bool for_job, struct context **ret);
+/*
+ * The same for code, which may name its language instead: NULL for the session's own kernel when it
+ * has that language, else the oldest context of it, which is opened when there is none.
+ */
+bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
+		      struct context **ret);
+int context_pack(struct buf *payload, const struct context *context, struct err *err);
+/* ---- context.c ---- */
+/* In its session, and nothing else: JOB_CONTEXT_OPEN gives it its kernel and its id. */
+struct context *context_new(struct session *session);
 /* `context` NULL: session_enqueue(). */
 void context_enqueue(struct session *session, struct context *context, struct job *job);
 void context_job_done(struct job *job);
+/* `request` (0: none) is answered when it is gone. */
+void context_end(struct context *context, enum front_error end, const char *why, uint64_t request);
+/* A fresh kernel; `context` NULL: the session's own. */
+void context_restart(struct session *session, struct context *context, uint64_t request);
 void context_end_all(struct session *session, enum front_error end, const char *why);
 bool context_is_running(const struct session *session);
 void context_tick(struct session *session);
@@ -83,7 +100,8 @@ void context_fail_waiting(struct session *session, enum front_error end, const c
 /* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
-/* A row of this turn did not reach the disk. */
-void context_note_turn(struct session *session, bool is_kept);
+/* Rows of all turns up to `upto` are on the disk; those from `first` on were never there. */
+void context_turn_kept(struct session *session, uint64_t upto);
+void context_turn_failed(struct session *session, uint64_t first);
 /* What the context's own kernel left, with its job. */
 void context_keep(struct context *context, struct job *job);

@@ -61,12 +61,13 @@ static void reply_execution(struct host *host, uint64_t request, const struct db
 
 /* ---- EXECUTE -------------------------------------------------------------------------------- */
 
-/* What makes two requests with one key the same: the code and what bounds it. */
+/* What makes two requests with one key the same: the code, what bounds it, and its kernel. */
 static void hash_request(const struct host *host, const struct asked *asked,
 			 unsigned char ret[32])
 {
+	static const enum front_tag kernel[] = { FRONT_TAG_CONTEXT, FRONT_TAG_LANGUAGE };
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	unsigned char both[32 + 16];
+	unsigned char both[32 + 16], next[64];
 	const uint64_t bounds[2] = {
 		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0),
 		front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0),
@@ -75,6 +76,26 @@ static void hash_request(const struct host *host, const struct asked *asked,
 	key_hash(host, code->data, code->len, both);
 	memcpy(both + 32, bounds, sizeof(bounds));
 	key_hash(host, both, sizeof(both), ret);
+	/* Without either it is what it always was: kept rows have it. */
+	for (size_t i = 0; i < ARRAY_LEN(kernel); i++) {
+		const struct kernel_item *item = front_find(asked->items, asked->count, kernel[i]);
+
+		if (item == NULL)
+			continue;
+		memcpy(next, ret, 32);
+		key_hash(host, item->data, item->len, next + 32);
+		next[0] ^= (unsigned char)kernel[i];
+		key_hash(host, next, sizeof(next), ret);
+	}
+}
+
+/* What it is to be cancelled by, if the request says so: the end of the asking connection. */
+static struct hold *hold_asked(const struct asked *asked)
+{
+	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, 0) !=
+	    FRONT_DISCONNECT_CANCEL)
+		return NULL;
+	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS, 0), asked->id);
 }
 
 static void answer_again(struct host *host, const struct asked *asked, struct session *session,
@@ -93,6 +114,8 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		return;
 	}
 	live = execution_find(session, row->id);
+	if (live != NULL)
+		hold_take(live->hold, asked->id);
 	if (background || live == NULL || live->state == EXECUTION_FINISHED)
 		reply_execution(host, asked->id, row, !background);
 	else
@@ -130,6 +153,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 		return (int)err->code;
 	}
 	session->sequence++;
+	execution->hold = hold_asked(asked);
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
@@ -163,9 +187,9 @@ void answer_execute(struct host *host, const struct asked *asked)
 		return;
 	}
 	if (found == 0 &&
-	    (!context_asked(host, asked, session, true, &context) ||
-	     !quota_execution(host, asked, session,
-			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0))))
+	    (!quota_execution(host, asked, session,
+			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0)) ||
+	     !context_for_code(host, asked, session, &context)))
 		return;
 	if (found < 0 || start(host, asked, session, context, has_key ? idempotency : NULL, &err) < 0)
 		peer_fail_err(host, asked->id, &err);
@@ -258,6 +282,25 @@ static bool find_execution(struct host *host, const struct asked *asked, struct 
 	return false;
 }
 
+bool answer_execution_is_own(struct host *host, const struct asked *asked)
+{
+	char id[ID_SIZE] = "", name[ID_SIZE] = "", by[ID_SIZE];
+	const struct execution *live = NULL;
+	struct session *session;
+	struct err err;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, name, sizeof(name));
+	session = session_find(host, asked->tenant, id);
+	if (session != NULL)
+		live = execution_find(session, name);
+	if (live != NULL)
+		return strcmp(live->asked_by, asked->key->row.id) == 0;
+	/* What is not in memory any more has its row; a key's id is of one tenant. */
+	return db_execution_asker(host->db, id, name, by, &err) == 1 &&
+	       strcmp(by, asked->key->row.id) == 0;
+}
+
 void answer_execution_show(struct host *host, const struct asked *asked)
 {
 	struct db_execution row;
@@ -287,7 +330,10 @@ static void replay_end(struct host *host, const struct asked *asked,
 		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
 		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
 			code = (int)err.code;
-	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
+	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR,
+				  strcmp(row->status, "cancelled") == 0
+					  ? FRONT_ERR_EXECUTION_CANCELLED
+					  : FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
 		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
 		code = (int)err.code;
 	}
@@ -309,6 +355,9 @@ void answer_events(struct host *host, const struct asked *asked)
 	session = session_find(host, asked->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
+	/* What goes on is known by the id that it began with. */
+	if (live != NULL && front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
+		hold_take(live->hold, asked->id);
 	if (live != NULL)
 		execution_wait_events(live, asked->id, after);
 	else

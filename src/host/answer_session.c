@@ -58,6 +58,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 			return (int)err->code;
 	if (front_pack(payload, FRONT_TAG_LIMITS, &row->limits, sizeof(row->limits), err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_IDLE_MS, row->idle_ms, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_POLICY, row->policy, err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;
@@ -197,6 +198,7 @@ struct session *answer_session_add(struct host *host, const struct asked *asked)
 		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
+	session->row.policy = front_u64(asked->items, asked->count, FRONT_TAG_POLICY, 0);
 	return session;
 }
 
@@ -221,13 +223,18 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
 		keep_fail(host, &err);
 	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
+	early_begin(session);
 	session_enqueue(session, job);
+	early_write(session);
 }
 
 static int add_session(const struct db_session *row, void *arg, struct err *err)
 {
 	void **both = arg;
 
+	/* One whose box is not there yet (early.c). */
+	if (strcmp(row->state, "live") == 0 && session_by_id(both[0], row->id) == NULL)
+		return 0;
 	return answer_pack_session(both[0], both[1], row, err);
 }
 

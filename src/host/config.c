@@ -182,74 +182,12 @@ void config_defaults(struct config *ret)
 
 struct parsing {
 	struct config *config;
-	struct config_problems *problems;
-	const char *at, *end;
-	unsigned line;
-	unsigned problem_line; /* the last line that has one already */
+	struct ini_text text;
 	bool is_seen[128];
 };
 
 _Static_assert(ARRAY_LEN(config_rows) <= ARRAY_LEN(((struct parsing *)NULL)->is_seen),
 	       "each row is seen once");
-
-static void complain(struct parsing *parsing, unsigned line, const char *text)
-{
-	struct config_problems *problems = parsing->problems;
-
-	if (line != 0 && parsing->problem_line == line)
-		return;
-	parsing->problem_line = line;
-	if (problems->count < CONFIG_PROBLEMS_MAX) {
-		struct config_problem *problem = &problems->list[problems->count];
-
-		problem->line = line;
-		(void)snprintf(problem->text, sizeof(problem->text), "%s", text);
-	}
-	problems->count++;
-}
-
-/* The text of a file ends without a NUL. */
-static bool is_blank(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
-			return false;
-	return true;
-}
-
-/* inih asks for lines; what would be cut, or ends early, is a problem and not a shorter line. */
-static char *next_line(char *ret, int size, void *arg)
-{
-	struct parsing *parsing = arg;
-	const size_t left = (size_t)(parsing->end - parsing->at);
-	const char *newline = memchr(parsing->at, '\n', left);
-	const size_t len = newline != NULL ? (size_t)(newline - parsing->at) : left;
-	bool is_bad = false;
-
-	if (left == 0)
-		return NULL;
-	parsing->line++;
-	if (len + 2 > (size_t)size) {
-		complain(parsing, parsing->line, "the line is too long");
-		is_bad = true;
-	} else if (memchr(parsing->at, '\0', len) != NULL) {
-		complain(parsing, parsing->line, "the line has a NUL byte");
-		is_bad = true;
-	} else if (len > 0 && (parsing->at[0] == ' ' || parsing->at[0] == '\t')) {
-		/* inih would add it to the value before. */
-		is_bad = true;
-		if (!is_blank(parsing->at, len))
-			complain(parsing, parsing->line, "the line begins with a space");
-	}
-	if (is_bad) {
-		(void)snprintf(ret, (size_t)size, "\n");
-	} else {
-		memcpy(ret, parsing->at, len);
-		memcpy(ret + len, "\n", 2);
-	}
-	parsing->at += len + (newline != NULL);
-	return ret;
-}
 
 static int take_pair(void *arg, const char *section, const char *name, const char *value)
 {
@@ -274,36 +212,25 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
 			text[0] = '\0';
 		parsing->is_seen[i] |= strcmp(row->section, section) == 0;
 		if (text[0] != '\0')
-			complain(parsing, parsing->line, text);
+			ini_text_complain(&parsing->text, parsing->text.line, text);
 		return 1;
 	}
 	(void)snprintf(text, sizeof(text), "\"%.60s\" is not known", name);
-	complain(parsing, parsing->line, text);
+	ini_text_complain(&parsing->text, parsing->text.line, text);
 	return 1;
 }
 
 int config_parse(struct config *config, const char *text, size_t len,
-		 struct config_problems *problems, struct err *err)
+		 struct ini_problems *problems, struct err *err)
 {
-	struct parsing parsing = { .config = config, .problems = problems, .at = text,
-				   .end = text + len };
-	int line;
+	struct parsing parsing = { .config = config,
+				   .text = { .at = text, .end = text + len,
+					     .problems = problems } };
 
 	memset(problems, 0, sizeof(*problems));
-	line = ini_parse_stream(next_line, &parsing, take_pair, &parsing);
-	if (line != 0) {
-		bool is_known = false;
-
-		for (unsigned i = 0; i < problems->count && i < CONFIG_PROBLEMS_MAX; i++)
-			is_known |= line > 0 && problems->list[i].line == (unsigned)line;
-		if (!is_known)
-			complain(&parsing, line > 0 ? (unsigned)line : 0,
-				 "this is neither [section] nor key = value");
-	}
-	if (problems->count == 0)
-		return 0;
-	return err_set(err, ERR_INVALID, "line %u: %s", problems->list[0].line,
-		       problems->list[0].text);
+	return ini_text_end(&parsing.text,
+			    ini_parse_stream(ini_text_next, &parsing.text, take_pair, &parsing),
+			    err);
 }
 
 static int read_file(const char *path, struct buf *ret, struct err *err)
@@ -324,7 +251,7 @@ static int read_file(const char *path, struct buf *ret, struct err *err)
 	return 0;
 }
 
-static int load_file(struct config *config, struct config_problems *problems, struct err *err)
+static int load_file(struct config *config, struct ini_problems *problems, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(CONFIG_FILE_MAX);
 
@@ -410,7 +337,7 @@ static void take_log_level(struct config *config)
 			(void)config_set(config, &config_rows[i], "RECKON_LOG", level, &ignored);
 }
 
-int config_load(int argc, char *const *argv, struct config *ret, struct config_problems *problems,
+int config_load(int argc, char *const *argv, struct config *ret, struct ini_problems *problems,
 		struct err *err)
 {
 	__attribute__((cleanup(cleanup_free_fn))) struct config *config =

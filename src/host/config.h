@@ -12,10 +12,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/ini_text.h"
 
 #define CONFIG_FILE_DEFAULT "/etc/reckon/reckond.conf" /* of root, when it is there */
 #define CONFIG_FILE_MAX (256u * 1024u)
-#define CONFIG_PROBLEMS_MAX 20
 
 enum config_metrics { CONFIG_METRICS_KEY, CONFIG_METRICS_LOOPBACK, CONFIG_METRICS_OFF };
 
@@ -29,6 +29,7 @@ struct config {
 	uint64_t public_ok;
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */
 	uint64_t durability; /* 1: relaxed, nothing is synced to the disk */
+	uint64_t strict; /* no session where a wall is missing */
 	uint64_t workers;
 	uint64_t connections_max;
 	uint64_t header_timeout_ms; /* the front's */
@@ -42,6 +43,7 @@ struct config {
 	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */
 	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
 	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
+	uint64_t quota_cpu_weight, quota_cpu_percent;
 	uint64_t max_memory, max_disk, max_wall_ms;
 	char models_file[4096]; /* "": inquiry_model.c knows where */
 	uint64_t runs_max, tenant_runs_max;
@@ -49,6 +51,8 @@ struct config {
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;
 	uint64_t history_keep_ms, session_keep_ms; /* 0: for ever */
+	uint64_t audit_keep_ms, audit_archive_keep_ms; /* 0: for ever */
+	uint64_t audit_entries, audit_archive_bytes;   /* 0: any */
 	uint64_t metrics; /* enum config_metrics */
 };
 
@@ -78,15 +82,6 @@ struct config_row {
 extern const struct config_row config_rows[];
 extern const size_t config_row_count;
 
-/* What is wrong with a file, line by line. */
-struct config_problems {
-	unsigned count; /* also of those that did not fit */
-	struct config_problem {
-		unsigned line; /* 0: of the whole */
-		char text[240];
-	} list[CONFIG_PROBLEMS_MAX];
-};
-
 void config_defaults(struct config *ret);
 
 /* One value as it is written; `what` names it in the message. */
@@ -95,13 +90,13 @@ int config_set(struct config *config, const struct config_row *row, const char *
 
 /* The text of a file. ERR_INVALID when there is any problem; `config` is then half changed. */
 int config_parse(struct config *config, const char *text, size_t len,
-		 struct config_problems *problems, struct err *err);
+		 struct ini_problems *problems, struct err *err);
 
 /*
  * Everything: defaults, file, command line. *ret is written only on success. With a problem in
  * the file *err names the first, `problems` all of them.
  */
-int config_load(int argc, char *const *argv, struct config *ret, struct config_problems *problems,
+int config_load(int argc, char *const *argv, struct config *ret, struct ini_problems *problems,
 		struct err *err);
 
 /* The directory that libreckon takes when nobody names one. */

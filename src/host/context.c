@@ -2,7 +2,7 @@
  * context.c - further kernels of a session: a queue for each, so that they run at the same time.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests, jobs that came back from the pool.
+ * Reads:    jobs that came back from the pool.
  * Never:    closes a session while a thread still opens a context in it, or gives a context another
  *           kernel without saying so.
  *
@@ -23,8 +23,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
-
-#define KERNELS_MAX 8u /* of a session; as the warden has it */
 
 struct context *context_find(const struct session *session, const char *id)
 {
@@ -137,8 +135,8 @@ static void stop_running(struct job *running, reckon_session *handle)
 	reckon_kill(handle);
 }
 
-static void context_end(struct context *context, enum front_error end, const char *why,
-			uint64_t request)
+void context_end(struct context *context, enum front_error end, const char *why,
+		 uint64_t request)
 {
 	if (context->phase == SESSION_CLOSING) {
 		peer_reply(context->session->host, request, NULL, -1);
@@ -167,27 +165,6 @@ bool context_is_running(const struct session *session)
 	while (at != NULL && at->running == NULL)
 		at = at->next;
 	return at != NULL;
-}
-
-static int pack(struct buf *payload, const struct context *context, struct err *err)
-{
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_CONTEXT, context->row.id },
-		{ FRONT_TAG_SESSION, context->session->row.id },
-		{ FRONT_TAG_LANGUAGE, context->row.language },
-		{ FRONT_TAG_CWD, context->row.cwd },
-		{ FRONT_TAG_CREATED_AT, context->row.created_at },
-		{ FRONT_TAG_KERNEL, context->kernel_lost ? "lost" : "ready" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_QUEUED,
-			      context->queued + (context->running != NULL), err);
 }
 
 static void put_row(struct context *context)
@@ -263,7 +240,10 @@ static void opened(struct context *context, struct job *job)
 	}
 	if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
-		context->phase = SESSION_CLOSING; /* its CLOSE, should one wait, has nothing to do */
+		/* Of one that a language asked for; a CLOSE that waits stays, with nothing to do. */
+		if (context->phase != SESSION_CLOSING)
+			fail_waiting(context, peer_error_of(&job->error), job->error.message);
+		context->phase = SESSION_CLOSING;
 		if (context->first == NULL)
 			context_free(context);
 		else
@@ -275,14 +255,15 @@ static void opened(struct context *context, struct job *job)
 		if (context->phase == SESSION_CLOSING) {
 			peer_fail(host, job->request, FRONT_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
-		} else if (!peer_is_pending(host, job->request)) {
+		} else if (job->request != 0 && !peer_is_pending(host, job->request)) {
 			/* Whoever asked for it never got its id. */
 			context->phase = SESSION_LIVE;
 			context_end(context, FRONT_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
-		} else if (pack(&payload, context, &err) == 0) {
+		} else if (context_pack(&payload, context, &err) == 0) {
 			context->phase = SESSION_LIVE;
 			context->is_unborn = host->turn_is_open;
+			context->unborn_turn = host->turn;
 			keep_in_turn(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);
@@ -374,18 +355,24 @@ void context_park_all(struct session *session, const char *why)
 		park(at, why);
 }
 
-void context_note_turn(struct session *session, bool is_kept)
+void context_turn_kept(struct session *session, uint64_t upto)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->unborn_turn <= upto)
+			at->is_unborn = false;
+}
+
+void context_turn_failed(struct session *session, uint64_t first)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next) {
-		const bool is_lost = at->is_unborn && !is_kept;
-
+		if (!at->is_unborn || at->unborn_turn < first)
+			continue;
 		at->is_unborn = false;
-		if (is_lost)
-			context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
+		context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
 	}
 }
 
-static struct context *add(struct session *session)
+struct context *context_new(struct session *session)
 {
 	struct context *context = mem_new0(1, sizeof(*context)), **end = &session->contexts;
 
@@ -399,7 +386,7 @@ static struct context *add(struct session *session)
 
 static void revive(struct db_context *row, void *arg)
 {
-	struct context *context = add(arg);
+	struct context *context = context_new(arg);
 
 	db_context_done(&context->row);
 	context->row = *row;
@@ -413,122 +400,10 @@ int context_revive(struct session *session, struct err *err)
 	return db_context_list(session->host->db, session->row.id, revive, session, err);
 }
 
-void context_tick(struct session *session)
-{
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
-		if (at->running != NULL && at->running->execution != NULL)
-			execution_nudge(at->running->execution, at->handle);
-}
-
-/* ---- requests ------------------------------------------------------------------------------ */
-
-bool context_asked(struct host *host, const struct asked *asked, struct session *session,
-		   bool for_job, struct context **ret)
-{
-	char id[ID_SIZE] = "", message[128];
-
-	*ret = NULL;
-	/* A captured front may name one by what is no text. */
-	if (front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id)))
-		*ret = context_find(session, id);
-	if (front_find(asked->items, asked->count, FRONT_TAG_CONTEXT) != NULL &&
-	    (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
-		(void)snprintf(message, sizeof(message), "there is no context %s in session %s", id,
-			       session->row.id);
-		peer_fail(host, asked->id, FRONT_ERR_CONTEXT_NOT_FOUND, message, "",
-			  "list them: GET /reckon/v1/sessions/ID/contexts", 0);
-		return false;
-	}
-	if (for_job && (*ret != NULL ? (*ret)->queued : session->queued) >= HOST_QUEUE_MAX) {
-		peer_fail(host, asked->id, FRONT_ERR_BUSY,
-			  *ret != NULL ? "too many requests wait for this context"
-				       : "too many requests wait for this session", "",
-			  "wait for those, interrupt the running one, or use another context", 1);
-		return false;
-	}
-	return true;
-}
-
-/* The warden counts those that have a kernel; those that are parked are to come back, too. */
-static bool is_room(struct host *host, const struct asked *asked, const struct session *session)
-{
-	unsigned count = 1;
-
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
-		count += at->phase != SESSION_CLOSING;
-	if (count < KERNELS_MAX)
-		return true;
-	peer_fail(host, asked->id, FRONT_ERR_LIMIT, "a session has at most 8 kernels", "",
-		  "delete a context, or create another session", 0);
-	return false;
-}
-
-void answer_context_create(struct host *host, const struct asked *asked)
-{
-	struct session *session = answer_session(host, asked, false);
-	struct context *context;
-	struct db_context *row;
-	struct job *job;
-	struct err err;
-
-	if (session == NULL || !is_room(host, asked, session))
-		return;
-	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
-	if (answer_take_env(job, asked, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, err.text, "", "", 0);
-		job_free(job);
-		return;
-	}
-	context = add(session);
-	row = &context->row;
-	if (job->env.len > 0 && buf_add(&row->env, job->env.data, job->env.len, &err) < 0)
-		keep_fail(host, &err);
-	(void)snprintf(row->language, sizeof(row->language), "%s", session->row.language);
-	(void)snprintf(row->cwd, sizeof(row->cwd), "/mnt/data");
-	(void)front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, row->language,
-			 sizeof(row->language));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_CWD, row->cwd, sizeof(row->cwd));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, row->template_name,
-			 sizeof(row->template_name));
-	context_enqueue(session, context, job);
-}
-
-void answer_context_list(struct host *host, const struct asked *asked)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	const struct session *session = answer_session(host, asked, false);
-	struct err err;
-
-	if (session == NULL)
-		return;
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
-		if (at->phase == SESSION_LIVE && pack(&payload, at, &err) < 0) {
-			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-			return;
-		}
-	peer_reply(host, asked->id, &payload, -1);
-}
-
-void answer_context_delete(struct host *host, const struct asked *asked)
-{
-	struct session *session = answer_session(host, asked, false);
-	struct context *context;
-
-	if (session == NULL || !context_asked(host, asked, session, false, &context) ||
-	    context == NULL)
-		return;
-	context->is_deleted = true;
-	context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
-}
-
-void answer_restart(struct host *host, const struct asked *asked)
+void context_restart(struct session *session, struct context *context, uint64_t request)
 {
 	static const char why[] = "the kernel was restarted before it began";
-	struct session *session = answer_session(host, asked, false);
-	struct context *context;
 
-	if (session == NULL || !context_asked(host, asked, session, false, &context))
-		return;
 	if (context != NULL) {
 		fail_waiting(context, FRONT_ERR_KERNEL_LOST, why);
 		stop_running(context->running, context->handle);
@@ -536,5 +411,12 @@ void answer_restart(struct host *host, const struct asked *asked)
 		session_fail_executions(session, FRONT_ERR_KERNEL_LOST, why);
 		stop_running(session->running, session->handle);
 	}
-	context_enqueue(session, context, job_new(session, JOB_RESTART, asked->id));
+	context_enqueue(session, context, job_new(session, JOB_RESTART, request));
+}
+
+void context_tick(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->running != NULL && at->running->execution != NULL)
+			execution_nudge(at->running->execution, at->handle);
 }

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db_inner.h"
+#include "host/db_log.h"
 
 /* What each version of the database added; the number of a version is its place, from 1 on. */
 static const char *const versions[] = {
@@ -132,6 +133,10 @@ static const char *const versions[] = {
 	"UPDATE execution SET receipt ="
 	" (SELECT receipt FROM receipt r WHERE r.execution = execution.id);"
 	"DROP TABLE receipt;",
+
+	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
+	/* db_name.c: the key that started it. Of what was there already nobody knows. */
+	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -249,6 +254,7 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		(void)db_failed(db, "open", err);
@@ -270,6 +276,7 @@ int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struc
 	if (faccessat(state_fd, "reckond.db", R_OK | W_OK, 0) < 0)
 		return err_sys(err, "open %.200s", path);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	/* Not read-only: SQLite may have to make the shared memory of its log. */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
@@ -311,8 +318,11 @@ void db_close(struct db *db)
 {
 	if (db == NULL)
 		return;
+	db_log_end(db);
 	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
+	if (db->log_fd >= 0)
+		(void)close(db->log_fd);
 	free(db);
 }
 

@@ -117,6 +117,7 @@ struct db_session {
 	char template_name[64];
 	char language[64];
 	struct front_limits limits;
+	uint64_t policy; /* FRONT_POLICY_… */
 	char *metadata; /* JSON, or NULL */
 	uint64_t idle_ms;
 	char created_at[CLOCK_RFC3339_SIZE];
@@ -128,6 +129,8 @@ void db_session_done(struct db_session *session);
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err);
 int db_session_change(struct db *db, const struct db_session *session, struct err *err);
+/* It never was: nothing but these rows knows it. */
+int db_session_undo(struct db *db, const char *id, struct err *err);
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
 		   struct err *err);
 /* 1: found; 0: this tenant never had one. */
@@ -157,7 +160,8 @@ struct db_execution {
 	char ended_at[CLOCK_RFC3339_SIZE];
 	char why[DB_WHY_SIZE];
 	unsigned char request_hash[32];
-	struct buf record; /* JSON, or empty */
+	char asked_by[ID_SIZE]; /* the id of the key; written, and read by db_execution_asker() */
+	struct buf record;	/* JSON, or empty */
 };
 void db_execution_done(struct db_execution *execution);
 
@@ -175,6 +179,9 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 int db_execution_finish(struct db *db, const char *id, const struct db_end *end, struct err *err);
 int db_execution_find(struct db *db, const char *session, const char *id,
 		      struct db_execution *ret, struct err *err);
+/* Whose key started it: 1, or 0 when this session has no such execution. */
+int db_execution_asker(struct db *db, const char *session, const char *id, char ret[ID_SIZE],
+		       struct err *err);
 /* The key it was asked for with is free again. */
 int db_execution_unkey(struct db *db, const char *id, struct err *err);
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,

@@ -1,5 +1,5 @@
 /*
- * db_name.c - names of sessions, and what their executions ran.
+ * db_name.c - names of sessions, and what their executions ran for whom.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
@@ -88,4 +88,22 @@ int db_code_head(struct db *db, const char *execution, size_t max, struct buf *r
 	len = (size_t)sqlite3_column_bytes(statement, 0);
 	*ret_len = (uint64_t)sqlite3_column_int64(statement, 1);
 	return buf_add(ret, head, len - utf8_incomplete_tail(head, len), err);
+}
+
+int db_execution_asker(struct db *db, const char *session, const char *id, char ret[ID_SIZE],
+		       struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	ret[0] = '\0';
+	if (db_prepare(db, "SELECT asked_by FROM execution WHERE id = ? AND session = ?",
+		       &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, id);
+	db_bind_text(statement, 2, session);
+	found = db_step(db, statement, err);
+	if (found == 1)
+		db_column_text(statement, 0, ret, ID_SIZE);
+	return found;
 }

@@ -18,7 +18,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
 	"SELECT id, state, template, language, limits, metadata, idle_ms, created_at, ended_at," \
-	" why, tenant FROM session"
+	" why, tenant, policy FROM session"
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
@@ -40,7 +40,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO session(id, state, template, language, limits, metadata,"
-			   " idle_ms, created_at, tenant) VALUES(?,'live',?,?,?,?,?,?,?)",
+			   " idle_ms, created_at, tenant, policy) VALUES(?,'live',?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->id);
@@ -51,6 +51,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	(void)sqlite3_bind_int64(statement, 6, (sqlite3_int64)session->idle_ms);
 	db_bind_text(statement, 7, session->created_at);
 	db_bind_text(statement, 8, session->tenant);
+	(void)sqlite3_bind_int64(statement, 9, (sqlite3_int64)session->policy);
 	return db_step(db, statement, err);
 }
 
@@ -66,6 +67,20 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 	db_bind_bytes(statement, 3, &session->limits, sizeof(session->limits));
 	db_bind_text(statement, 4, session->id);
 	return db_step(db, statement, err);
+}
+
+int db_session_undo(struct db *db, const char *id, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *name = NULL, *row = NULL;
+
+	if (db_prepare(db, "DELETE FROM session_name WHERE session = ?", &name, err) < 0)
+		return (int)err->code;
+	db_bind_text(name, 1, id);
+	if (db_step(db, name, err) < 0 ||
+	    db_prepare(db, "DELETE FROM session WHERE id = ?", &row, err) < 0)
+		return (int)err->code;
+	db_bind_text(row, 1, id);
+	return db_step(db, row, err);
 }
 
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
@@ -102,6 +117,7 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 	db_column_text(row, 8, ret->ended_at, sizeof(ret->ended_at));
 	db_column_text(row, 9, ret->why, sizeof(ret->why));
 	db_column_text(row, 10, ret->tenant, sizeof(ret->tenant));
+	ret->policy = (uint64_t)sqlite3_column_int64(row, 11);
 }
 
 int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,
@@ -202,8 +218,8 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO execution(id, session, sequence, created_at, idempotency,"
-			   " request_hash, code, status, ended_at, why, record, receipt)"
-			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
+			   " request_hash, code, status, ended_at, why, record, receipt,"
+			   " asked_by) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, execution->id);
 	db_bind_text(statement, 2, execution->session);
@@ -212,6 +228,7 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_text(statement, 5, idempotency);
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
 	db_bind_bytes(statement, 7, code->data, code->len);
+	db_bind_text(statement, 13, execution->asked_by);
 	if (end == NULL)
 		db_bind_text(statement, 8, "pending");
 	else if (bind_end(db, statement, 8, end, err) < 0)

@@ -6,9 +6,9 @@
  * Never:    gives one statement to two users at once.
  *
  * What one cell writes takes a dozen statements, and compiling them cost more than running them.
- * So a statement whose scope ends is reset and stays, in the place that its text names. Another
- * text in that place, or the same one while it is in use (a list whose entries ask again), is
- * prepared for one use, as if there were no places.
+ * So a statement whose scope ends is reset and stays, in one of the places that its text names.
+ * When others have those, or while it is in use (a list whose entries ask again), it is prepared
+ * for one use, as if there were no places.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,11 +19,12 @@
 #include "host/db_inner.h"
 
 #define PLACES 512u
+#define TRIES 8u /* places from the one on that a text's sum names */
 
 static struct place {
 	sqlite3_stmt *statement;
 	bool is_taken;
-} places[PLACES]; /* of all databases of the process; the loop's thread alone comes here */
+} places[PLACES + TRIES]; /* of all databases of the process; the loop's thread alone comes here */
 
 static struct place *place_of(const sqlite3 *sqlite, const char *sql)
 {
@@ -36,16 +37,29 @@ static struct place *place_of(const sqlite3 *sqlite, const char *sql)
 
 static bool is_of(const struct place *place, const sqlite3 *sqlite, const char *sql)
 {
-	return sqlite3_db_handle(place->statement) == sqlite &&
+	return place->statement != NULL && sqlite3_db_handle(place->statement) == sqlite &&
 	       strcmp(sqlite3_sql(place->statement), sql) == 0;
+}
+
+/* The text's own place, else a free one, else NULL. */
+static struct place *find(const sqlite3 *sqlite, const char *sql)
+{
+	struct place *first = place_of(sqlite, sql), *empty = NULL;
+
+	for (struct place *at = first; at < first + TRIES; at++) {
+		if (is_of(at, sqlite, sql))
+			return at;
+		if (empty == NULL && at->statement == NULL)
+			empty = at;
+	}
+	return empty;
 }
 
 int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err)
 {
-	struct place *place = place_of(db->sqlite, sql);
-	const bool is_known = place->statement != NULL && is_of(place, db->sqlite, sql);
+	struct place *place = find(db->sqlite, sql);
 
-	if (is_known && !place->is_taken) {
+	if (place != NULL && place->statement != NULL && !place->is_taken) {
 		place->is_taken = true;
 		*ret = place->statement;
 		return 0;
@@ -53,7 +67,7 @@ int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *e
 	if (sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) !=
 	    SQLITE_OK)
 		return db_failed(db, "prepare", err);
-	if (place->statement == NULL && strcmp(sqlite3_sql(*ret), sql) == 0)
+	if (place != NULL && place->statement == NULL && strcmp(sqlite3_sql(*ret), sql) == 0)
 		*place = (struct place){ *ret, true };
 	return 0;
 }
@@ -64,8 +78,8 @@ void db_statement_done(sqlite3_stmt **statement)
 
 	if (*statement == NULL)
 		return;
-	place = place_of(sqlite3_db_handle(*statement), sqlite3_sql(*statement));
-	if (place->statement != *statement) {
+	place = find(sqlite3_db_handle(*statement), sqlite3_sql(*statement));
+	if (place == NULL || place->statement != *statement) {
 		(void)sqlite3_finalize(*statement);
 		return;
 	}
@@ -86,7 +100,7 @@ int db_run(struct db *db, const char *sql, struct err *err)
 
 void db_statements_drop(struct db *db)
 {
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		if (places[i].statement == NULL ||
 		    sqlite3_db_handle(places[i].statement) != db->sqlite)
 			continue;

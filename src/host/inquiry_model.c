@@ -37,14 +37,14 @@ static int file_of(const struct host *host, char *ret, size_t size, bool *ret_na
 int inquiry_models_load(struct host *host, struct err *err)
 {
 	struct models *fresh = NULL;
-	struct models_problems *problems = mem_new0(1, sizeof(*problems));
+	struct ini_problems *problems = mem_new0(1, sizeof(*problems));
 	char path[4096];
 	bool is_named;
 	int rc = file_of(host, path, sizeof(path), &is_named, err);
 
 	if (rc == 0 && path[0] != '\0')
 		rc = models_load(path, is_named, &fresh, problems, err);
-	for (unsigned i = 1; i < problems->count && i < MODELS_PROBLEMS_MAX; i++)
+	for (unsigned i = 1; i < problems->count && i < INI_PROBLEMS_MAX; i++)
 		log_line(LOG_ERROR, "the file of models is wrong", "line=%u why=\"%s\"",
 			 problems->list[i].line, problems->list[i].text);
 	free(problems);

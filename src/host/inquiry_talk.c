@@ -64,20 +64,11 @@ static void push_begin(struct inquiry *inquiry)
 
 static void push_turn(struct inquiry *inquiry)
 {
-	const struct agent_usage *usage = &inquiry->usage;
 	cleanup_buf struct buf json = BUF_INIT(4096);
 	struct json_writer writer;
 
 	inquiry_event_begin(&writer, &json, "turn");
-	json_write_key(&writer, "usage");
-	json_write_object_begin(&writer);
-	json_write_member_uint(&writer, "requests", usage->requests);
-	json_write_member_uint(&writer, "steps", usage->steps);
-	json_write_member_uint(&writer, "input_tokens", usage->in);
-	json_write_member_uint(&writer, "cached_tokens", usage->cached);
-	json_write_member_uint(&writer, "output_tokens", usage->out);
-	json_write_member_uint(&writer, "reasoning_tokens", usage->reasoning);
-	json_write_object_end(&writer);
+	outcome_write_usage(&writer, &inquiry->usage);
 	inquiry_event_end(inquiry, &writer, "turn");
 }
 

@@ -37,12 +37,12 @@ void operate_apply(struct host *host)
 	tenant_apply(host);
 }
 
-static void refuse_reload(struct host *host, const struct config_problems *problems,
+static void refuse_reload(struct host *host, const struct ini_problems *problems,
 			  const struct err *err)
 {
 	metrics_add(&host->seen.metrics, METRICS_RELOADS, 1, 1);
 	audit_note(host, "config.reload", host->config.config_file, "failed", "%.300s", err->text);
-	for (unsigned i = 0; i < problems->count && i < CONFIG_PROBLEMS_MAX; i++)
+	for (unsigned i = 0; i < problems->count && i < INI_PROBLEMS_MAX; i++)
 		log_line(LOG_ERROR, "the configuration is wrong", "line=%u why=\"%s\"",
 			 problems->list[i].line, problems->list[i].text);
 	log_line(LOG_ERROR, "the configuration was not reloaded: the old one holds", "why=\"%s\"",
@@ -54,7 +54,7 @@ void operate_reload(void *arg)
 	cleanup_buf struct buf fixed = BUF_INIT(4096);
 	struct host *host = arg;
 	struct config *fresh = mem_new0(1, sizeof(*fresh));
-	struct config_problems problems;
+	struct ini_problems problems;
 	char state[64];
 	struct err err;
 	unsigned changed;

@@ -61,6 +61,14 @@ static const uint8_t scopes[FRONT_REQUEST_COUNT] = {
 	[FRONT_SESSION_METRICS] = FRONT_SCOPE_READ,
 };
 
+/* What is enough for that which this very key started: whoever began it gets its answer. */
+static const uint8_t own_scopes[FRONT_REQUEST_COUNT] = {
+	[FRONT_EXECUTION_SHOW] = FRONT_SCOPE_EXECUTE,
+	[FRONT_EVENTS] = FRONT_SCOPE_EXECUTE,
+	[FRONT_RUN_SHOW] = FRONT_SCOPE_AGENT,
+	[FRONT_RUN_EVENTS] = FRONT_SCOPE_AGENT,
+};
+
 bool scope_is_named(uint16_t type)
 {
 	return type < FRONT_REQUEST_COUNT && scopes[type] != 0;
@@ -73,4 +81,9 @@ uint32_t scope_of(uint16_t type)
 	if (scope == ANY_KEY)
 		return 0;
 	return scope != 0 ? scope : FRONT_SCOPE_ADMIN;
+}
+
+uint32_t scope_of_own(uint16_t type)
+{
+	return type < FRONT_REQUEST_COUNT ? own_scopes[type] : 0;
 }

@@ -1,9 +1,9 @@
 /*
- * session.c - a session's life: opening, its queue of jobs, expiry, its end.
+ * session.c - a session's life: opening, expiry, its end.
  *
  * Runs in:  reckond's loop.
- * Reads:    jobs that came back from the pool.
- * Never:    runs two jobs of one kernel at once, or answers for a session that lost its state.
+ * Reads:    what came of opening and closing it.
+ * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
  *
  *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> CLOSING --closed--> (a row)
  *
@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -89,41 +88,6 @@ struct session *session_named(struct host *host, const struct tenant *tenant, co
 	return NULL;
 }
 
-struct job *job_new(struct session *session, enum job_kind kind, uint64_t request)
-{
-	struct job *job = mem_new0(1, sizeof(*job));
-
-	job->session = session;
-	if (session != NULL)
-		answer_note(session->host, job);
-	job->kind = kind;
-	job->request = request;
-	job->fd = job->ret_fd = -1;
-	file_work_init(&job->files);
-	job->code = BUF_INIT(FRONT_CODE_MAX);
-	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
-	return job;
-}
-
-void job_free(struct job *job)
-{
-	if (job->fd >= 0)
-		(void)close(job->fd);
-	if (job->ret_fd >= 0)
-		(void)close(job->ret_fd);
-	buf_done(&job->code);
-	buf_done(&job->env);
-	free(job->env_list);
-	free(job->path);
-	file_work_done(&job->files);
-	free(job->json);
-	reckon_workspace_free(job->manifest);
-	reckon_workspace_free(job->changes);
-	free(job->objects);
-	job_told_free(job->told);
-	free(job);
-}
-
 struct session *session_add(struct host *host, struct tenant *tenant,
 			    const struct front_limits *limits)
 {
@@ -173,93 +137,6 @@ void session_forget(struct session *session)
 		loop_stop(host->loop);
 }
 
-void session_pump(struct session *session)
-{
-	struct job *job = session->first;
-
-	if (session->running != NULL || job == NULL)
-		return;
-	/* They use the handle that goes. */
-	if (job->kind == JOB_CLOSE &&
-	    (session->opening_contexts > 0 || session->beside.running != NULL))
-		return;
-	if (session->is_parked && job->kind != JOB_CLOSE) {
-		restore_want(session);
-		return;
-	}
-	session->first = job->next;
-	if (session->first == NULL)
-		session->last = NULL;
-	session->queued--;
-	session->running = job;
-	/* What PATCH may have changed since the box was made. */
-	if (job->timeout_ms == 0)
-		job->timeout_ms = session->limits.wall_ms;
-	job->output_bytes = session->limits.output_bytes;
-	job->forgets = session->forgets;
-	session->forgets = false;
-	if (job->execution != NULL) {
-		job->execution->state = EXECUTION_RUNNING;
-		session->tenant->started++;
-	}
-	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
-}
-
-void session_enqueue(struct session *session, struct job *job)
-{
-	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
-	if (session->last != NULL)
-		session->last->next = job;
-	else
-		session->first = job;
-	session->last = job;
-	session->queued++;
-	session_pump(session);
-}
-
-void job_fail(struct job *job, enum front_error error, const char *why)
-{
-	if (job->execution != NULL && error == FRONT_ERR_UNAVAILABLE)
-		execution_release_key(job->execution);
-	if (job->execution != NULL)
-		execution_fail(job->execution, error, why);
-	else
-		peer_fail(job->session->host, job->request, error, why, "", "", 0);
-	if (job->inquiry != NULL)
-		inquiry_job_failed(job->inquiry, error, why);
-	job_free(job);
-}
-
-void session_fail_waiting(struct session *session, enum front_error end, const char *why)
-{
-	struct job *next;
-
-	for (struct job *job = session->first; job != NULL; job = next) {
-		next = job->next;
-		job_fail(job, end, why);
-	}
-	session->first = session->last = NULL;
-	session->queued = 0;
-}
-
-void session_fail_executions(struct session *session, enum front_error end, const char *why)
-{
-	struct job *first = session->first, *next;
-
-	session->first = session->last = NULL;
-	session->queued = 0;
-	for (struct job *job = first; job != NULL; job = next) {
-		next = job->next;
-		if (job->execution != NULL || job->kind == JOB_VARIABLES ||
-		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT)
-			job_fail(job, end, why);
-		else
-			session_enqueue(session, job);
-	}
-}
-
 static const char *state_of(enum front_error end)
 {
 	if (end == FRONT_ERR_SESSION_CLOSED)
@@ -282,7 +159,7 @@ static int commit_end(struct session *session, const char *state, const char *wh
 	return audit_end(host, code, err);
 }
 
-static int commit_start(struct session *session, struct err *err)
+int session_commit_start(struct session *session, struct err *err)
 {
 	struct host *host = session->host;
 	int code;
@@ -298,6 +175,8 @@ static int commit_start(struct session *session, struct err *err)
 		code = audit_add(host, "session.create", session->row.id, "ok", err,
 				 "template=%s language=%s", session->row.template_name,
 				 session->row.language);
+	if (code >= 0)
+		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 	return audit_end(host, code, err);
 }
 
@@ -368,7 +247,28 @@ static bool is_wanted(const struct host *host, const struct job *job)
 	return peer_is_pending(host, job->request);
 }
 
-static void opened(struct session *session, struct job *job)
+/* From now on it is there, and kept. */
+static int note_opened(struct session *session, struct err *err)
+{
+	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
+		       reckon_session_id(session->handle));
+	session_index(session);
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       reckon_session_template(session->handle));
+	session->phase = SESSION_LIVE;
+	early_note(session);
+	if (session->early_failed.code != ERR_OK) {
+		*err = session->early_failed;
+		return (int)err->code;
+	}
+	if (session->is_early)
+		return 0;
+	clock_rfc3339_now(session->row.created_at);
+	keep_use(session);
+	return session_commit_start(session, err);
+}
+
+void session_opened(struct session *session, struct job *job)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct host *host = session->host;
@@ -381,6 +281,8 @@ static void opened(struct session *session, struct job *job)
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		if (job->inquiry != NULL)
 			inquiry_job_failed(job->inquiry, FRONT_ERR_UNAVAILABLE, session->row.why);
+		if (session->is_leaving)
+			early_undo(session, session->row.why);
 		session_pump(session);
 		return;
 	}
@@ -397,186 +299,36 @@ static void opened(struct session *session, struct job *job)
 					   job->error.code == RECKON_ENOT_FOUND
 						   ? FRONT_ERR_NOT_FOUND
 						   : FRONT_ERR_UNAVAILABLE, job->error.message);
+		early_undo(session, job->error.message);
 		session_forget(session);
 		return;
 	}
-	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
-		       reckon_session_id(session->handle));
-	session_index(session);
-	clock_rfc3339_now(session->row.created_at);
-	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
-		       reckon_session_template(session->handle));
-	session->phase = SESSION_LIVE;
-	keep_use(session);
-	if (commit_start(session, &err) < 0) {
+	if (note_opened(session, &err) < 0) {
 		peer_fail_err(host, job->request, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
+		usage_unopened(host, session->tenant);
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
 		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
 			 session->row.tenant);
-		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
 	if (job->inquiry != NULL)
 		inquiry_opened(job->inquiry);
 }
 
-/* What is not in the database, and told when it is done. */
-static void audit_job(struct host *host, const struct job *job)
-{
-	static const char *const actions[] = {
-		[JOB_FILE_PUT] = "file.put",	       [JOB_FILE_GET] = "file.get",
-		[JOB_FILE_DELETE] = "file.delete",     [JOB_FILE_MOVE] = "file.move",
-		[JOB_FILE_MKDIR] = "file.mkdir",       [JOB_ARCHIVE_GET] = "archive.get",
-		[JOB_ARCHIVE_PUT] = "archive.put",     [JOB_RESTART] = "kernel.restart",
-		[JOB_CONTEXT_OPEN] = "context.create", [JOB_CONTEXT_CLOSE] = "context.delete",
-	};
-	const char *action = (size_t)job->kind < ARRAY_LEN(actions) ? actions[job->kind] : NULL;
-
-	if (action != NULL)
-		audit_note(host, action, job->session->row.id,
-			   job->error.code < 0 || job->files.refusal != 0 ? "failed" : "ok",
-			   "%s%s%s%s", job->path != NULL ? "path=" : "",
-			   job->path != NULL ? job->path : "",
-			   job->files.to != NULL ? " to=" : "",
-			   job->files.to != NULL ? job->files.to : "");
-}
-
-/* Until the next execution measures the workspace again, it has grown by this much. */
-static void note_upload(struct session *session, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return;
-	session_measured(session, session->memory_used, session->workspace + (uint64_t)st.st_size);
-	usage_add(session->host, session->tenant,
-		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
-}
-
-static void note_transfer(struct session *session, const struct job *job)
-{
-	if (job->ret_fd >= 0)
-		usage_add(session->host, session->tenant,
-			  &(struct front_usage){ .bytes_out = job->ret_size });
-	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
-		note_upload(session, job->fd);
-}
-
-void session_answer_job(struct session *session, struct job *job)
-{
-	struct host *host = session->host;
-
-	audit_job(host, job);
-	if (job->execution != NULL) {
-		session->tenant->started--;
-		execution_finish(job->execution, job);
-	} else if (job->files.refusal != 0) {
-		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
-			  job->error.remedy, 0);
-	} else if (job->error.code < 0) {
-		peer_fail_reckon(host, job->request, &job->error);
-	} else if (job->files.reply.len > 0) {
-		note_transfer(session, job);
-		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
-	} else if (job->json != NULL) {
-		peer_reply_body(host, job->request, job->json, job->json_len);
-	} else {
-		peer_reply(host, job->request, NULL, -1);
-	}
-	if (job->inquiry != NULL)
-		inquiry_job_done(job->inquiry, job);
-}
-
-static void job_done(struct session *session, struct job *job)
+void session_closed(struct session *session, const struct job *job)
 {
 	struct err err;
 
-	if (job->is_beside) {
-		beside_job_done(session, job);
-		return;
-	}
-	if (job->context != NULL) {
-		keep_job_done(session, job);
-		context_job_done(job);
-		return;
-	}
-	session->running = NULL;
-	observe_job(session->host, job);
-	if (job->kind == JOB_RESTORE) {
-		restore_done(session, job);
-		return;
-	}
-	keep_job_done(session, job);
-	if (job->kind == JOB_OPEN) {
-		observe_opened(session, job);
-		if (session->handle != NULL)
-			tenant_share_check(session->host, job);
-		opened(session, job);
-		job_free(job);
-		return;
-	}
-	if (job->kind == JOB_CLOSE) {
-		if (session->end_unkept &&
-		    db_session_end(session->host->db, session->row.id, state_of(session->end),
-				   session->row.why, &err) < 0)
-			keep_fail(session->host, &err);
-		peer_reply(session->host, job->request, NULL, -1);
-		job_free(job);
-		session->is_closed = true;
-		if (session->contexts == NULL)
-			session_forget(session);
-		return;
-	}
-	files_changed(session, job);
-	session->kernel_lost = job->is_kernel_lost;
-	observe_kernel(session);
-	session_answer_job(session, job);
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
-		restore_park(session, job->why_lost.message);
-	job_free(job);
-	session_pump(session);
-}
-
-/* The early one that is next, out of its list. */
-static struct job *next_early(struct session *session)
-{
-	for (struct job **at = &session->early; *at != NULL; at = &(*at)->next)
-		if ((*at)->changes->number == session->taken + 1) {
-			struct job *found = *at;
-
-			*at = found->next;
-			return found;
-		}
-	return NULL;
-}
-
-/*
- * What changed in the workspace is committed in the order in which it was looked at: of two jobs
- * that ran at once the later look may come back first, and waits for the other's, which is on its
- * way.
- */
-void session_job_done(struct session *session, struct job *job)
-{
-	const uint64_t number = job->changes != NULL ? job->changes->number : 0;
-
-	if (number > session->taken + 1) {
-		job->next = session->early;
-		session->early = job;
-		return;
-	}
-	if (number != 0)
-		session->taken = number;
-	job_done(session, job);
-	/* One without a look may have been the session's last. */
-	while (number != 0 && (job = next_early(session)) != NULL) {
-		session->taken++;
-		answer_begin(session->host, job);
-		job_done(session, job);
-	}
+	if (session->end_unkept &&
+	    db_session_end(session->host->db, session->row.id, state_of(session->end),
+			   session->row.why, &err) < 0)
+		keep_fail(session->host, &err);
+	peer_reply(session->host, job->request, NULL, -1);
+	session->is_closed = true;
 }
 
 static void tick_one(struct session *session, uint64_t now)
@@ -586,6 +338,7 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->running != NULL && session->running->execution != NULL)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
+	cancel_abandoned(session);
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {

@@ -72,6 +72,7 @@ void start_note(struct execution *execution, const struct db_execution *row,
 
 	start->execution = execution;
 	start->row = *row;
+	memcpy(start->row.asked_by, execution->asked_by, sizeof(start->row.asked_by));
 	start->idempotency = idempotency != NULL ? mem_strdup(idempotency) : NULL;
 	start->about = host->about;
 	memcpy(start->actor, host->actor, sizeof(start->actor));

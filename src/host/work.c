@@ -28,6 +28,12 @@ static int on_event(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
+static unsigned flags_of(uint64_t policy)
+{
+	return ((policy & FRONT_POLICY_ISOLATE_CORE) != 0 ? RECKON_SESSION_CORE_SCHEDULING : 0) |
+	       ((policy & FRONT_POLICY_ISOLATE_SPECULATION) != 0 ? RECKON_SESSION_NO_SPECULATION : 0);
+}
+
 void work_open(struct job *job)
 {
 	struct session *session = job->session;
@@ -35,6 +41,7 @@ void work_open(struct job *job)
 	const reckon_engine_options engine = {
 		.size = sizeof(engine),
 		.state_dir = session->host->config.state_dir,
+		.strict = session->host->config.strict != 0,
 	};
 	const reckon_session_options options = {
 		.size = sizeof(options),
@@ -53,7 +60,8 @@ void work_open(struct job *job)
 			    .displays = (uint32_t)limits->displays },
 		.env = (const char *const *)job->env_list,
 		.flags = RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
-			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0),
+			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0) |
+			 flags_of(session->row.policy),
 		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,

@@ -128,7 +128,10 @@ void record_images_done(struct record_result *result);
 /* Takes "image/vnd.reckon.scaled", which is no form of the result; false: it is no such image. */
 bool record_take_scaled(struct record_result *result, const char *data, size_t len);
 
-/* What a status other than ok means, in one sentence; "" for ok. */
+/* record.c: a last diagnostic for each thing that was only counted. */
+void record_report_dropped(struct record *record);
+
+/* record_write.c: what a status other than ok means, in one sentence; "" for ok. */
 void record_explain(const struct record *record, enum record_status status, struct buf *ret);
 
 struct json_writer;

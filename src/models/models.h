@@ -2,6 +2,7 @@
  * models.h - which model is asked: providers that are built in, and those of a file.
  *
  *   file.c    an INI text -> struct models; what is wrong with it, by line
+ *   row.c     its keys and the values they take
  *   choose.c  a wish, the environment and struct models -> address, key and settings
  *
  * For each value the first of these counts: what the caller was told (a flag, a request), the
@@ -18,12 +19,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/ini_text.h"
 #include "wire/agent.h"
 
 #define MODELS_FILE_SYSTEM "/etc/reckon/models.ini" /* of a daemon of root */
 #define MODELS_FILE_ENV "RECKON_MODELS"
 #define MODELS_FILE_MAX (256u * 1024u)
-#define MODELS_PROBLEMS_MAX 20
 #define MODELS_ENTRIES_MAX 1000u
 #define MODELS_NAME_MAX 62u  /* of a provider */
 #define MODELS_MODEL_MAX 255u
@@ -55,27 +56,19 @@ struct models {
 	size_t count;
 };
 
-struct models_problems {
-	unsigned count; /* also of those that did not fit */
-	struct models_problem {
-		unsigned line; /* 0: of the whole */
-		char text[240];
-	} list[MODELS_PROBLEMS_MAX];
-};
-
 /*
  * `text` as a file; `is_secret`: nobody else can read it, so it may hold keys. Every problem is
  * noted; with one the result is ERR_INVALID with the first, and *ret is unchanged.
  */
 int models_parse(const char *text, size_t len, bool is_secret, struct models **ret,
-		 struct models_problems *problems, struct err *err);
+		 struct ini_problems *problems, struct err *err);
 
 /*
  * Reads the file. ERR_DENIED when others can write it. A file that is not there is an empty one
  * unless it `must_exist`.
  */
 int models_load(const char *path, bool must_exist, struct models **ret,
-		struct models_problems *problems, struct err *err);
+		struct ini_problems *problems, struct err *err);
 
 void models_free(struct models *models); /* NULL is fine; keys are overwritten */
 

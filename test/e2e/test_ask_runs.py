@@ -462,6 +462,47 @@ def test_cells_run_again_in_a_new_session(reckon):
     assert "--rerun goes with" in reckon("chat", "--rerun", "--model", "openai/m").expect(2).err
 
 
+def cells_again(reckon, *args, words):
+    """`ask --resume --rerun` at a terminal: what it showed, what the model was told."""
+    with ModelServer(Reply(calls=["print(sorted(set('abc') & set(globals())))"]),
+                     Reply(text="Ready.")) as model:
+        with Terminal(reckon, "ask", "--resume", "--rerun", "--base-url", model.url + "/v1", *args,
+                      "And?", env=env(model)) as term:
+            for asked, word in enumerate(words, 1):
+                term.until(lambda: term.text.count("[q]uit:") == asked, "asks").write(f"{word}\n")
+            term.wait("Ready.")
+            assert term.end() == 0
+            assert term.text.count("[q]uit:") == len(words)
+        return term.text, "\n".join(texts_of(model.asked[0])), "\n".join(texts_of(model.asked[1]))
+
+
+def test_cells_that_run_again_need_the_leave_of_new_ones(reckon):
+    with ModelServer(Reply(calls=["a = 1", "b = 2", "c = 3"]), Reply(text="ok")) as model:
+        ask(reckon, model, "?").expect(0)
+    shown, told, result = cells_again(reckon, "--approve", "always", words="ynyy")
+    assert all(f"cell {number} of run" in shown for number in (1, 2, 3)) and "b = 2" in shown
+    assert "2 cells ran again" in shown and "1 did not run, as you said" in shown
+    assert "1 did not run, because the person did not allow it" in told and "['a', 'c']" in result
+    # One word for all of them, the model's own among them.
+    shown, told, result = cells_again(reckon, "--approve", "always", words="a")
+    assert "4 cells ran again" in shown and "['a', 'b', 'c']" in result
+    # "q" ends the running again; the question is asked all the same, and its cell asked for.
+    shown, told, result = cells_again(reckon, "--approve", "always", words="yqy")
+    assert "1 cell ran again" in shown and "the person stopped that" in told and "['a']" in result
+
+
+def test_cells_that_run_again_are_asked_for_where_they_could_write(reckon):
+    (reckon.cwd / "shared").mkdir()
+    reckon.user.own(reckon.cwd / "shared")
+    with ModelServer(Reply(calls=["a = 1"]), Reply(text="ok")) as model:
+        ask(reckon, model, "?").expect(0)
+    assert "1 cell ran again" in cells_again(reckon, "-m", "shared", words="")[0]
+    assert "cell 1 of run" in cells_again(reckon, "-m", "shared:rw", words="nya")[0]
+    done = reckon("ask", "--resume", "--rerun", "-m", "shared:rw", "?", env={
+        "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}).expect(2)
+    assert "no terminal to ask for leave" in done.err
+
+
 def test_after_a_crash_a_chat_goes_on(reckon):
     script = [Reply(calls=["x = 6 * 7"]),
               Reply(calls=["import time\nprint('busy', flush=True)\ntime.sleep(6)"]),

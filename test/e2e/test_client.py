@@ -275,11 +275,20 @@ def test_what_cannot_change_is_refused_by_name_and_may_be_repeated(private):
             "--cpus", "0.5", "--cpu-time", "20", "--max-output", "64K"]
     private("run", "-s", "x", *made, "-c", "1").expect(0)
     private("run", "-s", "x", *made, "-c", "1").expect(0)
-    for option, value in (("template", "data"), ("language", "bash"), ("memory", "1G"),
-                          ("disk", "1G"), ("pids", "65"), ("cpus", "1"), ("cpu-time", "21"),
+    for option, value in (("template", "data"), ("memory", "1G"), ("disk", "1G"), ("pids", "65"), ("cpus", "1"), ("cpu-time", "21"),
                           ("max-output", "65K"), ("env", "A=1")):
         done = private("run", "-s", "x", f"--{option}", value, "-c", "print('ran')").expect(2)
         assert f"--{option} cannot be changed" in done.err and done.out == ""
+
+
+def test_a_session_runs_cells_of_each_language(private):
+    private("run", "-s", "both", "-t", "python", "-c", "x = 6").expect(0)
+    done = private("run", "-s", "both", "-l", "bash", "-c", "N=7; echo $N > n", "-c", "echo $N")
+    assert done.expect(0).out == "7\n"
+    assert private("run", "-s", "both", "-l", "bash", "-c", "echo $N").expect(0).out == "7\n"
+    assert private("run", "-s", "both", "-c", "x * int(open('n').read())").expect(0).out == "42\n"
+    done = private("run", "-s", "both", "-l", "cobol", "-c", "1").expect(2)
+    assert "cobol" in done.err and done.out == ""
 
 
 @pytest.mark.parametrize("args", [["--mount", "."], ["--stdin", "-"], ["--strict"], ["--private"],

@@ -4,9 +4,10 @@ import os
 import re
 import threading
 
+import jsonschema
 import pytest
 from model_server import ModelServer, Reply
-from reckon_cli import parse_json
+from reckon_cli import ROOT, parse_json
 
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
@@ -42,8 +43,30 @@ def models(reckon):
     return run
 
 
+def closed(schema):
+    """The same where what is not in it is wrong: readers pass over it, this test does not."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if schema.get("type") == "object" and \
+        "required" in schema else {}
+    return {name: closed(each) for name, each in schema.items()} | more
+
+
+SCHEMA = jsonschema.Draft202012Validator(closed(parse_json(
+    (ROOT / "docs/models.schema.json").read_bytes())))
+
+
+def catalog(done):
+    """What `--json` printed, as its schema says."""
+    printed = parse_json(done.stdout)
+    SCHEMA.validate(printed)
+    return printed
+
+
 def rows(done):
-    return {row["provider"]: row for row in parse_json(done.stdout)["providers"]}
+    return {row["provider"]: row for row in catalog(done)["providers"]}
 
 
 def work(model, protocol="chat", *more):
@@ -147,6 +170,23 @@ def test_a_server_that_lists_its_models_works(ini, models, protocol):
     assert KEY.encode() not in done.stdout + done.stderr + shown.stdout + shown.stderr
     assert re.search(rf"work +works +{protocol} +big +key +{re.escape(model.url)}", shown.out)
     assert "  größer:1\n" in shown.out
+
+
+def test_the_schema_says_what_is_printed(ini, models):
+    jsonschema.Draft202012Validator.check_schema(SCHEMA.schema)
+    printed = catalog(models("--json").expect(1))
+    assert printed == {"schema": "reckon.models/1", "file": None, "default": None, "providers": []}
+    with ModelServer(models=("a",)) as model:
+        path = ini("[default]\nmodel = work/a\n" + work(model, "chat", "price-in = 1", "price-out = 2"))
+        printed = catalog(models("--json").expect(0))
+        chosen = catalog(models("--json", "--offline", env={"RECKON_MODEL": "other/b"}).expect(0))
+    assert (printed["file"], printed["default"]) == (str(path), "work/a")
+    assert chosen["default"] == "other/b"
+    [row] = printed["providers"]
+    for wrong in ({"error": {"code": "lost", "message": "x", "remedy": ""}}, {"state": "failed"},
+                  {"state": "well"}, {"models_total": None}, {"price": 1}, {"key": "rk"}):
+        with pytest.raises(jsonschema.ValidationError):
+            SCHEMA.validate({**printed, "providers": [{**row, **wrong}]})
 
 
 def test_a_default_model_that_is_not_in_the_list_is_told(ini, models):

@@ -577,3 +577,77 @@ def test_history_is_json_of_the_schema(server):
     record = server.execute(session, "print('\\x00\\ud800' if False else '\\u2028')")
     again = server.ask("GET", f"/sessions/{session}/executions/{record['id']}")
     assert json.dumps(again.json) == json.dumps(record)
+
+
+def events_of(server, session, execution):
+    with server.events("GET", f"/sessions/{session}/executions/{execution}/events") as (events, _):
+        return list(events)
+
+
+def test_who_is_noisy_pays_for_it(reckon):
+    """Events of what has ended are kept within one sum; past it the tenant with the most gives up
+    its oldest, and what was given up still has its end."""
+    noise = "from IPython.display import display\ndisplay({{'text/plain': '{}' * (3 << 20)}}, raw=True)"
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "noisy"}).json["id"]
+        noisy = Server(reckon, key=server.ask("POST", "/keys", {
+            "tenant": tenant, "scopes": ["sessions", "execute", "read"]}).json["key"])
+        noisy.port = server.port
+        quiet = server.create()
+        small = server.execute(quiet, "print('hello')")
+        whole = events_of(server, quiet, small["id"])
+        assert [name for _, name, _ in whole] == ["stream", "done"]
+        made = []
+        for letter in "abcd":
+            session = noisy.create()
+            made += [(session, noisy.execute(session, noise.format(letter))["id"]) for _ in range(2)]
+        assert events_of(server, quiet, small["id"]) == whole
+        oldest, newest = (events_of(noisy, *each) for each in (made[0], made[-1]))
+        assert [name for _, name, _ in oldest] == ["done"]
+        assert "display_data" in [name for _, name, _ in newest]
+        record = noisy.ask("GET", f"/sessions/{made[0][0]}/executions/{made[0][1]}").json
+        assert oldest[-1][2]["record"] == record and record["status"] == "ok"
+
+
+def notes_of(record):
+    return sorted((note["code"], note["message"]) for note in record["diagnostics"])
+
+
+def test_a_policy_is_that_of_the_command_and_stays(reckon):
+    """What the host has no means for is told in the words of `reckon run --isolate-cpu`."""
+    wanted = {"network": "none", "isolate_cpu": ["core", "speculation"]}
+    done = reckon("run", "-t", "python", "--json", "--isolate-cpu", "core,speculation", "-c", "1")
+    record = json.loads(done.out)
+    with Server(reckon) as server:
+        plain = server.create()
+        assert server.ask("GET", f"/sessions/{plain}").json["policy"] == {
+            "network": "none", "isolate_cpu": []}
+        assert notes_of(server.execute(plain, "1")) == []
+        session = server.create(policy=wanted)
+        assert notes_of(server.execute(session, "1")) == notes_of(record)
+        for policy in ({"network": "all"}, {"isolate_cpu": "core"}, {"isolate_cpu": ["cores"]},
+                       {"isolate_cpu": [1]}, {"nonsense": 1}, [], None):
+            answer = server.ask("POST", "/sessions", {"policy": policy})
+            assert (answer.status, answer.code) == (400, "invalid"), policy
+            assert "policy" in answer.json["error"]["message"]
+        answer = server.ask("PATCH", f"/sessions/{session}", {"policy": wanted})
+        assert (answer.status, answer.code) == (400, "invalid")
+        server.stop(signal.SIGKILL)
+        server.start()
+        assert server.ask("GET", f"/sessions/{session}").json["policy"] == wanted
+        again = [note for note in notes_of(server.execute(session, "1"))
+                 if note[0] != "kernel_lost"]
+        assert again == notes_of(record)
+
+
+def test_a_strict_daemon_opens_what_strict_mode_opens(reckon):
+    with Server(reckon, "--strict") as server:
+        for isolate in ([], ["core"], ["speculation"]):
+            flags = ["--isolate-cpu", isolate[0]] if isolate else []
+            plain = reckon("run", "-t", "python", "--private", "--strict", *flags, "-c", "1")
+            answer = server.ask("POST", "/sessions",
+                                {"template": "python", "policy": {"isolate_cpu": isolate}})
+            if plain.status == 0:
+                assert answer.status == 201, answer
+            else:
+                assert answer.status == 503 and "strict" in answer.json["error"]["message"], answer

@@ -121,6 +121,63 @@ def test_deleting_a_context_leaves_the_rest(server):
     assert server.execute(session, "print(x)")["stdout"] == "1\n"
 
 
+def test_an_execution_names_its_language(server):
+    """The first one opens a context, the others find it; what is the session's own opens none."""
+    session = server.create()
+    server.execute(session, "x = 1", language="python")
+    first, second = (server.background(session, code, language="bash")
+                     for code in ("N=5; echo one > f", "echo $N"))
+    record, other = server.poll(session, first), server.poll(session, second)
+    assert (record["kernel"], record["status"]) == ("bash", "ok")
+    assert other["stdout"] == "5\n" and other["context"] == record["context"]
+    assert server.execute(session, "print(x, open('f').read())", language="python")[
+        "stdout"] == "1 one\n\n"
+    listed = server.ask("GET", f"/sessions/{session}/contexts").json["contexts"]
+    assert [(each["id"], each["language"]) for each in listed] == [(record["context"], "bash")]
+    here = {"context": record["context"]}
+    assert server.execute(session, "echo $N", language="bash", **here)["stdout"] == "5\n"
+    answer = server.ask("POST", f"/sessions/{session}/executions",
+                        {"code": "1", "language": "python", **here})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert record["context"] in answer.json["error"]["message"]
+
+
+def test_a_language_that_there_is_none_of(server):
+    session = server.create()
+    path = f"/sessions/{session}/executions"
+    answer = server.ask("POST", path, {"code": "1", "language": "cobol"})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert "cobol" in answer.json["error"]["message"]
+    waiting = server.background(session, "1", language="cobol")
+    answer = server.poll(session, waiting)
+    assert answer["status"] == "failed" and "cobol" in answer["why"], answer
+    for language in ("", 3, "x" * 64, None):
+        answer = server.ask("POST", path, {"code": "1", "language": language})
+        assert (answer.status, answer.code) == (400, "invalid"), language
+    assert server.ask("GET", f"/sessions/{session}/contexts").json["contexts"] == []
+    assert server.execute(session, "print(1)")["stdout"] == "1\n"
+
+
+def test_one_idempotency_key_is_for_one_kernel(server):
+    session = server.create()
+    key = {"Idempotency-Key": "once"}
+    path = f"/sessions/{session}/executions"
+    body = {"code": "echo $$", "language": "bash"}
+    first = server.ask("POST", path, body, headers=key).json
+    assert server.ask("POST", path, body, headers=key).json == first
+    for other in ({"code": "echo $$"}, {**body, "context": first["context"]}):
+        answer = server.ask("POST", path, other, headers=key)
+        assert (answer.status, answer.code) == (409, "idempotency_conflict"), other
+
+
+def test_a_language_takes_no_ninth_kernel(server):
+    session = server.create()
+    for _ in range(7):
+        context(server, session)
+    answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1", "language": "bash"})
+    assert (answer.status, answer.code) == (413, "limit")
+
+
 def test_as_many_contexts_as_may_be(server):
     session = server.create()
     for _ in range(7):

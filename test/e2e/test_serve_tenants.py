@@ -12,6 +12,7 @@ import sqlite3
 import time
 
 import pytest
+from captured_front import CapturedFront
 from reckon_serve import SECONDS, Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -249,6 +250,87 @@ def test_each_operation_takes_its_scope_and_no_other(server):
                 answer = server.ask("POST", path, {"name": "a", "scopes": ["read"]}
                                     if path == "/keys" else {"name": "a"})
             assert answer.code == "scope_missing"
+
+
+def follow(server, session, body=None, execution=None):
+    path = f"/sessions/{session}/executions" + (f"/{execution}/events" if execution else "")
+    with server.events("GET" if execution else "POST", path, body) as (events, response):
+        return [(name, data) for _, name, data in events], response
+
+
+@as_root
+def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
+    session = server.create()
+    others = server.background(session, "print('theirs')")
+    server.poll(session, others)
+    mine, twin = (make_key(server, scopes=["execute"])["key"] for _ in range(2))
+    with using(server, mine):
+        events, response = follow(server, session, {"code": "print('mine')", "stream": True})
+        assert [name for name, _ in events][-1] == "done", events
+        assert events[-1][1]["record"]["stdout"] == "mine\n"
+        execution = response.headers["Reckon-Execution"]
+        assert follow(server, session, execution=execution)[0] == events
+        begun = server.background(session, "print('later')")
+        assert server.poll(session, begun)["stdout"] == "later\n"
+        # Until its ring is gone, and behind that.
+        for _ in range(6):
+            server.execute(session, "1")
+        last = follow(server, session, execution=execution)[0][-1]
+        assert (last[0], last[1]["record"]) == ("done", events[-1][1]["record"])
+    for key, named in ((mine, others), (twin, execution), (twin, begun),
+                       (mine, UNKNOWN["execution"])):
+        with using(server, key):
+            for path in ("", "/events"):
+                answer = server.ask("GET", f"/sessions/{session}/executions/{named}{path}")
+                assert (answer.status, answer.code) == (403, "scope_missing"), (path, answer)
+    with using(server, mine):
+        assert server.ask("GET", f"/sessions/{session}/executions").code == "scope_missing"
+    # It stays its own over a restart, and is nobody else's.
+    server.stop()
+    server.start()
+    with using(server, mine):
+        shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
+        assert shown.json["stdout"] == "mine\n"
+        last = follow(server, session, execution=execution)[0][-1]
+        assert (last[0], last[1]["record"]) == ("done", events[-1][1]["record"])
+    with using(server, twin):
+        assert server.ask("GET", f"/sessions/{session}/executions/{execution}").code == \
+            "scope_missing"
+
+
+@as_root
+def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
+    """What a captured front says of a frame opens nothing: only the key's own doing does."""
+    with CapturedFront(reckon) as front:
+        error, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
+        assert error is None
+        session = made["SESSION"].decode()
+        error, theirs = front.ask("EXECUTE", KEY=front.key, SESSION=session, CODE="'secret'",
+                                  BACKGROUND=b"")
+        assert error is None
+        theirs = theirs["EXECUTION"].decode()
+        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=4)
+        assert error is None
+        weak = made["KEY_TEXT"].decode()
+        for name in ("EVENTS", "EXECUTION_SHOW"):
+            for extra in ({}, {"GOES_ON": b""}):
+                if name == "EXECUTION_SHOW" and extra:
+                    continue  # no such field: that would end the front
+                error, answer = front.ask(name, KEY=weak, SESSION=session, EXECUTION=theirs,
+                                          **extra)
+                assert error == "SCOPE" and b"read" in answer["MESSAGE"]
+        # Nor does an id that the front asked for with another key, in the same breath.
+        number = front.send("EXECUTE", KEY=front.key, SESSION=session, CODE="'more'",
+                            BACKGROUND=b"")
+        error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs,
+                                  GOES_ON=b"", AFTER=0)
+        assert error == "SCOPE" and number < front.number
+        error, mine = front.ask("EXECUTE", KEY=weak, SESSION=session, CODE="'mine'", BACKGROUND=b"")
+        assert error is None
+        error, answer = front.ask("EVENTS", KEY=weak, SESSION=session,
+                                  EXECUTION=mine["EXECUTION"].decode(), AFTER=0, GOES_ON=b"")
+        assert error is None and b"mine" in answer["EVENT_DATA"]
+        assert "the front is gone" not in front.server.log()
 
 
 # ---- tenants ------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ static void check_row(const struct config *config, const struct config_row *row)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct config config;
-	static struct config_problems problems;
+	static struct ini_problems problems;
 	unsigned lines = 1;
 	struct err err;
 	int code;
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lines += data[i] == '\n';
 	if ((code == 0) != (problems.count == 0))
 		abort();
-	for (unsigned i = 0; i < problems.count && i < CONFIG_PROBLEMS_MAX; i++)
+	for (unsigned i = 0; i < problems.count && i < INI_PROBLEMS_MAX; i++)
 		if (problems.list[i].line > lines || problems.list[i].text[0] == '\0')
 			abort();
 	return 0;

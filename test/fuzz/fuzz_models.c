@@ -51,7 +51,7 @@ static void check(const struct models *models)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct models_problems problems;
+	static struct ini_problems problems;
 	struct models *models = NULL;
 	unsigned lines = 1;
 	struct err err;
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lines += data[i] == '\n';
 	if ((code == 0) != (problems.count == 0) || (code == 0) != (models != NULL))
 		abort();
-	for (unsigned i = 0; i < problems.count && i < MODELS_PROBLEMS_MAX; i++)
+	for (unsigned i = 0; i < problems.count && i < INI_PROBLEMS_MAX; i++)
 		if (problems.list[i].line > lines || problems.list[i].text[0] == '\0')
 			abort();
 	if (models != NULL)

@@ -155,15 +155,17 @@ static void values_are_found_and_typed(void **state)
 
 static void values_are_written_back(void **state)
 {
-	static const char text[] = "{\"b\":[1,null,\"\\u00fc\"],\"a\":{\"x\":true}}";
-	cleanup_buf struct buf out = BUF_INIT(64), small = BUF_INIT(4);
+	static const char text[] = "{\"b\":[1,null,\"\\u00fc\"],\"a\":{\"x\":true},"
+				   "\"n\":[0.006,-0.1,1e300,5.0,0.30000000000000004,[],{}]}";
+	cleanup_buf struct buf out = BUF_INIT(256), small = BUF_INIT(4);
 	struct json_value *document;
 	struct err err;
 
 	(void)state;
 	assert_ok(&err, json_read_parse(text, sizeof(text) - 1, 4096, &document, &err));
 	assert_ok(&err, json_read_dump(document, &out, &err));
-	assert_string_equal(buf_text(&out), "{\"b\":[1,null,\"ü\"],\"a\":{\"x\":true}}");
+	assert_string_equal(buf_text(&out), "{\"b\":[1,null,\"ü\"],\"a\":{\"x\":true},"
+					   "\"n\":[0.006,-0.1,1e300,5.0,0.30000000000000004,[],{}]}");
 	assert_ok(&err, json_read_dump(json_read_at(json_read_member(document, "b"), 0), &out, &err));
 	assert_int_equal(buf_text(&out)[out.len - 1], '1');
 	assert_err(&err, ERR_LIMIT, json_read_dump(document, &small, &err));

@@ -19,7 +19,7 @@
 #include "host/config.h"
 
 static struct config config;
-static struct config_problems problems;
+static struct ini_problems problems;
 static struct err err;
 
 static int parse(const char *text)
@@ -113,7 +113,7 @@ static void all_mistakes_are_counted(void **state)
 		assert_ok(&err, buf_addf(&text, &err, "no-such-%d = 1\n", i));
 	assert_err(&err, ERR_INVALID, parse(text.data));
 	assert_int_equal(problems.count, 100);
-	assert_int_equal(problems.list[CONFIG_PROBLEMS_MAX - 1].line, CONFIG_PROBLEMS_MAX);
+	assert_int_equal(problems.list[INI_PROBLEMS_MAX - 1].line, INI_PROBLEMS_MAX);
 }
 
 static void a_line_is_never_cut(void **state)

@@ -7,14 +7,18 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db_keep.h"
+#include "host/db_log.h"
 
 #define SESSION "se_00000000000000000000000001"
 #define EXECUTION "ex_00000000000000000000000001"
@@ -274,6 +278,103 @@ static void a_sync_without_a_change_costs_nothing(void **state)
 	db_close(db);
 }
 
+static void copy_file(const struct fixture *fixture, const char *from, const char *to)
+{
+	cleanup_fd int in = openat(fixture->dir_fd, from, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int out = openat(fixture->dir_fd, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char bytes[65536];
+	ssize_t n;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(out, bytes, (size_t)n), n);
+	assert_int_equal(n, 0);
+}
+
+static off_t size_of(const struct fixture *fixture, const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(fixture->dir_fd, name, &st, 0), 0);
+	return st.st_size;
+}
+
+/* Each changes five pages or so, as a cell does. */
+static void commit_often(struct db *db, unsigned count)
+{
+	struct db_session session = { .idle_ms = 1000 };
+	static unsigned number;
+	struct err err;
+
+	(void)snprintf(session.tenant, sizeof(session.tenant), "%s", DB_TENANT_FIRST);
+	clock_rfc3339_now(session.created_at);
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(session.id, sizeof(session.id), "se_%026u", ++number);
+		assert_ok(&err, db_session_add(db, &session, &err));
+		assert_ok(&err, db_sync(db, &err));
+	}
+}
+
+static void the_log_is_taken_in_beside_the_loop(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct db *db = open_db(fixture);
+	const off_t before = size_of(fixture, "reckond.db");
+	struct db_session session;
+	struct err err;
+	off_t full;
+
+	db_relax(db);
+	db_log_begin(db);
+	/* Past the length at which it is due, and not as far as where the loop does it itself. */
+	while (size_of(fixture, "reckond.db-wal") < 1200 * 4120)
+		commit_often(db, 10);
+	for (int i = 0; i < 500 && size_of(fixture, "reckond.db") == before; i++)
+		(void)usleep(20000);
+	assert_true(size_of(fixture, "reckond.db") > before);
+	/* Without a pause it grows, to where the loop takes in what is left. */
+	commit_often(db, 6000);
+	full = size_of(fixture, "reckond.db-wal");
+	assert_true(full < 5100 * 4120);
+	commit_often(db, 2000);
+	assert_true(size_of(fixture, "reckond.db-wal") < 5100 * 4120);
+	db_close(db);
+	db = open_db(fixture);
+	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, "se_00000000000000000000000001",
+					 &session, &err), 1);
+	db_session_done(&session);
+	db_close(db);
+}
+
+static void the_log_has_its_length_from_the_start(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct db *db = open_db(fixture);
+	struct db_session session;
+	struct db_kept kept;
+	struct err err;
+	off_t full;
+
+	db_log_begin(db);
+	full = size_of(fixture, "reckond.db-wal");
+	assert_true(full >= 1000 * 4120);
+	add_live(db, SESSION, &kept);
+	db_kept_done(&kept);
+	assert_ok(&err, db_sync(db, &err));
+	assert_int_equal(size_of(fixture, "reckond.db-wal"), full);
+	/* A copy of what a power cut leaves: zeros behind the last commit are nothing. */
+	copy_file(fixture, "reckond.db", "copy.db");
+	copy_file(fixture, "reckond.db-wal", "copy.db-wal");
+	db_close(db);
+	assert_int_equal(renameat(fixture->dir_fd, "copy.db", fixture->dir_fd, "reckond.db"), 0);
+	assert_int_equal(renameat(fixture->dir_fd, "copy.db-wal", fixture->dir_fd,
+				  "reckond.db-wal"), 0);
+	db = open_db(fixture);
+	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session, &err), 1);
+	db_session_done(&session);
+	db_close(db);
+}
+
 static void what_was_collected_is_remembered(void **state)
 {
 	struct db *db = open_db(*state);
@@ -321,6 +422,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_key_can_be_given_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_log_is_taken_in_beside_the_loop, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_log_has_its_length_from_the_start, set_up,
 						tear_down),
 	};
 

@@ -58,12 +58,31 @@ static void what_is_not_named_needs_admin(void **state)
 	assert_int_equal(scope_of(FRONT_EXECUTE), FRONT_SCOPE_EXECUTE);
 }
 
+/* Only what answers for something that a request of the named scope began. */
+static void what_is_ones_own_needs_less(void **state)
+{
+	(void)state;
+	for (uint16_t type = 0; type < FRONT_REQUEST_COUNT; type++) {
+		const uint32_t own = scope_of_own(type);
+
+		if (type == FRONT_EVENTS || type == FRONT_EXECUTION_SHOW)
+			assert_int_equal(own, scope_of(FRONT_EXECUTE));
+		else if (type == FRONT_RUN_EVENTS || type == FRONT_RUN_SHOW)
+			assert_int_equal(own, scope_of(FRONT_RUN_CREATE));
+		else
+			assert_int_equal(own, 0);
+		assert_true(own == 0 || scope_of(type) == FRONT_SCOPE_READ);
+	}
+	assert_int_equal(scope_of_own(UINT16_MAX), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_request_is_named),
 		cmocka_unit_test(each_request_is_answered),
 		cmocka_unit_test(what_is_not_named_needs_admin),
+		cmocka_unit_test(what_is_ones_own_needs_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "models/models.h"
 
-static struct models_problems problems;
+static struct ini_problems problems;
 static struct err err;
 
 static struct models *parse(const char *text)

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+"""A front that an attacker owns: whatever a test wants is sent to the daemon as a frame.
+
+    with CapturedFront(reckon) as front:
+        status, fields = front.ask("EVENTS", KEY=key, SESSION=session, EXECUTION=execution, ...)
+
+The daemon starts this file in place of reckon-front. As a program it passes frames on between the daemon and the one
+connection that the test makes to the daemon's port. Nothing of it is fenced.
+"""
+import copy
+import os
+import pathlib
+import re
+import shutil
+import socket
+import struct
+import sys
+
+HEAD = struct.Struct("=IHHQII")
+FIELD = struct.Struct("=II")
+MAGIC = 0x31464B52
+SOCKET, LISTENER = 3, 4
+READY, CANCEL, REPLY, ERROR = 1, 2, 64, 65
+
+
+def relay():
+    daemon = socket.socket(fileno=SOCKET)
+    listener = socket.socket(fileno=LISTENER)
+    daemon.send(HEAD.pack(MAGIC, READY, 0, 0, 0, 0))
+    listener.setblocking(True)
+    test, _ = listener.accept()
+    if os.fork() == 0:
+        while frame := daemon.recv(1 << 20):
+            test.sendall(struct.pack("=I", len(frame)) + frame)
+        os._exit(0)
+    stream = test.makefile("rb")
+    while size := stream.read(4):
+        daemon.send(stream.read(struct.unpack("=I", size)[0]))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    relay()
+
+from reckon_cli import ROOT  # noqa: E402 - the program has none of the tests' modules
+from reckon_serve import SECONDS, Server  # noqa: E402
+
+
+def names(kind, prefix):
+    """NAME: number, of an enum of wire/front.h."""
+    header = (ROOT / "src/wire/front.h").read_text()
+    body = re.search(rf"enum {kind} {{(.*?)\n}};", header, re.S)[1]
+    return {name: int(number) for name, number in re.findall(rf"{prefix}(\w+) = (\d+)", body)}
+
+
+def errors():
+    header = (ROOT / "src/wire/front.h").read_text()
+    body = re.search(r"enum front_error {(.*?)\n};", header, re.S)[1]
+    return re.findall(r"^\s*FRONT_ERR_(\w+)", body, re.M)
+
+
+class CapturedFront:
+    """A daemon with such a front, and the attacker's end of it."""
+
+    def __init__(self, reckon, *args):
+        tree = reckon.work / "captured"
+        if not tree.exists():
+            self.arrange(reckon.place.program.parent.parent, tree)
+        captured = copy.copy(reckon)
+        captured.place = copy.copy(reckon.place)
+        captured.place.program = tree / "bin/reckon"
+        self.server = Server(captured, *args)
+        self.types, self.tags = names("front_type", "FRONT_"), names("front_tag", "FRONT_TAG_")
+        self.tag_names = {number: name for name, number in self.tags.items()}
+        self.errors = errors()
+        self.number = 0
+
+    @staticmethod
+    def arrange(real, tree):
+        """Programs look for others beside themselves: these two are copies, the rest is named."""
+        (tree / "bin").mkdir(parents=True)
+        (tree / "libexec").mkdir()
+        shutil.copy2(real / "bin/reckon", tree / "bin/reckon")
+        for path in (real / "libexec").iterdir():
+            if path.name == "reckond":
+                shutil.copy2(path, tree / "libexec/reckond")
+            elif path.name != "reckon-front" and not path.name.endswith(".p"):
+                (tree / "libexec" / path.name).symlink_to(path)
+        shutil.copy2(pathlib.Path(__file__), tree / "libexec/reckon-front")
+        (tree / "libexec/reckon-front").chmod(0o755)
+
+    def __enter__(self):
+        self.server.start()
+        self.sock = socket.create_connection(("127.0.0.1", self.server.port), SECONDS)
+        self.stream = self.sock.makefile("rb")
+        return self
+
+    def __exit__(self, *_):
+        self.stream.close()
+        self.sock.close()
+        self.server.stop()
+
+    @property
+    def key(self):
+        return self.server.key
+
+    def send(self, name, number=None, **fields):
+        """The request's id."""
+        payload = b""
+        for tag, value in fields.items():
+            value = (value.encode() if isinstance(value, str) else
+                     struct.pack("=Q", value) if isinstance(value, int) else value)
+            payload += FIELD.pack(self.tags[tag], len(value)) + value
+        if number is None:
+            self.number += 1
+            number = self.number
+        frame = HEAD.pack(MAGIC, self.types[name], 0, number, len(payload), len(fields)) + payload
+        self.sock.sendall(struct.pack("=I", len(frame)) + frame)
+        return number
+
+    def receive(self):
+        """(id, None or the error's name, {tag: bytes})"""
+        size, = struct.unpack("=I", self.stream.read(4))
+        frame = self.stream.read(size)
+        _, kind, _, number, _, _ = HEAD.unpack_from(frame)
+        at, fields = HEAD.size, {}
+        while at < len(frame):
+            tag, length = FIELD.unpack_from(frame, at)
+            at += FIELD.size
+            fields[self.tag_names[tag]] = frame[at:at + length]
+            at += length
+        if kind == ERROR:
+            return number, self.errors[struct.unpack("=Q", fields["ERROR"])[0]], fields
+        assert kind == REPLY
+        return number, None, fields
+
+    def ask(self, name, **fields):
+        number = self.send(name, **fields)
+        while True:
+            got, error, answer = self.receive()
+            if got == number:
+                return error, answer

@@ -1,0 +1,188 @@
+/*
+ * test_base_ini_text.c - the lines that inih gets, and the problems of those that it does not.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    calls inih: what it makes of a line is the business of its callers' tests.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ini_text.h"
+
+#define TEXT(bytes) bytes, sizeof(bytes) - 1
+
+static struct ini_problems problems;
+
+static struct ini_text text_of(const char *bytes, size_t len)
+{
+	memset(&problems, 0, sizeof(problems));
+	return (struct ini_text){ .at = bytes, .end = bytes + len, .problems = &problems };
+}
+
+static void next_is(struct ini_text *text, const char *line)
+{
+	char got[32];
+
+	assert_ptr_equal(ini_text_next(got, sizeof(got), text), got);
+	assert_string_equal(got, line);
+}
+
+static void problem_is(unsigned index, unsigned line, const char *why)
+{
+	assert_true(index < problems.count);
+	assert_int_equal(problems.list[index].line, line);
+	assert_string_equal(problems.list[index].text, why);
+}
+
+static void lines_are_handed_on(void **state)
+{
+	struct ini_text text = text_of(TEXT("[a]\r\n\nkey = 1\nlast = 2"));
+	char got[32];
+
+	(void)state;
+	next_is(&text, "[a]\r\n");
+	next_is(&text, "\n");
+	next_is(&text, "key = 1\n");
+	assert_int_equal(text.line, 3);
+	next_is(&text, "last = 2\n");
+	assert_null(ini_text_next(got, sizeof(got), &text));
+	assert_null(ini_text_next(got, sizeof(got), &text));
+	assert_int_equal(problems.count, 0);
+}
+
+static void nothing_is_no_line(void **state)
+{
+	struct ini_text text = text_of(NULL, 0);
+	char got[32];
+
+	(void)state;
+	assert_null(ini_text_next(got, sizeof(got), &text));
+	assert_int_equal(text.line, 0);
+}
+
+static void what_inih_would_bend_is_a_problem(void **state)
+{
+	struct ini_text text = text_of(TEXT("a = 1\0 2\n"
+					    "longer than the room that inih has = 1\n"
+					    "  b = 2\n"
+					    "\tc = 3\n"
+					    " \t\r\n"
+					    "d = 4\n"));
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		next_is(&text, "\n");
+	next_is(&text, "d = 4\n");
+	assert_int_equal(problems.count, 4);
+	problem_is(0, 1, "the line has a NUL byte");
+	problem_is(1, 2, "the line is too long");
+	problem_is(2, 3, "the line begins with a space");
+	problem_is(3, 4, "the line begins with a space");
+}
+
+/* With its newline and NUL a line fills inih's room exactly, and one byte more does not fit. */
+static void the_longest_line_fits(void **state)
+{
+	static const char bytes[] = "123456\n1234567\n";
+	struct ini_text text = text_of(TEXT(bytes));
+	char got[8];
+
+	(void)state;
+	assert_non_null(ini_text_next(got, sizeof(got), &text));
+	assert_string_equal(got, "123456\n");
+	assert_int_equal(problems.count, 0);
+	assert_non_null(ini_text_next(got, sizeof(got), &text));
+	assert_string_equal(got, "\n");
+	problem_is(0, 2, "the line is too long");
+}
+
+static void note_section(void *arg, const char *line, size_t len)
+{
+	(void)snprintf(arg, 64, "%.*s", (int)len, line);
+}
+
+static void sections_may_be_the_callers(void **state)
+{
+	char section[64] = "";
+	struct ini_text text = text_of(TEXT("[a section whose name is longer than 32]\nb = 1\n"));
+
+	(void)state;
+	text.on_section = note_section;
+	text.arg = section;
+	next_is(&text, "\n");
+	assert_string_equal(section, "[a section whose name is longer than 32]");
+	next_is(&text, "b = 1\n");
+	assert_int_equal(problems.count, 0);
+}
+
+static void a_line_has_one_problem(void **state)
+{
+	struct ini_text text = text_of(TEXT(""));
+
+	(void)state;
+	ini_text_complain(&text, 3, "first");
+	ini_text_complain(&text, 3, "second");
+	ini_text_complain(&text, 4, "third");
+	ini_text_complain(&text, 0, "of the whole");
+	ini_text_complain(&text, 0, "of the whole, too");
+	assert_int_equal(problems.count, 4);
+	problem_is(1, 4, "third");
+	problem_is(3, 0, "of the whole, too");
+}
+
+static void problems_past_the_bound_are_counted(void **state)
+{
+	struct ini_text text = text_of(TEXT(""));
+
+	(void)state;
+	for (unsigned i = 1; i <= INI_PROBLEMS_MAX + 5; i++)
+		ini_text_complain(&text, i, "wrong");
+	assert_int_equal(problems.count, INI_PROBLEMS_MAX + 5);
+	problem_is(INI_PROBLEMS_MAX - 1, INI_PROBLEMS_MAX, "wrong");
+}
+
+static void the_end_names_the_first_problem(void **state)
+{
+	struct ini_text text = text_of(TEXT(""));
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ini_text_end(&text, 0, &err), 0);
+	assert_int_equal(ini_text_end(&text, 7, &err), ERR_INVALID);
+	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
+	ini_text_complain(&text, 9, "wrong");
+	/* What has its problem already is not told twice. */
+	assert_int_equal(ini_text_end(&text, 7, &err), ERR_INVALID);
+	assert_int_equal(problems.count, 2);
+	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
+}
+
+static void what_is_of_no_line_is_told(void **state)
+{
+	struct ini_text text = text_of(TEXT(""));
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ini_text_end(&text, -2, &err), ERR_INVALID);
+	problem_is(0, 0, "this is neither [section] nor key = value");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_handed_on),
+		cmocka_unit_test(nothing_is_no_line),
+		cmocka_unit_test(what_inih_would_bend_is_a_problem),
+		cmocka_unit_test(the_longest_line_fits),
+		cmocka_unit_test(sections_may_be_the_callers),
+		cmocka_unit_test(a_line_has_one_problem),
+		cmocka_unit_test(problems_past_the_bound_are_counted),
+		cmocka_unit_test(the_end_names_the_first_problem),
+		cmocka_unit_test(what_is_of_no_line_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
