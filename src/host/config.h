@@ -51,6 +51,8 @@ struct config {
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;
 	uint64_t history_keep_ms, session_keep_ms; /* 0: for ever */
+	uint64_t audit_keep_ms, audit_archive_keep_ms; /* 0: for ever */
+	uint64_t audit_entries, audit_archive_bytes;   /* 0: any */
 	uint64_t metrics; /* enum config_metrics */
 };
 

@@ -14,12 +14,14 @@
  *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, expiry, its end
  *   job.c             the jobs of a session: a queue, and what is answered when one is done
+ *   hold.c cancel.c   executions that end when whoever asked for them goes away
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
  *   gc.c              what nobody needs any more leaves the store
  *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
+ *   replay.c          those of executions that have ended, within a sum
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
@@ -72,6 +74,7 @@
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
+#define EARLY_SIZE 160
 #define HOST_ADDRESS_SIZE 96
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
@@ -144,6 +147,8 @@ struct session {
 	uint64_t turn;		/* the last one of those */
 	uint64_t unborn_turn;	/* that of its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool is_early;		/* its row was written before its box was there */
+	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
 	uint64_t expires_ns;	/* of the boot clock; 0: never */
@@ -172,6 +177,9 @@ struct host {
 	unsigned session_count;
 	struct inquiry *inquiries;
 	struct models *models; /* that may be asked, or NULL */
+	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
+	size_t replay_bytes; /* replay.c */
+	struct execution *replay_newest;
 	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
 	unsigned tenant_count;
@@ -202,6 +210,7 @@ struct host {
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
+	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	/* turn.c */
 	bool turn_is_open;
@@ -279,6 +288,7 @@ void job_fail(struct job *job, enum front_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
 void session_pump(struct session *session);
 void session_answer_job(struct session *session, struct job *job);
+int session_commit_start(struct session *session, struct err *err);
 void session_job_done(struct session *session, struct job *job);
 void session_fail_waiting(struct session *session, enum front_error end, const char *why);
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
@@ -353,15 +363,13 @@ void start_kept(struct execution *execution);	  /* what was written is committed
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
 
-/* ---- private.c ---- */
-/*
- * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
- * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
- */
-int private_state(struct host *host, char *dir, size_t size, struct err *err);
-int private_listen(struct host *host, struct err *err);
-void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
-void private_leave(struct host *host); /* takes the socket's name away */
+/* ---- early.c ---- */
+/* For a session in OPENING: before its job is given away, and then. */
+void early_begin(struct session *session);
+void early_write(struct session *session);
+void early_note(const struct session *session); /* it could be opened */
+/* It could not, or is not to be: nothing of it stays. */
+void early_undo(struct session *session, const char *why);
 
 /* ---- work.c: in a thread of the pool ---- */
 /* The engine and the session; a restored one gets its old id. */

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/cancel.h"
 #include "host/host.h"
 
 #define BUCKETS 4096u
@@ -530,6 +531,7 @@ static void drop_process(struct peer *peer, int sig)
 		peer->first = next;
 	}
 	peer->last = NULL;
+	cancel_front_lost(peer->host);
 	drop_pending(peer);
 }
 

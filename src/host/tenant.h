@@ -11,6 +11,7 @@
 
 #include "host/db.h"
 #include "host/pool.h"
+#include "host/replay.h"
 
 struct host;
 struct asked;
@@ -42,6 +43,7 @@ struct tenant {
 	uint64_t tokens, tokens_ns; /* thousandths of a request */
 	struct tenant_share share;  /* that the warden was told, or is about to be */
 	struct front_usage since_start;
+	struct replay replay;
 };
 
 struct key {

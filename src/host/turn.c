@@ -234,6 +234,7 @@ static void sync_now(struct host *host)
 	host->synced = host->committed;
 	note_kept(host);
 	peer_release(host);
+	replay_trim(host);
 }
 
 /* False: no thread can do it. */
@@ -288,6 +289,7 @@ static void on_synced(unsigned ready, void *arg)
 	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
 		sync_now(host);
 	peer_release(host);
+	replay_trim(host);
 }
 
 /* ---- turns ---------------------------------------------------------------------------------- */
