@@ -187,6 +187,7 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
+	struct spare *spare;
 	struct auditor auditor;
 	struct retainer retainer;
 	struct steady steady;
@@ -360,7 +361,8 @@ void private_tick(struct host *host);  /* ends a private daemon that nobody need
 void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
-/* The engine and the session; a restored one gets its old id. */
+int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
+/* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "host/host.h"
 #include "host/quota.h"
+#include "host/spare.h"
 #include "host/usage.h"
 
 #define LOOK_AFTER_NS (5ull * 1000000000u)
@@ -257,6 +258,7 @@ static int note_opened(struct session *session, struct err *err)
 		       reckon_session_template(session->handle));
 	session->phase = SESSION_LIVE;
 	early_note(session);
+	spare_want(session->host);
 	if (session->early_failed.code != ERR_OK) {
 		*err = session->early_failed;
 		return (int)err->code;
