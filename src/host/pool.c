@@ -225,6 +225,16 @@ size_t pool_waiting(struct pool *pool)
 	return count;
 }
 
+bool pool_is_idle(struct pool *pool)
+{
+	bool is_idle;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	is_idle = pool->queued == 0 && pool->running == 0 && pool->done.first == NULL;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return is_idle;
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 void pool_wake(struct pool *pool)

@@ -340,6 +340,7 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->running != NULL && session->running->execution != NULL)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
+	cancel_abandoned(session);
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {

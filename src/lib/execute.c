@@ -116,6 +116,7 @@ static void clear_interrupts(struct reckon_session *session)
 	/* Asked for when nothing ran: that execution is over, this one was not meant. */
 	if (read(session->interrupt_fd, &count, sizeof(count)) < 0)
 		count = 0;
+	atomic_store(&session->interrupt_reason, NULL);
 	if (session->stop_wanted != NULL && atomic_load(session->stop_wanted) != 0)
 		reckon_interrupt(session);
 }

@@ -399,6 +399,7 @@ static void hint_lost(struct run *run, enum record_status status)
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
+	const reckon_reason *reason = atomic_load(&run->session->interrupt_reason);
 	char text[256], detail[64];
 
 	if (run->has_usage)
@@ -412,6 +413,8 @@ static void diagnose(struct run *run)
 		record_add_diagnostic(run->record, "stray_output", text, detail);
 	}
 	diagnose_losses(run);
+	if (run->stop == STOP_CALLER && reason != NULL)
+		record_add_diagnostic(run->record, reason->code, reason->message, NULL);
 	if (run->end == RUN_DONE && run->stop == STOP_CALLER && run->done == RUN_DONE_OK)
 		record_add_diagnostic(run->record, "interrupt_ignored",
 				      "the program came to its normal end although it was "
