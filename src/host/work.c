@@ -46,6 +46,19 @@ int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)
 	return reckon_engine_open(&options, ret, error);
 }
 
+/* Without a session there is no engine. */
+static int open_with(struct session *session, const reckon_session_options *options,
+		     reckon_error *error)
+{
+	const int code = reckon_session_open(session->engine, options, &session->handle, error);
+
+	if (code < 0) {
+		reckon_engine_close(session->engine);
+		session->engine = NULL;
+	}
+	return code;
+}
+
 void work_open(struct job *job)
 {
 	struct session *session = job->session;
@@ -79,13 +92,11 @@ void work_open(struct job *job)
 		.group_cpu_percent = job->share.percent,
 	};
 
-	if (session->engine == NULL &&
-	    work_engine(session->host, &session->engine, &job->error) < 0)
+	/* The warden of an engine that stood ready may be gone, which is no reason to fail. */
+	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
-	if (reckon_session_open(session->engine, &options, &session->handle, &job->error) < 0) {
-		reckon_engine_close(session->engine);
-		session->engine = NULL;
-	}
+	if (work_engine(session->host, &session->engine, &job->error) == 0)
+		(void)open_with(session, &options, &job->error);
 }
 
 /* Of the kernel that the job is for. */
