@@ -245,6 +245,7 @@ build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
 int build_target(const struct conn *conn, struct buf *payload, struct err *err);
+int build_idempotency(const struct conn *conn, struct buf *payload, struct err *err);
 struct api_leave;
 int build_leave(const struct api_leave *leave, struct buf *payload, struct err *err);
 

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/admission.h"
+#include "host/early.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"

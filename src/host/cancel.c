@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "host/cancel.h"
 #include "host/host.h"
 
 static const reckon_reason client_gone = {

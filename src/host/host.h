@@ -351,13 +351,6 @@ void execution_release_key(const struct execution *execution);
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
-/* ---- cancel.c ---- */
-/* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
-void cancel_abandoned(struct session *session);
-void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
-/* The front died, and with it all connections: that ends nothing. */
-void cancel_front_lost(struct host *host);
-
 /* ---- start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
 void start_note(struct execution *execution, const struct db_execution *row,
@@ -370,24 +363,6 @@ void start_write_all(struct host *host); /* before somebody looks */
 void start_kept(struct execution *execution);	  /* what was written is committed */
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
-
-/* ---- early.c ---- */
-/* For a session in OPENING: before its job is given away, and then. */
-void early_begin(struct session *session);
-void early_write(struct session *session);
-void early_note(const struct session *session); /* it could be opened */
-/* It could not, or is not to be: nothing of it stays. */
-void early_undo(struct session *session, const char *why);
-
-/* ---- private.c ---- */
-/*
- * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
- * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
- */
-int private_state(struct host *host, char *dir, size_t size, struct err *err);
-int private_listen(struct host *host, struct err *err);
-void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
-void private_leave(struct host *host); /* takes the socket's name away */
 
 /* ---- work.c: in a thread of the pool ---- */
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);

@@ -26,6 +26,7 @@
 #include "base/runtime.h"
 #include "host/doctor.h"
 #include "host/host.h"
+#include "host/private.h"
 #include "host/spare.h"
 
 #define TICK_MS 200u

@@ -18,6 +18,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/cancel.h"
+#include "host/early.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"

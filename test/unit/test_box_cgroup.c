@@ -20,90 +20,7 @@
 #include "base/cleanup.h"
 #include "box/cgroup.h"
 #include "box/cgroup_base.h"
-
-static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "freezer" };
-
-struct tree {
-	char root[64];
-	struct cgroup_host host;
-};
-
-static void path_of(const struct tree *tree, const char *controller, const char *file, char *ret,
-		    size_t size)
-{
-	(void)snprintf(ret, size, "%s/%s%s%s/%s", tree->root, controller,
-		       controller[0] != '\0' ? "/" : "", tree->host.name, file);
-}
-
-static void put(const struct tree *tree, const char *controller, const char *file, const char *text)
-{
-	char path[512];
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static void assert_holds(const struct tree *tree, const char *controller, const char *file,
-			 const char *expected)
-{
-	char path[512], text[128] = "";
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fail_msg("%s is missing", path);
-	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
-	assert_string_equal(text, expected);
-}
-
-static bool is_there(const struct tree *tree, const char *controller, const char *file)
-{
-	char path[512];
-
-	path_of(tree, controller, file, path, sizeof(path));
-	return access(path, F_OK) == 0;
-}
-
-static int make(void **state, enum cgroup_kind kind)
-{
-	static struct tree tree;
-	struct err err;
-
-	if (unit_mkdir(tree.root) < 0)
-		return -1;
-	for (size_t i = 0; kind == CGROUP_V1 && i < ARRAY_LEN(controllers); i++) {
-		char path[128];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", tree.root, controllers[i]);
-		if (mkdir(path, 0700) < 0)
-			return -1;
-	}
-	*state = &tree;
-	return cgroup_host_open_at(&tree.host, kind, tree.root, &err);
-}
-
-static int make_v1(void **state)
-{
-	return make(state, CGROUP_V1);
-}
-
-static int make_v2(void **state)
-{
-	return make(state, CGROUP_V2);
-}
-
-static int unmake(void **state)
-{
-	struct tree *tree = *state;
-
-	cgroup_host_close(&tree->host);
-	unit_rmdir(tree->root);
-	return 0;
-}
+#include "support/cgroup_tree.h"
 
 /* ---- v1 --------------------------------------------------------------------------------- */
 
@@ -113,13 +30,13 @@ static void v1_makes_and_removes_a_group_in_each_hierarchy(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_true(is_there(tree, controllers[i], "box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		assert_true(tree_has(tree, tree_controllers[i], "box-1"));
 	/* Hierarchies that are mounted together have it already. */
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_false(is_there(tree, controllers[i], "box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		assert_false(tree_has(tree, tree_controllers[i], "box-1"));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
 }
 
@@ -133,16 +50,16 @@ static void v1_limits(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	/* A limit that cannot be set is an error, not a weaker box. */
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "memory", "box-1/memory.limit_in_bytes", "");
-	put(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "");
+	tree_put(tree, "memory", "box-1/memory.limit_in_bytes", "");
+	tree_put(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "");
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "pids", "box-1/pids.max", "");
-	put(tree, "cpu", "box-1/cpu.cfs_quota_us", "");
+	tree_put(tree, "pids", "box-1/pids.max", "");
+	tree_put(tree, "cpu", "box-1/cpu.cfs_quota_us", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	assert_holds(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
-	assert_holds(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
-	assert_holds(tree, "pids", "box-1/pids.max", "33");
-	assert_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
+	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
+	tree_holds(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
+	tree_holds(tree, "pids", "box-1/pids.max", "33");
+	tree_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
 }
 
 static void v1_puts_the_twin_where_memory_is_charged(void **state)
@@ -151,13 +68,13 @@ static void v1_puts_the_twin_where_memory_is_charged(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/cgroup.procs", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 4711, &err));
-	assert_holds(tree, "memory", "box-1/cgroup.procs", "4711");
+	tree_holds(tree, "memory", "box-1/cgroup.procs", "4711");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 4712, &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/cgroup.procs", "4712");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/cgroup.procs", "4712");
 }
 
 /* Opened for others to write to, and written to by ourselves. */
@@ -172,26 +89,26 @@ static void v1_has_seats_in_each_hierarchy(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/tasks", "");
-	put(tree, "freezer", "tasks", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
+	tree_put(tree, "freezer", "tasks", "");
 	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
-	assert_int_equal(seats.count, ARRAY_LEN(controllers));
+	assert_int_equal(seats.count, TREE_CONTROLLERS);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "1", 1), 1);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/tasks", "1");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/tasks", "1");
 	/* Out of the freezer is where its boxes' groups are. */
 	assert_int_equal(write(seats.leave, "2", 1), 1);
-	assert_holds(tree, "freezer", "tasks", "2");
+	tree_holds(tree, "freezer", "tasks", "2");
 	cgroup_seats_close(&seats);
 	assert_int_equal(seats.count, 0);
 	assert_int_equal(seats.leave, -1);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/tasks", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	assert_ok(&err, cgroup_join(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/tasks", "0");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/tasks", "0");
 }
 
 static void v1_reads_accounts(void **state)
@@ -204,14 +121,15 @@ static void v1_reads_accounts(void **state)
 	cgroup_read(&tree->host, "box-1", &usage); /* nothing there: all zero */
 	assert_int_equal(usage.memory_peak_bytes, 0);
 	/* The parts are coarse: they divide the total. */
-	put(tree, "cpuacct", "box-1/cpuacct.usage", "2000\n");
-	put(tree, "cpuacct", "box-1/cpuacct.usage_user", "30\n");
-	put(tree, "cpuacct", "box-1/cpuacct.usage_sys", "10\n");
-	put(tree, "memory", "box-1/memory.usage_in_bytes", "4096\n");
-	put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8192\n");
-	put(tree, "memory", "box-1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-	put(tree, "pids", "box-1/pids.current", "3\n");
-	put(tree, "pids", "box-1/pids.events", "max 7\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage", "2000\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_user", "30\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_sys", "10\n");
+	tree_put(tree, "memory", "box-1/memory.usage_in_bytes", "4096\n");
+	tree_put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8192\n");
+	tree_put(tree, "memory", "box-1/memory.oom_control",
+		 "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	tree_put(tree, "pids", "box-1/pids.current", "3\n");
+	tree_put(tree, "pids", "box-1/pids.events", "max 7\n");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.cpu_user_ns, 1500);
 	assert_int_equal(usage.cpu_system_ns, 500);
@@ -219,7 +137,7 @@ static void v1_reads_accounts(void **state)
 	assert_int_equal(usage.oom_kills, 2);
 	assert_int_equal(usage.pids, 3);
 	assert_int_equal(usage.pids_refused, 7);
-	put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8\n");
+	tree_put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8\n");
 	cgroup_reset_peak(&tree->host, "box-1");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.memory_peak_bytes, 0);
@@ -231,36 +149,37 @@ static void v1_thaws(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "freezer", "box-1/freezer.state", "");
+	tree_put(tree, "freezer", "box-1/freezer.state", "");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	assert_holds(tree, "freezer", "box-1/freezer.state", "FROZEN");
+	tree_holds(tree, "freezer", "box-1/freezer.state", "FROZEN");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	assert_holds(tree, "freezer", "box-1/freezer.state", "THAWED");
+	tree_holds(tree, "freezer", "box-1/freezer.state", "THAWED");
 }
 
 /* ---- v2 --------------------------------------------------------------------------------- */
 
 static void v2_has_two_parts_below_one_limit(void **state)
 {
-	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8, .cpu_percent = 50 };
+	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8,
+					      .cpu_percent = 50 };
 	struct tree *tree = *state;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	assert_true(is_there(tree, "", "box-1/box"));
-	assert_true(is_there(tree, "", "box-1/twin"));
+	assert_true(tree_has(tree, "", "box-1/box"));
+	assert_true(tree_has(tree, "", "box-1/twin"));
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "", "box-1/memory.max", "");
-	put(tree, "", "box-1/memory.swap.max", "");
-	put(tree, "", "box-1/memory.oom.group", "");
-	put(tree, "", "box-1/box/pids.max", "");
-	put(tree, "", "box-1/box/cpu.max", "");
+	tree_put(tree, "", "box-1/memory.max", "");
+	tree_put(tree, "", "box-1/memory.swap.max", "");
+	tree_put(tree, "", "box-1/memory.oom.group", "");
+	tree_put(tree, "", "box-1/box/pids.max", "");
+	tree_put(tree, "", "box-1/box/cpu.max", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	assert_holds(tree, "", "box-1/memory.max", "1048576");
-	assert_holds(tree, "", "box-1/memory.swap.max", "0");
-	assert_holds(tree, "", "box-1/memory.oom.group", "0");
-	assert_holds(tree, "", "box-1/box/pids.max", "8");
-	assert_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
+	tree_holds(tree, "", "box-1/memory.max", "1048576");
+	tree_holds(tree, "", "box-1/memory.swap.max", "0");
+	tree_holds(tree, "", "box-1/memory.oom.group", "0");
+	tree_holds(tree, "", "box-1/box/pids.max", "8");
+	tree_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
 }
 
 static void v2_attaches_each_to_its_part(void **state)
@@ -271,12 +190,12 @@ static void v2_attaches_each_to_its_part(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cgroup.procs", "");
-	put(tree, "", "box-1/twin/cgroup.procs", "");
+	tree_put(tree, "", "box-1/box/cgroup.procs", "");
+	tree_put(tree, "", "box-1/twin/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 10, &err));
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 11, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.procs", "10");
-	assert_holds(tree, "", "box-1/twin/cgroup.procs", "11");
+	tree_holds(tree, "", "box-1/box/cgroup.procs", "10");
+	tree_holds(tree, "", "box-1/twin/cgroup.procs", "11");
 	assert_false(cgroup_has_seats(&tree->host));
 	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, 0);
@@ -289,14 +208,14 @@ static void v2_freezes_the_box_and_not_the_twin(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cgroup.freeze", "");
-	put(tree, "", "box-1/twin/cgroup.freeze", "0");
-	put(tree, "", "box-1/box/cgroup.events", "populated 1\nfrozen 1\n");
+	tree_put(tree, "", "box-1/box/cgroup.freeze", "");
+	tree_put(tree, "", "box-1/twin/cgroup.freeze", "0");
+	tree_put(tree, "", "box-1/box/cgroup.events", "populated 1\nfrozen 1\n");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.freeze", "1");
-	assert_holds(tree, "", "box-1/twin/cgroup.freeze", "0");
+	tree_holds(tree, "", "box-1/box/cgroup.freeze", "1");
+	tree_holds(tree, "", "box-1/twin/cgroup.freeze", "0");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.freeze", "0");
+	tree_holds(tree, "", "box-1/box/cgroup.freeze", "0");
 }
 
 static void v2_reads_accounts(void **state)
@@ -306,12 +225,12 @@ static void v2_reads_accounts(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
-	put(tree, "", "box-1/memory.current", "4096\n");
-	put(tree, "", "box-1/memory.peak", "8192\n");
-	put(tree, "", "box-1/memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n");
-	put(tree, "", "box-1/box/pids.current", "2\n");
-	put(tree, "", "box-1/box/pids.events", "max 5\n");
+	tree_put(tree, "", "box-1/box/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
+	tree_put(tree, "", "box-1/memory.current", "4096\n");
+	tree_put(tree, "", "box-1/memory.peak", "8192\n");
+	tree_put(tree, "", "box-1/memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n");
+	tree_put(tree, "", "box-1/box/pids.current", "2\n");
+	tree_put(tree, "", "box-1/box/pids.events", "max 5\n");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.cpu_user_ns, 20000);
 	assert_int_equal(usage.cpu_system_ns, 10000);
@@ -327,7 +246,7 @@ static void v2_removes_both_parts(void **state)
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
-	assert_false(is_there(tree, "", "box-1"));
+	assert_false(tree_has(tree, "", "box-1"));
 }
 
 static void closing_removes_our_own_group(void **state)
@@ -461,29 +380,28 @@ static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
 	assert_ok(&err, cgroup_remove(&host, "box-1", &err));
 }
 
+#define ON_V1(test) cmocka_unit_test_setup_teardown(test, tree_make_v1, tree_unmake)
+#define ON_V2(test) cmocka_unit_test_setup_teardown(test, tree_make_v2, tree_unmake)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(v1_makes_and_removes_a_group_in_each_hierarchy, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v1_limits, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_puts_the_twin_where_memory_is_charged, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v1_has_seats_in_each_hierarchy, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_reads_accounts, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_thaws, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v2_has_two_parts_below_one_limit, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_attaches_each_to_its_part, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_freezes_the_box_and_not_the_twin, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_reads_accounts, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_removes_both_parts, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(closing_removes_our_own_group, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(closing_sweeps_up_behind_a_warden_that_was_killed, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(in_another_pid_namespace_bare_numbers_say_nothing, make_v2,
-						unmake),
-		cmocka_unit_test_setup_teardown(a_warden_that_lives_elsewhere_keeps_its_group, make_v2,
-						unmake),
-		cmocka_unit_test_setup_teardown(our_own_group_is_held, make_v2, unmake),
+		ON_V1(v1_makes_and_removes_a_group_in_each_hierarchy),
+		ON_V1(v1_limits),
+		ON_V1(v1_puts_the_twin_where_memory_is_charged),
+		ON_V1(v1_has_seats_in_each_hierarchy),
+		ON_V1(v1_reads_accounts),
+		ON_V1(v1_thaws),
+		ON_V2(v2_has_two_parts_below_one_limit),
+		ON_V2(v2_attaches_each_to_its_part),
+		ON_V2(v2_freezes_the_box_and_not_the_twin),
+		ON_V2(v2_reads_accounts),
+		ON_V2(v2_removes_both_parts),
+		ON_V2(closing_removes_our_own_group),
+		ON_V2(closing_sweeps_up_behind_a_warden_that_was_killed),
+		ON_V2(in_another_pid_namespace_bare_numbers_say_nothing),
+		ON_V2(a_warden_that_lives_elsewhere_keeps_its_group),
+		ON_V2(our_own_group_is_held),
 		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
 	};
 
