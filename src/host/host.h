@@ -196,6 +196,7 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
+	struct spare *spare;
 	struct auditor auditor;
 	struct retainer retainer;
 	struct steady steady;
@@ -339,16 +340,9 @@ void start_kept(struct execution *execution);	  /* what was written is committed
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
 
-/* ---- early.c ---- */
-/* For a session in OPENING: before its job is given away, and then. */
-void early_begin(struct session *session);
-void early_write(struct session *session);
-void early_note(const struct session *session); /* it could be opened */
-/* It could not, or is not to be: nothing of it stays. */
-void early_undo(struct session *session, const char *why);
-
 /* ---- work.c: in a thread of the pool ---- */
-/* The engine and the session; a restored one gets its old id. */
+int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
+/* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */
