@@ -288,22 +288,25 @@ static int execute(struct ask *ask, const char *code, size_t len, struct buf *re
 
 /* ---- cells of a program that was ended ---- */
 
-/* One look: its record, its state, or an error. */
-static int look_at(const struct remote_ask *this, const char *execution, struct json_value **ret,
-		   struct err *err)
+/* A look (GET) at it: its record, its state, or an error; or its end. */
+static int call(const struct remote_ask *this, const char *method, const char *execution,
+		const char *rest, struct json_value **ret, struct err *err)
 {
-	cleanup_buf struct buf path = BUF_INIT(1024);
+	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(16);
+	const bool is_look = strcmp(method, "GET") == 0;
 
 	if (buf_adds(&path, "sessions/", err) < 0 ||
 	    client_path_add(&path, this->ask->resume.session_id, false, err) < 0 ||
 	    buf_adds(&path, "/executions/", err) < 0 ||
-	    client_path_add(&path, execution, false, err) < 0)
+	    client_path_add(&path, execution, false, err) < 0 || buf_adds(&path, rest, err) < 0 ||
+	    buf_adds(&body, "{}", err) < 0)
 		return (int)err->code;
-	return client_call(this->at.client, "GET", buf_text(&path), NULL, ret, err);
+	return client_call(this->at.client, method, buf_text(&path), is_look ? NULL : &body, ret, err);
 }
 
 /* The first Ctrl-C stops it, the second leaves it alone. False: it is left. */
-static bool wait_a_moment(const struct remote_ask *this, const char *status, unsigned *told)
+static bool wait_a_moment(const struct remote_ask *this, const char *execution, const char *status,
+			  unsigned *told)
 {
 	const struct timespec pause = { .tv_nsec = 200 * 1000000L };
 	struct err err;
@@ -311,9 +314,10 @@ static bool wait_a_moment(const struct remote_ask *this, const char *status, uns
 	if (*told == 0)
 		run_output_line("reckon: a cell of this run %s in its session still: waiting for it; "
 				"Ctrl-C stops it", strcmp(status, "queued") == 0 ? "waits" : "runs");
-	if (ask_interrupts() > 1 || (ask_interrupts() > 0 && strcmp(status, "queued") == 0))
+	if (ask_interrupts() > 1)
 		return false;
-	if (ask_interrupts() > 0 && *told < 2 && remote_interrupt(&this->at, &err) < 0)
+	if (ask_interrupts() > 0 && *told < 2 &&
+	    call(this, "POST", execution, "/cancel", NULL, &err) < 0)
 		run_output_line("reckon: %s", err.text);
 	*told = ask_interrupts() > 0 ? 2 : 1;
 	(void)nanosleep(&pause, NULL);
@@ -331,12 +335,12 @@ static int recall(struct ask *ask, const char *execution, struct buf *ret, struc
 	while (goes_on && rc == 0) {
 		const char *status;
 
-		if (look_at(this, execution, &found, err) < 0)
+		if (call(this, "GET", execution, "", &found, err) < 0)
 			break; /* history went, or never had it */
 		status = remote_text(found, "status");
 		goes_on = strcmp(status, "queued") == 0 || strcmp(status, "running") == 0;
 		if (goes_on)
-			goes_on = wait_a_moment(this, status, &told);
+			goes_on = wait_a_moment(this, execution, status, &told);
 		else if (json_read_member(found, "schema") != NULL)
 			rc = json_read_dump(found, ret, err) < 0 ? (int)err->code : 1;
 		json_read_free(TAKE_PTR(found));
