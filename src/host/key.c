@@ -89,7 +89,7 @@ static struct key *take_in(struct host *host, const struct db_key *row)
 	return key;
 }
 
-static void drop(struct host *host, struct key *key)
+void key_forget(struct host *host, struct key *key)
 {
 	struct key **at = bucket_of(host, key->row.hash);
 
@@ -184,15 +184,6 @@ struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TE
 	if (key == NULL)
 		(void)err_set(err, ERR_NOT_FOUND, "there is no tenant %s", row->tenant);
 	return key;
-}
-
-int key_revoke(struct host *host, struct key *key, struct err *err)
-{
-	if (db_key_revoke(host->db, key->row.id, err) < 0)
-		return (int)err->code;
-	log_line(LOG_INFO, "key revoked", "key=%s", key->row.id);
-	drop(host, key);
-	return 0;
 }
 
 bool key_admin_left(const struct host *host, const struct key *without,
