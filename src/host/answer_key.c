@@ -28,7 +28,8 @@ static void describe_time(uint64_t ms, char ret[CLOCK_RFC3339_SIZE])
 	(void)snprintf(ret + used, CLOCK_RFC3339_SIZE - used, ".%03uZ", (unsigned)(ms % 1000u));
 }
 
-static int pack_key(struct buf *payload, const struct key *key, const char *text, struct err *err)
+static int pack_key(const struct host *host, struct buf *payload, const struct key *key,
+		    const char *text, struct err *err)
 {
 	const struct db_key *row = &key->row;
 	char expires[CLOCK_RFC3339_SIZE] = "";
@@ -42,7 +43,7 @@ static int pack_key(struct buf *payload, const struct key *key, const char *text
 		{ FRONT_TAG_ID, row->id },
 		{ FRONT_TAG_TENANT, row->tenant },
 		{ FRONT_TAG_NAME, row->name },
-		{ FRONT_TAG_STATUS, key_is_expired(key) ? "expired" : "active" },
+		{ FRONT_TAG_STATUS, key_is_expired(host, key) ? "expired" : "active" },
 		{ FRONT_TAG_CREATED_AT, row->created_at },
 		{ FRONT_TAG_EXPIRES_AT, expires },
 		{ FRONT_TAG_USED_AT, row->used_at },
@@ -94,7 +95,7 @@ static bool make(struct host *host, const struct asked *asked, struct db_key *ro
 		peer_fail(host, asked->id,
 			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
-	else if (pack_key(&payload, key, text, &err) < 0)
+	else if (pack_key(host, &payload, key, text, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
 		peer_reply(host, asked->id, &payload, -1);
@@ -122,7 +123,7 @@ static struct key *named(struct host *host, const struct asked *asked)
 static void rotate(struct host *host, const struct asked *asked)
 {
 	struct key *old = named(host, asked);
-	const uint64_t now = key_now_ms();
+	const uint64_t now = strict_now(&host->strict);
 	const uint64_t end = now + front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS,
 					     OVERLAP_MS);
 	struct db_key row, ends;
@@ -162,7 +163,7 @@ void answer_key_create(struct host *host, const struct asked *asked)
 		return;
 	}
 	row.lifetime_ms = lifetime;
-	row.expires_ms = lifetime != 0 ? key_now_ms() + lifetime : 0;
+	row.expires_ms = lifetime != 0 ? strict_now(&host->strict) + lifetime : 0;
 	(void)make(host, asked, &row, NULL);
 }
 
@@ -185,7 +186,7 @@ void answer_key_list(struct host *host, const struct asked *asked)
 		if ((names && at->tenant != tenant) ||
 		    (has_before && strcmp(at->row.id, before) >= 0))
 			continue;
-		if (pack_key(&payload, at, NULL, &err) < 0) {
+		if (pack_key(host, &payload, at, NULL, &err) < 0) {
 			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 			return;
 		}

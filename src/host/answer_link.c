@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "host/db_files.h"
@@ -116,7 +115,7 @@ static int make_link(struct host *host, const struct asked *asked, struct db_lin
 
 	if (lives_s > EXPIRES_S_MAX)
 		lives_s = EXPIRES_S_MAX;
-	link->expires = (uint64_t)time(NULL) + lives_s;
+	link->expires = strict_now(&host->strict) / 1000 + lives_s;
 	link->max_downloads =
 		front_u64(asked->items, asked->count, FRONT_TAG_MAX_DOWNLOADS, 0) & INT64_MAX;
 	clock_rfc3339_now(link->created_at);
@@ -259,7 +258,7 @@ void answer_link_get(struct host *host, const struct asked *asked)
 		gone(host, asked, "whoever made the link may not share any more");
 		return;
 	}
-	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
+	if (found == 1 && link.expires <= strict_now(&host->strict) / 1000) {
 		gone(host, asked, "the link has expired");
 		return;
 	}

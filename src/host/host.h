@@ -170,6 +170,9 @@ struct host {
 	unsigned session_count;
 	struct inquiry *inquiries;
 	struct models *models; /* that may be asked, or NULL */
+	struct pool_item *postponed;  /* it came back, and its turn cannot begin yet */
+	struct loop_timer *busy_timer; /* when that is tried again */
+	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
 	size_t replay_bytes; /* replay.c */
 	struct execution *replay_newest;
@@ -191,6 +194,7 @@ struct host {
 	struct auditor auditor;
 	struct retainer retainer;
 	struct steady steady;
+	struct strict strict; /* of keys and links */
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
@@ -287,7 +291,8 @@ void keep_leave_turn(struct session *session); /* it goes */
 /* A session that was just opened; its row and this one are committed together. */
 int keep_add(struct session *session, struct err *err);
 /* Everything that jobs which came back changed is committed at once, and only then answered. */
-void keep_turn_begin(struct host *host);
+/* False: another process writes the database, so a little later. */
+bool keep_turn_begin(struct host *host);
 void keep_turn_end(struct host *host);
 void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
 /* Makes what was committed durable; inside a turn that is done at its end. */

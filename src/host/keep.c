@@ -23,6 +23,7 @@
 #include "host/host.h"
 
 #define USE_WRITTEN_NS (30ull * 1000000000u)
+#define BUSY_NS (10ull * 1000000000u)
 #define GRACE_MS 60000u /* after a start with another clock than the last use was stamped with */
 
 /* ---- clocks --------------------------------------------------------------------------------- */
@@ -89,14 +90,27 @@ const char *keep_expired(const struct session *session, uint64_t now_ns)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-void keep_turn_begin(struct host *host)
+/*
+ * What has been done waits for somebody who writes the database meanwhile, while the loop goes on;
+ * but not for ever, and what waits longer than that is told that it could not be kept.
+ */
+bool keep_turn_begin(struct host *host)
 {
+	const uint64_t now = clock_mono_ns();
 	struct err err;
+	const int code = db_try_begin(host->db, &err);
 
+	if (code == 1 && host->busy_since_ns == 0)
+		host->busy_since_ns = now;
+	if (code == 1 && now - host->busy_since_ns < BUSY_NS)
+		return false;
+	if (code == 0)
+		host->busy_since_ns = 0;
 	peer_hold(host);
 	host->turn_is_open = true;
-	if (db_begin(host->db, &err) < 0)
+	if (code != 0)
 		keep_fail(host, &err);
+	return true;
 }
 
 void keep_fail(struct host *host, const struct err *err)

@@ -93,8 +93,7 @@ void key_forget(struct host *host, struct key *key); /* nobody has it any more; 
 /* Whether an admin key would be left without this one, and without those of this tenant. */
 bool key_admin_left(const struct host *host, const struct key *without,
 		    const struct tenant *without_tenant);
-bool key_is_expired(const struct key *key);
-uint64_t key_now_ms(void); /* since 1970 */
+bool key_is_expired(const struct host *host, const struct key *key);
 
 /* ---- scope.c ---- */
 /* FRONT_SCOPE_… that a request needs; 0: any key. What the table does not name needs admin. */
