@@ -142,6 +142,8 @@ void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 {
 	forget_watches(warden, kernel);
 	twin_kill(&kernel->made);
+	/* The listener holds the box's user namespace as long as it is open. */
+	twin_done(&kernel->made);
 	twin_drop(&kernel->seed);
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));
@@ -233,6 +235,17 @@ int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_
 		return (int)err->code;
 	}
 	return 0;
+}
+
+int kernel_advance(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		   struct err *err)
+{
+	const struct twin_spawn how = spawn_of(warden, kernel, zygote);
+
+	if (twin_advance(&how, &kernel->seed, err) == 0)
+		return 0;
+	kernel_drop_seed(kernel);
+	return (int)err->code;
 }
 
 int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,

@@ -241,6 +241,8 @@ static int set_up(struct warden *warden, struct err *err)
 		log_line(LOG_INFO, "no session can start", "why=\"%s\"", warden->broken.text);
 		warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
 	}
+	if (warden->broken.code == ERR_OK)
+		pool_make_sysctls(warden);
 	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (warden->epoll_fd < 0)
 		return err_sys(err, "epoll");

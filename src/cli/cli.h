@@ -70,8 +70,16 @@ int cli_complain(const struct err *err);
 /* The same for an error of libreckon; `what` (or NULL) goes before its message. */
 int cli_complain_reckon(const char *what, const struct reckon_error *error);
 
+/*
+ * What came of a command line, by opt_parse() and what was checked after it. -1: go on; else the
+ * exit status: help was printed, or the error.
+ */
+int cli_settle(const struct opt_command *self, int parsed, const struct err *err);
+
 /* Writes all of stdout; returns an exit status (0, EXIT_CODE_PIPE or EXIT_CODE_RECKON). */
 int cli_write_stdout(const void *bytes, size_t len);
+/* The same of text: to a terminal only what it may see. */
+int cli_print_text(const char *text, size_t len);
 
 /*
  * Replaces this process by libexec/NAME (beside the folder this program is in, else in

@@ -357,16 +357,10 @@ static int run_command(const struct opt_command *self, struct ask *ask, int argc
 		       const struct ask_place *daemon)
 {
 	struct err err;
-	const int rc = opt_parse(self, argc, argv, ask_options_take, ask, &err);
+	const int parsed = opt_parse(self, argc, argv, ask_options_take, ask, &err);
 
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		return EXIT_CODE_OK;
-	}
-	if (rc < 0) {
-		(void)cli_complain(&err);
-		return EXIT_CODE_USAGE;
-	}
+	if (parsed != 0)
+		return cli_settle(self, parsed, &err);
 	/* Who asks a daemon is another program; only a run that is resumed can say no. */
 	if (daemon == NULL && (wants_daemon(ask) || ask->resume.wanted))
 		return remote_hand_over(argc, argv, ask->view.run.key);

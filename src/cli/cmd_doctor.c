@@ -182,14 +182,8 @@ static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 	int rc = opt_parse(self, argc, argv, take, &doctor, &err);
 	int status;
 
-	if (rc < 0) {
-		(void)cli_complain(&err);
-		return EXIT_CODE_USAGE;
-	}
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		return EXIT_CODE_OK;
-	}
+	if (rc != 0)
+		return cli_settle(self, rc, &err);
 	if (doctor.service || doctor.state != NULL)
 		return look_at_service(&doctor);
 	if (reckon_engine_open(&options, &engine, &error) < 0)

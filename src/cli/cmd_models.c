@@ -143,18 +143,10 @@ static int run_models(const struct opt_command *self, int argc, char **argv)
 {
 	struct wish wish = { 0 };
 	struct err err;
-	int status;
-	const int rc = opt_parse(self, argc, argv, take, &wish, &err);
+	int status = cli_settle(self, opt_parse(self, argc, argv, take, &wish, &err), &err);
 
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		status = EXIT_CODE_OK;
-	} else if (rc < 0) {
-		(void)cli_complain(&err);
-		status = EXIT_CODE_USAGE;
-	} else {
+	if (status < 0)
 		status = run_wish(&wish);
-	}
 	free(wish.providers);
 	return status;
 }

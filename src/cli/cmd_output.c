@@ -273,20 +273,14 @@ int output_run(const struct opt_command *self, int argc, char **argv, struct out
 	struct err err;
 	int rc = opt_parse(self, argc, argv, take, &fetch, &err);
 
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		return EXIT_CODE_OK;
-	}
 	if (rc == 0 && fetch.id == NULL) {
 		rc = err_set(&err, ERR_INVALID, "%s: which one?", self->name);
 		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
 	}
 	if (rc == 0 && check_choice(&fetch, &err) < 0)
 		rc = err_wrap(&err, "%s", self->name);
-	if (rc < 0) {
-		(void)cli_complain(&err);
-		return EXIT_CODE_USAGE;
-	}
+	if (rc != 0)
+		return cli_settle(self, rc, &err);
 	/* What is of a daemon's is another program's to ask for. */
 	if (where->get == NULL)
 		return remote_hand_over(argc, argv, where->key);

@@ -226,13 +226,8 @@ int cmd_repl(const struct opt_command *self, int argc, char **argv)
 	rc = opt_parse(self, argc, argv, repl_options_take, &repl, &err);
 	if (rc == 0 && run_input_load(&repl.run, &err) < 0)
 		rc = err_wrap(&err, "%s", self->name);
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		status = EXIT_CODE_OK;
-	} else if (rc < 0) {
-		(void)cli_complain(&err);
-		status = EXIT_CODE_USAGE;
-	} else {
+	status = cli_settle(self, rc, &err);
+	if (status < 0) {
 		look_around(&repl);
 		status = run_engine(&repl);
 	}

@@ -181,16 +181,10 @@ int cmd_run(const struct opt_command *self, int argc, char **argv)
 	}
 	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0))
 		rc = err_wrap(&err, "%s", self->name);
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		status = EXIT_CODE_OK;
-	} else if (rc < 0) {
-		/* Nothing was started: whatever it is, it is about what was given to us. */
-		(void)cli_complain(&err);
-		status = EXIT_CODE_USAGE;
-	} else {
+	/* Nothing was started: whatever is wrong, it is about what was given to us. */
+	status = cli_settle(self, rc, &err);
+	if (status < 0)
 		status = run_all(&run);
-	}
 	run_done(&run);
 	return status;
 }

@@ -73,20 +73,13 @@ static int parse(const struct opt_command *self, int argc, char **argv, struct r
 	*runs = (struct runs){ .lines = LINES_DEFAULT };
 	runs->names = mem_new0((size_t)argc + 1, sizeof(*runs->names));
 	rc = opt_parse(self, argc, argv, take, runs, &err);
-	if (rc == 0 && runs->count >= least && runs->count <= most)
-		return -1;
-	if (rc > 0) {
-		opt_print_help(stdout, self);
-		return EXIT_CODE_OK;
-	}
-	if (rc == 0) {
+	if (rc == 0 && (runs->count < least || runs->count > most)) {
 		(void)err_set(&err, ERR_INVALID, runs->count < least ? "%s: which run?"
 								     : "%s: too many words",
 			      self->name);
-		(void)err_remedy(&err, "reckon %s %s", self->name, self->operands);
+		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
 	}
-	(void)cli_complain(&err);
-	return EXIT_CODE_USAGE;
+	return cli_settle(self, rc, &err);
 }
 
 /* ---- ls ---- */
@@ -268,20 +261,6 @@ static int load(const char *name, struct journal *journal, struct err *err)
 	return 0;
 }
 
-static int print(const char *text, size_t len)
-{
-	cleanup_buf struct buf shown = BUF_INIT(JOURNAL_FORM_MAX);
-	struct term_filter filter = { .escape = true };
-	struct err err;
-
-	if (!isatty(STDOUT_FILENO))
-		return cli_write_stdout(text, len);
-	if (term_filter_add(&filter, text, len, &shown, &err) < 0 ||
-	    term_filter_end(&filter, &shown, &err) < 0)
-		return cli_complain(&err);
-	return cli_write_stdout(buf_text(&shown), shown.len);
-}
-
 static int runs_show(const struct opt_command *self, int argc, char **argv)
 {
 	cleanup_buf struct buf text = BUF_INIT(JOURNAL_FORM_MAX);
@@ -300,7 +279,7 @@ static int runs_show(const struct opt_command *self, int argc, char **argv)
 			       : journal_markdown(&journal, &text, &err);
 	if (rc < 0)
 		return complain(self, &err);
-	return print(buf_text(&text), text.len);
+	return cli_print_text(buf_text(&text), text.len);
 }
 
 static int runs_save(const struct opt_command *self, int argc, char **argv)

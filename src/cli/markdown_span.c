@@ -75,65 +75,57 @@ static int enter_image(struct markdown_drawing *drawing, const MD_ATTRIBUTE *src
 	return add(drawing, TERM_DIM, "[image: ", 8);
 }
 
-int markdown_enter_span(MD_SPANTYPE type, void *detail, void *arg)
+/* How deep in spans of this type the text is; NULL: they are shown as what is around them. */
+static unsigned *depth_of(struct markdown_drawing *drawing, MD_SPANTYPE type)
 {
-	struct markdown_drawing *drawing = arg;
-
 	switch (type) {
 	case MD_SPAN_EM:
-		drawing->italic++;
-		return 0;
+		return &drawing->italic;
 	case MD_SPAN_STRONG:
-		drawing->bold++;
-		return 0;
+		return &drawing->bold;
 	case MD_SPAN_CODE:
-		drawing->code++;
-		return 0;
+		return &drawing->code;
 	case MD_SPAN_DEL:
-		drawing->strike++;
-		return 0;
+		return &drawing->strike;
 	case MD_SPAN_A:
-		return enter_link(drawing, &((const MD_SPAN_A_DETAIL *)detail)->href);
 	case MD_SPAN_IMG:
-		return enter_image(drawing, &((const MD_SPAN_IMG_DETAIL *)detail)->src);
 	case MD_SPAN_LATEXMATH:
 	case MD_SPAN_LATEXMATH_DISPLAY:
 	case MD_SPAN_WIKILINK:
 	case MD_SPAN_U:
 		break;
 	}
+	return NULL;
+}
+
+int markdown_enter_span(MD_SPANTYPE type, void *detail, void *arg)
+{
+	struct markdown_drawing *drawing = arg;
+	unsigned *depth = depth_of(drawing, type);
+
+	if (type == MD_SPAN_A)
+		return enter_link(drawing, &((const MD_SPAN_A_DETAIL *)detail)->href);
+	if (type == MD_SPAN_IMG)
+		return enter_image(drawing, &((const MD_SPAN_IMG_DETAIL *)detail)->src);
+	if (depth != NULL)
+		++*depth;
 	return 0;
 }
 
 int markdown_leave_span(MD_SPANTYPE type, void *detail, void *arg)
 {
 	struct markdown_drawing *drawing = arg;
+	unsigned *depth = depth_of(drawing, type);
 
 	(void)detail;
-	switch (type) {
-	case MD_SPAN_EM:
-		drawing->italic--;
-		return 0;
-	case MD_SPAN_STRONG:
-		drawing->bold--;
-		return 0;
-	case MD_SPAN_CODE:
-		drawing->code--;
-		return 0;
-	case MD_SPAN_DEL:
-		drawing->strike--;
-		return 0;
-	case MD_SPAN_A:
+	if (type == MD_SPAN_A)
 		return leave_link(drawing);
-	case MD_SPAN_IMG:
+	if (type == MD_SPAN_IMG) {
 		drawing->image--;
 		return add(drawing, TERM_DIM, "]", 1);
-	case MD_SPAN_LATEXMATH:
-	case MD_SPAN_LATEXMATH_DISPLAY:
-	case MD_SPAN_WIKILINK:
-	case MD_SPAN_U:
-		break;
 	}
+	if (depth != NULL)
+		--*depth;
 	return 0;
 }
 

@@ -61,14 +61,7 @@ int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *
 	struct err err;
 	const int rc = opt_parse(self, argc, argv, fn, arg, &err);
 
-	if (rc == 0)
-		return -1;
-	if (rc < 0) {
-		(void)cli_complain(&err);
-		return EXIT_CODE_USAGE;
-	}
-	opt_print_help(stdout, self);
-	return EXIT_CODE_OK;
+	return cli_settle(self, rc, &err);
 }
 
 /* Once, however often it is. */
@@ -107,6 +100,23 @@ int remote_complain(const struct opt_command *self, struct err *err)
 	return cli_complain(err);
 }
 
+int remote_read_event(const struct client *client, reckon_event *event,
+		      struct json_value **ret_document, struct err *err)
+{
+	struct json_value *document;
+
+	if (json_read_parse(event->json, event->json_len, CLIENT_JSON_MAX, &document, err) < 0) {
+		err->code = ERR_PROTOCOL;
+		return err_wrap(err, "%s sent an event that is no JSON", client_name(client));
+	}
+	if (strcmp(event->name, "stream") == 0) {
+		event->text = json_read_text(json_read_member(document, "text"), &event->text_len);
+		event->stream = strcmp(remote_text(document, "name"), "stderr") == 0 ? 2 : 1;
+	}
+	*ret_document = document;
+	return 0;
+}
+
 const char *remote_text(const struct json_value *object, const char *key)
 {
 	const char *text = json_read_text(json_read_member(object, key), NULL);
@@ -122,20 +132,6 @@ int remote_print_json(const struct json_value *value)
 	if (json_read_dump(value, &text, &err) < 0 || buf_addc(&text, '\n', &err) < 0)
 		return cli_complain(&err);
 	return cli_write_stdout(buf_text(&text), text.len);
-}
-
-int remote_print(const char *text, size_t len)
-{
-	cleanup_buf struct buf shown = BUF_INIT(CLIENT_JSON_MAX);
-	struct term_filter filter = { .escape = true };
-	struct err err;
-
-	if (!isatty(STDOUT_FILENO))
-		return cli_write_stdout(text, len);
-	if (term_filter_add(&filter, text, len, &shown, &err) < 0 ||
-	    term_filter_end(&filter, &shown, &err) < 0)
-		return cli_complain(&err);
-	return cli_write_stdout(buf_text(&shown), shown.len);
 }
 
 int remote_path(struct buf *path, const struct json_value *session, const char *rest,

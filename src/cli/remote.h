@@ -19,6 +19,7 @@
 
 #include "cli/opt.h"
 #include "client/client.h"
+#include "reckon.h"
 
 /* The .run of their tables. */
 int remote_exec(const struct opt_command *self, int argc, char **argv);
@@ -80,8 +81,12 @@ const char *remote_text(const struct json_value *object, const char *key);
 /* One line of JSON on stdout; returns the exit status. */
 int remote_print_json(const struct json_value *value);
 
-/* Text on stdout: to a terminal only what it may see. Returns the exit status. */
-int remote_print(const char *text, size_t len);
+/*
+ * Reads the JSON of an event that a daemon sent, for json_read_free(), and fills in what a stream's
+ * says. ERR_PROTOCOL: it is none.
+ */
+int remote_read_event(const struct client *client, reckon_event *event,
+		      struct json_value **ret_document, struct err *err);
 
 /*
  * The session that `name` names: an id, or the name of a live one. *ret is its JSON, for

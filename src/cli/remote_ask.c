@@ -242,17 +242,10 @@ static int on_event(const char *name, const char *json, size_t len, void *arg, s
 	struct json_value *document;
 	int code = 0;
 
-	if (json_read_parse(json, len, CLIENT_JSON_MAX, &document, err) < 0) {
-		err->code = ERR_PROTOCOL;
-		return err_wrap(err, "%s sent an event that is no JSON",
-				client_name(this->at.client));
-	}
+	if (remote_read_event(this->at.client, &event, &document, err) < 0)
+		return (int)err->code;
 	if (strcmp(name, "done") == 0)
 		code = json_read_dump(json_read_member(document, "record"), this->record, err);
-	if (strcmp(name, "stream") == 0) {
-		event.text = json_read_text(json_read_member(document, "text"), &event.text_len);
-		event.stream = strcmp(remote_text(document, "name"), "stderr") == 0 ? 2 : 1;
-	}
 	if (code == 0 && ask_show_event(&event, this->ask) == RECKON_STOP)
 		code = err_set(err, ERR_SYSTEM, "stdout");
 	json_read_free(document);

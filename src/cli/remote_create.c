@@ -170,7 +170,7 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv)
 	else if (remote.json)
 		status = remote_print_json(session);
 	else
-		status = remote_print(buf_text(&text), text.len);
+		status = cli_print_text(buf_text(&text), text.len);
 	json_read_free(session);
 	client_close(client);
 	return status;

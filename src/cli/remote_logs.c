@@ -252,7 +252,7 @@ static int show_text(struct logs *logs, const struct json_value *record)
 			      remote_text(record, "status"));
 		return EXIT_CODE_OK;
 	}
-	status = remote_print(text, len);
+	status = cli_print_text(text, len);
 	if (status == EXIT_CODE_OK && len > 0 && text[len - 1] != '\n')
 		status = cli_write_stdout("\n", 1);
 	return status;

@@ -122,14 +122,9 @@ static int on_event(const char *name, const char *json, size_t len, void *arg, s
 	struct json_value *document;
 	int code = 0;
 
-	if (json_read_parse(json, len, CLIENT_JSON_MAX, &document, err) < 0) {
-		err->code = ERR_PROTOCOL;
-		return err_wrap(err, "%s sent an event that is no JSON", client_name(this->at.client));
-	}
-	if (strcmp(name, "stream") == 0) {
-		event.text = json_read_text(json_read_member(document, "text"), &event.text_len);
-		event.stream = strcmp(remote_text(document, "name"), "stderr") == 0 ? 2 : 1;
-	} else if (strcmp(name, "done") == 0) {
+	if (remote_read_event(this->at.client, &event, &document, err) < 0)
+		return (int)err->code;
+	if (strcmp(name, "done") == 0) {
 		code = keep_record(this, document, err);
 	} else if (strcmp(name, "gap") == 0 && this->at.run->mode == RUN_MODE_TEXT) {
 		run_output_line("reckon: %.0f events were missed",

@@ -54,6 +54,18 @@ int cli_complain_reckon(const char *what, const reckon_error *error)
 		       : EXIT_CODE_RECKON;
 }
 
+int cli_settle(const struct opt_command *self, int parsed, const struct err *err)
+{
+	if (parsed == 0)
+		return -1;
+	if (parsed < 0) {
+		(void)cli_complain(err);
+		return EXIT_CODE_USAGE;
+	}
+	opt_print_help(stdout, self);
+	return EXIT_CODE_OK;
+}
+
 int cli_write_stdout(const void *bytes, size_t len)
 {
 	struct err err;
@@ -65,6 +77,21 @@ int cli_write_stdout(const void *bytes, size_t len)
 	err_wrap(&err, "stdout");
 	(void)cli_complain(&err);
 	return EXIT_CODE_RECKON;
+}
+
+int cli_print_text(const char *text, size_t len)
+{
+	/* A byte becomes four at most, and colours are turned off. */
+	cleanup_buf struct buf shown = BUF_INIT(len < SIZE_MAX / 8 ? len * 4 + 16 : SIZE_MAX / 2);
+	struct term_filter filter = { .escape = true };
+	struct err err;
+
+	if (!isatty(STDOUT_FILENO))
+		return cli_write_stdout(text, len);
+	if (term_filter_add(&filter, text, len, &shown, &err) < 0 ||
+	    term_filter_end(&filter, &shown, &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&shown), shown.len);
 }
 
 /* Where our other programs may be: the same places, in the same order, as libreckon looks. */

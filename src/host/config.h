@@ -43,6 +43,7 @@ struct config {
 	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */
 	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
 	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
+	uint64_t quota_cpu_weight, quota_cpu_percent;
 	uint64_t max_memory, max_disk, max_wall_ms;
 	char models_file[4096]; /* "": inquiry_model.c knows where */
 	uint64_t runs_max, tenant_runs_max;

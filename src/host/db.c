@@ -142,6 +142,15 @@ static const char *const versions[] = {
 	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
 	/* db_name.c: the key that started it. Of what was there already nobody knows. */
 	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
+	/* db_run.c. It stays when its session goes, so no column is named `session` (db_retain.c). */
+	"CREATE TABLE run(id TEXT PRIMARY KEY, tenant TEXT NOT NULL, asked_by TEXT NOT NULL,"
+	" session_id TEXT NOT NULL, model TEXT NOT NULL, state TEXT NOT NULL, idempotency TEXT,"
+	" request_hash BLOB NOT NULL, created_at TEXT NOT NULL, ended_at TEXT,"
+	" failure INTEGER NOT NULL DEFAULT 0, why TEXT, size INTEGER NOT NULL DEFAULT 0,"
+	" question BLOB, answer BLOB) STRICT;"
+	"CREATE INDEX run_by_tenant ON run(tenant, id, size);"
+	"CREATE UNIQUE INDEX run_by_key ON run(tenant, idempotency)"
+	" WHERE idempotency IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
@@ -279,6 +288,7 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 		    SQLITE_OK ||
 	    sqlite3_busy_handler(db->sqlite, wait_for_other, db) != SQLITE_OK)
@@ -301,6 +311,7 @@ int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struc
 	if (faccessat(state_fd, "reckond.db", R_OK | W_OK, 0) < 0)
 		return err_sys(err, "open %.200s", path);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	/* Not read-only: SQLite may have to make the shared memory of its log. */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
@@ -345,6 +356,8 @@ void db_close(struct db *db)
 	db_log_end(db);
 	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
+	if (db->log_fd >= 0)
+		(void)close(db->log_fd);
 	free(db);
 }
 

@@ -26,6 +26,7 @@
 #include "base/runtime.h"
 #include "host/doctor.h"
 #include "host/host.h"
+#include "host/private.h"
 
 #define TICK_MS 200u
 #define BUSY_MS 20u
@@ -183,7 +184,7 @@ static int set_up(struct host *host, struct err *err)
 	loop_io_want(host->wake_io, LOOP_READ);
 	loop_io_want(host->file_wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
-	return peer_start(host, err);
+	return turn_setup(host, err) < 0 ? (int)err->code : peer_start(host, err);
 }
 
 static void show_key(const struct host *host, const char *key)
@@ -239,6 +240,7 @@ static int start(struct host *host, struct err *err)
 
 static void finish(struct host *host)
 {
+	turn_stop(host);
 	peer_stop(host);
 	start_write_all(host);
 	observe_save(host);

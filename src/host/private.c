@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/runtime.h"
 #include "host/host.h"
+#include "host/private.h"
 
 #define BACKLOG 1024
 

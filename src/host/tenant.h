@@ -73,7 +73,8 @@ void tenant_share_done(struct job *job); /* a JOB_SHARE is back */
 /* In the database: its row, and its keys are revoked. */
 int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
 void tenant_deleted(struct host *host, struct tenant *tenant); /* here, and its sessions end */
-void tenant_apply(struct host *host); /* weights and caps of all of them */
+/* Weights and caps of all of them, of threads and of processors. */
+void tenant_apply(struct host *host);
 /* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
 struct tenant *tenant_asked(struct host *host, const struct asked *asked);
 

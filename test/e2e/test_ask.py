@@ -10,6 +10,7 @@ import jsonschema
 import nbformat
 import private_daemon
 import pytest
+from cells import PICTURE
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from terminal import Terminal
@@ -23,14 +24,6 @@ SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 KEY = "sk-never-to-be-seen-4711"
 # What a test needs no pandas for.
 FAST = ("-t", "python")
-PICTURE = """
-import base64
-class Picture:
-    def _repr_png_(self):
-        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-                                "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
-Picture()
-"""
 
 # Where the two halves of it meet in base 64.
 IMAGE = "DUlEQVR42mNkYPhfDwAC"

@@ -11,9 +11,11 @@ import jsonschema
 import nbformat
 import private_daemon
 import pytest
+from cells import PICTURE
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from terminal import Terminal
+from test_ask import WAYS
 
 # What is kept does not hang on the user.
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
@@ -308,22 +310,6 @@ def test_a_terminal_is_not_steered_by_a_stored_run(reckon):
 
 
 # ---- gone on with -----------------------------------------------------------------------------
-
-PICTURE = """
-import base64
-class Picture:
-    def _repr_png_(self):
-        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-                                "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
-Picture()
-"""
-WAYS = {
-    "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-    "openai-responses": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-    "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
-    "gemini": ("GEMINI_BASE_URL", "", "GEMINI_API_KEY"),
-}
-
 
 class Chat:
     """Runs `reckon chat` against one scripted model, which outlives it."""

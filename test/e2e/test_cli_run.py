@@ -7,18 +7,10 @@ import subprocess
 import zipfile
 
 import pytest
+from cells import PICTURE
 from reckon_cli import ROOT, parse_json
 
 PNG = b"\x89PNG\r\n\x1a\n"
-# Smallest picture there is: what a kernel displays when it has no plotting library.
-FIGURE = """
-import base64
-class Picture:
-    def _repr_png_(self):
-        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-                                "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
-Picture()
-"""
 
 
 # ---- what is printed --------------------------------------------------------------------------
@@ -280,9 +272,9 @@ def test_a_link_in_the_output_directory_is_not_written_through(reckon):
 
 
 def test_figures_are_announced_or_saved(reckon):
-    done = reckon("run", "-c", FIGURE).expect(0)
+    done = reckon("run", "-c", PICTURE).expect(0)
     assert re.search(r"^figure \(PNG, \d+ B\): use -o DIR to save it$", done.err, re.M)
-    done = reckon("run", "-o", "out", "-c", "1", "-c", FIGURE + FIGURE).expect(0)
+    done = reckon("run", "-o", "out", "-c", "1", "-c", PICTURE + PICTURE).expect(0)
     assert (reckon.cwd / "out/figure-2-1.png").read_bytes().startswith(PNG)
     assert "figure-2-1.png" in done.err
     assert "Picture" not in done.out

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from private_daemon import daemons, end
 from reckon_cli import ROOT, parse_json, record_validator
 from reckon_serve import Server
 from test_documents import STEP, matches, shell
@@ -27,25 +28,6 @@ def private(reckon):
     """`reckon`, whose private daemon (one for each state directory) is ended after the test."""
     yield reckon
     end(reckon)
-
-
-def end(reckon, number=signal.SIGTERM):
-    for pid in daemons(reckon):
-        os.kill(pid, number)
-        wait_until(lambda p=pid: not pathlib.Path(f"/proc/{p}").exists())
-
-
-def daemons(reckon):
-    """The private daemon of this state directory."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"reckond") and str(reckon.state).encode() in words:
-            found.append(int(entry.name))
-    return found
 
 
 def sockets(reckon):

@@ -304,6 +304,17 @@ class Weight:
                         (name in names or not name.startswith("reckon-"))]
         return count
 
+    def steady(self, quiet=1, seconds=10):
+        """Waits until nothing has changed for a while; returns what it is then."""
+        deadline = time.monotonic() + seconds * PATIENCE
+        last, since = self.measure(), time.monotonic()
+        while time.monotonic() < min(deadline, since + quiet * PATIENCE):
+            time.sleep(0.03)
+            now = self.measure()
+            if now != last:
+                last, since = now, time.monotonic()
+        return last
+
     def settle(self, wanted, seconds=4):
         """Waits until nothing weighs more than `wanted`; returns what still does."""
         deadline = time.monotonic() + seconds * PATIENCE

@@ -30,16 +30,40 @@ def stat_of(pid):
     return comm, fields[0], fields[19]
 
 
+def own_groups():
+    """Our own group in each hierarchy, where a warden makes its own; in v2 the one above it too,
+    from which a warden may have moved us down. Others on this host have theirs elsewhere."""
+    mounts = {}  # controller, "" for v2: where
+    for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        before, _, behind = line.partition(" - ")
+        kind, _, options = behind.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            for name in options.split(",") if kind == "cgroup" else [""]:
+                mounts[name] = before.split()[4]
+    found = set()
+    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, names, path = line.split(":", 2)
+        mount = mounts.get(names.split(",")[0])
+        if mount is None:
+            continue
+        own = pathlib.Path(mount + path.rstrip("/"))
+        # A cgroup namespace shows paths that do not exist in its own mount.
+        found.add(own if own.is_dir() else pathlib.Path(mount))
+        if names == "" and path != "/" and own.is_dir():
+            found.add(own.parent)
+    return sorted(found)
+
+
 class Leftovers:
     """Compares the host with how it was when this object was made."""
 
-    def __init__(self, program_dirs, cgroup_root="/sys/fs/cgroup"):
+    def __init__(self, program_dirs, cgroup_homes=None):
         self.programs = {}
         for folder in program_dirs:
             for path in pathlib.Path(folder).iterdir():
                 if path.is_file() and os.access(path, os.X_OK):
                     self.programs[identity(path)] = path.name
-        self.cgroup_root = pathlib.Path(cgroup_root)
+        self.cgroup_homes = own_groups() if cgroup_homes is None else cgroup_homes
         self.before = self.everything()
 
     def everything(self):
@@ -59,21 +83,24 @@ class Leftovers:
                 continue
             try:
                 name = self.programs.get(identity(f"/proc/{entry}/exe"))
-            except OSError:  # gone, a kernel thread, or not ours to look at: then by its name
+            except FileNotFoundError:  # gone, going, or a kernel thread
+                continue
+            except OSError:  # not ours to look at: then by its name
                 name = about[0] if about[0].startswith("reckon-") else None
             if name is not None:
                 found.add(("process", entry, f"{name} {about[2]}"))
         return found
 
     def cgroups(self):
-        """{("cgroup", path, "")} of Reckon's cgroups that hold no process any more. Those below a
-        warden that lives, reckon-PID, are not counted: it may be another one's, and it removes
-        them; ours have ended before they are looked for."""
+        """{("cgroup", path, "")} of wardens' groups that hold no process any more, where a warden
+        of ours makes them. One of a warden that lives, reckon-PID, is not counted: it may be
+        another one's, and it removes it; ours have ended before they are looked for."""
         found = set()
-        for folder, below, _ in os.walk(self.cgroup_root):
-            below[:] = [name for name in below if not self.is_of_a_live_warden(name)]
-            if "reckon" in os.path.basename(folder) and not self.populated(folder):
-                found.add(("cgroup", folder, ""))
+        for home in self.cgroup_homes:
+            for folder in pathlib.Path(home).glob("reckon-*"):
+                if (folder.name[7:].isdigit() and not self.is_of_a_live_warden(folder.name)
+                        and not self.populated(folder)):
+                    found.add(("cgroup", str(folder), ""))
         return found
 
     @staticmethod

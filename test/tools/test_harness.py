@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from leftovers import Leftovers
+from leftovers import Leftovers, own_groups
 from reckon_cli import Done, parse_json, reachable
 
 
@@ -41,13 +41,15 @@ def programs(tmp_path):
 
 @pytest.fixture
 def cgroups(tmp_path):
-    root = tmp_path / "cgroup"
-    root.mkdir()
-    return root
+    """Where a warden makes its groups, of two hierarchies."""
+    homes = [tmp_path / "cgroup" / name for name in ("memory", "pids")]
+    for home in homes:
+        home.mkdir(parents=True)
+    return homes
 
 
-def plant_cgroup(root, name, procs):
-    folder = root / "memory" / name
+def plant_cgroup(homes, name, procs):
+    folder = homes[0] / name
     folder.mkdir(parents=True)
     (folder / "cgroup.procs").write_text(procs)
     return folder
@@ -70,7 +72,7 @@ def test_a_process_left_behind_is_seen_under_any_name(programs, cgroups, tmp_pat
 
 
 def test_what_was_there_before_does_not_count(programs, cgroups):
-    plant_cgroup(cgroups, "reckon-old", "")
+    plant_cgroup(cgroups, "reckon-4194305", "")
     with subprocess.Popen([programs / "reckon-init", "1000"]) as process:
         try:
             leftovers = Leftovers([programs], cgroups)
@@ -98,12 +100,34 @@ def test_only_new_wardens_are_told_to_end(programs, cgroups):
 
 def test_empty_cgroups_are_leftovers_and_busy_ones_are_not(programs, cgroups):
     leftovers = Leftovers([programs], cgroups)
-    empty = plant_cgroup(cgroups, "reckon-1", "")
-    busy = plant_cgroup(cgroups, "reckon-2", "")
+    empty = plant_cgroup(cgroups, "reckon-4194305", "")  # more than any process has
+    busy = plant_cgroup(cgroups, "reckon-4194306", "")
     (busy / "session").mkdir()
     (busy / "session" / "cgroup.procs").write_text("12345\n")
     plant_cgroup(cgroups, "somebody-else", "")
+    # Of another warden, in a container of its own: it is not ours to look at.
+    plant_cgroup(cgroups, "reckon-package-test-1", "")
+    plant_cgroup(cgroups, "somebody-else/reckon-4194307", "")
     assert leftovers.new() == [("cgroup", str(empty), "")]
+
+
+def test_cgroups_are_looked_for_where_a_warden_makes_them():
+    """In v1 and v2 alike: a group that we make below our own is found."""
+    homes = own_groups()
+    assert homes and all(home.is_dir() for home in homes)
+    leftovers = Leftovers([])
+    made = []
+    try:
+        for home in homes:
+            try:
+                (home / "reckon-4194305").mkdir()
+                made.append(home / "reckon-4194305")
+            except OSError:
+                continue  # without root, or a hierarchy that is read-only here
+        assert {path for _, path, _ in leftovers.new()} == {str(path) for path in made}
+    finally:
+        for folder in made:
+            folder.rmdir()
 
 
 def test_mounts_are_read_from_this_namespace():

@@ -7,98 +7,20 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "box/cgroup.h"
-
-static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "freezer" };
-
-struct tree {
-	char root[64];
-	struct cgroup_host host;
-};
-
-static void path_of(const struct tree *tree, const char *controller, const char *file, char *ret,
-		    size_t size)
-{
-	(void)snprintf(ret, size, "%s/%s%s%s/%s", tree->root, controller,
-		       controller[0] != '\0' ? "/" : "", tree->host.name, file);
-}
-
-static void put(const struct tree *tree, const char *controller, const char *file, const char *text)
-{
-	char path[512];
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static void assert_holds(const struct tree *tree, const char *controller, const char *file,
-			 const char *expected)
-{
-	char path[512], text[128] = "";
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fail_msg("%s is missing", path);
-	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
-	assert_string_equal(text, expected);
-}
-
-static bool is_there(const struct tree *tree, const char *controller, const char *file)
-{
-	char path[512];
-
-	path_of(tree, controller, file, path, sizeof(path));
-	return access(path, F_OK) == 0;
-}
-
-static int make(void **state, enum cgroup_kind kind)
-{
-	static struct tree tree;
-	struct err err;
-
-	if (unit_mkdir(tree.root) < 0)
-		return -1;
-	for (size_t i = 0; kind == CGROUP_V1 && i < ARRAY_LEN(controllers); i++) {
-		char path[128];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", tree.root, controllers[i]);
-		if (mkdir(path, 0700) < 0)
-			return -1;
-	}
-	*state = &tree;
-	return cgroup_host_open_at(&tree.host, kind, tree.root, &err);
-}
-
-static int make_v1(void **state)
-{
-	return make(state, CGROUP_V1);
-}
-
-static int make_v2(void **state)
-{
-	return make(state, CGROUP_V2);
-}
-
-static int unmake(void **state)
-{
-	struct tree *tree = *state;
-
-	cgroup_host_close(&tree->host);
-	unit_rmdir(tree->root);
-	return 0;
-}
+#include "box/cgroup_base.h"
+#include "support/cgroup_tree.h"
 
 /* ---- v1 --------------------------------------------------------------------------------- */
 
@@ -108,13 +30,13 @@ static void v1_makes_and_removes_a_group_in_each_hierarchy(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_true(is_there(tree, controllers[i], "box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		assert_true(tree_has(tree, tree_controllers[i], "box-1"));
 	/* Hierarchies that are mounted together have it already. */
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_false(is_there(tree, controllers[i], "box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		assert_false(tree_has(tree, tree_controllers[i], "box-1"));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
 }
 
@@ -128,16 +50,16 @@ static void v1_limits(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	/* A limit that cannot be set is an error, not a weaker box. */
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "memory", "box-1/memory.limit_in_bytes", "");
-	put(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "");
+	tree_put(tree, "memory", "box-1/memory.limit_in_bytes", "");
+	tree_put(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "");
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "pids", "box-1/pids.max", "");
-	put(tree, "cpu", "box-1/cpu.cfs_quota_us", "");
+	tree_put(tree, "pids", "box-1/pids.max", "");
+	tree_put(tree, "cpu", "box-1/cpu.cfs_quota_us", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	assert_holds(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
-	assert_holds(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
-	assert_holds(tree, "pids", "box-1/pids.max", "33");
-	assert_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
+	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
+	tree_holds(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
+	tree_holds(tree, "pids", "box-1/pids.max", "33");
+	tree_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
 }
 
 static void v1_puts_the_twin_where_memory_is_charged(void **state)
@@ -146,13 +68,13 @@ static void v1_puts_the_twin_where_memory_is_charged(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/cgroup.procs", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 4711, &err));
-	assert_holds(tree, "memory", "box-1/cgroup.procs", "4711");
+	tree_holds(tree, "memory", "box-1/cgroup.procs", "4711");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 4712, &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/cgroup.procs", "4712");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/cgroup.procs", "4712");
 }
 
 /* Opened for others to write to, and written to by ourselves. */
@@ -167,26 +89,26 @@ static void v1_has_seats_in_each_hierarchy(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/tasks", "");
-	put(tree, "freezer", "tasks", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
+	tree_put(tree, "freezer", "tasks", "");
 	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
-	assert_int_equal(seats.count, ARRAY_LEN(controllers));
+	assert_int_equal(seats.count, TREE_CONTROLLERS);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "1", 1), 1);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/tasks", "1");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/tasks", "1");
 	/* Out of the freezer is where its boxes' groups are. */
 	assert_int_equal(write(seats.leave, "2", 1), 1);
-	assert_holds(tree, "freezer", "tasks", "2");
+	tree_holds(tree, "freezer", "tasks", "2");
 	cgroup_seats_close(&seats);
 	assert_int_equal(seats.count, 0);
 	assert_int_equal(seats.leave, -1);
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		put(tree, controllers[i], "box-1/tasks", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	assert_ok(&err, cgroup_join(&tree->host, "box-1", &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_holds(tree, controllers[i], "box-1/tasks", "0");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		tree_holds(tree, tree_controllers[i], "box-1/tasks", "0");
 }
 
 static void v1_reads_accounts(void **state)
@@ -199,14 +121,15 @@ static void v1_reads_accounts(void **state)
 	cgroup_read(&tree->host, "box-1", &usage); /* nothing there: all zero */
 	assert_int_equal(usage.memory_peak_bytes, 0);
 	/* The parts are coarse: they divide the total. */
-	put(tree, "cpuacct", "box-1/cpuacct.usage", "2000\n");
-	put(tree, "cpuacct", "box-1/cpuacct.usage_user", "30\n");
-	put(tree, "cpuacct", "box-1/cpuacct.usage_sys", "10\n");
-	put(tree, "memory", "box-1/memory.usage_in_bytes", "4096\n");
-	put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8192\n");
-	put(tree, "memory", "box-1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-	put(tree, "pids", "box-1/pids.current", "3\n");
-	put(tree, "pids", "box-1/pids.events", "max 7\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage", "2000\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_user", "30\n");
+	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_sys", "10\n");
+	tree_put(tree, "memory", "box-1/memory.usage_in_bytes", "4096\n");
+	tree_put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8192\n");
+	tree_put(tree, "memory", "box-1/memory.oom_control",
+		 "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	tree_put(tree, "pids", "box-1/pids.current", "3\n");
+	tree_put(tree, "pids", "box-1/pids.events", "max 7\n");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.cpu_user_ns, 1500);
 	assert_int_equal(usage.cpu_system_ns, 500);
@@ -214,7 +137,7 @@ static void v1_reads_accounts(void **state)
 	assert_int_equal(usage.oom_kills, 2);
 	assert_int_equal(usage.pids, 3);
 	assert_int_equal(usage.pids_refused, 7);
-	put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8\n");
+	tree_put(tree, "memory", "box-1/memory.max_usage_in_bytes", "8\n");
 	cgroup_reset_peak(&tree->host, "box-1");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.memory_peak_bytes, 0);
@@ -226,36 +149,37 @@ static void v1_thaws(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "freezer", "box-1/freezer.state", "");
+	tree_put(tree, "freezer", "box-1/freezer.state", "");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	assert_holds(tree, "freezer", "box-1/freezer.state", "FROZEN");
+	tree_holds(tree, "freezer", "box-1/freezer.state", "FROZEN");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	assert_holds(tree, "freezer", "box-1/freezer.state", "THAWED");
+	tree_holds(tree, "freezer", "box-1/freezer.state", "THAWED");
 }
 
 /* ---- v2 --------------------------------------------------------------------------------- */
 
 static void v2_has_two_parts_below_one_limit(void **state)
 {
-	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8, .cpu_percent = 50 };
+	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8,
+					      .cpu_percent = 50 };
 	struct tree *tree = *state;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	assert_true(is_there(tree, "", "box-1/box"));
-	assert_true(is_there(tree, "", "box-1/twin"));
+	assert_true(tree_has(tree, "", "box-1/box"));
+	assert_true(tree_has(tree, "", "box-1/twin"));
 	assert_err(&err, ERR_SYSTEM, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	put(tree, "", "box-1/memory.max", "");
-	put(tree, "", "box-1/memory.swap.max", "");
-	put(tree, "", "box-1/memory.oom.group", "");
-	put(tree, "", "box-1/box/pids.max", "");
-	put(tree, "", "box-1/box/cpu.max", "");
+	tree_put(tree, "", "box-1/memory.max", "");
+	tree_put(tree, "", "box-1/memory.swap.max", "");
+	tree_put(tree, "", "box-1/memory.oom.group", "");
+	tree_put(tree, "", "box-1/box/pids.max", "");
+	tree_put(tree, "", "box-1/box/cpu.max", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	assert_holds(tree, "", "box-1/memory.max", "1048576");
-	assert_holds(tree, "", "box-1/memory.swap.max", "0");
-	assert_holds(tree, "", "box-1/memory.oom.group", "0");
-	assert_holds(tree, "", "box-1/box/pids.max", "8");
-	assert_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
+	tree_holds(tree, "", "box-1/memory.max", "1048576");
+	tree_holds(tree, "", "box-1/memory.swap.max", "0");
+	tree_holds(tree, "", "box-1/memory.oom.group", "0");
+	tree_holds(tree, "", "box-1/box/pids.max", "8");
+	tree_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
 }
 
 static void v2_attaches_each_to_its_part(void **state)
@@ -266,12 +190,12 @@ static void v2_attaches_each_to_its_part(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cgroup.procs", "");
-	put(tree, "", "box-1/twin/cgroup.procs", "");
+	tree_put(tree, "", "box-1/box/cgroup.procs", "");
+	tree_put(tree, "", "box-1/twin/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 10, &err));
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 11, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.procs", "10");
-	assert_holds(tree, "", "box-1/twin/cgroup.procs", "11");
+	tree_holds(tree, "", "box-1/box/cgroup.procs", "10");
+	tree_holds(tree, "", "box-1/twin/cgroup.procs", "11");
 	assert_false(cgroup_has_seats(&tree->host));
 	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, 0);
@@ -284,14 +208,14 @@ static void v2_freezes_the_box_and_not_the_twin(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cgroup.freeze", "");
-	put(tree, "", "box-1/twin/cgroup.freeze", "0");
-	put(tree, "", "box-1/box/cgroup.events", "populated 1\nfrozen 1\n");
+	tree_put(tree, "", "box-1/box/cgroup.freeze", "");
+	tree_put(tree, "", "box-1/twin/cgroup.freeze", "0");
+	tree_put(tree, "", "box-1/box/cgroup.events", "populated 1\nfrozen 1\n");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.freeze", "1");
-	assert_holds(tree, "", "box-1/twin/cgroup.freeze", "0");
+	tree_holds(tree, "", "box-1/box/cgroup.freeze", "1");
+	tree_holds(tree, "", "box-1/twin/cgroup.freeze", "0");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	assert_holds(tree, "", "box-1/box/cgroup.freeze", "0");
+	tree_holds(tree, "", "box-1/box/cgroup.freeze", "0");
 }
 
 static void v2_reads_accounts(void **state)
@@ -301,12 +225,12 @@ static void v2_reads_accounts(void **state)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	put(tree, "", "box-1/box/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
-	put(tree, "", "box-1/memory.current", "4096\n");
-	put(tree, "", "box-1/memory.peak", "8192\n");
-	put(tree, "", "box-1/memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n");
-	put(tree, "", "box-1/box/pids.current", "2\n");
-	put(tree, "", "box-1/box/pids.events", "max 5\n");
+	tree_put(tree, "", "box-1/box/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
+	tree_put(tree, "", "box-1/memory.current", "4096\n");
+	tree_put(tree, "", "box-1/memory.peak", "8192\n");
+	tree_put(tree, "", "box-1/memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n");
+	tree_put(tree, "", "box-1/box/pids.current", "2\n");
+	tree_put(tree, "", "box-1/box/pids.events", "max 5\n");
 	cgroup_read(&tree->host, "box-1", &usage);
 	assert_int_equal(usage.cpu_user_ns, 20000);
 	assert_int_equal(usage.cpu_system_ns, 10000);
@@ -322,7 +246,7 @@ static void v2_removes_both_parts(void **state)
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
-	assert_false(is_there(tree, "", "box-1"));
+	assert_false(tree_has(tree, "", "box-1"));
 }
 
 static void closing_removes_our_own_group(void **state)
@@ -341,9 +265,9 @@ static void closing_removes_our_own_group(void **state)
 static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
 {
 	struct tree *tree = *state;
-	const char *const left[] = { "reckon-999999999", "reckon-999999999/box-3",
-				     "reckon-999999999/box-3/box", "reckon-999999999/box-3/twin",
-				     "not-reckons" };
+	const char *const left[] = { "reckon-7-4026539999", "reckon-7-4026539999/box-3",
+				     "reckon-7-4026539999/box-3/box",
+				     "reckon-7-4026539999/box-3/twin", "not-reckons" };
 	char path[256];
 
 	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
@@ -357,22 +281,84 @@ static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-/* As the warden of an ordinary user, which is pid 1 of a namespace, and called something else. */
-static void closing_in_another_pid_namespace_sweeps_up_nobody(void **state)
+static void mkdir_below(const struct tree *tree, const char *name, char path[256])
+{
+	(void)snprintf(path, 256, "%s/%s", tree->root, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* Of a container's warden our namespace knows no number; of a lock it knows. */
+static void a_warden_that_lives_elsewhere_keeps_its_group(void **state)
 {
 	struct tree *tree = *state;
-	char own[256], other[256];
+	const char *const names[] = { "reckon-7-4026539998", "reckon-7-4026539999" };
+	char path[ARRAY_LEN(names)][256];
+	int held[ARRAY_LEN(names)];
 
-	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
-	assert_int_equal(rmdir(own), 0);
-	(void)snprintf(tree->host.name, sizeof(tree->host.name), "reckon-999999998");
-	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
-	(void)snprintf(other, sizeof(other), "%s/reckon-999999999", tree->root);
-	assert_int_equal(mkdir(own, 0700), 0);
-	assert_int_equal(mkdir(other, 0700), 0);
-	cgroup_host_close(&tree->host);
-	assert_int_equal(access(own, F_OK), -1);
-	assert_int_equal(access(other, F_OK), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		mkdir_below(tree, names[i], path[i]);
+		held[i] = open(path[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(flock(held[i], LOCK_EX | LOCK_NB), 0);
+	}
+	cgroup_base_sweep(tree->root, tree->host.name);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		assert_int_equal(access(path[i], F_OK), 0);
+		(void)close(held[i]);
+	}
+	cgroup_base_sweep(tree->root, tree->host.name);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_int_equal(access(path[i], F_OK), -1);
+}
+
+static void our_own_group_is_held(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->root, tree->host.name);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	(void)close(fd);
+	/* By whoever sweeps with another name, too. */
+	cgroup_base_sweep(tree->root, "reckon-other");
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+/* 0: swept, 1: left alone, 2: this host makes no such namespaces. */
+static int swept_in_another_pid_namespace(const struct tree *tree, const char *path)
+{
+	pid_t pid;
+	int status;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		return 2;
+	pid = fork();
+	if (pid == 0) {
+		cgroup_base_sweep(tree->root, tree->host.name);
+		_exit(access(path, F_OK) == 0 ? 1 : 0);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+}
+
+/*
+ * As the warden of an ordinary user, which is pid 1 of a namespace: there a bare number, which may
+ * be that of a warden from before there were locks, says nothing.
+ */
+static void in_another_pid_namespace_bare_numbers_say_nothing(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+	int status;
+	pid_t pid;
+
+	mkdir_below(tree, "reckon-999999999", path);
+	pid = fork();
+	if (pid == 0)
+		_exit(swept_in_another_pid_namespace(tree, path));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 2));
 }
 
 static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
@@ -394,26 +380,28 @@ static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
 	assert_ok(&err, cgroup_remove(&host, "box-1", &err));
 }
 
+#define ON_V1(test) cmocka_unit_test_setup_teardown(test, tree_make_v1, tree_unmake)
+#define ON_V2(test) cmocka_unit_test_setup_teardown(test, tree_make_v2, tree_unmake)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(v1_makes_and_removes_a_group_in_each_hierarchy, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v1_limits, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_puts_the_twin_where_memory_is_charged, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v1_has_seats_in_each_hierarchy, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_reads_accounts, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_thaws, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v2_has_two_parts_below_one_limit, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_attaches_each_to_its_part, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_freezes_the_box_and_not_the_twin, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_reads_accounts, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_removes_both_parts, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(closing_removes_our_own_group, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(closing_sweeps_up_behind_a_warden_that_was_killed, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(closing_in_another_pid_namespace_sweeps_up_nobody, make_v2,
-						unmake),
+		ON_V1(v1_makes_and_removes_a_group_in_each_hierarchy),
+		ON_V1(v1_limits),
+		ON_V1(v1_puts_the_twin_where_memory_is_charged),
+		ON_V1(v1_has_seats_in_each_hierarchy),
+		ON_V1(v1_reads_accounts),
+		ON_V1(v1_thaws),
+		ON_V2(v2_has_two_parts_below_one_limit),
+		ON_V2(v2_attaches_each_to_its_part),
+		ON_V2(v2_freezes_the_box_and_not_the_twin),
+		ON_V2(v2_reads_accounts),
+		ON_V2(v2_removes_both_parts),
+		ON_V2(closing_removes_our_own_group),
+		ON_V2(closing_sweeps_up_behind_a_warden_that_was_killed),
+		ON_V2(in_another_pid_namespace_bare_numbers_say_nothing),
+		ON_V2(a_warden_that_lives_elsewhere_keeps_its_group),
+		ON_V2(our_own_group_is_held),
 		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
 	};
 

@@ -16,98 +16,7 @@
 #include "base/cleanup.h"
 #include "box/cgroup_file.h"
 #include "box/cgroup_group.h"
-
-static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", "freezer" };
-
-struct tree {
-	char root[64];
-	struct cgroup_host host;
-};
-
-static void path_of(const struct tree *tree, const char *controller, const char *file, char *ret,
-		    size_t size)
-{
-	(void)snprintf(ret, size, "%s/%s%s%s/%s", tree->root, controller,
-		       controller[0] != '\0' ? "/" : "", tree->host.name, file);
-}
-
-static void put(const struct tree *tree, const char *controller, const char *file, const char *text)
-{
-	char path[512];
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static void assert_holds(const struct tree *tree, const char *controller, const char *file,
-			 const char *expected)
-{
-	char path[512], text[128] = "";
-	cleanup_fd int fd = -1;
-
-	path_of(tree, controller, file, path, sizeof(path));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fail_msg("%s is missing", path);
-	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
-	assert_string_equal(text, expected);
-}
-
-static bool is_there(const struct tree *tree, const char *controller, const char *file)
-{
-	char path[512];
-
-	path_of(tree, controller, file, path, sizeof(path));
-	return access(path, F_OK) == 0;
-}
-
-static void drop(const struct tree *tree, const char *controller, const char *file)
-{
-	char path[512];
-
-	path_of(tree, controller, file, path, sizeof(path));
-	assert_int_equal(unlink(path), 0);
-}
-
-static int make(void **state, enum cgroup_kind kind)
-{
-	static struct tree tree;
-	struct err err;
-
-	if (unit_mkdir(tree.root) < 0)
-		return -1;
-	for (size_t i = 0; kind == CGROUP_V1 && i < ARRAY_LEN(controllers); i++) {
-		char path[128];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", tree.root, controllers[i]);
-		if (mkdir(path, 0700) < 0)
-			return -1;
-	}
-	*state = &tree;
-	return cgroup_host_open_at(&tree.host, kind, tree.root, &err);
-}
-
-static int make_v1(void **state)
-{
-	return make(state, CGROUP_V1);
-}
-
-static int make_v2(void **state)
-{
-	return make(state, CGROUP_V2);
-}
-
-static int unmake(void **state)
-{
-	struct tree *tree = *state;
-
-	cgroup_host_close(&tree->host);
-	unit_rmdir(tree->root);
-	return 0;
-}
+#include "support/cgroup_tree.h"
 
 static void v1_has_the_level_for_processors_alone(void **state)
 {
@@ -120,20 +29,20 @@ static void v1_has_the_level_for_processors_alone(void **state)
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	assert_ok(&err, cgroup_group_enter(&tree->host, "group-1", name, sizeof(name), &err));
 	assert_string_equal(name, "group-1/box-1");
-	assert_true(is_there(tree, "cpu", "group-1/box-1"));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (strcmp(controllers[i], "cpu") != 0)
-			assert_false(is_there(tree, controllers[i], "group-1"));
+	assert_true(tree_has(tree, "cpu", "group-1/box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		if (strcmp(tree_controllers[i], "cpu") != 0)
+			assert_false(tree_has(tree, tree_controllers[i], "group-1"));
 	assert_string_equal(cgroup_name_in(&tree->host, CG_CPU, name), "group-1/box-1");
 	assert_string_equal(cgroup_name_in(&tree->host, CG_MEMORY, name), "box-1");
 	assert_string_equal(cgroup_name_in(&tree->host, CG_CPUACCT, name), "box-1");
 	/* All that the box had goes with it; the group, when nobody is in it any more. */
 	assert_ok(&err, cgroup_remove(&tree->host, name, &err));
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		assert_false(is_there(tree, controllers[i], "box-1"));
-	assert_false(is_there(tree, "cpu", "group-1/box-1"));
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		assert_false(tree_has(tree, tree_controllers[i], "box-1"));
+	assert_false(tree_has(tree, "cpu", "group-1/box-1"));
 	cgroup_group_remove(&tree->host, "group-1");
-	assert_false(is_there(tree, "cpu", "group-1"));
+	assert_false(tree_has(tree, "cpu", "group-1"));
 }
 
 static void v1_accounts_lie_where_the_hierarchies_are_one(void **state)
@@ -158,15 +67,15 @@ static void v1_shares(void **state)
 
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_group_share(&tree->host, "group-1", &share, &err));
-	put(tree, "cpu", "group-1/cpu.shares", "");
-	put(tree, "cpu", "group-1/cpu.cfs_quota_us", "");
+	tree_put(tree, "cpu", "group-1/cpu.shares", "");
+	tree_put(tree, "cpu", "group-1/cpu.cfs_quota_us", "");
 	assert_ok(&err, cgroup_group_share(&tree->host, "group-1", &share, &err));
-	assert_holds(tree, "cpu", "group-1/cpu.shares", "3072");
-	assert_holds(tree, "cpu", "group-1/cpu.cfs_quota_us", "150000");
-	put(tree, "cpu", "group-1/cpu.cfs_quota_us", "");
+	tree_holds(tree, "cpu", "group-1/cpu.shares", "3072");
+	tree_holds(tree, "cpu", "group-1/cpu.cfs_quota_us", "150000");
+	tree_put(tree, "cpu", "group-1/cpu.cfs_quota_us", "");
 	share.percent = 0;
 	assert_ok(&err, cgroup_group_share(&tree->host, "group-1", &share, &err));
-	assert_holds(tree, "cpu", "group-1/cpu.cfs_quota_us", "-1");
+	tree_holds(tree, "cpu", "group-1/cpu.cfs_quota_us", "-1");
 }
 
 static void v1_limits_and_seats_are_the_right_ones(void **state)
@@ -183,30 +92,30 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, name, &err));
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	assert_ok(&err, cgroup_group_enter(&tree->host, "group-1", name, sizeof(name), &err));
-	put(tree, "memory", "box-1/memory.limit_in_bytes", "");
-	put(tree, "pids", "box-1/pids.max", "");
-	put(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "");
+	tree_put(tree, "memory", "box-1/memory.limit_in_bytes", "");
+	tree_put(tree, "pids", "box-1/pids.max", "");
+	tree_put(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "");
 	assert_ok(&err, cgroup_limit(&tree->host, name, &limits, &err));
-	assert_holds(tree, "memory", "box-1/memory.limit_in_bytes", "1048576");
-	assert_holds(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "50000");
-	put(tree, "cpu", "group-1/box-1/tasks", "");
+	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "1048576");
+	tree_holds(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "50000");
+	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
 	assert_ok(&err, cgroup_group_seat(&tree->host, name, &seat, &err));
 	assert_int_equal(write(seat, "0", 1), 1);
 	(void)close(seat);
-	assert_holds(tree, "cpu", "group-1/box-1/tasks", "0");
+	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
 	/* A kernel that is born later has all its seats at once. */
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
-		if (strcmp(controllers[i], "cpu") != 0)
-			put(tree, controllers[i], "box-1/tasks", "");
-	put(tree, "freezer", "tasks", "");
-	put(tree, "cpu", "group-1/box-1/tasks", "");
+	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
+		if (strcmp(tree_controllers[i], "cpu") != 0)
+			tree_put(tree, tree_controllers[i], "box-1/tasks", "");
+	tree_put(tree, "freezer", "tasks", "");
+	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
 	assert_ok(&err, cgroup_seats_open(&tree->host, name, &first, &seats, &err));
 	assert_int_equal(seats.count, CG_COUNT);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "0", 1), 1);
 	cgroup_seats_close(&seats);
-	assert_holds(tree, "cpu", "group-1/box-1/tasks", "0");
-	assert_holds(tree, "memory", "box-1/tasks", "0");
+	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
+	tree_holds(tree, "memory", "box-1/tasks", "0");
 }
 
 static void v2_takes_the_whole_box(void **state)
@@ -223,31 +132,31 @@ static void v2_takes_the_whole_box(void **state)
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	assert_ok(&err, cgroup_group_enter(&tree->host, "group-1", name, sizeof(name), &err));
 	assert_string_equal(name, "group-1/box-1");
-	assert_true(is_there(tree, "", "group-1/box-1/box"));
-	assert_true(is_there(tree, "", "group-1/box-1/twin"));
-	assert_false(is_there(tree, "", "box-1"));
+	assert_true(tree_has(tree, "", "group-1/box-1/box"));
+	assert_true(tree_has(tree, "", "group-1/box-1/twin"));
+	assert_false(tree_has(tree, "", "box-1"));
 	assert_ok(&err, cgroup_group_seat(&tree->host, name, &seat, &err));
 	assert_int_equal(seat, -1);
-	put(tree, "", "group-1/box-1/memory.max", "");
-	put(tree, "", "group-1/box-1/box/cpu.max", "");
+	tree_put(tree, "", "group-1/box-1/memory.max", "");
+	tree_put(tree, "", "group-1/box-1/box/cpu.max", "");
 	assert_ok(&err, cgroup_limit(&tree->host, name, &limits, &err));
-	assert_holds(tree, "", "group-1/box-1/box/cpu.max", "50000 100000");
-	put(tree, "", "group-1/cpu.weight", "");
-	put(tree, "", "group-1/cpu.max", "");
+	tree_holds(tree, "", "group-1/box-1/box/cpu.max", "50000 100000");
+	tree_put(tree, "", "group-1/cpu.weight", "");
+	tree_put(tree, "", "group-1/cpu.max", "");
 	assert_ok(&err, cgroup_group_share(&tree->host, "group-1", &share, &err));
-	assert_holds(tree, "", "group-1/cpu.weight", "300");
-	assert_holds(tree, "", "group-1/cpu.max", "150000 100000");
+	tree_holds(tree, "", "group-1/cpu.weight", "300");
+	tree_holds(tree, "", "group-1/cpu.max", "150000 100000");
 	share.percent = 0;
 	assert_ok(&err, cgroup_group_share(&tree->host, "group-1", &share, &err));
 	/* Files here do not end where a write ends, as the kernel's do. */
-	assert_holds(tree, "", "group-1/cpu.max", "max 100000000");
-	drop(tree, "", "group-1/box-1/memory.max");
-	drop(tree, "", "group-1/box-1/box/cpu.max");
+	tree_holds(tree, "", "group-1/cpu.max", "max 100000000");
+	tree_drop(tree, "", "group-1/box-1/memory.max");
+	tree_drop(tree, "", "group-1/box-1/box/cpu.max");
 	assert_ok(&err, cgroup_remove(&tree->host, name, &err));
-	drop(tree, "", "group-1/cpu.weight");
-	drop(tree, "", "group-1/cpu.max");
+	tree_drop(tree, "", "group-1/cpu.weight");
+	tree_drop(tree, "", "group-1/cpu.max");
 	cgroup_group_remove(&tree->host, "group-1");
-	assert_false(is_there(tree, "", "group-1"));
+	assert_false(tree_has(tree, "", "group-1"));
 }
 
 static void v2_moves_who_is_in_it(void **state)
@@ -257,13 +166,13 @@ static void v2_moves_who_is_in_it(void **state)
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_create(&tree->host, "box-2", &err));
-	put(tree, "", "box-1/box/cgroup.procs", "4711\n");
-	put(tree, "", "box-2/box/cgroup.procs", "");
+	tree_put(tree, "", "box-1/box/cgroup.procs", "4711\n");
+	tree_put(tree, "", "box-2/box/cgroup.procs", "");
 	/* A fake file does not lose who was moved: that is told from one that will not go. */
 	assert_int_equal(cgroup_file_move_procs(tree->host.base[CG_FREEZER], "box-1/box",
 						"box-2/box", &err),
 			 1);
-	assert_holds(tree, "", "box-2/box/cgroup.procs", "4711");
+	tree_holds(tree, "", "box-2/box/cgroup.procs", "4711");
 	assert_int_equal(cgroup_file_move_procs(tree->host.base[CG_FREEZER], "box-2/twin",
 						"box-1/twin", &err),
 			 0);
@@ -296,20 +205,19 @@ static void what_a_dead_warden_left_goes_with_its_groups(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+#define ON_V1(test) cmocka_unit_test_setup_teardown(test, tree_make_v1, tree_unmake)
+#define ON_V2(test) cmocka_unit_test_setup_teardown(test, tree_make_v2, tree_unmake)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(v1_has_the_level_for_processors_alone, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v1_accounts_lie_where_the_hierarchies_are_one,
-						make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_shares, make_v1, unmake),
-		cmocka_unit_test_setup_teardown(v1_limits_and_seats_are_the_right_ones, make_v1,
-						unmake),
-		cmocka_unit_test_setup_teardown(v2_takes_the_whole_box, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(v2_moves_who_is_in_it, make_v2, unmake),
-		cmocka_unit_test_setup_teardown(what_a_dead_warden_left_goes_with_its_groups, make_v2,
-						unmake),
+		ON_V1(v1_has_the_level_for_processors_alone),
+		ON_V1(v1_accounts_lie_where_the_hierarchies_are_one),
+		ON_V1(v1_shares),
+		ON_V1(v1_limits_and_seats_are_the_right_ones),
+		ON_V2(v2_takes_the_whole_box),
+		ON_V2(v2_moves_who_is_in_it),
+		ON_V2(what_a_dead_warden_left_goes_with_its_groups),
 		cmocka_unit_test(a_host_without_the_controller_has_no_groups),
 	};
 

@@ -7,14 +7,11 @@
  */
 #include "unit.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "box/cgroup_settle.h"
+#include "support/cgroup_tree.h"
 
 struct group {
 	char path[64];
@@ -23,25 +20,18 @@ struct group {
 static void put(const struct group *group, const char *file, const char *text)
 {
 	char path[128];
-	cleanup_fd int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", group->path, file);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	tree_put_at(path, text);
 }
 
 /* What the last write to the leaf's cgroup.procs was; "" when there is no leaf. */
 static void read_leaf(const struct group *group, char ret[64])
 {
 	char path[128];
-	cleanup_fd int fd = -1;
-	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "%s/daemon/cgroup.procs", group->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, ret, 63) : 0;
-	ret[n > 0 ? n : 0] = '\0';
+	tree_read_at(path, ret, 64);
 }
 
 static int make(void **state)
