@@ -64,6 +64,7 @@
 #include "host/ring.h"
 #include "host/steady.h"
 #include "host/tenant.h"
+#include "host/turn.h"
 #include "loop/loop.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
@@ -313,22 +314,6 @@ int keep_write(struct session *session, struct err *err);
 void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
-
-/* ---- turn.c ---- */
-int turn_setup(struct host *host, struct err *err);
-void turn_stop(struct host *host); /* what is on its way to the disk gets there */
-/* Everything that jobs which came back changed is committed at once, and only then answered. */
-/* False: another process writes the database, so a little later. */
-bool keep_turn_begin(struct host *host);
-void keep_turn_end(struct host *host);
-void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
-/* What becomes of the turn concerns this session, too. */
-void keep_in_turn(struct session *session);
-void keep_leave_turn(struct session *session); /* it goes */
-/* Makes what was committed durable; inside a turn that is done at its end. */
-int keep_sync(struct host *host, struct err *err);
-/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
-uint64_t turn_of_answer(const struct host *host);
 
 /* ---- restore.c ---- */
 /* Makes a box for a parked session, when nothing uses the old one and its turn has come. */
