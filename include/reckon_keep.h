@@ -55,6 +55,11 @@ RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, r
 RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
 					   const reckon_workspace *manifest, reckon_error *err);
 
+/* Both texts stay as long as the program. */
+typedef struct reckon_reason { const char *code, *message; } reckon_reason;
+/* As reckon_interrupt(); the record says why, as a diagnostic. */
+RECKON_PUBLIC void reckon_interrupt_for(reckon_session *session, const reckon_reason *reason);
+
 /*
  * What a group of live sessions may have of the processors from now on (reckon_session_options).
  * Where the host does not let the warden divide them nothing happens; `reckon doctor` says so.

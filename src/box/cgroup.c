@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/cgroup_base.h"
 #include "box/cgroup_file.h"
 #include "box/cgroup_group.h"
 #include "box/cgroup_settle.h"
 
 #define CLOSE_TRIES 200 /* of 10 ms */
-#define GROUP_DEPTH 4 /* group, box, its part, a kernel's */
 
 static const char *const controller_names[CG_COUNT] = { "memory", "pids", "cpu", "cpuacct",
 							"freezer" };
@@ -94,78 +94,6 @@ static bool find_own_group(const char *controller, char *ret, size_t size)
 	return false;
 }
 
-/* A number may be somebody else's by now, or belong to an ended process that nobody waits for. */
-static bool is_warden(long pid)
-{
-	char path[64], text[128] = "";
-	cleanup_fd int fd = -1;
-	const char *name, *end;
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		/* Where /proc shows us only our own processes. */
-		return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
-	if (read(fd, text, sizeof(text) - 1) <= 0)
-		return false;
-	name = strchr(text, '(');
-	end = strrchr(text, ')');
-	return name != NULL && end != NULL && strncmp(name, "(reckon-warden)", 15) == 0 &&
-	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
-}
-
-/* Removes a group with those below it; -1: there is a task in one of them. */
-static int remove_tree(int parent, const char *name, int depth)
-{
-	const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	cleanup_dir DIR *groups = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *group;
-
-	if (fd >= 0 && groups == NULL)
-		(void)close(fd);
-	while (groups != NULL && depth > 0 && (group = readdir(groups)) != NULL)
-		if (group->d_type == DT_DIR && group->d_name[0] != '.')
-			(void)remove_tree(fd, group->d_name, depth - 1);
-	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == EBUSY ? -1 : 0;
-}
-
-/* A warden's group with those of its boxes; -1: tasks in them are still ending. */
-static int remove_base(const char *path)
-{
-	return remove_tree(AT_FDCWD, path, GROUP_DEPTH);
-}
-
-/* Removes groups of wardens that are dead: "reckon-<pid>" without such a process. */
-static void sweep(const char *parent)
-{
-	cleanup_dir DIR *dir = opendir(parent);
-	struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char path[600];
-		long pid;
-
-		if (strncmp(entry->d_name, "reckon-", 7) != 0)
-			continue;
-		pid = strtol(entry->d_name + 7, NULL, 10);
-		if (pid <= 0 || is_warden(pid))
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/%.200s", parent, entry->d_name);
-		(void)remove_base(path);
-	}
-}
-
-/* mkdir PARENT/NAME and open it; -1 when the host does not let us. */
-static int make_base(const char *parent, const char *name)
-{
-	char path[400];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", parent, name);
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return -1;
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 static void open_v1(struct cgroup_host *host)
 {
 	for (int i = 0; i < CG_COUNT; i++) {
@@ -180,8 +108,8 @@ static void open_v1(struct cgroup_host *host)
 		if (access(host->parent[i], F_OK) < 0)
 			/* A cgroup namespace shows paths that do not exist in its own mount. */
 			(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%s", point);
-		sweep(host->parent[i]);
-		host->base[i] = make_base(host->parent[i], host->name);
+		cgroup_base_sweep(host->parent[i], host->name);
+		host->base[i] = cgroup_base_make(host, i);
 		if (host->base[i] >= 0)
 			host->kind = CGROUP_V1;
 	}
@@ -256,12 +184,12 @@ static void open_v2(struct cgroup_host *host)
 		cgroup_file_enable(top, "");
 		if (settled && attempt == 0)
 			cgroup_settle_raise(top);
-		sweep(parent);
-		base = make_base(parent, host->name);
-		if (base < 0)
-			continue;
+		cgroup_base_sweep(parent, host->name);
 		for (int i = 0; i < CG_COUNT; i++)
 			(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%.255s", parent);
+		base = cgroup_base_make(host, 0);
+		if (base < 0)
+			continue;
 		adopt_v2(host, base);
 		if (host->kind == CGROUP_NONE)
 			(void)unlinkat(top, host->name, AT_REMOVEDIR);
@@ -283,7 +211,7 @@ static void explain(struct cgroup_host *host)
 void cgroup_host_open(struct cgroup_host *host)
 {
 	*host = CGROUP_HOST_NONE;
-	(void)snprintf(host->name, sizeof(host->name), "reckon-%d", (int)getpid());
+	cgroup_base_name(host->name, sizeof(host->name));
 	open_v2(host);
 	if (host->kind == CGROUP_NONE)
 		open_v1(host);
@@ -294,7 +222,7 @@ int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const c
 			struct err *err)
 {
 	*host = CGROUP_HOST_NONE;
-	(void)snprintf(host->name, sizeof(host->name), "reckon-%d", (int)getpid());
+	cgroup_base_name(host->name, sizeof(host->name));
 	host->kind = kind;
 	for (int i = 0; i < CG_COUNT; i++) {
 		if (kind == CGROUP_V1)
@@ -303,21 +231,13 @@ int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const c
 		else
 			(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%.200s", root);
 		if (kind == CGROUP_V1 || i == 0)
-			host->base[i] = make_base(host->parent[i], host->name);
+			host->base[i] = cgroup_base_make(host, i);
 		else
 			host->base[i] = host->base[0];
 		if (host->base[i] < 0)
 			return err_sys(err, "make %s/%s", host->parent[i], host->name);
 	}
 	return 0;
-}
-
-static bool is_named_after_us(const struct cgroup_host *host)
-{
-	char name[sizeof(host->name)];
-
-	(void)snprintf(name, sizeof(name), "reckon-%d", (int)getpid());
-	return strcmp(name, host->name) == 0;
 }
 
 void cgroup_host_close(struct cgroup_host *host)
@@ -334,13 +254,10 @@ void cgroup_host_close(struct cgroup_host *host)
 			(void)close(host->base[i]);
 		host->base[i] = -1;
 		(void)snprintf(path, sizeof(path), "%s/%s", host->parent[i], host->name);
-		while (remove_base(path) < 0 && tries-- > 0)
+		while (cgroup_base_remove(path) < 0 && tries-- > 0)
 			(void)nanosleep(&pause, NULL);
-		/* A warden that was killed may have been too busy dying when we swept at our start. In
-		 * a pid namespace of our own the numbers of the living say nothing: every one of them
-		 * would look dead. */
-		if (is_named_after_us(host))
-			sweep(host->parent[i]);
+		/* A warden that was killed may have been too busy dying when we swept at our start. */
+		cgroup_base_sweep(host->parent[i], host->name);
 	}
 	host->kind = CGROUP_NONE;
 }

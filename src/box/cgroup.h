@@ -24,7 +24,7 @@ struct cgroup_host {
 	enum cgroup_kind kind;
 	int base[CG_COUNT];    /* v1: our directory in each hierarchy; v2: all the same one; or -1 */
 	char parent[CG_COUNT][256]; /* v1 and v2: path of the directory that holds ours */
-	char name[48];	       /* of our directory: "reckon-<pid>" */
+	char name[48];	       /* of our directory: cgroup_base_name() */
 	char why_not[96];      /* when something is missing: what */
 };
 
@@ -33,7 +33,7 @@ struct cgroup_host {
 /*
  * Makes our directory next to the calling process in every hierarchy that lets us. Never fails:
  * what is missing stays -1 and is explained in why_not. Directories that a dead warden left behind
- * are removed first.
+ * are removed first; one that lives holds a lock on its own (cgroup_base.h).
  */
 void cgroup_host_open(struct cgroup_host *host);
 void cgroup_host_close(struct cgroup_host *host); /* removes our (empty) directories */

@@ -84,10 +84,8 @@ void cgroup_read(const struct cgroup_host *host, const char *name, struct cgroup
 
 void cgroup_reset_peak(const struct cgroup_host *host, const char *name)
 {
-	struct err ignored;
-
 	/* v2 lets the peak be reset from Linux 6.12 on, per open descriptor only: not used. */
 	if (host->kind == CGROUP_V1 && host->base[CG_MEMORY] >= 0)
-		(void)cgroup_file_write(host->base[CG_MEMORY], cgroup_name_in(host, CG_MEMORY, name),
-					"memory.max_usage_in_bytes", "0", &ignored);
+		cgroup_file_reset(host->base[CG_MEMORY], cgroup_name_in(host, CG_MEMORY, name),
+				  "memory.max_usage_in_bytes");
 }

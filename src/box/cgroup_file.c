@@ -6,14 +6,15 @@
  * Never:    keeps more than KEPT_MAX descriptors open: a thousand boxes have five groups each.
  *
  * To open a control file costs several times what reading it does, and the same few are read after
- * each cell: so those read last stay open. A group that was removed answers with an error, also
- * when there is a new one of its name; then its file is opened anew.
+ * each cell: so those used last stay open. A group that was removed, or a process that ended, answers
+ * with an error, also when there is a new one of its name; then its file is opened anew.
  */
 #include "box/cgroup_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,20 +76,41 @@ static ssize_t read_control(int base, const char *group, const char *file, char 
 /* ---- files that stay open --------------------------------------------------------------- */
 
 #define KEPT_MAX 256u
+#define KEPT_TRIES 8u /* places from the one on that a name's sum tells */
 
 static struct kept {
 	int base;
 	int fd;
+	bool is_writable;
+	uint64_t used;
 	char path[120]; /* "group/file"; "" in a free place */
-} kept[KEPT_MAX];
+} kept[KEPT_MAX + KEPT_TRIES];
 
+static bool is_kept(const struct kept *place, int base, const char *path)
+{
+	return place->base == base && strcmp(place->path, path) == 0;
+}
+
+/* Its own place, else the one that may go: a free one, or that which was used longest ago. */
 static struct kept *kept_place(int base, const char *path)
 {
+	static uint64_t clock;
 	uint32_t hash = 2166136261u ^ (uint32_t)base;
+	struct kept *first, *oldest;
 
 	for (const char *at = path; *at != '\0'; at++)
 		hash = (hash ^ (unsigned char)*at) * 16777619u;
-	return &kept[hash % KEPT_MAX];
+	first = oldest = &kept[hash % KEPT_MAX];
+	for (struct kept *at = first; at < first + KEPT_TRIES; at++) {
+		if (is_kept(at, base, path)) {
+			oldest = at;
+			break;
+		}
+		if (at->used < oldest->used)
+			oldest = at;
+	}
+	oldest->used = ++clock;
+	return oldest;
 }
 
 static void kept_drop(struct kept *place)
@@ -96,19 +118,34 @@ static void kept_drop(struct kept *place)
 	if (place->path[0] != '\0')
 		(void)close(place->fd);
 	place->path[0] = '\0';
+	place->used = 0;
 }
 
 void cgroup_file_forget(const char *group)
 {
 	const size_t len = strlen(group);
 
-	for (size_t i = 0; i < KEPT_MAX; i++)
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		if (strncmp(kept[i].path, group, len) == 0 && kept[i].path[len] == '/')
 			kept_drop(&kept[i]);
 }
 
-/* As read_control(), for what is read again and again. */
-static ssize_t read_kept(int base, const char *group, const char *file, char *text, size_t size)
+static bool kept_open(struct kept *place, int base, const char *path, bool writable)
+{
+	const uint64_t used = place->used;
+
+	kept_drop(place);
+	place->fd = open_control(base, "", path, writable ? O_RDWR : O_RDONLY);
+	if (place->fd < 0)
+		return false;
+	place->base = base;
+	place->is_writable = writable;
+	place->used = used;
+	memcpy(place->path, path, strlen(path) + 1);
+	return true;
+}
+
+ssize_t cgroup_file_text(int base, const char *group, const char *file, char *text, size_t size)
 {
 	char path[sizeof(kept->path)];
 	struct kept *place;
@@ -117,26 +154,36 @@ static ssize_t read_kept(int base, const char *group, const char *file, char *te
 	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path))
 		return read_control(base, group, file, text, size);
 	place = kept_place(base, path);
-	if (place->base == base && strcmp(place->path, path) == 0)
+	if (is_kept(place, base, path))
 		n = pread(place->fd, text, size - 1, 0);
-	if (n <= 0) {
-		kept_drop(place);
-		place->fd = open_control(base, group, file, O_RDONLY);
-		if (place->fd < 0)
-			return -1;
-		place->base = base;
-		memcpy(place->path, path, sizeof(path));
+	if (n <= 0 && kept_open(place, base, path, false))
 		n = pread(place->fd, text, size - 1, 0);
-	}
 	text[n > 0 ? n : 0] = '\0';
 	return n;
+}
+
+void cgroup_file_reset(int base, const char *group, const char *file)
+{
+	char path[sizeof(kept->path)];
+	struct kept *place;
+	struct err ignored;
+
+	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path)) {
+		(void)cgroup_file_write(base, group, file, "0", &ignored);
+		return;
+	}
+	place = kept_place(base, path);
+	if (is_kept(place, base, path) && place->is_writable && pwrite(place->fd, "0", 1, 0) == 1)
+		return;
+	if (kept_open(place, base, path, true) && pwrite(place->fd, "0", 1, 0) != 1)
+		kept_drop(place);
 }
 
 uint64_t cgroup_file_number(int base, const char *group, const char *file)
 {
 	char text[64];
 
-	if (read_kept(base, group, file, text, sizeof(text)) <= 0)
+	if (cgroup_file_text(base, group, file, text, sizeof(text)) <= 0)
 		return 0;
 	return strtoull(text, NULL, 10);
 }
@@ -146,7 +193,7 @@ uint64_t cgroup_file_key(int base, const char *group, const char *file, const ch
 	MEM_UNINIT char text[4096];
 	size_t len = strlen(key);
 
-	if (read_kept(base, group, file, text, sizeof(text)) <= 0)
+	if (cgroup_file_text(base, group, file, text, sizeof(text)) <= 0)
 		return 0;
 	for (char *line = text; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, len) == 0 && line[len] == ' ')

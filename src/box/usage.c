@@ -10,14 +10,16 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "box/cgroup_file.h"
 #include "box/procfile.h"
 #include "box/state.h"
 
 static void read_io(pid_t pid, uint64_t *ret_read, uint64_t *ret_written)
 {
-	char text[512];
+	char text[512], process[32];
 
-	if (procfile_text(pid, "io", text, sizeof(text)) <= 0)
+	(void)snprintf(process, sizeof(process), "/proc/%d", (int)pid);
+	if (cgroup_file_text(-1, process, "io", text, sizeof(text)) <= 0)
 		return;
 	*ret_read = procfile_find(text, "rchar:", 10, *ret_read);
 	*ret_written = procfile_find(text, "wchar:", 10, *ret_written);

@@ -92,7 +92,9 @@ const struct opt_command cmd_audit_table = {
 		 "  reckon audit verify --state /var/lib/reckon\n"
 		 "\n"
 		 "verify ends with 0 when no entry was changed, removed or cut off, else with 1\n"
-		 "and the number of the first one that is wrong.",
+		 "and the number of the first one that is wrong. What the daemon removed itself\n"
+		 "(audit-archive-keep, audit-archive-size) an entry tells of: verify says from\n"
+		 "which entry on the audit is whole. ls --json gives all that there is.",
 	.items = audit_items,
 	.count = ARRAY_LEN(audit_items),
 	.operand_hint = OPT_HINT_CHOICE,

@@ -436,9 +436,54 @@ static int take_code(const struct json_value *value, struct api_execute *ret, st
 	return 0;
 }
 
+static int take_leave(const struct json_value *value, struct api_leave *ret, struct err *err)
+{
+	const char *text = json_read_text(value, NULL);
+
+	if (text != NULL && strcmp(text, "continue") == 0)
+		ret->policy = API_LEAVE_CONTINUE;
+	else if (text != NULL && strcmp(text, "cancel") == 0)
+		ret->policy = API_LEAVE_CANCEL;
+	else
+		return err_set(err, ERR_INVALID, "on_disconnect must be \"continue\" or \"cancel\"");
+	return 0;
+}
+
+bool api_take_leave(const char *name, const struct json_value *value, struct api_leave *ret,
+		    int *ret_code, struct err *err)
+{
+	if (strcmp(name, "on_disconnect") == 0) {
+		*ret_code = take_leave(value, ret, err);
+		return true;
+	}
+	if (strcmp(name, "disconnect_grace_s") != 0)
+		return false;
+	ret->has_grace = true;
+	*ret_code = api_take_seconds(name, value, 0, API_GRACE_S_MAX, &ret->grace_ms, err);
+	return true;
+}
+
+int api_check_leave(const struct api_leave *leave, bool background, int usual, struct err *err)
+{
+	const int policy = leave->policy == API_LEAVE_UNSAID ? usual : (int)leave->policy;
+	const char *name = leave->policy != API_LEAVE_UNSAID ? "on_disconnect"
+							     : "disconnect_grace_s";
+
+	if (background && (leave->policy != API_LEAVE_UNSAID || leave->has_grace))
+		return err_set(err, ERR_INVALID,
+			       "%s and background exclude each other: no connection waits for it",
+			       name);
+	if (leave->has_grace && policy != API_LEAVE_CANCEL)
+		return err_set(err, ERR_INVALID,
+			       "disconnect_grace_s goes with \"on_disconnect\": \"cancel\"");
+	return 0;
+}
+
 static int take_execute_field(const char *name, const struct json_value *value,
 			      struct api_execute *ret, struct err *err)
 {
+	int code;
+
 	if (strcmp(name, "code") == 0)
 		return take_code(value, ret, err);
 	if (strcmp(name, "timeout_s") == 0)
@@ -459,6 +504,8 @@ static int take_execute_field(const char *name, const struct json_value *value,
 		return take_text(name, value, &ret->context, NULL, err);
 	if (strcmp(name, "language") == 0)
 		return take_text(name, value, &ret->language, NULL, err);
+	if (api_take_leave(name, value, &ret->leave, &code, err))
+		return code;
 	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
 }
 
@@ -477,7 +524,7 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
 		return err_set(err, ERR_INVALID, "code is missing");
 	if (ret->stream && ret->background)
 		return err_set(err, ERR_INVALID, "stream and background exclude each other");
-	return 0;
+	return api_check_leave(&ret->leave, ret->background, API_LEAVE_CONTINUE, err);
 }
 
 /* What inspect takes; complete knows no detail. */

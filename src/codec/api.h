@@ -24,6 +24,7 @@
 #define API_CWD_MAX 1023u
 #define API_IDLE_MS_MIN 1000u
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
+#define API_GRACE_S_MAX 3600
 #define API_EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
 /* policy.isolate_cpu: bits in the order of the names. */
@@ -62,6 +63,13 @@ int api_session_parse(const char *text, size_t len, bool is_patch, struct api_se
 int api_context_parse(const char *text, size_t len, struct api_session *ret, struct err *err);
 void api_session_done(struct api_session *session);
 
+/* What becomes of it when the client goes away. */
+struct api_leave {
+	enum { API_LEAVE_UNSAID, API_LEAVE_CONTINUE, API_LEAVE_CANCEL } policy;
+	bool has_grace;
+	uint64_t grace_ms;
+};
+
 struct api_execute {
 	struct json_value *document;
 	const char *code;
@@ -70,6 +78,7 @@ struct api_execute {
 	uint64_t text_bytes; /* 0: libreckon's default */
 	bool stream;
 	bool background;
+	struct api_leave leave;
 	size_t cursor; /* of complete and inspect: a byte offset */
 	bool detail;   /* of inspect */
 	const char *context; /* NULL: the session's first kernel */

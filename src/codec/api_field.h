@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "codec/api.h"
 #include "codec/json_read.h"
 
 /* The body as an object; none at all is an empty one. */
@@ -15,3 +16,8 @@ int api_take_seconds(const char *name, const struct json_value *value, double mi
 /* From 1 to max. */
 int api_take_number(const char *name, const struct json_value *value, int64_t max, uint64_t *ret,
 		    struct err *err);
+/* Whether `name` is a field of that; then *ret_code is what came of it. */
+bool api_take_leave(const char *name, const struct json_value *value, struct api_leave *ret,
+		    int *ret_code, struct err *err);
+/* `usual`: what holds when nothing is said. */
+int api_check_leave(const struct api_leave *leave, bool background, int usual, struct err *err);

@@ -160,6 +160,8 @@ static int take_files(const struct json_value *value, struct api_run *ret, struc
 static int take_field(const char *name, const struct json_value *value, struct api_run *ret,
 		      struct err *err)
 {
+	int code;
+
 	if (strcmp(name, "question") == 0)
 		return take_question(value, ret, err);
 	if (strcmp(name, "model") == 0)
@@ -180,6 +182,8 @@ static int take_field(const char *name, const struct json_value *value, struct a
 		return take_limits(value, ret, err);
 	if (strcmp(name, "files") == 0)
 		return take_files(value, ret, err);
+	if (api_take_leave(name, value, &ret->leave, &code, err))
+		return code;
 	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
 }
 
@@ -202,7 +206,7 @@ int api_run_parse(const char *text, size_t len, struct api_run *ret, struct err 
 	if (ret->session != NULL &&
 	    (ret->keep || ret->template_name != NULL || ret->language != NULL))
 		return err_set(err, ERR_INVALID, "keep, template and language are of a new session");
-	return 0;
+	return api_check_leave(&ret->leave, ret->background, API_LEAVE_CANCEL, err);
 }
 
 const char *api_run_content(const struct api_run *run, const struct api_run_file *file)

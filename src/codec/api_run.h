@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/api.h"
 #include "codec/json_read.h"
 
 #define API_QUESTION_MAX (1024u * 1024u)
@@ -28,6 +29,7 @@ struct api_run {
 	const char *model, *session, *template_name, *language; /* or NULL */
 	uint64_t steps, tokens, budget_micro, wall_ms;		/* 0: not said */
 	bool has_limits, keep, stream, background;
+	struct api_leave leave;
 	struct api_run_file files[API_RUN_FILES_MAX];
 	size_t file_count;
 	size_t bytes;

@@ -192,6 +192,18 @@ static int pack_idempotency(const struct conn *conn, struct buf *payload, struct
 	return front_pack(payload, FRONT_TAG_IDEMPOTENCY, key, len, err);
 }
 
+int build_leave(const struct api_leave *leave, struct buf *payload, struct err *err)
+{
+	if (leave->policy != API_LEAVE_UNSAID &&
+	    front_pack_u64(payload, FRONT_TAG_ON_DISCONNECT,
+			   leave->policy == API_LEAVE_CANCEL ? FRONT_DISCONNECT_CANCEL
+							     : FRONT_DISCONNECT_CONTINUE,
+			   err) < 0)
+		return (int)err->code;
+	return leave->has_grace ? front_pack_u64(payload, FRONT_TAG_GRACE_MS, leave->grace_ms, err)
+				: 0;
+}
+
 int build_execute(struct conn *conn, const struct query *query, struct buf *payload,
 	           struct err *err)
 {
@@ -204,7 +216,9 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	conn->wants_events = body.stream || (!body.background && accept != NULL &&
 					     strcasecmp(accept, "text/event-stream") == 0);
 	conn->wants_record = !body.background;
+	conn->ends_at_eof = body.leave.policy == API_LEAVE_CANCEL;
 	if (build_target(conn, payload, err) < 0 ||
+	    build_leave(&body.leave, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
 	    pack_idempotency(conn, payload, err) < 0 ||
 	    build_pack_context(body.context, payload, err) < 0 ||

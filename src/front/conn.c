@@ -25,6 +25,9 @@
 #include "front/front.h"
 
 #define LINGER_MS 2000u
+#define KEEP_IDLE_S 60 /* of silence; then it is asked KEEP_PROBES times whether it is there */
+#define KEEP_INTERVAL_S 15
+#define KEEP_PROBES 4
 
 static void on_timer(void *arg);
 static void on_ready(unsigned ready, void *arg);
@@ -39,10 +42,27 @@ static uint64_t body_ms(const struct conn *conn)
 	return page_get(conn->front->page->body_ms);
 }
 
+/* A client whose machine is gone says nothing, also while nothing is sent to it. */
+static void set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S },
+		{ IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+				 sizeof(options[i].value));
+}
+
 void conn_new(struct front *front, int fd, const struct guess_peer *peer)
 {
 	struct conn *conn = mem_new0(1, sizeof(*conn));
-	const int one = 1;
 	struct err err;
 
 	conn->front = front;
@@ -59,7 +79,7 @@ void conn_new(struct front *front, int fd, const struct guess_peer *peer)
 	front->conns = conn;
 	page_set(front->page->connections, ++front->conn_count);
 	page_add(front->page->accepted, 1);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	set_options(fd);
 	if (loop_io_new(front->loop, fd, on_ready, conn, &conn->io, &err) < 0 ||
 	    loop_timer_new(front->loop, on_timer, conn, &conn->timer, &err) < 0) {
 		conn_free(conn);
@@ -180,7 +200,7 @@ static void start_over(struct conn *conn)
 	conn->message_done = conn->head_sent = conn->disk_full = false;
 	conn->is_head = conn->is_muted = false;
 	conn->archive_type = NULL;
-	conn->wants_events = conn->wants_record = conn->follows_run = false;
+	conn->wants_events = conn->wants_record = conn->follows_run = conn->ends_at_eof = false;
 	conn->state = CONN_HEAD;
 	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);
 }
@@ -248,6 +268,7 @@ void conn_finish(struct conn *conn)
 {
 	conn->state = CONN_SEND;
 	conn->progress = 0;
+	conn->holds = 0; /* there is nothing left to end */
 	loop_timer_set(conn->timer, body_ms(conn));
 	conn_flush(conn);
 }
@@ -310,9 +331,7 @@ void conn_process(struct conn *conn)
 /* The client sends nothing more; whether it still listens, nobody knows. */
 static void ended(struct conn *conn)
 {
-	const struct endpoint *endpoint = conn->target.endpoint;
-	/* What nobody may be waiting for any more is not worth what a model costs. */
-	const bool waits = conn->state == CONN_WAIT && endpoint->type != FRONT_RUN_CREATE;
+	const bool waits = conn->state == CONN_WAIT && !conn->ends_at_eof;
 
 	conn->read_ended = true;
 	if (!waits && conn->state != CONN_SEND)

@@ -162,6 +162,8 @@ struct conn {
 	bool head_sent, is_chunked;
 	bool wants_events; /* this EXECUTE or RUN_CREATE is followed by its events */
 	bool follows_run;  /* the events are those of a run */
+	bool ends_at_eof;  /* whoever sends no more is taken for gone, also while it waits */
+	uint64_t holds;	   /* the frame that these events began with; a CANCEL of it tells the end */
 	bool wants_record; /* of the reply: 202 or 200 */
 	bool wants_csv;
 	struct guess_peer peer;
@@ -243,6 +245,8 @@ build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
 int build_target(const struct conn *conn, struct buf *payload, struct err *err);
+struct api_leave;
+int build_leave(const struct api_leave *leave, struct buf *payload, struct err *err);
 
 /* ---- admin.c ---- */
 build_fn build_usage;

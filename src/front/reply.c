@@ -63,6 +63,7 @@ static const struct {
 	[FRONT_ERR_DISK_FULL] = { "disk_full", 507 },
 	[FRONT_ERR_MODEL_MISSING] = { "model_missing", 409 },
 	[FRONT_ERR_RUN_NOT_FOUND] = { "run_not_found", 404 },
+	[FRONT_ERR_EXECUTION_CANCELLED] = { "execution_cancelled", 410 },
 };
 
 const char *reply_error_name(enum front_error error, unsigned *ret_status)

@@ -224,6 +224,8 @@ void request_done(struct conn *conn)
 		buf_done(&conn->body);
 		conn->body = BUF_INIT(API_BODY_MAX);
 		ask(conn, endpoint->type, &payload, CONN_WAIT);
+		if (conn->wants_events || endpoint->kind == ENDPOINT_EVENTS)
+			conn->holds = conn->waiting;
 		if (endpoint->kind == ENDPOINT_EVENTS) {
 			loop_timer_set(conn->timer, EVENTS_FIRST_MS);
 			conn->state = CONN_EVENTS;

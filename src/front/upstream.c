@@ -30,7 +30,7 @@ struct frame {
 	struct buf payload;
 };
 
-/* What the socket did not take yet: at most a frame and a CANCEL for each connection. */
+/* What the socket did not take yet: at most a frame and two CANCELs for each connection. */
 struct outbox {
 	struct frame *first, *last;
 };
@@ -106,12 +106,15 @@ static void unlink_waiting(struct conn *conn)
 
 void upstream_forget(struct conn *conn)
 {
-	if (conn->waiting != 0) {
-		const uint64_t id = conn->waiting;
+	const uint64_t id = conn->waiting;
 
+	if (id != 0) {
 		unlink_waiting(conn);
 		post(conn->front, FRONT_CANCEL, id, NULL);
 	}
+	if (conn->holds != 0 && conn->holds != id)
+		post(conn->front, FRONT_CANCEL, conn->holds, NULL);
+	conn->holds = 0;
 	if (conn->ticket != 0)
 		post(conn->front, FRONT_CANCEL, conn->ticket, NULL);
 	conn->ticket = 0;

@@ -100,7 +100,8 @@ void context_fail_waiting(struct session *session, enum front_error end, const c
 /* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
-/* A row of this turn did not reach the disk. */
-void context_note_turn(struct session *session, bool is_kept);
+/* Rows of all turns up to `upto` are on the disk; those from `first` on were never there. */
+void context_turn_kept(struct session *session, uint64_t upto);
+void context_turn_failed(struct session *session, uint64_t first);
 /* What the context's own kernel left, with its job. */
 void context_keep(struct context *context, struct job *job);

@@ -89,6 +89,15 @@ static void hash_request(const struct host *host, const struct asked *asked,
 	}
 }
 
+/* What it is to be cancelled by, if the request says so: the end of the asking connection. */
+static struct hold *hold_asked(const struct asked *asked)
+{
+	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, 0) !=
+	    FRONT_DISCONNECT_CANCEL)
+		return NULL;
+	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS, 0), asked->id);
+}
+
 static void answer_again(struct host *host, const struct asked *asked, struct session *session,
 			 const struct db_execution *row)
 {
@@ -105,6 +114,8 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		return;
 	}
 	live = execution_find(session, row->id);
+	if (live != NULL)
+		hold_take(live->hold, asked->id);
 	if (background || live == NULL || live->state == EXECUTION_FINISHED)
 		reply_execution(host, asked->id, row, !background);
 	else
@@ -142,6 +153,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 		return (int)err->code;
 	}
 	session->sequence++;
+	execution->hold = hold_asked(asked);
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
@@ -318,7 +330,10 @@ static void replay_end(struct host *host, const struct asked *asked,
 		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
 		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
 			code = (int)err.code;
-	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR, FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
+	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR,
+				  strcmp(row->status, "cancelled") == 0
+					  ? FRONT_ERR_EXECUTION_CANCELLED
+					  : FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
 		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
 		code = (int)err.code;
 	}
@@ -340,6 +355,9 @@ void answer_events(struct host *host, const struct asked *asked)
 	session = session_find(host, asked->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
+	/* What goes on is known by the id that it began with. */
+	if (live != NULL && front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
+		hold_take(live->hold, asked->id);
 	if (live != NULL)
 		execution_wait_events(live, asked->id, after);
 	else

@@ -22,6 +22,7 @@
 #define FILES_MAX 100u
 #define FIELDS_MAX (2u * FILES_MAX)
 #define BUSY_RETRY_S 5u
+#define STREAM_GRACE_MS 60000u
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
@@ -184,6 +185,20 @@ static bool has(const struct asked *asked, enum front_tag tag)
 	return front_find(asked->items, asked->count, tag) != NULL;
 }
 
+/* Models cost money: unless the request says otherwise, a run ends with the connection. */
+static struct hold *hold_asked(const struct asked *asked)
+{
+	const bool is_stream = has(asked, FRONT_TAG_FOLLOWED);
+	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND) && !is_stream;
+	const uint64_t usual = is_behind ? FRONT_DISCONNECT_CONTINUE : FRONT_DISCONNECT_CANCEL;
+
+	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=
+	    FRONT_DISCONNECT_CANCEL)
+		return NULL;
+	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS,
+				  is_stream ? STREAM_GRACE_MS : 0), asked->id);
+}
+
 /* Everything is good: its jobs begin, and the last of them begins the question. */
 static void begin(struct inquiry *inquiry, const struct asked *asked)
 {
@@ -208,9 +223,8 @@ static void begin(struct inquiry *inquiry, const struct asked *asked)
 	if (files != NULL && put_files(inquiry, files, &err) < 0)
 		inquiry_fail(inquiry, err.code == ERR_INVALID ? FRONT_ERR_INVALID
 							      : FRONT_ERR_INTERNAL, err.text);
-	inquiry->is_followed = has(asked, FRONT_TAG_FOLLOWED);
-	inquiry->is_awaited = !has(asked, FRONT_TAG_BACKGROUND);
-	if (inquiry->is_awaited || inquiry->failed)
+	inquiry->hold = hold_asked(asked);
+	if (!has(asked, FRONT_TAG_BACKGROUND) || inquiry->failed)
 		inquiry_wait(inquiry, asked->id);
 	else
 		reply_run(host, asked->id, inquiry);
@@ -286,6 +300,9 @@ void answer_run_events(struct host *host, const struct asked *asked)
 {
 	struct inquiry *inquiry = find(host, asked);
 
+	if (inquiry != NULL && inquiry->state != INQUIRY_ENDED &&
+	    front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
+		hold_take(inquiry->hold, asked->id);
 	if (inquiry != NULL)
 		inquiry_wait_events(inquiry, asked->id,
 				    front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0));

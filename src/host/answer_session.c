@@ -223,13 +223,18 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
 		keep_fail(host, &err);
 	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
+	early_begin(session);
 	session_enqueue(session, job);
+	early_write(session);
 }
 
 static int add_session(const struct db_session *row, void *arg, struct err *err)
 {
 	void **both = arg;
 
+	/* One whose box is not there yet (early.c). */
+	if (strcmp(row->state, "live") == 0 && session_by_id(both[0], row->id) == NULL)
+		return 0;
 	return answer_pack_session(both[0], both[1], row, err);
 }
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/audit_segment.h"
 #include "host/host.h"
 
 #define DENIED_NS (10ull * 1000000000u)
@@ -177,6 +178,7 @@ void audit_tick(struct host *host)
 {
 	if (host->auditor.denied > 0 && clock_mono_ns() - host->auditor.denied_ns > DENIED_NS)
 		tell_denied(host);
+	audit_archive_tick(host);
 	write_head(host);
 }
 
@@ -225,6 +227,7 @@ void answer_audit_list(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf text = BUF_INIT(FRONT_PAYLOAD_MAX);
 	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	struct audit_head before = { .sequence = 0 };
 	struct json_writer json;
 	struct err err;
 	int code;
@@ -236,9 +239,13 @@ void answer_audit_list(struct host *host, const struct asked *asked)
 	json_write_object_begin(&json);
 	json_write_key(&json, "entries");
 	json_write_array_begin(&json);
-	code = db_audit_list(host->db, front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0),
-			     (unsigned)limit, list_one, &json, &err);
+	code = audit_beginning(host->state_fd, host->db, &before, &err);
+	if (code >= 0)
+		code = audit_walk(host->state_fd, host->db, host->key_secret,
+				  front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0),
+				  (unsigned)limit, list_one, &json, &err);
 	json_write_array_end(&json);
+	json_write_member_uint(&json, "first", before.sequence + 1);
 	json_write_member_uint(&json, "last", host->auditor.head.sequence);
 	json_write_object_end(&json);
 	if (code < 0 || json_write_finish(&json, &err) < 0)

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,10 +58,21 @@ int db_audit_head(struct db *db, struct audit_head *ret, struct err *err);
 /* Takes its place behind `head`, which moves on: sequence and hash of `entry` are filled in. */
 int db_audit_add(struct db *db, struct audit_head *head, struct audit_entry *entry,
 		 struct err *err);
+/* The entry that tells of segments which were removed, by the last of their entries. */
+#define AUDIT_PRUNE "audit.prune"
+#define AUDIT_PRUNE_DETAIL "through=%" PRIu64 " hash=%s"
 typedef int audit_fn(const struct audit_entry *entry, void *arg, struct err *err);
+/* What has left the table: up to there its rows are in segments (audit_segment.h), or removed. */
+int db_audit_base(struct db *db, struct audit_head *ret, struct err *err);
+/* Removes the rows up to `base`; to be called in a transaction, with the segment on the disk. */
+int db_audit_leave(struct db *db, const struct audit_head *base, struct err *err);
+/* Up to there segments were removed for good. */
+int db_audit_pruned(struct db *db, struct audit_head *ret, struct err *err);
+int db_audit_prune(struct db *db, const struct audit_head *pruned, struct err *err);
 /* Oldest first, those behind `after`; limit 0: all. */
 int db_audit_list(struct db *db, uint64_t after, unsigned limit, audit_fn *fn, void *arg,
 		  struct err *err);
+int audit_take_one(const struct audit_entry *entry, void *ret, struct err *err); /* an audit_fn */
 
 /* ---- the second copy of the end (audit_head.c) ---- */
 #define AUDIT_HEAD_FILE "audit.head"
@@ -70,13 +82,18 @@ int audit_head_write(int state_fd, const struct audit_head *head, const unsigned
 int audit_head_read(int state_fd, const unsigned char secret[32], struct audit_head *ret,
 		    bool *ret_sealed, struct err *err);
 
-/* ---- the daemon (audit.c) ---- */
+/* ---- entries that are too old or too many (audit_archive.c) ---- */
 struct host;
+void audit_archive_tick(struct host *host);
+
+/* ---- the daemon (audit.c) ---- */
 struct asked;
 struct auditor {
 	struct audit_head head;
 	uint64_t written; /* sequence that audit.head has */
 	uint64_t denied, denied_ns; /* requests not told yet, and when they were last */
+	uint64_t moved_ns, looked_ns; /* audit_archive.c: its last looks */
+	bool is_stuck;		      /* and that was told */
 };
 /* Compares both ends, and says "start". */
 int audit_setup(struct host *host, struct err *err);

@@ -2,10 +2,10 @@
  * audit_main.c - reckond audit: looks at the audit of a state directory, without the daemon.
  *
  * Runs in:  a reckond of its own, for `reckon audit`; the daemon may run meanwhile.
- * Reads:    STATE/reckond.db and STATE/audit.head.
+ * Reads:    STATE/reckond.db, STATE/audit, STATE/audit.head.
  * Never:    writes.
  *
- *   verify    the chain from its first entry, then its end against audit.head
+ *   verify    the chain from the first entry that there is, then its end against audit.head
  *   ls        entries, one line each
  */
 #include <errno.h>
@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "host/audit.h"
+#include "host/audit_segment.h"
+#include "host/db_inner.h"
 #include "host/host.h"
 
 #define STATUS_BROKEN 1
+#define TRIES 5u
 
 struct audited {
 	struct db *db;
@@ -38,6 +40,9 @@ struct chain {
 	struct audit_head head; /* as far as it is whole */
 	struct audit_head kept; /* what audit.head says */
 	bool has_kept, is_met;
+	struct audit_head start;  /* what its first entry follows */
+	char removed[320];	  /* the entry that tells of the removal of `start` has this detail */
+	uint64_t told, count;	  /* that entry; how many there are */
 	char wrong[200];
 };
 
@@ -59,6 +64,10 @@ static int check_one(const struct audit_entry *entry, void *arg, struct err *err
 	}
 	chain->head.sequence = entry->sequence;
 	memcpy(chain->head.hash, want, sizeof(want));
+	chain->count++;
+	if (strcmp(entry->field[AUDIT_ACTION], AUDIT_PRUNE) == 0 &&
+	    strcmp(entry->field[AUDIT_DETAIL], chain->removed) == 0)
+		chain->told = entry->sequence;
 	if (chain->has_kept && chain->kept.sequence == entry->sequence)
 		chain->is_met = memcmp(chain->kept.hash, want, sizeof(want)) == 0;
 	return 0;
@@ -90,26 +99,81 @@ static void check_end(const struct audited *of, struct chain *chain)
 			       chain->kept.sequence, AUDIT_HEAD_FILE);
 }
 
-static int verify(const struct audited *of, struct err *err)
+/* A beginning that is not there must have been told of by an entry of what is. */
+static void check_start(struct chain *chain)
+{
+	if (chain->start.sequence > 0 && chain->told == 0)
+		(void)snprintf(chain->wrong, sizeof(chain->wrong),
+			       "entries 1 to %" PRIu64 " are missing, and no entry says that they "
+			       "were removed", chain->start.sequence);
+}
+
+/* ERR_INVALID: chain->wrong says what. */
+static int follow(const struct audited *of, struct chain *chain, struct err *err)
+{
+	char hash[AUDIT_HASH_SIZE * 2 + 1];
+	int code;
+
+	if (audit_beginning(of->state_fd, of->db, &chain->start, err) < 0)
+		return (int)err->code;
+	chain->head = chain->start;
+	(void)snprintf(chain->removed, sizeof(chain->removed), AUDIT_PRUNE_DETAIL,
+		       chain->start.sequence,
+		       sodium_bin2hex(hash, sizeof(hash), chain->start.hash, AUDIT_HASH_SIZE));
+	code = audit_walk(of->state_fd, of->db, of->secret, 0, 0, check_one, chain, err);
+	if (code >= 0 && chain->has_kept && chain->kept.sequence == chain->start.sequence)
+		chain->is_met = memcmp(chain->kept.hash, chain->start.hash, AUDIT_HASH_SIZE) == 0;
+	return code;
+}
+
+static void tell(const struct chain *chain)
+{
+	char hash[AUDIT_HASH_SIZE * 2 + 1];
+
+	(void)sodium_bin2hex(hash, sizeof(hash), chain->head.hash, AUDIT_HASH_SIZE);
+	if (chain->start.sequence == 0)
+		(void)printf("reckon: the audit is whole: %" PRIu64 " entries, %s\n", chain->count,
+			     hash);
+	else
+		(void)printf("reckon: the audit is whole from entry %" PRIu64 " on: %" PRIu64
+			     " entries, %s\n"
+			     "reckon: entries 1 to %" PRIu64 " were removed, as entry %" PRIu64
+			     " says; what they were cannot be verified any more\n",
+			     chain->start.sequence + 1, chain->count, hash, chain->start.sequence,
+			     chain->told);
+}
+
+static int verify(struct audited *of, struct err *err)
 {
 	struct chain chain = { .wrong = "" };
-	char hash[AUDIT_HASH_SIZE * 2 + 1];
+	unsigned tries = 0;
 	bool sealed;
 	int code;
 
-	/* Before the table: a daemon that runs writes entries first, and their end then. */
-	chain.has_kept = audit_head_read(of->state_fd, of->secret, &chain.kept, &sealed, err) == 1;
-	code = db_audit_list(of->db, 0, 0, check_one, &chain, err);
+	do {
+		chain = (struct chain){ .wrong = "" };
+		/* Before the table: a daemon that runs writes entries first, and their end then. */
+		chain.has_kept =
+			audit_head_read(of->state_fd, of->secret, &chain.kept, &sealed, err) == 1;
+		/* Rows that it moves meanwhile stay where they are for us; a file it may remove. */
+		if (db_run(of->db, "BEGIN", err) < 0)
+			return (int)err->code;
+		code = follow(of, &chain, err);
+		db_rollback(of->db);
+	} while (code < 0 && err->errnum == ENOENT && ++tries < TRIES);
+	if (code < 0 && chain.wrong[0] == '\0' && err->code == ERR_INVALID)
+		(void)snprintf(chain.wrong, sizeof(chain.wrong), "%.190s", err->text);
 	if (code < 0 && chain.wrong[0] == '\0')
 		return code;
+	if (chain.wrong[0] == '\0')
+		check_start(&chain);
 	if (chain.wrong[0] == '\0')
 		check_end(of, &chain);
 	if (chain.wrong[0] != '\0') {
 		(void)printf("reckon: the audit is broken: %s\n", chain.wrong);
 		return STATUS_BROKEN;
 	}
-	(void)printf("reckon: the audit is whole: %" PRIu64 " entries, %s\n", chain.head.sequence,
-		     sodium_bin2hex(hash, sizeof(hash), chain.head.hash, sizeof(chain.head.hash)));
+	tell(&chain);
 	return 0;
 }
 
@@ -150,7 +214,14 @@ static int print_one(const struct audit_entry *entry, void *arg, struct err *err
 
 static int list(struct audited *of, struct err *err)
 {
-	return db_audit_list(of->db, of->after, (unsigned)of->limit, print_one, of, err);
+	int code;
+
+	if (db_run(of->db, "BEGIN", err) < 0)
+		return (int)err->code;
+	code = audit_walk(of->state_fd, of->db, of->secret, of->after, (unsigned)of->limit,
+			  print_one, of, err);
+	db_rollback(of->db);
+	return code;
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */

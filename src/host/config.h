@@ -43,6 +43,7 @@ struct config {
 	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */
 	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
 	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
+	uint64_t quota_cpu_weight, quota_cpu_percent;
 	uint64_t max_memory, max_disk, max_wall_ms;
 	char models_file[4096]; /* "": inquiry_model.c knows where */
 	uint64_t runs_max, tenant_runs_max;
@@ -50,6 +51,8 @@ struct config {
 	uint64_t log_format; /* enum log_format */
 	uint64_t log_rate;
 	uint64_t history_keep_ms, session_keep_ms; /* 0: for ever */
+	uint64_t audit_keep_ms, audit_archive_keep_ms; /* 0: for ever */
+	uint64_t audit_entries, audit_archive_bytes;   /* 0: any */
 	uint64_t metrics; /* enum config_metrics */
 };
 

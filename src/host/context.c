@@ -263,6 +263,7 @@ static void opened(struct context *context, struct job *job)
 		} else if (context_pack(&payload, context, &err) == 0) {
 			context->phase = SESSION_LIVE;
 			context->is_unborn = host->turn_is_open;
+			context->unborn_turn = host->turn;
 			keep_in_turn(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);
@@ -354,14 +355,20 @@ void context_park_all(struct session *session, const char *why)
 		park(at, why);
 }
 
-void context_note_turn(struct session *session, bool is_kept)
+void context_turn_kept(struct session *session, uint64_t upto)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->unborn_turn <= upto)
+			at->is_unborn = false;
+}
+
+void context_turn_failed(struct session *session, uint64_t first)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next) {
-		const bool is_lost = at->is_unborn && !is_kept;
-
+		if (!at->is_unborn || at->unborn_turn < first)
+			continue;
 		at->is_unborn = false;
-		if (is_lost)
-			context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
+		context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
 	}
 }
 

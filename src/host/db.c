@@ -254,6 +254,7 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		(void)db_failed(db, "open", err);
@@ -275,6 +276,7 @@ int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struc
 	if (faccessat(state_fd, "reckond.db", R_OK | W_OK, 0) < 0)
 		return err_sys(err, "open %.200s", path);
 	db = mem_new0(1, sizeof(*db));
+	db->log_fd = -1;
 	/* Not read-only: SQLite may have to make the shared memory of its log. */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
@@ -319,6 +321,8 @@ void db_close(struct db *db)
 	db_log_end(db);
 	db_statements_drop(db);
 	(void)sqlite3_close(db->sqlite);
+	if (db->log_fd >= 0)
+		(void)close(db->log_fd);
 	free(db);
 }
 

@@ -129,6 +129,8 @@ void db_session_done(struct db_session *session);
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err);
 int db_session_change(struct db *db, const struct db_session *session, struct err *err);
+/* It never was: nothing but these rows knows it. */
+int db_session_undo(struct db *db, const char *id, struct err *err);
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
 		   struct err *err);
 /* 1: found; 0: this tenant never had one. */

@@ -3,17 +3,22 @@
  *
  * Runs in:  reckond's loop; an offline look at a state directory.
  * Reads:    its own table.
- * Never:    changes or removes an entry.
+ * Never:    changes an entry, or removes one that is not in a segment.
  */
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "host/audit.h"
 #include "host/db_inner.h"
+#include "host/db_keep.h"
 
 #define DOMAIN "reckon.audit/1"
+#define NOTE_BASE "audit_base"	   /* "SEQUENCE HASH" */
+#define NOTE_PRUNED "audit_pruned" /* the same */
 #define COLUMNS "sequence, at, actor, tenant, request, action, target, outcome, detail, hash"
 
 const char *const audit_field_names[AUDIT_FIELDS] = {
@@ -120,4 +125,74 @@ int db_audit_list(struct db *db, uint64_t after, unsigned limit, audit_fn *fn, v
 			return (int)err->code;
 	}
 	return found;
+}
+
+int audit_take_one(const struct audit_entry *entry, void *ret, struct err *err)
+{
+	(void)err;
+	memcpy(ret, entry, sizeof(*entry));
+	return 0;
+}
+
+/* ---- what has left the table ---------------------------------------------------------------- */
+
+static int read_note(struct db *db, const char *name, struct audit_head *ret, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char text[128], *end;
+	size_t len = 0;
+	int found;
+
+	memset(ret, 0, sizeof(*ret));
+	if (db_prepare(db, "SELECT CAST(value AS TEXT) FROM meta WHERE name = ?", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, name);
+	found = db_step(db, statement, err);
+	if (found < 1)
+		return found;
+	db_column_text(statement, 0, text, sizeof(text));
+	ret->sequence = strtoull(text, &end, 10);
+	if (end[0] != ' ' ||
+	    sodium_hex2bin(ret->hash, AUDIT_HASH_SIZE, end + 1, strlen(end + 1), NULL, &len, NULL) !=
+		    0 ||
+	    len != AUDIT_HASH_SIZE)
+		return err_set(err, ERR_INVALID, "%s in the database is damaged", name);
+	return 0;
+}
+
+static int write_note(struct db *db, const char *name, const struct audit_head *head,
+		      struct err *err)
+{
+	char hash[AUDIT_HASH_SIZE * 2 + 1], text[128];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", head->sequence,
+		       sodium_bin2hex(hash, sizeof(hash), head->hash, AUDIT_HASH_SIZE));
+	return db_note(db, name, text, err);
+}
+
+int db_audit_base(struct db *db, struct audit_head *ret, struct err *err)
+{
+	return read_note(db, NOTE_BASE, ret, err);
+}
+
+int db_audit_leave(struct db *db, const struct audit_head *base, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "DELETE FROM audit WHERE sequence <= ?", &statement, err) < 0)
+		return (int)err->code;
+	(void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)base->sequence);
+	if (db_step(db, statement, err) < 0)
+		return (int)err->code;
+	return write_note(db, NOTE_BASE, base, err);
+}
+
+int db_audit_pruned(struct db *db, struct audit_head *ret, struct err *err)
+{
+	return read_note(db, NOTE_PRUNED, ret, err);
+}
+
+int db_audit_prune(struct db *db, const struct audit_head *pruned, struct err *err)
+{
+	return write_note(db, NOTE_PRUNED, pruned, err);
 }

@@ -12,7 +12,8 @@
 struct db {
 	bool is_relaxed;
 	uint64_t sync_count;
-	sqlite3_int64 synced_changes; /* as of the last sync */
+	sqlite3_int64 synced_changes; /* as of the last sync that was done or asked for */
+	int log_fd; /* for threads that sync it, or -1 */
 	sqlite3 *sqlite;
 	struct db_log *log; /* or NULL */
 };

@@ -11,6 +11,7 @@
 #include "host/db_keep.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ int db_sync(struct db *db, struct err *err)
 {
 	sqlite3_file *log = NULL;
 
-	if (db->is_relaxed || sqlite3_total_changes64(db->sqlite) == db->synced_changes)
+	if (db_is_synced(db))
 		return 0;
 	if (sqlite3_file_control(db->sqlite, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) !=
 		    SQLITE_OK ||
@@ -58,6 +59,32 @@ int db_sync(struct db *db, struct err *err)
 		return err_set(err, ERR_SYSTEM, "database: the log could not be synced");
 	db->synced_changes = sqlite3_total_changes64(db->sqlite);
 	return 0;
+}
+
+bool db_is_synced(const struct db *db)
+{
+	return db->is_relaxed || sqlite3_total_changes64(db->sqlite) == db->synced_changes;
+}
+
+int db_sync_fd(struct db *db)
+{
+	const char *path;
+
+	/* It has no lock on this file that closing one would give up, and no other takes its place. */
+	if (db->log_fd < 0) {
+		path = sqlite3_db_filename(db->sqlite, "main");
+		db->log_fd = open(sqlite3_filename_wal(path), O_RDONLY | O_CLOEXEC);
+	}
+	if (db->log_fd < 0)
+		return -1;
+	db->sync_count++;
+	db->synced_changes = sqlite3_total_changes64(db->sqlite);
+	return db->log_fd;
+}
+
+void db_sync_failed(struct db *db)
+{
+	db->synced_changes = -1;
 }
 
 /* ---- kept ----------------------------------------------------------------------------------- */

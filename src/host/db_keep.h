@@ -91,5 +91,10 @@ void db_note_read(struct db *db, const char *name, char *ret, size_t size);
 void db_rollback(struct db *db);
 /* What was committed is on the disk when this returns; not when the database is relaxed. */
 int db_sync(struct db *db, struct err *err);
+/* The same in two steps, so that another thread can wait: what is to be synced, or -1. From then on
+ * all that is committed counts as synced; who could not do it says so. */
+int db_sync_fd(struct db *db);
+void db_sync_failed(struct db *db);
+bool db_is_synced(const struct db *db); /* nothing was written since */
 void db_relax(struct db *db);
 uint64_t db_sync_count(const struct db *db);

@@ -69,6 +69,20 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 	return db_step(db, statement, err);
 }
 
+int db_session_undo(struct db *db, const char *id, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *name = NULL, *row = NULL;
+
+	if (db_prepare(db, "DELETE FROM session_name WHERE session = ?", &name, err) < 0)
+		return (int)err->code;
+	db_bind_text(name, 1, id);
+	if (db_step(db, name, err) < 0 ||
+	    db_prepare(db, "DELETE FROM session WHERE id = ?", &row, err) < 0)
+		return (int)err->code;
+	db_bind_text(row, 1, id);
+	return db_step(db, row, err);
+}
+
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
 		   struct err *err)
 {

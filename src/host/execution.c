@@ -46,7 +46,9 @@ void execution_free(struct execution *execution)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
 	start_forget(execution);
+	replay_remove(execution);
 	ring_free(execution->ring);
+	free(execution->hold);
 	free(execution->waiters);
 	free(execution->event_waiters);
 	free(execution);
@@ -141,13 +143,16 @@ static void forget_one(struct execution *execution, uint64_t request)
 		if (execution->waiters[i] != request)
 			execution->waiters[kept++] = execution->waiters[i];
 	execution->waiter_count = kept;
+	hold_drop(execution->hold, request, clock_mono_ns());
 }
 
 void execution_forget(struct host *host, uint64_t request)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions; session != NULL; session = session->next) {
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			forget_one(at, request);
+		cancel_abandoned(session);
+	}
 }
 
 /* Only the newest finished ones keep their events. */
@@ -191,7 +196,9 @@ static int keep_record(struct execution *execution, const struct job *job, const
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
-	const char *status = job != NULL && job->json != NULL ? job->status : "failed";
+	const char *status = job != NULL && job->json != NULL ? job->status
+			     : execution->is_cancelled		? "cancelled"
+								: "failed";
 	const bool is_alone = !host->turn_is_open;
 	struct err err;
 
@@ -201,6 +208,7 @@ static void keep(struct execution *execution, const struct job *job)
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
 	/* One commit: what is answered is kept, with what it cost and made. */
 	execution->is_uncommitted = host->turn_is_open;
+	execution->turn = host->turn;
 	keep_in_turn(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
@@ -220,10 +228,12 @@ static void keep(struct execution *execution, const struct job *job)
 static void settle(struct execution *execution)
 {
 	execution->state = EXECUTION_FINISHED;
+	free(TAKE_PTR(execution->hold)); /* there is nothing left to cancel */
 	execution->session->tenant->executions--;
 	ring_finish(execution->ring);
 	publish(execution);
 	execution->waiter_count = 0;
+	replay_add(execution);
 	if (!execution->is_uncommitted)
 		start_kept(execution);
 	drop_old(execution->session);
@@ -233,6 +243,8 @@ void execution_nudge(const struct execution *execution, reckon_session *handle)
 {
 	if (execution->wants_kill)
 		reckon_kill(handle);
+	else if (execution->wants_stop && execution->reason != NULL)
+		reckon_interrupt_for(handle, execution->reason);
 	else if (execution->wants_stop)
 		reckon_interrupt(handle);
 }

@@ -14,12 +14,14 @@
  *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, expiry, its end
  *   job.c             the jobs of a session: a queue, and what is answered when one is done
+ *   hold.c cancel.c   executions that end when whoever asked for them goes away
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
  *   gc.c              what nobody needs any more leaves the store
  *   restore.c         a box for a session that has none any more
  *   ring.c            events of an execution, written by its thread, read by the loop
+ *   replay.c          those of executions that have ended, within a sum
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
@@ -72,6 +74,7 @@
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
+#define EARLY_SIZE 160
 #define HOST_ADDRESS_SIZE 96
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
@@ -89,7 +92,8 @@ struct context {
 	bool kernel_lost;
 	bool is_parked;	 /* it has no kernel; the first job makes it */
 	bool is_deleted; /* CLOSING: its row goes with it */
-	bool is_unborn;	 /* its row is in a transaction that is open */
+	bool is_unborn;	 /* its row is in a turn that is not on the disk */
+	uint64_t unborn_turn;
 };
 
 /* A session's files: a handle and a queue of their own (beside.c). */
@@ -137,10 +141,14 @@ struct session {
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session *next_in_turn;
-	bool is_in_turn;	/* the turn that is open kept something of it */
-	bool is_uncommitted;	/* what it changed is in a transaction that is open */
+	bool is_in_turn;	/* a turn that is not on the disk kept something of it */
+	bool is_uncommitted;	/* so is what it changed */
 	bool is_unborn;		/* so is its row */
+	uint64_t turn;		/* the last one of those */
+	uint64_t unborn_turn;	/* that of its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool is_early;		/* its row was written before its box was there */
+	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
 	uint64_t expires_ns;	/* of the boot clock; 0: never */
@@ -169,6 +177,9 @@ struct host {
 	unsigned session_count;
 	struct inquiry *inquiries;
 	struct models *models; /* that may be asked, or NULL */
+	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
+	size_t replay_bytes; /* replay.c */
+	struct execution *replay_newest;
 	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
 	unsigned tenant_count;
@@ -199,8 +210,16 @@ struct host {
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
+	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
+	/* turn.c */
 	bool turn_is_open;
+	uint64_t turn; /* the one that is open, or was last */
+	uint64_t committed, synced; /* the last that is in the log, and on the disk */
+	uint64_t asked_upto; /* the last that a sync was asked for */
+	unsigned syncing;
+	struct pool *sync_pool;
+	struct loop_io *sync_io;
 	struct session *in_turn;
 	struct err turn_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
@@ -226,9 +245,10 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */
 void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
-/* Between the two nothing is sent; a release with an error sends that instead of everything. */
-void peer_hold(struct host *host);
-void peer_release(struct host *host, const struct err *failed);
+/* An answer waits for the turn that it is of (turn_of_answer()); to be called when `synced` is more,
+ * or when turns from `first` on did not happen: then it becomes an error. */
+void peer_release(struct host *host);
+void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
 /* Something of ours failed: a full disk, or worse. */
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 /* An ERROR whose fields are packed already. */
@@ -268,6 +288,7 @@ void job_fail(struct job *job, enum front_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
 void session_pump(struct session *session);
 void session_answer_job(struct session *session, struct job *job);
+int session_commit_start(struct session *session, struct err *err);
 void session_job_done(struct session *session, struct job *job);
 void session_fail_waiting(struct session *session, enum front_error end, const char *why);
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
@@ -277,17 +298,8 @@ void session_fail_executions(struct session *session, enum front_error end, cons
 /* What an earlier run left, as sessions without a box. */
 int keep_revive(struct host *host, struct err *err);
 void keep_stop(struct host *host);
-/* What becomes of the turn concerns this session, too. */
-void keep_in_turn(struct session *session);
-void keep_leave_turn(struct session *session); /* it goes */
 /* A session that was just opened; its row and this one are committed together. */
 int keep_add(struct session *session, struct err *err);
-/* Everything that jobs which came back changed is committed at once, and only then answered. */
-void keep_turn_begin(struct host *host);
-void keep_turn_end(struct host *host);
-void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
-/* Makes what was committed durable; inside a turn that is done at its end. */
-int keep_sync(struct host *host, struct err *err);
 /* To be called for each job that came back, before it is answered. */
 void keep_job_done(struct session *session, struct job *job);
 void keep_use(struct session *session); /* somebody used it now */
@@ -297,6 +309,21 @@ int keep_write(struct session *session, struct err *err);
 void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
+
+/* ---- turn.c ---- */
+int turn_setup(struct host *host, struct err *err);
+void turn_stop(struct host *host); /* what is on its way to the disk gets there */
+/* Everything that jobs which came back changed is committed at once, and only then answered. */
+void keep_turn_begin(struct host *host);
+void keep_turn_end(struct host *host);
+void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
+/* What becomes of the turn concerns this session, too. */
+void keep_in_turn(struct session *session);
+void keep_leave_turn(struct session *session); /* it goes */
+/* Makes what was committed durable; inside a turn that is done at its end. */
+int keep_sync(struct host *host, struct err *err);
+/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
+uint64_t turn_of_answer(const struct host *host);
 
 /* ---- restore.c ---- */
 /* Makes a box for a parked session, when nothing uses the old one and its turn has come. */
@@ -323,6 +350,13 @@ void execution_release_key(const struct execution *execution);
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
+/* ---- cancel.c ---- */
+/* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
+void cancel_abandoned(struct session *session);
+void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
+/* The front died, and with it all connections: that ends nothing. */
+void cancel_front_lost(struct host *host);
+
 /* ---- start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
 void start_note(struct execution *execution, const struct db_execution *row,
@@ -335,6 +369,14 @@ void start_write_all(struct host *host); /* before somebody looks */
 void start_kept(struct execution *execution);	  /* what was written is committed */
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
+
+/* ---- early.c ---- */
+/* For a session in OPENING: before its job is given away, and then. */
+void early_begin(struct session *session);
+void early_write(struct session *session);
+void early_note(const struct session *session); /* it could be opened */
+/* It could not, or is not to be: nothing of it stays. */
+void early_undo(struct session *session, const char *why);
 
 /* ---- private.c ---- */
 /*

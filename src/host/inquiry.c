@@ -20,7 +20,6 @@
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
 #define ENDED_KEPT 200u
 #define ENDED_BYTES_MAX ((size_t)256 * 1024 * 1024)
-#define PATIENCE_NS (UINT64_C(60) * 1000000000u) /* without anybody who follows */
 #define ARTIFACTS "/reckon/v1/artifacts/"
 
 /* ---- one of many ---------------------------------------------------------------------------- */
@@ -53,7 +52,6 @@ struct inquiry *inquiry_new(struct host *host, struct tenant *tenant, struct err
 	outcome_init(&inquiry->outcome, RECORDS_MAX);
 	inquiry->about = host->about;
 	memcpy(inquiry->actor, host->actor, sizeof(inquiry->actor));
-	inquiry->followed_ns = clock_mono_ns();
 	inquiry->next = host->inquiries;
 	host->inquiries = inquiry;
 	return inquiry;
@@ -72,6 +70,7 @@ static void free_one(struct inquiry *inquiry)
 		free(inquiry->files[i]);
 	free(inquiry->files);
 	free(inquiry->model);
+	free(inquiry->hold);
 	free(inquiry->waiters);
 	free(inquiry->event_waiters);
 	inquiry->host->followers -= inquiry->event_waiter_count;
@@ -132,7 +131,6 @@ static bool try_events(struct inquiry *inquiry, uint64_t request, uint64_t after
 	    (front_pack_u64(&payload, FRONT_TAG_ERROR, inquiry->failure, &err) < 0 ||
 	     front_pack_text(&payload, FRONT_TAG_MESSAGE, inquiry->why.text, &err) < 0))
 		packed = -1;
-	inquiry->followed_ns = clock_mono_ns();
 	if (packed < 0)
 		peer_fail(inquiry->host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
@@ -200,20 +198,26 @@ static void forget_one(struct inquiry *inquiry, uint64_t request)
 	for (size_t i = 0; i < inquiry->event_waiter_count; i++)
 		if (inquiry->event_waiters[i].request != request)
 			inquiry->event_waiters[kept++] = inquiry->event_waiters[i];
-	if (kept < inquiry->event_waiter_count)
-		inquiry->followed_ns = clock_mono_ns();
 	inquiry->host->followers -= inquiry->event_waiter_count - kept;
 	inquiry->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < inquiry->waiter_count; i++)
 		if (inquiry->waiters[i] != request)
 			inquiry->waiters[kept++] = inquiry->waiters[i];
-	/* Nobody is going to read what it would cost. */
-	if (kept == 0 && inquiry->waiter_count > 0 && inquiry->is_awaited) {
-		inquiry->waiter_count = 0;
-		inquiry_stop(inquiry);
-	}
 	inquiry->waiter_count = kept;
+	hold_drop(inquiry->hold, request, clock_mono_ns());
+}
+
+/* Nobody is going to read what it would cost. */
+static void stop_abandoned(struct inquiry *inquiry)
+{
+	if (!hold_is_over(inquiry->hold, clock_mono_ns()))
+		return;
+	free(TAKE_PTR(inquiry->hold));
+	inquiry->is_abandoned = true;
+	if (inquiry->cell != NULL)
+		cancel_note_why(inquiry->cell);
+	inquiry_stop(inquiry);
 }
 
 void inquiry_forget(struct host *host, uint64_t request)
@@ -222,8 +226,10 @@ void inquiry_forget(struct host *host, uint64_t request)
 
 	for (struct inquiry *at = host->inquiries; at != NULL; at = next) {
 		next = at->next;
-		if (at->state != INQUIRY_ENDED)
-			forget_one(at, request);
+		if (at->state == INQUIRY_ENDED)
+			continue;
+		forget_one(at, request);
+		stop_abandoned(at);
 	}
 }
 
@@ -345,6 +351,8 @@ void inquiry_end(struct inquiry *inquiry, enum agent_stop stop, const char *mess
 	if (inquiry->state == INQUIRY_ENDED)
 		return;
 	inquiry->stop = stop;
+	if (stop == AGENT_STOP_INTERRUPTED && inquiry->is_abandoned && message[0] == '\0')
+		message = "the client that asked went away";
 	(void)err_set(&inquiry->why, ERR_LIMIT, "%s", message);
 	if (write_answer(inquiry, &err) < 0) {
 		inquiry_fail(inquiry, FRONT_ERR_INTERNAL, err.text);
@@ -475,15 +483,11 @@ static void check(struct inquiry *inquiry, uint64_t now)
 		return;
 	if (inquiry->session != NULL)
 		keep_use(inquiry->session);
-	if (inquiry->is_followed && inquiry->event_waiter_count == 0 &&
-	    now - inquiry->followed_ns > PATIENCE_NS) {
-		inquiry->is_followed = false;
-		inquiry_stop(inquiry);
-	} else if (inquiry->state == INQUIRY_ASKING && inquiry->cell == NULL &&
-		   now > inquiry->deadline_ns) {
+	stop_abandoned(inquiry);
+	if (inquiry->state == INQUIRY_ASKING && inquiry->cell == NULL &&
+	    now > inquiry->deadline_ns)
 		inquiry_end(inquiry, AGENT_STOP_FAILED,
 			    "reckon-agent did not keep its time limit");
-	}
 }
 
 /* The oldest that ended go first. */

@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "converse/converse.h"
 #include "converse/outcome.h"
+#include "host/hold.h"
 #include "host/job.h"
 #include "host/ring.h"
 #include "models/models.h"
@@ -45,8 +46,8 @@ struct inquiry {
 	char id[ID_SIZE], session_id[ID_SIZE];
 	enum inquiry_state state;
 	bool made_session, keeps_session;
-	bool is_followed; /* it ends when nobody follows it any more */
-	bool is_awaited;  /* … or waits for its answer */
+	struct hold *hold; /* NULL: it goes on whoever leaves */
+	bool is_abandoned; /* they left, and it is ended for that */
 	unsigned jobs;	  /* that are to come back */
 	struct job *puts; /* files that wait for the session */
 	struct ring *ring;
@@ -70,7 +71,7 @@ struct inquiry {
 	struct buf answer;
 	bool has_answer;
 	struct buf json; /* the whole, when it has ended */
-	uint64_t ended_ns, deadline_ns, followed_ns;
+	uint64_t ended_ns, deadline_ns;
 	uint64_t *waiters;
 	size_t waiter_count;
 	struct event_waiter *event_waiters;

@@ -256,5 +256,5 @@ void inquiry_cell_stop(struct inquiry *inquiry)
 		return;
 	cell->wants_stop = true; /* said again while it runs */
 	if (session->running != NULL && session->running->execution == cell)
-		reckon_interrupt(session->handle);
+		execution_nudge(cell, session->handle);
 }

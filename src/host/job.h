@@ -12,7 +12,9 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "host/files.h"
+#include "host/hold.h"
 #include "host/pool.h"
+#include "host/replay.h"
 #include "host/ring.h"
 #include "host/tenant.h"
 #include "reckon_files.h"
@@ -45,6 +47,9 @@ struct execution {
 	struct buf code;     /* until it has run and is kept */
 	struct start *start; /* until its row is; see start.c */
 	bool wants_stop, wants_kill;
+	const reckon_reason *reason; /* for which it is to stop, or NULL */
+	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */
+	bool is_cancelled;	     /* before it began */
 	struct ring *ring;
 	uint64_t *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -56,7 +61,9 @@ struct execution {
 	enum front_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
-	bool is_uncommitted; /* its record is in a transaction that is open */
+	bool is_uncommitted; /* its record is in a turn that is not on the disk */
+	uint64_t turn;	     /* that one */
+	struct replayed replayed;
 };
 
 enum job_kind {

@@ -1,16 +1,10 @@
 /*
- * keep.c - sessions kept over a restart: manifests, clocks, and what a turn of the loop commits.
+ * keep.c - sessions kept over a restart: manifests and clocks.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back, the database, the clocks.
- * Never:    lets an answer out before what it says is committed, and on the disk.
- *
- * A turn: all jobs that came back since the last one write into one transaction, with what changed
- * in their workspaces (the contents are in the store already, and synced). Their answers wait in
- * peer.c until it is committed and the log synced: one sync for all of them. When that fails none
- * of it happened, and every answer becomes an error.
+ * Never:    ends a session because of a clock that was set.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,133 +81,6 @@ const char *keep_expired(const struct session *session, uint64_t now_ns)
 	return "the time that it was given is over";
 }
 
-/* ---- turns ---------------------------------------------------------------------------------- */
-
-void keep_turn_begin(struct host *host)
-{
-	struct err err;
-
-	peer_hold(host);
-	host->turn_is_open = true;
-	if (db_begin(host->db, &err) < 0)
-		keep_fail(host, &err);
-}
-
-void keep_fail(struct host *host, const struct err *err)
-{
-	if (host->turn_is_open && host->turn_failed.code == ERR_OK)
-		host->turn_failed = *err;
-	if (host->turn_is_open)
-		return;
-	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
-	db_rollback(host->db);
-	audit_again(host);
-}
-
-void keep_in_turn(struct session *session)
-{
-	struct host *host = session->host;
-
-	if (!host->turn_is_open || session->is_in_turn)
-		return;
-	session->is_in_turn = true;
-	session->next_in_turn = host->in_turn;
-	host->in_turn = session;
-}
-
-void keep_leave_turn(struct session *session)
-{
-	struct session **at = &session->host->in_turn;
-
-	if (!session->is_in_turn)
-		return;
-	while (*at != session)
-		at = &(*at)->next_in_turn;
-	*at = session->next_in_turn;
-}
-
-static struct session *next_of_turn(struct host *host)
-{
-	struct session *session = host->in_turn;
-
-	if (session != NULL) {
-		host->in_turn = session->next_in_turn;
-		session->is_in_turn = false;
-	}
-	return session;
-}
-
-static void note_committed(struct host *host)
-{
-	struct session *at;
-
-	while ((at = next_of_turn(host)) != NULL) {
-		at->is_uncommitted = at->is_unborn = false;
-		context_note_turn(at, true);
-		for (struct execution *each = at->executions; each != NULL; each = each->next) {
-			if (each->is_uncommitted)
-				start_kept(each);
-			each->is_uncommitted = false;
-		}
-	}
-}
-
-/* What the transaction held did not happen. What a kernel did cannot be undone, but is told. */
-static void note_failed(struct host *host, const struct err *failed)
-{
-	struct session *at;
-
-	audit_again(host);
-	while ((at = next_of_turn(host)) != NULL) {
-		const bool is_unborn = at->is_unborn;
-
-		if (at->is_uncommitted)
-			at->forgets = true;
-		if (at->is_uncommitted && at->phase == SESSION_CLOSING)
-			at->end_unkept = true;
-		at->is_uncommitted = at->is_unborn = false;
-		context_note_turn(at, false);
-		for (struct execution *each = at->executions; each != NULL; each = each->next) {
-			if (!each->is_uncommitted)
-				continue;
-			each->is_uncommitted = false;
-			start_not_kept(each);
-			each->failed = true;
-			each->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
-								 : FRONT_ERR_INTERNAL;
-			(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
-				      failed->text);
-		}
-		if (is_unborn)
-			session_end(at, FRONT_ERR_SESSION_LOST, failed->text, 0);
-	}
-}
-
-void keep_turn_end(struct host *host)
-{
-	struct err failed = host->turn_failed, err;
-
-	if (failed.code == ERR_OK && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))
-		failed = err;
-	db_rollback(host->db); /* of what failed before */
-	host->turn_is_open = false;
-	err_clear(&host->turn_failed);
-	if (failed.code == ERR_OK) {
-		note_committed(host);
-		peer_release(host, NULL);
-		return;
-	}
-	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed.text);
-	note_failed(host, &failed);
-	peer_release(host, &failed);
-}
-
-int keep_sync(struct host *host, struct err *err)
-{
-	/* A turn does it at its end. */
-	return host->turn_is_open ? 0 : db_sync(host->db, err);
-}
-
 /* ---- one session ---------------------------------------------------------------------------- */
 
 int keep_write(struct session *session, struct err *err)
@@ -225,6 +92,7 @@ int keep_write(struct session *session, struct err *err)
 int keep_add(struct session *session, struct err *err)
 {
 	session->is_unborn = session->host->turn_is_open;
+	session->unborn_turn = session->host->turn;
 	keep_in_turn(session);
 	return keep_write(session, err);
 }

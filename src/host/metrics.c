@@ -25,7 +25,7 @@ static const words phases = { "queue", "warden", "shell", "spawn", "ready", "oth
 static const words states = { "closed", "expired", "lost", "other" };
 static const words statuses = { "ok",	   "error",	  "timeout",	"interrupted", "out_of_memory",
 				"output_limit", "killed", "kernel_died", "infra_error", "failed",
-				"other" };
+				"cancelled", "other" };
 static const words limits = { "wall_time", "memory", "output", "sessions", "queue", "uploads",
 			      "disk",	   "quota",  "other" };
 static const words kinds = { "session", "execution", "output", "artifact", "other" };

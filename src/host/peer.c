@@ -46,7 +46,7 @@ struct outgoing {
 	uint64_t request;
 	struct buf payload;
 	int fd;
-	bool is_held;
+	uint64_t turn; /* that it waits for (turn.c); 0: none */
 };
 
 struct peer {
@@ -64,7 +64,6 @@ struct peer {
 	uint64_t restarts_since_ns;
 	bool is_stopping;
 	bool was_ready;
-	bool is_holding;
 	struct buf payload;
 	struct kernel_item *items;
 	struct front_page *page;
@@ -135,12 +134,17 @@ static void outgoing_free(struct outgoing *outgoing)
 	free(outgoing);
 }
 
+static bool is_held(const struct peer *peer, const struct outgoing *outgoing)
+{
+	return outgoing->turn > peer->host->synced;
+}
+
 static void flush(struct peer *peer)
 {
 	struct outgoing *at;
 	struct err err;
 
-	while ((at = peer->first) != NULL && peer->sock >= 0 && !at->is_held) {
+	while ((at = peer->first) != NULL && peer->sock >= 0 && !is_held(peer, at)) {
 		if (front_send(peer->sock, at->type, at->request & ID_MASK, &at->payload, at->fd,
 			       &err) < 0 &&
 		    err.code == ERR_TIMEOUT)
@@ -152,7 +156,7 @@ static void flush(struct peer *peer)
 	if (peer->first == NULL)
 		peer->last = NULL;
 	if (peer->io != NULL)
-		loop_io_want(peer->io, LOOP_READ | (peer->first != NULL && !peer->first->is_held
+		loop_io_want(peer->io, LOOP_READ | (peer->first != NULL && !is_held(peer, peer->first)
 							       ? LOOP_WRITE
 							       : 0));
 }
@@ -167,7 +171,7 @@ static void post(struct peer *peer, enum front_type type, uint64_t request,
 	outgoing->type = type;
 	outgoing->request = request;
 	outgoing->fd = fd;
-	outgoing->is_held = peer->is_holding;
+	outgoing->turn = turn_of_answer(peer->host);
 	outgoing->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	if (payload != NULL && payload->len > 0 &&
 	    buf_add(&outgoing->payload, payload->data, payload->len, &err) < 0)
@@ -188,12 +192,6 @@ void peer_reply(struct host *host, uint64_t request, const struct buf *payload, 
 		(void)close(fd);
 }
 
-void peer_hold(struct host *host)
-{
-	if (host->peer != NULL)
-		host->peer->is_holding = true;
-}
-
 static void pack_error(struct buf *payload, enum front_error error, const char *message,
 		       const char *cause, const char *remedy, unsigned retry_s)
 {
@@ -207,27 +205,30 @@ static void pack_error(struct buf *payload, enum front_error error, const char *
 		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
 }
 
-void peer_release(struct host *host, const struct err *failed)
+void peer_release(struct host *host)
+{
+	if (host->peer != NULL)
+		flush(host->peer);
+}
+
+void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed)
 {
 	struct peer *peer = host->peer;
 
 	if (peer == NULL)
 		return;
-	peer->is_holding = false;
 	for (struct outgoing *at = peer->first; at != NULL; at = at->next) {
-		if (at->is_held && failed != NULL) {
-			buf_clear(&at->payload);
-			if (at->fd >= 0)
-				(void)close(at->fd);
-			at->fd = -1;
-			at->type = FRONT_ERROR;
-			pack_error(&at->payload,
-				   failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
-							    : FRONT_ERR_INTERNAL,
-				   "what was done could not be kept", failed->text, failed->remedy,
-				   0);
-		}
-		at->is_held = false;
+		if (at->turn < first)
+			continue;
+		buf_clear(&at->payload);
+		if (at->fd >= 0)
+			(void)close(at->fd);
+		at->fd = -1;
+		at->type = FRONT_ERROR;
+		pack_error(&at->payload,
+			   failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL,
+			   "what was done could not be kept", failed->text, failed->remedy, 0);
+		at->turn = first - 1;
 	}
 	flush(peer);
 }
@@ -529,6 +530,7 @@ static void drop_process(struct peer *peer, int sig)
 		peer->first = next;
 	}
 	peer->last = NULL;
+	cancel_front_lost(peer->host);
 	drop_pending(peer);
 }
 

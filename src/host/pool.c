@@ -32,14 +32,22 @@ struct pool_lane {
 	bool is_in_round;
 };
 
+struct worker {
+	struct pool *pool;
+	struct worker *next; /* of the idle ones */
+	pthread_t thread;
+	pthread_cond_t more;
+	bool is_called;
+};
+
 struct pool {
 	pool_run_fn *run;
 	pthread_mutex_t lock;
-	pthread_cond_t more;
+	struct worker *idlers; /* the one that ran last first: what it needs is still in the caches */
 	struct pool_lane *first, *last; /* the round: lanes with something that waits */
 	struct pool_lane *own;		/* of what is nobody's */
 	struct queue done;
-	pthread_t *threads;
+	struct worker *workers;
 	unsigned count, max, idle, running;
 	size_t queued;
 	bool is_ending;
@@ -65,6 +73,41 @@ static struct pool_item *pop(struct queue *queue)
 	if (queue->first == NULL)
 		queue->last = NULL;
 	return item;
+}
+
+/* ---- idle threads: with the lock held ---------------------------------------------------------- */
+
+static void wait_for_more(struct worker *self)
+{
+	struct pool *pool = self->pool;
+
+	self->is_called = false;
+	self->next = pool->idlers;
+	pool->idlers = self;
+	pool->idle++;
+	while (!self->is_called)
+		(void)pthread_cond_wait(&self->more, &pool->lock);
+	pool->idle--;
+}
+
+/* Whom to signal, better without the lock, which it needs; or NULL. */
+static struct worker *call_one(struct pool *pool)
+{
+	struct worker *worker = pool->idlers;
+
+	if (worker != NULL) {
+		pool->idlers = worker->next;
+		worker->is_called = true;
+	}
+	return worker;
+}
+
+static void call_all(struct pool *pool)
+{
+	struct worker *worker;
+
+	while ((worker = call_one(pool)) != NULL)
+		(void)pthread_cond_signal(&worker->more);
 }
 
 /* ---- lanes: all with the lock held, but for making one ---------------------------------------- */
@@ -155,7 +198,7 @@ void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, u
 	if (lane->credit > lane->weight)
 		lane->credit = lane->weight;
 	/* A larger bound may let run what waits. */
-	(void)pthread_cond_broadcast(&pool->more);
+	call_all(pool);
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
@@ -180,6 +223,16 @@ size_t pool_waiting(struct pool *pool)
 	count = pool->queued;
 	(void)pthread_mutex_unlock(&pool->lock);
 	return count;
+}
+
+bool pool_is_idle(struct pool *pool)
+{
+	bool is_idle;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	is_idle = pool->queued == 0 && pool->running == 0 && pool->done.first == NULL;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return is_idle;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -210,7 +263,8 @@ static void give_back(struct pool *pool, struct pool_item *item)
 
 static void *work(void *arg)
 {
-	struct pool *pool = arg;
+	struct worker *self = arg;
+	struct pool *pool = self->pool;
 	struct pool_item *item;
 
 	(void)pthread_mutex_lock(&pool->lock);
@@ -220,9 +274,7 @@ static void *work(void *arg)
 			/* What waits for its lane's own items is given out when those are done. */
 			if (pool->is_ending)
 				break;
-			pool->idle++;
-			(void)pthread_cond_wait(&pool->more, &pool->lock);
-			pool->idle--;
+			wait_for_more(self);
 			continue;
 		}
 		(void)pthread_mutex_unlock(&pool->lock);
@@ -246,9 +298,8 @@ int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct e
 	pool->run = run;
 	pool->max = threads_max;
 	pool->own = pool_lane_new();
-	pool->threads = mem_new0(threads_max, sizeof(*pool->threads));
+	pool->workers = mem_new0(threads_max, sizeof(*pool->workers));
 	(void)pthread_mutex_init(&pool->lock, NULL);
-	(void)pthread_cond_init(&pool->more, NULL);
 	*ret = pool;
 	return 0;
 }
@@ -256,11 +307,14 @@ int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct e
 /* Signals belong to the loop's thread. */
 static void add_thread(struct pool *pool)
 {
+	struct worker *worker = &pool->workers[pool->count];
 	sigset_t all, before;
 
+	worker->pool = pool;
+	(void)pthread_cond_init(&worker->more, NULL);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&pool->threads[pool->count], NULL, work, pool) == 0)
+	if (pthread_create(&worker->thread, NULL, work, worker) == 0)
 		pool->count++;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -272,6 +326,8 @@ void pool_submit(struct pool *pool, struct pool_item *item)
 
 void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
 {
+	struct worker *worker;
+
 	(void)pthread_mutex_lock(&pool->lock);
 	item->lane = lane;
 	push(&lane->waiting, item);
@@ -281,8 +337,10 @@ void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item 
 	pool->queued++;
 	if (pool->queued > pool->idle && pool->count < pool->max)
 		add_thread(pool);
+	worker = call_one(pool);
 	(void)pthread_mutex_unlock(&pool->lock);
-	(void)pthread_cond_signal(&pool->more);
+	if (worker != NULL)
+		(void)pthread_cond_signal(&worker->more);
 }
 
 int pool_fd(const struct pool *pool)
@@ -314,14 +372,15 @@ void pool_free(struct pool *pool)
 		return;
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->is_ending = true;
-	(void)pthread_cond_broadcast(&pool->more);
+	call_all(pool);
 	(void)pthread_mutex_unlock(&pool->lock);
-	for (unsigned i = 0; i < pool->count; i++)
-		(void)pthread_join(pool->threads[i], NULL);
-	(void)pthread_cond_destroy(&pool->more);
+	for (unsigned i = 0; i < pool->count; i++) {
+		(void)pthread_join(pool->workers[i].thread, NULL);
+		(void)pthread_cond_destroy(&pool->workers[i].more);
+	}
 	(void)pthread_mutex_destroy(&pool->lock);
 	(void)close(pool->fd);
 	pool_lane_free(pool->own);
-	free(pool->threads);
+	free(pool->workers);
 	free(pool);
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -35,6 +36,7 @@ void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, u
 /* Those that no thread is free for, or that the lane may not have running yet. */
 size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane);
 size_t pool_waiting(struct pool *pool); /* in all lanes */
+bool pool_is_idle(struct pool *pool);	/* nothing waits, runs, or is to be taken */
 
 /* The first one is for what is nobody's. */
 void pool_submit(struct pool *pool, struct pool_item *item);

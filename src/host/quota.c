@@ -57,6 +57,8 @@ static uint64_t standard_of(const struct config *config, enum front_quota quota)
 		[FRONT_QUOTA_MEMORY] = config->quota_memory,
 		[FRONT_QUOTA_MEMORY_USED] = config->quota_memory_used,
 		[FRONT_QUOTA_DISK] = config->quota_disk,
+		[FRONT_QUOTA_CPU_WEIGHT] = config->quota_cpu_weight,
+		[FRONT_QUOTA_CPU_PERCENT] = config->quota_cpu_percent,
 		[FRONT_QUOTA_MAX_WALL] = config->max_wall_ms,
 		[FRONT_QUOTA_MAX_MEMORY] = config->max_memory,
 		[FRONT_QUOTA_MAX_DISK] = config->max_disk,

@@ -8,6 +8,7 @@
 #include "host/ring.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,10 +33,18 @@ struct ring {
 	bool is_awaited; /* somebody found nothing new and waits to be told */
 };
 
+static atomic_size_t all_bytes, all_count;
+
+size_t ring_all_bytes(void)
+{
+	return atomic_load(&all_bytes);
+}
+
 struct ring *ring_new(void)
 {
 	struct ring *ring = mem_new0(1, sizeof(*ring));
 
+	atomic_fetch_add(&all_count, 1);
 	(void)pthread_mutex_init(&ring->lock, NULL);
 	ring->next_id = 1;
 	return ring;
@@ -53,6 +62,8 @@ void ring_free(struct ring *ring)
 		return;
 	for (size_t i = 0; i < ring->count; i++)
 		free(event_at(ring, i)->json);
+	atomic_fetch_sub(&all_bytes, ring->bytes);
+	atomic_fetch_sub(&all_count, 1);
 	(void)pthread_mutex_destroy(&ring->lock);
 	free(ring->events);
 	free(ring);
@@ -63,6 +74,7 @@ static void drop_oldest(struct ring *ring)
 	struct event *event = &ring->events[ring->first];
 
 	ring->bytes -= event->len;
+	atomic_fetch_sub(&all_bytes, event->len);
 	free(event->json);
 	ring->first = (ring->first + 1) % ring->places;
 	ring->count--;
@@ -97,15 +109,27 @@ static char *copy(const char *json, size_t len)
 	return text;
 }
 
+/* Sixty-four noisy cells at once would else hold half a gigabyte that hardly anybody reads. */
+static size_t bytes_max(void)
+{
+	size_t share;
+
+	if (atomic_load(&all_bytes) <= RING_ALL_BYTES)
+		return RING_BYTES_MAX;
+	share = RING_ALL_BYTES / atomic_load(&all_count);
+	return share < RING_LEAST_BYTES ? RING_LEAST_BYTES : share;
+}
+
 bool ring_push(struct ring *ring, const char *name, const char *json, size_t len)
 {
 	char *text = copy(json, len);
+	const size_t max = bytes_max();
 	struct event *event;
 	bool was_awaited;
 
 	(void)pthread_mutex_lock(&ring->lock);
 	while (ring->count > 0 &&
-	       (ring->count == RING_EVENTS_MAX || ring->bytes + len > RING_BYTES_MAX))
+	       (ring->count == RING_EVENTS_MAX || ring->bytes + len > max))
 		drop_oldest(ring);
 	if (text != NULL) {
 		make_room(ring);
@@ -114,6 +138,7 @@ bool ring_push(struct ring *ring, const char *name, const char *json, size_t len
 		strncpy(event->name, name, sizeof(event->name) - 1);
 		ring->count++;
 		ring->bytes += len;
+		atomic_fetch_add(&all_bytes, len);
 	}
 	ring->next_id++;
 	/* The last one is not given out before ring_finish(). */
@@ -129,6 +154,26 @@ void ring_finish(struct ring *ring)
 	(void)pthread_mutex_lock(&ring->lock);
 	ring->is_finished = true;
 	(void)pthread_mutex_unlock(&ring->lock);
+}
+
+size_t ring_shrink(struct ring *ring)
+{
+	struct event *events;
+	size_t bytes;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->count < ring->places) {
+		events = ring->count > 0 ? mem_new0(ring->count, sizeof(*events)) : NULL;
+		for (size_t i = 0; i < ring->count; i++)
+			events[i] = *event_at(ring, i);
+		free(ring->events);
+		ring->events = events;
+		ring->places = ring->count;
+		ring->first = 0;
+	}
+	bytes = sizeof(*ring) + ring->bytes + ring->places * sizeof(*ring->events);
+	(void)pthread_mutex_unlock(&ring->lock);
+	return bytes;
 }
 
 static int pack_event(const struct event *event, struct buf *payload, struct err *err)

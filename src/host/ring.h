@@ -17,6 +17,9 @@
 #define RING_EVENTS_MAX 4096u
 #define RING_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define RING_EVENT_MAX ((size_t)32 * 1024 * 1024) /* a longer one is left out, as if it were gone */
+/* When all rings together hold more than this, each keeps no more than its share of it, or the least. */
+#define RING_ALL_BYTES ((size_t)128 * 1024 * 1024)
+#define RING_LEAST_BYTES ((size_t)256 * 1024)
 #define RING_BATCH_BYTES ((size_t)40 * 1024)
 
 struct ring;
@@ -29,6 +32,10 @@ bool ring_push(struct ring *ring, const char *name, const char *json, size_t len
 
 /* No more events come. Until then the last one, "done", is held back: its record is not yet kept. */
 void ring_finish(struct ring *ring);
+
+/* Gives back the room that no event needs any more; returns how many bytes it holds. */
+size_t ring_shrink(struct ring *ring);
+size_t ring_all_bytes(void); /* of the events of all rings */
 
 /*
  * Packs events after `after` as GAP, EVENT_… and END fields (wire/front.h): at least one if there

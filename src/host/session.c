@@ -159,7 +159,7 @@ static int commit_end(struct session *session, const char *state, const char *wh
 	return audit_end(host, code, err);
 }
 
-static int commit_start(struct session *session, struct err *err)
+int session_commit_start(struct session *session, struct err *err)
 {
 	struct host *host = session->host;
 	int code;
@@ -175,6 +175,8 @@ static int commit_start(struct session *session, struct err *err)
 		code = audit_add(host, "session.create", session->row.id, "ok", err,
 				 "template=%s language=%s", session->row.template_name,
 				 session->row.language);
+	if (code >= 0)
+		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 	return audit_end(host, code, err);
 }
 
@@ -245,6 +247,27 @@ static bool is_wanted(const struct host *host, const struct job *job)
 	return peer_is_pending(host, job->request);
 }
 
+/* From now on it is there, and kept. */
+static int note_opened(struct session *session, struct err *err)
+{
+	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
+		       reckon_session_id(session->handle));
+	session_index(session);
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       reckon_session_template(session->handle));
+	session->phase = SESSION_LIVE;
+	early_note(session);
+	if (session->early_failed.code != ERR_OK) {
+		*err = session->early_failed;
+		return (int)err->code;
+	}
+	if (session->is_early)
+		return 0;
+	clock_rfc3339_now(session->row.created_at);
+	keep_use(session);
+	return session_commit_start(session, err);
+}
+
 void session_opened(struct session *session, struct job *job)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
@@ -258,6 +281,8 @@ void session_opened(struct session *session, struct job *job)
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		if (job->inquiry != NULL)
 			inquiry_job_failed(job->inquiry, FRONT_ERR_UNAVAILABLE, session->row.why);
+		if (session->is_leaving)
+			early_undo(session, session->row.why);
 		session_pump(session);
 		return;
 	}
@@ -274,27 +299,20 @@ void session_opened(struct session *session, struct job *job)
 					   job->error.code == RECKON_ENOT_FOUND
 						   ? FRONT_ERR_NOT_FOUND
 						   : FRONT_ERR_UNAVAILABLE, job->error.message);
+		early_undo(session, job->error.message);
 		session_forget(session);
 		return;
 	}
-	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
-		       reckon_session_id(session->handle));
-	session_index(session);
-	clock_rfc3339_now(session->row.created_at);
-	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
-		       reckon_session_template(session->handle));
-	session->phase = SESSION_LIVE;
-	keep_use(session);
-	if (commit_start(session, &err) < 0) {
+	if (note_opened(session, &err) < 0) {
 		peer_fail_err(host, job->request, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
+		usage_unopened(host, session->tenant);
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
 		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
 			 session->row.tenant);
-		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 		peer_reply(host, job->request, &payload, -1);
 	}
 	if (job->inquiry != NULL)
@@ -320,6 +338,7 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->running != NULL && session->running->execution != NULL)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
+	cancel_abandoned(session);
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {

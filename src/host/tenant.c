@@ -72,20 +72,6 @@ static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 	return all - spare;
 }
 
-void tenant_apply(struct host *host)
-{
-	for (struct tenant *at = host->tenants; at != NULL && host->pool != NULL;
-	     at = at->next) {
-		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
-
-		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
-			      workers_of(host, at));
-		pool_lane_set(host->file_pool, at->file_lane, weight != 0 ? (unsigned)weight : 1,
-			      host->tenant_count < 2 ? HOST_FILE_WORKERS
-						     : HOST_FILE_WORKERS * 3 / 4);
-	}
-}
-
 /* ---- of the processors -------------------------------------------------------------------- */
 
 static struct tenant_share share_of(const struct host *host, const struct tenant *tenant)
@@ -117,6 +103,30 @@ static void share_out(struct host *host, struct tenant *tenant)
 	job->path = mem_strdup(tenant->row.id);
 	job->share = tenant->share = share_of(host, tenant);
 	pool_submit(host->pool, &job->item);
+}
+
+/* Unless those sessions are under it already. */
+static void share_again(struct host *host, struct tenant *tenant)
+{
+	const struct tenant_share now = share_of(host, tenant);
+
+	if (tenant->sessions > 0 && !tenant->is_deleted && !is_same(&now, &tenant->share))
+		share_out(host, tenant);
+}
+
+void tenant_apply(struct host *host)
+{
+	for (struct tenant *at = host->tenants; at != NULL && host->pool != NULL;
+	     at = at->next) {
+		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
+
+		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
+			      workers_of(host, at));
+		pool_lane_set(host->file_pool, at->file_lane, weight != 0 ? (unsigned)weight : 1,
+			      host->tenant_count < 2 ? HOST_FILE_WORKERS
+						     : HOST_FILE_WORKERS * 3 / 4);
+		share_again(host, at);
+	}
 }
 
 void tenant_share_check(struct host *host, const struct job *job)
@@ -173,15 +183,10 @@ struct tenant *tenant_for_admin(struct host *host, struct err *err)
 int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
 		  struct err *err)
 {
-	struct tenant_share share;
-
 	if (db_tenant_change(host->db, row, err) < 0)
 		return (int)err->code;
 	tenant->row = *row;
 	tenant_apply(host);
-	share = share_of(host, tenant);
-	if (tenant->sessions > 0 && !is_same(&share, &tenant->share))
-		share_out(host, tenant);
 	return 0;
 }
 

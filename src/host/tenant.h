@@ -11,6 +11,7 @@
 
 #include "host/db.h"
 #include "host/pool.h"
+#include "host/replay.h"
 
 struct host;
 struct asked;
@@ -42,6 +43,7 @@ struct tenant {
 	uint64_t tokens, tokens_ns; /* thousandths of a request */
 	struct tenant_share share;  /* that the warden was told, or is about to be */
 	struct front_usage since_start;
+	struct replay replay;
 };
 
 struct key {
@@ -70,7 +72,8 @@ void tenant_share_check(struct host *host, const struct job *job);
 void tenant_share_done(struct job *job); /* a JOB_SHARE is back */
 /* Ends its sessions and revokes its keys. */
 int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
-void tenant_apply(struct host *host); /* weights and caps of all of them */
+/* Weights and caps of all of them, of threads and of processors. */
+void tenant_apply(struct host *host);
 /* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
 struct tenant *tenant_asked(struct host *host, const struct asked *asked);
 

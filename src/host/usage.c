@@ -54,6 +54,12 @@ void usage_add(struct host *host, struct tenant *tenant, const struct front_usag
 			 tenant->row.id, err.text);
 }
 
+void usage_unopened(struct host *host, struct tenant *tenant)
+{
+	/* What is added wraps around, here as in the table. */
+	usage_add(host, tenant, &(struct front_usage){ .sessions = UINT64_MAX });
+}
+
 void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_t size)
 {
 	const char *digits = strchr(id, '_');

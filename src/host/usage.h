@@ -29,6 +29,8 @@ void usage_each(const struct host *host, usage_fn *fn, void *arg);
 
 /* Adds to the tenant's day; a database that fails is logged. */
 void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage);
+/* One session less was opened than was counted. */
+void usage_unopened(struct host *host, struct tenant *tenant);
 /* What an execution cost and kept: to the day, the hour's CPU time, the tenant's objects. */
 void usage_executed(struct host *host, const struct job *job);
 /* The tenant has this artifact or output, of so many bytes. */

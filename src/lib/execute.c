@@ -116,6 +116,7 @@ static void clear_interrupts(struct reckon_session *session)
 	/* Asked for when nothing ran: that execution is over, this one was not meant. */
 	if (read(session->interrupt_fd, &count, sizeof(count)) < 0)
 		count = 0;
+	atomic_store(&session->interrupt_reason, NULL);
 	if (session->stop_wanted != NULL && atomic_load(session->stop_wanted) != 0)
 		reckon_interrupt(session);
 }
@@ -364,15 +365,13 @@ static void run_settle(struct run *run)
 	struct reckon_session *session = run->session;
 
 	run->end_ns = clock_mono_ns();
+	report_ask(run);
 	run_drain(run);
 	for (int i = 0; i < 2; i++) {
 		emit_text(run, i, "", 0, true);
 		if (run->pipe[i] >= 0 && run->end == RUN_DONE)
 			stray_add(&session->strays, TAKE_FD(run->pipe[i]));
 	}
-	if (run->is_asking_usage)
-		client_forget(session->client, &run->usage_call);
-	run->is_asking_usage = false;
 	session->state = KERNEL_STATE_IDLE;
 }
 

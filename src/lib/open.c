@@ -258,20 +258,34 @@ int session_meet(struct reckon_session *session, struct err *err)
 		       : 0;
 }
 
-static int begin(struct reckon_session *session, const reckon_session_options *options,
-		 struct client_call *call, struct err *err)
+static int meet(struct reckon_session *session, const reckon_session_options *options,
+		struct err *err)
 {
-	if (session_adopt(session, call, err) < 0)
-		return (int)err->code;
-	session_link(session);
 	if (session_configure(session, options->env, NULL, err) < 0 ||
 	    session_meet(session, err) < 0)
 		return (int)err->code;
-	if ((options->flags & RECKON_SESSION_CONCURRENT) != 0 &&
-	    shared_open_door(session->shared, session->client, session->number, err) < 0)
-		return (int)err->code;
 	/* A fresh workspace is empty; what the template put there is not the first cell's doing. */
 	return shared_look(session->shared, session->workspace, err);
+}
+
+static int begin(struct reckon_session *session, const reckon_session_options *options,
+		 struct client_call *call, struct err *err)
+{
+	struct client_call door;
+
+	if (session_adopt(session, call, err) < 0)
+		return (int)err->code;
+	session_link(session);
+	if ((options->flags & RECKON_SESSION_CONCURRENT) == 0)
+		return meet(session, options, err);
+	/* The warden answers while the kernel is met. */
+	if (shared_ask_door(session->client, session->number, &door, err) < 0)
+		return (int)err->code;
+	if (meet(session, options, err) < 0) {
+		client_forget(session->client, &door);
+		return (int)err->code;
+	}
+	return shared_take_door(session->shared, session->client, &door, err);
 }
 
 static int session_open(struct reckon_engine *engine, const reckon_session_options *given,

@@ -20,12 +20,14 @@
 #define LOSS_NAMES 20 /* in the message; the detail has all */
 #define REPEATS_NOTED 3 /* successes in a row that are worth a word */
 
-/* Asks the warden what it cost; the answer may come while the files are looked at. */
-static void measure_ask(struct run *run)
+/* The answer comes while the pipes are drained and the files looked at. */
+void report_ask(struct run *run)
 {
 	struct warden_request request = session_request(run->session, WARDEN_USAGE);
 	struct err ignored;
 
+	if (run->is_asking_usage) /* for the limit of processor time */
+		client_forget(run->session->client, &run->usage_call);
 	request.is_last = 1;
 	run->is_asking_usage = !run->session->has_ended &&
 			       client_send(run->session->client, &request, NULL, 0,
@@ -397,6 +399,7 @@ static void hint_lost(struct run *run, enum record_status status)
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
+	const reckon_reason *reason = atomic_load(&run->session->interrupt_reason);
 	char text[256], detail[64];
 
 	if (run->has_usage)
@@ -410,6 +413,8 @@ static void diagnose(struct run *run)
 		record_add_diagnostic(run->record, "stray_output", text, detail);
 	}
 	diagnose_losses(run);
+	if (run->stop == STOP_CALLER && reason != NULL)
+		record_add_diagnostic(run->record, reason->code, reason->message, NULL);
 	if (run->end == RUN_DONE && run->stop == STOP_CALLER && run->done == RUN_DONE_OK)
 		record_add_diagnostic(run->record, "interrupt_ignored",
 				      "the program came to its normal end although it was "
@@ -551,7 +556,6 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 {
 	const enum record_status status = status_of(run);
 
-	measure_ask(run);
 	if (run->end != RUN_DONE) {
 		measure_take(run);
 		end_kernel(run);

@@ -108,3 +108,4 @@ const char *stop_seconds(uint64_t ms, char ret[32]);
 /* report.c: everything after the end; the execution's record into *ret_json. */
 int report_finish(struct run *run, enum record_status *ret_status, struct buf *ret_json,
 		  struct err *err);
+void report_ask(struct run *run); /* asks the warden what it cost, as soon as it has ended */

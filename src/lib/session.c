@@ -184,6 +184,13 @@ void reckon_interrupt(reckon_session *session)
 	ring(session, 1);
 }
 
+void reckon_interrupt_for(reckon_session *session, const reckon_reason *reason)
+{
+	if (session != NULL)
+		atomic_store(&session->interrupt_reason, reason);
+	ring(session, 1);
+}
+
 void reckon_kill(reckon_session *session)
 {
 	ring(session, SESSION_KILL);

@@ -74,6 +74,7 @@ struct reckon_session {
 	bool is_lost; /* the session, and the kernel with it */
 	struct err why_lost;
 	int interrupt_fd; /* eventfd: all that reckon_interrupt() touches */
+	_Atomic(const reckon_reason *) interrupt_reason; /* of what runs now, or NULL */
 	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
 	 * the moment before. */
 	const atomic_int *stop_wanted;

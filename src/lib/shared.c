@@ -321,35 +321,49 @@ int shared_keep_restore(struct shared *shared, int workspace, struct store *stor
 	return code;
 }
 
-static int open_door(struct shared *shared, struct client *client, uint32_t session,
-		     struct err *err)
+int shared_ask_door(struct client *client, uint32_t session, struct client_call *call,
+		    struct err *err)
 {
 	struct warden_request request = { .type = WARDEN_DOOR, .session = session };
-	struct client_call call;
-	int code;
 
-	if (client == NULL)
-		return err_set(err, ERR_INVALID, "the session is not open for other threads");
-	if (client_ask(client, &request, NULL, 0, &call, DOOR_TIMEOUT_MS, err) < 0)
-		return (int)err->code;
-	if (call.nfds != 1) {
-		client_forget(client, &call);
-		return err_set(err, ERR_PROTOCOL, "the warden gave no connection");
-	}
-	code = client_new_greeted(TAKE_FD(call.fds[0]), NULL, NULL, &shared->door, err);
-	client_forget(client, &call);
+	return client_send(client, &request, NULL, 0, call, err);
+}
+
+/* With the door's lock held. */
+static int take_door(struct shared *shared, struct client *client, struct client_call *call,
+		     struct err *err)
+{
+	int code = client_wait(client, call, DOOR_TIMEOUT_MS, err);
+
+	if (code == 0 && call->nfds != 1)
+		code = err_set(err, ERR_PROTOCOL, "the warden gave no connection");
+	if (code == 0)
+		code = client_new_greeted(TAKE_FD(call->fds[0]), NULL, NULL, &shared->door, err);
+	client_forget(client, call);
 	return code;
 }
 
-int shared_open_door(struct shared *shared, struct client *client, uint32_t session,
+int shared_take_door(struct shared *shared, struct client *client, struct client_call *call,
 		     struct err *err)
 {
 	int code;
 
 	(void)pthread_mutex_lock(&shared->door_lock);
-	code = shared->door == NULL ? open_door(shared, client, session, err) : 0;
+	code = take_door(shared, client, call, err);
 	(void)pthread_mutex_unlock(&shared->door_lock);
 	return code;
+}
+
+static int open_door(struct shared *shared, struct client *client, uint32_t session,
+		     struct err *err)
+{
+	struct client_call call;
+
+	if (client == NULL)
+		return err_set(err, ERR_INVALID, "the session is not open for other threads");
+	if (shared_ask_door(client, session, &call, err) < 0)
+		return (int)err->code;
+	return take_door(shared, client, &call, err);
 }
 
 int shared_ask(struct shared *shared, struct client *client, uint32_t session,
@@ -358,10 +372,10 @@ int shared_ask(struct shared *shared, struct client *client, uint32_t session,
 {
 	int code;
 
-	if (shared_open_door(shared, client, session, err) < 0)
-		return (int)err->code;
 	(void)pthread_mutex_lock(&shared->door_lock);
-	code = client_ask(shared->door, request, NULL, 0, call, timeout_ms, err);
+	code = shared->door == NULL ? open_door(shared, client, session, err) : 0;
+	if (code == 0)
+		code = client_ask(shared->door, request, NULL, 0, call, timeout_ms, err);
 	if (code == 0)
 		client_detach(shared->door, call);
 	(void)pthread_mutex_unlock(&shared->door_lock);

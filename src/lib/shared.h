@@ -83,5 +83,8 @@ uint64_t shared_note_change(struct shared *shared);
 int shared_ask(struct shared *shared, struct client *client, uint32_t session,
 	       struct warden_request *request, struct client_call *call, int timeout_ms,
 	       struct err *err);
-int shared_open_door(struct shared *shared, struct client *client, uint32_t session,
+/* Makes that connection beforehand, in two parts; the call is on `client` until it was taken. */
+int shared_ask_door(struct client *client, uint32_t session, struct client_call *call,
+		    struct err *err);
+int shared_take_door(struct shared *shared, struct client *client, struct client_call *call,
 		     struct err *err);

@@ -11,7 +11,8 @@
  *    | READY ------------------------------->  |   once, after it dropped everything
  *    | request (id) ------------------------>  |   ids grow; at most FRONT_PENDING_MAX unanswered
  *    | <------------------ REPLY or ERROR (id) |   exactly one each, in any order
- *    | CANCEL (id) ------------------------->  |   whoever asked went away: the reply may not come
+ *    | CANCEL (id) ------------------------->  |   whoever asked went away: the reply may not come;
+ *                                                 also later, of what began a stream of events
  *
  * Everything is a question with one answer, also the events of an execution (EVENTS answers with
  * what there is, or waits until there is something): so a slow client never makes a queue here.
@@ -222,12 +223,17 @@ enum front_tag {
 	FRONT_TAG_QUESTION = 131,
 	FRONT_TAG_FOLLOWED = 132, /* present: it ends when nobody follows its events */
 	FRONT_TAG_RUN = 133,	  /* of replies: its id */
+	/* of EXECUTE and RUN_CREATE: when the connection is gone, which a CANCEL of its id tells */
+	FRONT_TAG_ON_DISCONNECT = 146, /* enum front_disconnect */
+	FRONT_TAG_GRACE_MS = 147,
 	FRONT_TAG_POLICY = 166,	  /* of a session: FRONT_POLICY_… */
 };
 
 /* What a session asks for beyond the walls that every box has. */
 #define FRONT_POLICY_ISOLATE_CORE 1u	    /* as RECKON_SESSION_CORE_SCHEDULING */
 #define FRONT_POLICY_ISOLATE_SPECULATION 2u /* as RECKON_SESSION_NO_SPECULATION */
+
+enum front_disconnect { FRONT_DISCONNECT_CONTINUE = 1, FRONT_DISCONNECT_CANCEL = 2 };
 
 /* Zero: what the daemon's file says. */
 struct front_run_limits {
@@ -307,6 +313,7 @@ enum front_error {
 	FRONT_ERR_DISK_FULL,	  /* it was done and could not be kept */
 	FRONT_ERR_MODEL_MISSING,  /* none is configured, or not that one */
 	FRONT_ERR_RUN_NOT_FOUND,
+	FRONT_ERR_EXECUTION_CANCELLED, /* before it began: whoever wanted it went away */
 	FRONT_ERR_COUNT_
 };
 

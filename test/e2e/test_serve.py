@@ -579,6 +579,36 @@ def test_history_is_json_of_the_schema(server):
     assert json.dumps(again.json) == json.dumps(record)
 
 
+def events_of(server, session, execution):
+    with server.events("GET", f"/sessions/{session}/executions/{execution}/events") as (events, _):
+        return list(events)
+
+
+def test_who_is_noisy_pays_for_it(reckon):
+    """Events of what has ended are kept within one sum; past it the tenant with the most gives up
+    its oldest, and what was given up still has its end."""
+    noise = "from IPython.display import display\ndisplay({{'text/plain': '{}' * (3 << 20)}}, raw=True)"
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "noisy"}).json["id"]
+        noisy = Server(reckon, key=server.ask("POST", "/keys", {
+            "tenant": tenant, "scopes": ["sessions", "execute", "read"]}).json["key"])
+        noisy.port = server.port
+        quiet = server.create()
+        small = server.execute(quiet, "print('hello')")
+        whole = events_of(server, quiet, small["id"])
+        assert [name for _, name, _ in whole] == ["stream", "done"]
+        made = []
+        for letter in "abcd":
+            session = noisy.create()
+            made += [(session, noisy.execute(session, noise.format(letter))["id"]) for _ in range(2)]
+        assert events_of(server, quiet, small["id"]) == whole
+        oldest, newest = (events_of(noisy, *each) for each in (made[0], made[-1]))
+        assert [name for _, name, _ in oldest] == ["done"]
+        assert "display_data" in [name for _, name, _ in newest]
+        record = noisy.ask("GET", f"/sessions/{made[0][0]}/executions/{made[0][1]}").json
+        assert oldest[-1][2]["record"] == record and record["status"] == "ok"
+
+
 def notes_of(record):
     return sorted((note["code"], note["message"]) for note in record["diagnostics"])
 

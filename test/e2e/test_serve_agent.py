@@ -291,6 +291,56 @@ def test_a_client_that_leaves_is_not_paid_for(asking):
     assert len(server.model.asked) == 1
 
 
+def gone_by(record):
+    return [each["code"] for each in record["diagnostics"]] == ["client_gone"]
+
+
+def test_a_client_that_leaves_says_whether_it_goes_on(asking):
+    server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(0.7)"]),
+                    Reply(text="All the same."))
+    session = server.create()
+    connection = server.connect()
+    connection.request("POST", "/reckon/v1/agent", json.dumps({
+        "question": "?", "session": session, "on_disconnect": "continue"}), server.headers())
+    deadline = time.monotonic() + SECONDS
+    while not server.ask("GET", f"/sessions/{session}/executions").json["executions"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    connection.close()
+    while len(server.model.asked) < 2 or agents(server):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    execution, = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+    assert execution["status"] == "ok"
+
+
+def test_a_stream_that_ends_with_its_reader(asking):
+    server = asking(Reply(calls=[SLEEP]))
+    body = {"question": "?", "stream": True, "disconnect_grace_s": 0, "keep": True, **FAST}
+    with server.events("POST", "/agent", body) as (events, _):
+        run = next(data["id"] for _, name, data in events if name == "run")
+        assert any(name == "stream" for _, name, _ in events)
+    answer = server.wait(run)
+    assert answer["stop"] == "interrupted" and "went away" in answer["message"]
+    assert gone_by(server.poll(answer["session"], answer["steps"][0]["execution"]))
+    assert agents(server) == []
+
+
+def test_a_run_goes_on_without_the_front_that_died(asking):
+    server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(0.7)"]),
+                    Reply(text="There."))
+    body = {"question": "?", "stream": True, "disconnect_grace_s": 0, **FAST}
+    with server.events("POST", "/agent", body) as (events, _):
+        run = next(data["id"] for _, name, data in events if name == "run")
+        assert any(name == "stream" for _, name, _ in events)
+        kill(server.front())
+        deadline = time.monotonic() + SECONDS
+        while "the front was started again" not in server.log():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert server.wait(run)["answer"] == "There."
+
+
 def test_the_session_is_deleted_meanwhile(asking):
     server = asking(Reply(calls=[SLEEP]))
     session = server.create()

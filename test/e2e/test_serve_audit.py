@@ -3,8 +3,10 @@ import contextlib
 import hashlib
 import signal
 import sqlite3
+import time
 
 import pytest
+from leftovers import PATIENCE
 from reckon_cli import parse_json
 from reckon_serve import Server
 
@@ -181,3 +183,172 @@ def test_what_it_is_asked_wrongly(reckon):
     assert reckon("audit", "prune").expect(2)
     assert reckon("audit", "ls", "--after=x", "--state", reckon.state).expect(2)
     assert reckon("audit", "ls", "--state", reckon.work / "nowhere").status == 125
+
+
+# ---- what leaves the database -------------------------------------------------------------------
+
+def segments(reckon):
+    return sorted(path.name for path in (reckon.state / "audit").glob("*.seg"))
+
+
+def rows(reckon):
+    with database(reckon) as opened:
+        return opened.execute("SELECT count(*), min(sequence) FROM audit").fetchone()
+
+
+def eventually(is_so, what):
+    deadline = time.monotonic() + 40 * PATIENCE
+    while not (found := is_so()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+    return found
+
+
+def fill(server, count):
+    """So many entries and more."""
+    session = server.create()
+    for _ in range(count // 2):
+        server.ask("DELETE", f"/sessions/{session}/files/nothing")
+        server.ask("GET", f"/sessions/{session}/files/nothing")
+    server.ask("DELETE", f"/sessions/{session}")
+
+
+def listed(reckon, *args):
+    done = reckon("audit", "ls", "--json", *args, "--state", reckon.state).expect(0)
+    return [parse_json(line) for line in done.out.splitlines()]
+
+
+def test_what_is_too_much_goes_to_sealed_files(reckon):
+    with Server(reckon, "--audit-entries", "40") as server:
+        fill(server, 150)
+        eventually(lambda: segments(reckon), "a segment")
+        eventually(lambda: rows(reckon)[0] < 40 + 64, "fewer rows")
+        assert rows(reckon)[1] > 1
+        # Nothing is missing for who reads it, over HTTP or without the daemon.
+        found = entries(server)
+        assert [entry["sequence"] for entry in found] == list(range(1, len(found) + 1))
+        assert of(found, "audit.archive")[0]["target"] == segments(reckon)[0]
+        assert server.ask("GET", "/audit").json["first"] == 1
+        assert server.ask("GET", "/audit?after=5&limit=3").json["entries"] == found[5:8]
+        border = rows(reckon)[1]
+        assert server.ask("GET", f"/audit?after={border - 3}&limit=5").json["entries"] == \
+            found[border - 3:border + 2]
+        assert "is whole" in verify(reckon).expect(0).out
+    assert listed(reckon)[:len(found)] == found
+    assert listed(reckon, "--after", 2, "--limit", 4) == found[2:6]
+    before = bytes(32)
+    for entry in found:
+        before = chain(entry, before)
+        assert entry["hash"] == before.hex()
+    for path in (reckon.state / "audit").iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600
+    done = verify(reckon).expect(0)
+    assert f"is whole: {len(listed(reckon))} entries" in done.out
+    # A daemon that has nothing to move any more goes on with the same chain.
+    with Server(reckon, "--audit-entries", "0", key=server.key) as server:
+        assert entries(server)[:len(found)] == found
+    assert "is whole" in verify(reckon).expect(0).out
+
+
+def test_what_is_too_old_goes_to_sealed_files(reckon):
+    with Server(reckon, "--audit-keep", "2") as server:
+        fill(server, 20)
+        eventually(lambda: rows(reckon)[1] > 20, "old rows are moved")
+        assert entries(server)[0]["sequence"] == 1
+        assert "is whole" in verify(reckon).expect(0).out
+
+
+def test_sealed_files_are_removed_and_told(reckon):
+    with Server(reckon, "--audit-entries", "40", "--audit-archive-size", "1") as server:
+        fill(server, 150)
+        told = eventually(lambda: of(entries(server), "audit.prune"), "a segment is removed")
+        found = entries(server)
+        first = found[0]["sequence"]
+        assert first > 1 and segments(reckon) == []
+        assert server.ask("GET", "/audit").json["first"] == first
+        last = told[-1]
+        assert last["detail"].startswith(f"through={first - 1} hash=")
+        # The chain goes on from the hash that the entry names.
+        before = bytes.fromhex(last["detail"].partition("hash=")[2])
+        for entry in found:
+            before = chain(entry, before)
+            assert entry["hash"] == before.hex()
+    done = verify(reckon).expect(0).out
+    assert f"is whole from entry {first} on" in done
+    assert f"entries 1 to {first - 1} were removed, as entry {last['sequence']} says" in done
+
+
+def test_old_sealed_files_are_removed(reckon):
+    args = ("--audit-keep", "1", "--audit-archive-keep", "3")
+    with Server(reckon, *args) as server:
+        fill(server, 20)
+        eventually(lambda: of(entries(server), "audit.prune"), "a segment is removed")
+        assert "were removed" in verify(reckon).expect(0).out
+
+
+@pytest.fixture
+def archived(reckon):
+    with Server(reckon, "--audit-entries", "40") as server:
+        for _ in range(2):
+            count = len(segments(reckon)) if (reckon.state / "audit").exists() else 0
+            fill(server, 150)
+            eventually(lambda: (reckon.state / "audit").exists() and len(segments(reckon)) > count,
+                       "a segment")
+    assert "is whole" in verify(reckon).expect(0).out
+    return [reckon.state / "audit" / name for name in segments(reckon)], server.key
+
+
+@pytest.mark.parametrize("where", ["begin", "middle", "end", "seal"])
+def test_who_touches_a_sealed_file_is_seen(reckon, archived, where):
+    path = archived[0][-1]
+    whole = path.read_bytes()
+    at = {"begin": 3, "middle": len(whole) // 2, "end": len(whole) - 100, "seal": len(whole) - 1}[where]
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+    done = verify(reckon).expect(1).out
+    assert path.name in done or "damaged" in done
+    for cut in (0, 10, len(whole) - 40):
+        path.write_bytes(whole[:cut])
+        verify(reckon).expect(1)
+    path.write_bytes(whole)
+    verify(reckon).expect(0)
+
+
+def test_a_file_that_is_missing_is_seen(reckon, archived):
+    paths, _ = archived
+    assert len(paths) > 1
+    for path in (paths[0], paths[-1]):
+        whole = path.read_bytes()
+        path.unlink()
+        assert "missing" in verify(reckon).expect(1).out
+        path.write_bytes(whole)
+    # One in the place of another one.
+    first, second = paths[0].read_bytes(), paths[1].read_bytes()
+    paths[0].write_bytes(second)
+    verify(reckon).expect(1)
+    paths[0].write_bytes(first)
+    verify(reckon).expect(0)
+    # All of them, with the rows that are left made the beginning.
+    for path in paths:
+        path.unlink()
+    assert "no entry says" in verify(reckon).expect(1).out
+
+
+def test_what_a_crash_left_is_in_nobodys_way(reckon, archived):
+    """A file whose rows are in the database still; one of a database that was put back."""
+    with database(reckon) as opened:
+        base = opened.execute("SELECT value FROM meta WHERE name = 'audit_base'").fetchone()[0]
+        base = int(base.split()[0])
+    folder = reckon.state / "audit"
+    names = [f"{base + 1:020}-{base + 9:020}.seg", f"{base + 1:020}-{base + 10 ** 6:020}.seg"]
+    for name in [*names, "new", "nonsense.seg"]:
+        (folder / name).write_bytes(b"half a file")
+        reckon.user.own(folder / name)
+    assert "is whole" in verify(reckon).expect(0).out
+    with Server(reckon, "--audit-entries", "10", key=archived[1]) as server:
+        fill(server, 150)
+        eventually(lambda: rows(reckon)[1] > base + 60, "rows are moved")
+        assert [entry["sequence"] for entry in entries(server)] == \
+            list(range(1, len(entries(server)) + 1))
+    left = {path.name for path in folder.iterdir()}
+    assert {f"{name}.other" for name in names} <= left and not set(names) & left
+    assert "is whole" in verify(reckon).expect(0).out

@@ -1,5 +1,7 @@
 """Smaller promises of the daemon: keys that are not used up, what is gone and says so, clocks."""
+import concurrent.futures
 import contextlib
+import http.client
 import os
 import pathlib
 import sqlite3
@@ -183,3 +185,55 @@ def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
             time.sleep(.2)
         assert {server.ask("GET", f"/sessions/{each}").code for each in (idle, ends)} == {
             "session_expired"}
+
+
+# ---- sessions whose row is written before their box is there ------------------------------------
+
+@as_root  # who may set another's limits
+def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon):
+    with Server(reckon) as server:
+        first = server.create()
+        made = server.ask("POST", "/sessions", {"template": "python", "name": "second"})
+        assert made.status == 201
+        with few_descriptors(server.process.pid, 1):
+            refused = server.ask("POST", "/sessions", {"template": "python", "name": "third"})
+        assert refused.status >= 500, refused
+        listed = server.ask("GET", "/sessions").json["sessions"]
+        assert [each["id"] for each in listed] == [made.json["id"], first]
+        assert [each["sessions"] for each in server.ask("GET", "/usage").json["usage"]] == [2]
+        told = [each for each in audit(server) if each["action"].startswith("session.")]
+        assert [each["action"] for each in told] == ["session.create"] * 3 + ["session.end"]
+        assert told[3]["target"] == told[2]["target"] not in (first, made.json["id"])
+        assert told[3]["outcome"] == "lost" and "could not be opened" in told[3]["detail"]
+        assert server.ask("GET", f"/sessions/{told[3]['target']}").status == 404
+        # Its name is free.
+        third = server.ask("POST", "/sessions", {"template": "python", "name": "third"})
+        assert third.status == 201
+        server.stop()
+        server.start()
+        listed = server.ask("GET", "/sessions").json["sessions"]
+        assert [each["id"] for each in listed] == [third.json["id"], made.json["id"], first]
+
+
+def test_what_is_being_opened_at_the_end_is_not_there_again(reckon):
+    """Stopped in the middle of it: whoever asked was told that it is not there."""
+    with Server(reckon) as server:
+        server.create()
+        server.create()
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            asked = [threads.submit(server.ask, "POST", "/sessions", {"template": "python"})
+                     for _ in range(8)]
+            time.sleep(0.01)
+            server.process.terminate()
+            answers = []
+            for each in asked:
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    answers.append(each.result())
+        server.process.wait(30)
+        made = [each.json["id"] for each in answers if each.status == 201]
+    with Server(reckon, key=server.key) as server:
+        listed = [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]
+                  if each["status"] == "live"]
+        # One whose answer the end overtook may be there; one that was refused is not.
+        assert set(made) <= set(listed)
+        assert len(listed) <= 2 + 8 - sum(each.status == 503 for each in answers)

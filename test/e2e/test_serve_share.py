@@ -3,9 +3,11 @@
 All that is asserted are ratios of processor time that two tenants got in the same moments, so that
 a slow or a busy host does not matter; one that gives the warden no control over them is skipped.
 """
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import tempfile
 import time
 
@@ -151,3 +153,52 @@ def test_kernels_are_not_as_urgent_as_the_daemon(server):
     record = server.execute(session, "import os; print(os.getpriority(os.PRIO_PROCESS, 0))")
     assert record["stdout"] == "0\n"
     assert os.getpriority(os.PRIO_PROCESS, 0) == 0
+
+
+def share_files(group):
+    """(weight, microseconds in 100 ms or "max") as either version spells them."""
+    if (group / "cpu.weight").exists():
+        return ((group / "cpu.weight").read_text().strip(),
+                (group / "cpu.max").read_text().split()[0])
+    quota = (group / "cpu.cfs_quota_us").read_text().strip()
+    return (group / "cpu.shares").read_text().strip(), "max" if quota == "-1" else quota
+
+
+def eventually_one_has(before, weight, quota):
+    """Some group that was not there before; others may appear, of other wardens."""
+    wanted = {(str(weight), quota), (str(weight * 1024 // 100), quota)}
+    deadline, seen = time.monotonic() + 30, set()
+    while time.monotonic() < deadline:
+        seen = set()
+        for group in set(accounts()) - before:
+            with contextlib.suppress(OSError):
+                seen.add(share_files(group))
+        if seen & wanted:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no group has {wanted}: {seen}")
+
+
+@as_root
+def test_shares_of_tenants_without_quotas_come_from_the_configuration(place):
+    """At once for sessions that live, when it is read again; a tenant's own quota counts first."""
+    reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+    config = reckon.file("reckond.conf",
+                         "[quotas]\nquota-cpu-weight = 317\nquota-cpu-percent = 150\n")
+    before = set(accounts())
+    with Server(reckon, "--config", config) as server:
+        if not has_groups(server):
+            pytest.skip("this host does not let the warden share processors out")
+        _, own = newcomer(server, "own", cpu_weight=523)
+        server.create()
+        eventually_one_has(before, 317, "150000")
+        with using(server, own):
+            server.create()
+        eventually_one_has(before, 523, "150000")
+        config.write_text("[quotas]\nquota-cpu-weight = 719\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually_one_has(before, 719, "max")
+        eventually_one_has(before, 523, "max")
+    config.write_text("[quotas]\nquota-cpu-weight = 0\n")
+    refused = reckon("serve", "--config", config, "--check-config").expect(2)
+    assert b"quota-cpu-weight" in refused.stderr and b"from 1 to 10000" in refused.stderr

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 from leftovers import Leftovers
-from load import hold, load
+from load import hold, level, load
 from reckon_cli import ROOT, Reckon
 from reckon_serve import Server
 
@@ -21,6 +21,7 @@ LIVE = 40
 TENANTS = 20
 ROUNDS = 15  # of one cell in each of the sessions that live at once
 CLIENTS = 12
+LEVEL_ROUNDS = 333  # three times, of twenty cells
 SCHEMA_EXAMPLES = 400
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
 
@@ -42,6 +43,14 @@ def test_a_thousand_sessions_at_once(place):
         print(hold(server, leftovers, SESSIONS, CLIENTS, SEED, TENANTS, ROUNDS))
         assert server.stop() == 0, server.log()
         assert "the front is gone" not in server.log()
+
+
+def test_twenty_thousand_cells_take_no_memory(place):
+    print(f"seed {SEED}")
+    leftovers = Leftovers(place.program_dirs)
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
+        print(level(server, leftovers, 20, CLIENTS, SEED, 4, LEVEL_ROUNDS))
+        assert server.stop() == 0, server.log()
 
 
 def test_many_requests_that_nobody_thought_of(as_user):

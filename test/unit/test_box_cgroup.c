@@ -7,14 +7,19 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "box/cgroup.h"
+#include "box/cgroup_base.h"
 #include "support/cgroup_tree.h"
 
 /* ---- v1 --------------------------------------------------------------------------------- */
@@ -260,9 +265,9 @@ static void closing_removes_our_own_group(void **state)
 static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
 {
 	struct tree *tree = *state;
-	const char *const left[] = { "reckon-999999999", "reckon-999999999/box-3",
-				     "reckon-999999999/box-3/box", "reckon-999999999/box-3/twin",
-				     "not-reckons" };
+	const char *const left[] = { "reckon-7-4026539999", "reckon-7-4026539999/box-3",
+				     "reckon-7-4026539999/box-3/box",
+				     "reckon-7-4026539999/box-3/twin", "not-reckons" };
 	char path[256];
 
 	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
@@ -276,22 +281,84 @@ static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-/* As the warden of an ordinary user, which is pid 1 of a namespace, and called something else. */
-static void closing_in_another_pid_namespace_sweeps_up_nobody(void **state)
+static void mkdir_below(const struct tree *tree, const char *name, char path[256])
+{
+	(void)snprintf(path, 256, "%s/%s", tree->root, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* Of a container's warden our namespace knows no number; of a lock it knows. */
+static void a_warden_that_lives_elsewhere_keeps_its_group(void **state)
 {
 	struct tree *tree = *state;
-	char own[256], other[256];
+	const char *const names[] = { "reckon-7-4026539998", "reckon-7-4026539999" };
+	char path[ARRAY_LEN(names)][256];
+	int held[ARRAY_LEN(names)];
 
-	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
-	assert_int_equal(rmdir(own), 0);
-	(void)snprintf(tree->host.name, sizeof(tree->host.name), "reckon-999999998");
-	(void)snprintf(own, sizeof(own), "%s/%s", tree->root, tree->host.name);
-	(void)snprintf(other, sizeof(other), "%s/reckon-999999999", tree->root);
-	assert_int_equal(mkdir(own, 0700), 0);
-	assert_int_equal(mkdir(other, 0700), 0);
-	cgroup_host_close(&tree->host);
-	assert_int_equal(access(own, F_OK), -1);
-	assert_int_equal(access(other, F_OK), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		mkdir_below(tree, names[i], path[i]);
+		held[i] = open(path[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(flock(held[i], LOCK_EX | LOCK_NB), 0);
+	}
+	cgroup_base_sweep(tree->root, tree->host.name);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		assert_int_equal(access(path[i], F_OK), 0);
+		(void)close(held[i]);
+	}
+	cgroup_base_sweep(tree->root, tree->host.name);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_int_equal(access(path[i], F_OK), -1);
+}
+
+static void our_own_group_is_held(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", tree->root, tree->host.name);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	(void)close(fd);
+	/* By whoever sweeps with another name, too. */
+	cgroup_base_sweep(tree->root, "reckon-other");
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+/* 0: swept, 1: left alone, 2: this host makes no such namespaces. */
+static int swept_in_another_pid_namespace(const struct tree *tree, const char *path)
+{
+	pid_t pid;
+	int status;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		return 2;
+	pid = fork();
+	if (pid == 0) {
+		cgroup_base_sweep(tree->root, tree->host.name);
+		_exit(access(path, F_OK) == 0 ? 1 : 0);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+}
+
+/*
+ * As the warden of an ordinary user, which is pid 1 of a namespace: there a bare number, which may
+ * be that of a warden from before there were locks, says nothing.
+ */
+static void in_another_pid_namespace_bare_numbers_say_nothing(void **state)
+{
+	struct tree *tree = *state;
+	char path[256];
+	int status;
+	pid_t pid;
+
+	mkdir_below(tree, "reckon-999999999", path);
+	pid = fork();
+	if (pid == 0)
+		_exit(swept_in_another_pid_namespace(tree, path));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 2));
 }
 
 static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
@@ -332,7 +399,9 @@ int main(void)
 		ON_V2(v2_removes_both_parts),
 		ON_V2(closing_removes_our_own_group),
 		ON_V2(closing_sweeps_up_behind_a_warden_that_was_killed),
-		ON_V2(closing_in_another_pid_namespace_sweeps_up_nobody),
+		ON_V2(in_another_pid_namespace_bare_numbers_say_nothing),
+		ON_V2(a_warden_that_lives_elsewhere_keeps_its_group),
+		ON_V2(our_own_group_is_held),
 		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
 	};
 

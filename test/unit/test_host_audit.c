@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "host/audit.h"
+#include "host/audit_segment.h"
 
 static char dir[64];
 static int state_fd;
@@ -153,6 +153,55 @@ static void what_is_rolled_back_was_never_there(void **state)
 	assert_int_equal(value, 0);
 }
 
+/* The chain of test entries that stand in the table, from a segment and from what is left. */
+static void entries_leave_the_table_as_they_are(void **state)
+{
+	const unsigned char secret[32] = { 3 }, other[32] = { 4 };
+	struct audit_segments segments;
+	struct audit_segment made;
+	struct audit_edges edges;
+	struct audit_head base, begin, end, head, zero = { .sequence = 0 };
+	struct walk walk = { .count = 0 };
+
+	(void)state;
+	assert_ok(&err, db_audit_head(db, &head, &err));
+	assert_true(head.sequence > 12);
+	assert_ok(&err, db_audit_base(db, &base, &err));
+	assert_int_equal(base.sequence, 0);
+	assert_ok(&err, audit_segment_write(state_fd, db, secret, &base, 12, &made, &end, &err));
+	assert_int_equal(made.first, 1);
+	assert_int_equal(made.last, 12);
+	assert_int_equal(end.sequence, 12);
+	/* Until the database says so it counts for nothing. */
+	assert_ok(&err, audit_walk(state_fd, db, other, 0, 0, walk_one, &walk, &err));
+	assert_int_equal(walk.count, head.sequence);
+	assert_ok(&err, db_audit_leave(db, &end, &err));
+	walk = (struct walk){ .count = 0 };
+	assert_ok(&err, audit_walk(state_fd, db, secret, 0, 0, walk_one, &walk, &err));
+	assert_int_equal(walk.count, head.sequence);
+	assert_memory_equal(&walk.head, &head, sizeof(head));
+	walk = (struct walk){ .head = end };
+	assert_ok(&err, audit_walk(state_fd, db, secret, 12, 2, walk_one, &walk, &err));
+	assert_int_equal(walk.count, 2);
+	walk = (struct walk){ .count = 0 };
+	assert_ok(&err, audit_walk(state_fd, db, secret, 0, 5, walk_one, &walk, &err));
+	assert_int_equal(walk.count, 5);
+	assert_err(&err, ERR_INVALID,
+		   audit_walk(state_fd, db, other, 0, 0, walk_one, &(struct walk){ 0 }, &err));
+	assert_ok(&err, audit_beginning(state_fd, db, &begin, &err));
+	assert_memory_equal(&begin, &zero, sizeof(begin));
+	assert_ok(&err, audit_segments_list(state_fd, &segments, &err));
+	assert_int_equal(segments.count, 1);
+	assert_int_equal(segments.list[0].bytes, made.bytes);
+	assert_ok(&err, audit_segment_edges(state_fd, &segments.list[0], &edges, &err));
+	assert_memory_equal(&edges.end, &end, sizeof(end));
+	assert_string_equal(edges.at, "2026-11-22T05:00:00.000Z");
+	audit_segments_done(&segments);
+	/* Rows that are out cannot be moved again. */
+	assert_err(&err, ERR_INVALID,
+		   audit_segment_write(state_fd, db, secret, &zero, 14, &made, &end, &err));
+}
+
 static void the_copy_of_the_end_is_sealed(void **state)
 {
 	const unsigned char secret[32] = { 1 }, other[32] = { 2 };
@@ -188,6 +237,7 @@ int main(void)
 		cmocka_unit_test(every_byte_has_its_place),
 		cmocka_unit_test(entries_make_a_chain),
 		cmocka_unit_test(what_is_rolled_back_was_never_there),
+		cmocka_unit_test(entries_leave_the_table_as_they_are),
 		cmocka_unit_test(the_copy_of_the_end_is_sealed),
 	};
 

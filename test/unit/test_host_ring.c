@@ -124,6 +124,52 @@ static void bytes_are_bounded_too(void **state)
 	free(large);
 }
 
+/* With many that are full each has its share, so that all of them are bounded, too. */
+static void all_rings_together_are_bounded(void **state)
+{
+	enum { COUNT = 40, SIZE = 1 << 20 };
+	struct ring *rings[COUNT];
+	char *large = malloc(SIZE);
+	const size_t before = ring_all_bytes();
+
+	(void)state;
+	assert_non_null(large);
+	memset(large, 'x', SIZE);
+	for (int i = 0; i < COUNT; i++)
+		rings[i] = ring_new();
+	for (int turn = 0; turn < 16; turn++)
+		for (int i = 0; i < COUNT; i++)
+			ring_push(rings[i], "stream", large, SIZE);
+	assert_true(ring_all_bytes() > before + RING_ALL_BYTES / 2);
+	assert_true(ring_all_bytes() <= before + RING_ALL_BYTES + COUNT * (size_t)SIZE);
+	for (int i = 0; i < COUNT; i++) {
+		ring_finish(rings[i]);
+		follow(rings[i], 16);
+		ring_free(rings[i]);
+	}
+	assert_int_equal(ring_all_bytes(), before);
+	free(large);
+}
+
+static void room_is_given_back(void **state)
+{
+	struct ring *ring = ring_new();
+	size_t empty, few;
+	struct got got;
+
+	(void)state;
+	empty = ring_shrink(ring);
+	for (int i = 0; i < 20; i++)
+		ring_push(ring, "stream", "{}", 2);
+	few = ring_shrink(ring);
+	assert_true(few > empty + 20 * 2 && ring_shrink(ring) == few);
+	ring_push(ring, "done", "{}", 2);
+	ring_finish(ring);
+	assert_true(read_once(ring, 0, &got));
+	assert_true(got.first == 1 && got.last == 21 && got.end);
+	ring_free(ring);
+}
+
 static void one_that_is_too_large_is_missing(void **state)
 {
 	struct ring *ring = ring_new();
@@ -166,6 +212,8 @@ int main(void)
 		cmocka_unit_test(in_order_and_from_any_id),
 		cmocka_unit_test(what_is_gone_is_counted),
 		cmocka_unit_test(bytes_are_bounded_too),
+		cmocka_unit_test(all_rings_together_are_bounded),
+		cmocka_unit_test(room_is_given_back),
 		cmocka_unit_test(one_that_is_too_large_is_missing),
 		cmocka_unit_test(only_who_waits_is_told),
 	};

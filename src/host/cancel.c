@@ -1,0 +1,123 @@
+/*
+ * cancel.c - executions that were to end when whoever asked for them goes away.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    who still holds them (hold.h).
+ * Never:    ends what somebody waits for, or what was to go on.
+ *
+ * One that waits in a queue leaves it: it never ran, and its Idempotency-Key is free again. One
+ * that runs is interrupted as by a person, and its record says why.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "host/host.h"
+
+static const reckon_reason client_gone = {
+	.code = "client_gone",
+	.message = "interrupted because the client that asked for it went away, as its request "
+		   "said (on_disconnect: cancel)",
+};
+static const char never_began[] = "the client that asked for it went away before it began, and its "
+				  "request said on_disconnect: cancel";
+
+static struct job *take_out(struct job **first, struct job **last, unsigned *queued,
+			    const struct execution *execution)
+{
+	struct job *before = NULL;
+
+	for (struct job *at = *first; at != NULL; before = at, at = at->next) {
+		if (at->execution != execution)
+			continue;
+		if (before != NULL)
+			before->next = at->next;
+		else
+			*first = at->next;
+		if (*last == at)
+			*last = before;
+		(*queued)--;
+		return at;
+	}
+	return NULL;
+}
+
+/* Its job, out of the queue in which it waits. */
+static struct job *unqueue(struct session *session, const struct execution *execution)
+{
+	struct job *job =
+		take_out(&session->first, &session->last, &session->queued, execution);
+
+	for (struct context *at = session->contexts; at != NULL && job == NULL; at = at->next)
+		job = take_out(&at->first, &at->last, &at->queued, execution);
+	return job;
+}
+
+static bool runs(const struct job *running, const struct execution *execution)
+{
+	return running != NULL && running->execution == execution;
+}
+
+void cancel_note_why(struct execution *execution)
+{
+	execution->reason = &client_gone;
+}
+
+static void stop(struct session *session, struct execution *execution)
+{
+	execution->wants_stop = true; /* said again while it runs */
+	cancel_note_why(execution);
+	if (runs(session->running, execution))
+		execution_nudge(execution, session->handle);
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (runs(at->running, execution))
+			execution_nudge(execution, at->handle);
+}
+
+static void cancel(struct execution *execution)
+{
+	struct session *session = execution->session;
+	struct job *job;
+
+	free(TAKE_PTR(execution->hold));
+	audit_note(session->host, "execution.cancel", session->row.id, "ok",
+		   "execution=%s its client went away", execution->id);
+	if (execution->state == EXECUTION_RUNNING) {
+		stop(session, execution);
+		return;
+	}
+	job = unqueue(session, execution);
+	if (job == NULL)
+		return;
+	execution->is_cancelled = true;
+	execution_release_key(execution);
+	execution_fail(execution, FRONT_ERR_EXECUTION_CANCELLED, never_began);
+	job_free(job);
+}
+
+static struct execution *find_abandoned(const struct session *session, uint64_t now_ns)
+{
+	struct execution *at = session->executions;
+
+	while (at != NULL && !hold_is_over(at->hold, now_ns))
+		at = at->next;
+	return at;
+}
+
+void cancel_abandoned(struct session *session)
+{
+	const uint64_t now = clock_mono_ns();
+	struct execution *execution;
+
+	/* Each look begins anew: one that ends may take older ones out of the list. */
+	while ((execution = find_abandoned(session, now)) != NULL)
+		cancel(execution);
+}
+
+void cancel_front_lost(struct host *host)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			hold_lose_all(at->hold);
+	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
+		hold_lose_all(at->hold);
+}

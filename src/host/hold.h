@@ -1,0 +1,35 @@
+/*
+ * hold.h - who still cares: connections that keep an execution, or a run, from being cancelled.
+ *
+ * A client may ask that what it began ends when it goes away. What holds it is each connection that
+ * waits for its answer or reads its events, known by the id of the request that it began with: the
+ * front says CANCEL of that id when the connection is gone. When the last one has gone, and none
+ * has come back within the grace, it is over.
+ *
+ * A front that dies takes all connections along, which is no client's doing: then nothing ends.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOLD_CONNECTIONS_MAX 64u /* more read as well, and do not count */
+
+struct hold {
+	uint64_t grace_ns;
+	uint64_t requests[HOLD_CONNECTIONS_MAX];
+	size_t count;
+	uint64_t alone_ns; /* since when there is none; 0: there is one, or nobody went */
+};
+
+/*
+ * One that `request` holds; free() it. Where nothing is to be cancelled there is none: NULL is fine
+ * below, and never over.
+ */
+struct hold *hold_new(uint64_t grace_ms, uint64_t request);
+void hold_take(struct hold *hold, uint64_t request);
+/* Its connection is gone. */
+void hold_drop(struct hold *hold, uint64_t request, uint64_t now_ns);
+void hold_lose_all(struct hold *hold); /* the front died */
+bool hold_is_over(const struct hold *hold, uint64_t now_ns);

@@ -1,0 +1,363 @@
+/*
+ * turn.c - what a turn of the loop commits, and when its answers may go out.
+ *
+ * Runs in:  reckond's loop; sync_run() in a thread.
+ * Reads:    the database.
+ * Never:    lets an answer out before what it says is committed, and on the disk.
+ *
+ * A turn: all jobs that came back since the last one write into one transaction, with what changed
+ * in their workspaces (the contents are in the store already, and synced). Their answers wait in
+ * peer.c until it is committed and the log synced. When that fails none of it happened, and every
+ * answer becomes an error.
+ *
+ * A sync takes as long as the disk has other things to do, and a loop that waits for it hands out
+ * nobody's cells: then each tenant waits for the syncs of all others. So while others are at work a
+ * thread does it. Turns have numbers: `committed` is the last one that is in the log, `synced` the
+ * last one that is on the disk. One sync is for all that was committed before it began, and the
+ * next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may tell of what is not
+ * on the disk yet, and waits as well. With nobody else at work the loop does it itself, which spares
+ * two changes of threads.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define SYNCS_MAX 2u
+
+struct sync {
+	struct pool_item item; /* first */
+	int fd, errnum;
+	uint64_t upto;
+};
+
+static bool is_pending(const struct host *host)
+{
+	return host->committed > host->synced;
+}
+
+uint64_t turn_of_answer(const struct host *host)
+{
+	if (host->turn_is_open)
+		return host->turn;
+	return is_pending(host) ? host->committed : 0;
+}
+
+/* ---- who is in one -------------------------------------------------------------------------- */
+
+void keep_in_turn(struct session *session)
+{
+	struct host *host = session->host;
+
+	if (!host->turn_is_open)
+		return;
+	session->turn = host->turn;
+	if (session->is_in_turn)
+		return;
+	session->is_in_turn = true;
+	session->next_in_turn = host->in_turn;
+	host->in_turn = session;
+}
+
+void keep_leave_turn(struct session *session)
+{
+	struct session **at = &session->host->in_turn;
+
+	if (!session->is_in_turn)
+		return;
+	while (*at != session)
+		at = &(*at)->next_in_turn;
+	*at = session->next_in_turn;
+	session->is_in_turn = false;
+}
+
+static struct session *next_of_turn(struct host *host)
+{
+	struct session *session = host->in_turn;
+
+	if (session != NULL) {
+		host->in_turn = session->next_in_turn;
+		session->is_in_turn = false;
+	}
+	return session;
+}
+
+/* Those that other turns have something of. */
+static void put_back(struct host *host, struct session *left)
+{
+	while (left != NULL) {
+		struct session *at = left;
+
+		left = at->next_in_turn;
+		at->is_in_turn = true;
+		at->next_in_turn = host->in_turn;
+		host->in_turn = at;
+	}
+}
+
+static void push(struct session **list, struct session *session)
+{
+	session->next_in_turn = *list;
+	*list = session;
+}
+
+/* ---- what became of it ---------------------------------------------------------------------- */
+
+static void executions_kept(const struct session *session, uint64_t upto)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->turn > upto)
+			continue;
+		start_kept(each);
+		each->is_uncommitted = false;
+	}
+}
+
+/* All turns up to `synced` are on the disk. */
+static void note_kept(struct host *host)
+{
+	struct session *left = NULL, *at;
+
+	while ((at = next_of_turn(host)) != NULL) {
+		if (at->is_unborn && at->unborn_turn <= host->synced)
+			at->is_unborn = false;
+		context_turn_kept(at, host->synced);
+		executions_kept(at, host->synced);
+		if (at->turn > host->synced)
+			push(&left, at);
+		else
+			at->is_uncommitted = false;
+	}
+	put_back(host, left);
+}
+
+static void executions_failed(const struct session *session, uint64_t first,
+			      const struct err *failed)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->turn < first)
+			continue;
+		each->is_uncommitted = false;
+		start_not_kept(each);
+		each->failed = true;
+		each->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
+							 : FRONT_ERR_INTERNAL;
+		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
+			      failed->text);
+	}
+}
+
+/* What these transactions held did not happen. What a kernel did cannot be undone, but is told. */
+static void note_failed(struct host *host, uint64_t first, const struct err *failed)
+{
+	/* A transaction that failed leaves those before it, which are on their way to the disk. */
+	const bool others_wait = host->synced + 1 < first;
+	struct session *left = NULL, *at;
+
+	audit_again(host);
+	while ((at = next_of_turn(host)) != NULL) {
+		const bool is_lost = at->is_unborn && at->unborn_turn >= first;
+
+		if (at->turn < first) {
+			push(&left, at);
+			continue;
+		}
+		if (at->is_uncommitted)
+			at->forgets = true;
+		if (at->is_uncommitted && at->phase == SESSION_CLOSING)
+			at->end_unkept = true;
+		context_turn_failed(at, first);
+		executions_failed(at, first, failed);
+		if (is_lost)
+			at->is_unborn = false;
+		at->turn = first - 1;
+		if (others_wait)
+			push(&left, at);
+		else
+			at->is_uncommitted = false;
+		if (is_lost)
+			session_end(at, FRONT_ERR_SESSION_LOST, failed->text, 0);
+	}
+	put_back(host, left);
+}
+
+static void fail(struct host *host, uint64_t first, const struct err *failed)
+{
+	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed->text);
+	note_failed(host, first, failed);
+	peer_fail_turns(host, first, failed);
+}
+
+void keep_fail(struct host *host, const struct err *err)
+{
+	if (host->turn_is_open && host->turn_failed.code == ERR_OK)
+		host->turn_failed = *err;
+	if (host->turn_is_open)
+		return;
+	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
+	db_rollback(host->db);
+	audit_again(host);
+}
+
+/* ---- to the disk ---------------------------------------------------------------------------- */
+
+static void sync_run(struct pool_item *item)
+{
+	struct sync *sync = (struct sync *)(void *)item;
+
+	sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;
+}
+
+static void sync_failed(struct host *host, struct err *err)
+{
+	const uint64_t first = host->synced + 1;
+
+	db_sync_failed(host->db);
+	host->synced = host->committed;
+	fail(host, first, err);
+}
+
+/* All that is committed, here and now. */
+static void sync_now(struct host *host)
+{
+	struct err err;
+
+	if (db_sync(host->db, &err) < 0) {
+		sync_failed(host, &err);
+		return;
+	}
+	host->synced = host->committed;
+	note_kept(host);
+	peer_release(host);
+	replay_trim(host);
+}
+
+/* False: no thread can do it. */
+static bool sync_begin(struct host *host)
+{
+	const int fd = db_sync_fd(host->db);
+	struct sync *sync;
+
+	if (fd < 0)
+		return false;
+	sync = mem_new0(1, sizeof(*sync));
+	sync->fd = fd;
+	sync->upto = host->asked_upto = host->committed;
+	host->syncing++;
+	pool_submit(host->sync_pool, &sync->item);
+	return true;
+}
+
+static void sync_done(struct host *host, const struct sync *sync)
+{
+	struct err err;
+
+	host->syncing--;
+	if (sync->errnum != 0 && is_pending(host)) {
+		errno = sync->errnum;
+		(void)err_sys(&err, "database: sync the log");
+		sync_failed(host, &err);
+	} else if (sync->errnum == 0) {
+		/* The last one that was asked for is also for turns that changed nothing since. */
+		const bool is_all = sync->upto == host->asked_upto && db_is_synced(host->db);
+		const uint64_t upto = is_all ? host->committed : sync->upto;
+
+		if (upto > host->synced)
+			host->synced = upto;
+		note_kept(host);
+	}
+}
+
+static void on_synced(unsigned ready, void *arg)
+{
+	struct host *host = arg;
+	struct pool_item *item;
+
+	(void)ready;
+	pool_clear(host->sync_pool);
+	while ((item = pool_take(host->sync_pool)) != NULL) {
+		struct sync *sync = (struct sync *)(void *)item;
+
+		sync_done(host, sync);
+		free(sync);
+	}
+	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
+		sync_now(host);
+	peer_release(host);
+	replay_trim(host);
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+void keep_turn_begin(struct host *host)
+{
+	struct err err;
+
+	host->turn = host->committed + 1;
+	host->turn_is_open = true;
+	if (db_begin(host->db, &err) < 0)
+		keep_fail(host, &err);
+}
+
+static bool others_work(const struct host *host)
+{
+	return !pool_is_idle(host->pool) || !pool_is_idle(host->file_pool);
+}
+
+void keep_turn_end(struct host *host)
+{
+	struct err failed = host->turn_failed, err;
+	bool was_pending;
+
+	if (failed.code == ERR_OK && db_commit(host->db, &err) < 0)
+		failed = err;
+	db_rollback(host->db); /* of what failed before */
+	host->turn_is_open = false;
+	err_clear(&host->turn_failed);
+	if (failed.code != ERR_OK) {
+		fail(host, host->turn, &failed);
+		return;
+	}
+	was_pending = is_pending(host);
+	host->committed = host->turn;
+	/* What is on its way to the disk tells us when it is there, and begins the next one. */
+	if (was_pending && (host->syncing >= SYNCS_MAX || db_is_synced(host->db)))
+		return;
+	if ((was_pending || others_work(host)) && !db_is_synced(host->db) && sync_begin(host))
+		return;
+	sync_now(host);
+}
+
+int keep_sync(struct host *host, struct err *err)
+{
+	/* A turn does it at its end. */
+	return host->turn_is_open ? 0 : db_sync(host->db, err);
+}
+
+int turn_setup(struct host *host, struct err *err)
+{
+	if (pool_new(SYNCS_MAX, sync_run, &host->sync_pool, err) < 0 ||
+	    loop_io_new(host->loop, pool_fd(host->sync_pool), on_synced, host, &host->sync_io,
+			err) < 0)
+		return (int)err->code;
+	loop_io_want(host->sync_io, LOOP_READ);
+	return 0;
+}
+
+void turn_stop(struct host *host)
+{
+	struct pollfd done = { .events = POLLIN };
+
+	if (host->sync_pool == NULL)
+		return;
+	done.fd = pool_fd(host->sync_pool);
+	while (host->syncing > 0)
+		if (poll(&done, 1, -1) > 0)
+			on_synced(0, host);
+	pool_free(TAKE_PTR(host->sync_pool));
+}

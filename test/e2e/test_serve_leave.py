@@ -1,0 +1,350 @@
+"""Clients that go away: what they asked for goes on, or is cancelled, as each request says."""
+import contextlib
+import json
+import socket
+import time
+
+import pytest
+from captured_front import CapturedFront
+from reckon_serve import PREFIX, SECONDS, Server, kill
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+CANCEL = {"on_disconnect": "cancel"}
+BUSY = "kept = 1\nimport time\nprint('begun', flush=True)\nfor i in range(1200): time.sleep(0.05)"
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def until(found, what):
+    deadline = time.monotonic() + SECONDS
+    while not (value := found()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+    return value
+
+
+def executions(server, session):
+    """Newest first."""
+    return server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+
+
+def with_status(server, session, status):
+    return [each["id"] for each in executions(server, session) if each["status"] == status]
+
+
+@contextlib.contextmanager
+def blocking(server, session, code, headers=None, **body):
+    """A request that is sent and whose answer is not read; its execution's id."""
+    known = {each["id"] for each in executions(server, session)}
+    connection = server.connect()
+    connection.request("POST", f"{PREFIX}/sessions/{session}/executions",
+                       json.dumps({"code": code, **body}), server.headers(headers))
+    try:
+        yield connection, until(lambda: [each["id"] for each in executions(server, session)
+                                         if each["id"] not in known], "it is not there")[0]
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def streaming(server, session, code=None, execution=None, begun=True, **body):
+    """Events that are read until it has begun; (iterator, id)."""
+    path = f"/sessions/{session}/executions" + (f"/{execution}/events" if execution else "")
+    with server.events("GET" if execution else "POST", path,
+                       None if execution else {"code": code, "stream": True, **body}) as (events,
+                                                                                        response):
+        if begun:
+            assert next(events)[1] == "stream"
+        yield events, execution or response.headers["Reckon-Execution"]
+
+
+def gone_by(record):
+    """What its record says of who ended it."""
+    return [each["code"] for each in record["diagnostics"]].count("client_gone") == 1
+
+
+def assert_cancelled(server, session, execution):
+    record = server.poll(session, execution)
+    assert record["status"] == "interrupted" and gone_by(record), record
+    # Its kernel is there, as after any interrupt.
+    assert server.execute(session, "kept")["results"][0]["data"]["text/plain"] == "1"
+
+
+def assert_goes_on(server, session, execution, seconds=0.6):
+    """As long as a tick of the daemon would need, three times over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
+        assert shown.json["status"] == "running", shown
+        time.sleep(0.05)
+
+
+def audit(server):
+    return [(each["action"], each["detail"]) for each in server.ask("GET", "/audit").json["entries"]]
+
+
+# ---- one that runs ------------------------------------------------------------------------------
+
+def test_nobody_waits_for_the_record(server):
+    session = server.create()
+    server.execute(session, "kept = 1")
+    with blocking(server, session, BUSY, **CANCEL) as (_, execution):
+        until(lambda: with_status(server, session, "running"), "it does not run")
+    assert_cancelled(server, session, execution)
+    assert ("execution.cancel", f"execution={execution} its client went away") in audit(server)
+
+
+def test_nobody_reads_the_events(server):
+    session = server.create()
+    with streaming(server, session, BUSY, **CANCEL) as (_, execution):
+        assert_goes_on(server, session, execution)
+    assert_cancelled(server, session, execution)
+
+
+@pytest.mark.parametrize("policy", [{}, {"on_disconnect": "continue"}])
+def test_without_it_what_was_begun_goes_on(server, policy):
+    session = server.create()
+    code = "import time; time.sleep(0.7); print('whole')"
+    with blocking(server, session, code, **policy) as (_, first):
+        pass
+    with streaming(server, session, code, begun=False, **policy) as (_, second):
+        pass
+    for execution in (first, second):
+        assert server.poll(session, execution)["stdout"] == "whole\n"
+
+
+def test_a_kernel_that_hears_nothing_is_ended(server):
+    """As after any interrupt that is not obeyed; and in a context of its own."""
+    session = server.create()
+    context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
+    deaf = ("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+            "print('begun', flush=True)\nwhile True:\n  try: time.sleep(60)\n"
+            "  except BaseException: pass")
+    with streaming(server, session, deaf, context=context, **CANCEL) as (_, execution):
+        pass
+    record = server.poll(session, execution)
+    assert record["status"] in ("killed", "interrupted") and gone_by(record)
+    assert server.execute(session, "1")["status"] == "ok"
+
+
+def test_a_client_that_sends_no_more_is_taken_for_gone(server):
+    session = server.create()
+    server.execute(session, "kept = 1")
+    with blocking(server, session, BUSY, **CANCEL) as (connection, execution):
+        until(lambda: with_status(server, session, "running"), "it does not run")
+        connection.sock.shutdown(socket.SHUT_WR)
+        assert_cancelled(server, session, execution)
+    with blocking(server, session, "import time; time.sleep(0.3); print(1)") as (connection, _):
+        connection.sock.shutdown(socket.SHUT_WR)
+        assert b'"stdout":"1\\n"' in connection.getresponse().read()
+
+
+def test_a_machine_that_vanishes_is_asked_whether_it_is_there(server):
+    """Nothing is sent while a cell runs: without probes of its own a dead peer is never noticed."""
+    session = server.create()
+    with blocking(server, session, BUSY, **CANCEL) as (connection, _):
+        mine = connection.sock.getsockname()[1]
+        timers = [fields[5] for line in open("/proc/net/tcp", encoding="ascii")
+                  if (fields := line.split())[1].endswith(f":{server.port:04X}")
+                  and fields[2].endswith(f":{mine:04X}")]
+        assert len(timers) == 1 and timers[0].startswith("02:"), timers
+
+
+def test_what_comes_back_before_the_client_goes_is_whole(server):
+    """The connection ends while the answer is being written: there is nothing left to cancel."""
+    session = server.create(limits={"output_bytes": 8 << 20})
+    code = "print('x' * (6 << 20))"
+    with blocking(server, session, code, **CANCEL) as (connection, first):
+        assert connection.sock.recv(10) == b"HTTP/1.1 2"
+    with streaming(server, session, code, **CANCEL) as (events, second):
+        next(events)
+    for execution in (first, second):
+        record = server.poll(session, execution)
+        assert (record["status"], record["diagnostics"]) == ("ok", []) or gone_by(record)
+    assert server.poll(session, first)["status"] == "ok"
+
+
+# ---- one that waits -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("follow", [blocking, streaming])
+def test_what_has_not_begun_never_does(server, follow):
+    session = server.create()
+    first = server.background(session, BUSY)
+    server.wait_running(session, first)
+    third = None
+    more = {"begun": False} if follow is streaming else {}
+    with follow(server, session, "ran = True", **CANCEL, **more) as (_, waits):
+        third = server.background(session, "'ran' in globals()")
+        assert server.ask("GET", f"/sessions/{session}/executions/{waits}").json["status"] == "queued"
+    shown = until(lambda: (answer := server.ask(
+        "GET", f"/sessions/{session}/executions/{waits}").json)["status"] == "cancelled" and answer,
+        "it still waits")
+    assert "went away before it began" in shown["why"] and "ended_at" in shown
+    with server.events("GET", f"/sessions/{session}/executions/{waits}/events") as (events, _):
+        assert [(name, data["error"]["code"]) for _, name, data in events] == [
+            ("failed", "execution_cancelled")]
+    assert_goes_on(server, session, first, 0.3)
+    server.ask("POST", f"/sessions/{session}/interrupt")
+    assert server.poll(session, third)["results"][0]["data"]["text/plain"] == "False"
+    # So says the history, also that of a daemon that was started again.
+    server.stop()
+    server.start()
+    assert with_status(server, session, "cancelled") == [waits]
+    with server.events("GET", f"/sessions/{session}/executions/{waits}/events") as (events, _):
+        assert [data["error"]["code"] for _, _, data in events] == ["execution_cancelled"]
+
+
+def test_its_place_and_its_key_are_free_again(server):
+    tenant = server.ask("POST", "/tenants", {"name": "a", "quotas": {"executions": 2}}).json["id"]
+    server.key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": [
+        "sessions", "execute", "read"]}).json["key"]
+    session = server.create()
+    first = server.background(session, BUSY)
+    key = {"Idempotency-Key": "once"}
+    with blocking(server, session, "print('ran')", key, **CANCEL) as (_, waits):
+        assert server.ask("POST", f"/sessions/{session}/executions", {"code": "1"}).status == 429
+    until(lambda: with_status(server, session, "cancelled") == [waits], "it still waits")
+    again = server.ask("POST", f"/sessions/{session}/executions",
+                       {"code": "print('ran')", "background": True}, key)
+    assert again.status == 202 and again.json["id"] != waits
+    server.ask("POST", f"/sessions/{session}/interrupt")
+    assert server.poll(session, again.json["id"])["stdout"] == "ran\n"
+    assert server.poll(session, first)["status"] == "interrupted"
+
+
+# ---- several, and those that come back ----------------------------------------------------------
+
+def test_the_last_reader_ends_it(server):
+    session = server.create()
+    with streaming(server, session, BUSY, **CANCEL) as (_, execution):
+        other = contextlib.ExitStack()
+        events, _ = other.enter_context(streaming(server, session, execution=execution))
+    # Whoever began it has gone; who reads now came later.
+    assert_goes_on(server, session, execution)
+    other.close()
+    assert_cancelled(server, session, execution)
+
+
+def test_a_reader_of_what_goes_on_ends_nothing(server):
+    session = server.create()
+    execution = server.background(session, "import time\nprint('begun', flush=True)\n"
+                                           "time.sleep(0.7)\nprint('whole')")
+    with streaming(server, session, execution=execution):
+        pass
+    assert server.poll(session, execution)["stdout"] == "begun\nwhole\n"
+
+
+def test_whoever_asks_again_with_its_key_holds_it(server):
+    session = server.create()
+    key = {"Idempotency-Key": "k"}
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(1.5)"
+    with blocking(server, session, code, key, **CANCEL) as (first, execution):
+        until(lambda: with_status(server, session, "running"), "it does not run")
+        with server.events("POST", f"/sessions/{session}/executions",
+                           {"code": code, "stream": True}, key) as (events, response):
+            assert response.headers["Reckon-Execution"] == execution
+            first.close()
+            *_, (_, name, data) = events
+    assert (name, data["record"]["status"]) == ("done", "ok")
+
+
+def test_a_grace_to_come_back_in(server):
+    session = server.create()
+    with streaming(server, session, BUSY, **CANCEL, disconnect_grace_s=3600) as (_, execution):
+        pass
+    assert_goes_on(server, session, execution)
+    server.ask("POST", f"/sessions/{session}/interrupt")
+    assert not gone_by(server.poll(session, execution))
+    # One that is over, and one in which somebody came.
+    with streaming(server, session, BUSY, **CANCEL, disconnect_grace_s=0.5) as (_, execution):
+        pass
+    with streaming(server, session, execution=execution):
+        assert_goes_on(server, session, execution, 1.2)
+    assert_cancelled(server, session, execution)
+
+
+def test_a_front_that_dies_ends_nothing(server):
+    """Its connections are gone, and no client's doing. Whoever comes back is one that counts."""
+    session, second = server.create(), server.create()
+    with streaming(server, session, BUSY, **CANCEL) as (_, streamed), \
+            blocking(server, second, BUSY, **CANCEL) as (_, waited):
+        until(lambda: with_status(server, second, "running"), "it does not run")
+        front = server.front()
+        kill(front)
+        until(lambda: "the front was started again" in server.log(), "there is no front")
+    assert_goes_on(server, session, streamed)
+    assert_goes_on(server, second, waited)
+    with streaming(server, session, execution=streamed):
+        pass
+    assert_cancelled(server, session, streamed)
+    server.ask("POST", f"/sessions/{second}/interrupt")
+    assert not gone_by(server.poll(second, waited))
+
+
+def test_what_a_captured_front_may_end(reckon):
+    """A CANCEL ends what was asked to end so, and nothing else; a grace has its bound."""
+    def begin(front, session, **more):
+        number = front.send("EXECUTE", KEY=front.key, SESSION=session, CODE=BUSY, BACKGROUND=b"",
+                            **more)
+        got, error, answer = front.receive()
+        assert (got, error) == (number, None)
+        return number, answer["EXECUTION"].decode()
+
+    def status(front, session, execution):
+        _, answer = front.ask("EXECUTION_SHOW", KEY=front.key, SESSION=session,
+                              EXECUTION=execution)
+        return answer["STATUS"].decode() if "STATUS" in answer else "ended"
+
+    with CapturedFront(reckon) as front:
+        _, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
+        session = made["SESSION"].decode()
+        number, execution = begin(front, session)
+        until(lambda: status(front, session, execution) == "running", "it does not run")
+        for each in (number, number + 1, 1, 1 << 40):
+            front.send("CANCEL", each)
+        time.sleep(0.5)
+        assert status(front, session, execution) == "running"
+        front.ask("INTERRUPT", KEY=front.key, SESSION=session)
+        until(lambda: status(front, session, execution) == "ended", "it goes on")
+        number, execution = begin(front, session, ON_DISCONNECT=2, GRACE_MS=0)
+        for _ in range(300):  # readers without end
+            front.send("EVENTS", KEY=front.key, SESSION=session, EXECUTION=execution,
+                       AFTER=1 << 40)
+        until(lambda: status(front, session, execution) == "running", "it does not run")
+        for each in range(number, front.number + 1):
+            front.send("CANCEL", each)
+        until(lambda: status(front, session, execution) == "ended", "it goes on")
+        assert "the front is gone" not in front.server.log()
+
+
+# ---- what is wrong ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("path", ["/sessions/{session}/executions", "/agent"])
+@pytest.mark.parametrize("body, word", [
+    ({"on_disconnect": "stop"}, "on_disconnect"), ({"on_disconnect": None}, "on_disconnect"),
+    ({"on_disconnect": True}, "on_disconnect"),
+    ({"background": True, "on_disconnect": "cancel"}, "on_disconnect and background"),
+    ({"background": True, "on_disconnect": "continue"}, "on_disconnect and background"),
+    ({"background": True, "disconnect_grace_s": 1}, "disconnect_grace_s and background"),
+    ({"on_disconnect": "continue", "disconnect_grace_s": 1}, "disconnect_grace_s"),
+    ({"on_disconnect": "cancel", "disconnect_grace_s": -1}, "disconnect_grace_s"),
+    ({"on_disconnect": "cancel", "disconnect_grace_s": 3601}, "disconnect_grace_s"),
+    ({"on_disconnect": "cancel", "disconnect_grace_s": "1"}, "disconnect_grace_s"),
+])
+def test_what_is_wrong_is_named(server, path, body, word):
+    session = server.create()
+    answer = server.ask("POST", path.format(session=session),
+                        {("code" if "executions" in path else "question"): "1", **body})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert word in answer.json["error"]["message"]
+
+
+def test_a_grace_alone_says_nothing_of_an_execution(server):
+    answer = server.ask("POST", f"/sessions/{server.create()}/executions",
+                        {"code": "1", "disconnect_grace_s": 1})
+    assert (answer.status, answer.code) == (400, "invalid")

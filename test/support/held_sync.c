@@ -1,0 +1,67 @@
+/*
+ * held_sync.c - a disk that is busy, or broken: preloaded into a daemon, told so by a file.
+ *
+ * Runs in:  reckond alone, by LD_PRELOAD; every other program passes through untouched.
+ * Reads:    the file that HELD_SYNC_FILE names. While it is there a sync does not end; with "fail"
+ *           in it the sync is an I/O error instead.
+ * Never:    syncs anything: what is tested is who waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+static const char *held;
+
+__attribute__((constructor)) static void begin(void)
+{
+	char self[4096];
+	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len >= 8 && strncmp(self + len - 8, "/reckond", 8) == 0)
+		held = getenv("HELD_SYNC_FILE");
+}
+
+static bool is_held(bool *ret_fails)
+{
+	char text[4] = "";
+	const int fd = held != NULL ? open(held, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return false;
+	*ret_fails = read(fd, text, sizeof(text)) == sizeof(text) && memcmp(text, "fail", 4) == 0;
+	(void)close(fd);
+	return true;
+}
+
+static int wait_for_disk(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool fails = false;
+
+	while (is_held(&fails)) {
+		if (fails) {
+			errno = EIO;
+			return -1;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+SHOWN int fsync(int fd)
+{
+	(void)fd;
+	return wait_for_disk();
+}
+
+SHOWN int fdatasync(int fd)
+{
+	(void)fd;
+	return wait_for_disk();
+}
