@@ -1,5 +1,6 @@
 """Files of a session over HTTP: archives of anybody, folders, versions, conditions, links."""
 
+import functools
 import gzip
 import hashlib
 import io
@@ -322,11 +323,15 @@ def test_through_links_of_the_box(server, session):
     assert put_archive(server, session, tar(("x", b"1")), "?path=../x").status == 400
 
 
+@functools.cache
+def tar_of_many(count):
+    return tar(*((f"d{n % 100}/f{n}", b"") for n in range(count)))
+
+
 def test_many_entries(server):
     session = server.create(limits={"files": 200_000})
     count = 100_000
-    data = tar(*((f"d{n % 100}/f{n}", b"") for n in range(count)))
-    answer = put_archive(server, session, data)
+    answer = put_archive(server, session, tar_of_many(count))
     assert answer.status == 200 and answer.json["files"] == count, answer
     listed = server.ask("GET", f"/sessions/{session}/files?path=d7&recursive=0").json
     assert len(listed["files"]) == count // 100 and listed["complete"]
