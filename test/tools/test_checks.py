@@ -3,6 +3,7 @@ import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -207,10 +208,10 @@ def test_a_failed_command_tells_its_errors(run_tests, tmp_path, capsys):
 
 
 def two_rows(run_tests, tmp_path, first, second):
-    """A runner of which `e2e` and `lint` are these commands, and `build` is nothing to do."""
+    """A runner of which `e2e` and `lint` are these commands, and the other lanes do nothing."""
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     runner = run_tests.Runner()
-    for lane, script in (("build", "true"), ("e2e", first), ("lint", second)):
+    for lane, script in (("build", "true"), ("e2e", first), ("attack", "true"), ("lint", second)):
         def steps(lane=lane, script=script):
             runner.command(lane, ["sh", "-c", script])
         setattr(runner, lane, steps)
@@ -223,8 +224,8 @@ def test_what_only_compiles_runs_beside_the_suites(run_tests, tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     run_tests.STEP_SECONDS = 60
     runner = two_rows(run_tests, tmp_path, wait.format(here, there), wait.format(there, here))
-    run_tests.run_all(runner, ["build", "e2e", "lint"])
-    assert runner.tally.line() == "3 passed, 0 failed, 0 skipped"
+    run_tests.run_all(runner, ["build", "e2e", "attack", "lint"])
+    assert runner.tally.line() == "4 passed, 0 failed, 0 skipped"
 
 
 def test_a_failure_beside_the_suites_counts(run_tests, tmp_path):
@@ -247,14 +248,18 @@ def test_a_lane_without_a_test_fails_wherever_it_runs(run_tests, tmp_path):
 def test_an_interruption_ends_both_rows(run_tests, tmp_path):
     hang = f"echo $$ >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 1000"
     runner = two_rows(run_tests, tmp_path, "true", hang)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
-    def interrupted():
+    def interrupt():
         while not (tmp_path / "pid").exists():
             time.sleep(0.01)
-        sys.exit(143)
-    runner.e2e = interrupted
-    with pytest.raises(SystemExit):
-        run_tests.run_all(runner, ["e2e", "lint"])
+        os.kill(os.getpid(), signal.SIGTERM)
+    runner.e2e = interrupt
+    try:
+        with pytest.raises(SystemExit):
+            run_tests.run_all(runner, ["e2e", "attack", "lint"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert run_tests.running == set()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -263,3 +268,22 @@ def test_an_interruption_ends_both_rows(run_tests, tmp_path):
 def test_an_unknown_lane_is_a_usage_error():
     assert run("run-tests", "no-such-lane")[0] == 2
     assert run("run-tests")[0] == 2
+
+
+def test_every_lane_is_in_one_row(run_tests):
+    lanes = [*run_tests.FIRST, *(lane for row in run_tests.ROWS for lane in row)]
+    assert sorted(lanes) == sorted(run_tests.LANES)
+
+
+def test_a_copy_of_the_programs_is_another_suites(run_tests, tmp_path):
+    """By their inodes, which is how leftovers are told apart."""
+    for name in ("bin/reckon", "libexec/reckond", "libexec/reckond.p/a.o", "share/reckon/x"):
+        plant(tmp_path / "build", {name: name})
+    run_tests.ROOT = tmp_path
+    for _ in range(2):
+        run_tests.copy_programs(tmp_path / "apart")
+    copied = sorted(path for path in (tmp_path / "apart").rglob("*") if path.is_file())
+    assert [str(path.relative_to(tmp_path / "apart")) for path in copied] == [
+        "bin/reckon", "libexec/reckond", "share/reckon/x"]
+    for path in copied:
+        assert path.stat().st_ino != (tmp_path / "build" / path.relative_to(tmp_path / "apart")).stat().st_ino
