@@ -134,6 +134,7 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 		return;
 	}
 	sweep_after(warden, kernel);
+	usage_close(kernel);
 	twin_done(&kernel->made);
 	client_kernel_ended(warden, kernel);
 }
@@ -142,6 +143,9 @@ void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 {
 	forget_watches(warden, kernel);
 	twin_kill(&kernel->made);
+	usage_close(kernel);
+	/* The listener holds the box's user namespace as long as it is open. */
+	twin_done(&kernel->made);
 	twin_drop(&kernel->seed);
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));
@@ -159,6 +163,7 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 		kernel->ended.cause = WARDEN_END_CLOSED;
 		kernel->ended.detail = 0;
 		sweep_after(warden, kernel);
+		usage_close(kernel);
 		twin_done(&kernel->made);
 	}
 	usage_end(kernel);
@@ -233,6 +238,17 @@ int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_
 		return (int)err->code;
 	}
 	return 0;
+}
+
+int kernel_advance(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		   struct err *err)
+{
+	const struct twin_spawn how = spawn_of(warden, kernel, zygote);
+
+	if (twin_advance(&how, &kernel->seed, err) == 0)
+		return 0;
+	kernel_drop_seed(kernel);
+	return (int)err->code;
 }
 
 int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,

@@ -319,6 +319,21 @@ int mount_host_dirs(const int *trees, const char *const *targets, size_t count, 
 	return protect_mnt(MS_RDONLY, err);
 }
 
+int mount_own_sysctl(int *ret_dir, struct err *err)
+{
+	cleanup_fd int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
+	cleanup_fd int mounted = -1;
+
+	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_sys(err, "make a procfs");
+	mounted = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
+			       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (mounted < 0)
+		return err_sys(err, "mount a procfs");
+	*ret_dir = openat(mounted, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *ret_dir < 0 ? err_sys(err, "open sys/user of a procfs") : 0;
+}
+
 #define LL_READ \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 

@@ -44,6 +44,12 @@ int mount_host_dirs(const int *trees, const char *const *targets, size_t count, 
  */
 int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, struct err *err);
 
+/*
+ * *ret_dir: /proc/sys/user of a procfs that nobody else sees, for the calling process's pid
+ * namespace. What is looked up there is of whoever looks.
+ */
+int mount_own_sysctl(int *ret_dir, struct err *err);
+
 /* A Landlock ruleset for the current root: read all, write /mnt, /tmp, /dev/shm, /dev/null…
  * *ret_fd is -1 when the kernel has no Landlock. */
 int mount_landlock_rules(int *ret_fd, struct err *err);

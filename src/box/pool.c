@@ -8,12 +8,17 @@
  * Network namespaces are dear to make (0.4 ms) and to destroy (another 0.4 ms of kernel time, later),
  * and an ended box leaves nothing in its own but the loopback interface, so they are kept and
  * joined by the next box. No two live boxes ever share one.
+ *
+ * Each user namespace has its own /proc/sys/user, and Linux keeps all of those that were looked up
+ * in one procfs in one list, which it walks three times to find that a new one is not in it: with a
+ * thousand boxes a millisecond for each further one. So each box looks in one of some procfs.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "box/mount.h"
 #include "box/state.h"
 
 int pool_take_netns(struct warden *warden)
@@ -31,11 +36,39 @@ void pool_recycle_netns(struct warden *warden, int fd)
 		(void)close(fd);
 }
 
-int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
-		    struct err *err)
+void pool_make_sysctls(struct warden *warden)
 {
-	if (of->shell_count > 0) {
-		*ret = of->shells[--of->shell_count];
+	struct err err;
+
+	for (size_t i = 0; i < STATE_SYSCTLS; i++) {
+		if (mount_own_sysctl(&warden->sysctl_dirs[i], &err) < 0) {
+			log_line(LOG_INFO, "boxes share a procfs", "why=\"%s\"", err.text);
+			return;
+		}
+		warden->sysctl_count++;
+	}
+}
+
+int pool_sysctl_dir(const struct warden *warden, unsigned slot)
+{
+	return warden->sysctl_count > 0 ? warden->sysctl_dirs[slot % warden->sysctl_count] : -1;
+}
+
+static bool suits(const struct twin_seed *seed, const struct zygote_proc *zygote)
+{
+	return zygote != NULL && seed->zygote == zygote->pid ? seed->twin > 0 : seed->kernel == 0;
+}
+
+int pool_take_shell(struct warden *warden, struct template *of, const struct zygote_proc *zygote,
+		    struct session **ret, struct err *err)
+{
+	/* From the end, where the one is that was begun. */
+	for (size_t i = of->shell_count; i-- > 0;) {
+		if (!suits(&of->shells[i]->kernels[0]->seed, zygote))
+			continue;
+		*ret = of->shells[i];
+		memmove(&of->shells[i], &of->shells[i + 1],
+			(--of->shell_count - i) * sizeof(of->shells[0]));
 		return 0;
 	}
 	return session_new(warden, of, ret, err);
@@ -55,7 +88,11 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
 	       of->zygotes[ZYGOTE_PYTHON_WARM]->state == ZYGOTE_WARM;
 }
 
-/* Half a kernel for a pooled shell; true when there was something to do. */
+/*
+ * Begins the kernel of a pooled shell; true when there was something to do. All get a twin, and the
+ * last one, which is taken first, a kernel: the others stay of use to a branch, whose kernel is to be
+ * the first process in its box, and to other zygotes.
+ */
 static bool seed_one(struct warden *warden, struct template *of)
 {
 	struct zygote_proc *zygote = of->zygotes[ZYGOTE_PYTHON_WARM];
@@ -64,13 +101,17 @@ static bool seed_one(struct warden *warden, struct template *of)
 	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
 		return false;
 	for (size_t i = 0; i < of->shell_count; i++) {
-		if (of->shells[i]->kernels[0]->seed.twin > 0)
+		struct box_kernel *kernel = of->shells[i]->kernels[0];
+		const bool is_last = i > 0 && i + 1 == of->shell_count;
+		int code;
+
+		if (kernel->seed.twin > 0 && (kernel->seed.kernel > 0 || !is_last))
 			continue;
-		if (kernel_seed(warden, of->shells[i]->kernels[0], zygote, &err) < 0) {
+		code = kernel->seed.twin == 0 ? kernel_seed(warden, kernel, zygote, &err)
+					      : kernel_advance(warden, kernel, zygote, &err);
+		if (code < 0)
 			log_line(LOG_WARN, "cannot prepare a kernel", "why=\"%s\"", err.text);
-			return false;
-		}
-		return true;
+		return code == 0;
 	}
 	return false;
 }
@@ -81,7 +122,8 @@ static bool refill_template(struct warden *warden, struct template *of)
 	struct err err;
 
 	if (wants_parked(warden, of)) {
-		if (pool_take_shell(warden, of, &session, &err) < 0) {
+		if (pool_take_shell(warden, of, of->zygotes[ZYGOTE_PYTHON_WARM], &session,
+				    &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
@@ -98,11 +140,13 @@ static bool refill_template(struct warden *warden, struct template *of)
 	if (seed_one(warden, of))
 		return true;
 	if (of->shell_count < warden->shell_target && of->shell_count < STATE_SHELLS_MAX) {
-		if (session_new(warden, of, &of->shells[of->shell_count], &err) < 0) {
+		if (session_new(warden, of, &session, &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		of->shell_count++;
+		/* At the front: the one with a kernel, if there is one, stays the last. */
+		memmove(&of->shells[1], &of->shells[0], of->shell_count++ * sizeof(of->shells[0]));
+		of->shells[0] = session;
 		return true;
 	}
 	return false;

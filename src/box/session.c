@@ -71,6 +71,7 @@ int session_new(struct warden *warden, struct template *of, struct session **ret
 					   .uid = plan.uid,
 					   .gid = plan.gid };
 	plan.netns_fd = pool_take_netns(warden);
+	plan.sysctl_dir = pool_sysctl_dir(warden, slot);
 	session = mem_new0(1, sizeof(*session));
 	if (shell_build(&plan, &session->shell, err) < 0) {
 		pool_recycle_netns(warden, plan.netns_fd);
@@ -134,7 +135,10 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 		(*ret)->shell_us = (*ret)->spawn_us = 0;
 		return 0;
 	}
-	if (pool_take_shell(warden, of, ret, err) < 0)
+	/* What was begun was told how before anybody asked for anything. */
+	if (pool_take_shell(warden, of,
+			    (open->flags & WARDEN_OPEN_NO_SPECULATION) == 0 ? zygote : NULL, ret,
+			    err) < 0)
 		return (int)err->code;
 	boxed = clock_mono_ns();
 	(*ret)->guards = open->flags & (WARDEN_OPEN_CORE_SCHEDULING | WARDEN_OPEN_NO_SPECULATION);
@@ -237,7 +241,7 @@ int session_branch(struct warden *warden, struct box_kernel *parent, struct sess
 
 	if (from->state != SESSION_OPEN || !parent->is_up)
 		return err_set(err, ERR_LOST, "the kernel has ended");
-	if (pool_take_shell(warden, from->of, &session, err) < 0)
+	if (pool_take_shell(warden, from->of, NULL, &session, err) < 0)
 		return (int)err->code;
 	kernel = session->kernels[0];
 	kernel_drop_seed(kernel);

@@ -36,6 +36,7 @@ struct shell_plan {
 	const struct cgroup_host *cgroups;
 	int root_ns_fd;	   /* mount namespace of the template's root */
 	int netns_fd;	   /* to recycle, or -1; becomes the shell's */
+	int sysctl_dir;	   /* /proc/sys/user to be used, or -1 for that of the template's root */
 	unsigned slot;
 	uid_t uid, host_uid;
 	gid_t gid, host_gid;

@@ -28,6 +28,7 @@
 #define STATE_DESCRIPTORS 262144u /* a session takes about a dozen, a connection one */
 #define STATE_SHELLS_MAX 16
 #define STATE_NETNS_MAX 64
+#define STATE_SYSCTLS 16
 #define STATE_MODULES_SIZE 1024
 #define STATE_ENV_MAX 48
 
@@ -98,7 +99,7 @@ struct box_kernel {
 	bool is_up;	   /* made, and not known to have ended */
 	bool is_late;	   /* its twin is not counted by the process limit */
 	struct twin_kernel made;
-	struct twin_seed seed; /* of a pooled shell: half a kernel */
+	struct twin_seed seed; /* of a pooled shell: a kernel that was begun */
 	pid_t zygote;	   /* that the kernel was forked from */
 	struct watch death_watch, notify_watch;
 	int control_host;  /* our end until a client takes it */
@@ -197,6 +198,8 @@ struct warden {
 	size_t conn_count;
 	int netns_pool[STATE_NETNS_MAX];
 	size_t netns_count;
+	int sysctl_dirs[STATE_SYSCTLS];
+	size_t sysctl_count; /* 0: none can be made here */
 };
 
 /* loop.c */
@@ -221,11 +224,14 @@ bool rotate_is_successor(const struct zygote_proc *zygote);
 void rotate_failed(struct zygote_proc *zygote);
 
 /* pool.c */
-int pool_take_shell(struct warden *warden, struct template *of, struct session **ret,
-		    struct err *err);
+/* For a kernel of this zygote, preferably where one was begun; NULL: for another one. */
+int pool_take_shell(struct warden *warden, struct template *of, const struct zygote_proc *zygote,
+		    struct session **ret, struct err *err);
 bool pool_refill(struct warden *warden); /* one step; true when there is more to do */
 int pool_take_netns(struct warden *warden); /* or -1 */
 void pool_recycle_netns(struct warden *warden, int fd);
+void pool_make_sysctls(struct warden *warden); /* once */
+int pool_sysctl_dir(const struct warden *warden, unsigned slot); /* or -1; stays the pool's */
 
 /* session.c */
 int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
@@ -247,9 +253,11 @@ int session_zygote(struct warden *warden, struct template *of, const char *langu
 
 /* kernel.c */
 struct box_kernel *kernel_new(struct session *session, unsigned place);
-/* Half of a kernel, for a pooled shell. */
+/* The beginning of a kernel, for a pooled shell; and somewhat more of it. */
 int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
 		struct err *err);
+int kernel_advance(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
+		   struct err *err);
 void kernel_drop_seed(struct box_kernel *kernel);
 int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
 		 struct err *err);
@@ -307,6 +315,7 @@ int hostdir_mount(struct warden *warden, const struct session *session,
 void usage_begin(struct warden *warden, struct box_kernel *kernel);
 void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
 void usage_end(struct box_kernel *kernel); /* no cell of it runs any more */
+void usage_close(const struct box_kernel *kernel); /* it has ended */
 /* A kernel came or went: what was measured last is no base line for anybody. */
 void usage_forget(struct session *session);
 

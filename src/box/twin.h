@@ -34,16 +34,21 @@ struct twin_spawn {
 	bool no_speculation;
 };
 
-/* The first half of a kernel, made ahead of need: T, stopped at its birth. */
+/* A kernel begun ahead of need: T, stopped at its birth; and K, stopped at its own. */
 struct twin_seed {
 	pid_t twin;   /* 0: none */
-	pid_t zygote; /* whose fork it is */
+	pid_t kernel; /* 0: not born yet */
+	pid_t zygote; /* whose fork T is */
 	int boot;     /* where K's first message will come */
 };
 
 int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err *err);
 
-/* The second half. Takes the seed, also when it fails. */
+/* T does its part, among others has pages copied that K will write to, and makes K, which has run
+ * nothing. Without effect where nothing is traced. On failure the seed is for twin_drop(). */
+int twin_advance(const struct twin_spawn *how, struct twin_seed *seed, struct err *err);
+
+/* The rest. Takes the seed, also when it fails. */
 int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,
 		  struct err *err);
 

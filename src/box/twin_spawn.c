@@ -88,18 +88,25 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 }
 
 /* Twin -> kernel. */
-static int follow_kernel(const struct twin_spawn *how, struct twin_kernel *kernel, struct err *err)
+int twin_advance(const struct twin_spawn *how, struct twin_seed *seed, struct err *err)
 {
 	int event;
 
-	if (trace_continue(kernel->twin, err) < 0 ||
-	    trace_until_fork(kernel->twin, &kernel->kernel, err) < 0 ||
-	    trace_finish_call(kernel->twin, err) < 0 || settle_twin(how, kernel->twin, err) < 0)
+	if (!how->traced || seed->kernel > 0)
+		return 0;
+	if (trace_continue(seed->twin, err) < 0 ||
+	    trace_until_fork(seed->twin, &seed->kernel, err) < 0 ||
+	    trace_finish_call(seed->twin, err) < 0 || settle_twin(how, seed->twin, err) < 0 ||
+	    trace_wait_stop(seed->kernel, &event, err) < 0)
 		return (int)err->code;
-	if (trace_wait_stop(kernel->kernel, &event, err) < 0 ||
-	    cgroup_attach_child(how->cgroups, how->shell->name, &how->place, kernel->kernel, err) < 0)
+	return 0;
+}
+
+static int let_kernel_go(const struct twin_spawn *how, pid_t kernel, struct err *err)
+{
+	if (cgroup_attach_child(how->cgroups, how->shell->name, &how->place, kernel, err) < 0)
 		return (int)err->code;
-	return trace_detach(kernel->kernel, 0, err);
+	return trace_detach(kernel, 0, err);
 }
 
 /* The kernel's one boot message, with its pid as the socket layer vouches for it. */
@@ -220,13 +227,16 @@ static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twi
 int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,
 		  struct err *err)
 {
-	struct twin_kernel kernel = { .kernel_pidfd = -1, .notify_fd = -1, .traced = how->traced,
-				      .twin = seed->twin };
+	struct twin_kernel kernel = { .kernel_pidfd = -1, .notify_fd = -1, .traced = how->traced };
+	int code = twin_advance(how, seed, err);
 	cleanup_fd int boot = seed->boot;
 	pid_t sender = 0;
-	int code = how->traced ? follow_kernel(how, &kernel, err) : 0;
 
+	kernel.twin = seed->twin;
+	kernel.kernel = seed->kernel;
 	*seed = (struct twin_seed){ .boot = -1 };
+	if (code == 0 && how->traced)
+		code = let_kernel_go(how, kernel.kernel, err);
 	if (code == 0)
 		code = receive_boot(boot, &kernel.notify_fd, &sender, err);
 	if (code == 0 && !how->traced)
@@ -256,6 +266,8 @@ int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err
 
 void twin_drop(struct twin_seed *seed)
 {
+	if (seed->kernel > 0)
+		(void)kill(seed->kernel, SIGKILL);
 	if (seed->twin > 0)
 		(void)kill(seed->twin, SIGKILL);
 	if (seed->boot >= 0)

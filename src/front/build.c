@@ -179,7 +179,7 @@ int build_session(struct conn *conn, const struct query *query, struct buf *payl
 	return pack_session_body(conn, &body, payload, err);
 }
 
-static int pack_idempotency(const struct conn *conn, struct buf *payload, struct err *err)
+int build_idempotency(const struct conn *conn, struct buf *payload, struct err *err)
 {
 	const char *key = http_header(&conn->http, "idempotency-key");
 	const size_t len = key != NULL ? strlen(key) : 0;
@@ -220,7 +220,7 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	if (build_target(conn, payload, err) < 0 ||
 	    build_leave(&body.leave, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
-	    pack_idempotency(conn, payload, err) < 0 ||
+	    build_idempotency(conn, payload, err) < 0 ||
 	    build_pack_context(body.context, payload, err) < 0 ||
 	    (body.language != NULL &&
 	     front_pack_text(payload, FRONT_TAG_LANGUAGE, body.language, err) < 0))

@@ -82,6 +82,7 @@ int build_run(struct conn *conn, const struct query *query, struct buf *payload,
 	/* What nobody may be waiting for any more is not worth what a model costs. */
 	conn->ends_at_eof = !body.background && body.leave.policy != API_LEAVE_CONTINUE;
 	if (build_key(conn, payload, err) < 0 || build_leave(&body.leave, payload, err) < 0 ||
+	    build_idempotency(conn, payload, err) < 0 ||
 	    front_pack(payload, FRONT_TAG_QUESTION, body.question, body.question_len, err) < 0 ||
 	    pack_names(&body, payload, err) < 0 || pack_files(&body, payload, err) < 0)
 		return (int)err->code;

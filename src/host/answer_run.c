@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "host/db_run.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -164,20 +165,30 @@ static struct session *take_session(struct host *host, const struct asked *asked
 	return *ret_made ? answer_session_add(host, asked) : answer_session(host, asked, true);
 }
 
-static void reply_run(struct host *host, uint64_t request, const struct inquiry *inquiry)
+static void reply_state(struct host *host, uint64_t request, const char *id, const char *session,
+			const char *model, const char *status)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct err err;
 
-	if (front_pack_text(&payload, FRONT_TAG_RUN, inquiry->id, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_SESSION, inquiry->session_id, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_MODEL, inquiry->model, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_STATUS,
-			    inquiry->state == INQUIRY_PREPARING ? "preparing" : "running",
-			    &err) < 0)
+	if (front_pack_text(&payload, FRONT_TAG_RUN, id, &err) < 0 ||
+	    (session[0] != '\0' &&
+	     front_pack_text(&payload, FRONT_TAG_SESSION, session, &err) < 0) ||
+	    front_pack_text(&payload, FRONT_TAG_MODEL, model, &err) < 0 ||
+	    front_pack_text(&payload, FRONT_TAG_STATUS, status, &err) < 0)
 		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
 		peer_reply(host, request, &payload, -1);
+}
+
+static void reply_run(struct host *host, uint64_t request, const struct inquiry *inquiry)
+{
+	static const char *const states[] = { [INQUIRY_PREPARING] = "preparing",
+					      [INQUIRY_ASKING] = "running",
+					      [INQUIRY_ENDED] = "ended" };
+
+	reply_state(host, request, inquiry->id, inquiry->session_id, inquiry->model,
+		    states[inquiry->state]);
 }
 
 static bool has(const struct asked *asked, enum front_tag tag)
@@ -216,6 +227,7 @@ static void begin(struct inquiry *inquiry, const struct asked *asked)
 		session_enqueue(inquiry->session, job);
 	} else {
 		memcpy(inquiry->session_id, inquiry->session->row.id, sizeof(inquiry->session_id));
+		inquiry_keep_session(inquiry);
 		keep_use(inquiry->session);
 	}
 	audit_note(host, "agent.start", inquiry->session_id, "ok", "run=%s model=%.320s",
@@ -231,94 +243,213 @@ static void begin(struct inquiry *inquiry, const struct asked *asked)
 	inquiry_opened(inquiry); /* which takes ours back */
 }
 
+/* What makes two requests with one key the same question: all that the answer may come from. */
+static void hash_request(const struct host *host, const struct asked *asked,
+			 unsigned char ret[32])
+{
+	static const enum front_tag tags[] = {
+		FRONT_TAG_QUESTION, FRONT_TAG_MODEL,	  FRONT_TAG_SESSION, FRONT_TAG_TEMPLATE,
+		FRONT_TAG_LANGUAGE, FRONT_TAG_RUN_LIMITS, FRONT_TAG_KEEP,    FRONT_TAG_RUN_FILES,
+	};
+	unsigned char next[64 + 1];
+
+	memset(ret, 0, 32);
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		const struct kernel_item *item = front_find(asked->items, asked->count, tags[i]);
+
+		if (item == NULL)
+			continue;
+		memcpy(next, ret, 32);
+		key_hash(host, item->data, item->len, next + 32);
+		next[64] = (unsigned char)tags[i];
+		key_hash(host, next, sizeof(next), ret);
+	}
+}
+
+/* The same question, once more: it is not asked again. */
+static void answer_again(struct host *host, const struct asked *asked, const struct db_run *row,
+			 const unsigned char hash[32])
+{
+	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND);
+	struct inquiry *live = inquiry_find(host, asked->tenant, row->id);
+
+	if (memcmp(hash, row->request_hash, 32) != 0) {
+		peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
+			  "this Idempotency-Key was used for another request", "",
+			  "use a new key for a new question", 0);
+		return;
+	}
+	if (live != NULL && live->state != INQUIRY_ENDED)
+		hold_take(live->hold, asked->id);
+	if (live != NULL && is_behind)
+		reply_run(host, asked->id, live);
+	else if (live != NULL)
+		inquiry_wait(live, asked->id);
+	else if (is_behind)
+		reply_state(host, asked->id, row->id, row->session, row->model, "ended");
+	else
+		inquiry_kept_reply(host, asked->id, row);
+}
+
+/* Whether this key has its question already, which is answered; so is what goes wrong. */
+static bool was_asked(struct host *host, const struct asked *asked, const char *idempotency,
+		      const unsigned char hash[32])
+{
+	struct db_run row;
+	struct err err;
+	const int found = db_run_by_key(host->db, asked->tenant->row.id, idempotency, &row, &err);
+
+	if (found < 0)
+		peer_fail_err(host, asked->id, &err);
+	if (found == 1) {
+		answer_again(host, asked, &row, hash);
+		db_run_done(&row);
+	}
+	return found != 0;
+}
+
+/* Everything that may be refused; NULL: it was. */
+static struct inquiry *take_on(struct host *host, const struct asked *asked,
+			       const char *idempotency, const unsigned char hash[32])
+{
+	struct err err;
+	struct inquiry *inquiry = inquiry_new(host, asked->tenant, &err);
+	bool made = false, is_kept = false;
+
+	if (inquiry == NULL) {
+		peer_fail_err(host, asked->id, &err);
+		return NULL;
+	}
+	if (take_question(inquiry, asked) == 0) {
+		is_kept = inquiry_keep_begin(inquiry, idempotency, hash, &err) == 0;
+		if (!is_kept)
+			peer_fail_err(host, asked->id, &err);
+	}
+	if (is_kept)
+		inquiry->session = take_session(host, asked, &made);
+	inquiry->made_session = made;
+	if (inquiry->session != NULL)
+		return inquiry;
+	if (is_kept && db_run_drop(host->db, inquiry->id, &err) < 0)
+		log_line(LOG_WARN, "a run that was refused stays in the database", "run=%s why=\"%s\"",
+			 inquiry->id, err.text);
+	inquiry_discard(inquiry);
+	return NULL;
+}
+
 void answer_run_create(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *files =
 		front_find(asked->items, asked->count, FRONT_TAG_RUN_FILES);
+	char idempotency[FRONT_KEY_MAX + 1];
+	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
+					idempotency, sizeof(idempotency));
+	unsigned char hash[32];
 	struct inquiry *inquiry;
-	struct err err;
-	bool made;
 
-	if (!may_begin(host, asked) ||
+	hash_request(host, asked, hash);
+	if ((has_key && was_asked(host, asked, idempotency, hash)) || !may_begin(host, asked) ||
 	    (files != NULL && !quota_disk(host, asked, files->len)))
 		return;
-	inquiry = inquiry_new(host, asked->tenant, &err);
-	if (inquiry == NULL) {
-		peer_fail_err(host, asked->id, &err);
+	inquiry = take_on(host, asked, has_key ? idempotency : NULL, hash);
+	if (inquiry == NULL)
 		return;
-	}
-	if (take_question(inquiry, asked) < 0 ||
-	    (inquiry->session = take_session(host, asked, &made)) == NULL) {
-		inquiry_discard(inquiry);
-		return;
-	}
-	inquiry->made_session = made;
 	inquiry->keeps_session = has(asked, FRONT_TAG_KEEP);
 	begin(inquiry, asked);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
-
-static struct inquiry *find(struct host *host, const struct asked *asked)
-{
-	char id[ID_SIZE] = "", message[96];
-	struct inquiry *inquiry;
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	inquiry = inquiry_find(host, asked->tenant, id);
-	if (inquiry != NULL)
-		return inquiry;
-	(void)snprintf(message, sizeof(message), "there is no run %s", id);
-	peer_fail(host, asked->id, FRONT_ERR_RUN_NOT_FOUND, message, "",
-		  "what became of it is told for a while; its executions are in its session", 0);
-	return NULL;
-}
+/* ---- looking ------------------------------------------------------------------------------- */
 
 bool answer_run_is_own(struct host *host, const struct asked *asked)
 {
 	const struct inquiry *inquiry;
-	char id[ID_SIZE] = "";
+	char id[ID_SIZE] = "", by[ID_SIZE];
+	struct err err;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
 	inquiry = inquiry_find(host, asked->tenant, id);
-	return inquiry != NULL && strcmp(inquiry->actor, asked->key->row.id) == 0;
+	if (inquiry != NULL)
+		return strcmp(inquiry->actor, asked->key->row.id) == 0;
+	return db_run_asker(host->db, asked->tenant->row.id, id, by, &err) == 1 &&
+	       strcmp(by, asked->key->row.id) == 0;
+}
+
+/* In memory, else *ret_row is filled in; NULL and false: it was answered that there is none. */
+static struct inquiry *find(struct host *host, const struct asked *asked, struct db_run *ret_row,
+			    bool *ret_found)
+{
+	char id[ID_SIZE] = "", message[96];
+	struct inquiry *inquiry;
+	struct err err;
+	int found;
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
+	db_run_init(ret_row);
+	inquiry = inquiry_find(host, asked->tenant, id);
+	*ret_found = true;
+	if (inquiry != NULL)
+		return inquiry;
+	found = db_run_find(host->db, asked->tenant->row.id, id, ret_row, &err);
+	if (found == 1)
+		return NULL;
+	*ret_found = false;
+	(void)snprintf(message, sizeof(message), "there is no run %s", id);
+	if (found < 0)
+		peer_fail_err(host, asked->id, &err);
+	else if (retain_is_expired(host->config.history_keep_ms, id))
+		peer_fail(host, asked->id, FRONT_ERR_EXPIRED, "this run is older than what is kept",
+			  "history-keep of the daemon", "", 0);
+	else
+		peer_fail(host, asked->id, FRONT_ERR_RUN_NOT_FOUND, message, "",
+			  "POST /reckon/v1/agent answers with the id of the one that it begins", 0);
+	return NULL;
 }
 
 void answer_run_show(struct host *host, const struct asked *asked)
 {
-	struct inquiry *inquiry = find(host, asked);
+	struct db_run row;
+	bool found;
+	struct inquiry *inquiry = find(host, asked, &row, &found);
 
-	if (inquiry == NULL)
-		return;
-	if (inquiry->state == INQUIRY_ENDED)
+	if (inquiry == NULL && found)
+		inquiry_kept_reply(host, asked->id, &row);
+	else if (inquiry != NULL && inquiry->state == INQUIRY_ENDED)
 		inquiry_wait(inquiry, asked->id);
-	else
+	else if (inquiry != NULL)
 		reply_run(host, asked->id, inquiry);
+	db_run_done(&row);
 }
 
 void answer_run_events(struct host *host, const struct asked *asked)
 {
-	struct inquiry *inquiry = find(host, asked);
+	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
+	struct db_run row;
+	bool found;
+	struct inquiry *inquiry = find(host, asked, &row, &found);
 
+	/* What goes on is known by the id that it began with. */
 	if (inquiry != NULL && inquiry->state != INQUIRY_ENDED &&
 	    front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
 		hold_take(inquiry->hold, asked->id);
 	if (inquiry != NULL)
-		inquiry_wait_events(inquiry, asked->id,
-				    front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0));
+		inquiry_wait_events(inquiry, asked->id, after);
+	else if (found)
+		inquiry_kept_events(host, asked->id, after, &row);
+	db_run_done(&row);
 }
 
 void answer_run_interrupt(struct host *host, const struct asked *asked)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct inquiry *inquiry = find(host, asked);
+	struct db_run row;
+	bool found;
+	struct inquiry *inquiry = find(host, asked, &row, &found);
+	const bool runs = inquiry != NULL && inquiry->state != INQUIRY_ENDED;
 	struct err err;
-	bool runs;
 
-	if (inquiry == NULL)
-		return;
-	runs = inquiry->state != INQUIRY_ENDED;
-	inquiry_stop(inquiry);
-	if (front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
+	if (runs)
+		inquiry_stop(inquiry);
+	if (found && front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
 		peer_reply(host, asked->id, &payload, -1);
+	db_run_done(&row);
 }

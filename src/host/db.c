@@ -137,6 +137,15 @@ static const char *const versions[] = {
 	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
 	/* db_name.c: the key that started it. Of what was there already nobody knows. */
 	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
+	/* db_run.c. It stays when its session goes, so no column is named `session` (db_retain.c). */
+	"CREATE TABLE run(id TEXT PRIMARY KEY, tenant TEXT NOT NULL, asked_by TEXT NOT NULL,"
+	" session_id TEXT NOT NULL, model TEXT NOT NULL, state TEXT NOT NULL, idempotency TEXT,"
+	" request_hash BLOB NOT NULL, created_at TEXT NOT NULL, ended_at TEXT,"
+	" failure INTEGER NOT NULL DEFAULT 0, why TEXT, size INTEGER NOT NULL DEFAULT 0,"
+	" question BLOB, answer BLOB) STRICT;"
+	"CREATE INDEX run_by_tenant ON run(tenant, id, size);"
+	"CREATE UNIQUE INDEX run_by_key ON run(tenant, idempotency)"
+	" WHERE idempotency IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/cancel.h"
 #include "host/host.h"
 #include "host/usage.h"
 

@@ -14,12 +14,13 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/cancel.h"
 #include "host/host.h"
 
 #define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
 #define ENDED_KEPT 200u
-#define ENDED_BYTES_MAX ((size_t)256 * 1024 * 1024)
+#define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all of them have rows */
 #define ARTIFACTS "/reckon/v1/artifacts/"
 
 /* ---- one of many ---------------------------------------------------------------------------- */
@@ -341,6 +342,7 @@ static void end(struct inquiry *inquiry)
 	inquiry_cell_stop(inquiry);
 	count_up(inquiry);
 	note_end(inquiry);
+	inquiry_keep_end(inquiry);
 	settle(inquiry);
 }
 
@@ -432,6 +434,8 @@ void inquiry_opened(struct inquiry *inquiry)
 	if (inquiry->state == INQUIRY_PREPARING && inquiry->session != NULL)
 		memcpy(inquiry->session_id, inquiry->session->row.id,
 		       sizeof(inquiry->session_id));
+	if (inquiry->session_id[0] != '\0' && inquiry->state != INQUIRY_ENDED)
+		inquiry_keep_session(inquiry);
 	go_on(inquiry);
 }
 

@@ -6,11 +6,12 @@
  *   inquiry_talk.c   frames of its reckon-agent
  *   inquiry_cell.c   a cell of it: an execution of the session like any other
  *   inquiry_model.c  which models there are
+ *   inquiry_kept.c   what of it is in the database (db_run.h)
  *
  *   PREPARING --session open, files there--> ASKING --DONE, a stop, a failure--> ENDED
  *
- * Outside it is called a run. What is left of one that ended is told for a while, then forgotten;
- * its executions stay in the session's history. A job that comes back names the inquiry it was for,
+ * Outside it is called a run. What is left of one that ended is told for a while from here, with
+ * its events, then from its row; its executions stay in the session's history. A job that comes back names the inquiry it was for,
  * so one is freed only when it has no job on its way.
  */
 #pragma once
@@ -47,6 +48,7 @@ struct inquiry {
 	enum inquiry_state state;
 	bool made_session, keeps_session;
 	struct hold *hold; /* NULL: it goes on whoever leaves */
+	bool was_asked;	   /* the model, so that it may have cost something */
 	bool is_abandoned; /* they left, and it is ended for that */
 	unsigned jobs;	  /* that are to come back */
 	struct job *puts; /* files that wait for the session */
@@ -141,6 +143,18 @@ void inquiry_refuse(struct inquiry *inquiry, const char *status, const char *why
 /* In a thread of the pool. */
 struct job_told *job_told_new(const reckon_execution *done);
 void job_told_free(struct job_told *told); /* NULL is fine */
+
+/* ---- inquiry_kept.c ---- */
+struct db_run;
+/* On the disk before anything is answered, or asked. */
+int inquiry_keep_begin(const struct inquiry *inquiry, const char *idempotency,
+		       const unsigned char hash[32], struct err *err);
+void inquiry_keep_session(const struct inquiry *inquiry);
+void inquiry_keep_end(const struct inquiry *inquiry);
+/* As of one that ended in this daemon. */
+void inquiry_kept_reply(struct host *host, uint64_t request, const struct db_run *row);
+void inquiry_kept_events(struct host *host, uint64_t request, uint64_t after,
+			 const struct db_run *row);
 
 /* ---- inquiry_model.c ---- */
 /* Reads the file of models again. What is wrong with it leaves what was there. */

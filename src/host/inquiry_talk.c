@@ -213,6 +213,7 @@ int inquiry_ask(struct inquiry *inquiry, struct err *err)
 		return (int)err->code;
 	loop_io_want(inquiry->io, LOOP_READ);
 	inquiry->state = INQUIRY_ASKING;
+	inquiry->was_asked = true;
 	inquiry->deadline_ns =
 		clock_mono_ns() + inquiry->settings.wall_ms * 1000000u + GRACE_NS;
 	push_begin(inquiry);

@@ -254,6 +254,8 @@ int keep_revive(struct host *host, struct err *err)
 	if (recovered.executions > 0)
 		audit_note(host, "execution.lost", "", "lost", "count=%d %s", recovered.executions,
 			   why);
+	if (recovered.runs > 0)
+		audit_note(host, "agent.lost", "", "lost", "count=%d %s", recovered.runs, why);
 	if (recovered.lost > 0)
 		log_line(LOG_WARN, "sessions of an earlier version are lost", "count=%d",
 			 recovered.lost);

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/private.h"
 
 #define LISTEN_FD_FIRST 3
 

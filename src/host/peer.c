@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/cancel.h"
 #include "host/host.h"
 
 #define BUCKETS 4096u

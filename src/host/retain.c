@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "host/db_run.h"
 #include "host/host.h"
 
 #define TICK_NS 1000000000ull
 #define EXECUTIONS_IN_A_TICK 64u
 #define SESSIONS_IN_A_TICK 8u
-#define PREFIX_LEN 3u /* "ex_", "se_" */
+#define PREFIX_MAX 4u /* "ex_", "se_", "run_" */
+#define ID_DIGITS 26u
 
 /* What ids begin with that were made so long ago; "" when nothing is ever too old. */
 static void cutoff_of(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE])
@@ -33,22 +35,30 @@ static void cutoff_of(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_
 bool retain_is_expired(uint64_t keep_ms, const char *id)
 {
 	char cutoff[RETAIN_CUTOFF_SIZE];
+	const char *time = strchr(id, '_');
 
 	cutoff_of(clock_wall_ms(), keep_ms, cutoff);
-	return cutoff[0] != '\0' && strlen(id) == ID_SIZE - 3 && id[PREFIX_LEN - 1] == '_' &&
-	       strncmp(id + PREFIX_LEN, cutoff, strlen(cutoff)) < 0;
+	return cutoff[0] != '\0' && time != NULL && strlen(time) == ID_DIGITS + 1 &&
+	       strncmp(time + 1, cutoff, strlen(cutoff)) < 0;
 }
 
 static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions, unsigned *ret_sessions,
 		struct err *err)
 {
-	char before[RETAIN_CUTOFF_SIZE + PREFIX_LEN], cutoff[RETAIN_CUTOFF_SIZE];
+	unsigned runs;
+	char before[RETAIN_CUTOFF_SIZE + PREFIX_MAX], cutoff[RETAIN_CUTOFF_SIZE];
 
 	cutoff_of(now_ms, host->config.history_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "ex_%s", cutoff);
 	if (cutoff[0] != '\0' && db_retain_executions(host->db, before, EXECUTIONS_IN_A_TICK,
 						      ret_executions, err) < 0)
 		return (int)err->code;
+	(void)snprintf(before, sizeof(before), "run_%s", cutoff);
+	if (cutoff[0] != '\0') {
+		if (db_run_retain(host->db, before, EXECUTIONS_IN_A_TICK, &runs, err) < 0)
+			return (int)err->code;
+		*ret_executions += runs;
+	}
 	cutoff_of(now_ms, host->config.session_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "se_%s", cutoff);
 	if (cutoff[0] != '\0')

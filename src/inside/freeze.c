@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -173,6 +174,51 @@ static void settle_malloc(void)
 		}
 }
 
+/* What a line of /proc/self/maps says of a private map of a file. */
+struct text {
+	unsigned long from, to, offset;
+	char flags[8], file[256]; /* device, inode and name */
+};
+
+static bool is_text(const char *line, struct text *ret)
+{
+	return sscanf(line, "%lx-%lx %7s %lx %255[^\n]", &ret->from, &ret->to, ret->flags,
+		      &ret->offset, ret->file) == 5 &&
+	       ret->flags[1] == '-' && ret->flags[3] == 'p' && strchr(ret->file, '/') != NULL;
+}
+
+/*
+ * A library is mapped in pieces: constants, code, constants. Executable alike they are one area for
+ * Linux, and fork() copies, and exit takes apart, a third fewer of them. That constants can be
+ * executed helps nobody who is in here: a kernel may map code as it likes.
+ */
+static void join_text(struct scratch *scratch)
+{
+	struct text last = { .file = "" }, now;
+	struct err ignored;
+
+	if (read_maps(scratch, &ignored) < 0)
+		return;
+	for (char *line = scratch->maps, *next; (next = strchr(line, '\n')) != NULL; line = next) {
+		*next++ = '\0';
+		if (!is_text(line, &now)) {
+			last.file[0] = '\0';
+			continue;
+		}
+		if (strcmp(now.file, last.file) == 0 && now.from == last.to &&
+		    now.offset == last.offset + (last.to - last.from) &&
+		    (now.flags[2] == 'x') != (last.flags[2] == 'x')) {
+			const struct text *plain = now.flags[2] == 'x' ? &last : &now;
+
+			if (plain->flags[0] == 'r' &&
+			    mprotect((void *)plain->from, plain->to - plain->from,
+				     PROT_READ | PROT_EXEC) == 0)
+				now.flags[2] = 'x';
+		}
+		last = now;
+	}
+}
+
 int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)
 {
 	cleanup_fd int fd = memfd_create("reckon-template", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -197,6 +243,8 @@ int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)
 		code = err_sys(err, "size the template file");
 	if (code == 0)
 		code = move_areas(scratch, fd, err);
+	if (code == 0)
+		join_text(scratch);
 	*ret_areas = (uint32_t)scratch->count;
 	*ret_bytes = (uint64_t)scratch->size;
 	(void)munmap(scratch, sizeof(*scratch));

@@ -15,6 +15,10 @@
  *
  * In a map that is watched by userfaultfd Linux maps no neighbours; that, and nothing else, is what
  * it is used for here.
+ *
+ * What a kernel writes to before it is ready it will always write to, and a first cell much the same
+ * pages whatever it does. Shorter rehearsals tell which: hot_write_ahead() has the system copy them
+ * while nobody waits.
  */
 #include "inside/hot.h"
 
@@ -38,6 +42,9 @@
 #include "inside/language.h"
 #include "wire/kernel.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -51,10 +58,19 @@
 #define PRESENT (1ull << 63)
 #define CLEAN (1ull << 61) /* the file's page, or shared; not a copy of our own */
 #define ENTRIES 512
+/* Of those that only a cell writes to: a session that never runs one has them, too. */
+#define AHEAD_MAX 96
+#define RUNS_MAX 512
 
 struct area {
 	unsigned long from, to;
 };
+
+enum rehearsal { START, FIRST_CELL, WHOLE, REHEARSALS };
+
+/* What hot_write_ahead() writes to. */
+static struct area runs[RUNS_MAX];
+static size_t run_count;
 
 /* Shared with the child, and so passed over by freeze.c, by fork() and by ourselves. */
 struct scratch {
@@ -62,7 +78,9 @@ struct scratch {
 	size_t area_count;
 	size_t before_count, hot_count;
 	unsigned long before[PAGES_MAX]; /* present when the child began */
-	unsigned long hot[PAGES_MAX];	 /* what came along, in order */
+	unsigned long hot[PAGES_MAX];	 /* what came along, in order: in shorter ones if written */
+	unsigned long start[PAGES_MAX];	 /* what a kernel writes to until it is ready */
+	size_t start_count;
 	bool is_complete;
 	char maps[MAPS_MAX];
 };
@@ -124,9 +142,10 @@ static int map_single_pages(const struct scratch *scratch)
 	return fd;
 }
 
-/* Pages that are mapped now and are not in `known`, which is in order. */
-static bool list_present(const struct scratch *scratch, const unsigned long *known,
-			 size_t known_count, unsigned long *ret, size_t *ret_count)
+/* Pages that are mapped now, or copied for a write, and are not in `known`, which is in order. */
+static bool list_present(const struct scratch *scratch, bool if_written,
+			 const unsigned long *known, size_t known_count, unsigned long *ret,
+			 size_t *ret_count)
 {
 	cleanup_fd int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	uint64_t entry[ENTRIES];
@@ -147,7 +166,9 @@ static bool list_present(const struct scratch *scratch, const unsigned long *kno
 
 				while (k < known_count && known[k] < page)
 					k++;
-				if ((entry[e] & PRESENT) == 0 || (k < known_count && known[k] == page))
+				if ((entry[e] & PRESENT) == 0 ||
+				    (if_written && (entry[e] & CLEAN) != 0) ||
+				    (k < known_count && known[k] == page))
 					continue;
 				if (count == PAGES_MAX)
 					return false;
@@ -191,17 +212,19 @@ static void forget_clean_pages(const struct scratch *scratch)
 }
 
 /* The child: the first breath of a session, up to the end of its socket. */
-__attribute__((noreturn)) static void rehearse(struct scratch *scratch, int sock)
+__attribute__((noreturn)) static void rehearse(struct scratch *scratch, enum rehearsal what,
+					       int sock)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (dup2(sock, KERNEL_FD) < 0 || map_single_pages(scratch) < 0 ||
-	    !list_present(scratch, NULL, 0, scratch->before, &scratch->before_count))
+	    !list_present(scratch, false, NULL, 0, scratch->before, &scratch->before_count))
 		_exit(1);
 	language_ops->after_fork();
 	(void)language_ops->serve(KERNEL_FD);
-	scratch->is_complete = list_present(scratch, scratch->before, scratch->before_count,
-					    scratch->hot, &scratch->hot_count);
+	scratch->is_complete = list_present(scratch, what != WHOLE, scratch->before,
+					    scratch->before_count, scratch->hot,
+					    &scratch->hot_count);
 	_exit(0);
 }
 
@@ -217,8 +240,8 @@ static bool send_cell(int sock, uint64_t id, const char *code, struct err *err)
 	       kernel_send(sock, KERNEL_EXECUTE, id, &payload, fds, 3, err) == 0;
 }
 
-/* The host's side, until the cell is done. */
-static bool answer(int sock)
+/* The host's side, until the last packet that matters. */
+static bool answer(int sock, enum kernel_type last)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
 	const struct buf nothing = BUF_INIT(0);
@@ -232,7 +255,7 @@ static bool answer(int sock)
 		if (poll(&wait, 1, REHEARSAL_MS) <= 0 ||
 		    kernel_recv(sock, &head, &payload, NULL, 0, &nfds, &err) <= 0)
 			return false;
-		if (head.type == KERNEL_DONE)
+		if (head.type == last)
 			return true;
 		if (head.type == KERNEL_SYNC &&
 		    kernel_send(sock, KERNEL_SYNC_ACK, head.id, &nothing, NULL, 0, &err) < 0)
@@ -240,23 +263,27 @@ static bool answer(int sock)
 	}
 }
 
-static bool run_rehearsal(struct scratch *scratch)
+static bool run_rehearsal(struct scratch *scratch, enum rehearsal what)
 {
+	const char *const cells[REHEARSALS] = { NULL, language_ops->first_cell,
+						language_ops->rehearsal };
 	struct err err;
 	int pair[2];
 	pid_t child;
 	bool done;
 
+	scratch->is_complete = false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return false;
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 	if (child == 0) {
 		(void)close(pair[0]);
-		rehearse(scratch, pair[1]);
+		rehearse(scratch, what, pair[1]);
 	}
 	(void)close(pair[1]);
-	done = child > 0 && send_cell(pair[0], 1, language_ops->rehearsal, &err) &&
-	       answer(pair[0]);
+	done = child > 0 &&
+	       (cells[what] == NULL || send_cell(pair[0], 1, cells[what], &err)) &&
+	       answer(pair[0], cells[what] == NULL ? KERNEL_READY : KERNEL_DONE);
 	(void)close(pair[0]);
 	if (child > 0 && !done)
 		(void)kill(child, SIGKILL);
@@ -281,6 +308,55 @@ static size_t make_private(const struct scratch *scratch)
 	return count;
 }
 
+static bool add_run(unsigned long page)
+{
+	struct area *last = run_count > 0 ? &runs[run_count - 1] : NULL;
+
+	if (last != NULL && last->to == page) {
+		last->to += PAGE_BYTES;
+		return true;
+	}
+	if (run_count == RUNS_MAX)
+		return false;
+	runs[run_count++] = (struct area){ page, page + PAGE_BYTES };
+	return true;
+}
+
+/* Two lists in order, and of the second one a part. */
+static void choose_runs(const struct scratch *scratch)
+{
+	size_t s = 0, ahead = 0;
+	bool room = true;
+
+	for (size_t h = 0; room && h < scratch->hot_count; h++) {
+		for (; room && s < scratch->start_count && scratch->start[s] < scratch->hot[h]; s++)
+			room = add_run(scratch->start[s]);
+		if (s < scratch->start_count && scratch->start[s] == scratch->hot[h])
+			room = add_run(scratch->start[s++]);
+		else if (ahead++ < AHEAD_MAX)
+			room = room && add_run(scratch->hot[h]);
+	}
+	for (; room && s < scratch->start_count; s++)
+		room = add_run(scratch->start[s]);
+}
+
+static void rehearse_writes(struct scratch *scratch)
+{
+	if (!run_rehearsal(scratch, START))
+		return;
+	memcpy(scratch->start, scratch->hot, scratch->hot_count * sizeof(*scratch->hot));
+	scratch->start_count = scratch->hot_count;
+	if (run_rehearsal(scratch, FIRST_CELL))
+		choose_runs(scratch);
+}
+
+void hot_write_ahead(void)
+{
+	for (size_t i = 0; i < run_count; i++)
+		(void)madvise((void *)runs[i].from, runs[i].to - runs[i].from,
+			      MADV_POPULATE_WRITE);
+}
+
 size_t hot_keep(void)
 {
 	struct scratch *scratch;
@@ -293,10 +369,12 @@ size_t hot_keep(void)
 		       -1, 0);
 	if (scratch == MAP_FAILED)
 		return 0;
-	if (find_areas(scratch) && (single = map_single_pages(scratch)) >= 0 &&
-	    run_rehearsal(scratch)) {
-		forget_clean_pages(scratch);
-		count = make_private(scratch);
+	if (find_areas(scratch) && (single = map_single_pages(scratch)) >= 0) {
+		rehearse_writes(scratch);
+		if (run_rehearsal(scratch, WHOLE)) {
+			forget_clean_pages(scratch);
+			count = make_private(scratch);
+		}
 	}
 	if (single >= 0)
 		(void)close(single);

@@ -10,3 +10,9 @@
  * means: sessions are then slower, and otherwise the same.
  */
 size_t hot_keep(void);
+
+/*
+ * In a fork of it, before it is of use to anybody: has the pages copied that every session writes to
+ * before it is ready, and some of those that its first cell will write to.
+ */
+void hot_write_ahead(void);

@@ -280,4 +280,5 @@ const struct kernel_ops python_ops = {
 	.after_fork = after_fork,
 	.serve = python_serve,
 	.rehearsal = "_ = 1\nprint(_)\n_",
+	.first_cell = "_ = 1",
 };

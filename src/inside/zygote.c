@@ -173,6 +173,8 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		report_boot(boot_fd, &err, -1);
 		_exit(125);
 	}
+	/* In the groups, which pay for the pages; ahead of need, as a rule (pool.c of the warden). */
+	hot_write_ahead();
 	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
 	(void)syscall(SYS_set_robust_list, NULL, sizeof(struct { void *p[3]; }));
 	if (setns(plan->init_pidfd, CLONE_NEWPID) < 0) {

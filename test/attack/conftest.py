@@ -55,8 +55,7 @@ def neighbour(request, place, state, weight):
 
 @pytest.fixture(scope="module")
 def base_weight(neighbour, weight):
-    weight.settle({}, 1)  # parked kernels and spare boxes are made when nobody waits
-    return weight.measure()
+    return weight.steady()  # parked kernels and spare boxes are made when nobody waits
 
 
 @pytest.fixture

@@ -379,7 +379,7 @@ def test_the_daemon_stops_meanwhile(asking):
         assert server.stop() == 0
         assert not pathlib.Path(f"/proc/{agent}").exists()
     server.start()
-    assert server.ask("GET", f"/agent/{run}").code == "run_not_found"
+    assert server.ask("GET", f"/agent/{run}").json["stop"] == "interrupted"
     statuses = [each["status"] for each in
                 server.ask("GET", f"/sessions/{session}/executions").json["executions"]]
     assert statuses == ["interrupted", "ok"]

@@ -251,7 +251,8 @@ def status_of(pid):
     return dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.M))
 
 
-ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\.")
+ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\."
+                     r"|^/proc/\d+/io$")
 ACCOUNTS_KEPT = 256
 
 
@@ -305,6 +306,17 @@ class Weight:
             below[:] = [name for name in below if "/reckon-" not in folder and
                         (name in names or not name.startswith("reckon-"))]
         return count
+
+    def steady(self, quiet=1, seconds=10):
+        """Waits until nothing has changed for a while; returns what it is then."""
+        deadline = time.monotonic() + seconds * PATIENCE
+        last, since = self.measure(), time.monotonic()
+        while time.monotonic() < min(deadline, since + quiet * PATIENCE):
+            time.sleep(0.03)
+            now = self.measure()
+            if now != last:
+                last, since = now, time.monotonic()
+        return last
 
     def settle(self, wanted, seconds=4):
         """Waits until nothing weighs more than `wanted`; returns what still does."""

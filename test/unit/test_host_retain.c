@@ -112,7 +112,12 @@ static void an_id_tells_whether_it_is_too_old(void **state)
 	assert_true(retain_is_expired(3600 * 1000, id));
 	assert_false(retain_is_expired(0, id));
 	assert_false(retain_is_expired(UINT64_MAX, id));
+	assert_ok(&err, id_new(id, "run", &err));
+	assert_false(retain_is_expired(3600 * 1000, id));
+	memcpy(id + 4, "01JD8Z4J9Q", 10);
+	assert_true(retain_is_expired(3600 * 1000, id));
 	assert_false(retain_is_expired(3600 * 1000, "ex_none"));
+	assert_false(retain_is_expired(3600 * 1000, "01JD8Z4J9Q0000000000000000"));
 	assert_false(retain_is_expired(3600 * 1000, ""));
 }
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 
+import _reckon_c
 from _reckon import (
     brief, display, errors, figures, magic, magics, pretty, render, settings, shell, streams, wire)
 
@@ -36,6 +37,7 @@ _compile, _eval = compile, eval
 _warn_anew = warnings._filters_mutated  # what was warned of once per place is, again
 _catch_warnings, _simplefilter = warnings.catch_warnings, warnings.simplefilter
 _settrace, _setprofile = sys.settrace, sys.setprofile
+_differing = _reckon_c.differing
 _Expr, _Expression, _Module, _Interactive = ast.Expr, ast.Expression, ast.Module, ast.Interactive
 _ONLY_AST = ast.PyCF_ONLY_AST
 _Assign, _AugAssign, _AnnAssign = ast.Assign, ast.AugAssign, ast.AnnAssign
@@ -418,11 +420,10 @@ def _calm():
     _recursion = _getrecursionlimit()
     _setrecursionlimit(max(_recursion, 3000) if _recursion < 100000 else 3000)
     names = builtins.__dict__
-    for name, value in _pristine.items():
-        present = names.get(name, _GONE)
-        if present is not value and name != "_":
-            _patched[name] = present
-            names[name] = value
+    for name in _differing(names, _pristine):
+        if name != "_":
+            _patched[name] = names.get(name, _GONE)
+            names[name] = _pristine[name]
 
 
 def _stir():

@@ -1,0 +1,277 @@
+"""Runs of POST /reckon/v1/agent are asked once, and told of for longer than the daemon lives."""
+import contextlib
+import pathlib
+import sqlite3
+import time
+
+import jsonschema
+import pytest
+from model_server import Reply
+from reckon_serve import SECONDS, kill
+from test_serve_agent import (FAST, ONE_USER, SCHEMA, SLEEP, agents, asking,  # noqa: F401
+                              follow, using)
+
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+KEY = {"Idempotency-Key": "one question"}
+
+
+def ask(server, headers=KEY, status=200, **body):
+    answer = server.ask("POST", "/agent", {"question": "?", **FAST, **body}, headers)
+    assert answer.status == status, answer
+    return answer.json
+
+
+def crash(server):
+    kill(server.process.pid)
+    server.stop()
+    server.start()
+
+
+def rows(server):
+    with contextlib.closing(sqlite3.connect(pathlib.Path(server.reckon.state) / "reckond.db")) as db:
+        return db.execute("SELECT id, state, idempotency, question, size FROM run ORDER BY id").fetchall()
+
+
+# ---- once ---------------------------------------------------------------------------------------
+
+def test_a_question_with_a_key_is_asked_once(asking):  # noqa: F811
+    server = asking(Reply(calls=["print('once')"]), Reply(text="Only once."),
+                    Reply(text="Another one."))
+    first = ask(server)
+    assert ask(server) == first and len(server.model.asked) == 2
+    # Whichever way the answer is asked for.
+    assert ask(server, status=202, background=True) == {
+        "id": first["id"], "session": first["session"], "model": "scripted/m", "status": "ended"}
+    events, response = follow(server, {"question": "?", "stream": True, **FAST}, **KEY)
+    assert response.headers["Reckon-Run"] == first["id"]
+    assert events[-1][1:] == ("done", {"event": "done", "answer": first})
+    assert len(server.model.asked) == 2
+    # Also after a restart, and a crash.
+    server.stop()
+    server.start()
+    assert ask(server) == first
+    crash(server)
+    assert ask(server) == first and len(server.model.asked) == 2
+    assert ask(server, {"Idempotency-Key": "another"})["answer"] == "Another one."
+
+
+@pytest.mark.parametrize("other", [
+    {"question": "another"}, {"model": "scripted/other"}, {"keep": True}, {"limits": {"steps": 3}},
+    {"files": [{"path": "a", "text": "1"}]}, {"template": "data"}, {"language": "python"}])
+def test_another_question_with_its_key_is_refused(asking, other):  # noqa: F811
+    server = asking(Reply(text="x"))
+    ask(server)
+    answer = server.ask("POST", "/agent", {"question": "?", **FAST, **other}, KEY)
+    assert (answer.status, answer.code) == (409, "idempotency_conflict")
+    assert len(server.model.asked) == 1
+
+
+def test_whoever_asks_again_meanwhile_gets_the_same_answer(asking):  # noqa: F811
+    """A blocking client that broke off comes back, while a stream follows."""
+    server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(1)"]),
+                    Reply(text="The same."))
+    body = {"question": "?", "stream": True, **FAST}
+    with server.events("POST", "/agent", body, {**KEY}) as (events, response):
+        assert any(name == "stream" for _, name, _ in events)
+        again = ask(server)
+        assert again["id"] == response.headers["Reckon-Run"]
+        *_, (_, name, data) = events
+    assert (name, data["answer"]) == ("done", again) and len(server.model.asked) == 2
+
+
+def test_a_key_is_its_tenants(asking):  # noqa: F811
+    server = asking(lambda _: Reply(text="x"))
+    ours = ask(server)["id"]
+    tenant = server.ask("POST", "/tenants", {"name": "a"}).json["id"]
+    with using(server, server.ask("POST", "/keys", {"tenant": tenant, "scopes": [
+            "agent", "read"]}).json["key"]):
+        assert ask(server)["id"] != ours
+        for path in ("", "/events"):
+            answer = server.ask("GET", f"/agent/{ours}{path}")
+            assert (answer.status, answer.code) == (404, "run_not_found")
+    assert len(server.model.asked) == 2
+
+
+def test_what_was_refused_does_not_use_its_key_up(asking):  # noqa: F811
+    server = asking(Reply(calls=[SLEEP]), Reply(text="Now."), args=("--agent-runs", "1"))
+    other = server.begin()
+    server.wait_event(other, "stream")
+    assert ask(server, status=429)["error"]["code"] == "busy"
+    server.ask("POST", f"/agent/{other}/interrupt")
+    server.wait(other)
+    assert ask(server, status=409, model="scripted/none")["error"]["code"] == "model_missing"
+    assert ask(server, status=400, limits={"budget": 1})["error"]["code"] == "invalid"
+    # One that found no session, and one whose file could not be put: no model was asked.
+    missing = server.ask("POST", "/agent", {"question": "?", "session": "se_none"}, KEY)
+    assert missing.status == 404
+    failed = ask(server, status=400, files=[{"path": "../x", "text": "1"}])
+    assert failed["error"]["code"] == "invalid"
+    assert len(server.model.asked) == 1
+    assert ask(server)["answer"] == "Now."
+
+
+@pytest.mark.parametrize("value", ["", "x" * 129])
+def test_what_is_no_key(asking, value):  # noqa: F811
+    server = asking(Reply(text="never"))
+    assert ask(server, {"Idempotency-Key": value}, status=400)["error"]["code"] == "invalid"
+    assert server.model.asked == []
+
+
+# ---- what a restart leaves ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("end", ["stop", "crash"])
+def test_an_answer_outlives_the_daemon(asking, end):  # noqa: F811
+    server = asking(Reply(text="I try.", calls=["print(6 * 7)\nopen('a', 'w').write('a')"]),
+                    Reply(text="It is 42."))
+    answer = server.run()
+    run = answer["id"]
+    if end == "stop":
+        server.stop()
+        server.start()
+    else:
+        crash(server)
+    assert server.ask("GET", f"/agent/{run}").json == answer
+    assert server.ask("GET", answer["files"][0]["url"], prefix="").body == b"a"
+    events, _ = follow(server, method="GET", path=f"/agent/{run}/events")
+    assert [(name, data["answer"]) for _, name, data in events] == [("done", answer)]
+    events, _ = follow(server, method="GET", path=f"/agent/{run}/events", **{"Last-Event-ID": "7"})
+    assert [(number, name) for number, name, _ in events] == [(8, "done")]
+    assert server.ask("POST", f"/agent/{run}/interrupt").json == {"interrupted": 0}
+    assert len(server.model.asked) == 2
+
+
+def test_one_that_a_crash_cut_off_says_so(asking):  # noqa: F811
+    server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(60)"]),
+                    Reply(text="never"))
+    session = server.create()
+    run = server.ask("POST", "/agent", {"question": "What? \u00e4", "session": session,
+                                        "background": True}, KEY).json["id"]
+    server.wait_event(run, "stream")
+    crash(server)
+    answer = server.ask("GET", f"/agent/{run}")
+    assert answer.status == 200
+    jsonschema.validate(answer.json, SCHEMA)
+    assert answer.json["stop"] == "interrupted" and answer.json["answer"] is None
+    assert "restarted while" in answer.json["message"] and answer.json["session"] == session
+    assert answer.json["question"] == "What? \u00e4" and answer.json["model"] == "scripted/m"
+    events, _ = follow(server, method="GET", path=f"/agent/{run}/events")
+    assert [(name, data["answer"]) for _, name, data in events] == [("done", answer.json)]
+    # It is not asked again behind anybody's back.
+    again = server.ask("POST", "/agent", {"question": "What? \u00e4", "session": session}, KEY)
+    assert again.json == answer.json and len(server.model.asked) == 1
+    assert agents(server) == []
+    assert any(each["action"] == "agent.lost" for each in server.ask("GET", "/audit").json["entries"])
+    crash(server)
+    assert server.ask("GET", f"/agent/{run}").json["message"] == answer.json["message"]
+
+
+def test_one_that_a_stop_cut_off_has_what_there_was(asking):  # noqa: F811
+    server = asking(Reply(text="I wait.", calls=[SLEEP]))
+    run = server.begin()
+    server.wait_event(run, "stream")
+    assert server.stop() == 0
+    server.start()
+    answer = server.wait(run)
+    assert answer["stop"] == "interrupted"
+    assert [step["code"] for step in answer["steps"]] == [SLEEP]
+    assert answer["message"] == "the daemon is stopping"
+
+
+def test_a_failure_is_kept_too(asking):  # noqa: F811
+    server = asking(Reply(text="never"))
+    begun = server.ask("POST", "/agent", {"question": "?", "background": True, **FAST,
+                                          "files": [{"path": "../x", "text": "1"}]})
+    run = begun.json["id"]
+    deadline = time.monotonic() + SECONDS
+    while (answer := server.ask("GET", f"/agent/{run}")).status < 300:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    server.stop()
+    server.start()
+    after = server.ask("GET", f"/agent/{run}")
+    assert (after.status, after.code) == (answer.status, answer.code) == (400, "invalid")
+    assert after.json["error"]["message"] == answer.json["error"]["message"]
+    events, _ = follow(server, method="GET", path=f"/agent/{run}/events")
+    assert [(name, data["error"]["code"]) for _, name, data in events] == [("failed", "invalid")]
+
+
+def test_whose_a_run_was_is_known_after_a_restart(asking):  # noqa: F811
+    server = asking(lambda _: Reply(text="x"))
+    mine, twin = (server.ask("POST", "/keys", {"scopes": ["agent"]}).json["key"] for _ in range(2))
+    with using(server, mine):
+        run = server.run()["id"]
+    server.stop()
+    server.start()
+    with using(server, mine):
+        assert server.ask("GET", f"/agent/{run}").json["answer"] == "x"
+        assert follow(server, method="GET", path=f"/agent/{run}/events")[0][-1][1] == "done"
+    with using(server, twin):
+        assert server.ask("GET", f"/agent/{run}").code == "scope_missing"
+
+
+# ---- how long -----------------------------------------------------------------------------------
+
+def test_runs_go_with_the_history(asking):  # noqa: F811
+    server = asking(lambda _: Reply(text="x"), args=("--history-keep", "1h"))
+    old, new = server.run()["id"], server.run()["id"]
+    server.stop()
+    aged = "run_01JD8Z4J9Q" + old[14:]  # of 2024: an id tells its age
+    with sqlite3.connect(pathlib.Path(server.reckon.state) / "reckond.db") as db:
+        db.execute("UPDATE run SET id = ? WHERE id = ?", (aged, old))
+    db.close()
+    server.start()
+    deadline = time.monotonic() + SECONDS
+    while (answer := server.ask("GET", f"/agent/{aged}")).status == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (answer.status, answer.code) == (410, "expired")
+    assert server.ask("GET", f"/agent/{new}").json["answer"] == "x"
+    assert server.ask("GET", f"/agent/run_{'0' * 25}").code == "run_not_found"
+
+
+def test_the_oldest_answers_make_room(asking):  # noqa: F811
+    """256 MiB of a tenant; the rows stay and say what became of them."""
+    server = asking(lambda _: Reply(text="x"))
+    runs = [ask(server, {"Idempotency-Key": str(number)})["id"] for number in range(3)]
+    server.stop()
+    with sqlite3.connect(pathlib.Path(server.reckon.state) / "reckond.db") as db:
+        db.execute("UPDATE run SET size = ? WHERE id <> ?", (130 << 20, runs[2]))
+    db.close()
+    server.start()
+    runs.append(server.run()["id"])
+    states = {row[0]: row[1] for row in rows(server)}
+    assert [states[run] for run in runs] == ["dropped", "ended", "ended", "ended"]
+    answer = server.ask("GET", f"/agent/{runs[0]}")
+    assert (answer.status, answer.code) == (410, "expired")
+    assert ask(server, {"Idempotency-Key": "0"}, status=410)["error"]["code"] == "expired"
+    assert server.ask("GET", f"/agent/{runs[1]}").json["answer"] == "x"
+    assert len(server.model.asked) == 4
+
+
+def test_a_question_is_not_kept_twice(asking):  # noqa: F811
+    server = asking(Reply(text="x"))
+    run = ask(server)["id"]
+    server.stop()
+    [(kept, state, key, question, size)] = rows(server)
+    assert (kept, state, key, question) == (run, "ended", KEY["Idempotency-Key"], None) and size > 0
+
+
+# ---- outputs ------------------------------------------------------------------------------------
+
+def test_what_a_record_left_out_is_read_page_by_page(asking):  # noqa: F811
+    """`out_…` of a run's cell is an output like any: by offset and length, and by range."""
+    server = asking(Reply(calls=["for i in range(400000): print('line', i)"]), Reply(text="Long."))
+    record = server.run()["steps"][0]["record"]
+    handle = record["truncated"]["stdout"]["handle"]
+    whole = "".join(f"line {i}\n" for i in range(400000)).encode()
+    assert server.ask("GET", f"/outputs/{handle}").body == whole
+    page = server.ask("GET", f"/outputs/{handle}?offset=1000&length=50")
+    assert page.body == whole[1000:1050]
+    page = server.ask("GET", f"/outputs/{handle}", headers={"Range": "bytes=-20"})
+    assert (page.status, page.body) == (206, whole[-20:])
+    server.stop()
+    server.start()
+    assert server.ask("GET", f"/outputs/{handle}?length=7").body == b"line 0\n"
+    with using(server, server.ask("POST", "/keys", {"scopes": ["agent"]}).json["key"]):
+        assert server.ask("GET", f"/outputs/{handle}").code == "scope_missing"
