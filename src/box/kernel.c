@@ -134,6 +134,7 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 		return;
 	}
 	sweep_after(warden, kernel);
+	usage_close(kernel);
 	twin_done(&kernel->made);
 	client_kernel_ended(warden, kernel);
 }
@@ -142,6 +143,7 @@ void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 {
 	forget_watches(warden, kernel);
 	twin_kill(&kernel->made);
+	usage_close(kernel);
 	/* The listener holds the box's user namespace as long as it is open. */
 	twin_done(&kernel->made);
 	twin_drop(&kernel->seed);
@@ -161,6 +163,7 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 		kernel->ended.cause = WARDEN_END_CLOSED;
 		kernel->ended.detail = 0;
 		sweep_after(warden, kernel);
+		usage_close(kernel);
 		twin_done(&kernel->made);
 	}
 	usage_end(kernel);

@@ -14,11 +14,24 @@
 #include "box/procfile.h"
 #include "box/state.h"
 
+static void name_process(char ret[32], pid_t pid)
+{
+	(void)snprintf(ret, 32, "/proc/%d", (int)pid);
+}
+
+void usage_close(const struct box_kernel *kernel)
+{
+	char process[32];
+
+	name_process(process, kernel->made.kernel);
+	cgroup_file_forget(process);
+}
+
 static void read_io(pid_t pid, uint64_t *ret_read, uint64_t *ret_written)
 {
 	char text[512], process[32];
 
-	(void)snprintf(process, sizeof(process), "/proc/%d", (int)pid);
+	name_process(process, pid);
 	if (cgroup_file_text(-1, process, "io", text, sizeof(text)) <= 0)
 		return;
 	*ret_read = procfile_find(text, "rchar:", 10, *ret_read);

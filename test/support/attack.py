@@ -250,7 +250,8 @@ def status_of(pid):
     return dict(re.findall(r"^(\w+):[ \t]*(.*)$", text, re.M))
 
 
-ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\.")
+ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\."
+                     r"|^/proc/\d+/io$")
 ACCOUNTS_KEPT = 256
 
 
