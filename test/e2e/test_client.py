@@ -316,6 +316,28 @@ def test_a_second_ctrl_c_leaves(shared, session):
     assert process.returncode == 130 and f"left session {session}".encode() in err
 
 
+def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, session):
+    """kill -9: the cell goes on, or is stopped when nobody has come back for it."""
+    code = "print('go', flush=True)\nimport time; time.sleep({})\nprint('whole')"
+    for wanted, seconds, status in (([], 1, "ok"), (["--on-disconnect", "continue"], 1, "ok"),
+                                    (["--on-disconnect", "cancel"], 300, "interrupted")):
+        with shared.start("run", "-s", session, "--timeout", "500", *wanted, "-c",
+                          code.format(seconds)) as process:
+            assert process.stdout.readline() == b"go\n"
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(SECONDS)
+
+        def last():
+            return parse_json(shared("logs", "-s", session, "-n", "1", "--json").stdout)[-1]
+        wait_until(lambda: last()["status"] not in ("queued", "running"))
+        assert last()["status"] == status
+    done = shared("logs", "-s", session, last()["id"], "--json").expect(0)
+    assert "client_gone" in done.out
+    for args in (["-c", "1"], ["-s", session, "-c", "1"]):
+        done = shared("run", "--on-disconnect", "cancel" if "-s" not in args else "stop", *args)
+        assert done.status == 2 and "--on-disconnect" in done.err
+
+
 def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
     first = ("print('go', flush=True)\nimport os, time\n"
              "while not os.path.exists('stop'): time.sleep(0.05)\nprint('ended')")
