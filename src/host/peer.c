@@ -249,9 +249,14 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
 {
+	/* Another process writes: nothing was done, and a moment later it may be. */
+	const bool is_busy = err->errnum == EBUSY;
+
 	peer_fail(host, request,
-		  err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL, err->text, "",
-		  err->remedy, 0);
+		  err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
+		  : is_busy		? FRONT_ERR_UNAVAILABLE
+					: FRONT_ERR_INTERNAL,
+		  err->text, "", err->remedy, is_busy ? 1 : 0);
 }
 
 enum front_error peer_error_of(const reckon_error *error)
