@@ -145,7 +145,7 @@ int remote_put_file(const struct remote_cells *at, const struct run_file *file, 
 		return err_sys(err, "read");
 	if (file_path(at, file->name, &path, err) < 0)
 		return (int)err->code;
-	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, err);
+	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, NULL, err);
 }
 
 /* The stored copy when there is one: it is what the record describes, whatever came later. */
