@@ -59,7 +59,7 @@
 #define CLEAN (1ull << 61) /* the file's page, or shared; not a copy of our own */
 #define ENTRIES 512
 /* Of those that only a cell writes to: a session that never runs one has them, too. */
-#define AHEAD_MAX 96
+#define AHEAD_MAX 160
 #define RUNS_MAX 512
 
 struct area {
