@@ -50,6 +50,7 @@ soak: setup-test templates
 package-test: setup-build
 	@tools/setup.sh package
 	@tools/package-test
+	@tools/image-test
 
 # Walls and hosts that this one has not, in QEMU: minutes, needs root. HOST_TEST="--machine ssbd".
 host-test: setup-test

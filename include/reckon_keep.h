@@ -67,6 +67,9 @@ RECKON_PUBLIC void reckon_interrupt_for(reckon_session *session, const reckon_re
 RECKON_PUBLIC int reckon_group_set(reckon_engine *engine, const char *group, uint32_t weight,
 				   uint32_t cpu_percent, reckon_error *err);
 
+/* Finds or starts the warden now, not with the first session. */
+RECKON_PUBLIC int reckon_engine_connect(reckon_engine *engine, reckon_error *err);
+
 /* Removes objects of one of the store's 256 directories, older than `age_s`, that nobody needs. */
 typedef struct reckon_collected { uint64_t objects, bytes, kept, kept_bytes; } reckon_collected;
 typedef int reckon_needed_fn(const char *sha256, void *arg);

@@ -97,3 +97,15 @@ void runtime_daemon_name(const char *state_dir, char ret[RUNTIME_NAME_SIZE])
 		hash = (hash ^ (unsigned char)*state_dir) * 0x100000001b3u;
 	(void)snprintf(ret, RUNTIME_NAME_SIZE, "daemon-%016" PRIx64, hash);
 }
+
+int runtime_program(const char *path, char ret[RUNTIME_PROGRAM_SIZE], struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(err, "%.200s", path);
+	(void)snprintf(ret, RUNTIME_PROGRAM_SIZE, "%lx-%lx-%llx-%lx.%lx", (unsigned long)st.st_dev,
+		       (unsigned long)st.st_ino, (unsigned long long)st.st_size,
+		       (unsigned long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec);
+	return 0;
+}

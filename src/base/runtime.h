@@ -23,7 +23,12 @@ int runtime_state_dir(const char *given, char *ret, size_t size, struct err *err
 
 /*
  * What the user's private daemon for this state directory is called, below the runtime directory:
- * NAME.sock, NAME.lock and NAME.log. One state directory has one private daemon.
+ * NAME.sock, NAME.lock, NAME.log, and NAME.program, which says of which program it is
+ * (runtime_program()). One state directory has one private daemon.
  */
 #define RUNTIME_NAME_SIZE 32
 void runtime_daemon_name(const char *state_dir, char ret[RUNTIME_NAME_SIZE]);
+
+/* A program as it was installed or built last: another one in its place has another text. */
+#define RUNTIME_PROGRAM_SIZE 96
+int runtime_program(const char *path, char ret[RUNTIME_PROGRAM_SIZE], struct err *err);

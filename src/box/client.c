@@ -118,6 +118,35 @@ static void tell_rest(struct warden *warden, struct conn *conn)
 	watch_room(warden, conn, false);
 }
 
+static bool is_sound(const struct conn *conn, const struct warden_request *request, ssize_t len)
+{
+	return len == (ssize_t)sizeof(*request) && request->magic == WARDEN_MAGIC &&
+	       request->version == WARDEN_VERSION &&
+	       (conn->greeted || request->type == WARDEN_HELLO);
+}
+
+/*
+ * Says why the connection ends, if its client reads. A request of another version has another
+ * length, and was cut; all versions begin alike.
+ */
+static void refuse(const struct conn *conn, const struct warden_request *request,
+		   const struct err *why)
+{
+	const struct warden_other other = { .magic = WARDEN_MAGIC, .version = WARDEN_VERSION };
+	struct warden_reply reply = { .magic = WARDEN_MAGIC,
+				      .version = WARDEN_VERSION,
+				      .type = WARDEN_EVENT_REFUSED,
+				      .err = *why };
+	const bool is_other = request->magic == WARDEN_MAGIC && request->version != WARDEN_VERSION;
+
+	log_line(LOG_WARN, "a client is refused", "why=\"%s\" version=%u", why->text,
+		 request->version);
+	if (is_other)
+		(void)send(conn->watch.fd, &other, sizeof(other), MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		(void)send(conn->watch.fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void on_ready(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct conn *conn = watch->arg;
@@ -133,16 +162,16 @@ static void on_ready(struct warden *warden, struct watch *watch, uint32_t events
 		return;
 	if (conn->pending && (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0)
 		return;
+	memset(&request, 0, sizeof(request));
 	n = fd_recv_msg(watch->fd, &request, sizeof(request), fds, WARDEN_MOUNTS_MAX, &nfds, &err);
 	if (n < 0 && err.code == ERR_TIMEOUT)
 		return;
-	if (n != (ssize_t)sizeof(request) || request.magic != WARDEN_MAGIC ||
-	    request.version != WARDEN_VERSION ||
-	    (!conn->greeted && request.type != WARDEN_HELLO)) {
-		if (n > 0) {
-			log_line(LOG_WARN, "malformed request", NULL);
-			fd_close_all(fds, nfds);
-		}
+	if (n > 0 && !is_sound(conn, &request, n))
+		n = err_set(&err, ERR_PROTOCOL, "a request that is not understood");
+	if (n <= 0) {
+		fd_close_all(fds, nfds);
+		if (n < 0)
+			refuse(conn, &request, &err);
 		client_drop(warden, conn);
 		return;
 	}

@@ -298,6 +298,30 @@ static int first_wait_ms(const struct warden *warden, bool refill)
 	return refill ? REFILL_AFTER_MS : 0;
 }
 
+static bool is_idle(const struct warden *warden)
+{
+	return warden->idle_ns > 0 && warden->conn_count == 0;
+}
+
+/*
+ * Whoever comes next starts the warden that is installed now, under another name (lib/launch.c), so
+ * that nobody would find us any more. Until the last client has gone we are what its sessions need.
+ */
+static bool is_replaced(void)
+{
+	struct stat ours, there;
+	char path[4096];
+	const ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (len <= 0 || stat("/proc/self/exe", &ours) < 0)
+		return false;
+	/* " (deleted)" stands behind it then, and is not there either. */
+	path[len] = '\0';
+	return stat(path, &there) < 0
+		       ? errno == ENOENT
+		       : there.st_ino != ours.st_ino || there.st_dev != ours.st_dev;
+}
+
 static void run(struct warden *warden)
 {
 	bool more = true, quiet = false;
@@ -320,8 +344,8 @@ static void run(struct warden *warden)
 		}
 		if (dying)
 			session_collect(warden);
-		if (warden->idle_ns > 0 && warden->conn_count == 0 &&
-		    clock_mono_ns() - warden->idle_since > warden->idle_ns)
+		if (is_idle(warden) && (clock_mono_ns() - warden->idle_since > warden->idle_ns ||
+					is_replaced()))
 			break;
 		quiet = !dispatch(warden, warden->denials_due_ns != 0 ? DENIAL_MS
 								      : dying ? TICK_MS : 1000);

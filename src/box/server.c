@@ -349,6 +349,7 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 		answer_session(warden, conn, request);
 		return;
 	case WARDEN_EVENT_ENDED:
+	case WARDEN_EVENT_REFUSED:
 		break;
 	}
 	fd_close_all(fds, nfds);

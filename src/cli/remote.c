@@ -80,12 +80,24 @@ static void say_wait(unsigned seconds, const char *why, void *arg)
 	(void)cli_complain(&told);
 }
 
+static void say_note(const char *text, const char *remedy, void *arg)
+{
+	struct err told;
+
+	(void)arg;
+	(void)err_set(&told, ERR_UNAVAILABLE, "%s", text);
+	if (remedy[0] != '\0')
+		(void)err_remedy(&told, "%s", remedy);
+	(void)cli_complain(&told);
+}
+
 int remote_open(const struct remote *remote, struct client **ret, struct err *err)
 {
 	struct client_options where = remote->where;
 
 	where.wait_s = remote->no_wait ? 0 : WAIT_S;
 	where.on_wait = say_wait;
+	where.on_note = say_note;
 	if (client_open(&where, ret, err) < 0)
 		return (int)err->code;
 	if (client_is_exposed(*ret))

@@ -55,7 +55,7 @@ static int open_private(struct client *client, bool no_start, struct err *err)
 		if (code == 0)
 			code = client_call(client, "GET", "health", NULL, NULL, err);
 	}
-	return code;
+	return code == 0 ? daemon_renew(client, err) : code;
 }
 
 static int set_up(struct client *client, const struct client_options *options, struct err *err)
@@ -83,6 +83,8 @@ int client_open(const struct client_options *options, struct client **ret, struc
 	client->wait_left_s = options->wait_s;
 	client->on_wait = options->on_wait;
 	client->on_wait_arg = options->on_wait_arg;
+	client->on_note = options->on_note;
+	client->on_note_arg = options->on_note_arg;
 	if (set_up(client, options, err) < 0) {
 		client_close(client);
 		return (int)err->code;

@@ -52,6 +52,9 @@ struct client_options {
 	/* Before each wait of `seconds`; `why` is what the server said. */
 	void (*on_wait)(unsigned seconds, const char *why, void *arg);
 	void *on_wait_arg;
+	/* What somebody should know who did not ask; `remedy` may be "". */
+	void (*on_note)(const char *text, const char *remedy, void *arg);
+	void *on_note_arg;
 };
 
 /* *ret belongs to the caller. Nothing is sent yet, but a private daemon runs afterwards. */

@@ -22,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +35,8 @@
 #define ENV_MAX 16
 #define LOG_TAIL 4096
 #define START_MS 30000
+#define STOP_MS 30000
+#define PAGE 200
 
 /* Made before the fork: a child of a program that may have threads can only call what is safe. */
 struct plan {
@@ -45,8 +48,17 @@ struct plan {
 	int ready; /* its stdout: it says so when it is ready, or ends */
 };
 
-/* 1: somebody listens; 0: nobody. */
-static int try_connect(const struct url *url, struct err *err)
+/* Who called listen(); 0 when that is nobody whom we could name. */
+static pid_t listener_of(int sock)
+{
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
+/* 1: somebody listens, whose number is *ret_pid (may be NULL); 0: nobody. */
+static int try_connect(const struct url *url, pid_t *ret_pid, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup_fd int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -59,6 +71,8 @@ static int try_connect(const struct url *url, struct err *err)
 	do
 		n = connect(sock, (const struct sockaddr *)&address, sizeof(address));
 	while (n < 0 && errno == EINTR);
+	if (n == 0 && ret_pid != NULL)
+		*ret_pid = listener_of(sock);
 	if (n == 0)
 		return 1;
 	if (errno == ECONNREFUSED || errno == ENOENT)
@@ -248,21 +262,29 @@ static bool has_history(const char *state)
 	return access(path, F_OK) == 0;
 }
 
+static int place(struct client *client, char state[PATH_MAX], char name[RUNTIME_NAME_SIZE],
+		 struct err *err)
+{
+	if (runtime_state_dir(NULL, state, PATH_MAX, err) < 0 ||
+	    (client->runtime_fd < 0 && runtime_dir_open(&client->runtime_fd, err) < 0))
+		return (int)err->code;
+	runtime_daemon_name(state, name);
+	return 0;
+}
+
 int daemon_find(struct client *client, bool no_start, struct err *err)
 {
 	char state[PATH_MAX], name[RUNTIME_NAME_SIZE];
 	cleanup_fd int lock = -1;
 	int found;
 
-	if (runtime_state_dir(NULL, state, sizeof(state), err) < 0 ||
-	    (client->runtime_fd < 0 && runtime_dir_open(&client->runtime_fd, err) < 0))
+	if (place(client, state, name, err) < 0)
 		return (int)err->code;
-	runtime_daemon_name(state, name);
 	(void)snprintf(client->url.base, sizeof(client->url.base), "http://localhost");
 	(void)snprintf(client->url.socket, sizeof(client->url.socket), "/proc/self/fd/%d/%s.sock",
 		       client->runtime_fd, name);
 	client->url.is_loopback = true;
-	found = try_connect(&client->url, err);
+	found = try_connect(&client->url, NULL, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
 	if (no_start && !has_history(state)) {
@@ -272,8 +294,127 @@ int daemon_find(struct client *client, bool no_start, struct err *err)
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
 		return (int)err->code;
 	/* Somebody else may have started it while we waited for the lock. */
-	found = try_connect(&client->url, err);
+	found = try_connect(&client->url, NULL, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
 	return start(client, state, name, err);
+}
+
+/* ---- one of another version ----------------------------------------------------------------- */
+
+/* Whether the program that runs is not the one that we would start. */
+static bool is_outdated(const struct client *client, const char *name)
+{
+	char path[PATH_MAX], ours[RUNTIME_PROGRAM_SIZE], theirs[RUNTIME_PROGRAM_SIZE] = "";
+	char file[RUNTIME_NAME_SIZE + 16];
+	cleanup_fd int fd = -1;
+	struct err ignored;
+
+	if (find_program(path, sizeof(path), &ignored) < 0 ||
+	    runtime_program(path, ours, &ignored) < 0)
+		return false;
+	(void)snprintf(file, sizeof(file), "%s.program", name);
+	fd = openat(client->runtime_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* Before there was such a file nobody wrote one. */
+	if (fd >= 0 && read(fd, theirs, sizeof(theirs) - 1) < 0)
+		return false;
+	return strcmp(ours, theirs) != 0;
+}
+
+/* Sessions of this page that would lose variables, or a cell that runs. */
+static size_t count_kernels(const struct json_value *sessions)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < json_read_count(sessions); i++) {
+		const struct json_value *session = json_read_at(sessions, i);
+		const char *status = json_read_text(json_read_member(session, "status"), NULL);
+		const char *kernel = json_read_text(json_read_member(session, "kernel"), NULL);
+		int64_t pending = 0;
+
+		(void)json_read_int(json_read_member(session, "pending"), &pending);
+		found += status != NULL && strcmp(status, "live") == 0 &&
+			 (pending > 0 || kernel == NULL || strcmp(kernel, "lost") != 0);
+	}
+	return found;
+}
+
+static int kernels_of(struct client *client, size_t *ret, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	char next[ID_SIZE] = "";
+	const char *text;
+
+	*ret = 0;
+	do {
+		struct json_value *page;
+
+		buf_clear(&path);
+		if (buf_addf(&path, err, "sessions?limit=%d%s%s", PAGE,
+			     next[0] != '\0' ? "&before=" : "", next) < 0 ||
+		    client_call(client, "GET", buf_text(&path), NULL, &page, err) < 0)
+			return (int)err->code;
+		*ret += count_kernels(json_read_member(page, "sessions"));
+		text = json_read_text(json_read_member(page, "next"), NULL);
+		(void)snprintf(next, sizeof(next), "%s", text != NULL ? text : "");
+		json_read_free(page);
+	} while (next[0] != '\0');
+	return 0;
+}
+
+/* Its sessions are on the disk, and are there again when the next one has started. */
+static int end_it(const struct client *client, struct err *err)
+{
+	cleanup_fd int pidfd = -1;
+	struct pollfd ended = { .events = POLLIN };
+	pid_t pid = 0;
+	int polled;
+
+	if (try_connect(&client->url, &pid, err) < 0)
+		return (int)err->code;
+	pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
+		return err_sys(err, "end your private daemon");
+	ended.fd = pidfd;
+	do
+		polled = poll(&ended, 1, STOP_MS);
+	while (polled < 0 && errno == EINTR);
+	return polled > 0 ? 0 : err_set(err, ERR_TIMEOUT, "your private daemon does not end");
+}
+
+static void tell(const struct client *client, const char *text, const char *remedy)
+{
+	if (client->on_note != NULL)
+		client->on_note(text, remedy, client->on_note_arg);
+}
+
+int daemon_renew(struct client *client, struct err *err)
+{
+	char state[PATH_MAX], name[RUNTIME_NAME_SIZE], text[160];
+	cleanup_fd int lock = -1;
+	size_t kernels;
+
+	if (place(client, state, name, err) < 0)
+		return (int)err->code;
+	if (!is_outdated(client, name))
+		return 0;
+	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
+		return (int)err->code;
+	/* Somebody else may have put a new one there while we waited for the lock. */
+	if (!is_outdated(client, name))
+		return 0;
+	if (kernels_of(client, &kernels, err) < 0)
+		return (int)err->code;
+	if (kernels > 0) {
+		(void)snprintf(text, sizeof(text),
+			       "your private daemon is of another version than this command, and "
+			       "stays: %zu session%s would lose variables", kernels,
+			       kernels == 1 ? "" : "s");
+		tell(client, text, "end them (reckon session ls); then the next command starts a new one");
+		return 0;
+	}
+	if (end_it(client, err) < 0 || start(client, state, name, err) < 0)
+		return (int)err->code;
+	tell(client, "your private daemon was of another version, and was started anew", "");
+	return 0;
 }

@@ -22,6 +22,8 @@ struct client {
 	unsigned wait_left_s; /* of client_options */
 	void (*on_wait)(unsigned seconds, const char *why, void *arg);
 	void *on_wait_arg;
+	void (*on_note)(const char *text, const char *remedy, void *arg);
+	void *on_note_arg;
 };
 
 /* Where the bytes of a good answer go; a negative result ends the exchange. */
@@ -81,3 +83,8 @@ int answer_error(struct client *client, const struct json_value *error, unsigned
 
 /* daemon.c: finds the user's private daemon, starts it when it may. */
 int daemon_find(struct client *client, bool no_start, struct err *err);
+/*
+ * daemon.c: one that answers and is not the program that we would start is replaced, when none of its
+ * sessions has a kernel to lose; else that is told.
+ */
+int daemon_renew(struct client *client, struct err *err);

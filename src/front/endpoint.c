@@ -58,6 +58,8 @@ static const struct endpoint endpoints[] = {
 	{ .path = "sessions/{session}/executions/{execution}/events", .verb = GET,
 	  .kind = ENDPOINT_EVENTS, .type = FRONT_EVENTS, .build = build_events,
 	  .query = " after " },
+	{ .path = "sessions/{session}/executions/{execution}/cancel", .verb = POST,
+	  .type = FRONT_EXECUTION_CANCEL, .build = build_empty, .shape = shape_cancel },
 
 	{ .path = "sessions/{session}/interrupt", .verb = POST, .type = FRONT_INTERRUPT,
 	  .build = build_of_kernel, .shape = shape_interrupt },

@@ -224,17 +224,27 @@ int shape_drain(const struct kernel_item *items, size_t count, struct buf *ret, 
 	return json_write_finish(&json, err);
 }
 
-int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
-		    struct err *err)
+static int shape_whether(const char *name, const struct kernel_item *items, size_t count,
+			 struct buf *ret, struct err *err)
 {
 	struct json_writer json;
 
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	json_write_member_bool(&json, "interrupted",
-			       front_u64(items, count, FRONT_TAG_COUNT, 0) > 0);
+	json_write_member_bool(&json, name, front_u64(items, count, FRONT_TAG_COUNT, 0) > 0);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
+}
+
+int shape_interrupt(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err)
+{
+	return shape_whether("interrupted", items, count, ret, err);
+}
+
+int shape_cancel(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
+{
+	return shape_whether("cancelled", items, count, ret, err);
 }
 
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,

@@ -45,6 +45,7 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_EXECUTION_LIST] = answer_execution_list,
 	[FRONT_EXECUTION_SHOW] = answer_execution_show,
 	[FRONT_EVENTS] = answer_events,
+	[FRONT_EXECUTION_CANCEL] = answer_execution_cancel,
 	[FRONT_INTERRUPT] = answer_interrupt,
 	[FRONT_VARIABLES] = answer_ask,
 	[FRONT_COMPLETE] = answer_ask,

@@ -40,6 +40,7 @@ void answer_events(struct host *host, const struct asked *asked);
 /* Whether the key that asks started the execution, or the run, that the request names. */
 bool answer_execution_is_own(struct host *host, const struct asked *asked);
 bool answer_run_is_own(struct host *host, const struct asked *asked);
+void answer_execution_cancel(struct host *host, const struct asked *asked);
 void answer_interrupt(struct host *host, const struct asked *asked);
 void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
 /* LIST, GET, DELETE, MOVE, MKDIR */
@@ -64,6 +65,9 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
 			struct err *err);
 
+/* The row of the execution that the request names; false when it was answered with an error. */
+bool answer_find_execution(struct host *host, const struct asked *asked,
+			   struct db_execution *ret);
 int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
 
 /* ---- answer_context.c ---- */

@@ -254,7 +254,8 @@ void answer_execution_list(struct host *host, const struct asked *asked)
 }
 
 /* The row of the execution that the request names; false when it was answered with an error. */
-static bool find_execution(struct host *host, const struct asked *asked, struct db_execution *ret)
+bool answer_find_execution(struct host *host, const struct asked *asked,
+			   struct db_execution *ret)
 {
 	char id[ID_SIZE], execution[ID_SIZE] = "", message[128];
 	struct err err;
@@ -305,7 +306,7 @@ void answer_execution_show(struct host *host, const struct asked *asked)
 {
 	struct db_execution row;
 
-	if (!find_execution(host, asked, &row))
+	if (!answer_find_execution(host, asked, &row))
 		return;
 	reply_execution(host, asked->id, &row, true);
 	db_execution_done(&row);
@@ -350,7 +351,7 @@ void answer_events(struct host *host, const struct asked *asked)
 	struct session *session;
 	struct db_execution row;
 
-	if (!find_execution(host, asked, &row))
+	if (!answer_find_execution(host, asked, &row))
 		return;
 	session = session_find(host, asked->tenant, row.session);
 	if (session != NULL)

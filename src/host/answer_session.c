@@ -12,8 +12,10 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/admission.h"
+#include "host/early.h"
 #include "host/host.h"
 #include "host/quota.h"
+#include "host/spare.h"
 
 #define LIST_DEFAULT 100u
 
@@ -223,6 +225,7 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
 		keep_fail(host, &err);
 	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
+	session->engine = spare_take(host);
 	early_begin(session);
 	session_enqueue(session, job);
 	early_write(session);

@@ -1,9 +1,9 @@
 /*
- * cancel.c - executions that were to end when whoever asked for them goes away.
+ * cancel.c - executions that are ended by a request, or when whoever asked for them goes away.
  *
  * Runs in:  reckond's loop.
- * Reads:    who still holds them (hold.h).
- * Never:    ends what somebody waits for, or what was to go on.
+ * Reads:    checked requests; who still holds an execution (hold.h).
+ * Never:    takes for abandoned what somebody waits for, or what was to go on.
  *
  * One that waits in a queue leaves it: it never ran, and its Idempotency-Key is free again. One
  * that runs is interrupted as by a person, and its record says why.
@@ -19,6 +19,11 @@ static const reckon_reason client_gone = {
 	.message = "interrupted because the client that asked for it went away, as its request "
 		   "said (on_disconnect: cancel)",
 };
+static const reckon_reason on_request = {
+	.code = "cancelled",
+	.message = "interrupted because a client cancelled it",
+};
+static const char was_cancelled[] = "a client cancelled it before it began";
 static const char never_began[] = "the client that asked for it went away before it began, and its "
 				  "request said on_disconnect: cancel";
 
@@ -66,7 +71,6 @@ void cancel_note_why(struct execution *execution)
 static void stop(struct session *session, struct execution *execution)
 {
 	execution->wants_stop = true; /* said again while it runs */
-	cancel_note_why(execution);
 	if (runs(session->running, execution))
 		execution_nudge(execution, session->handle);
 	for (struct context *at = session->contexts; at != NULL; at = at->next)
@@ -74,15 +78,14 @@ static void stop(struct session *session, struct execution *execution)
 			execution_nudge(execution, at->handle);
 }
 
-static void cancel(struct execution *execution)
+static void cancel(struct execution *execution, const reckon_reason *reason, const char *why)
 {
 	struct session *session = execution->session;
 	struct job *job;
 
 	free(TAKE_PTR(execution->hold));
-	audit_note(session->host, "execution.cancel", session->row.id, "ok",
-		   "execution=%s its client went away", execution->id);
 	if (execution->state == EXECUTION_RUNNING) {
+		execution->reason = reason;
 		stop(session, execution);
 		return;
 	}
@@ -91,9 +94,34 @@ static void cancel(struct execution *execution)
 		return;
 	execution->is_cancelled = true;
 	execution_release_key(execution);
-	execution_fail(execution, FRONT_ERR_EXECUTION_CANCELLED, never_began);
+	execution_fail(execution, FRONT_ERR_EXECUTION_CANCELLED, why);
 	job_free(job);
 }
+
+/* ---- by a request --------------------------------------------------------------------------- */
+
+void answer_execution_cancel(struct host *host, const struct asked *asked)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	struct db_execution row;
+	struct session *session;
+	struct execution *live;
+	struct err err;
+	bool goes_on;
+
+	if (!answer_find_execution(host, asked, &row))
+		return;
+	session = session_find(host, asked->tenant, row.session);
+	live = session != NULL ? execution_find(session, row.id) : NULL;
+	db_execution_done(&row);
+	goes_on = live != NULL && live->state != EXECUTION_FINISHED;
+	if (goes_on)
+		cancel(live, &on_request, was_cancelled);
+	if (front_pack_u64(&payload, FRONT_TAG_COUNT, goes_on, &err) == 0)
+		peer_reply(host, asked->id, &payload, -1);
+}
+
+/* ---- of whom nobody is left ------------------------------------------------------------------ */
 
 static struct execution *find_abandoned(const struct session *session, uint64_t now_ns)
 {
@@ -110,8 +138,11 @@ void cancel_abandoned(struct session *session)
 	struct execution *execution;
 
 	/* Each look begins anew: one that ends may take older ones out of the list. */
-	while ((execution = find_abandoned(session, now)) != NULL)
-		cancel(execution);
+	while ((execution = find_abandoned(session, now)) != NULL) {
+		audit_note(session->host, "execution.cancel", session->row.id, "ok",
+			   "execution=%s its client went away", execution->id);
+		cancel(execution, &client_gone, never_began);
+	}
 }
 
 void cancel_front_lost(struct host *host)

@@ -13,6 +13,8 @@
  * A crash in between leaves a session of which nobody was told, as one between the commit and the
  * answer does: it is there, empty, until it expires.
  */
+#include "host/early.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
  *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, expiry, its end
  *   job.c             the jobs of a session: a queue, and what is answered when one is done
- *   hold.c cancel.c   executions that end when whoever asked for them goes away
+ *   hold.c cancel.c   executions ended by a request, or when whoever asked goes away
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
@@ -58,6 +58,7 @@
 #include "host/job.h"
 #include "host/observe.h"
 #include "host/operate.h"
+#include "host/peer.h"
 #include "host/files.h"
 #include "host/pool.h"
 #include "host/retain.h"
@@ -195,6 +196,7 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
+	struct spare *spare;
 	struct auditor auditor;
 	struct retainer retainer;
 	struct steady steady;
@@ -230,31 +232,6 @@ struct host {
 /* ---- listen.c ---- */
 /* Host's `listen_fd` and `listening`, from its configuration. */
 int listen_open(struct host *host, struct err *err);
-
-/* ---- peer.c ---- */
-int peer_start(struct host *host, struct err *err);
-void peer_stop(struct host *host); /* ends the front and waits for it */
-void peer_settings(struct host *host); /* tells the front what the configuration says now */
-/* What all fronts counted so far. */
-void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
-bool peer_is_pending(const struct host *host, uint64_t request);
-bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
-/* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
-void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
-void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
-	       const char *cause, const char *remedy, unsigned retry_s);
-/* A body of any size: inline, or as a sealed memory file. */
-void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
-/* An answer waits for the turn that it is of (turn_of_answer()); to be called when `synced` is more,
- * or when turns from `first` on did not happen: then it becomes an error. */
-void peer_release(struct host *host);
-void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
-/* Something of ours failed: a full disk, or worse. */
-void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
-/* An ERROR whose fields are packed already. */
-void peer_error(struct host *host, uint64_t request, const struct buf *payload);
-enum front_error peer_error_of(const reckon_error *error);
-void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
 
 /* ---- session.c ---- */
 /* NULL when this tenant has no live session with this id. */
@@ -363,16 +340,9 @@ void start_kept(struct execution *execution);	  /* what was written is committed
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
 
-/* ---- early.c ---- */
-/* For a session in OPENING: before its job is given away, and then. */
-void early_begin(struct session *session);
-void early_write(struct session *session);
-void early_note(const struct session *session); /* it could be opened */
-/* It could not, or is not to be: nothing of it stays. */
-void early_undo(struct session *session, const char *why);
-
 /* ---- work.c: in a thread of the pool ---- */
-/* The engine and the session; a restored one gets its old id. */
+int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
+/* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
 void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* ready.c */

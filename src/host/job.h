@@ -87,12 +87,13 @@ enum job_kind {
 	JOB_PROBE, /* of no session: is the warden there (ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
 	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenant.c) */
+	JOB_SPARE,   /* of no session: an engine for the next one (spare.c) */
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
-	struct host *host;     /* of a PROBE or a SHARE, which have no session */
+	struct host *host;     /* of a PROBE, a SHARE, a SPARE, which have no session */
 	struct tenant_share share; /* of an OPEN, a RESTORE, a SHARE */
 	uint64_t queued_ns, submitted_ns, ended_ns;
 	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */

@@ -27,6 +27,7 @@
 #include "host/doctor.h"
 #include "host/host.h"
 #include "host/private.h"
+#include "host/spare.h"
 
 #define TICK_MS 200u
 #define DESCRIPTORS 65536u
@@ -112,6 +113,8 @@ static void on_wake(unsigned ready, void *arg)
 			readiness_done(host, job);
 		else if (job->kind == JOB_SHARE)
 			tenant_share_done(job);
+		else if (job->kind == JOB_SPARE)
+			spare_done(job);
 		else
 			session_job_done(job->session, job);
 		answer_end(host);
@@ -132,6 +135,7 @@ static void on_tick(void *arg)
 	struct host *host = arg;
 
 	session_tick(host);
+	spare_tick(host);
 	inquiry_tick(host);
 	private_tick(host);
 	operate_tick(host);
@@ -163,6 +167,7 @@ static int set_up(struct host *host, struct err *err)
 	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
+	    spare_begin(host, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGHUP, operate_reload, host, err) < 0 ||
@@ -237,6 +242,7 @@ static void finish(struct host *host)
 	if (host->sessions == NULL) {
 		pool_free(host->pool);
 		pool_free(host->file_pool);
+		spare_end(host);
 	}
 	inquiry_free_all(host);
 	keep_stop(host);

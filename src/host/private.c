@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/runtime.h"
 #include "host/host.h"
@@ -91,6 +92,21 @@ static int listen_at(struct host *host, int dir_fd, const char *name, struct err
 	return 0;
 }
 
+/* Before anybody can connect: who finds another program than its own may put that in our place. */
+static int note_program(int dir_fd, const char *name, struct err *err)
+{
+	char program[RUNTIME_PROGRAM_SIZE], file[RUNTIME_NAME_SIZE + 16];
+	cleanup_fd int fd = -1;
+
+	if (runtime_program("/proc/self/exe", program, err) < 0)
+		return (int)err->code;
+	(void)snprintf(file, sizeof(file), "%s.program", name);
+	fd = openat(dir_fd, file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(err, "open %s", file);
+	return fd_write_full(fd, program, strlen(program), err);
+}
+
 int private_listen(struct host *host, struct err *err)
 {
 	char state[4096], name[RUNTIME_NAME_SIZE];
@@ -100,7 +116,8 @@ int private_listen(struct host *host, struct err *err)
 	    runtime_dir_open(&host->runtime_fd, err) < 0)
 		return (int)err->code;
 	runtime_daemon_name(state, name);
-	if (take_lock(host->runtime_fd, name, err) < 0)
+	if (take_lock(host->runtime_fd, name, err) < 0 ||
+	    note_program(host->runtime_fd, name, err) < 0)
 		return (int)err->code;
 	host->asked_ns = clock_mono_ns();
 	return listen_at(host, host->runtime_fd, name, err);

@@ -19,8 +19,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/cancel.h"
+#include "host/early.h"
 #include "host/host.h"
 #include "host/quota.h"
+#include "host/spare.h"
 #include "host/usage.h"
 
 #define LOOK_AFTER_NS (5ull * 1000000000u)
@@ -258,6 +260,7 @@ static int note_opened(struct session *session, struct err *err)
 		       reckon_session_template(session->handle));
 	session->phase = SESSION_LIVE;
 	early_note(session);
+	spare_want(session->host);
 	if (session->early_failed.code != ERR_OK) {
 		*err = session->early_failed;
 		return (int)err->code;

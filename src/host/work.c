@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/spare.h"
 
 static int on_event(const reckon_event *event, void *arg)
 {
@@ -34,15 +35,34 @@ static unsigned flags_of(uint64_t policy)
 	       ((policy & FRONT_POLICY_ISOLATE_SPECULATION) != 0 ? RECKON_SESSION_NO_SPECULATION : 0);
 }
 
+int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.state_dir = host->config.state_dir,
+		.strict = host->config.strict != 0,
+	};
+
+	return reckon_engine_open(&options, ret, error);
+}
+
+/* Without a session there is no engine. */
+static int open_with(struct session *session, const reckon_session_options *options,
+		     reckon_error *error)
+{
+	const int code = reckon_session_open(session->engine, options, &session->handle, error);
+
+	if (code < 0) {
+		reckon_engine_close(session->engine);
+		session->engine = NULL;
+	}
+	return code;
+}
+
 void work_open(struct job *job)
 {
 	struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
-	const reckon_engine_options engine = {
-		.size = sizeof(engine),
-		.state_dir = session->host->config.state_dir,
-		.strict = session->host->config.strict != 0,
-	};
 	const reckon_session_options options = {
 		.size = sizeof(options),
 		.template_name =
@@ -72,12 +92,11 @@ void work_open(struct job *job)
 		.group_cpu_percent = job->share.percent,
 	};
 
-	if (reckon_engine_open(&engine, &session->engine, &job->error) < 0)
+	/* The warden of an engine that stood ready may be gone, which is no reason to fail. */
+	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
-	if (reckon_session_open(session->engine, &options, &session->handle, &job->error) < 0) {
-		reckon_engine_close(session->engine);
-		session->engine = NULL;
-	}
+	if (work_engine(session->host, &session->engine, &job->error) == 0)
+		(void)open_with(session, &options, &job->error);
 }
 
 /* Of the kernel that the job is for. */
@@ -194,13 +213,9 @@ static void work_close(struct session *session)
 
 static void work_share(struct job *job)
 {
-	const reckon_engine_options options = {
-		.size = sizeof(options),
-		.state_dir = job->host->config.state_dir,
-	};
 	reckon_engine *engine;
 
-	if (reckon_engine_open(&options, &engine, &job->error) < 0)
+	if (work_engine(job->host, &engine, &job->error) < 0)
 		return;
 	(void)reckon_group_set(engine, job->path, job->share.weight, job->share.percent,
 			       &job->error);
@@ -239,6 +254,9 @@ static void run(struct job *job)
 		return;
 	case JOB_SHARE:
 		work_share(job);
+		return;
+	case JOB_SPARE:
+		spare_work(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);

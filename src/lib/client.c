@@ -140,7 +140,8 @@ static void client_die(struct client *client, const struct err *why)
 			      why->text);
 	else
 		(void)err_set(&client->why, ERR_LOST,
-			      "the warden died; the session and its variables are gone");
+			      "the warden ended, or this connection to it; the session and its "
+			      "variables are gone");
 	if (client->greeted)
 		(void)err_remedy(&client->why,
 				 "open a new session; the warden's log says why it ended");
@@ -169,12 +170,15 @@ static int wait_for(struct client *client, short events, int timeout_ms)
 /* Another version's messages have another length; say so instead of "broken". */
 static int check_reply(const struct warden_reply *reply, size_t len, struct err *err)
 {
-	if (len >= 8 && reply->magic == WARDEN_MAGIC && reply->version != WARDEN_VERSION) {
-		(void)err_set(err, ERR_PROTOCOL,
-			      "the running warden speaks protocol version %u, this libreckon %u",
+	if (len >= sizeof(struct warden_other) && reply->magic == WARDEN_MAGIC &&
+	    reply->version != WARDEN_VERSION) {
+		(void)err_set(err, ERR_UNAVAILABLE,
+			      "reckon-warden is of another version (it speaks %u, this program %u)",
 			      reply->version, WARDEN_VERSION);
-		return err_remedy(err, "end the old reckon-warden (it also ends by itself when "
-				       "idle) and try again");
+		return err_remedy(err, reply->version > WARDEN_VERSION
+					       ? "Reckon was upgraded while this program ran: start "
+						 "it again"
+					       : "install the same version of reckon and libreckon");
 	}
 	if (len != sizeof(*reply) || reply->magic != WARDEN_MAGIC)
 		return err_set(err, ERR_PROTOCOL, "a reply of %zu bytes that is none of ours", len);
@@ -212,6 +216,10 @@ static int receive(struct client *client)
 	n = fd_recv_msg(client->sock, &reply, sizeof(reply), fds, 2, &nfds, &err);
 	if (n == ERR_TIMEOUT)
 		return 0;
+	/* A longer one was cut, and its beginning is there. */
+	if (n < 0 && err.code == ERR_PROTOCOL && reply.magic == WARDEN_MAGIC &&
+	    reply.version != WARDEN_VERSION)
+		n = sizeof(struct warden_other);
 	if (n == 0 || (n < 0 && err.code == ERR_SYSTEM && err.errnum == ECONNRESET)) {
 		client_die(client, NULL);
 		return 0;
@@ -227,6 +235,10 @@ static int receive(struct client *client)
 	}
 	reply.err.text[sizeof(reply.err.text) - 1] = '\0';
 	reply.err.remedy[sizeof(reply.err.remedy) - 1] = '\0';
+	if (reply.type == WARDEN_EVENT_REFUSED) {
+		client_die(client, &reply.err);
+		return 0;
+	}
 	if (reply.type != WARDEN_EVENT_ENDED && client->unanswered > 0)
 		client->unanswered--;
 	if (reply.type != WARDEN_EVENT_ENDED)

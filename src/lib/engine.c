@@ -258,6 +258,16 @@ int engine_client(struct reckon_engine *engine, struct client **ret, struct err 
 	return 0;
 }
 
+int reckon_engine_connect(reckon_engine *engine, reckon_error *err)
+{
+	struct client *client;
+	struct err inner;
+
+	if (engine_check_idle(engine, &inner) < 0 || engine_client(engine, &client, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
 int engine_check_idle(const struct reckon_engine *engine, struct err *err)
 {
 	if (engine->is_busy) {

@@ -78,6 +78,7 @@ enum front_type {
 	FRONT_CONTEXT_DELETE = 26, /* -> nothing                                             */
 	FRONT_RESTART = 27,	   /* [CONTEXT] -> nothing                                   */
 	FRONT_INSPECT = 28,	   /* -> BODY                                                */
+	FRONT_EXECUTION_CANCEL = 29, /* -> COUNT: 0 when it had ended                        */
 	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
 	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
 	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */

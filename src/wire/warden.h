@@ -7,7 +7,8 @@
  * Requests are answered in order, each by one struct warden_reply with the same `seq`;
  * WARDEN_EVENT_ENDED may come in between and is sent once per kernel that ended on its own.
  *
- *   HELLO                       always the first message
+ *   HELLO                       always the first message; another version's is answered with
+ *                               struct warden_other, whatever its length, and the connection ends
  *   OPEN    [mount dir fds]  -> [control socket, workspace dir]   a box with a kernel in it
  *   BEGIN                    no answer: resets peaks and denial counts, records the base line
  *   USAGE                    -> usage since BEGIN, measured from outside the box
@@ -60,6 +61,14 @@ enum warden_type {
 	WARDEN_DOOR = 12,
 	WARDEN_GROUP = 13,
 	WARDEN_EVENT_ENDED = 64,
+	WARDEN_EVENT_REFUSED = 65, /* `err` says why this connection ends */
+};
+
+/* What every version's requests and replies begin with, and all that one says to another. */
+struct warden_other {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t nothing;
 };
 
 /* Zero means "no such limit", except where a default is named. */

@@ -71,9 +71,16 @@ def requests(driver):
     return Requests(driver("layout"))
 
 
+REFUSED = 65
+
+
 def dropped(sock):
+    """Ended, perhaps with a word why: the event, or what all versions have in common."""
     try:
-        return sock.recv(65536) == b""
+        said = sock.recv(65536)
+        if len(said) >= 8 and struct.unpack_from("<H", said, 6)[0] in (0, REFUSED):
+            said = sock.recv(65536)
+        return said == b""
     except ConnectionResetError:
         return True
 
@@ -91,6 +98,30 @@ MALFORMED = {
 def test_malformed_requests(connect, requests, neighbour, attack):
     sock = connect()
     sock.send(MALFORMED[attack](requests))
+    assert dropped(sock)
+    neighbour.check()
+
+
+@pytest.mark.parametrize("size", [16, None, 8000])
+def test_another_version_is_told_ours(connect, requests, neighbour, size):
+    """Whatever length its requests have."""
+    sock = connect()
+    sock.send(requests.make(1, version=99, size=size))
+    assert sock.recv(65536) == struct.pack("<IHH", requests.layout["magic"],
+                                           requests.layout["version"], 0)
+    assert dropped(sock)
+    neighbour.check()
+
+
+def test_a_client_that_is_refused_is_told_why(connect, requests, neighbour):
+    sock = connect()
+    sock.send(requests.make(1))
+    sock.recv(65536)
+    sock.send(b"x")
+    said = sock.recv(65536)
+    assert struct.unpack_from("<H", said, 6)[0] == REFUSED
+    assert struct.unpack_from("<i", said, requests.layout["error"])[0] < 0
+    assert b"not understood" in said
     assert dropped(sock)
     neighbour.check()
 

@@ -1,9 +1,11 @@
 """An installed tree runs, as it was installed and wherever it was moved to."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -83,3 +85,91 @@ def end_wardens(tree):
                 os.kill(int(entry), 15)
         except OSError:
             continue
+
+
+# ---- another version in its place ---------------------------------------------------------------
+
+def put_anew(tree, name):
+    """The program again, as an upgrade does it: another file under the name."""
+    path = tree / "libexec/reckon" / name
+    shutil.copy2(path, f"{path}.new")
+    os.rename(f"{path}.new", path)
+    os.utime(path)
+
+
+def running(tree, name):
+    """Numbers of the processes that this program, or one that was in its place, is."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            path = os.path.realpath(os.readlink(f"/proc/{entry}/exe").removesuffix(" (deleted)"))
+            state = pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if path == os.path.realpath(tree / "libexec/reckon" / name) and state not in "ZX":
+            found.append(int(entry))
+    return found
+
+
+def eventually(is_so):
+    deadline = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_warden_that_was_replaced_ends_when_nobody_needs_it(reckon, moved):
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(2)\nprint('done')"
+    first = subprocess.Popen([moved / "bin/reckon", "run", "-c", code], cwd=reckon.cwd,
+                             env=reckon.env, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, **reckon.user.switch)
+    try:
+        assert first.stdout.readline() == "begun\n"
+        old = set(running(moved, "reckon-warden"))
+        assert old
+        put_anew(moved, "reckon-warden")
+        # Its client is not disturbed, and who comes next has the new one.
+        done = call(reckon, moved, "run", "-c", "print(2)")
+        assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+        assert set(running(moved, "reckon-warden")) - old
+        assert first.communicate(timeout=SECONDS)[0] == "done\n" and first.returncode == 0
+        eventually(lambda: not old & set(running(moved, "reckon-warden")))
+    finally:
+        first.kill()
+        first.wait()
+        end_wardens(moved)
+
+
+def test_a_private_daemon_of_another_version_is_replaced_when_that_costs_nothing(reckon, moved):
+    def ask(*words):
+        done = call(reckon, moved, *words)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    try:
+        ask("run", "-s", "kept", "-c", "x = 6; open('file', 'w').write('7')")
+        (old,) = running(moved, "reckond")
+        assert "version" not in ask("session", "ls").stderr
+        put_anew(moved, "reckond")
+        done = ask("run", "-s", "kept", "-c", "print(x)")
+        assert done.stdout == "6\n" and "1 session would lose variables" in done.stderr
+        assert running(moved, "reckond") == [old]
+        ask("session", "rm", "kept")
+        done = ask("session", "ls")
+        assert "was started anew" in done.stderr
+        (new,) = running(moved, "reckond")
+        assert new != old
+        # A session whose kernel is gone already loses nothing more.
+        ask("run", "-s", "parked", "-c", "open('file', 'w').write('7')")
+        os.kill(new, 15)
+        eventually(lambda: not running(moved, "reckond"))
+        assert "parked" in ask("session", "ls").stdout
+        put_anew(moved, "reckond")
+        done = ask("files", "ls", "-s", "parked")
+        assert "file" in done.stdout and "was started anew" in done.stderr
+        assert "version" not in ask("session", "ls").stderr
+    finally:
+        for pid in running(moved, "reckond"):
+            os.kill(pid, 15)
+        eventually(lambda: not running(moved, "reckond"))
+        end_wardens(moved)

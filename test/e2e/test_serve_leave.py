@@ -1,4 +1,4 @@
-"""Clients that go away: what they asked for goes on, or is cancelled, as each request says."""
+"""Executions that are cancelled: by a request, or because their client went away, if it said so."""
 import contextlib
 import json
 import socket
@@ -348,3 +348,73 @@ def test_a_grace_alone_says_nothing_of_an_execution(server):
     answer = server.ask("POST", f"/sessions/{server.create()}/executions",
                         {"code": "1", "disconnect_grace_s": 1})
     assert (answer.status, answer.code) == (400, "invalid")
+
+
+# ---- by a request -------------------------------------------------------------------------------
+
+def cancel(server, session, execution):
+    answer = server.ask("POST", f"/sessions/{session}/executions/{execution}/cancel")
+    assert answer.status == 200, answer
+    return answer.json["cancelled"]
+
+
+def test_each_execution_can_be_cancelled(server):
+    """What runs is interrupted, what waits never begins, what has ended stays, the rest goes on."""
+    session = server.create()
+    done = server.execute(session, "kept = 1")["id"]
+    running = server.background(session, BUSY)
+    waiting = server.background(session, "open('waited', 'w')")
+    last = server.background(session, "print('last')")
+    server.wait_running(session, running)
+    assert cancel(server, session, waiting) is True
+    answer = server.poll(session, waiting)
+    assert answer["status"] == "cancelled" and "before it began" in answer["why"]
+    assert cancel(server, session, waiting) is False and cancel(server, session, done) is False
+    assert cancel(server, session, running) is True
+    record = server.poll(session, running)
+    assert record["status"] == "interrupted"
+    assert [each["code"] for each in record["diagnostics"]] == ["cancelled"]
+    assert server.poll(session, last)["stdout"] == "last\n"
+    assert server.execute(session, "import os; print(kept, os.path.exists('waited'))")[
+        "stdout"] == "1 False\n"
+    assert cancel(server, session, running) is False
+
+
+def test_cancelling_is_told_to_whoever_waits(server):
+    session = server.create()
+    running = server.background(session, BUSY)
+    with blocking(server, session, "1") as (connection, waiting):
+        assert cancel(server, session, waiting)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        assert (response.status, answer["error"]["code"]) == (410, "execution_cancelled")
+    with streaming(server, session, execution=running) as (events, _):
+        assert cancel(server, session, running)
+        *_, (_, name, data) = events
+        assert name == "done" and data["record"]["status"] == "interrupted"
+
+
+def test_a_cell_of_a_context_is_cancelled_alone(server):
+    session = server.create()
+    here = server.background(session, BUSY)
+    there = server.background(session, "echo begun; sleep 60", language="bash")
+    for each in (here, there):
+        server.wait_running(session, each)
+    assert cancel(server, session, there)
+    assert server.poll(session, there)["status"] == "interrupted"
+    assert with_status(server, session, "running") == [here]
+    assert cancel(server, session, here)
+
+
+def test_nothing_else_can_be_cancelled(server):
+    session, other = server.create(), server.create()
+    running = server.background(session, BUSY)
+    for path, code in ((f"{other}/executions/{running}", "execution_not_found"),
+                       (f"{session}/executions/ex_none", "execution_not_found"),
+                       (f"se_none/executions/{running}", "session_not_found")):
+        answer = server.ask("POST", f"/sessions/{path}/cancel")
+        assert (answer.status, answer.code) == (404, code), path
+    answer = server.ask("POST", f"/sessions/{session}/executions/{running}/cancel", {"force": 1})
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert with_status(server, session, "running") == [running]
+    assert cancel(server, session, running)

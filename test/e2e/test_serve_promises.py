@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import pathlib
+import signal
 import sqlite3
 import struct
 import time
@@ -11,7 +12,8 @@ import time
 import pytest
 from reckon_serve import Server
 from test_serve_beside import UNTIL, begin
-from test_serve_faults import few_descriptors
+from test_serve_durable import wardens
+from test_serve_faults import eventually, few_descriptors
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -237,3 +239,27 @@ def test_what_is_being_opened_at_the_end_is_not_there_again(reckon):
         # One whose answer the end overtook may be there; one that was refused is not.
         assert set(made) <= set(listed)
         assert len(listed) <= 2 + 8 - sum(each.status == 503 for each in answers)
+
+
+# ---- the engine that stands ready ---------------------------------------------------------------
+
+def to_wardens(pid):
+    """Sockets of a daemon's process: one for each connection to a warden, and a few of its own."""
+    links = []
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(fd))
+    return sum(link.startswith("socket:") for link in links)
+
+
+@as_root  # whose wardens are found by their user
+def test_what_stands_ready_for_the_next_session_may_have_died(reckon):
+    with Server(reckon) as server:
+        before = to_wardens(server.process.pid)
+        server.create()
+        # The session's two, its kernel's, and the one that stands ready.
+        eventually(lambda: to_wardens(server.process.pid) == before + 4)
+        for pid in wardens(reckon):
+            os.kill(pid, signal.SIGKILL)
+        made = [server.create() for _ in range(3)]
+        assert [server.execute(each, "6*7")["status"] for each in made] == ["ok"] * 3

@@ -57,6 +57,13 @@ static void reply_with(struct warden *warden, const struct warden_request *reque
 		reply->seq = request->seq;
 		reply->session = request->session;
 	}
+	if (warden->config->reply_len > 0) {
+		char other[8192] = "";
+
+		memcpy(other, reply, 8);
+		(void)fd_send_msg(warden->sock, other, warden->config->reply_len, NULL, 0, &err);
+		return;
+	}
 	/* The client may be gone already; that is its right. */
 	(void)fd_send_msg(warden->sock, reply, sizeof(*reply), fds, nfds, &err);
 }
@@ -195,6 +202,7 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 	case WARDEN_GROUP:
 	case WARDEN_HELLO:
 	case WARDEN_EVENT_ENDED:
+	case WARDEN_EVENT_REFUSED:
 		break;
 	}
 	reply_with(warden, request, &reply, fds, nfds);

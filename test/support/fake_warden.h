@@ -27,6 +27,7 @@
 
 struct fake_config {
 	uint16_t version;	    /* 0: ours */
+	size_t reply_len;	    /* of each, whatever is in it; 0: as long as it is */
 	bool ends_are_oom;	    /* a kernel's death is reported as out of memory */
 	bool dies_at_begin;	    /* the warden exits when it gets BEGIN */
 	bool kernel_never_ready;    /* the kernel exits with status 7 before READY */

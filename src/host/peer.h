@@ -1,0 +1,42 @@
+/*
+ * peer.h - the front's process: its requests come to answer.c, its answers go out here.
+ *
+ * `request` is the number that the front gave a request; 0 is none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "reckon.h"
+#include "wire/front.h"
+#include "wire/front_page.h"
+
+struct host;
+
+int peer_start(struct host *host, struct err *err);
+void peer_stop(struct host *host); /* ends the front and waits for it */
+void peer_settings(struct host *host); /* tells the front what the configuration says now */
+/* What all fronts counted so far. */
+void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
+bool peer_is_pending(const struct host *host, uint64_t request);
+bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
+/* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
+void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
+void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
+	       const char *cause, const char *remedy, unsigned retry_s);
+/* A body of any size: inline, or as a sealed memory file. */
+void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
+/* An answer waits for the turn that it is of (turn_of_answer()); to be called when `synced` is more,
+ * or when turns from `first` on did not happen: then it becomes an error. */
+void peer_release(struct host *host);
+void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
+/* Something of ours failed: a full disk, or worse. */
+void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
+/* An ERROR whose fields are packed already. */
+void peer_error(struct host *host, uint64_t request, const struct buf *payload);
+enum front_error peer_error_of(const reckon_error *error);
+void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);
