@@ -177,6 +177,8 @@ static bool is_empty(int fd)
 
 	while (dir != NULL && entries <= 2 && (entry = readdir(dir)) != NULL)
 		entries++; /* "." and ".." are two */
+	if (dir != NULL)
+		rewinddir(dir); /* a copied descriptor reads on from the same place */
 	return dir != NULL && entries <= 2;
 }
 
