@@ -6,8 +6,8 @@
  * Never:    writes to memory that was not seen to be a Mersenne Twister's.
  *
  * numpy.random.seed() runs a part of numpy that nothing else does, and so copies some 75 pages in
- * each fork. The state of the generator is 624 words of which any will do, and a position: the Python
- * layer finds its address in the zygote, and makes sure of it (fresh.py).
+ * each fork. The state of the generator is 624 words of which any will do, and a position: the
+ * Python layer finds its address in the zygote, and makes sure of it (fresh.py).
  */
 #include "inside/python.h"
 
