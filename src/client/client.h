@@ -112,6 +112,8 @@ struct client_execution {
 	const struct buf *body; /* of POST …/executions, without "stream" */
 	client_event_fn *on_event;
 	void *on_event_arg;
+	/* Or NULL: told the id once, before the first event; with on_event's argument. */
+	void (*on_begun)(const char *id, void *arg);
 	/*
 	 * A descriptor (or -1) that becomes readable when the user wants something: then on_wake
 	 * is called, which reads it; `id` is the execution's, "" until the server has said it. A

@@ -23,19 +23,23 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 	struct session *session = session_by_id(host, row->session);
 	const struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
 	const char *status = row->status;
+	const bool is_forgotten = strcmp(status, "pending") == 0 && live == NULL;
+	const char *why = is_forgotten			? "its record could not be kept"
+			  : live != NULL && live->failed ? live->why.text
+							 : row->why;
 	const struct {
 		enum front_tag tag;
 		const char *text;
 	} texts[] = {
 		{ FRONT_TAG_EXECUTION, row->id },     { FRONT_TAG_SESSION, row->session },
 		{ FRONT_TAG_CREATED_AT, row->created_at }, { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, live != NULL && live->failed ? live->why.text : row->why },
+		{ FRONT_TAG_WHY, why },
 	};
 
-	if (strcmp(status, "pending") == 0 && live != NULL && live->state == EXECUTION_FINISHED)
+	if (is_forgotten || (strcmp(status, "pending") == 0 && live->state == EXECUTION_FINISHED))
 		status = "failed"; /* its record could not be kept */
 	else if (strcmp(status, "pending") == 0)
-		status = live != NULL && live->state == EXECUTION_RUNNING ? "running" : "queued";
+		status = live->state == EXECUTION_RUNNING ? "running" : "queued";
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if ((texts[i].text[0] != '\0' || i == 0) &&
 		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)

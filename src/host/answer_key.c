@@ -28,7 +28,8 @@ static void describe_time(uint64_t ms, char ret[CLOCK_RFC3339_SIZE])
 	(void)snprintf(ret + used, CLOCK_RFC3339_SIZE - used, ".%03uZ", (unsigned)(ms % 1000u));
 }
 
-static int pack_key(struct buf *payload, const struct key *key, const char *text, struct err *err)
+static int pack_key(const struct host *host, struct buf *payload, const struct key *key,
+		    const char *text, struct err *err)
 {
 	const struct db_key *row = &key->row;
 	char expires[CLOCK_RFC3339_SIZE] = "";
@@ -42,7 +43,7 @@ static int pack_key(struct buf *payload, const struct key *key, const char *text
 		{ FRONT_TAG_ID, row->id },
 		{ FRONT_TAG_TENANT, row->tenant },
 		{ FRONT_TAG_NAME, row->name },
-		{ FRONT_TAG_STATUS, key_is_expired(key) ? "expired" : "active" },
+		{ FRONT_TAG_STATUS, key_is_expired(host, key) ? "expired" : "active" },
 		{ FRONT_TAG_CREATED_AT, row->created_at },
 		{ FRONT_TAG_EXPIRES_AT, expires },
 		{ FRONT_TAG_USED_AT, row->used_at },
@@ -56,40 +57,52 @@ static int pack_key(struct buf *payload, const struct key *key, const char *text
 	return front_pack_u64(payload, FRONT_TAG_SCOPES, row->scopes, err);
 }
 
+/* With what becomes of the one whose place it takes, if there is one. */
 static const struct key *make_audited(struct host *host, struct db_key *row,
-				      char text[KEY_TEXT_SIZE], struct err *err)
+				      const struct db_key *old, char text[KEY_TEXT_SIZE],
+				      struct err *err)
 {
-	const struct key *key;
-	int code;
+	struct key *key = NULL;
+	int code = 0;
 
 	if (audit_begin(host, err) < 0)
 		return NULL;
-	key = key_make(host, row, text, err);
-	code = key == NULL ? (int)err->code
-			   : audit_add(host, "key.create", key->row.id, "ok", err,
-				       "tenant=%s scopes=%u name=%s", key->row.tenant,
-				       key->row.scopes, key->row.name);
-	return audit_end(host, code, err) < 0 ? NULL : key;
+	if (old != NULL)
+		code = db_key_change(host->db, old, err);
+	if (code >= 0)
+		key = key_make(host, row, text, err);
+	if (key != NULL)
+		code = audit_add(host, "key.create", key->row.id, "ok", err,
+				 "tenant=%s scopes=%u name=%s", key->row.tenant, key->row.scopes,
+				 key->row.name);
+	if (audit_commit(host, key == NULL ? (int)err->code : code, err) >= 0)
+		return key;
+	if (key != NULL)
+		key_forget(host, key);
+	return NULL;
 }
 
-static void make(struct host *host, const struct asked *asked, struct db_key *row)
+/* False: it was answered with an error. */
+static bool make(struct host *host, const struct asked *asked, struct db_key *row,
+		 const struct db_key *old)
 {
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	char text[KEY_TEXT_SIZE];
 	struct err err;
-	const struct key *key = make_audited(host, row, text, &err);
+	const struct key *key = make_audited(host, row, old, text, &err);
 
 	if (key == NULL)
 		peer_fail(host, asked->id,
 			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
-	else if (pack_key(&payload, key, text, &err) < 0)
+	else if (pack_key(host, &payload, key, text, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
 		peer_reply(host, asked->id, &payload, -1);
 	explicit_bzero(text, sizeof(text));
 	if (payload.len > 0)
 		explicit_bzero(payload.data, payload.len);
+	return key != NULL;
 }
 
 static struct key *named(struct host *host, const struct asked *asked)
@@ -110,29 +123,21 @@ static struct key *named(struct host *host, const struct asked *asked)
 static void rotate(struct host *host, const struct asked *asked)
 {
 	struct key *old = named(host, asked);
-	const uint64_t now = key_now_ms();
+	const uint64_t now = strict_now(&host->strict);
 	const uint64_t end = now + front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS,
 					     OVERLAP_MS);
-	struct db_key row;
-	uint64_t before;
-	struct err err;
+	struct db_key row, ends;
 
 	if (old == NULL)
 		return;
-	row = old->row;
+	row = ends = old->row;
 	if (row.expires_ms != 0)
 		row.expires_ms = now + (row.lifetime_ms != 0 ? row.lifetime_ms : OVERLAP_MS);
 	row.used_at[0] = '\0';
-	before = old->row.expires_ms;
-	if (before == 0 || before > end) {
-		old->row.expires_ms = end;
-		if (db_key_change(host->db, &old->row, &err) < 0) {
-			old->row.expires_ms = before;
-			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-			return;
-		}
-	}
-	make(host, asked, &row);
+	if (ends.expires_ms == 0 || ends.expires_ms > end)
+		ends.expires_ms = end;
+	if (make(host, asked, &row, &ends))
+		old->row.expires_ms = ends.expires_ms;
 }
 
 void answer_key_create(struct host *host, const struct asked *asked)
@@ -158,8 +163,8 @@ void answer_key_create(struct host *host, const struct asked *asked)
 		return;
 	}
 	row.lifetime_ms = lifetime;
-	row.expires_ms = lifetime != 0 ? key_now_ms() + lifetime : 0;
-	make(host, asked, &row);
+	row.expires_ms = lifetime != 0 ? strict_now(&host->strict) + lifetime : 0;
+	(void)make(host, asked, &row, NULL);
 }
 
 void answer_key_list(struct host *host, const struct asked *asked)
@@ -181,7 +186,7 @@ void answer_key_list(struct host *host, const struct asked *asked)
 		if ((names && at->tenant != tenant) ||
 		    (has_before && strcmp(at->row.id, before) >= 0))
 			continue;
-		if (pack_key(&payload, at, NULL, &err) < 0) {
+		if (pack_key(host, &payload, at, NULL, &err) < 0) {
 			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 			return;
 		}
@@ -198,10 +203,14 @@ static int revoke_audited(struct host *host, struct key *key, struct err *err)
 	(void)snprintf(id, sizeof(id), "%s", key->row.id);
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
-	code = key_revoke(host, key, err);
+	code = db_key_revoke(host->db, id, err);
 	if (code >= 0)
 		code = audit_add(host, "key.revoke", id, "ok", err, "%s", "");
-	return audit_end(host, code, err);
+	if (audit_commit(host, code, err) < 0)
+		return (int)err->code;
+	log_line(LOG_INFO, "key revoked", "key=%s", id);
+	key_forget(host, key);
+	return 0;
 }
 
 void answer_key_delete(struct host *host, const struct asked *asked)

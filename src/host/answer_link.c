@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "host/db_files.h"
@@ -105,7 +104,7 @@ static int add_audited(struct host *host, const struct db_link *link, struct err
 	if (code >= 0)
 		code = audit_add(host, "link.create", link->id, "ok", err, "session=%s name=%s",
 				 link->session, link->name);
-	return audit_end(host, code, err);
+	return audit_commit(host, code, err);
 }
 
 static int make_link(struct host *host, const struct asked *asked, struct db_link *link,
@@ -116,7 +115,7 @@ static int make_link(struct host *host, const struct asked *asked, struct db_lin
 
 	if (lives_s > EXPIRES_S_MAX)
 		lives_s = EXPIRES_S_MAX;
-	link->expires = (uint64_t)time(NULL) + lives_s;
+	link->expires = strict_now(&host->strict) / 1000 + lives_s;
 	link->max_downloads =
 		front_u64(asked->items, asked->count, FRONT_TAG_MAX_DOWNLOADS, 0) & INT64_MAX;
 	clock_rfc3339_now(link->created_at);
@@ -144,6 +143,18 @@ void answer_link_create(struct host *host, const struct asked *asked)
 		peer_reply(host, asked->id, &payload, -1);
 }
 
+static int remove_audited(struct host *host, const char *session, const char *id, struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_link_remove(host->db, session, id, err);
+	if (code == 1 && audit_add(host, "link.delete", id, "ok", err, "session=%s", session) < 0)
+		code = (int)err->code;
+	return audit_commit(host, code, err);
+}
+
 void answer_link_delete(struct host *host, const struct asked *asked)
 {
 	char session[ID_SIZE], id[ID_SIZE] = "";
@@ -153,9 +164,7 @@ void answer_link_delete(struct host *host, const struct asked *asked)
 	if (!answer_was_session(host, asked, session))
 		return;
 	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	found = db_link_remove(host->db, session, id, &err);
-	if (found == 1)
-		audit_note(host, "link.delete", id, "ok", "session=%s", session);
+	found = remove_audited(host, session, id, &err);
 	if (found == 1)
 		peer_reply(host, asked->id, NULL, -1);
 	else if (found == 0)
@@ -249,7 +258,7 @@ void answer_link_get(struct host *host, const struct asked *asked)
 		gone(host, asked, "whoever made the link may not share any more");
 		return;
 	}
-	if (found == 1 && link.expires <= (uint64_t)time(NULL)) {
+	if (found == 1 && link.expires <= strict_now(&host->strict) / 1000) {
 		gone(host, asked, "the link has expired");
 		return;
 	}

@@ -97,7 +97,7 @@ static bool take_fields(struct host *host, const struct asked *asked, struct db_
 static const struct tenant *add_audited(struct host *host, const struct db_tenant *row,
 					struct err *err)
 {
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	int code;
 
 	if (audit_begin(host, err) < 0)
@@ -106,7 +106,11 @@ static const struct tenant *add_audited(struct host *host, const struct db_tenan
 	code = tenant == NULL ? (int)err->code
 			      : audit_add(host, "tenant.create", tenant->row.id, "ok", err,
 					  "name=%s", tenant->row.name);
-	return audit_end(host, code, err) < 0 ? NULL : tenant;
+	if (audit_commit(host, code, err) >= 0)
+		return tenant;
+	if (tenant != NULL)
+		tenant_forget(host, tenant);
+	return NULL;
 }
 
 static int change_audited(struct host *host, struct tenant *tenant, const struct db_tenant *row,
@@ -116,11 +120,14 @@ static int change_audited(struct host *host, struct tenant *tenant, const struct
 
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
-	code = tenant_change(host, tenant, row, err);
+	code = db_tenant_change(host->db, row, err);
 	if (code >= 0)
 		code = audit_add(host, "tenant.change", row->id, "ok", err, "name=%s state=%s",
 				 row->name, row->state);
-	return audit_end(host, code, err);
+	if (audit_commit(host, code, err) < 0)
+		return (int)err->code;
+	tenant_changed(host, tenant, row);
+	return 0;
 }
 
 static int delete_audited(struct host *host, struct tenant *tenant, struct err *err)
@@ -134,7 +141,10 @@ static int delete_audited(struct host *host, struct tenant *tenant, struct err *
 	code = tenant_delete(host, tenant, err);
 	if (code >= 0)
 		code = audit_add(host, "tenant.delete", id, "ok", err, "%s", "");
-	return audit_end(host, code, err);
+	if (audit_commit(host, code, err) < 0)
+		return (int)err->code;
+	tenant_deleted(host, tenant);
+	return 0;
 }
 
 void answer_tenant_create(struct host *host, const struct asked *asked)

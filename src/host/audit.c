@@ -93,6 +93,14 @@ int audit_end(struct host *host, int code, struct err *err)
 	return (int)err->code;
 }
 
+int audit_commit(struct host *host, int code, struct err *err)
+{
+	code = audit_end(host, code, err);
+	if (code < 0 || keep_sync(host, err) < 0)
+		return (int)err->code;
+	return code;
+}
+
 void audit_again(struct host *host)
 {
 	struct err err;

@@ -111,6 +111,8 @@ void audit_note(struct host *host, const char *action, const char *target, const
 int audit_begin(struct host *host, struct err *err);
 /* `code` < 0: nothing of it happened. Returns `code`, or what the database says. */
 int audit_end(struct host *host, int code, struct err *err);
+/* The same, and on the disk: for what is answered next. */
+int audit_commit(struct host *host, int code, struct err *err);
 /* The end of the chain is what the database has now: something was rolled back. */
 void audit_again(struct host *host);
 void audit_denied(struct host *host); /* counted, and told together */

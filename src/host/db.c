@@ -15,12 +15,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db_inner.h"
 #include "host/db_log.h"
+
+#define BUSY_STEP_MS 10
+#define BUSY_STEPS 50
+#define BUSY_AGAIN_NS (5ull * 1000000000u)
 
 /* What each version of the database added; the number of a version is its place, from 1 on. */
 static const char *const versions[] = {
@@ -156,7 +161,7 @@ int db_failed(struct db *db, const char *what, struct err *err)
 
 	(void)err_set(err, is_full ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
 		      sqlite3_errmsg(db->sqlite));
-	err->errnum = is_full ? ENOSPC : 0;
+	err->errnum = is_full ? ENOSPC : code == SQLITE_BUSY ? EBUSY : 0;
 	if (is_full)
 		(void)err_remedy(err, "free some space where the state directory is");
 	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
@@ -201,6 +206,26 @@ int db_step(struct db *db, sqlite3_stmt *statement, struct err *err)
 	if (code == SQLITE_ROW)
 		return 1;
 	return code == SQLITE_DONE ? 0 : db_failed(db, "step", err);
+}
+
+/*
+ * Another process writes, which none has to: a copy that is made with VACUUM, a person at work. It
+ * gets a moment to end; one that does not end does not hold up the loop again and again.
+ */
+static int wait_for_other(void *arg, int count)
+{
+	struct db *db = arg;
+	const uint64_t now = clock_mono_ns();
+	const struct timespec moment = { .tv_nsec = BUSY_STEP_MS * 1000000 };
+
+	if (db->never_waits)
+		return 0;
+	if (count >= BUSY_STEPS || (db->gave_up_ns != 0 && now - db->gave_up_ns < BUSY_AGAIN_NS)) {
+		db->gave_up_ns = now;
+		return 0;
+	}
+	(void)nanosleep(&moment, NULL);
+	return 1;
 }
 
 static int read_version(struct db *db, int *ret, struct err *err)
@@ -265,7 +290,8 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	db = mem_new0(1, sizeof(*db));
 	db->log_fd = -1;
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
-	    SQLITE_OK)
+		    SQLITE_OK ||
+	    sqlite3_busy_handler(db->sqlite, wait_for_other, db) != SQLITE_OK)
 		(void)db_failed(db, "open", err);
 	else if (make_tables(db, err) == 0) {
 		*ret = db;
@@ -338,6 +364,16 @@ void db_close(struct db *db)
 int db_begin(struct db *db, struct err *err)
 {
 	return db_run(db, "BEGIN IMMEDIATE", err);
+}
+
+int db_try_begin(struct db *db, struct err *err)
+{
+	int code;
+
+	db->never_waits = true;
+	code = db_begin(db, err);
+	db->never_waits = false;
+	return code < 0 && err->errnum == EBUSY ? 1 : code;
 }
 
 /* A full disk may have rolled it back already, or have to now: no transaction stays open. */

@@ -31,6 +31,8 @@ void db_close(struct db *db); /* NULL is fine */
 /* Several changes as one. What failed in between stays out; the rest is kept. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
+/* As db_begin(). 1: another process is writing, so not now. */
+int db_try_begin(struct db *db, struct err *err);
 
 int db_check(struct db *db, struct err *err); /* ERR_INVALID when it is damaged */
 

@@ -14,6 +14,8 @@ struct db {
 	uint64_t sync_count;
 	sqlite3_int64 synced_changes; /* as of the last sync that was done or asked for */
 	int log_fd; /* for threads that sync it, or -1 */
+	bool never_waits; /* for another process that writes; see db_try_begin() */
+	uint64_t gave_up_ns; /* when it was last found that one does not end */
 	sqlite3 *sqlite;
 	struct db_log *log; /* or NULL */
 };

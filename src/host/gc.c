@@ -21,22 +21,40 @@ struct asking {
 	struct db *other; /* or NULL */
 };
 
-/* Whose it was has no more to pay for it. */
-static void disown(struct host *host, const char *sha256)
+/* 1: it was the tenant's, which has no more to pay for it; that it was is noted. */
+static int disown(struct host *host, struct tenant *tenant, const char *digits, struct err *err)
+{
+	uint64_t size = 0;
+	int found;
+
+	if (db_savepoint(host->db, err) < 0)
+		return (int)err->code;
+	found = db_object_disown(host->db, tenant->row.id, digits, &size, err);
+	if (found == 1 && db_tombstone_add(host->db, tenant->row.id, digits, err) < 0)
+		found = (int)err->code;
+	if (found < 0 || db_release(host->db, err) < 0) {
+		db_rollback_to(host->db);
+		return (int)err->code;
+	}
+	if (found == 1)
+		tenant->row.kept_bytes -= size < tenant->row.kept_bytes ? size
+									: tenant->row.kept_bytes;
+	return found;
+}
+
+static bool disown_all(struct host *host, const char *sha256)
 {
 	char digits[DIGITS + 1];
-	uint64_t size;
 	struct err err;
 
 	(void)snprintf(digits, sizeof(digits), "%.*s", (int)DIGITS, sha256);
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next) {
-		if (db_object_disown(host->db, at->row.id, digits, &size, &err) <= 0)
-			continue;
-		if (db_tombstone_add(host->db, at->row.id, digits, &err) < 0)
-			log_line(LOG_WARN, "what was collected could not be noted", "why=\"%s\"",
-				 err.text);
-		at->row.kept_bytes -= size < at->row.kept_bytes ? size : at->row.kept_bytes;
-	}
+	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+		if (disown(host, at, digits, &err) < 0) {
+			log_line(LOG_WARN, "what is collected could not be noted, and stays",
+				 "why=\"%s\"", err.text);
+			return false;
+		}
+	return true;
 }
 
 /* Asked of what is old enough: what is not needed goes at once. */
@@ -47,8 +65,7 @@ static int is_needed(const char *sha256, void *arg)
 	if (db_object_is_needed(asking->host->db, sha256) ||
 	    (asking->other != NULL && db_object_is_needed(asking->other, sha256)))
 		return 1;
-	disown(asking->host, sha256);
-	return 0;
+	return disown_all(asking->host, sha256) ? 0 : 1;
 }
 
 static void step(struct host *host)

@@ -3,7 +3,7 @@
  *
  *   main.c            start, signals, the graceful end
  *   config.c          options: file, command line, reload; listen.c: the socket
- *   peer.c            the front's process, its frames, what is unanswered
+ *   peer.c            the front's frames, what is unanswered; front_child.c: its process
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
  *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
@@ -65,6 +65,7 @@
 #include "host/ring.h"
 #include "host/steady.h"
 #include "host/tenant.h"
+#include "host/turn.h"
 #include "loop/loop.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
@@ -178,6 +179,9 @@ struct host {
 	unsigned session_count;
 	struct inquiry *inquiries;
 	struct models *models; /* that may be asked, or NULL */
+	struct pool_item *postponed;  /* it came back, and its turn cannot begin yet */
+	struct loop_timer *busy_timer; /* when that is tried again */
+	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
 	size_t replay_bytes; /* replay.c */
 	struct execution *replay_newest;
@@ -200,6 +204,7 @@ struct host {
 	struct auditor auditor;
 	struct retainer retainer;
 	struct steady steady;
+	struct strict strict; /* of keys and links */
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
@@ -286,21 +291,6 @@ int keep_write(struct session *session, struct err *err);
 void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
-
-/* ---- turn.c ---- */
-int turn_setup(struct host *host, struct err *err);
-void turn_stop(struct host *host); /* what is on its way to the disk gets there */
-/* Everything that jobs which came back changed is committed at once, and only then answered. */
-void keep_turn_begin(struct host *host);
-void keep_turn_end(struct host *host);
-void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
-/* What becomes of the turn concerns this session, too. */
-void keep_in_turn(struct session *session);
-void keep_leave_turn(struct session *session); /* it goes */
-/* Makes what was committed durable; inside a turn that is done at its end. */
-int keep_sync(struct host *host, struct err *err);
-/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
-uint64_t turn_of_answer(const struct host *host);
 
 /* ---- restore.c ---- */
 /* Makes a box for a parked session, when nothing uses the old one and its turn has come. */

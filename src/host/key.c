@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -34,17 +33,9 @@ void key_hash(const struct host *host, const void *bytes, size_t len, unsigned c
 	(void)crypto_generichash(ret, 32, bytes, len, host->key_secret, sizeof(host->key_secret));
 }
 
-uint64_t key_now_ms(void)
+bool key_is_expired(const struct host *host, const struct key *key)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-bool key_is_expired(const struct key *key)
-{
-	return key->row.expires_ms != 0 && key->row.expires_ms <= key_now_ms();
+	return key->row.expires_ms != 0 && key->row.expires_ms <= strict_now(&host->strict);
 }
 
 static struct key **bucket_of(const struct host *host, const unsigned char hash[32])
@@ -89,7 +80,7 @@ static struct key *take_in(struct host *host, const struct db_key *row)
 	return key;
 }
 
-static void drop(struct host *host, struct key *key)
+void key_forget(struct host *host, struct key *key)
 {
 	struct key **at = bucket_of(host, key->row.hash);
 
@@ -124,7 +115,7 @@ static struct key *private_key(struct host *host)
 {
 	struct key *at = host->keys->newest;
 
-	while (at->next != NULL && ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(at)))
+	while (at->next != NULL && ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(host, at)))
 		at = at->next;
 	return at;
 }
@@ -144,7 +135,7 @@ int key_judge(struct host *host, const char *text, size_t len, struct key **ret)
 			found = at;
 	if (found == NULL)
 		return FRONT_ERR_UNAUTHORIZED;
-	if (key_is_expired(found))
+	if (key_is_expired(host, found))
 		return FRONT_ERR_KEY_EXPIRED;
 	note_use(host, found);
 	*ret = found;
@@ -186,21 +177,12 @@ struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TE
 	return key;
 }
 
-int key_revoke(struct host *host, struct key *key, struct err *err)
-{
-	if (db_key_revoke(host->db, key->row.id, err) < 0)
-		return (int)err->code;
-	log_line(LOG_INFO, "key revoked", "key=%s", key->row.id);
-	drop(host, key);
-	return 0;
-}
-
 bool key_admin_left(const struct host *host, const struct key *without,
 		    const struct tenant *without_tenant)
 {
 	for (const struct key *at = host->keys->newest; at != NULL; at = at->next)
 		if (at != without && at->tenant != without_tenant &&
-		    (at->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !key_is_expired(at) &&
+		    (at->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !key_is_expired(host, at) &&
 		    strcmp(at->tenant->row.state, "active") == 0)
 			return true;
 	return false;

@@ -30,6 +30,7 @@
 #include "host/spare.h"
 
 #define TICK_MS 200u
+#define BUSY_MS 20u
 #define DESCRIPTORS 65536u
 #define ARENAS 4
 #define LARGE_BYTES (256 * 1024)
@@ -100,11 +101,16 @@ static void on_wake(unsigned ready, void *arg)
 	execution_publish(host);
 	if (host->followers > 0)
 		inquiry_publish(host);
-	item = take_job(host);
+	item = host->postponed != NULL ? host->postponed : take_job(host);
+	host->postponed = NULL;
 	if (item == NULL)
 		return;
+	if (!keep_turn_begin(host)) {
+		host->postponed = item;
+		loop_timer_set(host->busy_timer, BUSY_MS);
+		return;
+	}
 	host->trim_ns = clock_mono_ns() + IDLE_NS;
-	keep_turn_begin(host);
 	for (; item != NULL; item = take_job(host)) {
 		struct job *job = (struct job *)(void *)item;
 
@@ -122,6 +128,11 @@ static void on_wake(unsigned ready, void *arg)
 	keep_turn_end(host);
 }
 
+static void on_busy(void *arg)
+{
+	on_wake(0, arg);
+}
+
 static void trim_tick(struct host *host)
 {
 	if (host->trim_ns == 0 || clock_mono_ns() < host->trim_ns)
@@ -134,6 +145,7 @@ static void on_tick(void *arg)
 {
 	struct host *host = arg;
 
+	strict_tick(&host->strict);
 	session_tick(host);
 	spare_tick(host);
 	inquiry_tick(host);
@@ -166,6 +178,7 @@ static int set_up(struct host *host, struct err *err)
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
 	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
+	    loop_timer_new(host->loop, on_busy, host, &host->busy_timer, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
 	    spare_begin(host, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
@@ -214,6 +227,7 @@ static int start(struct host *host, struct err *err)
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)steady_now(&host->steady); /* whatever the clock does from here on is seen */
+	strict_tick(&host->strict);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||

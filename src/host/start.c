@@ -169,7 +169,12 @@ static int write_waiting(struct host *host, struct start **written, struct err *
 	struct start *start;
 
 	while ((start = host->starts) != NULL) {
-		if (start_write(start->execution, NULL, err) < 0)
+		/* One whose end could not be kept, with its row, has ended all the same. */
+		const struct execution *execution = start->execution;
+		const struct db_end failed = { .status = "failed", .why = execution->why.text };
+		const bool has_ended = execution->state == EXECUTION_FINISHED;
+
+		if (start_write(start->execution, has_ended ? &failed : NULL, err) < 0)
 			return (int)err->code;
 		start->next = *written;
 		*written = start;

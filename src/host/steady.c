@@ -1,9 +1,9 @@
 /*
- * steady.c - a wall clock that does not leap ahead, for what would remove things.
+ * steady.c - wall clocks that do not leap: for what removes things, for what gives rights.
  *
  * Runs in:  reckond's loop.
  * Reads:    the wall clock, and the boot clock, which nobody sets.
- * Never:    is ahead of the wall clock.
+ * Never:    steady: is ahead of the wall clock. strict: is behind it.
  *
  * A clock that is set a year ahead by mistake would make everything old at once, and what retention
  * takes is gone for good. So a leap is believed only after a day: until then time goes on from before
@@ -41,4 +41,45 @@ uint64_t steady_now(struct steady *steady)
 		log_line(LOG_WARN, "the clock leapt ahead: nothing is removed by it for a day",
 			 "seconds=%llu", (unsigned long long)((wall - now) / 1000));
 	return now;
+}
+
+/* ---- strict --------------------------------------------------------------------------------- */
+
+static uint64_t expected_of(const struct strict *strict, uint64_t boot_ms)
+{
+	return strict->wall_ms + (boot_ms - strict->boot_ms);
+}
+
+uint64_t strict_at(const struct strict *strict, uint64_t wall_ms, uint64_t boot_ms)
+{
+	uint64_t expected;
+
+	if (strict->wall_ms == 0)
+		return wall_ms;
+	expected = expected_of(strict, boot_ms);
+	return wall_ms > expected ? wall_ms : expected;
+}
+
+uint64_t strict_now(const struct strict *strict)
+{
+	return strict_at(strict, clock_wall_ms(), clock_boot_ms());
+}
+
+void strict_tick_at(struct strict *strict, uint64_t wall_ms, uint64_t boot_ms)
+{
+	const uint64_t expected = expected_of(strict, boot_ms);
+	const bool goes_together = wall_ms >= expected && wall_ms <= expected + LEAP_MS;
+
+	if (strict->wall_ms != 0 && !goes_together) {
+		if (strict->apart_boot_ms == 0)
+			strict->apart_boot_ms = boot_ms;
+		if (boot_ms - strict->apart_boot_ms < BELIEVED_MS)
+			return;
+	}
+	*strict = (struct strict){ .wall_ms = wall_ms, .boot_ms = boot_ms };
+}
+
+void strict_tick(struct strict *strict)
+{
+	strict_tick_at(strict, clock_wall_ms(), clock_boot_ms());
 }

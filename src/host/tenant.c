@@ -180,33 +180,48 @@ struct tenant *tenant_for_admin(struct host *host, struct err *err)
 	return tenant_add(host, &row, err);
 }
 
-int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
-		  struct err *err)
+void tenant_forget(struct host *host, struct tenant *tenant)
 {
-	if (db_tenant_change(host->db, row, err) < 0)
-		return (int)err->code;
+	tenant->is_deleted = true;
+	host->tenant_count--;
+}
+
+void tenant_changed(struct host *host, struct tenant *tenant, const struct db_tenant *row)
+{
 	tenant->row = *row;
 	tenant_apply(host);
-	return 0;
+}
+
+static void delete_row(struct db_tenant *row)
+{
+	(void)snprintf(row->state, sizeof(row->state), "deleted");
+	row->quotas.given = 0;
 }
 
 int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
 {
 	struct db_tenant row = tenant->row;
+
+	delete_row(&row);
+	if (db_tenant_change(host->db, &row, err) < 0)
+		return (int)err->code;
+	for (struct key *at = key_newest(host); at != NULL; at = at->next)
+		if (at->tenant == tenant && db_key_revoke(host->db, at->row.id, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+void tenant_deleted(struct host *host, struct tenant *tenant)
+{
 	struct session *next_session;
 	struct key *next_key;
 
-	(void)snprintf(row.state, sizeof(row.state), "deleted");
-	row.quotas.given = 0;
-	if (db_tenant_change(host->db, &row, err) < 0)
-		return (int)err->code;
-	tenant->row = row;
-	tenant->is_deleted = true;
-	host->tenant_count--;
+	delete_row(&tenant->row);
+	tenant_forget(host, tenant);
 	for (struct key *at = key_newest(host); at != NULL; at = next_key) {
 		next_key = at->next;
-		if (at->tenant == tenant && key_revoke(host, at, err) < 0)
-			return (int)err->code;
+		if (at->tenant == tenant)
+			key_forget(host, at);
 	}
 	for (struct session *at = host->sessions; at != NULL; at = next_session) {
 		next_session = at->next;
@@ -215,7 +230,6 @@ int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
 	}
 	tenant_apply(host);
 	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
-	return 0;
 }
 
 struct tenant *tenant_asked(struct host *host, const struct asked *asked)

@@ -62,16 +62,17 @@ struct tenant *tenant_find(struct host *host, const char *id);
 struct tenant *tenant_for_admin(struct host *host, struct err *err);
 struct tenant *tenant_named(struct host *host, const char *name);
 struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct err *err);
-/* Keeps `row` in its place; the pool hears of weight and workers. */
-int tenant_change(struct host *host, struct tenant *tenant, const struct db_tenant *row,
-		  struct err *err);
+void tenant_forget(struct host *host, struct tenant *tenant); /* one that was not kept after all */
+/* Its row is now this one, in the database already; the pool hears of weight and workers. */
+void tenant_changed(struct host *host, struct tenant *tenant, const struct db_tenant *row);
 /* What an OPEN or a RESTORE tells the warden of its tenant; and once it is back, whether that is
  * still so. */
 void tenant_share_note(const struct host *host, struct job *job);
 void tenant_share_check(struct host *host, const struct job *job);
 void tenant_share_done(struct job *job); /* a JOB_SHARE is back */
-/* Ends its sessions and revokes its keys. */
+/* In the database: its row, and its keys are revoked. */
 int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
+void tenant_deleted(struct host *host, struct tenant *tenant); /* here, and its sessions end */
 /* Weights and caps of all of them, of threads and of processors. */
 void tenant_apply(struct host *host);
 /* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
@@ -89,12 +90,11 @@ struct key *key_newest(const struct host *host);
 /* `row` without id, hash and times; the text of the new key is in ret_text. */
 struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TEXT_SIZE],
 		     struct err *err);
-int key_revoke(struct host *host, struct key *key, struct err *err);
+void key_forget(struct host *host, struct key *key); /* nobody has it any more; frees it */
 /* Whether an admin key would be left without this one, and without those of this tenant. */
 bool key_admin_left(const struct host *host, const struct key *without,
 		    const struct tenant *without_tenant);
-bool key_is_expired(const struct key *key);
-uint64_t key_now_ms(void); /* since 1970 */
+bool key_is_expired(const struct host *host, const struct key *key);
 
 /* ---- scope.c ---- */
 /* FRONT_SCOPE_… that a request needs; 0: any key. What the table does not name needs admin. */

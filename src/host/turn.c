@@ -29,6 +29,7 @@
 #include "host/host.h"
 
 #define SYNCS_MAX 2u
+#define BUSY_NS (10ull * 1000000000u) /* for another process that writes */
 
 struct sync {
 	struct pool_item item; /* first */
@@ -294,14 +295,27 @@ static void on_synced(unsigned ready, void *arg)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-void keep_turn_begin(struct host *host)
+/*
+ * What has been done waits for somebody who writes the database meanwhile, while the loop goes on;
+ * but not for ever, and what waits longer than that is told that it could not be kept.
+ */
+bool keep_turn_begin(struct host *host)
 {
+	const uint64_t now = clock_mono_ns();
 	struct err err;
+	const int code = db_try_begin(host->db, &err);
 
+	if (code == 1 && host->busy_since_ns == 0)
+		host->busy_since_ns = now;
+	if (code == 1 && now - host->busy_since_ns < BUSY_NS)
+		return false;
+	if (code == 0)
+		host->busy_since_ns = 0;
 	host->turn = host->committed + 1;
 	host->turn_is_open = true;
-	if (db_begin(host->db, &err) < 0)
+	if (code != 0)
 		keep_fail(host, &err);
+	return true;
 }
 
 static bool others_work(const struct host *host)

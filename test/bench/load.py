@@ -299,6 +299,16 @@ def growth(sizes, share, kib):
     return grown
 
 
+def at_rest(server, leftovers):
+    """What there is when the warden has made ready what it makes ready when nobody waits."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    before = None
+    while (now := weigh(server, leftovers)) != before and time.monotonic() < deadline:
+        before = now
+        time.sleep(3)
+    return now
+
+
 def settle(server, leftovers, base, slack):
     """What is more than before once everything had time to go."""
     deadline = time.monotonic() + SETTLE_SECONDS
@@ -306,6 +316,9 @@ def settle(server, leftovers, base, slack):
         now = weigh(server, leftovers)
         more = {name: (base[name], count) for name, count in now.items()
                 if count > base[name] + (slack if name in RECYCLED else 0)}
+        if more and time.monotonic() > deadline:
+            more["names"] = collections.Counter(
+                item[2].split()[0] for item in leftovers.new() if item[0] == "process")
         if not more or time.monotonic() > deadline:
             return more
         time.sleep(0.2)
@@ -356,8 +369,7 @@ def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16)):
     counts.clear()
     done.clear()
     sizes.clear()
-    time.sleep(2)
-    base = weigh(server, leftovers)
+    base = at_rest(server, leftovers)
     started = time.monotonic()
     run(range(sessions))
     seconds = time.monotonic() - started
@@ -386,8 +398,7 @@ def hold(server, leftovers, sessions, live, seed, tenants, rounds):
     warm = opened(clients, live, live, seed + 1)
     for session in warm:
         session.end()
-    time.sleep(2)
-    base = weigh(server, leftovers)
+    base = at_rest(server, leftovers)
     started = time.monotonic()
     held = opened(clients, sessions, live, seed)
     opening = time.monotonic() - started

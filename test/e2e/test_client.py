@@ -23,6 +23,7 @@ from reckon_serve import Server
 from test_documents import STEP, matches, shell
 
 SECONDS = 60
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 
 @pytest.fixture
@@ -313,6 +314,28 @@ def test_a_second_ctrl_c_leaves(shared, session):
         os.kill(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 130 and f"left session {session}".encode() in err
+
+
+def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, session):
+    """kill -9: the cell goes on, or is stopped when nobody has come back for it."""
+    code = "print('go', flush=True)\nimport time; time.sleep({})\nprint('whole')"
+    for wanted, seconds, status in (([], 1, "ok"), (["--on-disconnect", "continue"], 1, "ok"),
+                                    (["--on-disconnect", "cancel"], 300, "interrupted")):
+        with shared.start("run", "-s", session, "--timeout", "500", *wanted, "-c",
+                          code.format(seconds)) as process:
+            assert process.stdout.readline() == b"go\n"
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(SECONDS)
+
+        def last():
+            return parse_json(shared("logs", "-s", session, "-n", "1", "--json").stdout)[-1]
+        wait_until(lambda: last()["status"] not in ("queued", "running"))
+        assert last()["status"] == status
+    done = shared("logs", "-s", session, last()["id"], "--json").expect(0)
+    assert "client_gone" in done.out
+    for args in (["-c", "1"], ["-s", session, "-c", "1"]):
+        done = shared("run", "--on-disconnect", "cancel" if "-s" not in args else "stop", *args)
+        assert done.status == 2 and "--on-disconnect" in done.err
 
 
 def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
@@ -880,6 +903,8 @@ def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
         assert len(posts) == 2 and len(keys) == 1
 
 
+# It is tried for twelve seconds to go on, whoever does.
+@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
 def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
     server = Server(reckon)
     server.start()

@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -270,6 +271,100 @@ def test_a_locked_database_is_told(reckon, used):
         assert server.ask("GET", "/sessions").status == 200
 
 
+@contextlib.contextmanager
+def writing(reckon):
+    """Another process writes the database, and does not end."""
+    holder = sqlite3.connect(reckon.state / "reckond.db", timeout=SECONDS)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        holder.close()
+
+
+def in_background(what, *args, **options):
+    """A thread that asks; what it was answered is in the list once it has ended."""
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(what(*args, **options)))
+    thread.start()
+    return thread, answers
+
+
+def run(server, session, code, **body):
+    return server.ask("POST", f"/sessions/{session}/executions", {"code": code, **body})
+
+
+def test_what_ends_while_another_process_writes_waits_for_it(reckon):
+    """Cells that begin before and during it; the loop goes on."""
+    with Server(reckon) as server:
+        session, other = server.create(), server.create()
+        server.execute(session, "n = 1")
+        path = f"/sessions/{session}/executions"
+        early = server.background(session, "import time; time.sleep(.5); n += 1; print(n)")
+        with writing(reckon):
+            thread, answers = in_background(run, server, other, "print('during')")
+            put, stored = in_background(server.ask, "PUT", f"/sessions/{other}/files/f", b"during")
+            time.sleep(1.5)
+            assert server.ask("GET", "/health").status == 200
+            assert server.ask("GET", "/sessions").status == 200
+            shown = server.ask("GET", f"{path}/{early}").json
+            assert shown["status"] in ("queued", "running"), shown
+            assert answers == [] and stored == []
+        thread.join(SECONDS)
+        put.join(SECONDS)
+        assert [(answer.status, answer.json["stdout"]) for answer in answers] == [(200, "during\n")]
+        assert [answer.status for answer in stored] == [200]
+        record = server.poll(session, early)
+        assert (record["status"], record["stdout"]) == ("ok", "2\n")
+        server.stop(9)
+        server.start()
+        assert server.ask("GET", f"{path}/{early}").json == record
+        assert server.ask("GET", f"/sessions/{other}/files/f").body == b"during"
+        assert server.execute(session, "6*7")["status"] == "ok"
+    assert "is whole" in reckon("audit", "verify", "--state", reckon.state).expect(0).out
+
+
+def test_what_waits_too_long_for_another_process_is_told(reckon):
+    with Server(reckon) as server:
+        session = server.create()
+        before = server.execute(session, "n = 1")
+        path = f"/sessions/{session}/executions"
+        keyed = {"Idempotency-Key": "k"}
+        once = "open('ran', 'a').write('x')"
+        begun = server.background(session, "import time; time.sleep(.3)")
+        with writing(reckon):
+            refused = [server.ask("POST", "/keys", {"name": "x", "scopes": ["read"]}),
+                       server.ask("POST", f"/sessions/{session}/executions", {"code": once}, keyed)]
+            thread, answers = in_background(run, server, session, "n += 1")
+            thread.join(SECONDS)
+            assert [answer.status for answer in answers] == [500]
+            error = answers[0].json["error"]
+            assert "could not be kept" in error["message"] and "locked" in error["cause"]
+            assert error["remedy"]
+            # What did not begin may be asked again; nothing waits that long a second time.
+            assert [answer.status >= 500 for answer in refused] == [True, True], refused
+            assert refused[1].code == "unavailable" and refused[1].headers["Retry-After"]
+            assert server.ask("GET", "/health").status == 200
+            assert server.ask("GET", f"{path}/{before['id']}").json == before
+        # It is over, and everything that was answered is there.
+        assert server.execute(session, "print(n)")["stdout"] == "2\n"
+        answer = server.ask("POST", path, {"code": once}, keyed)
+        assert answer.status == 200 and answer.json["status"] == "ok"
+        assert server.execute(session, "print(open('ran').read())")["stdout"] == "x\n"
+        for _ in range(6):  # until those before are in memory no more
+            server.execute(session, "1")
+        listed = {row["id"]: row for row in server.ask("GET", path).json["executions"]}
+        assert listed[begun]["status"] == "failed"
+        assert not {row["status"] for row in listed.values()} & {"queued", "running", "pending"}
+        key = server.ask("POST", "/keys", {"name": "x", "scopes": ["read"]})
+        assert key.status == 201
+        server.stop(9)
+        server.start()
+        assert server.ask("GET", f"{path}/{before['id']}").json == before
+        assert server.execute(session, "1")["status"] == "ok"
+    assert "is whole" in reckon("audit", "verify", "--state", reckon.state).expect(0).out
+
+
 # ---- the clock ----------------------------------------------------------------------------------
 
 def test_a_clock_that_jumps(reckon):
@@ -296,3 +391,91 @@ def test_a_clock_that_jumps(reckon):
         rest = server.ask("GET", f"/sessions/{session}/executions?limit=9&before={page['next']}").json
         assert [row["id"] for row in page["executions"] + rest["executions"]] == \
             [row["id"] for row in rows]
+
+
+DAY = 86400
+
+
+@contextlib.contextmanager
+def set_clock(reckon, *args):
+    """A daemon and what sets its clock by so many seconds."""
+    jump = reckon.file("jump", struct.pack("q", 0))
+    preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
+               "CLOCK_JUMP_FILE": str(jump)}
+    with Server(reckon, *args, env=preload) as server, open(jump, "r+b", buffering=0) as file:
+        def turn(seconds):
+            os.pwrite(file.fileno(), struct.pack("q", seconds), 0)
+            time.sleep(0.5)  # two ticks
+        yield server, turn
+
+
+def with_key(server, **body):
+    answer = server.ask("POST", "/keys", {"name": "short", "scopes": ["read"], **body})
+    assert answer.status == 201, answer
+    client = copy.copy(server)
+    client.key = answer.json["key"]
+    return client
+
+
+def link_to(server, session, **body):
+    answer = server.ask("POST", f"/sessions/{session}/links", {"path": "f", **body})
+    assert answer.status == 201, answer
+    url = answer.json["url"].removeprefix(PREFIX)
+    return lambda: server.ask("GET", url, key=False).status
+
+
+def test_keys_and_links_under_a_clock_that_jumps(reckon):
+    """Set ahead they are over, as the clock says, until it is right; set back nothing comes back to
+    life, and what is given meanwhile lasts as long as it should."""
+    with set_clock(reckon) as (server, turn):
+        session = server.create()
+        server.ask("PUT", f"/sessions/{session}/files/f", b"content")
+        brief, long = with_key(server, expires_s=1), with_key(server, expires_s=3 * DAY)
+        hour = with_key(server, expires_s=3600)
+        link, late = (link_to(server, session, expires_in_s=each) for each in (3600, 3 * DAY))
+        over = link_to(server, session, expires_in_s=1)
+        assert {client.ask("GET", "/sessions").status for client in (long, hour)} == {200}
+        eventually(lambda: brief.ask("GET", "/sessions").code == "key_expired"
+                   if brief.ask("GET", "/sessions").status == 401 else False)
+        eventually(lambda: over() == 410)
+        turn(DAY)
+        assert hour.ask("GET", "/sessions").code == "key_expired"
+        assert (long.ask("GET", "/sessions").status, server.ask("GET", "/sessions").status) == (200, 200)
+        assert (link(), late()) == (410, 200)
+        turn(0)
+        assert hour.ask("GET", "/sessions").status == 200 and link() == 200
+        turn(-DAY)
+        assert brief.ask("GET", "/sessions").code == "key_expired" and over() == 410
+        assert hour.ask("GET", "/sessions").status == 200 and link() == 200
+        made = with_key(server, expires_s=8)
+        assert made.ask("GET", "/sessions").status == 200
+        eventually(lambda: made.ask("GET", "/sessions").status == 401)
+        assert made.ask("GET", "/sessions").code == "key_expired"
+        turn(0)
+        assert hour.ask("GET", "/sessions").status == 200
+        assert server.execute(session, "1")["status"] == "ok"
+
+
+def test_quotas_under_a_clock_that_jumps(reckon):
+    """Their windows are of a clock that nobody sets: a jump neither ends nor prolongs one."""
+    with set_clock(reckon) as (server, turn):
+        tenant = server.ask("POST", "/tenants", {
+            "name": "thirsty", "quotas": {"cpu_s_per_hour": 0.2, "requests_per_s": 5}}).json["id"]
+        client = with_key(server, tenant=tenant, scopes=["sessions", "execute", "read"])
+        session = client.create()
+        client.execute(session, "import time\nend = time.process_time() + 0.4\n"
+                                "while time.process_time() < end: pass")
+        used = server.ask("GET", f"/usage?tenant={tenant}").status
+        assert used == 200
+        for seconds in (0, DAY, -DAY, 0):
+            turn(seconds)
+            answer = client.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+            assert (answer.status, answer.json["error"]["quota"]["name"]) == (429, "cpu_s_per_hour")
+            assert 2000 < int(answer.headers["Retry-After"]) <= 3600
+            # A second's worth of requests, and then some more, but not a day's.
+            turn(seconds)
+            statuses = [client.ask("GET", "/sessions").status for _ in range(40)]
+            assert 429 in statuses and statuses.count(200) >= 1, statuses
+            eventually(lambda: client.ask("GET", "/sessions").status == 200)
+            time.sleep(1)
+        assert server.execute(server.create(), "1")["status"] == "ok"

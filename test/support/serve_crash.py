@@ -4,12 +4,17 @@ The script asks for one thing after the other; what was answered is the model. A
 daemon is started again: everything that was answered is there, byte by byte, and of the one request
 that was not answered either all or nothing.
 """
+import collections
+import contextlib
 import dataclasses
+import hashlib
 import http.client
 import json
+import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 
 from reckon_serve import Server, wait_gone
 
@@ -19,6 +24,10 @@ LIST = ("import json, os\nfound = {}\nfor top, _, files in os.walk('.'):\n"
         "        found[path[2:]] = open(path, 'rb').read().decode()\n"
         "print(json.dumps(found, sort_keys=True))")
 BIG = "x" * 100_000
+# Old entries of the audit are moved in the first second; what is in the store's first directory and
+# older than that is collected.
+ARGS = ("--audit-entries", "20", "--store-keep", "3600")
+AUDITED = 90  # entries of the seed
 
 
 @dataclasses.dataclass
@@ -33,6 +42,16 @@ class Model:
     pending: tuple = ()  # (session, files as they are when it was done) of what is asked now
     closing: str = ""
     background: dict = dataclasses.field(default_factory=dict)  # execution: session
+    contexts: dict = dataclasses.field(default_factory=dict)  # context: (session, has it run)
+    making: str = ""  # the session that is getting one
+    deleting: str = ""  # the context that is going
+    deleted: dict = dataclasses.field(default_factory=dict)  # context: session
+    live_keys: dict = dataclasses.field(default_factory=dict)  # text: id
+    revoked: dict = dataclasses.field(default_factory=dict)
+    revoking: str = ""
+    versions: dict = dataclasses.field(default_factory=dict)  # (session, path): what was listed
+    audited: list = dataclasses.field(default_factory=list)  # (action, target) of what was answered
+    old_artifact: tuple = ()  # (handle, content): nobody needs it
 
     def expect(self, session, **files):
         """What is asked now is going to change the session's files like this."""
@@ -60,15 +79,19 @@ def ask(server, *args, **options):
     return answer
 
 
-def execute(server, model, session, code, key=None, **files):
+def execute(server, model, session, code, key=None, context=None, **files):
     model.expect(session, **files)
-    answer = ask(server, "POST", f"/sessions/{session}/executions", {"code": code},
+    request = {"code": code, **({"context": context} if context else {})}
+    answer = ask(server, "POST", f"/sessions/{session}/executions", request,
                  {"Idempotency-Key": key} if key else None)
     assert answer.status == 200, answer
     model.answered()
     model.records[answer.json["id"]] = (session, answer.json)
+    model.audited += [("execution.start", answer.json["id"]), ("execution.end", answer.json["id"])]
+    if context:
+        model.contexts[context] = (session, True)
     if key:
-        model.keys[key] = (session, code, answer.json)
+        model.keys[key] = (session, request, answer.json)
     return answer.json
 
 
@@ -76,11 +99,53 @@ def create(server, model):
     answer = ask(server, "POST", "/sessions", {"template": "python", "env": {"A": "b"}})
     assert answer.status == 201, answer
     model.files[answer.json["id"]] = {}
+    model.audited.append(("session.create", answer.json["id"]))
     return answer.json["id"]
+
+
+def make_context(server, model, session):
+    model.making = session
+    answer = ask(server, "POST", f"/sessions/{session}/contexts", {})
+    assert answer.status == 201, answer
+    model.making = ""
+    model.contexts[answer.json["id"]] = (session, False)
+    return answer.json["id"]
+
+
+def delete_context(server, model, context):
+    session, _ = model.contexts[context]
+    model.deleting = context
+    assert ask(server, "DELETE", f"/sessions/{session}/contexts/{context}").status in (200, 204)
+    model.deleting = ""
+    model.deleted[context] = model.contexts.pop(context)[0]
+
+
+def make_key(server, model):
+    answer = ask(server, "POST", "/keys", {"name": "more", "scopes": ["read"]})
+    assert answer.status == 201, answer
+    model.live_keys[answer.json["key"]] = answer.json["id"]
+    model.audited.append(("key.create", answer.json["id"]))
+    return answer.json["key"]
+
+
+def revoke_key(server, model, text):
+    model.revoking = text
+    answer = ask(server, "DELETE", f"/keys/{model.live_keys[text]}")
+    assert answer.status in (200, 204), answer
+    model.revoking = ""
+    model.revoked[text] = model.live_keys.pop(text)
+    model.audited.append(("key.revoke", model.revoked[text]))
+
+
+def look_at_versions(server, model, session, path):
+    answer = ask(server, "GET", f"/sessions/{session}/versions/{path}")
+    assert answer.status == 200, answer
+    model.versions[session, path] = answer.json["versions"]
 
 
 def script(server, model):
     old = model.old
+    kept, passing = make_key(server, model), make_key(server, model)
     execute(server, model, old, "open('old', 'a').write('+')", old="seed+")
     session = create(server, model)
     execute(server, model, session, "x = 1\nopen('a', 'w').write('one')\n"
@@ -89,6 +154,14 @@ def script(server, model):
     assert ask(server, "PUT", f"/sessions/{session}/files/up", b"loaded").status in (200, 201)
     model.answered()
     execute(server, model, session, "open('a', 'a').write('two')\nprint(x)", key="k", a="onetwo")
+    look_at_versions(server, model, session, "a")
+    look_at_versions(server, model, session, "up")
+    revoke_key(server, model, passing)
+    first, second = make_context(server, model, session), make_context(server, model, session)
+    execute(server, model, session, "mine = 1\nopen('c', 'w').write('context')", key="kc",
+            context=first, c="context")
+    execute(server, model, session, "2", context=second)
+    delete_context(server, model, second)
     model.expect(session, up=None)
     assert ask(server, "DELETE", f"/sessions/{session}/files/up").status == 200
     model.answered()
@@ -99,13 +172,18 @@ def script(server, model):
     assert ask(server, "DELETE", f"/sessions/{other}").status == 200
     model.closing = ""
     model.closed.add(other)
+    model.audited.append(("session.end", other))
     model.expect(session, b="late")
     answer = ask(server, "POST", f"/sessions/{session}/executions",
                  {"code": "open('b', 'w').write('late')", "background": True})
     assert answer.status == 202
     model.background[answer.json["id"]] = session
     execute(server, model, session, "1", b="late")
+    execute(server, model, session, "mine += 1", context=first)
+    make_context(server, model, old)
+    look_at_versions(server, model, session, "b")
     execute(server, model, old, "import os\nos.rename('old', 'new')", old=None, new="seed+")
+    revoke_key(server, model, kept)
 
 
 def prepare(reckon, path):
@@ -117,7 +195,27 @@ def prepare(reckon, path):
         model = Model(server.key, "")
         model.old = create(server, model)
         execute(server, model, model.old, "open('old', 'w').write('seed')", old="seed")
+        for _ in range(AUDITED):
+            server.ask("DELETE", f"/sessions/{model.old}/files/nothing")
+    model.old_artifact = leave_old(reckon, path)
     return model
+
+
+def leave_old(reckon, state):
+    """An artifact of a tenant that nothing names any more, where the first look for such will be."""
+    number = 0
+    while not (digits := hashlib.sha256(str(number).encode()).hexdigest()).startswith("00"):
+        number += 1
+    folder = state / "artifacts/00"
+    folder.mkdir(exist_ok=True)
+    (folder / digits).write_text(str(number))
+    os.utime(folder / digits, (1, 1))
+    for each in (folder, folder / digits):
+        reckon.user.own(each)
+    with contextlib.closing(sqlite3.connect(state / "reckond.db")) as opened, opened:
+        opened.execute("INSERT INTO object SELECT tenant, ?, ? FROM session LIMIT 1",
+                       [digits[:32], len(str(number))])
+    return f"ar_{digits[:32]}", str(number)
 
 
 def copy(reckon, seed, path):
@@ -134,7 +232,7 @@ def run(reckon, model, state, crash_at=None, log=None):
         env["RECKON_CRASH_AT"] = str(crash_at)
     if log is not None:
         env["RECKON_CRASH_LOG"] = str(log)
-    server = Server(reckon, key=model.key, env=env)
+    server = Server(reckon, *ARGS, key=model.key, env=env)
     front = None
     try:
         server.start()
@@ -161,33 +259,111 @@ def files_of(server, session):
     return json.loads(answer.json["stdout"])
 
 
+def check_executions(server, model):
+    for execution, (session, record) in model.records.items():
+        path = f"/sessions/{session}/executions/{execution}"
+        assert server.ask("GET", path).json == record
+    for key, (session, request, record) in model.keys.items():
+        answer = server.ask("POST", f"/sessions/{session}/executions", request,
+                            {"Idempotency-Key": key})
+        assert answer.json == record
+    for execution, session in model.background.items():
+        shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
+        assert shown.status == 200 and shown.json["status"] in ("lost", "ok")
+
+
+def check_files(server, model):
+    for session in model.closed:
+        assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
+    for session, files in model.files.items():
+        if session in model.closed:
+            continue
+        found = files_of(server, session)
+        if session == model.closing and found == "session_closed":
+            continue
+        allowed = [files]
+        if model.pending and model.pending[0] == session:
+            allowed.append(model.pending[1])
+        assert found in allowed, (session, found, allowed)
+
+
+def check_versions(server, model):
+    """Those that were told of are there, in their order; their contents, too."""
+    for (session, path), listed in model.versions.items():
+        found = server.ask("GET", f"/sessions/{session}/versions/{path}").json["versions"]
+        assert [each for each in found if each in listed] == listed, (path, found, listed)
+        assert len(found) <= len(listed) + 1, (path, found, listed)
+        for each in listed:
+            body = server.ask("GET", f"/artifacts/{each['artifact']}").body
+            assert each["sha256"] in (None, hashlib.sha256(body).hexdigest()), each
+    handle, content = model.old_artifact
+    answer = server.ask("GET", f"/artifacts/{handle}")
+    assert (answer.status, answer.body) == (200, content.encode()) or \
+        (answer.status, answer.code) == (410, "expired"), answer
+
+
+def check_contexts(server, model):
+    for session in {session for session, _ in model.contexts.values()} | {model.making or model.old}:
+        if session in model.closed or session not in model.files:
+            continue
+        wanted = {context for context, (of, _) in model.contexts.items() if of == session}
+        found = {each["id"] for each in
+                 server.ask("GET", f"/sessions/{session}/contexts").json["contexts"]}
+        assert wanted - {model.deleting} <= found, (session, wanted, found)
+        assert len(found - wanted) <= (session == model.making), (session, wanted, found)
+        for context in found:
+            record = server.execute(session, "6*7", context=context)
+            assert record["status"] == "ok" and record["context"] == context, record
+            is_lost = any(note["code"] == "kernel_lost" for note in record["diagnostics"])
+            assert is_lost or not model.contexts.get(context, ("", False))[1], record
+    for context, session in model.deleted.items():
+        answer = server.ask("POST", f"/sessions/{session}/executions",
+                            {"code": "1", "context": context})
+        assert answer.status in (404, 410), answer
+
+
+def check_keys(server, model):
+    for texts, statuses in ((model.live_keys, {200}), (model.revoked, {401})):
+        for text in texts:
+            client = Server(server.reckon, key=text)
+            client.port = server.port
+            status = client.ask("GET", "/sessions").status
+            assert status in ({200, 401} if text == model.revoking else statuses), (status, texts)
+
+
+def check_audit(server, model):
+    """Each answer's entry, once; of what was not answered at most one."""
+    found, last = [], 0
+    while last < (page := server.ask("GET", f"/audit?after={last}&limit=500").json)["last"]:
+        found += page["entries"]
+        last = found[-1]["sequence"]
+    assert [each["sequence"] for each in found] == list(range(1, last + 1))
+    counts = collections.Counter()
+    for each in found:
+        target = each["target"]
+        if each["action"].startswith("execution.") and "execution=" in each["detail"]:
+            target = each["detail"].partition("execution=")[2].split()[0]
+        counts[each["action"], target] += 1
+    for each in model.audited:
+        assert counts[each] == 1, (each, counts[each])
+    for each in ("execution.end", "key.revoke", "session.end"):
+        twice = [key for key, count in counts.items() if key[0] == each and count > 1]
+        assert not twice, twice
+
+
 def check(reckon, model, state):
     """Starts it again, without crashes, and compares."""
     reckon.state = state
-    with Server(reckon, key=model.key) as server:
-        for execution, (session, record) in model.records.items():
-            path = f"/sessions/{session}/executions/{execution}"
-            assert server.ask("GET", path).json == record
-        for key, (session, code, record) in model.keys.items():
-            answer = server.ask("POST", f"/sessions/{session}/executions", {"code": code},
-                                {"Idempotency-Key": key})
-            assert answer.json == record
-        for execution, session in model.background.items():
-            shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
-            assert shown.status == 200 and shown.json["status"] in ("lost", "ok")
-        for session in model.closed:
-            assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
-        for session, files in model.files.items():
-            if session in model.closed:
-                continue
-            found = files_of(server, session)
-            if session == model.closing and found == "session_closed":
-                continue
-            allowed = [files]
-            if model.pending and model.pending[0] == session:
-                allowed.append(model.pending[1])
-            assert found in allowed, (session, found, allowed)
+    with Server(reckon, *ARGS, key=model.key) as server:
+        check_keys(server, model)
+        check_executions(server, model)
+        check_files(server, model)
+        check_versions(server, model)
+        check_contexts(server, model)
+        check_audit(server, model)
         listed = server.ask("GET", "/sessions").json["sessions"]
         assert all(each["status"] in ("live", "closed") for each in listed), listed
+    done = reckon("audit", "verify", "--state", state)
+    assert done.status == 0 and "is whole: " in done.out, done.out
     leftovers = [each.name for each in (state / "artifacts/tmp").iterdir()]
     assert leftovers == [], leftovers

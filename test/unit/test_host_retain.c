@@ -162,12 +162,49 @@ static void a_clock_that_is_set_back_is_believed(void **state)
 	assert_false(steady.has_leapt);
 }
 
+/* What is over stays over when the clock is set back; one that is set right again is right. */
+static void a_strict_clock_never_falls_back(void **state)
+{
+	const uint64_t boot = 50000, day = 24 * HOUR_MS;
+	struct strict strict = { 0 };
+
+	(void)state;
+	assert_int_equal(strict_at(&strict, BEGAN_MS, boot), BEGAN_MS);
+	strict_tick_at(&strict, BEGAN_MS, boot);
+	strict_tick_at(&strict, BEGAN_MS + 1000, boot + 1000);
+	/* Slewed a little: the wall clock is right. */
+	strict_tick_at(&strict, BEGAN_MS + 2100, boot + 2000);
+	assert_int_equal(strict_at(&strict, BEGAN_MS + 3100, boot + 3000), BEGAN_MS + 3100);
+	/* A day back: time goes on. */
+	for (uint64_t i = 1; i < 24; i++) {
+		const uint64_t now = boot + 2000 + i * HOUR_MS;
+
+		strict_tick_at(&strict, BEGAN_MS + 2100 + i * HOUR_MS - day, now);
+		assert_int_equal(strict_at(&strict, BEGAN_MS + 2100 + i * HOUR_MS - day, now),
+				 BEGAN_MS + 2100 + i * HOUR_MS);
+	}
+	/* Right again; then a day ahead, which is believed, and forgotten when it is set right. */
+	strict_tick_at(&strict, BEGAN_MS + day, boot + day);
+	strict_tick_at(&strict, BEGAN_MS + 2 * day, boot + day + 1000);
+	assert_int_equal(strict_at(&strict, BEGAN_MS + 2 * day, boot + day + 1000),
+			 BEGAN_MS + 2 * day);
+	strict_tick_at(&strict, BEGAN_MS + day + 2200, boot + day + 2000);
+	assert_true(strict_at(&strict, BEGAN_MS + day + 3000, boot + day + 3000) <
+		    BEGAN_MS + day + 4000);
+	/* What has stood for a day is right. */
+	strict_tick_at(&strict, BEGAN_MS, boot + day + 3000);
+	strict_tick_at(&strict, BEGAN_MS + day, boot + 2 * day + 3000);
+	assert_int_equal(strict_at(&strict, BEGAN_MS + day + 1000, boot + 2 * day + 4000),
+			 BEGAN_MS + day + 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_old_goes_with_all_that_names_it),
 		cmocka_unit_test(an_id_tells_whether_it_is_too_old),
 		cmocka_unit_test(a_leap_is_not_believed_at_once),
+		cmocka_unit_test(a_strict_clock_never_falls_back),
 		cmocka_unit_test(a_clock_that_is_set_back_is_believed),
 	};
 

@@ -1,0 +1,29 @@
+/*
+ * turn.h - what a turn of the loop commits, and when its answers may go out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct host;
+struct session;
+
+int turn_setup(struct host *host, struct err *err);
+void turn_stop(struct host *host); /* what is on its way to the disk gets there */
+/*
+ * Everything that jobs which came back changed is committed at once, and only then answered.
+ * False: another process writes the database, so a little later.
+ */
+bool keep_turn_begin(struct host *host);
+void keep_turn_end(struct host *host);
+void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
+/* What becomes of the turn concerns this session, too. */
+void keep_in_turn(struct session *session);
+void keep_leave_turn(struct session *session); /* it goes */
+/* Makes what was committed durable; inside a turn that is done at its end. */
+int keep_sync(struct host *host, struct err *err);
+/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
+uint64_t turn_of_answer(const struct host *host);
