@@ -34,6 +34,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [build / "bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", state,
              "--workers", str(workers)], stdout=subprocess.PIPE, text=True,
+            start_new_session=True,  # as a service has one
             env={"RECKON_TEMPLATES": "/var/lib/reckon/templates", **os.environ, **disk})
         for line in self.process.stdout:
             if found := re.search(r"shown this once: (rk_\S+)", line):
