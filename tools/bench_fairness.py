@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """What one tenant's load does to another's latency, against a daemon of its own.
 
-    tools/bench_fairness.py [--workers N] [--sessions N] [--cells N] [--rounds N]
+    tools/bench_fairness.py [--workers N] [--sessions N] [--cells N] [--rounds N] [--sync-us N]
+                            [--build DIR ...]
 
 Tenant Y runs short cells, alone and while tenant X keeps N sessions full of cells that compute, in
-turns. Printed are both 99th percentiles and their ratio. Nothing is asserted: times depend on
+turns. Printed are both 99th percentiles and their ratio. With --sync-us the state is in memory and
+each sync takes so long, so that it does not matter what others do to the disk. Several builds take
+turns. Nothing is asserted: times depend on
 the host; that turns are fair is tested by counting (test/unit/test_host_pool.c).
 """
 import argparse
@@ -25,11 +28,14 @@ LOAD = "import time\nend = time.process_time() + 0.02\nwhile time.process_time()
 
 
 class Daemon:
-    def __init__(self, workers, state):
+    def __init__(self, build, workers, state, sync_us):
+        disk = {"LD_PRELOAD": str(ROOT / "build/test/support/held_sync.so"),
+                "HELD_SYNC_US": str(sync_us)} if sync_us else {}
         self.process = subprocess.Popen(
-            [ROOT / "build/bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", state,
+            [build / "bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", state,
              "--workers", str(workers)], stdout=subprocess.PIPE, text=True,
-            env={"RECKON_TEMPLATES": "/var/lib/reckon/templates", **os.environ})
+            start_new_session=True,  # as a service has one
+            env={"RECKON_TEMPLATES": "/var/lib/reckon/templates", **os.environ, **disk})
         for line in self.process.stdout:
             if found := re.search(r"shown this once: (rk_\S+)", line):
                 self.key = found[1]
@@ -92,16 +98,14 @@ def measure(daemon, args):
     ask = daemon.client(y)
     session = ask("POST", "/sessions", {"template": "python"})["id"]
     latencies(ask, session, 20)
-    alone, beside = [], []
-    for _ in range(args.rounds):
-        alone += latencies(ask, session, args.cells)
-        stop = multiprocessing.Event()
-        load = multiprocessing.Process(target=keep_busy, args=(daemon, x, args.sessions, stop))
-        load.start()
-        time.sleep(1)
-        beside += latencies(ask, session, args.cells)
-        stop.set()
-        load.join()
+    alone = latencies(ask, session, args.cells)
+    stop = multiprocessing.Event()
+    load = multiprocessing.Process(target=keep_busy, args=(daemon, x, args.sessions, stop))
+    load.start()
+    time.sleep(1)
+    beside = latencies(ask, session, args.cells)
+    stop.set()
+    load.join()
     return alone, beside
 
 
@@ -115,19 +119,28 @@ def main():
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--cells", type=int, default=200, help="in each round")
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--sync-us", type=int, default=0, help="of a disk of our own")
+    parser.add_argument("--build", type=pathlib.Path, action="append", help="(build)")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as state:
-        daemon = Daemon(args.workers, state)
-        try:
-            alone, beside = measure(daemon, args)
-        finally:
-            daemon.stop()
+    builds = args.build or [ROOT / "build"]
+    times = {build: ([], []) for build in builds}
+    for _ in range(args.rounds):
+        for build in builds:
+            with tempfile.TemporaryDirectory(dir="/dev/shm" if args.sync_us else None) as state:
+                daemon = Daemon(build, args.workers, state, args.sync_us)
+                try:
+                    for all_of, some in zip(times[build], measure(daemon, args)):
+                        all_of += some
+                finally:
+                    daemon.stop()
     print(f"workers {args.workers}, busy sessions of the other tenant {args.sessions}")
-    for name, times in (("alone", alone), ("beside it", beside)):
-        print(f"{name:10} median {statistics.median(times) * 1000:7.2f} ms"
-              f"   p99 {p99(times) * 1000:7.2f} ms")
-    print(f"ratio of p99 {p99(beside) / p99(alone):.2f}, of medians "
-          f"{statistics.median(beside) / statistics.median(alone):.2f}")
+    for build, (alone, beside) in times.items():
+        print(build)
+        for name, some in (("alone", alone), ("beside it", beside)):
+            print(f"{name:10} median {statistics.median(some) * 1000:7.2f} ms"
+                  f"   p99 {p99(some) * 1000:7.2f} ms")
+        print(f"ratio of p99 {p99(beside) / p99(alone):.2f}, of medians "
+              f"{statistics.median(beside) / statistics.median(alone):.2f}")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,27 @@
  */
 #include "base/priority.h"
 
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/sched/types.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define NICE (-5)
 #define TURN_NS 500000u /* of Linux 6.12 or later; others do not look at it */
+
+static void raise_session(void)
+{
+	const int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	char text[8];
+	const int len = snprintf(text, sizeof(text), "%d", NICE);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, (size_t)len);
+	(void)close(fd);
+}
 
 void priority_raise(void)
 {
@@ -25,4 +39,8 @@ void priority_raise(void)
 
 	/* An ordinary user's stay what they are. */
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+	/* Linux may share processors out by terminal session first, where that is nothing among
+	 * others. One that somebody else has too is not ours to raise. */
+	if (getsid(0) != getsid(getppid()))
+		raise_session();
 }

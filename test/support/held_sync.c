@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond alone, by LD_PRELOAD; every other program passes through untouched.
  * Reads:    the file that HELD_SYNC_FILE names. While it is there a sync does not end; with "fail"
- *           in it the sync is an I/O error instead.
+ *           in it the sync is an I/O error instead. HELD_SYNC_US: how long each takes.
  * Never:    syncs anything: what is tested is who waits.
  */
 #include <errno.h>
@@ -17,12 +17,16 @@
 #define SHOWN __attribute__((visibility("default")))
 
 static const char *held;
+static struct timespec each;
 
 __attribute__((constructor)) static void begin(void)
 {
 	char self[4096];
 	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *us = getenv("HELD_SYNC_US");
 
+	if (us != NULL)
+		each.tv_nsec = atol(us) % 1000000 * 1000;
 	if (len >= 8 && strncmp(self + len - 8, "/reckond", 8) == 0)
 		held = getenv("HELD_SYNC_FILE");
 }
@@ -51,6 +55,7 @@ static int wait_for_disk(void)
 		}
 		(void)nanosleep(&pause, NULL);
 	}
+	(void)nanosleep(&each, NULL);
 	return 0;
 }
 
