@@ -2,13 +2,17 @@
 order in which it changes it. SOAK_SECONDS set: every change, else a sample of them."""
 
 import collections
+import contextlib
 import copy as copying
+import http.client
 import os
 import re
+import signal
 import time
 
 import pytest
 import serve_crash
+from leftovers import PATIENCE
 from reckon_serve import Server
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -116,3 +120,75 @@ def test_what_a_cell_costs(reckon, seed):
     with Server(reckon, "--durability", "relaxed", key=seed.key, env=env) as server:
         session = server.create()
         assert cost(server, session, "open('a', 'w').write('newer')") == 0
+
+
+ARCHIVED = 150  # entries, of which all but a few are to leave the database
+REMOVE = ("--audit-entries", "10", "--audit-archive-size", "1")
+
+
+def until_removed(server, state):
+    """Until a segment was there, and is no more; False when the daemon ended before."""
+    deadline = time.monotonic() + 60 * PATIENCE
+    folder = state / "audit"
+    while not folder.exists() or list(folder.glob("*.seg")) or not list_of(server, "audit.prune"):
+        if server.process.poll() is not None:
+            return False
+        assert time.monotonic() < deadline, "nothing is removed"
+        time.sleep(0.05)
+    return True
+
+
+def list_of(server, action):
+    with contextlib.suppress(OSError, http.client.HTTPException, ValueError, KeyError):
+        return [each for each in server.ask("GET", "/audit?limit=500").json["entries"]
+                if each["action"] == action]
+    return []
+
+
+@pytest.mark.slow
+def test_the_audit_is_whole_whenever_it_is_archived_and_removed(reckon):
+    """Killed at each change of its folder, and at those of the database in between."""
+    seed = reckon.work / "audited"
+    seed.mkdir()
+    reckon.user.own(seed)
+    reckon.state = seed
+    with Server(reckon) as server:
+        for _ in range(ARCHIVED):
+            server.ask("GET", "/artifacts/ar_" + "0" * 32)
+
+    def run(name, **crash):
+        state = reckon.state = reckon.work / name
+        serve_crash.copy(reckon, seed, state)
+        env = {"LD_PRELOAD": str(serve_crash.SHIM), "RECKON_CRASH_DIR": str(state), **crash}
+        killed = Server(reckon, *REMOVE, key=server.key, env=env)
+        with contextlib.suppress(AssertionError):
+            killed.start()
+        came = killed.process.poll() is None and until_removed(killed, state)
+        if came:
+            killed.stop(signal.SIGKILL)
+        else:
+            killed.process.wait(60)
+            killed.process.stdout.close()
+        return came
+
+    log = reckon.work / "changes"
+    assert run("whole", RECKON_CRASH_LOG=str(log))
+    lines = log.read_text().splitlines()
+    ours = [number for number, line in enumerate(lines, 1) if " audit/" in line or
+            line.endswith(" audit")]
+    assert [lines[number - 1].split()[0] for number in ours] == [
+        "write", "sync", "rename", "sync", "unlink"], [lines[number - 1] for number in ours]
+    ended = 0
+    for point in range(ours[0], ours[-1] + 2):
+        ended += run(f"crash-{point}", RECKON_CRASH_AT=str(point))
+        done = reckon("audit", "verify", "--state", reckon.state).expect(0)
+        assert "is whole" in done.out, (point, lines[point - 1])
+        with Server(reckon, *REMOVE, key=server.key) as again:
+            assert until_removed(again, reckon.state)
+            told = list_of(again, "audit.prune")
+            assert len({each["target"] for each in told}) == len(told), "told twice"
+            assert not list_of(again, "audit.damage")
+        done = reckon("audit", "verify", "--state", reckon.state).expect(0)
+        assert "were removed, as entry" in done.out, (point, done.out)
+        assert not list((reckon.state / "audit").glob("*.other"))
+    assert ended <= 2
