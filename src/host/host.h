@@ -3,7 +3,7 @@
  *
  *   main.c            start, signals, the graceful end
  *   config.c          options: file, command line, reload; listen.c: the socket
- *   peer.c            the front's process, its frames, what is unanswered
+ *   peer.c            the front's frames, what is unanswered; front_child.c: its process
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
  *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates

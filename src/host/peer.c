@@ -1,5 +1,5 @@
 /*
- * peer.c - the front's process: started fenced off, spoken with in frames, replaced when it dies.
+ * peer.c - the front: spoken with in frames, replaced when it dies (front_child.c starts it).
  *
  * Runs in:  reckond's loop.
  * Reads:    frames of a front that may be captured; front_may_send() and front_check() judge them.
@@ -9,15 +9,12 @@
  * that is gone is never answered to its successor.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +23,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/cancel.h"
+#include "host/front_child.h"
 #include "host/host.h"
 
 #define BUCKETS 4096u
@@ -52,7 +50,7 @@ struct outgoing {
 
 struct peer {
 	struct host *host;
-	pid_t pid;
+	struct front_child child;
 	int sock;
 	struct loop_io *io;
 	enum front_state state;
@@ -67,8 +65,6 @@ struct peer {
 	bool was_ready;
 	struct buf payload;
 	struct kernel_item *items;
-	struct front_page *page;
-	struct front_page before; /* what earlier fronts counted */
 };
 
 /* ---- what is unanswered --------------------------------------------------------------------- */
@@ -386,28 +382,6 @@ static void on_frame(unsigned ready, void *arg)
 
 /* ---- what it counts ------------------------------------------------------------------------- */
 
-static void add_counts(struct front_page *to, const struct front_page *from)
-{
-	page_add(to->accepted, page_get(from->accepted));
-	page_add(to->turned_away, page_get(from->turned_away));
-	page_add(to->received, page_get(from->received));
-	page_add(to->sent, page_get(from->sent));
-	page_add(to->latency_us, page_get(from->latency_us));
-	for (size_t i = 0; i < ARRAY_LEN(to->requests); i++)
-		page_add(to->requests[i], page_get(from->requests[i]));
-	for (size_t i = 0; i < ARRAY_LEN(to->latency); i++)
-		page_add(to->latency[i], page_get(from->latency[i]));
-}
-
-static void drop_page(struct peer *peer)
-{
-	if (peer->page == NULL)
-		return;
-	add_counts(&peer->before, peer->page);
-	(void)munmap(peer->page, sizeof(*peer->page));
-	peer->page = NULL;
-}
-
 void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts)
 {
 	const struct peer *peer = host->peer;
@@ -416,97 +390,21 @@ void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_
 	*ret_restarts = peer != NULL ? peer->restarts_total : 0;
 	if (peer == NULL)
 		return;
-	add_counts(ret, &peer->before);
-	if (peer->page == NULL)
-		return;
-	add_counts(ret, peer->page);
-	page_set(ret->connections, page_get(peer->page->connections));
-}
-
-/* ---- the process ---------------------------------------------------------------------------- */
-
-/* Between fork and exec of a program with threads: only what is safe there. */
-static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
-						   int listener, int page)
-{
-	static char *const environment[] = { NULL };
-	const int high_sock = fcntl(sock, F_DUPFD, 10);
-	const int high_listener = fcntl(listener, F_DUPFD, 10);
-	const int high_page = fcntl(page, F_DUPFD, 10);
-	const int null_fd = open("/dev/null", O_RDONLY);
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
-	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
-	    dup2(high_listener, FRONT_LISTEN_FD) < 0 || dup2(high_page, FRONT_PAGE_FD) < 0 ||
-	    close_range(FRONT_PAGE_FD + 1, ~0u, 0) < 0)
-		_exit(126);
-	(void)execve(path, argv, environment);
-	_exit(127);
+	front_child_counts(&peer->child, ret);
 }
 
 void peer_settings(struct host *host)
 {
-	struct front_page *page = host->peer != NULL ? host->peer->page : NULL;
-
-	if (page == NULL)
-		return;
-	page_set(page->header_ms, host->config.header_timeout_ms);
-	page_set(page->body_ms, host->config.body_timeout_ms);
-	page_set(page->log_level, host->config.log_level);
-	page_set(page->log_format, host->config.log_format);
-	page_set(page->log_rate, host->config.log_rate);
+	if (host->peer != NULL)
+		front_child_settings(&host->peer->child, &host->config);
 }
 
-/* A page of its own for each front: what the last one counted is kept, its memory is not. */
-static int new_page(struct peer *peer, int *ret_fd, struct err *err)
-{
-	cleanup_fd int fd = memfd_create("reckon-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	void *page;
-
-	/* Of one size for ever: a page that shrank would end whoever reads it. */
-	if (fd < 0 || ftruncate(fd, sizeof(*peer->page)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return err_sys(err, "make a page for the front");
-	page = mmap(NULL, sizeof(*peer->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return err_sys(err, "map a page for the front");
-	drop_page(peer);
-	peer->page = page;
-	peer_settings(peer->host);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
+/* ---- the process ---------------------------------------------------------------------------- */
 
 static int spawn(struct peer *peer, struct err *err)
 {
-	const struct config *config = &peer->host->config;
-	cleanup_fd int ours = -1, theirs = -1, page = -1;
-	char path[600], connections[24];
-	char name[] = "reckon-front";
-	char *argv[] = { name, connections, NULL };
-	int pair[2];
-
-	(void)snprintf(path, sizeof(path), "%s/reckon-front", peer->host->libexec);
-	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
-	if (access(path, X_OK) < 0)
-		return err_sys(err, "%.200s", path);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(err, "socketpair");
-	ours = pair[0];
-	theirs = pair[1];
-	if (fd_set_nonblock(ours, true, err) < 0 || new_page(peer, &page, err) < 0)
+	if (front_child_spawn(peer->host, &peer->child, &peer->sock, err) < 0)
 		return (int)err->code;
-	peer->pid = fork();
-	if (peer->pid < 0)
-		return err_sys(err, "fork");
-	if (peer->pid == 0)
-		become_front(path, argv, theirs, peer->host->listen_fd, page);
-	peer->sock = TAKE_FD(ours);
 	peer->state = FRONT_STATE_STARTING;
 	peer->generation = (peer->generation + 1) & 0xffffu;
 	peer->last_id = 0;
@@ -522,13 +420,7 @@ static void drop_process(struct peer *peer, int sig)
 	peer->io = NULL;
 	if (peer->sock >= 0)
 		(void)close(TAKE_FD(peer->sock));
-	if (peer->pid > 0) {
-		if (sig != 0)
-			(void)kill(peer->pid, sig);
-		while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		peer->pid = -1;
-	}
+	front_child_end(&peer->child, sig);
 	while (peer->first != NULL) {
 		struct outgoing *next = peer->first->next;
 
@@ -561,7 +453,7 @@ static void lost(struct peer *peer, const char *why)
 		log_line(LOG_ERROR, "the front cannot be started", "why=\"%s\"", err.text);
 	} else {
 		peer->restarts_total++;
-		log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->pid);
+		log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->child.pid);
 		return;
 	}
 	host->exit_status = 125;
@@ -574,7 +466,7 @@ int peer_start(struct host *host, struct err *err)
 
 	peer->host = host;
 	peer->sock = -1;
-	peer->pid = -1;
+	peer->child.pid = -1;
 	peer->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	peer->items = mem_new0(FRONT_FIELDS_MAX, sizeof(*peer->items));
 	peer->restarts_since_ns = clock_mono_ns();
@@ -593,14 +485,10 @@ void peer_stop(struct host *host)
 	/* The end of our side tells it to send what it has and to go. */
 	if (peer->sock >= 0)
 		(void)shutdown(peer->sock, SHUT_WR);
-	while (peer->pid > 0 && clock_mono_ns() < end) {
-		if (waitpid(peer->pid, NULL, WNOHANG) != 0)
-			peer->pid = -1;
-		else
-			(void)nanosleep(&pause, NULL);
-	}
+	while (!front_child_has_ended(&peer->child) && clock_mono_ns() < end)
+		(void)nanosleep(&pause, NULL);
 	drop_process(peer, SIGKILL);
-	drop_page(peer);
+	front_child_drop_page(&peer->child);
 	buf_done(&peer->payload);
 	free(peer->items);
 	free(peer);

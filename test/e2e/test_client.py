@@ -21,6 +21,7 @@ from reckon_serve import Server
 from test_documents import STEP, matches, shell
 
 SECONDS = 60
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 
 @pytest.fixture
@@ -742,6 +743,8 @@ def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
         assert len(posts) == 2 and len(keys) == 1
 
 
+# It is tried for twelve seconds to go on, whoever does.
+@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
 def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
     server = Server(reckon)
     server.start()

@@ -96,7 +96,7 @@ def box(driver):
 
 def stop(box, code, number):
     """Runs `code` until a time limit or an interrupt, in turns; returns the record."""
-    how = {"timeout_ms": 500} if number % 2 == 0 else {"interrupt_after_ms": 400}
+    how = {"timeout_ms": 300} if number % 2 == 0 else {"interrupt_after_ms": 250}
     record = box.run(code, **how)
     assert record["status"] == ("timeout" if number % 2 == 0 else "interrupted"), show(record)
     return record

@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import pytest
+from leftovers import Leftovers
 from reckon_cli import Reckon
 from reckon_serve import Server
 from test_serve_tenants import as_root, newcomer, using
@@ -24,10 +25,14 @@ SPIN = ("import os\nfor _ in range(os.cpu_count()):\n    if os.fork() == 0:\n"
         "        while True: pass\nwhile True: pass")
 
 
-def accounts():
-    """{group: nanoseconds} of all groups of all wardens, whichever version there is."""
+def accounts(host):
+    """{group: nanoseconds} of all groups of our wardens, whichever version there is."""
+    ours = {f"reckon-{pid}" for _, pid, name in host.processes()
+            if name.startswith("reckon-warden ")}
     found = {}
     for group in [*ROOT.glob("cpu*/reckon-*/group-*"), *ROOT.glob("**/reckon-*/group-*")]:
+        if group.parent.name not in ours:
+            continue
         if (group / "cpu.weight").exists():
             used = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
             found[group] = int(used["usage_usec"]) * 1000
@@ -44,11 +49,11 @@ def box_account(group, box):
     return 0
 
 
-def shares(mine, other):
+def shares(server, mine, other):
     """What part of the time that both got was `mine`'s, a while."""
-    before = accounts()
+    before = accounts(server.host)
     time.sleep(LOOK_S)
-    after = accounts()
+    after = accounts(server.host)
     used = {group: after[group] - before[group] for group in (mine, other)}
     assert sum(used.values()) > 0
     return used[mine] / sum(used.values())
@@ -58,6 +63,7 @@ def shares(mine, other):
 def server(place):
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base)),
                 "--workers", "32") as running:
+        running.host = Leftovers(place.program_dirs)
         yield running
 
 
@@ -68,12 +74,12 @@ def has_groups(server):
 
 def spinning(server, key, count):
     """The group that appeared for the sessions that this key opened, now busy."""
-    before = set(accounts())
+    before = set(accounts(server.host))
     with using(server, key):
         for _ in range(count):
             session = server.create(limits={"wall_s": 120})
             server.wait_running(session, server.background(session, SPIN))
-    made = set(accounts()) - before
+    made = set(accounts(server.host)) - before
     assert len(made) == 1, made
     return made.pop()
 
@@ -88,20 +94,20 @@ def test_a_busy_tenant_leaves_another_its_share(server):
     modest = spinning(server, one, 1)
     time.sleep(1)
     # By boxes it would be a ninth; by tenants it is a half.
-    fair = shares(modest, greedy)
+    fair = shares(server, modest, greedy)
     assert fair > 0.33, fair
     assert server.ask("PATCH", f"/tenants/{tenant}",
                       {"quotas": {"cpu_weight": 1000}}).status == 200
     time.sleep(1)
     # Ten elevenths.
-    heavy = shares(modest, greedy)
+    heavy = shares(server, modest, greedy)
     assert heavy > 0.66, heavy
     answer = server.ask("PATCH", f"/tenants/{tenant}",
                         {"quotas": {"cpu_weight": None, "cpu_percent": 2}})
     assert answer.json["quotas"] == {"cpu_percent": 2}
     time.sleep(1)
     # A fiftieth of one processor; the other one has the rest, as far as the host is ours.
-    capped = shares(modest, greedy)
+    capped = shares(server, modest, greedy)
     assert capped < 0.15, capped
     # What has ended holds no group.
     for key in (many, one):
@@ -109,9 +115,9 @@ def test_a_busy_tenant_leaves_another_its_share(server):
             for session in server.ask("GET", "/sessions").json["sessions"]:
                 server.ask("DELETE", f"/sessions/{session['id']}")
     deadline = time.monotonic() + 30
-    while {greedy, modest} & set(accounts()) and time.monotonic() < deadline:
+    while {greedy, modest} & set(accounts(server.host)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not {greedy, modest} & set(accounts())
+    assert not {greedy, modest} & set(accounts(server.host))
 
 
 @as_root
@@ -120,11 +126,11 @@ def test_everything_that_comes_later_is_in_the_tenants_group(server):
     if not has_groups(server):
         pytest.skip("this host does not let the warden share processors out")
     _, key = newcomer(server, "team", cpu_percent=150)
-    before = set(accounts())
+    before = set(accounts(server.host))
     with using(server, key):
         session = server.create(limits={"cpu_percent": 400})
         server.execute(session, "import os\nif os.fork() == 0:\n    while True: pass")
-        group = (set(accounts()) - before).pop()
+        group = (set(accounts(server.host)) - before).pop()
         context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
         assert server.ask("POST", f"/sessions/{session}/restart").status == 200
         server.execute(session, "import os\nif os.fork() == 0:\n    while True: pass")
@@ -164,13 +170,13 @@ def share_files(group):
     return (group / "cpu.shares").read_text().strip(), "max" if quota == "-1" else quota
 
 
-def eventually_one_has(before, weight, quota):
-    """Some group that was not there before; others may appear, of other wardens."""
+def eventually_one_has(host, before, weight, quota):
+    """Some group that was not there before."""
     wanted = {(str(weight), quota), (str(weight * 1024 // 100), quota)}
     deadline, seen = time.monotonic() + 30, set()
     while time.monotonic() < deadline:
         seen = set()
-        for group in set(accounts()) - before:
+        for group in set(accounts(host)) - before:
             with contextlib.suppress(OSError):
                 seen.add(share_files(group))
         if seen & wanted:
@@ -185,20 +191,21 @@ def test_shares_of_tenants_without_quotas_come_from_the_configuration(place):
     reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
     config = reckon.file("reckond.conf",
                          "[quotas]\nquota-cpu-weight = 317\nquota-cpu-percent = 150\n")
-    before = set(accounts())
+    host = Leftovers(place.program_dirs)
+    before = set(accounts(host))
     with Server(reckon, "--config", config) as server:
         if not has_groups(server):
             pytest.skip("this host does not let the warden share processors out")
         _, own = newcomer(server, "own", cpu_weight=523)
         server.create()
-        eventually_one_has(before, 317, "150000")
+        eventually_one_has(host, before, 317, "150000")
         with using(server, own):
             server.create()
-        eventually_one_has(before, 523, "150000")
+        eventually_one_has(host, before, 523, "150000")
         config.write_text("[quotas]\nquota-cpu-weight = 719\n")
         server.process.send_signal(signal.SIGHUP)
-        eventually_one_has(before, 719, "max")
-        eventually_one_has(before, 523, "max")
+        eventually_one_has(host, before, 719, "max")
+        eventually_one_has(host, before, 523, "max")
     config.write_text("[quotas]\nquota-cpu-weight = 0\n")
     refused = reckon("serve", "--config", config, "--check-config").expect(2)
     assert b"quota-cpu-weight" in refused.stderr and b"from 1 to 10000" in refused.stderr

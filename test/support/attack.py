@@ -6,6 +6,7 @@
     box.ask("answer = x + 1")               6: what the cell left in `answer`, through JSON
     copy = box.branch()
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -281,15 +282,16 @@ class Weight:
         it read last, of boxes that still are.
         """
         count = accounts = 0
-        try:
+        names = []
+        with contextlib.suppress(OSError):  # it has ended
             for fd in os.listdir(f"/proc/{pid}/fd"):
-                name = os.readlink(f"/proc/{pid}/fd/{fd}")
-                is_account = bool(ACCOUNT.search(name))
-                accounts += is_account
-                assert not (is_account and name.endswith(" (deleted)")), name
-                count += not is_account and not name.startswith("net:[")
-        except OSError:
-            pass
+                with contextlib.suppress(FileNotFoundError):  # that one is closed by now
+                    names.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        for name in names:
+            is_account = bool(ACCOUNT.search(name))
+            accounts += is_account
+            assert not (is_account and name.endswith(" (deleted)")), name
+            count += not is_account and not name.startswith("net:[")
         assert accounts <= ACCOUNTS_KEPT
         return count
 

@@ -1,7 +1,9 @@
 """The checkers fail on what they are there for, and the tally cannot be green by accident."""
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -113,7 +115,11 @@ def run_tests():
 
 JUNIT = """<testsuites><testsuite>
 <testcase classname="one" name="a"/>
-<testcase classname="one" name="b"><failure>why</failure></testcase>
+<testcase classname="one" name="b"><failure>x.py:3: in b
+    assert f() == 1
+y.py:9: in f
+    return 1 / 0
+E   ZeroDivisionError: division by zero</failure></testcase>
 <testcase classname="one" name="c"><error>why</error></testcase>
 <testcase classname="one" name="d"><skipped/></testcase>
 <testcase classname="two" name="e"><skipped/></testcase>
@@ -124,9 +130,10 @@ def test_junit_cases_are_counted_and_a_skipped_suite_fails(run_tests, tmp_path):
     (tmp_path / "junit.xml").write_text(JUNIT, encoding="utf-8")
     tally = run_tests.Tally()
     failures = []
-    assert tally.add_junit(tmp_path / "junit.xml", "lane", failures) == 5
+    assert tally.add_junit(tmp_path / "junit.xml", "lane", failures) == (5, 2)
     assert tally.line() == "1 passed, 2 failed, 2 skipped"
-    assert [failure.partition(":")[0] for failure in failures] == ["b", "c"]
+    assert failures == [["one: b", "x.py:3: in b", "y.py:9: in f",
+                         "E   ZeroDivisionError: division by zero"], ["one: c", "why"]]
     tally.require_suites()
     assert tally.line() == "1 passed, 3 failed, 2 skipped"
 
@@ -168,6 +175,115 @@ def test_a_step_that_hangs_is_ended_with_its_children(run_tests, tmp_path):
         time.sleep(0.01)
 
 
+TAP = """<testsuites><testsuite name="unit / x"><testcase classname="unit / x" name="1 - good"/>
+<testcase classname="unit / x" name="2 - bad"><failure/></testcase>
+<system-out>1..2
+ok 1 - good
+not ok 2 - bad
+# 0x1 != 0x2
+# ../test/unit/test_x.c:12: error: Failure!
+# not ok - x</system-out></testsuite></testsuites>"""
+
+
+def test_a_failed_step_tells_first_what_failed_and_again_at_the_end(run_tests, tmp_path, capsys):
+    write = f"cat >{tmp_path}/junit.xml <<'E'\n{TAP}\nE\nseq 100; exit 1"
+    run_tests.REPORTS = run_tests.ROOT = tmp_path
+    runner = run_tests.Runner()
+    runner.junit("step", ["sh", "-c", write], tmp_path / "junit.xml")
+    short = ["     ! unit / x: 2 - bad", "         # 0x1 != 0x2",
+             "         # ../test/unit/test_x.c:12: error: Failure!", "         # not ok - x"]
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith("FAIL step: 2 tests") and out[2:6] == short
+    assert out[6:-1] == [f"     | {number}" for number in range(81, 101)]
+    runner.summary()
+    assert capsys.readouterr().out.splitlines()[1:] == short
+
+
+def test_a_failed_command_tells_its_errors(run_tests, tmp_path, capsys):
+    run_tests.REPORTS = run_tests.ROOT = tmp_path
+    runner = run_tests.Runner()
+    assert not runner.command("step", ["sh", "-c", "echo a.c:3: error: no; seq 100; exit 1"])
+    assert capsys.readouterr().out.splitlines()[2] == "     a.c:3: error: no"
+    assert runner.tally.line() == "0 passed, 1 failed, 0 skipped"
+
+
+def two_rows(run_tests, tmp_path, first, second):
+    """A runner of which `e2e` and `lint` are these commands, and the other lanes do nothing."""
+    run_tests.REPORTS = run_tests.ROOT = tmp_path
+    runner = run_tests.Runner()
+    for lane, script in (("build", "true"), ("e2e", first), ("attack", "true"), ("lint", second)):
+        def steps(lane=lane, script=script):
+            runner.command(lane, ["sh", "-c", script])
+        setattr(runner, lane, steps)
+    return runner
+
+
+def test_what_only_compiles_runs_beside_the_suites(run_tests, tmp_path):
+    """Each waits for the other: one after the other they would not end."""
+    wait = "while [ ! -e {1} ]; do touch {0}; sleep 0.01; done; touch {0}"
+    here, there = tmp_path / "here", tmp_path / "there"
+    run_tests.STEP_SECONDS = 60
+    runner = two_rows(run_tests, tmp_path, wait.format(here, there), wait.format(there, here))
+    run_tests.run_all(runner, ["build", "e2e", "attack", "lint"])
+    assert runner.tally.line() == "4 passed, 0 failed, 0 skipped"
+
+
+def test_a_failure_beside_the_suites_counts(run_tests, tmp_path):
+    runner = two_rows(run_tests, tmp_path, "true", "exit 1")
+    run_tests.run_all(runner, ["build", "e2e", "lint"])
+    assert runner.tally.line() == "2 passed, 1 failed, 0 skipped"
+    runner = two_rows(run_tests, tmp_path, "true", "true")
+    runner.lint = lambda: 1 / 0
+    run_tests.run_all(runner, ["e2e", "lint"])
+    assert runner.tally.line() == "1 passed, 1 failed, 0 skipped"
+
+
+def test_a_lane_without_a_test_fails_wherever_it_runs(run_tests, tmp_path):
+    runner = two_rows(run_tests, tmp_path, "true", "true")
+    runner.lint = runner.build = lambda: None
+    run_tests.run_all(runner, ["build", "e2e", "lint"])
+    assert runner.tally.line() == "1 passed, 2 failed, 0 skipped"
+
+
+def test_an_interruption_ends_both_rows(run_tests, tmp_path):
+    hang = f"echo $$ >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 1000"
+    runner = two_rows(run_tests, tmp_path, "true", hang)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    def interrupt():
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+    runner.e2e = interrupt
+    try:
+        with pytest.raises(SystemExit):
+            run_tests.run_all(runner, ["e2e", "attack", "lint"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert run_tests.running == set()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 def test_an_unknown_lane_is_a_usage_error():
     assert run("run-tests", "no-such-lane")[0] == 2
     assert run("run-tests")[0] == 2
+
+
+def test_every_lane_is_in_one_row(run_tests):
+    lanes = [*run_tests.FIRST, *(lane for row in run_tests.ROWS for lane in row)]
+    assert sorted(lanes) == sorted(run_tests.LANES)
+
+
+def test_a_copy_of_the_programs_is_another_suites(run_tests, tmp_path):
+    """By their inodes, which is how leftovers are told apart."""
+    for name in ("bin/reckon", "libexec/reckond", "libexec/reckond.p/a.o", "share/reckon/x"):
+        plant(tmp_path / "build", {name: name})
+    run_tests.ROOT = tmp_path
+    for _ in range(2):
+        run_tests.copy_programs(tmp_path / "apart")
+    copied = sorted(path for path in (tmp_path / "apart").rglob("*") if path.is_file())
+    assert [str(path.relative_to(tmp_path / "apart")) for path in copied] == [
+        "bin/reckon", "libexec/reckond", "share/reckon/x"]
+    for path in copied:
+        assert path.stat().st_ino != (tmp_path / "build" / path.relative_to(tmp_path / "apart")).stat().st_ino

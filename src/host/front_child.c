@@ -1,0 +1,163 @@
+/*
+ * front_child.c - the front's process: started fenced off, with a page that both see, and reaped.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    numbers that a front wrote into its page, which are counts and nothing else.
+ * Never:    hands a front more than its socket, the listening one and its page.
+ */
+#include "host/front_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "host/host.h"
+
+/* ---- what it counts ------------------------------------------------------------------------- */
+
+static void add_counts(struct front_page *to, const struct front_page *from)
+{
+	page_add(to->accepted, page_get(from->accepted));
+	page_add(to->turned_away, page_get(from->turned_away));
+	page_add(to->received, page_get(from->received));
+	page_add(to->sent, page_get(from->sent));
+	page_add(to->latency_us, page_get(from->latency_us));
+	for (size_t i = 0; i < ARRAY_LEN(to->requests); i++)
+		page_add(to->requests[i], page_get(from->requests[i]));
+	for (size_t i = 0; i < ARRAY_LEN(to->latency); i++)
+		page_add(to->latency[i], page_get(from->latency[i]));
+}
+
+void front_child_drop_page(struct front_child *child)
+{
+	if (child->page == NULL)
+		return;
+	add_counts(&child->before, child->page);
+	(void)munmap(child->page, sizeof(*child->page));
+	child->page = NULL;
+}
+
+void front_child_counts(const struct front_child *child, struct front_page *ret)
+{
+	add_counts(ret, &child->before);
+	if (child->page == NULL)
+		return;
+	add_counts(ret, child->page);
+	page_set(ret->connections, page_get(child->page->connections));
+}
+
+void front_child_settings(const struct front_child *child, const struct config *config)
+{
+	struct front_page *page = child->page;
+
+	if (page == NULL)
+		return;
+	page_set(page->header_ms, config->header_timeout_ms);
+	page_set(page->body_ms, config->body_timeout_ms);
+	page_set(page->log_level, config->log_level);
+	page_set(page->log_format, config->log_format);
+	page_set(page->log_rate, config->log_rate);
+}
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+/* Between fork and exec of a program with threads: only what is safe there. */
+static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
+						   int listener, int page)
+{
+	static char *const environment[] = { NULL };
+	const int high_sock = fcntl(sock, F_DUPFD, 10);
+	const int high_listener = fcntl(listener, F_DUPFD, 10);
+	const int high_page = fcntl(page, F_DUPFD, 10);
+	const int null_fd = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
+	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
+	    dup2(high_listener, FRONT_LISTEN_FD) < 0 || dup2(high_page, FRONT_PAGE_FD) < 0 ||
+	    close_range(FRONT_PAGE_FD + 1, ~0u, 0) < 0)
+		_exit(126);
+	(void)execve(path, argv, environment);
+	_exit(127);
+}
+
+/* A page of its own for each front: what the last one counted is kept, its memory is not. */
+static int new_page(struct front_child *child, const struct config *config, int *ret_fd,
+		    struct err *err)
+{
+	cleanup_fd int fd = memfd_create("reckon-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	/* Of one size for ever: a page that shrank would end whoever reads it. */
+	if (fd < 0 || ftruncate(fd, sizeof(*child->page)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return err_sys(err, "make a page for the front");
+	page = mmap(NULL, sizeof(*child->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return err_sys(err, "map a page for the front");
+	front_child_drop_page(child);
+	child->page = page;
+	front_child_settings(child, config);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int front_child_spawn(struct host *host, struct front_child *child, int *ret_sock,
+		      struct err *err)
+{
+	const struct config *config = &host->config;
+	cleanup_fd int ours = -1, theirs = -1, page = -1;
+	char path[600], connections[24];
+	char name[] = "reckon-front";
+	char *argv[] = { name, connections, NULL };
+	int pair[2];
+
+	(void)snprintf(path, sizeof(path), "%s/reckon-front", host->libexec);
+	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
+	if (access(path, X_OK) < 0)
+		return err_sys(err, "%.200s", path);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, "socketpair");
+	ours = pair[0];
+	theirs = pair[1];
+	if (fd_set_nonblock(ours, true, err) < 0 || new_page(child, config, &page, err) < 0)
+		return (int)err->code;
+	child->pid = fork();
+	if (child->pid < 0)
+		return err_sys(err, "fork");
+	if (child->pid == 0)
+		become_front(path, argv, theirs, host->listen_fd, page);
+	*ret_sock = TAKE_FD(ours);
+	return 0;
+}
+
+void front_child_end(struct front_child *child, int sig)
+{
+	if (child->pid <= 0)
+		return;
+	if (sig != 0)
+		(void)kill(child->pid, sig);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	child->pid = -1;
+}
+
+bool front_child_has_ended(struct front_child *child)
+{
+	if (child->pid > 0 && waitpid(child->pid, NULL, WNOHANG) != 0)
+		child->pid = -1;
+	return child->pid <= 0;
+}
