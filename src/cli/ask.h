@@ -59,6 +59,8 @@ struct ask_place {
 		       struct err *err);
 	/* 1: the session was gone, and another one is there with the files; 0: it is there. */
 	int (*renew)(struct ask *ask, struct err *err);
+	/* Or NULL. 1: *ret is the record of an earlier execution, waited for; 0: there is none. */
+	int (*recall)(struct ask *ask, const char *execution, struct buf *ret, struct err *err);
 	int (*put)(struct ask *ask, const struct run_file *file, struct err *err);
 	/* Of the workspace, and what a record names as "out_…"; *ret_fd is the caller's. */
 	int (*open_file)(struct ask *ask, const char *name, int *ret_fd, struct err *err);
@@ -231,6 +233,8 @@ void ask_keep_usage(struct ask *ask);
 void ask_keep_note(struct ask *ask, const char *text);
 /* A cell that is to run, and the prose before it; its number. */
 size_t ask_keep_cell(struct ask *ask, const char *code, size_t len);
+/* What the daemon calls it, while it runs. */
+void ask_keep_execution(struct ask *ask, size_t number, const char *id);
 void ask_keep_record(struct ask *ask, size_t number, const char *record,
 		     const struct converse_result *result);
 /* Without a record: it did not run, or the record was `left_out` bytes long. */

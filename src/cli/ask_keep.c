@@ -194,6 +194,14 @@ size_t ask_keep_cell(struct ask *ask, const char *code, size_t len)
 	return number;
 }
 
+void ask_keep_execution(struct ask *ask, size_t number, const char *id)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_execution(&line, number, id, &err), &err);
+}
+
 void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
 		    size_t len, uint64_t left_out)
 {

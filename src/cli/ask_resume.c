@@ -19,6 +19,8 @@
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/runs.h"
+#include "codec/json_read.h"
+#include "converse/record.h"
 
 static char *copy(const char *text)
 {
@@ -330,6 +332,34 @@ static int tell_loss(struct ask *ask, struct err *err)
 	return 0;
 }
 
+/* What cells gave whose program was ended: a daemon went on with them. */
+static int recall_cells(struct ask *ask, struct err *err)
+{
+	struct journal *journal = &ask->keep.journal;
+
+	for (size_t i = 1; i <= ask->resume.cells && ask->place->recall != NULL; i++) {
+		cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
+		const struct journal_item *cell = journal_cell(journal, i);
+		struct json_value *record = NULL;
+		struct converse_result result;
+		int rc;
+
+		if (cell->status != NULL || cell->execution == NULL)
+			continue;
+		rc = ask->place->recall(ask, cell->execution, &json, err);
+		if (rc == 0)
+			continue;
+		if (rc < 0 || json_read_parse(buf_text(&json), json.len, RUN_JSON_MAX, &record, err) < 0)
+			return (int)err->code;
+		converse_result_read(record, &result);
+		ask_keep_record(ask, i, buf_text(&json), &result);
+		json_read_free(record);
+		run_output_line("reckon: cell %zu of run %s ended while nobody was there; its record "
+				"is here now", i, journal->id);
+	}
+	return 0;
+}
+
 int ask_resume_session(struct ask *ask)
 {
 	struct err err;
@@ -337,6 +367,8 @@ int ask_resume_session(struct ask *ask)
 
 	if (!ask->resume.wanted)
 		return EXIT_CODE_OK;
+	if (recall_cells(ask, &err) < 0)
+		return cli_complain(&err);
 	if (!ask->is_fresh) {
 		if (ask->resume.rerun)
 			run_output_line("reckon: --rerun: the session is there still; nothing runs "

@@ -23,6 +23,7 @@ static void free_item(struct journal_item *item)
 	free(item->record);
 	free(item->status);
 	free(item->output);
+	free(item->execution);
 }
 
 void journal_done(struct journal *journal)

@@ -43,6 +43,7 @@ struct journal_item {
 	char *text;   /* never NULL; of a cell its code */
 	char *record; /* of a cell, JSON; NULL: it did not run, was left out, or nobody knows */
 	char *status; /* of a cell: the record's, "refused", or NULL when it never came back */
+	char *execution; /* of a cell in a daemon's session, once it was known there; else NULL */
 	char *output; /* of a cell without a record: what the model saw; else NULL */
 	uint64_t left_out; /* bytes of a record that was too long to be kept */
 };
@@ -128,6 +129,8 @@ int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool h
 		      struct err *err);
 int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t len,
 		     struct err *err);
+/* The daemon's id of the cell that is running. */
+int journal_write_execution(struct buf *ret, size_t number, const char *id, struct err *err);
 /* `record` is JSON that can be read. */
 int journal_write_record(struct buf *ret, size_t number, const char *record, size_t len,
 		       struct err *err);

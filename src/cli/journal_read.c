@@ -232,6 +232,21 @@ static int take_cell(struct journal *journal, const struct json_value *line, str
 	return 0;
 }
 
+static int take_execution(struct journal *journal, const struct json_value *line, struct err *err)
+{
+	const char *id = name_of(line, "id", err);
+	struct journal_item *cell;
+	uint64_t number;
+
+	if (id == NULL || count_of(line, "cell", &number, err) < 0)
+		return (int)err->code;
+	cell = number <= journal->cell_count ? journal_cell(journal, number) : NULL;
+	if (cell == NULL || cell->status != NULL || id[0] == '\0')
+		return broken(err, "an execution of no cell");
+	replace(&cell->execution, id);
+	return 0;
+}
+
 static int take_brief(struct journal_item *cell, const struct json_value *line, struct err *err)
 {
 	const char *status = name_of(line, "status", err), *output;
@@ -317,6 +332,8 @@ static int take(struct journal *journal, const char *type, const struct json_val
 		return take_usage(journal, line, err);
 	if (strcmp(type, "cell") == 0)
 		return take_cell(journal, line, err);
+	if (strcmp(type, "execution") == 0)
+		return take_execution(journal, line, err);
 	if (strcmp(type, "record") == 0)
 		return take_record(journal, line, err);
 	if (strcmp(type, "answer") == 0)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/journal.h"
 #include "codec/json_write.h"
+#include "converse/outcome.h"
 
 static void begin(struct json_writer *writer, struct buf *ret, const char *type)
 {
@@ -147,19 +148,18 @@ static uint64_t bounded(uint64_t count)
 
 static void write_usage(struct json_writer *writer, const struct agent_usage *usage, bool has_cost)
 {
-	json_write_key(writer, "usage");
-	json_write_object_begin(writer);
-	json_write_member_uint(writer, "requests", bounded(usage->requests));
-	json_write_member_uint(writer, "steps", bounded(usage->steps));
-	json_write_member_uint(writer, "input_tokens", bounded(usage->in));
-	json_write_member_uint(writer, "cached_tokens", bounded(usage->cached));
-	json_write_member_uint(writer, "output_tokens", bounded(usage->out));
-	json_write_member_uint(writer, "reasoning_tokens", bounded(usage->reasoning));
-	json_write_object_end(writer);
-	if (has_cost)
-		write_amount(writer, "cost", bounded(usage->cost_micro));
-	else
-		json_write_member_string(writer, "cost", NULL);
+	const struct agent_usage safe = {
+		.requests = bounded(usage->requests),
+		.steps = bounded(usage->steps),
+		.in = bounded(usage->in),
+		.cached = bounded(usage->cached),
+		.out = bounded(usage->out),
+		.reasoning = bounded(usage->reasoning),
+		.cost_micro = bounded(usage->cost_micro),
+	};
+
+	outcome_write_usage(writer, &safe);
+	outcome_write_cost(writer, &safe, has_cost);
 }
 
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
@@ -180,6 +180,16 @@ int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t 
 	begin(&writer, ret, "cell");
 	json_write_member_uint(&writer, "cell", number);
 	write_text(&writer, "code", code, len);
+	return end(&writer, err);
+}
+
+int journal_write_execution(struct buf *ret, size_t number, const char *id, struct err *err)
+{
+	struct json_writer writer;
+
+	begin(&writer, ret, "execution");
+	json_write_member_uint(&writer, "cell", number);
+	json_write_member_string(&writer, "id", id);
 	return end(&writer, err);
 }
 

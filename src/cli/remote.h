@@ -113,6 +113,15 @@ int remote_session_body(const struct run *run, const char *name, uint64_t idle_m
 int remote_path(struct buf *path, const struct json_value *session, const char *rest,
 		struct err *err);
 
+/*
+ * remote_tar.c: a folder as one archive, with links, modes and empty folders. `where` is the path of
+ * the request. 1: the server takes or has no such archive, so nothing was done.
+ */
+int remote_tar_put(struct client *client, const char *where, const char *root, struct err *err);
+/* Its entries come below dir_fd/base ("": dir_fd itself). */
+int remote_tar_get(struct client *client, const char *where, int dir_fd, const char *base,
+		   bool force, struct err *err);
+
 /* The functions of reckon-client. */
 int remote_run(const struct opt_command *self, int argc, char **argv);
 int remote_ask(const struct opt_command *self, int argc, char **argv);

@@ -252,6 +252,15 @@ static int on_event(const char *name, const char *json, size_t len, void *arg, s
 	return code;
 }
 
+static void on_begun(const char *id, void *arg)
+{
+	struct remote_ask *this = arg;
+
+	/* A cell that runs again has its record already. */
+	if (!this->ask->is_quiet)
+		ask_keep_execution(this->ask, this->ask->view.number, id);
+}
+
 static int execute(struct ask *ask, const char *code, size_t len, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf body = BUF_INIT(CLIENT_JSON_MAX);
@@ -261,6 +270,7 @@ static int execute(struct ask *ask, const char *code, size_t len, struct buf *re
 		.body = &body,
 		.on_event = on_event,
 		.on_event_arg = this,
+		.on_begun = on_begun,
 		.wake_fd = this->wake[0],
 		.on_wake = on_wake,
 		.on_wake_arg = this,
@@ -273,6 +283,69 @@ static int execute(struct ask *ask, const char *code, size_t len, struct buf *re
 	rc = client_execute(this->at.client, &execution, err);
 	if (rc < 0)
 		run_output_settle(&ask->view.output);
+	return rc;
+}
+
+/* ---- cells of a program that was ended ---- */
+
+/* A look (GET) at it: its record, its state, or an error; or its end. */
+static int call(const struct remote_ask *this, const char *method, const char *execution,
+		const char *rest, struct json_value **ret, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(16);
+	const bool is_look = strcmp(method, "GET") == 0;
+
+	if (buf_adds(&path, "sessions/", err) < 0 ||
+	    client_path_add(&path, this->ask->resume.session_id, false, err) < 0 ||
+	    buf_adds(&path, "/executions/", err) < 0 ||
+	    client_path_add(&path, execution, false, err) < 0 || buf_adds(&path, rest, err) < 0 ||
+	    buf_adds(&body, "{}", err) < 0)
+		return (int)err->code;
+	return client_call(this->at.client, method, buf_text(&path), is_look ? NULL : &body, ret, err);
+}
+
+/* The first Ctrl-C stops it, the second leaves it alone. False: it is left. */
+static bool wait_a_moment(const struct remote_ask *this, const char *execution, const char *status,
+			  unsigned *told)
+{
+	const struct timespec pause = { .tv_nsec = 200 * 1000000L };
+	struct err err;
+
+	if (*told == 0)
+		run_output_line("reckon: a cell of this run %s in its session still: waiting for it; "
+				"Ctrl-C stops it", strcmp(status, "queued") == 0 ? "waits" : "runs");
+	if (ask_interrupts() > 1)
+		return false;
+	if (ask_interrupts() > 0 && *told < 2 &&
+	    call(this, "POST", execution, "/cancel", NULL, &err) < 0)
+		run_output_line("reckon: %s", err.text);
+	*told = ask_interrupts() > 0 ? 2 : 1;
+	(void)nanosleep(&pause, NULL);
+	return true;
+}
+
+static int recall(struct ask *ask, const char *execution, struct buf *ret, struct err *err)
+{
+	const struct remote_ask *this = ask->place_data;
+	struct json_value *found = NULL;
+	unsigned told = 0;
+	bool goes_on = ask->resume.session_id != NULL;
+	int rc = 0;
+
+	while (goes_on && rc == 0) {
+		const char *status;
+
+		if (call(this, "GET", execution, "", &found, err) < 0)
+			break; /* history went, or never had it */
+		status = remote_text(found, "status");
+		goes_on = strcmp(status, "queued") == 0 || strcmp(status, "running") == 0;
+		if (goes_on)
+			goes_on = wait_a_moment(this, execution, status, &told);
+		else if (json_read_member(found, "schema") != NULL)
+			rc = json_read_dump(found, ret, err) < 0 ? (int)err->code : 1;
+		json_read_free(TAKE_PTR(found));
+	}
+	ask_interrupts_clear();
 	return rc;
 }
 
@@ -317,6 +390,7 @@ static const struct ask_place place_daemon = {
 	.open = open_session,
 	.execute = execute,
 	.renew = renew,
+	.recall = recall,
 	.put = put,
 	.open_file = open_file,
 	.open_output = open_output,

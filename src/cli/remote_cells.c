@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "codec/json_write.h"
 
+#define GRACE_S 20u /* as long as a connection that broke is tried again, and a little more */
+
 double remote_number(const struct json_value *value)
 {
 	double number = 0;
@@ -143,7 +145,7 @@ int remote_put_file(const struct remote_cells *at, const struct run_file *file, 
 		return err_sys(err, "read");
 	if (file_path(at, file->name, &path, err) < 0)
 		return (int)err->code;
-	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, err);
+	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, NULL, err);
 }
 
 /* The stored copy when there is one: it is what the record describes, whatever came later. */
@@ -176,6 +178,10 @@ int remote_cell_body(const struct run *run, const char *code, size_t len, struct
 	}
 	if (run->text_bytes != 0)
 		json_write_member_uint(&json, "max_text", run->text_bytes);
+	if (run->on_disconnect != NULL)
+		json_write_member_string(&json, "on_disconnect", run->on_disconnect);
+	if (run->on_disconnect != NULL && strcmp(run->on_disconnect, "cancel") == 0)
+		json_write_member_uint(&json, "disconnect_grace_s", GRACE_S);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }

@@ -314,15 +314,39 @@ static int get_one(struct files *files, const char *name, int dir_fd, struct err
 	return 0;
 }
 
+/* A folder with all in it, links and modes too. 1: it is none, or the server packs none. */
+static int get_folder(struct files *files, const char *name, int dir_fd, struct err *err)
+{
+	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
+	cleanup_free char *plain = mem_strdup(is_within("", name) ? "" : name);
+	const char *slash;
+
+	plain[name_length(plain)] = '\0';
+	slash = strrchr(plain, '/');
+	if (remote_path(&where, files->session, "/archive?format=tar", err) < 0 ||
+	    (plain[0] != '\0' && (buf_adds(&where, "&path=", err) < 0 ||
+				  client_path_add(&where, plain, false, err) < 0)))
+		return (int)err->code;
+	return remote_tar_get(files->client, buf_text(&where), dir_fd,
+			      slash != NULL ? slash + 1 : plain, files->force, err);
+}
+
 static int get_all(struct files *files, const char *dir, struct err *err)
 {
 	cleanup_fd int dir_fd = -1;
 
-	if (run_files_open_dir(dir, &dir_fd, err) < 0 || fetch_list(files, err) < 0)
+	if (run_files_open_dir(dir, &dir_fd, err) < 0)
 		return (int)err->code;
-	for (size_t i = 0; i < files->count; i++)
-		if (get_one(files, files->names[i], dir_fd, err) < 0)
+	for (size_t i = 0; i < files->count; i++) {
+		const char *name = files->names[i];
+		const int code = get_folder(files, name, dir_fd, err);
+
+		if (code < 0)
+			return err_wrap(err, "%.200s", name);
+		if (code > 0 && (fetch_list(files, err) < 0 ||
+				 get_one(files, name, dir_fd, err) < 0))
 			return (int)err->code;
+	}
 	return 0;
 }
 
@@ -401,7 +425,7 @@ static int put_file(struct files *files, const char *file, const char *name, str
 	if (!fs_path_is_safe(name))
 		return err_set(err, ERR_INVALID, "'%.200s' is no name for a file there", name);
 	if (path_of(files, name, &where, err) < 0 ||
-	    client_upload(files->client, buf_text(&where), fd, (uint64_t)st.st_size, err) < 0)
+	    client_upload(files->client, buf_text(&where), fd, (uint64_t)st.st_size, NULL, err) < 0)
 		return err_wrap(err, "%.200s", file);
 	return 0;
 }
@@ -436,9 +460,17 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 static int put_folder(struct files *files, const char *folder, const char *name, struct err *err)
 {
 	const size_t len = name_length(folder);
+	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
 	cleanup_free char *root = mem_strdup(folder);
+	int code;
 
 	root[len] = '\0';
+	if (remote_path(&where, files->session, "/archive?path=", err) < 0 ||
+	    client_path_add(&where, name, false, err) < 0)
+		return (int)err->code;
+	code = fs_path_is_safe(name) ? remote_tar_put(files->client, buf_text(&where), root, err) : 1;
+	if (code <= 0)
+		return code;
 	walk = (struct walk){ .files = files, .err = err, .name = name, .root_len = len };
 	if (nftw(root, walk_one, OPEN_MAX_WALK, FTW_PHYS) < 0)
 		return err_sys(err, "%.200s", root);

@@ -62,6 +62,7 @@ struct run {
 	const char *session; /* -s: the name of one at a daemon, or NULL */
 	const char *url, *key; /* of that daemon; remote.h */
 	bool no_wait;	       /* likewise */
+	const char *on_disconnect; /* "continue", "cancel"; NULL: not said */
 	uint64_t text_bytes; /* of the record's text; 0: as libreckon has it */
 	enum run_mode mode;
 	unsigned session_flags; /* RECKON_SESSION_… */

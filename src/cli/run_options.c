@@ -49,6 +49,9 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",
 	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_ON_DISCONNECT, "on-disconnect", "WHAT", "of -s, should this program be gone before a "
+	  "cell's end: continue (default) it, or cancel", OPT_HINT_CHOICE, "continue cancel", false,
+	  true },
 };
 
 static void add_cell(struct run *run, const char *origin, const char *inline_text)
@@ -283,6 +286,11 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	case OPT_KEY:
 		run->key = value;
 		return 0;
+	case OPT_ON_DISCONNECT:
+		run->on_disconnect = value;
+		if (strcmp(value, "continue") == 0 || strcmp(value, "cancel") == 0)
+			return 0;
+		return err_set(err, ERR_INVALID, "'%.60s' is neither continue nor cancel", value);
 	case OPT_STDIN:
 		run->stdin_path = value;
 		return 0;
@@ -324,6 +332,11 @@ int run_options_check(struct run *run, struct err *err)
 		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
 					  "asked");
 		return err_remedy(err, "reckon run -s NAME --url URL");
+	}
+	if (run->session == NULL && run->on_disconnect != NULL) {
+		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "
+					  "with its program");
+		return err_remedy(err, "reckon run -s NAME --on-disconnect cancel");
 	}
 	run->mode = run->json	? RUN_MODE_JSON
 		    : run->events ? RUN_MODE_EVENTS

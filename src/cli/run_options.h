@@ -28,6 +28,7 @@ enum {
 	OPT_URL,
 	OPT_KEY,
 	OPT_NO_WAIT,
+	OPT_ON_DISCONNECT,
 	OPT_IDLE,
 };
 

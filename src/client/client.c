@@ -119,6 +119,12 @@ bool client_is_exposed(const struct client *client)
 	return !client->url.is_loopback && !client->url.is_tls && client->key[0] != '\0';
 }
 
+void client_on_progress(struct client *client, client_progress_fn *fn, void *arg)
+{
+	client->on_progress = fn;
+	client->on_progress_arg = arg;
+}
+
 const struct client_answer *client_last(const struct client *client)
 {
 	return &client->last;
@@ -160,6 +166,16 @@ static int exchange(const struct transfer *plan, struct transfer *ret, struct er
 	return code;
 }
 
+static int parse(const struct client *client, const struct buf *text, struct json_value **ret,
+		 struct err *err)
+{
+	if (json_read_parse(buf_text(text), text->len, CLIENT_JSON_MAX, ret, err) == 0)
+		return 0;
+	(void)err_wrap(err, "%s answered what is no JSON", client->name);
+	err->code = ERR_PROTOCOL;
+	return err_remedy(err, "check the address: is that a Reckon daemon?");
+}
+
 int client_call(struct client *client, const char *method, const char *path,
 		const struct buf *body, struct json_value **ret, struct err *err)
 {
@@ -177,13 +193,8 @@ int client_call(struct client *client, const char *method, const char *path,
 	};
 	struct transfer transfer;
 
-	if (exchange(&plan, &transfer, err) < 0)
+	if (exchange(&plan, &transfer, err) < 0 || parse(client, &text, &document, err) < 0)
 		return (int)err->code;
-	if (json_read_parse(buf_text(&text), text.len, CLIENT_JSON_MAX, &document, err) < 0) {
-		(void)err_wrap(err, "%s answered what is no JSON", client->name);
-		err->code = ERR_PROTOCOL;
-		return err_remedy(err, "check the address: is that a Reckon daemon?");
-	}
 	if (ret != NULL)
 		*ret = document;
 	else
@@ -216,28 +227,23 @@ int client_download(struct client *client, const char *path, int fd, uint64_t *r
 	return code;
 }
 
-static int to_nowhere(const char *bytes, size_t len, void *arg, struct err *err)
+int client_upload(struct client *client, const char *path, int fd, uint64_t size,
+		  struct json_value **ret, struct err *err)
 {
-	(void)bytes;
-	(void)len;
-	(void)arg;
-	err_clear(err);
-	return 0;
-}
-
-int client_upload(struct client *client, const char *path, int fd, uint64_t size, struct err *err)
-{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
 	const off_t start = lseek(fd, 0, SEEK_CUR);
 	struct transfer transfer;
 	int code;
 
 	do {
+		buf_clear(&text);
 		transfer = (struct transfer){
 			.client = client,
 			.method = "PUT",
 			.path = path,
 			.accept = "application/json",
-			.sink = to_nowhere,
+			.sink = to_buf,
+			.sink_arg = &text,
 			.is_upload = true,
 			.upload_fd = fd,
 			.upload_size = size,
@@ -250,5 +256,5 @@ int client_upload(struct client *client, const char *path, int fd, uint64_t size
 		 lseek(fd, start, SEEK_SET) == start);
 	if (code == 0 && transfer.upload_size > 0)
 		return err_set(err, ERR_INVALID, "the file became shorter while it was sent");
-	return code;
+	return code < 0 || ret == NULL ? code : parse(client, &text, ret, err);
 }

@@ -72,6 +72,7 @@ struct client_answer {
 	unsigned status;
 	char code[48];
 	unsigned retry_s; /* Retry-After */
+	char archive[128]; /* Reckon-Archive: "files=3, …" */
 };
 const struct client_answer *client_last(const struct client *client);
 
@@ -89,9 +90,12 @@ int client_path_add(struct buf *path, const char *text, bool slashes, struct err
 /* GET into `fd`, from where it stands; *ret_size (may be NULL) is how much came. */
 int client_download(struct client *client, const char *path, int fd, uint64_t *ret_size,
 		    struct err *err);
-/* PUT of `size` bytes of `fd`, from where it stands. */
+/* PUT of `size` bytes of `fd`, from where it stands. *ret (may be NULL) is the answer. */
 int client_upload(struct client *client, const char *path, int fd, uint64_t size,
-		  struct err *err);
+		  struct json_value **ret, struct err *err);
+/* While either goes on, often; `total` is 0 when nobody said it. NULL: no more. */
+typedef void client_progress_fn(uint64_t done, uint64_t total, void *arg);
+void client_on_progress(struct client *client, client_progress_fn *fn, void *arg);
 
 /* ---- executions ---- */
 
@@ -108,6 +112,8 @@ struct client_execution {
 	const struct buf *body; /* of POST …/executions, without "stream" */
 	client_event_fn *on_event;
 	void *on_event_arg;
+	/* Or NULL: told the id once, before the first event; with on_event's argument. */
+	void (*on_begun)(const char *id, void *arg);
 	/*
 	 * A descriptor (or -1) that becomes readable when the user wants something: then on_wake
 	 * is called, which reads it; `id` is the execution's, "" until the server has said it. A

@@ -24,6 +24,8 @@ struct client {
 	void *on_wait_arg;
 	void (*on_note)(const char *text, const char *remedy, void *arg);
 	void *on_note_arg;
+	client_progress_fn *on_progress;
+	void *on_progress_arg;
 };
 
 /* Where the bytes of a good answer go; a negative result ends the exchange. */
@@ -40,7 +42,8 @@ struct transfer {
 	transfer_sink_fn *sink;
 	void *sink_arg;
 	int upload_fd; /* with `is_upload` */
-	uint64_t upload_size;
+	uint64_t upload_size; /* of it, what is not sent yet */
+	uint64_t uploaded;
 	bool is_upload;
 	bool is_stream; /* silence for longer than a heartbeat is the end of it */
 	int wake_fd;	/* or -1 */

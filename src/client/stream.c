@@ -22,6 +22,7 @@
 struct stream {
 	struct client *client;
 	const struct client_execution *execution;
+	const struct transfer *transfer; /* that runs */
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
 	bool is_done;
@@ -60,10 +61,21 @@ static int on_event(const struct sse_event *event, void *arg, struct err *err)
 	return code;
 }
 
+static void note_id(struct stream *stream, const char *id)
+{
+	if (stream->id[0] != '\0' || id[0] == '\0')
+		return;
+	(void)snprintf(stream->id, sizeof(stream->id), "%s", id);
+	if (stream->execution->on_begun != NULL)
+		stream->execution->on_begun(stream->id, stream->execution->on_event_arg);
+}
+
 static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
 {
 	struct stream *stream = arg;
 
+	/* The head has come before any of them. */
+	note_id(stream, stream->transfer->execution);
 	return sse_feed(&stream->sse, bytes, len, err);
 }
 
@@ -71,8 +83,7 @@ static int on_wake(const char *execution, void *arg, struct err *err)
 {
 	struct stream *stream = arg;
 
-	if (stream->id[0] == '\0')
-		(void)snprintf(stream->id, sizeof(stream->id), "%s", execution);
+	note_id(stream, execution);
 	return stream->execution->on_wake(stream->id, stream->execution->on_wake_arg, err);
 }
 
@@ -108,9 +119,11 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 		return (int)err->code;
 	transfer.path = buf_text(&path);
 	sse_restart(&stream->sse);
+	stream->transfer = &transfer;
 	code = transfer_run(&transfer, err);
-	if (is_first && transfer.execution[0] != '\0')
-		(void)snprintf(stream->id, sizeof(stream->id), "%s", transfer.execution);
+	stream->transfer = NULL;
+	if (is_first)
+		note_id(stream, transfer.execution);
 	/* An answer that ended well before its last event is broken too: a proxy may do that. */
 	*ret_again = !stream->is_done && (code == 0 || transfer.is_broken);
 	if (*ret_again && code == 0)

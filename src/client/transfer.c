@@ -28,10 +28,17 @@ static int fail(struct transfer *transfer, int code)
 	return code;
 }
 
+static void tell_progress(const struct transfer *transfer, uint64_t done, uint64_t total)
+{
+	if (transfer->client->on_progress != NULL)
+		transfer->client->on_progress(done, total, transfer->client->on_progress_arg);
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 	const size_t len = size * count;
+	curl_off_t total = 0;
 	long status = 0;
 
 	(void)curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -56,6 +63,9 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	transfer->received += len;
 	if (fail(transfer, transfer->sink(bytes, len, transfer->sink_arg, &transfer->err)) < 0)
 		return 0;
+	(void)curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
+	if (!transfer->is_upload)
+		tell_progress(transfer, transfer->received, total > 0 ? (uint64_t)total : 0);
 	return len;
 }
 
@@ -89,6 +99,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
 	(void)header_value(line, len, "content-type", transfer->type, sizeof(transfer->type));
 	(void)header_value(line, len, "reckon-execution", transfer->execution,
 			   sizeof(transfer->execution));
+	(void)header_value(line, len, "reckon-archive", transfer->answer.archive,
+			   sizeof(transfer->answer.archive));
 	if (header_value(line, len, "retry-after", retry, sizeof(retry)))
 		transfer->answer.retry_s = (unsigned)strtoul(retry, NULL, 10);
 	return len;
@@ -111,6 +123,8 @@ static size_t on_upload(char *bytes, size_t size, size_t count, void *arg)
 		return CURL_READFUNC_ABORT;
 	}
 	transfer->upload_size -= (uint64_t)n;
+	transfer->uploaded += (uint64_t)n;
+	tell_progress(transfer, transfer->uploaded, transfer->uploaded + transfer->upload_size);
 	return (size_t)n;
 }
 

@@ -459,7 +459,8 @@ void inquiry_job_failed(struct inquiry *inquiry, enum front_error error, const c
 	if (inquiry->state == INQUIRY_PREPARING)
 		inquiry_fail(inquiry, error, why);
 	else if (inquiry->state == INQUIRY_ASKING)
-		inquiry_refuse(inquiry, "lost", why);
+		inquiry_refuse(inquiry,
+			       error == FRONT_ERR_EXECUTION_CANCELLED ? "refused" : "lost", why);
 }
 
 /* ---- what happens around it ----------------------------------------------------------------- */

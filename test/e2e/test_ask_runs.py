@@ -13,7 +13,7 @@ import private_daemon
 import pytest
 from cells import PICTURE
 from model_server import ModelServer, Reply
-from reckon_cli import ROOT, parse_json
+from reckon_cli import ROOT, TIMEOUT, parse_json
 from terminal import Terminal
 from test_ask import WAYS
 
@@ -489,25 +489,87 @@ def test_cells_that_run_again_are_asked_for_where_they_could_write(reckon):
     assert "no terminal to ask for leave" in done.err
 
 
+def killed_chat(reckon, chat, word="busy"):
+    """A chat whose program is killed while its cell runs; its code does not spell the word."""
+    with reckon.start("chat", *chat.first, env=chat.env, stdin=-1) as process:
+        process.stdin.write(b"Set x and wait.\n")
+        process.stdin.flush()
+        shown(process, word)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def waits_then(seconds, *more):
+    return [Reply(calls=["x = 6 * 7"]),
+            Reply(calls=[f"import time\nprint('bu' + 'sy', flush=True)\ntime.sleep({seconds})\n"
+                         "print('all', 'of it')"]), *more]
+
+
 def test_after_a_crash_a_chat_goes_on(reckon):
-    script = [Reply(calls=["x = 6 * 7"]),
-              Reply(calls=["import time\nprint('busy', flush=True)\ntime.sleep(6)"]),
-              Reply(calls=["print('x is', x)"]), Reply(text="It went on.")]
-    with ModelServer(*script) as model:
+    """The cell ran on in the daemon: what it gave is fetched, and waited for."""
+    with ModelServer(*waits_then(4, Reply(calls=["print('x is', x)"]),
+                                 Reply(text="It went on."))) as model:
         chat = Chat(reckon, model)
-        with reckon.start("chat", *chat.first, env=chat.env, stdin=-1) as process:
-            process.stdin.write(b"Set x and wait.\n")
-            process.stdin.flush()
-            shown(process, "busy")
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        killed_chat(reckon, chat)
         [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
         assert session["status"] == "live"
         done = chat(["Where were we?"], "--resume")
+    assert "waiting for it" in done.err and "its record is here now" in done.err
     assert "x is 42" in done.err and done.out == "It went on.\n"
     whole = "\n".join(texts_of(model.asked[2]))
-    assert "nobody knows what this cell gave" in whole
+    assert "all of it" in whole and "nobody knows" not in whole
     assert "[no answer: the program was ended before there was one]" in whole
+    # In the run it is now, with the id that the daemon has for it.
+    lines = lines_of(kept(reckon)[0])
+    ids = [line["id"] for line in lines if line["type"] == "execution"]
+    records = [line["record"] for line in lines if line["type"] == "record"]
+    assert [record["id"] for record in records] == ids and len(ids) == 3
+    assert records[1]["stdout"] == "busy\nall of it\n"
+
+
+def test_a_cell_that_runs_on_is_stopped_by_ctrl_c(reckon):
+    with ModelServer(*waits_then(60, Reply(text="Stopped, then."))) as model:
+        chat = Chat(reckon, model)
+        killed_chat(reckon, chat)
+        with reckon.start("chat", "--resume", env=chat.env, stdin=-1) as process:
+            process.stdin.write(b"And now?\n")
+            process.stdin.flush()
+            shown(process, "waiting for it")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=TIMEOUT)
+    assert b"its record is here now" in err and out == b"Stopped, then.\n"
+    assert "busy" in "\n".join(texts_of(model.asked[2]))
+    [record] = [line["record"] for line in lines_of(kept(reckon)[0]) if line["type"] == "record"][1:]
+    assert record["status"] == "interrupted"
+
+
+def test_what_the_daemon_has_of_a_session_that_is_gone(reckon):
+    with ModelServer(*waits_then(0.2, Reply(text="So it was."))) as model:
+        chat = Chat(reckon, model)
+        killed_chat(reckon, chat)
+        [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
+        deadline = time.monotonic() + TIMEOUT
+        while "2 " not in (listed := reckon("logs", "-s", session["name"]).out) or \
+                "running" in listed:
+            assert time.monotonic() < deadline, listed
+            time.sleep(0.1)
+        reckon("session", "rm", session["name"]).expect(0)
+        done = chat(["What was that?"], "--resume")
+    assert "is gone, with its variables" in done.err and "its record is here now" in done.err
+    assert "all of it" in "\n".join(texts_of(model.asked[2]))
+
+
+def test_what_no_daemon_has_is_said_to_be_unknown(reckon):
+    name = write_run(reckon, BEGIN + SETTING + "".join([
+        '{"type":"session","at":"t","id":"se_01M80J7V9Z7WCA235G7GJNP5HC","name":"x","url":null}\n',
+        '{"type":"question","at":"t","text":"q"}\n',
+        '{"type":"cell","at":"t","cell":1,"code":"1"}\n',
+        '{"type":"execution","at":"t","cell":1,"id":"../../../keys?x="}\n']))
+    with ModelServer(Reply(text="fine")) as model:
+        more = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url + "/v1"}
+        done = reckon("chat", "--resume", name, env=more, stdin="more\n").expect(0)
+        assert "nobody knows what this cell gave" in "\n".join(texts_of(model.asked[0]))
+    assert "its record" not in done.err
 
 
 def test_a_long_run_is_told_from_its_end(reckon):

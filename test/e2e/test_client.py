@@ -1,6 +1,7 @@
 """The commands that ask a daemon, against real ones: a port with a key, and the private one."""
 import concurrent.futures
 import contextlib
+import io
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 
@@ -314,6 +316,28 @@ def test_a_second_ctrl_c_leaves(shared, session):
     assert process.returncode == 130 and f"left session {session}".encode() in err
 
 
+def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, session):
+    """kill -9: the cell goes on, or is stopped when nobody has come back for it."""
+    code = "print('go', flush=True)\nimport time; time.sleep({})\nprint('whole')"
+    for wanted, seconds, status in (([], 1, "ok"), (["--on-disconnect", "continue"], 1, "ok"),
+                                    (["--on-disconnect", "cancel"], 300, "interrupted")):
+        with shared.start("run", "-s", session, "--timeout", "500", *wanted, "-c",
+                          code.format(seconds)) as process:
+            assert process.stdout.readline() == b"go\n"
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(SECONDS)
+
+        def last():
+            return parse_json(shared("logs", "-s", session, "-n", "1", "--json").stdout)[-1]
+        wait_until(lambda: last()["status"] not in ("queued", "running"))
+        assert last()["status"] == status
+    done = shared("logs", "-s", session, last()["id"], "--json").expect(0)
+    assert "client_gone" in done.out
+    for args in (["-c", "1"], ["-s", session, "-c", "1"]):
+        done = shared("run", "--on-disconnect", "cancel" if "-s" not in args else "stop", *args)
+        assert done.status == 2 and "--on-disconnect" in done.err
+
+
 def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
     first = ("print('go', flush=True)\nimport os, time\n"
              "while not os.path.exists('stop'): time.sleep(0.05)\nprint('ended')")
@@ -363,6 +387,71 @@ def test_files_and_folders_go_both_ways(shared, session):
     assert shared("files", "ls", "-s", session).expect(0).out == ""
     shutil.rmtree(shared.cwd / "up")
     shutil.rmtree(shared.cwd / "down")
+
+
+LONG = "n" * 200
+
+
+def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
+    """Both ways, as one archive; what leads out of it is named and left out."""
+    top = shared.cwd / "tree"
+    (top / "empty" / LONG).mkdir(parents=True)
+    (top / "sub").mkdir()
+    (top / "sub" / f"{LONG}.txt").write_bytes(b"long" * 300)
+    (top / "run.sh").write_text("#!/bin/sh\necho ran\n")
+    (top / "zero").write_bytes(b"")
+    (top / "here").symlink_to("run.sh")
+    (top / "sub" / "up").symlink_to("../run.sh")
+    (top / "sub" / "far").symlink_to(f"{LONG}.txt")
+    (top / "out").symlink_to("../../etc/passwd")
+    (top / "rooted").symlink_to("/etc/passwd")
+    os.mkfifo(top / "pipe")
+    (top / "run.sh").chmod(0o750)
+    (top / "zero").chmod(0o640)
+    (top / "sub").chmod(0o750)
+    os.utime(top / "zero", (10**9, 10**9))
+    for folder, names, files in os.walk(top):
+        for name in [".", *names, *files]:
+            if shared.user.uid:
+                os.lchown(os.path.join(folder, name), shared.user.uid, shared.user.uid)
+    done = shared("files", "put", "-s", session, "tree").expect(0)
+    for name in ("out", "rooted", "pipe"):
+        assert f"tree/{name} " in done.err, done.err
+    said = shared("run", "-s", session, "-c", "import os, subprocess\n"
+                  "print(os.readlink('tree/here'), os.readlink('tree/sub/up'), "
+                  "oct(os.stat('tree/run.sh').st_mode), os.listdir('tree/empty'),"
+                  "subprocess.run(['sh', 'tree/sub/up'], capture_output=True, text=True).stdout)\n"
+                  "os.symlink('zero', 'tree/made'); os.symlink('/etc/passwd', 'tree/bad')\n"
+                  "os.chmod('tree/sub', 0o500)").expect(0)
+    assert said.out.split() == ["run.sh", "../run.sh", "0o100750", f"['{LONG}']", "ran"]
+    done = shared("files", "get", "-s", session, "tree", "-o", "back").expect(0)
+    assert "1 left out: links that lead out" in done.err
+    back = shared.cwd / "back" / "tree"
+    assert sorted(path.relative_to(back).as_posix() for path in back.rglob("*")) == sorted(
+        ["empty", f"empty/{LONG}", "sub", f"sub/{LONG}.txt", "sub/up", "sub/far", "run.sh", "zero",
+         "here", "made"])
+    assert (back / f"sub/{LONG}.txt").read_bytes() == b"long" * 300
+    assert os.readlink(back / "made") == "zero" and os.readlink(back / "sub/up") == "../run.sh"
+    assert os.readlink(back / "sub/far") == f"{LONG}.txt"
+    mask = 0o022
+    assert (back / "run.sh").stat().st_mode & 0o777 == 0o750 & ~mask
+    assert (back / "zero").stat().st_mode & 0o777 == 0o640
+    assert (back / "sub").stat().st_mode & 0o777 == 0o500
+    assert (back / "zero").stat().st_mtime == 10**9
+    # What is there is left, all of it, unless it is to be replaced; a link is replaced itself.
+    (back / "run.sh").write_text("mine")
+    (back / "here").unlink()
+    (back / "here").symlink_to("zero")
+    assert "is there already" in shared("files", "get", "-s", session, "tree", "-o",
+                                        "back").expect(2).err
+    assert (back / "run.sh").read_text() == "mine"
+    (back / "sub").chmod(0o700)
+    shared("files", "get", "-f", "-s", session, "tree", "-o", "back").expect(0)
+    assert (back / "run.sh").read_text().startswith("#!") and os.readlink(back / "here") == "run.sh"
+    # The whole workspace.
+    shared("files", "get", "-s", session, ".", "-o", "all").expect(0)
+    assert os.readlink(shared.cwd / "all/tree/here") == "run.sh"
+
 
 
 def test_what_is_not_there_is_said(shared, session):
@@ -609,6 +698,77 @@ def test_a_list_that_comes_in_pages_is_one(reckon):
         done = reckon("files", "ls", "-s", "x", "--json", env={"RECKON_URL": fake.url}).expect(0)
     assert [one["path"] for one in parse_json(done.stdout)] == ["a/b", "c"]
     assert b"GET /reckon/v1/sessions/se_1/files?cursor=c%201 " in fake.heads[2]
+
+
+ONE_SESSION = http(200, json.dumps({"sessions": [{"id": "se_1", "name": "x", "status": "live"}],
+                                    "next": None}))
+
+
+def test_a_server_without_archives_gets_and_gives_file_by_file(reckon):
+    missing = http(404, json.dumps({"error": {"code": "not_found", "message": "no such path"}}))
+    listed = http(200, json.dumps({"files": [{"path": "a", "kind": "folder"},
+                                             {"path": "a/b", "kind": "file", "size": 1}],
+                                   "next": None}))
+    with Fake(ONE_SESSION, missing, listed, http(200, b"", "text/plain")) as fake:
+        reckon("files", "get", "-s", "x", "a", "-o", "to/",
+               env={"RECKON_URL": fake.url}).expect(0)
+    assert (reckon.cwd / "to/a/b").read_bytes() == b""
+    with Fake(ONE_SESSION, missing, http(200, "{}")) as fake:
+        reckon("files", "put", "-s", "x", "to/a", env={"RECKON_URL": fake.url}).expect(0)
+    assert [head.split(b" ")[:2] for head in fake.heads[1:]] == [
+        [b"PUT", b"/reckon/v1/sessions/se_1/archive?path=a"],
+        [b"PUT", b"/reckon/v1/sessions/se_1/files/a/b"]]
+
+
+def archive_of(*entries):
+    """A tar of (name, kind, bytes or target)."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, kind, content in entries:
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = kind, 0o4777
+            if kind == tarfile.REGTYPE:
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+            else:
+                info.linkname = content
+                tar.addfile(info)
+    return file.getvalue()
+
+
+FILE, FOLDER, LINK = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE
+GOOD = archive_of(("f", FILE, b"good"), ("n" * 150, FILE, b"long"))
+HOSTILE = {
+    "climbs": archive_of(("good", FILE, b""), ("../evil", FILE, b"x")),
+    "absolute": archive_of(("/tmp/evil", FILE, b"x")),
+    "climbs late": archive_of(("a/../../evil", FILE, b"x")),
+    "link out": archive_of(("good", FILE, b""), ("l", LINK, "../..")),
+    "link to root": archive_of(("l", LINK, "/")),
+    "link out from below": archive_of(("d", FOLDER, ""), ("d/l", LINK, "../../x")),
+    "link out by a long name": archive_of(("l", LINK, "../" * 60 + "x")),
+    "through a link": archive_of(("d", FOLDER, ""), ("l", LINK, "d"), ("l/evil", FILE, b"x")),
+    "control": archive_of(("e\x1b[2J", FILE, b"x")),
+    "sum": b"x" + GOOD[1:],
+    "cut in a file": GOOD[:600],
+    "cut at a head": GOOD[:1024],
+    "no archive": b"<html>" * 200,
+    "empty": b"",
+    "endless extra": GOOD[:1024] + tarfile.TarInfo("x").tobuf()[:156] + b"x" + bytes(355),
+}
+
+
+@pytest.mark.parametrize("archive", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_archives_make_nothing_outside(reckon, archive):
+    place = reckon.cwd / "deep" / "to"
+    with Fake(ONE_SESSION, http(200, archive, "application/x-tar")) as fake:
+        done = reckon("files", "get", "-s", "x", "a", "-o", "deep/to/",
+                      env={"RECKON_URL": fake.url}).expect(2, 125)
+    assert done.err.count("\n") == 1 and "\x1b" not in done.err
+    found = {path.name for path in reckon.cwd.rglob("*")}
+    assert not {name for name in found if "evil" in name} and not os.path.lexists("/tmp/evil")
+    assert found <= {"deep", "to", "a", "d", "l"}
+    # What is refused before it begins has made nothing; only what a link stood in for is found late.
+    assert archive == HOSTILE["through a link"] or not list(place.iterdir())
 
 
 def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):

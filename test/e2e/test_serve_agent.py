@@ -326,6 +326,21 @@ def test_a_stream_that_ends_with_its_reader(asking):
     assert agents(server) == []
 
 
+def test_a_cell_that_is_cancelled_before_it_began_is_told_to_the_model(asking):
+    server = asking(Reply(calls=["print('never')"]), Reply(text="Without it, then."))
+    session = server.create()
+    first = server.background(session, SLEEP)
+    server.wait_running(session, first)
+    run = server.ask("POST", "/agent", {"question": "?", "session": session,
+                                        "background": True}).json["id"]
+    cell = server.wait_event(run, "cell")["execution"]
+    path = f"/sessions/{session}/executions/{cell}/cancel"
+    assert server.ask("POST", path).json == {"cancelled": True}
+    assert server.wait(run)["answer"] == "Without it, then."
+    assert "before it began" in requests(server)[1]
+    assert server.ask("POST", f"/sessions/{session}/interrupt").json == {"interrupted": True}
+
+
 def test_a_run_goes_on_without_the_front_that_died(asking):
     server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(0.7)"]),
                     Reply(text="There."))
