@@ -30,6 +30,7 @@
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
  *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
+ *   audit_archive.c   its old entries: audit_segment.c, audit_walk.c
  *   retain.c          what is too old; steady.c: by a clock that does not leap
  *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
  *

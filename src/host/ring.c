@@ -112,11 +112,12 @@ static char *copy(const char *json, size_t len)
 /* Sixty-four noisy cells at once would else hold half a gigabyte that hardly anybody reads. */
 static size_t bytes_max(void)
 {
+	const size_t count = atomic_load(&all_count);
 	size_t share;
 
-	if (atomic_load(&all_bytes) <= RING_ALL_BYTES)
+	if (count == 0 || atomic_load(&all_bytes) <= RING_ALL_BYTES)
 		return RING_BYTES_MAX;
-	share = RING_ALL_BYTES / atomic_load(&all_count);
+	share = RING_ALL_BYTES / count;
 	return share < RING_LEAST_BYTES ? RING_LEAST_BYTES : share;
 }
 

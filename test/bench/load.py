@@ -40,7 +40,7 @@ NETWORKS_KEPT = 64  # STATE_NETNS_MAX
 # rises and falls by while cells run: their records, SQLite's cache, holes.
 GROWTH_SHARE, GROWTH_KIB = 0.05, 2048
 SAMPLES = 30
-QUIET_SECONDS = 18  # the look at the workspaces after 5, and 5 more until freed memory is given back
+QUIET_SECONDS = 15  # the look at the workspaces after 5, and 5 more until freed memory is given back
 QUIET_SHARE, QUIET_KIB = 0.03, 384
 
 

@@ -2,13 +2,17 @@
 order in which it changes it. SOAK_SECONDS set: every change, else a sample of them."""
 
 import collections
+import contextlib
 import copy as copying
+import http.client
 import os
 import re
+import signal
 import time
 
 import pytest
 import serve_crash
+from leftovers import PATIENCE
 from reckon_serve import Server
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -26,11 +30,11 @@ def seed(reckon):
     return serve_crash.prepare(reckon, reckon.work / "seed")
 
 
-def changes(reckon, model):
+def changes(reckon, model, **options):
     """All of a run that nothing ends."""
     state, log = reckon.work / "whole", reckon.work / "changes"
     serve_crash.copy(reckon, reckon.work / "seed", state)
-    assert serve_crash.run(reckon, model, state, log=log)
+    assert serve_crash.run(reckon, model, state, log=log, **options)
     return log.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
@@ -65,9 +69,12 @@ def is_log(path):
 
 
 def test_what_is_named_is_on_the_disk_first(reckon, seed):
-    """Each new object: its bytes synced, then its name, then its directory, then the log."""
+    """Each new object: its bytes synced, then its name, then its directory, then the log. What a sync
+    takes to the disk that was written before an object had its name does not name it; and nothing
+    moves the audit meanwhile."""
     synced, named, state = set(), {}, collections.Counter()
-    for line in changes(reckon, copying.deepcopy(seed)):
+    written = set()  # those after whose names something was written to the log
+    for line in changes(reckon, copying.deepcopy(seed), args=()):
         what, *paths = line.split(" ", 2)
         if what == "write" and paths[0].startswith("artifacts/tmp/"):
             synced.discard(paths[0])
@@ -79,12 +86,15 @@ def test_what_is_named_is_on_the_disk_first(reckon, seed):
         elif what == "rename" and paths[0].startswith("artifacts/"):
             assert paths[0] in synced, f"{paths[0]} was named before it was on the disk"
             named[paths[1]] = False
+            written.discard(paths[1])
         elif what == "sync" and re.fullmatch(r"artifacts/[0-9a-f]{2}", paths[0]):
             for path in named:
                 if path.startswith(paths[0] + "/"):
                     named[path] = True
+        elif what == "write" and is_log(paths[0]):
+            written.update(named)
         elif what == "sync" and is_log(paths[0]):
-            late = [path for path, is_durable in named.items() if not is_durable]
+            late = [path for path in written if not named[path]]
             assert not late, f"the log names {late}, whose names are not on the disk"
             state["log"] += 1
         state[paths[0]] += 1
@@ -116,3 +126,75 @@ def test_what_a_cell_costs(reckon, seed):
     with Server(reckon, "--durability", "relaxed", key=seed.key, env=env) as server:
         session = server.create()
         assert cost(server, session, "open('a', 'w').write('newer')") == 0
+
+
+ARCHIVED = 150  # entries, of which all but a few are to leave the database
+REMOVE = ("--audit-entries", "10", "--audit-archive-size", "1")
+
+
+def until_removed(server, state):
+    """Until a segment was there, and is no more; False when the daemon ended before."""
+    deadline = time.monotonic() + 60 * PATIENCE
+    folder = state / "audit"
+    while not folder.exists() or list(folder.glob("*.seg")) or not list_of(server, "audit.prune"):
+        if server.process.poll() is not None:
+            return False
+        assert time.monotonic() < deadline, "nothing is removed"
+        time.sleep(0.05)
+    return True
+
+
+def list_of(server, action):
+    with contextlib.suppress(OSError, http.client.HTTPException, ValueError, KeyError):
+        return [each for each in server.ask("GET", "/audit?limit=500").json["entries"]
+                if each["action"] == action]
+    return []
+
+
+@pytest.mark.slow
+def test_the_audit_is_whole_whenever_it_is_archived_and_removed(reckon):
+    """Killed at each change of its folder, and at those of the database in between."""
+    seed = reckon.work / "audited"
+    seed.mkdir()
+    reckon.user.own(seed)
+    reckon.state = seed
+    with Server(reckon) as server:
+        for _ in range(ARCHIVED):
+            server.ask("GET", "/artifacts/ar_" + "0" * 32)
+
+    def run(name, **crash):
+        state = reckon.state = reckon.work / name
+        serve_crash.copy(reckon, seed, state)
+        env = {"LD_PRELOAD": str(serve_crash.SHIM), "RECKON_CRASH_DIR": str(state), **crash}
+        killed = Server(reckon, *REMOVE, key=server.key, env=env)
+        with contextlib.suppress(AssertionError):
+            killed.start()
+        came = killed.process.poll() is None and until_removed(killed, state)
+        if came:
+            killed.stop(signal.SIGKILL)
+        else:
+            killed.process.wait(60)
+            killed.process.stdout.close()
+        return came
+
+    log = reckon.work / "changes"
+    assert run("whole", RECKON_CRASH_LOG=str(log))
+    lines = log.read_text().splitlines()
+    ours = [number for number, line in enumerate(lines, 1) if " audit/" in line or
+            line.endswith(" audit")]
+    assert [lines[number - 1].split()[0] for number in ours] == [
+        "write", "sync", "rename", "sync", "unlink"], [lines[number - 1] for number in ours]
+    ended = 0
+    for point in range(ours[0], ours[-1] + 2):
+        ended += run(f"crash-{point}", RECKON_CRASH_AT=str(point))
+        done = reckon("audit", "verify", "--state", reckon.state).expect(0)
+        assert "is whole" in done.out, (point, lines[point - 1])
+        with Server(reckon, *REMOVE, key=server.key) as again:
+            assert until_removed(again, reckon.state)
+            told = list_of(again, "audit.prune")
+            assert len({each["target"] for each in told}) == len(told), "told twice"
+            assert not list_of(again, "audit.damage")
+        done = reckon("audit", "verify", "--state", reckon.state).expect(0)
+        assert "were removed, as entry" in done.out, (point, done.out)
+        assert not list((reckon.state / "audit").glob("*.other"))
+    assert ended <= 2

@@ -224,7 +224,7 @@ def copy(reckon, seed, path):
         reckon.user.own(each)
 
 
-def run(reckon, model, state, crash_at=None, log=None):
+def run(reckon, model, state, crash_at=None, log=None, args=ARGS):
     """The script against a daemon of `state`; whether it came to its end."""
     reckon.state = state
     env = {"LD_PRELOAD": str(SHIM), "RECKON_CRASH_DIR": str(state)}
@@ -232,7 +232,7 @@ def run(reckon, model, state, crash_at=None, log=None):
         env["RECKON_CRASH_AT"] = str(crash_at)
     if log is not None:
         env["RECKON_CRASH_LOG"] = str(log)
-    server = Server(reckon, *ARGS, key=model.key, env=env)
+    server = Server(reckon, *args, key=model.key, env=env)
     front = None
     try:
         server.start()
