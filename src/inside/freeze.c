@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -177,14 +176,26 @@ static void settle_malloc(void)
 /* What a line of /proc/self/maps says of a private map of a file. */
 struct text {
 	unsigned long from, to, offset;
-	char flags[8], file[256]; /* device, inode and name */
+	bool is_readable, is_code;
+	const char *file; /* device, inode and name; "" when it is none */
 };
 
-static bool is_text(const char *line, struct text *ret)
+static struct text read_text(char *line)
 {
-	return sscanf(line, "%lx-%lx %7s %lx %255[^\n]", &ret->from, &ret->to, ret->flags,
-		      &ret->offset, ret->file) == 5 &&
-	       ret->flags[1] == '-' && ret->flags[3] == 'p' && strchr(ret->file, '/') != NULL;
+	struct text text = { .file = "" };
+	const char *flags;
+	char *at;
+
+	text.from = strtoul(line, &at, 16);
+	text.to = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
+	flags = at + 1; /* "r-xp offset device inode name" */
+	if (*at != ' ' || flags[1] != '-' || flags[3] != 'p' || strchr(flags, '/') == NULL)
+		return text;
+	text.is_readable = flags[0] == 'r';
+	text.is_code = flags[2] == 'x';
+	text.offset = strtoul(flags + 4, &at, 16);
+	text.file = at;
+	return text;
 }
 
 /*
@@ -194,26 +205,25 @@ static bool is_text(const char *line, struct text *ret)
  */
 static void join_text(struct scratch *scratch)
 {
-	struct text last = { .file = "" }, now;
+	struct text last = { .file = "" };
 	struct err ignored;
 
 	if (read_maps(scratch, &ignored) < 0)
 		return;
 	for (char *line = scratch->maps, *next; (next = strchr(line, '\n')) != NULL; line = next) {
-		*next++ = '\0';
-		if (!is_text(line, &now)) {
-			last.file[0] = '\0';
-			continue;
-		}
-		if (strcmp(now.file, last.file) == 0 && now.from == last.to &&
-		    now.offset == last.offset + (last.to - last.from) &&
-		    (now.flags[2] == 'x') != (last.flags[2] == 'x')) {
-			const struct text *plain = now.flags[2] == 'x' ? &last : &now;
+		struct text now;
 
-			if (plain->flags[0] == 'r' &&
+		*next++ = '\0';
+		now = read_text(line);
+		if (now.file[0] != '\0' && strcmp(now.file, last.file) == 0 && now.from == last.to &&
+		    now.offset == last.offset + (last.to - last.from) &&
+		    now.is_code != last.is_code) {
+			const struct text *plain = now.is_code ? &last : &now;
+
+			if (plain->is_readable &&
 			    mprotect((void *)plain->from, plain->to - plain->from,
 				     PROT_READ | PROT_EXEC) == 0)
-				now.flags[2] = 'x';
+				now.is_code = true;
 		}
 		last = now;
 	}
