@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "box/standstill.h"
 #include "box/sys.h"
 #include "box/trace.h"
@@ -40,7 +41,7 @@
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-#define BUSY_TRIES 60
+#define BUSY_NS 150000000ull /* a kernel that has said DONE is at its boundary by then */
 #define CAP_COUNT 41 /* CAP_CHECKPOINT_RESTORE + 1; higher ones are refused harmlessly */
 
 struct branching {
@@ -76,9 +77,10 @@ static int call(pid_t pid, const struct trace_regs *base, long *ret, struct err 
 static int stop_parent(struct branching *b, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = 500000 };
+	const uint64_t until = clock_mono_ns() + BUSY_NS;
 	const pid_t kernel = b->how->parent->kernel;
 
-	for (int tries = 0; tries < BUSY_TRIES; tries++) {
+	do {
 		uint64_t fd;
 
 		if (trace_hold(kernel, err) < 0 || trace_interrupt(kernel, &b->kernel_sig, err) < 0)
@@ -94,7 +96,7 @@ static int stop_parent(struct branching *b, struct err *err)
 		if (trace_detach(kernel, b->kernel_sig, err) < 0)
 			return (int)err->code;
 		(void)nanosleep(&pause, NULL);
-	}
+	} while (clock_mono_ns() < until);
 	return err_set(err, ERR_INVALID, "the session is busy; branch it between cells");
 }
 

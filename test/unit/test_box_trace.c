@@ -171,9 +171,30 @@ static void what_has_ended_is_lost_and_not_forbidden(void **state)
 	assert_err(&err, ERR_SYSTEM, trace_hold(getpid(), &err)); /* alive, and not to be traced */
 }
 
+/* As after a stop that came too late for whoever asked for it. */
+static void what_is_held_can_be_held_again(void **state)
+{
+	const pid_t child = fork();
+	struct err err;
+	int sig;
+
+	(void)state;
+	if (child == 0)
+		for (;;)
+			(void)pause();
+	assert_true(child > 0);
+	assert_ok(&err, trace_hold(child, &err));
+	assert_ok(&err, trace_hold(child, &err));
+	assert_ok(&err, trace_interrupt(child, &sig, &err));
+	assert_ok(&err, trace_detach(child, sig, &err));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_held_can_be_held_again),
 		cmocka_unit_test(what_has_ended_is_lost_and_not_forbidden),
 		cmocka_unit_test(own_code_stands_behind_its_call),
 		cmocka_unit_test(only_the_call_instruction_counts),
