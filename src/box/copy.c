@@ -1,7 +1,7 @@
 /*
  * copy.c - the files of a session that is branched.
  *
- * Runs in:  a short-lived child of the warden.
+ * Runs in:  a short-lived child of the warden; for an empty workspace there is none.
  * Reads:    a tree that user code has made: every name is opened relative to its directory,
  *           without following links; sizes are bounded by the quota of the target.
  * Never:    leaves the two workspaces.
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -167,6 +168,20 @@ static int open_workspace(const struct shell *shell, int *ret, struct err *err)
 	return *ret < 0 ? err_sys(err, "open the workspace of a box") : 0;
 }
 
+static bool is_empty(int fd)
+{
+	int dup_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	cleanup_dir DIR *dir = dup_fd >= 0 ? fdopendir(dup_fd) : NULL;
+	struct dirent *entry;
+	int entries = 0;
+
+	while (dir != NULL && entries <= 2 && (entry = readdir(dir)) != NULL)
+		entries++; /* "." and ".." are two */
+	if (dir != NULL)
+		rewinddir(dir); /* a copied descriptor reads on from the same place */
+	return dir != NULL && entries <= 2;
+}
+
 int copy_workspace(const struct shell *from, const struct shell *to, struct err *err)
 {
 	const struct copying copying = { .uid = to->uid, .gid = to->gid };
@@ -178,6 +193,8 @@ int copy_workspace(const struct shell *from, const struct shell *to, struct err 
 
 	if (open_workspace(from, &source, err) < 0 || open_workspace(to, &target, err) < 0)
 		return (int)err->code;
+	if (is_empty(source))
+		return 0;
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return err_sys(err, "pipe");
 	ours = pair[0];

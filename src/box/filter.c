@@ -232,25 +232,35 @@ struct range {
 };
 
 /*
- * Binary search over ranges lo..hi. Conditional jumps reach 255 instructions, so a long left half
- * is stepped over with an unconditional one.
+ * Binary search over ranges lo..hi. Conditional jumps reach 255 instructions, so only a longer left
+ * half is stepped over with an unconditional one: each kernel has the filter translated anew.
  */
 static void emit_tree(struct filter_program *p, const struct range *ranges, size_t lo, size_t hi)
 {
 	size_t mid = (lo + hi + 1) / 2;
-	unsigned short jump, left;
+	unsigned short test, left;
 
 	if (lo == hi) {
 		emit_verdict(p, ranges[lo].verdict);
 		return;
 	}
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[mid].first, 0, 1));
-	jump = p->len;
-	emit(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	test = p->len;
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[mid].first, 0, 0));
 	emit_tree(p, ranges, lo, mid - 1);
-	left = (unsigned short)(p->len - jump - 1);
-	if (p->len < FILTER_INSNS_MAX)
-		p->insn[jump].k = left;
+	left = (unsigned short)(p->len - test - 1);
+	if (p->len >= FILTER_INSNS_MAX) {
+		p->len = FILTER_INSNS_MAX + 1; /* which is seen at the end */
+		return;
+	}
+	if (left <= 255) {
+		p->insn[test].jt = (uint8_t)left;
+	} else {
+		/* All jumps are relative, so the left half may move. */
+		memmove(&p->insn[test + 2], &p->insn[test + 1], left * sizeof(p->insn[0]));
+		p->insn[test].jf = 1;
+		p->insn[test + 1] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, left);
+		p->len++;
+	}
 	emit_tree(p, ranges, mid, hi);
 }
 

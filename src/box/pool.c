@@ -89,9 +89,9 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
 }
 
 /*
- * Begins the kernel of a pooled shell; true when there was something to do. All get a twin, and the
- * last one, which is taken first, a kernel: the others stay of use to a branch, whose kernel is to be
- * the first process in its box, and to other zygotes.
+ * Begins the kernel of a pooled shell; true when there was something to do. All get a twin, and
+ * the last one, which is taken first, a kernel: the others stay of use to a branch, whose kernel is
+ * to be the first process in its box, and to other zygotes.
  */
 static bool seed_one(struct warden *warden, struct template *of)
 {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "inside/languages.h"
 #include "inside/resume.h"
 #include "wire/kernel.h"
@@ -59,8 +60,7 @@ static int synchronise(uint64_t id, struct err *err)
 	do {
 		if (kernel_recv(control, &head, &payload, fds, ARRAY_LEN(fds), &nfds, err) <= 0)
 			return ERR_LOST;
-		for (size_t i = 0; i < nfds; i++)
-			(void)close(fds[i]);
+		fd_close_all(fds, nfds);
 		if (head.type == KERNEL_SHUTDOWN)
 			_exit(0);
 	} while (head.type != KERNEL_SYNC_ACK);
@@ -143,8 +143,7 @@ static int execute(uint64_t id, const struct kernel_item *code, int *fds, size_t
 	block_interrupt(SIG_UNBLOCK);
 	interrupt_early = 0;
 	result = synchronise(id, err);
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 	if (result < 0)
 		return result;
 	if (ran < 0) {
@@ -259,8 +258,7 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	default: /* an answer that nobody waits for any more */
 		break;
 	}
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 	return 0;
 }
 

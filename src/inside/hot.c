@@ -16,9 +16,9 @@
  * In a map that is watched by userfaultfd Linux maps no neighbours; that, and nothing else, is what
  * it is used for here.
  *
- * What a kernel writes to before it is ready it will always write to, and a first cell much the same
- * pages whatever it does. Shorter rehearsals tell which: hot_write_ahead() has the system copy them
- * while nobody waits.
+ * What a kernel writes to before it is ready it will always write to, and a first cell much the
+ * same pages whatever it does. Shorter rehearsals tell which: hot_write_ahead() has the system copy
+ * them while nobody waits.
  */
 #include "inside/hot.h"
 
@@ -59,7 +59,7 @@
 #define CLEAN (1ull << 61) /* the file's page, or shared; not a copy of our own */
 #define ENTRIES 512
 /* Of those that only a cell writes to: a session that never runs one has them, too. */
-#define AHEAD_MAX 96
+#define AHEAD_MAX 160
 #define RUNS_MAX 512
 
 struct area {

@@ -271,7 +271,7 @@ static void after_fork(void)
 	struct err err;
 
 	PyOS_AfterFork_Child();
-	(void)call_layer("fresh", "reseed", &err);
+	(void)call_layer("fresh", python_chance_anew() ? "reseed_rest" : "reseed", &err);
 }
 
 const struct kernel_ops python_ops = {

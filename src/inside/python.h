@@ -5,6 +5,7 @@
  *   python_serve.c  the packet loop; one execution; requests; a branch's first breath
  *   python_io.c     streams and packets: what user code must not be able to break, so it is C
  *   python_interrupt.c   SIGINT: to the cell that runs, and to no other
+ *   python_chance.c numpy's global generator, in a fresh fork
  *   python_wire.c   the module _reckon_c, through which the Python layer reaches python_io.c
  *   py/             the Python layer: semantics of a cell, results, errors
  */
@@ -60,6 +61,10 @@ PyObject *python_interrupt_hard(PyObject *self, PyObject *args);
 PyObject *python_interrupt_alarm(PyObject *self, PyObject *seconds);
 /* sys.unraisablehook: Python drops an exception that is raised in a __del__ or a callback. */
 PyObject *python_interrupt_unraisable(PyObject *self, PyObject *unraisable);
+
+/* python_chance.c */
+PyObject *python_chance_at(PyObject *self, PyObject *address);
+bool python_chance_anew(void); /* false: numpy has to do it */
 
 /* python_wire.c */
 PyMODINIT_FUNC PyInit__reckon_c(void);

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 
 #define STREAM_BUFFER 8192
 #define SYNC_MAX 10000 /* per execution, for a change of stream */
@@ -219,8 +220,7 @@ static void sync_without_gil(void)
 	for (;;) {
 		if (kernel_recv(io.sock, &head, &payload, fds, ARRAY_LEN(fds), &nfds, &err) <= 0)
 			_exit(1);
-		for (size_t i = 0; i < nfds; i++)
-			(void)close(fds[i]);
+		fd_close_all(fds, nfds);
 		if (head.type == KERNEL_SHUTDOWN)
 			_exit(0);
 		if (head.type == KERNEL_SYNC_ACK)
@@ -462,8 +462,7 @@ static int receive_reply(struct buf *payload, struct kernel_head *ret_head)
 	got = kernel_recv(io.sock, ret_head, payload, fds, ARRAY_LEN(fds), &nfds, &err);
 	if (got <= 0 || ret_head->type == KERNEL_SHUTDOWN)
 		_exit(got > 0 ? 0 : 1);
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 	return 0;
 }
 

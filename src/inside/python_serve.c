@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "inside/resume.h"
 
 #define KEEP_PAYLOAD (1024u * 1024u)
@@ -273,8 +274,7 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 	default: /* an answer that nobody waits for any more */
 		break;
 	}
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 }
 
 static int send_ready(struct err *err)

@@ -225,6 +225,7 @@ static PyMethodDef wire_methods[] = {
 	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
 	{ "name", wire_name, METH_VARARGS, "name(name, is_gone): of a variable, for DONE" },
 	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
+	{ "chance_at", python_chance_at, METH_O, "chance_at(address): of numpy's global generator" },
 	{ "differing", wire_differing, METH_VARARGS, "differing(names, known) -> keys" },
 	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
 	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },

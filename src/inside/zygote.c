@@ -220,8 +220,7 @@ static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_
 		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
 			twin_main(&plan, fds[2], spawn, fds + seats_at);
 	}
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 }
 
 static size_t split_list(char *list, const char **ret, size_t max)

@@ -197,8 +197,7 @@ static void deliver(struct client *client, const struct warden_reply *reply, con
 		call->nfds = nfds;
 		return;
 	}
-	for (size_t i = 0; i < nfds; i++)
-		(void)close(fds[i]);
+	fd_close_all(fds, nfds);
 }
 
 /* Takes in one message; returns 1, or 0 when there is none (any more). */
@@ -225,8 +224,7 @@ static int receive(struct client *client)
 		return 0;
 	}
 	if (n > 0 && check_reply(&reply, (size_t)n, &err) < 0) {
-		for (size_t i = 0; i < nfds; i++)
-			(void)close(fds[i]);
+		fd_close_all(fds, nfds);
 		n = -1;
 	}
 	if (n < 0) {

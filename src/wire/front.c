@@ -409,8 +409,7 @@ int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *
 	if (code == 0 && nfds > 1)
 		code = err_set(err, ERR_PROTOCOL, "descriptors nobody asked for");
 	if (code < 0) {
-		for (size_t i = 0; i < nfds; i++)
-			(void)close(fds[i]);
+		fd_close_all(fds, nfds);
 		return code;
 	}
 	if (nfds == 1)

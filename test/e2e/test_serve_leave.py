@@ -155,6 +155,24 @@ def test_a_machine_that_vanishes_is_asked_whether_it_is_there(server):
         assert len(timers) == 1 and timers[0].startswith("02:"), timers
 
 
+@pytest.mark.slow
+def test_a_reader_that_takes_nothing_is_gone(server):
+    """Its socket is open, its buffers are full: two beats of a stream without a byte taken."""
+    session = server.create(limits={"output_bytes": 64 << 20})
+    code = ("import time\nprint('x' * (16 << 20), flush=True)\nwhile True:\n    print('y', flush=True)\n"
+            "    time.sleep(0.2)")
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", server.port))
+        body = json.dumps({"code": code, "stream": True, "timeout_s": 600, **CANCEL})
+        sock.sendall(f"POST {PREFIX}/sessions/{session}/executions HTTP/1.1\r\nHost: x\r\n"
+                     f"Authorization: Bearer {server.key}\r\nContent-Length: {len(body)}\r\n\r\n"
+                     f"{body}".encode())
+        execution = until(lambda: with_status(server, session, "running"), "it does not run")[0]
+        record = server.poll(session, execution)
+    assert gone_by(record), record["status"]
+
+
 def test_what_comes_back_before_the_client_goes_is_whole(server):
     """The connection ends while the answer is being written: there is nothing left to cancel."""
     session = server.create(limits={"output_bytes": 8 << 20})

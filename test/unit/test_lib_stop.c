@@ -158,13 +158,15 @@ static void test_killed_when_it_ignores_the_caller(void **state)
 
 static void test_endless_output(void **state)
 {
+	/* A slow host may take long to print so much. */
+	const reckon_execute_options options = { .size = sizeof(options), .wall_ms = 600000 };
 	struct fixture fixture;
 
 	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result =
-			fixture_run(&fixture, "flood 1000000000", NULL);
+			fixture_run(&fixture, "flood 1000000000", &options);
 
 		assert_string_equal(result_status(&result), "output_limit");
 		assert_string_equal(result_error(&result), "OutputLimit");

@@ -9,6 +9,7 @@ import random
 import sys
 import tempfile
 
+import _reckon_c
 from _reckon import (
     cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
     variables, whole, wire)
@@ -117,6 +118,23 @@ def _hook_libraries():
     sys.meta_path.insert(0, _Watch(later))
 
 
+def _find_chance():
+    """Where numpy's global generator has its state, if it looks as expected: see python_chance.c."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is None:
+        return 0
+    try:
+        import ctypes
+
+        name, key, position, has_gauss, _ = numpy_random.get_state()
+        address = numpy_random.mtrand._rand._bit_generator.ctypes.state_address
+        state = key.tobytes() + position.to_bytes(4, sys.byteorder)
+        found = name == "MT19937" and not has_gauss and len(state) == 2500
+        return address if found and ctypes.string_at(address, 2500) == state else 0
+    except Exception:
+        return 0
+
+
 def first_use():
     """In the zygote: what first use would cost every session is paid here once."""
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -135,6 +153,7 @@ def first_use():
     cell.setup()
     _warm_failure()
     _warm_cells()
+    _reckon_c.chance_at(_find_chance())
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     variables.tell_names()
@@ -155,6 +174,11 @@ def reseed():
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
+    reseed_rest()
+
+
+def reseed_rest():
+    """All but numpy's."""
     ssl = sys.modules.get("_ssl")
     if ssl is not None:
         ssl.RAND_add(os.urandom(32), 32.0)

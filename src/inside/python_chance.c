@@ -1,0 +1,54 @@
+/*
+ * python_chance.c - a stream of its own for numpy's global generator, in each fork of a zygote.
+ *
+ * Runs in:  reckon-zygote-python; and a new kernel, before it runs user code.
+ * Reads:    the system's random bytes.
+ * Never:    writes to memory that was not seen to be a Mersenne Twister's.
+ *
+ * numpy.random.seed() runs a part of numpy that nothing else does, and so copies some 75 pages in
+ * each fork. The state of the generator is 624 words of which any will do, and a position: the
+ * Python layer finds its address in the zygote, and makes sure of it (fresh.py).
+ */
+#include "inside/python.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define WORDS 624
+
+/* As numpy has it: _mt19937.pyx, mt19937.h. */
+struct twister {
+	uint32_t key[WORDS];
+	int position;
+};
+
+static struct twister *global;
+
+PyObject *python_chance_at(PyObject *self, PyObject *address)
+{
+	(void)self;
+	global = PyLong_AsVoidPtr(address);
+	if (global == NULL && PyErr_Occurred())
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+bool python_chance_anew(void)
+{
+	uint32_t fresh[WORDS];
+	size_t got = 0;
+
+	if (global == NULL)
+		return false;
+	while (got < sizeof(fresh)) {
+		const ssize_t n = getrandom((char *)fresh + got, sizeof(fresh) - got, 0);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		got += n > 0 ? (size_t)n : 0;
+	}
+	memcpy(global->key, fresh, sizeof(fresh));
+	global->position = WORDS; /* all of it is used up: the next number makes the next 624 */
+	return true;
+}
