@@ -35,7 +35,8 @@ static bool read_question(struct ask *ask)
 		ask_interrupts_clear();
 		prompt(ask);
 		len = getline(&line, &size, stdin);
-		if (len < 0 && ask_interrupts() > 0) { /* Ctrl-C at the prompt */
+		/* Ctrl-C at the prompt; the end may have come right behind it. */
+		if (len < 0 && ask_interrupts() > 0 && !feof(stdin)) {
 			clearerr(stdin);
 			run_output_line("Ctrl-D leaves");
 			continue;

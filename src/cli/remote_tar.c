@@ -171,6 +171,7 @@ static int write_link(const char *path, struct tar_entry *entry)
 {
 	char target[PATH_MAX];
 	const ssize_t len = readlink(path, target, sizeof(target) - 1);
+	int code;
 
 	if (len < 0)
 		return err_sys(walk.err, "%.200s", path);
@@ -180,7 +181,9 @@ static int write_link(const char *path, struct tar_entry *entry)
 		return 0;
 	}
 	entry->link = target;
-	return write_head(entry);
+	code = write_head(entry);
+	entry->link = "";
+	return code;
 }
 
 static int write_one(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -256,20 +256,19 @@ static int take_pair(struct tar_reader *reader, const char *pair, size_t len, st
 {
 	const char *equals = memchr(pair, '=', len);
 	const size_t key = equals != NULL ? (size_t)(equals - pair) : len;
-	struct buf *into = NULL;
+	const bool is_path = key == 4 && memcmp(pair, "path", 4) == 0;
+	const bool is_link = key == 8 && memcmp(pair, "linkpath", 8) == 0;
 	char digits[24] = "";
 
 	if (equals == NULL)
 		return broken(err);
-	if (key == 4 && memcmp(pair, "path", 4) == 0)
-		into = &reader->path;
-	else if (key == 8 && memcmp(pair, "linkpath", 8) == 0)
-		into = &reader->link;
 	pair += key + 1;
 	len -= key + 1;
-	if (into != NULL) {
-		reader->has_path |= into == &reader->path;
-		reader->has_link |= into == &reader->link;
+	if (is_path || is_link) {
+		struct buf *into = is_path ? &reader->path : &reader->link;
+
+		reader->has_path |= is_path;
+		reader->has_link |= is_link;
 		buf_clear(into);
 		/* A name with a NUL byte is none. */
 		return memchr(pair, '\0', len) != NULL ? broken(err) : buf_add(into, pair, len, err);

@@ -22,11 +22,11 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 {
 	struct session *session = session_by_id(host, row->session);
 	const struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
-	const char *status = row->status;
-	const bool is_forgotten = strcmp(status, "pending") == 0 && live == NULL;
-	const char *why = is_forgotten			? "its record could not be kept"
+	const bool is_pending = strcmp(row->status, "pending") == 0;
+	const char *why = is_pending && live == NULL	 ? "its record could not be kept"
 			  : live != NULL && live->failed ? live->why.text
 							 : row->why;
+	const char *status = row->status;
 	const struct {
 		enum front_tag tag;
 		const char *text;
@@ -36,9 +36,9 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 		{ FRONT_TAG_WHY, why },
 	};
 
-	if (is_forgotten || (strcmp(status, "pending") == 0 && live->state == EXECUTION_FINISHED))
+	if (is_pending && (live == NULL || live->state == EXECUTION_FINISHED))
 		status = "failed"; /* its record could not be kept */
-	else if (strcmp(status, "pending") == 0)
+	else if (is_pending)
 		status = live->state == EXECUTION_RUNNING ? "running" : "queued";
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if ((texts[i].text[0] != '\0' || i == 0) &&

@@ -53,7 +53,11 @@ struct ring *ring_new(void)
 /* The one so many behind the oldest. */
 static struct event *event_at(const struct ring *ring, size_t index)
 {
-	return &ring->events[(ring->first + index) % ring->places];
+	size_t at = ring->first + index; /* both are below `places` */
+
+	if (at >= ring->places)
+		at -= ring->places;
+	return &ring->events[at];
 }
 
 void ring_free(struct ring *ring)

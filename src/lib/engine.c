@@ -77,7 +77,7 @@ static int find_template_dir(const struct reckon_engine *engine,
 	if (join(engine->state_dir, "/templates", ret, err) < 0)
 		return (int)err->code;
 	if (options->state_dir == NULL || access(*ret, F_OK) == 0 ||
-	    find_state_dir(NULL, &usual, &homeless) < 0)
+	    find_state_dir(NULL, &usual, &homeless) < 0 || usual == NULL)
 		return 0;
 	free(*ret);
 	*ret = NULL;

@@ -105,11 +105,14 @@ int launch_find_warden(char **ret_path, struct err *err)
 int launch_find_beside(const char *name, char **ret_path, struct err *err)
 {
 	cleanup_free char *warden = NULL;
-	char path[4096];
+	char path[4096], *slash;
 
 	if (launch_find_warden(&warden, err) < 0)
 		return (int)err->code;
-	*strrchr(warden, '/') = '\0';
+	slash = warden != NULL ? strrchr(warden, '/') : NULL;
+	if (slash == NULL)
+		return err_set(err, ERR_UNAVAILABLE, "reckon-warden has no folder");
+	*slash = '\0';
 	if (snprintf(path, sizeof(path), "%s/%s", warden, name) >= (int)sizeof(path) ||
 	    !is_program(path))
 		return err_set(err, ERR_UNAVAILABLE, "%.200s/%s is missing", warden, name);
