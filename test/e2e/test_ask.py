@@ -717,3 +717,10 @@ def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
             # The greeting says it, too.
             term.until(lambda: term.text.count("Ctrl-D leaves") == 2, "the hint").write("\x04")
             assert term.end() == 0
+
+
+def test_ctrl_d_right_behind_ctrl_c_leaves(ask, reckon):
+    with ModelServer(Reply(text="fine")) as model:
+        with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
+            term.wait("you>").write("\x03\x04")
+            assert term.end() == 0
