@@ -3,13 +3,12 @@
 RECKON_BIN may name a tree whose daemon was built with sanitizers (tools/run-tests asan): the log
 and the exit status then tell what those found.
 """
-import os
 import random
 import tempfile
 
 import pytest
 from leftovers import Leftovers
-from load import level, load
+from load import load
 from reckon_cli import Reckon
 from reckon_serve import Server
 
@@ -28,14 +27,3 @@ def test_sixty_sessions_give_no_wrong_answer_and_leave_nothing(place):
         for word in ("the front is gone", "AddressSanitizer", "detected memory leaks",
                      "runtime error"):
             assert word not in log, log
-
-
-@pytest.mark.skipif("asan" in os.environ.get("RECKON_BIN", ""),
-                    reason="a sanitizer's allocator keeps what was freed")
-def test_memory_levels_off(place):
-    """A thousand cells of ten sessions; test/soak has twenty thousand."""
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")
-    leftovers = Leftovers(place.program_dirs)
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
-        print(level(server, leftovers, sessions=10, live=6, seed=seed, tenants=2, rounds=33))
