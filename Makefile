@@ -34,7 +34,7 @@ test: setup-test
 
 # The quick one: no set-up, no sanitizers.
 check:
-	@tools/run-tests build unit templates e2e
+	@tools/run-tests build unit templates e2e agent
 
 lint:
 	@tools/run-tests build lint
