@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/runtime.h"
@@ -126,12 +127,8 @@ static void __attribute__((noreturn)) become_daemon(const struct plan *plan)
 {
 	const int log = fcntl(plan->log, F_DUPFD, 10), ready = fcntl(plan->ready, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDONLY);
-	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals(0);
 	(void)umask(022);
 	if (log < 0 || ready < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(ready, 1) < 0 ||
 	    dup2(log, 2) < 0 || close_range(3, ~0u, 0) < 0 || chdir("/") < 0)

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -52,14 +53,9 @@ static void __attribute__((noreturn)) become(const char *path, const struct surr
 	char name[] = "reckon-agent", *const argv[] = { name, NULL };
 	const int high = fcntl(sock, F_DUPFD, 10);
 	const int null = open("/dev/null", O_RDWR);
-	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
 	/* Ctrl-C reaches the whole group of a terminal; what it means is said by a frame. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals(SIGINT);
 	if (high < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0 || dup2(high, AGENT_FD) < 0 ||
 	    close_range(AGENT_FD + 1, ~0u, 0) < 0)

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "host/host.h"
@@ -79,12 +80,8 @@ static void __attribute__((noreturn)) become_front(const char *path, char *const
 	const int high_listener = fcntl(listener, F_DUPFD, 10);
 	const int high_page = fcntl(page, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDONLY);
-	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals(0);
 	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
 	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
 	    dup2(high_listener, FRONT_LISTEN_FD) < 0 || dup2(high_page, FRONT_PAGE_FD) < 0 ||

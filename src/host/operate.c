@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -184,8 +185,7 @@ static bool is_good_binary(const struct host *host)
 		/* Threads hold locks: nothing but what is safe here. */
 		const int null_fd = open("/dev/null", O_RDWR);
 
-		for (int sig = 1; sig < NSIG; sig++)
-			(void)signal(sig, SIG_DFL);
+		child_reset_signals(0);
 		if (null_fd >= 0 && dup2(null_fd, 0) >= 0 && dup2(null_fd, 1) >= 0)
 			(void)execv(path, argv);
 		_exit(127);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +24,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/fs.h"
@@ -232,12 +232,8 @@ static int listen_at(const struct place *place, int *ret_fd, struct err *err)
 static void __attribute__((noreturn)) become_warden(const struct plan *plan, int failure)
 {
 	struct err err;
-	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals(0);
 	(void)umask(022);
 	/* Out of the way first: sock may be 4 and failure 3. */
 	int sock = fcntl(plan->sock, F_DUPFD, 10);

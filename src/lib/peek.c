@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -34,12 +35,8 @@ static void __attribute__((noreturn)) become(const char *path, char *const *argv
 	const int high_sock = fcntl(sock, F_DUPFD, 10);
 	const int high_file = fcntl(file, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDWR);
-	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals(0);
 	if (high_sock < 0 || high_file < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
 	    dup2(null_fd, 1) < 0 || dup2(high_sock, PEEK_FD) < 0 ||
 	    dup2(high_file, PEEK_FILE_FD) < 0 || close_range(PEEK_FILE_FD + 1, ~0u, 0) < 0)
