@@ -233,9 +233,7 @@ static int tell_prune(struct host *host, const struct audit_segment *segment,
 	if (code >= 0)
 		code = audit_add(host, AUDIT_PRUNE, segment->name, "ok", err, AUDIT_PRUNE_DETAIL,
 				 edges->end.sequence, hex_of(&edges->end).text);
-	if (audit_end(host, code, err) < 0)
-		return (int)err->code;
-	return keep_sync(host, err);
+	return audit_commit(host, code, err);
 }
 
 static int prune_one(struct host *host, const struct audit_segment *segment, uint64_t bytes,
