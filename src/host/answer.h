@@ -68,6 +68,12 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 /* The row of the execution that the request names; false when it was answered with an error. */
 bool answer_find_execution(struct host *host, const struct asked *asked,
 			   struct db_execution *ret);
+/* Adds a field, if the request has it, to a sum that says whether two requests are the same. */
+void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
+		       unsigned char sum[32]);
+/* What it is to be cancelled by: the end of the asking connection; NULL: it goes on. What the request
+ * leaves out is `usual` (FRONT_DISCONNECT_…) and `usual_grace_ms`. */
+struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms);
 int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
 
 /* ---- answer_context.c ---- */

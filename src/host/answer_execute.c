@@ -69,9 +69,8 @@ static void reply_execution(struct host *host, uint64_t request, const struct db
 static void hash_request(const struct host *host, const struct asked *asked,
 			 unsigned char ret[32])
 {
-	static const enum front_tag kernel[] = { FRONT_TAG_CONTEXT, FRONT_TAG_LANGUAGE };
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	unsigned char both[32 + 16], next[64];
+	unsigned char both[32 + 16];
 	const uint64_t bounds[2] = {
 		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0),
 		front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0),
@@ -81,25 +80,8 @@ static void hash_request(const struct host *host, const struct asked *asked,
 	memcpy(both + 32, bounds, sizeof(bounds));
 	key_hash(host, both, sizeof(both), ret);
 	/* Without either it is what it always was: kept rows have it. */
-	for (size_t i = 0; i < ARRAY_LEN(kernel); i++) {
-		const struct kernel_item *item = front_find(asked->items, asked->count, kernel[i]);
-
-		if (item == NULL)
-			continue;
-		memcpy(next, ret, 32);
-		key_hash(host, item->data, item->len, next + 32);
-		next[0] ^= (unsigned char)kernel[i];
-		key_hash(host, next, sizeof(next), ret);
-	}
-}
-
-/* What it is to be cancelled by, if the request says so: the end of the asking connection. */
-static struct hold *hold_asked(const struct asked *asked)
-{
-	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, 0) !=
-	    FRONT_DISCONNECT_CANCEL)
-		return NULL;
-	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS, 0), asked->id);
+	answer_hash_field(host, asked, FRONT_TAG_CONTEXT, ret);
+	answer_hash_field(host, asked, FRONT_TAG_LANGUAGE, ret);
 }
 
 static void answer_again(struct host *host, const struct asked *asked, struct session *session,
@@ -157,7 +139,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 		return (int)err->code;
 	}
 	session->sequence++;
-	execution->hold = hold_asked(asked);
+	execution->hold = answer_hold(asked, FRONT_DISCONNECT_CONTINUE, 0);
 	job = job_new(session, JOB_EXECUTE, 0);
 	job->execution = execution;
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);

@@ -203,11 +203,7 @@ static struct hold *hold_asked(const struct asked *asked)
 	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND) && !is_stream;
 	const uint64_t usual = is_behind ? FRONT_DISCONNECT_CONTINUE : FRONT_DISCONNECT_CANCEL;
 
-	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=
-	    FRONT_DISCONNECT_CANCEL)
-		return NULL;
-	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS,
-				  is_stream ? STREAM_GRACE_MS : 0), asked->id);
+	return answer_hold(asked, usual, is_stream ? STREAM_GRACE_MS : 0);
 }
 
 /* Everything is good: its jobs begin, and the last of them begins the question. */
@@ -251,19 +247,10 @@ static void hash_request(const struct host *host, const struct asked *asked,
 		FRONT_TAG_QUESTION, FRONT_TAG_MODEL,	  FRONT_TAG_SESSION, FRONT_TAG_TEMPLATE,
 		FRONT_TAG_LANGUAGE, FRONT_TAG_RUN_LIMITS, FRONT_TAG_KEEP,    FRONT_TAG_RUN_FILES,
 	};
-	unsigned char next[64 + 1];
 
 	memset(ret, 0, 32);
-	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
-		const struct kernel_item *item = front_find(asked->items, asked->count, tags[i]);
-
-		if (item == NULL)
-			continue;
-		memcpy(next, ret, 32);
-		key_hash(host, item->data, item->len, next + 32);
-		next[64] = (unsigned char)tags[i];
-		key_hash(host, next, sizeof(next), ret);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+		answer_hash_field(host, asked, tags[i], ret);
 }
 
 /* The same question, once more: it is not asked again. */
