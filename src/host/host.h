@@ -36,7 +36,8 @@
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
- * lock. Only the loop speaks with the front and with SQLite.
+ * lock. Only the loop speaks with the front and with SQLite; what it has committed threads bring
+ * to the disk (turn.c) and, over a connection of their own, into the tables (db_log.c).
  */
 #pragma once
 
