@@ -1,13 +1,12 @@
 """Hosts that lack something: one clear line, the right exit status, and a doctor that still works."""
 
-import ctypes
 import os
-import platform
 import re
 import shutil
 import subprocess
 
 import pytest
+from syscalls import can_watch_every_map
 
 only_a_user = pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
 
@@ -74,16 +73,6 @@ def test_limits_that_do_not_hold_are_named(reckon):
 def test_nothing_is_said_of_limits_that_nobody_asked_for(reckon):
     record = reckon.record("1", "-t", "python")
     assert record["diagnostics"] == []
-
-
-def can_watch_every_map():
-    """Linux 6.7 and later, unless a container or a sysctl refuses userfaultfd to this user."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd = libc.syscall(323 if platform.machine() == "x86_64" else 282, os.O_CLOEXEC | 1)
-    if fd < 0:
-        return False
-    os.close(fd)
-    return tuple(int(part) for part in platform.release().split(".")[:2]) >= (6, 7)
 
 
 def test_pages_that_every_session_touches_are_kept(reckon):

@@ -1,4 +1,6 @@
 """Numbers of system calls, for attacks that make them raw; those that are no more have none."""
+import ctypes
+import os
 import platform
 
 X86_64 = {
@@ -56,3 +58,12 @@ ARM64 = {
 }
 
 NUMBERS = ARM64 if platform.machine() == "aarch64" else X86_64
+
+
+def can_watch_every_map():
+    """Linux 6.7 and later, unless a container or a sysctl refuses userfaultfd to this user."""
+    fd = ctypes.CDLL(None, use_errno=True).syscall(NUMBERS["userfaultfd"], os.O_CLOEXEC | 1)
+    if fd < 0:
+        return False
+    os.close(fd)
+    return tuple(int(part) for part in platform.release().split(".")[:2]) >= (6, 7)
