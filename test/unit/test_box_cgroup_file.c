@@ -20,30 +20,7 @@
 #define GROUPS 120
 #define FILES 9
 
-struct fixture {
-	char path[64];
-	int dir_fd;
-};
-
-static int set_up(void **state)
-{
-	static struct fixture fixture;
-
-	fixture.dir_fd = unit_mkdir(fixture.path);
-	*state = &fixture;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *fixture = *state;
-
-	(void)close(fixture->dir_fd);
-	unit_rmdir(fixture->path);
-	return 0;
-}
-
-static void put(const struct fixture *fixture, int group, int file, uint64_t value)
+static void put(const struct unit_dir *fixture, int group, int file, uint64_t value)
 {
 	char path[32], text[24];
 	cleanup_fd int fd = -1;
@@ -55,7 +32,7 @@ static void put(const struct fixture *fixture, int group, int file, uint64_t val
 	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-static uint64_t get(const struct fixture *fixture, int group, int file)
+static uint64_t get(const struct unit_dir *fixture, int group, int file)
 {
 	char name[16], what[16];
 
@@ -76,7 +53,7 @@ static int open_files(void)
 	return count;
 }
 
-static void make_groups(const struct fixture *fixture)
+static void make_groups(const struct unit_dir *fixture)
 {
 	char name[16];
 
@@ -100,7 +77,7 @@ static void forget_groups(void)
 
 static void more_files_than_stay_open(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct unit_dir *fixture = *state;
 	const int before = open_files();
 
 	make_groups(fixture);
@@ -118,7 +95,7 @@ static void more_files_than_stay_open(void **state)
 /* However the sums of their names fall. */
 static void the_files_of_one_group_stay_open(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct unit_dir *fixture = *state;
 	const int before = open_files();
 
 	make_groups(fixture);
@@ -136,7 +113,7 @@ static void the_files_of_one_group_stay_open(void **state)
 
 static void what_is_read_is_what_there_is_now(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct unit_dir *fixture = *state;
 	char text[8];
 
 	make_groups(fixture);
@@ -158,11 +135,11 @@ static void what_is_read_is_what_there_is_now(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(more_files_than_stay_open, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_files_of_one_group_stay_open, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_is_read_is_what_there_is_now, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(more_files_than_stay_open, unit_dir_make, unit_dir_drop),
+		cmocka_unit_test_setup_teardown(the_files_of_one_group_stay_open, unit_dir_make,
+						unit_dir_drop),
+		cmocka_unit_test_setup_teardown(what_is_read_is_what_there_is_now, unit_dir_make,
+						unit_dir_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

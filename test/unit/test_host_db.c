@@ -25,30 +25,7 @@
 #define ENDED "ex_00000000000000000000000002"
 #define DIGITS "0123456789abcdef0123456789abcdef"
 
-struct fixture {
-	char path[64];
-	int dir_fd;
-};
-
-static int set_up(void **state)
-{
-	static struct fixture fixture;
-
-	fixture.dir_fd = unit_mkdir(fixture.path);
-	*state = &fixture;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *fixture = *state;
-
-	(void)close(fixture->dir_fd);
-	unit_rmdir(fixture->path);
-	return 0;
-}
-
-static struct db *open_db(const struct fixture *fixture)
+static struct db *open_db(const struct unit_dir *fixture)
 {
 	struct db *db;
 	struct err err;
@@ -81,7 +58,7 @@ static const char first_version[] =
 	"INSERT INTO execution VALUES('ex_00000000000000000000000002','" SESSION "',2,'pending',"
 	" '2026-01-01T00:00:02.000Z',NULL,NULL,NULL,x'',x'',NULL);";
 
-static void make_first_version(const struct fixture *fixture)
+static void make_first_version(const struct unit_dir *fixture)
 {
 	char path[100];
 	sqlite3 *sqlite;
@@ -92,7 +69,7 @@ static void make_first_version(const struct fixture *fixture)
 	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
 }
 
-static void forget_history(const struct fixture *fixture)
+static void forget_history(const struct unit_dir *fixture)
 {
 	char path[100];
 	sqlite3 *sqlite;
@@ -278,7 +255,7 @@ static void a_sync_without_a_change_costs_nothing(void **state)
 	db_close(db);
 }
 
-static void copy_file(const struct fixture *fixture, const char *from, const char *to)
+static void copy_file(const struct unit_dir *fixture, const char *from, const char *to)
 {
 	cleanup_fd int in = openat(fixture->dir_fd, from, O_RDONLY | O_CLOEXEC);
 	cleanup_fd int out = openat(fixture->dir_fd, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -291,7 +268,7 @@ static void copy_file(const struct fixture *fixture, const char *from, const cha
 	assert_int_equal(n, 0);
 }
 
-static off_t size_of(const struct fixture *fixture, const char *name)
+static off_t size_of(const struct unit_dir *fixture, const char *name)
 {
 	struct stat st;
 
@@ -317,7 +294,7 @@ static void commit_often(struct db *db, unsigned count)
 
 static void the_log_is_taken_in_beside_the_loop(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
 	const off_t before = size_of(fixture, "reckond.db");
 	struct db_session session;
@@ -348,7 +325,7 @@ static void the_log_is_taken_in_beside_the_loop(void **state)
 
 static void the_log_has_its_length_from_the_start(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
 	struct db_session session;
 	struct db_kept kept;
@@ -414,19 +391,19 @@ static void a_key_can_be_given_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_version_is_brought_up_to_date, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(live_sessions_stay, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_was_collected_is_remembered, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_key_can_be_given_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(the_log_is_taken_in_beside_the_loop, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(the_log_has_its_length_from_the_start, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(the_first_version_is_brought_up_to_date, unit_dir_make,
+						unit_dir_drop),
+		cmocka_unit_test_setup_teardown(live_sessions_stay, unit_dir_make, unit_dir_drop),
+		cmocka_unit_test_setup_teardown(what_was_collected_is_remembered, unit_dir_make,
+						unit_dir_drop),
+		cmocka_unit_test_setup_teardown(a_key_can_be_given_back, unit_dir_make, unit_dir_drop),
+		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop),
+		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, unit_dir_make,
+						unit_dir_drop),
+		cmocka_unit_test_setup_teardown(the_log_is_taken_in_beside_the_loop, unit_dir_make,
+						unit_dir_drop),
+		cmocka_unit_test_setup_teardown(the_log_has_its_length_from_the_start, unit_dir_make,
+						unit_dir_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,3 +60,21 @@ void unit_rmdir(const char *path)
 {
 	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
+
+int unit_dir_make(void **state)
+{
+	static struct unit_dir dir;
+
+	dir.dir_fd = unit_mkdir(dir.path);
+	*state = &dir;
+	return 0;
+}
+
+int unit_dir_drop(void **state)
+{
+	struct unit_dir *dir = *state;
+
+	(void)close(dir->dir_fd);
+	unit_rmdir(dir->path);
+	return 0;
+}

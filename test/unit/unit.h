@@ -37,3 +37,11 @@ int unit_open_fds(void);
 /* A fresh empty directory below $TMPDIR or /tmp, removed with all it holds by unit_rmdir(). */
 int unit_mkdir(char path[64]);
 void unit_rmdir(const char *path);
+
+/* The same as fixtures of cmocka: *state is a struct unit_dir. */
+struct unit_dir {
+	char path[64];
+	int dir_fd;
+};
+int unit_dir_make(void **state);
+int unit_dir_drop(void **state);
