@@ -13,10 +13,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "mem.h"
+
+#define SEAL_TRIES 50
+#define SEAL_PAUSE_NS 10000000 /* Linux waits by itself, too, for most causes */
 
 ssize_t fd_read_full(int fd, void *bytes, size_t len, struct err *err)
 {
@@ -168,6 +172,18 @@ ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max,
 	return n;
 }
 
+int fd_seal(int fd, int seals, struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = SEAL_PAUSE_NS };
+
+	for (int tries = SEAL_TRIES; fcntl(fd, F_ADD_SEALS, seals) < 0; tries--) {
+		if (errno != EBUSY || tries == 0)
+			return err_sys(err, "seal a memory file");
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd, struct err *err)
 {
 	cleanup_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -176,8 +192,8 @@ int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd
 		return err_sys(err, "memfd_create");
 	if (fd_write_full(fd, bytes, len, err) < 0)
 		return (int)err->code;
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return err_sys(err, "seal a memory file");
+	if (fd_seal(fd, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err) < 0)
+		return (int)err->code;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

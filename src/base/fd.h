@@ -38,6 +38,11 @@ int fd_send_msg(int sock, const void *bytes, size_t len, const int *fds, size_t 
 ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max, size_t *ret_nfds,
 		    struct err *err);
 
+/*
+ * F_ADD_SEALS. A page of the file that the system itself holds just now, to move it or to write it
+ * out, is EBUSY for a moment: that is waited for, half a second at least.
+ */
+int fd_seal(int fd, int seals, struct err *err);
 /* A memory file with these bytes, sealed against write, shrink and growth. */
 int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd, struct err *err);
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 
 #define AREAS_MAX 8192
 #define MAPS_MAX (4u << 20)
@@ -258,7 +259,7 @@ int freeze_heap(uint32_t *ret_areas, uint64_t *ret_bytes, struct err *err)
 	*ret_areas = (uint32_t)scratch->count;
 	*ret_bytes = (uint64_t)scratch->size;
 	(void)munmap(scratch, sizeof(*scratch));
-	if (code == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-		code = err_sys(err, "seal the template file");
+	if (code == 0)
+		code = fd_seal(fd, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW, err);
 	return code;
 }

@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -362,6 +364,55 @@ static void sealed_memory_obeys_the_ceiling(void **state)
 	assert_int_equal(small.len, 0);
 }
 
+struct held {
+	void *page;
+	size_t len;
+};
+
+static void *let_go(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 30000000 };
+	const struct held *held = arg;
+
+	(void)nanosleep(&pause, NULL);
+	(void)munmap(held->page, held->len);
+	return NULL;
+}
+
+static void a_seal_waits_for_who_holds_a_page(void **state)
+{
+	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct held held = { .len = 4096 };
+	pthread_t thread;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	held.page = mmap(NULL, held.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(held.page, MAP_FAILED);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, &held), 0);
+	assert_int_equal(fd_seal(fd, F_SEAL_WRITE, &err), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_WRITE);
+}
+
+static void a_seal_does_not_wait_for_ever(void **state)
+{
+	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_err(&err, ERR_SYSTEM, fd_seal(fd, F_SEAL_WRITE, &err));
+	assert_int_equal(err.errnum, EBUSY);
+	(void)munmap(page, 4096);
+}
+
 #define pair_test(f) cmocka_unit_test_setup_teardown(f, pair_open, pair_close)
 
 int main(void)
@@ -382,6 +433,8 @@ int main(void)
 		pair_test(sending_to_nobody_is_an_error_not_a_signal),
 		pair_test(sealed_memory_cannot_be_changed),
 		pair_test(empty_sealed_memory_is_fine),
+		pair_test(a_seal_waits_for_who_holds_a_page),
+		pair_test(a_seal_does_not_wait_for_ever),
 		pair_test(unsealed_or_foreign_files_are_refused),
 		pair_test(sealed_memory_obeys_the_ceiling),
 	};
