@@ -20,6 +20,8 @@
 
 #define PERIOD_US 100000
 #define MOVE_ROUNDS 16
+#define NEXT "next" /* the directory of the box that enters the group next, v1 */
+#define NAME_SIZE 96
 #define SHARES 1024u /* v1: what CGROUP_WEIGHT is called there */
 
 static bool is_with_cpu(const struct cgroup_host *host, enum cgroup_controller controller)
@@ -59,7 +61,11 @@ int cgroup_group_create(const struct cgroup_host *host, const char *group, struc
 
 void cgroup_group_remove(const struct cgroup_host *host, const char *group)
 {
+	char next[96];
+
 	cgroup_file_forget(group);
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	(void)unlinkat(host->base[CG_CPU], next, AT_REMOVEDIR);
 	(void)unlinkat(host->base[CG_CPU], group, AT_REMOVEDIR);
 }
 
@@ -136,13 +142,19 @@ static int enter_v2(const struct cgroup_host *host, const char *old, const char 
 	return cgroup_remove(host, old, err);
 }
 
+static int name_in(char ret[NAME_SIZE], const char *group, const char *name, size_t size)
+{
+	return snprintf(ret, NAME_SIZE, "%s/%s", group, name) < NAME_SIZE && strlen(ret) < size
+		       ? 0
+		       : -1;
+}
+
 int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *name, size_t size,
 		       struct err *err)
 {
-	char new[96];
+	char new[NAME_SIZE];
 
-	if (snprintf(new, sizeof(new), "%s/%s", group, name) >= (int)sizeof(new) ||
-	    strlen(new) >= size)
+	if (name_in(new, group, name, size) < 0)
 		return err_set(err, ERR_INVALID, "the name of a group is too long");
 	if (host->kind == CGROUP_V2) {
 		if (enter_v2(host, name, new, err) < 0)
@@ -150,6 +162,33 @@ int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *
 	} else if (mkdirat(host->base[CG_CPU], new, 0755) < 0) {
 		return err_sys(err, "make cgroup %s", new);
 	}
+	memcpy(name, new, strlen(new) + 1);
+	return 0;
+}
+
+bool cgroup_group_prepare(const struct cgroup_host *host, const char *group, int *ret_seat)
+{
+	char next[NAME_SIZE];
+	struct err ignored;
+
+	*ret_seat = -1;
+	if (host->kind != CGROUP_V1)
+		return false;
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	return (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST) &&
+	       cgroup_group_seat(host, next, ret_seat, &ignored) == 0;
+}
+
+/* Within one directory v1 lets a group be called something else. */
+int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
+				size_t size)
+{
+	char new[NAME_SIZE], next[NAME_SIZE];
+
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	if (name_in(new, group, name, size) < 0 ||
+	    renameat(host->base[CG_CPU], next, host->base[CG_CPU], new) < 0)
+		return -1;
 	memcpy(name, new, strlen(new) + 1);
 	return 0;
 }

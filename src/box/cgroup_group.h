@@ -30,6 +30,15 @@ void cgroup_group_remove(const struct cgroup_host *host, const char *group); /* 
  */
 int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *name, size_t size,
 		       struct err *err);
+/*
+ * Makes what the next box is going to need that enters the group, when there is time: on v1 its
+ * directory, and the file below. False: this host has nothing to prepare. Once per box; what nobody
+ * needed goes with the group. The caller closes `ret_seat`.
+ */
+bool cgroup_group_prepare(const struct cgroup_host *host, const char *group, int *ret_seat);
+/* As cgroup_group_enter(), with what was prepared; < 0: it is not to be had, and enter() is. */
+int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
+				size_t size);
 /* v1: the open file that the box's kernel writes "0" to, to get there. -1: nothing is to be done. */
 int cgroup_group_seat(const struct cgroup_host *host, const char *name, int *ret, struct err *err);
 

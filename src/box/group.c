@@ -40,6 +40,8 @@ static void drop(struct warden *warden, struct group *group)
 	while (*at != group)
 		at = &(*at)->next;
 	*at = group->next;
+	if (group->seat >= 0)
+		(void)close(group->seat);
 	cgroup_group_remove(&warden->cgroups, group->dir);
 	free(group);
 }
@@ -96,6 +98,7 @@ static struct group *make(struct warden *warden, const char *name, struct err *e
 
 	memcpy(group->name, name, sizeof(group->name));
 	(void)snprintf(group->dir, sizeof(group->dir), "group-%u", ++warden->next_group);
+	group->seat = -1;
 	group->next = warden->groups;
 	warden->groups = group;
 	if (cgroup_group_create(&warden->cgroups, group->dir, err) < 0) {
@@ -107,14 +110,16 @@ static struct group *make(struct warden *warden, const char *name, struct err *e
 }
 
 /* A kernel that was made before anybody asked for it; others are born where they belong. */
-static int send_seat(struct warden *warden, const struct session *session, struct err *err)
+static int send_seat(struct warden *warden, const struct session *session, int prepared,
+		     struct err *err)
 {
 	const struct box_kernel *kernel = session->kernels[0];
-	cleanup_fd int seat = -1;
+	cleanup_fd int seat = prepared;
 
 	if (kernel->control_host < 0 || kernel->made.kernel <= 0)
 		return 0;
-	if (cgroup_group_seat(&warden->cgroups, session->shell.name, &seat, err) < 0)
+	if (seat < 0 &&
+	    cgroup_group_seat(&warden->cgroups, session->shell.name, &seat, err) < 0)
 		return (int)err->code;
 	return seat < 0 ? 0
 			: kernel_send(kernel->control_host, KERNEL_SEAT, 0, NULL, &seat, 1, err);
@@ -123,12 +128,37 @@ static int send_seat(struct warden *warden, const struct session *session, struc
 static int join(struct warden *warden, struct session *session, struct group *group,
 		struct err *err)
 {
-	if (cgroup_group_enter(&warden->cgroups, group->dir, session->shell.name,
-			       sizeof(session->shell.name), err) < 0)
+	struct cgroup_host *host = &warden->cgroups;
+	char *name = session->shell.name;
+	const size_t size = sizeof(session->shell.name);
+	bool is_prepared = group->is_prepared;
+	int seat = TAKE_FD(group->seat);
+
+	group->is_prepared = group->was_tried = false;
+	if (is_prepared && cgroup_group_enter_prepared(host, group->dir, name, size) < 0) {
+		(void)close(TAKE_FD(seat));
+		is_prepared = false;
+	}
+	if (!is_prepared && cgroup_group_enter(host, group->dir, name, size, err) < 0)
 		return (int)err->code;
+	/* On v2 it is another group than the one that was measured and limited. */
+	if (host->kind == CGROUP_V2)
+		session->is_limited = session->kernels[0]->is_measured = false;
 	session->group = group;
 	group->count++;
-	return send_seat(warden, session, err);
+	return send_seat(warden, session, seat, err);
+}
+
+bool group_prepare(struct warden *warden)
+{
+	for (struct group *at = warden->groups; at != NULL; at = at->next) {
+		if (at->was_tried)
+			continue;
+		at->was_tried = true;
+		at->is_prepared = cgroup_group_prepare(&warden->cgroups, at->dir, &at->seat);
+		return true;
+	}
+	return false;
 }
 
 int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,

@@ -10,6 +10,7 @@
  * the whole box; the workspace lives in memory too, so its quota is added there: files that fit the
  * disk quota must not get a program killed.
  */
+#include <string.h>
 #include <sys/resource.h>
 
 #include "box/procfile.h"
@@ -117,11 +118,12 @@ static unsigned own_pids(const struct warden *warden, const struct session *sess
 	return count;
 }
 
-int limits_apply_pids(struct warden *warden, const struct session *session, struct err *err)
+int limits_apply_pids(struct warden *warden, struct session *session, struct err *err)
 {
 	const struct cgroup_limits groups = { .pids = session->limits.pids +
 						      own_pids(warden, session) };
 
+	session->is_limited = false;
 	return cgroup_limit(&warden->cgroups, session->shell.name, &groups, err);
 }
 
@@ -129,16 +131,24 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 {
 	const struct warden_limits *limits = &session->limits;
 	const struct box_kernel *kernel = session->kernels[0];
+	const bool is_done = session->is_limited && limits->cpu_percent == 0 &&
+			     memcmp(&session->in_force, limits, sizeof(*limits)) == 0;
 	const struct cgroup_limits groups = {
 		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
 		.pids = limits->pids + own_pids(warden, session),
 		.cpu_percent = limits->cpu_percent > 0 ? group_cap(session) : 0,
 	};
 
+	/* A box that was made ahead of need has the limits that most ask for. */
+	if (is_done)
+		return 0;
+	session->is_limited = false;
 	if (limit_disk(session, err) < 0 ||
-	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0)
+	    cgroup_limit(&warden->cgroups, session->shell.name, &groups, err) < 0 ||
+	    (kernel->made.kernel > 0 &&
+	     limits_apply_process(warden, session, kernel->made.kernel, err) < 0))
 		return (int)err->code;
-	return kernel->made.kernel > 0
-		       ? limits_apply_process(warden, session, kernel->made.kernel, err)
-		       : 0;
+	session->in_force = *limits;
+	session->is_limited = kernel->made.kernel > 0;
+	return 0;
 }

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "box/mount.h"
 #include "box/state.h"
+#include "wire/kernel.h"
 
 int pool_take_netns(struct warden *warden)
 {
@@ -116,6 +117,19 @@ static bool seed_one(struct warden *warden, struct template *of)
 	return false;
 }
 
+/* What most sessions are asked for, so that opening one finds nothing left to do. */
+static void prepare_parked(struct warden *warden, struct session *session)
+{
+	struct box_kernel *kernel = session->kernels[0];
+	struct err err;
+
+	if (limits_apply(warden, session, &err) < 0)
+		log_line(LOG_WARN, "a parked box has no limits yet", "why=\"%s\"", err.text);
+	if (kernel->control_host >= 0)
+		(void)kernel_send(kernel->control_host, KERNEL_PARK, 0, NULL, NULL, 0, &err);
+	usage_prepare(warden, kernel);
+}
+
 static bool refill_template(struct warden *warden, struct template *of)
 {
 	struct session *session;
@@ -135,6 +149,7 @@ static bool refill_template(struct warden *warden, struct template *of)
 		}
 		session->state = SESSION_PARKED;
 		of->parked = session;
+		prepare_parked(warden, session);
 		return true;
 	}
 	if (seed_one(warden, of))
@@ -160,5 +175,5 @@ bool pool_refill(struct warden *warden)
 		if (of->used && root_is_ready(of) && refill_template(warden, of))
 			return true;
 	}
-	return false;
+	return group_prepare(warden);
 }

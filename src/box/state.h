@@ -126,6 +126,9 @@ struct group {
 	char dir[16]; /* of its cgroup */
 	struct cgroup_share share;
 	size_t count; /* of sessions in it */
+	/* What the next one needs was made already, and its seat; see cgroup_group_prepare(). */
+	bool is_prepared, was_tried;
+	int seat;
 };
 
 struct session {
@@ -139,6 +142,8 @@ struct session {
 	struct shell shell;
 	struct box_kernel *kernels[WARDEN_KERNELS_MAX]; /* the first one is always there */
 	struct warden_limits limits;
+	struct warden_limits in_force; /* of the box and its first kernel, if `is_limited` */
+	bool is_limited;
 	struct group *group; /* or NULL */
 	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
@@ -291,7 +296,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 int limits_apply_process(const struct warden *warden, const struct session *session, pid_t pid,
 			 struct err *err);
 /* The number of kernels in the box changed: our own processes must not count as its. */
-int limits_apply_pids(struct warden *warden, const struct session *session, struct err *err);
+int limits_apply_pids(struct warden *warden, struct session *session, struct err *err);
 
 /* group.c */
 /* Into the group of this name, which is made when it is the first one. Before its limits are put
@@ -299,6 +304,8 @@ int limits_apply_pids(struct warden *warden, const struct session *session, stru
 int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
 		struct err *err);
 /* As its parent, which is open. */
+/* For the session that enters a group next; true when there was something to do. */
+bool group_prepare(struct warden *warden);
 int group_follow(struct warden *warden, struct session *session, const struct session *parent,
 		 struct err *err);
 void group_leave(struct warden *warden, struct session *session); /* its cgroups are gone */
@@ -313,6 +320,8 @@ int hostdir_mount(struct warden *warden, const struct session *session,
 
 /* usage.c */
 void usage_begin(struct warden *warden, struct box_kernel *kernel);
+/* Before anything has run: opens what is read after each execution, so that the first one finds it. */
+void usage_prepare(struct warden *warden, struct box_kernel *kernel);
 void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
 void usage_end(struct box_kernel *kernel); /* no cell of it runs any more */
 void usage_close(const struct box_kernel *kernel); /* it has ended */

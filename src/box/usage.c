@@ -102,6 +102,18 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel)
 	memset(kernel->denied, 0, sizeof(kernel->denied));
 }
 
+void usage_prepare(struct warden *warden, struct box_kernel *kernel)
+{
+	const char *name = kernel->session->shell.name;
+
+	if (!cgroup_has(&warden->cgroups, CG_MEMORY) || !cgroup_has(&warden->cgroups, CG_CPUACCT))
+		return;
+	cgroup_reset_peak(&warden->cgroups, name); /* which opens it for writing */
+	cgroup_read(&warden->cgroups, name, &kernel->last);
+	read_io(kernel->made.kernel, &kernel->base_read, &kernel->base_written);
+	kernel->is_measured = true;
+}
+
 static uint64_t since(uint64_t now, uint64_t base)
 {
 	return now > base ? now - base : 0;

@@ -18,7 +18,8 @@
  *
  * What a kernel writes to before it is ready it will always write to, and a first cell much the
  * same pages whatever it does. Shorter rehearsals tell which: hot_write_ahead() has the system copy
- * them while nobody waits.
+ * them while nobody waits, but for a bound, since a session that never runs a cell has them, too. A
+ * parked kernel, of which there is one, has the rest copied as well.
  */
 #include "inside/hot.h"
 
@@ -68,9 +69,11 @@ struct area {
 
 enum rehearsal { START, FIRST_CELL, WHOLE, REHEARSALS };
 
-/* What hot_write_ahead() writes to. */
-static struct area runs[RUNS_MAX];
-static size_t run_count;
+/* What hot_write_ahead() writes to, and hot_write_rest(). */
+static struct runs {
+	struct area run[RUNS_MAX];
+	size_t count;
+} ahead, rest;
 
 /* Shared with the child, and so passed over by freeze.c, by fork() and by ourselves. */
 struct scratch {
@@ -308,36 +311,38 @@ static size_t make_private(const struct scratch *scratch)
 	return count;
 }
 
-static bool add_run(unsigned long page)
+static bool add_run(struct runs *runs, unsigned long page)
 {
-	struct area *last = run_count > 0 ? &runs[run_count - 1] : NULL;
+	struct area *last = runs->count > 0 ? &runs->run[runs->count - 1] : NULL;
 
 	if (last != NULL && last->to == page) {
 		last->to += PAGE_BYTES;
 		return true;
 	}
-	if (run_count == RUNS_MAX)
+	if (runs->count == RUNS_MAX)
 		return false;
-	runs[run_count++] = (struct area){ page, page + PAGE_BYTES };
+	runs->run[runs->count++] = (struct area){ page, page + PAGE_BYTES };
 	return true;
 }
 
 /* Two lists in order, and of the second one a part. */
 static void choose_runs(const struct scratch *scratch)
 {
-	size_t s = 0, ahead = 0;
+	size_t s = 0, taken = 0;
 	bool room = true;
 
 	for (size_t h = 0; room && h < scratch->hot_count; h++) {
 		for (; room && s < scratch->start_count && scratch->start[s] < scratch->hot[h]; s++)
-			room = add_run(scratch->start[s]);
+			room = add_run(&ahead, scratch->start[s]);
 		if (s < scratch->start_count && scratch->start[s] == scratch->hot[h])
-			room = add_run(scratch->start[s++]);
-		else if (ahead++ < AHEAD_MAX)
-			room = room && add_run(scratch->hot[h]);
+			room = add_run(&ahead, scratch->start[s++]);
+		else if (taken++ < AHEAD_MAX)
+			room = room && add_run(&ahead, scratch->hot[h]);
+		else
+			(void)add_run(&rest, scratch->hot[h]);
 	}
 	for (; room && s < scratch->start_count; s++)
-		room = add_run(scratch->start[s]);
+		room = add_run(&ahead, scratch->start[s]);
 }
 
 static void rehearse_writes(struct scratch *scratch)
@@ -350,11 +355,21 @@ static void rehearse_writes(struct scratch *scratch)
 		choose_runs(scratch);
 }
 
+static void write_runs(const struct runs *runs)
+{
+	for (size_t i = 0; i < runs->count; i++)
+		(void)madvise((void *)runs->run[i].from, runs->run[i].to - runs->run[i].from,
+			      MADV_POPULATE_WRITE);
+}
+
 void hot_write_ahead(void)
 {
-	for (size_t i = 0; i < run_count; i++)
-		(void)madvise((void *)runs[i].from, runs[i].to - runs[i].from,
-			      MADV_POPULATE_WRITE);
+	write_runs(&ahead);
+}
+
+void hot_write_rest(void)
+{
+	write_runs(&rest);
 }
 
 size_t hot_keep(void)

@@ -16,3 +16,5 @@ size_t hot_keep(void);
  * before it is ready, and some of those that its first cell will write to.
  */
 void hot_write_ahead(void);
+/* In one that waits for whoever comes: all others that a first cell will write to. */
+void hot_write_rest(void);

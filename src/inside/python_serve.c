@@ -269,6 +269,9 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 	case KERNEL_SEAT:
 		resume_take_seat(fds, nfds);
 		break;
+	case KERNEL_PARK:
+		resume_park();
+		break;
 	case KERNEL_SHUTDOWN:
 		_exit(0);
 	default: /* an answer that nobody waits for any more */

@@ -15,9 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inside/hot.h"
 #include "inside/zygote.h"
 
-#pragma weak zygote_thread_reset /* reckon-kernel-direct has no zygote.c */
+/* reckon-kernel-direct has no zygote.c, and no hot.c. */
+#pragma weak zygote_thread_reset
+#pragma weak hot_write_rest
 
 #define SIGNAL_MAX 64
 
@@ -135,4 +138,10 @@ void resume_take_seat(const int *fds, size_t nfds)
 	/* Without it the session competes by itself; nobody is there yet to be told. */
 	if (nfds == 1 && write(fds[0], "0", 1) < 0)
 		return;
+}
+
+void resume_park(void)
+{
+	if (hot_write_rest != NULL)
+		hot_write_rest();
 }

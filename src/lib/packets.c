@@ -223,6 +223,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_CONFIGURE:
 	case KERNEL_RESUME:
 	case KERNEL_SEAT:
+	case KERNEL_PARK:
 	case KERNEL_READY:
 	case KERNEL_VARIABLES_REPLY:
 	case KERNEL_COMPLETE_REPLY:

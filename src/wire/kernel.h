@@ -59,6 +59,8 @@ enum kernel_type {
 	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
 	KERNEL_SEAT = 15,	/* fd: a group's `tasks`, to write "0" to; no answer. The
 				   warden's word, before anybody else's                      */
+	KERNEL_PARK = 16,	/* it waits for whoever comes: what a first cell needs may be
+				   made ready now; no answer. Before a SEAT                  */
 	/* kernel to host */
 	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */

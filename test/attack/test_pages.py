@@ -1,4 +1,6 @@
 """What a session's memory costs: pages that it writes to are copied while nobody waits."""
+import time
+
 import pytest
 from syscalls import can_watch_every_map
 
@@ -9,6 +11,27 @@ def faults(box):
     """Page faults of the kernel that needed no disk: field 10 of its stat."""
     with open(f"/proc/{box.pid}/stat", encoding="ascii") as file:
         return int(file.read().rpartition(")")[2].split()[7])
+
+
+def first_cell(driver, flags):
+    box = driver.open(flags=flags, prelude=False)
+    ready = faults(box)
+    box.expect("ok", "x = 1")
+    count = faults(box) - ready
+    box.close()
+    return count
+
+
+def test_a_parked_kernel_has_the_rest_copied_too(driver):
+    """It has the time. That one is parked is not told: it is so a moment after nobody waits."""
+    if not can_watch_every_map():
+        return  # nothing is copied ahead on such a host: see below
+    on_demand = first_cell(driver, WAIT_WARM | NO_PARKED)
+    counts = []
+    while not counts or min(counts) > on_demand * 0.9:
+        assert len(counts) < 20, (on_demand, counts)
+        time.sleep(0.3)
+        counts.append(first_cell(driver, WAIT_WARM))
 
 
 @pytest.mark.parametrize("flags", [WAIT_WARM, WAIT_WARM | NO_PARKED], ids=["parked", "on-demand"])

@@ -118,6 +118,57 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 	tree_holds(tree, "memory", "box-1/tasks", "0");
 }
 
+static void v1_is_prepared_for_the_next_box(void **state)
+{
+	struct tree *tree = *state;
+	char name[40] = "box-1", other[40] = "box-2";
+	struct err err;
+	int seat;
+
+	assert_ok(&err, cgroup_create(&tree->host, name, &err));
+	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
+	/* A real one has its `tasks` from the start. */
+	assert_false(cgroup_group_prepare(&tree->host, "group-1", &seat));
+	tree_put(tree, "cpu", "group-1/next/tasks", "");
+	assert_true(cgroup_group_prepare(&tree->host, "group-1", &seat));
+	assert_ok(&err, cgroup_group_enter_prepared(&tree->host, "group-1", name, sizeof(name)));
+	assert_string_equal(name, "group-1/box-1");
+	assert_int_equal(write(seat, "0", 1), 1);
+	(void)close(seat);
+	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
+	assert_false(tree_has(tree, "cpu", "group-1/next"));
+	/* It is for one box. */
+	assert_int_equal(cgroup_group_enter_prepared(&tree->host, "group-1", other, sizeof(other)),
+			 -1);
+	assert_string_equal(other, "box-2");
+}
+
+static void what_was_prepared_for_nobody_goes_with_the_group(void **state)
+{
+	struct tree *tree = *state;
+	struct err err;
+	int seat;
+
+	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
+	(void)cgroup_group_prepare(&tree->host, "group-1", &seat);
+	assert_int_equal(seat, -1);
+	assert_true(tree_has(tree, "cpu", "group-1/next"));
+	cgroup_group_remove(&tree->host, "group-1");
+	assert_false(tree_has(tree, "cpu", "group-1"));
+}
+
+static void v2_has_nothing_to_prepare(void **state)
+{
+	struct tree *tree = *state;
+	struct err err;
+	int seat;
+
+	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
+	assert_false(cgroup_group_prepare(&tree->host, "group-1", &seat));
+	assert_int_equal(seat, -1);
+	assert_false(tree_has(tree, "", "group-1/next"));
+}
+
 static void v2_takes_the_whole_box(void **state)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .cpu_percent = 50 };
@@ -215,6 +266,9 @@ int main(void)
 		ON_V1(v1_accounts_lie_where_the_hierarchies_are_one),
 		ON_V1(v1_shares),
 		ON_V1(v1_limits_and_seats_are_the_right_ones),
+		ON_V1(v1_is_prepared_for_the_next_box),
+		ON_V1(what_was_prepared_for_nobody_goes_with_the_group),
+		ON_V2(v2_has_nothing_to_prepare),
 		ON_V2(v2_takes_the_whole_box),
 		ON_V2(v2_moves_who_is_in_it),
 		ON_V2(what_a_dead_warden_left_goes_with_its_groups),

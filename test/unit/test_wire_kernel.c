@@ -421,7 +421,8 @@ static void the_monitor_table_names_every_event(void **state)
 					     KERNEL_INSPECT,	 KERNEL_INPUT_REPLY,
 					     KERNEL_SYNC_ACK,	 KERNEL_SHUTDOWN,
 					     KERNEL_CONFIGURE,	 KERNEL_RESUME,
-					     KERNEL_IS_COMPLETE };
+					     KERNEL_IS_COMPLETE, KERNEL_SEAT,
+					     KERNEL_PARK };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
