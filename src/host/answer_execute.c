@@ -108,14 +108,6 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 		execution_wait(live, asked->id);
 }
 
-/* What is acknowledged before its end, or must not run again, is on the disk first. */
-static int keep_first(struct execution *execution, struct err *err)
-{
-	if (start_write_first(execution, err) < 0)
-		return (int)err->code;
-	return keep_sync(execution->session->host, err);
-}
-
 static int start(struct host *host, const struct asked *asked, struct session *session,
 		 struct context *context, const char *idempotency, struct err *err)
 {
@@ -134,7 +126,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	hash_request(host, asked, row.request_hash);
 	start_note(execution, &row, idempotency);
 	if (buf_add(&execution->code, code->data, code->len, err) < 0 ||
-	    ((idempotency != NULL || background) && keep_first(execution, err) < 0)) {
+	    ((idempotency != NULL || background) && first_write(execution, err) < 0)) {
 		execution_free(execution);
 		return (int)err->code;
 	}

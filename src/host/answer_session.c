@@ -306,6 +306,7 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 	struct session *session = answer_session(host, asked, false);
 	char *metadata = metadata_of(asked);
 	struct err err;
+	bool is_own;
 
 	if (session == NULL ||
 	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0)) ||
@@ -321,11 +322,14 @@ void answer_session_patch(struct host *host, const struct asked *asked)
 					 session->row.idle_ms);
 	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS,
 					   session->kept.expires_ms));
-	if (db_session_change(host->db, &session->row, &err) < 0 ||
-	    keep_write(session, &err) < 0 || keep_sync(host, &err) < 0)
+	if (keep_turn_join(host, &is_own, &err) < 0) {
 		peer_fail_err(host, asked->id, &err);
-	else
-		reply_session(host, asked->id, &session->row);
+		return;
+	}
+	if (db_session_change(host->db, &session->row, &err) < 0 || keep_write(session, &err) < 0)
+		keep_fail(host, &err);
+	reply_session(host, asked->id, &session->row); /* goes out when it is kept */
+	keep_turn_leave(host, is_own, 0);
 }
 
 void answer_session_delete(struct host *host, const struct asked *asked)

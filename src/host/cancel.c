@@ -27,37 +27,6 @@ static const char was_cancelled[] = "a client cancelled it before it began";
 static const char never_began[] = "the client that asked for it went away before it began, and its "
 				  "request said on_disconnect: cancel";
 
-static struct job *take_out(struct job **first, struct job **last, unsigned *queued,
-			    const struct execution *execution)
-{
-	struct job *before = NULL;
-
-	for (struct job *at = *first; at != NULL; before = at, at = at->next) {
-		if (at->execution != execution)
-			continue;
-		if (before != NULL)
-			before->next = at->next;
-		else
-			*first = at->next;
-		if (*last == at)
-			*last = before;
-		(*queued)--;
-		return at;
-	}
-	return NULL;
-}
-
-/* Its job, out of the queue in which it waits. */
-static struct job *unqueue(struct session *session, const struct execution *execution)
-{
-	struct job *job =
-		take_out(&session->first, &session->last, &session->queued, execution);
-
-	for (struct context *at = session->contexts; at != NULL && job == NULL; at = at->next)
-		job = take_out(&at->first, &at->last, &at->queued, execution);
-	return job;
-}
-
 static bool runs(const struct job *running, const struct execution *execution)
 {
 	return running != NULL && running->execution == execution;
@@ -89,7 +58,7 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 		stop(session, execution);
 		return;
 	}
-	job = unqueue(session, execution);
+	job = session_unqueue(session, execution);
 	if (job == NULL)
 		return;
 	execution->is_cancelled = true;

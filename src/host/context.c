@@ -84,7 +84,7 @@ static void pump(struct context *context)
 	struct session *session = context->session;
 	struct job *job = context->first;
 
-	if (context->running != NULL || job == NULL)
+	if (context->running != NULL || job == NULL || first_holds(job))
 		return;
 	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
 		restore_want(session);

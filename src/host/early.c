@@ -51,17 +51,19 @@ void early_begin(struct session *session)
 void early_write(struct session *session)
 {
 	struct host *host = session->host;
-	struct err *err = &session->early_failed;
+	struct err ignored;
+	bool is_own;
 
 	if (!session->is_early)
 		return;
-	err_clear(err);
-	if (session_commit_start(session, err) < 0) {
+	err_clear(&session->early_failed);
+	if (keep_turn_join(host, &is_own, &ignored) < 0) {
 		session->is_early = false;
 		return;
 	}
-	/* It is written, but not on the disk: then it goes again when the box is there. */
-	(void)keep_sync(host, err);
+	/* When its turn fails it hears of it (turn.c), and goes again when the box is there. */
+	session->is_early = session_commit_start(session, &ignored) >= 0;
+	keep_turn_leave(host, is_own, 1); /* the job that opens it */
 }
 
 static int undo(struct session *session, const char *why, struct err *err)

@@ -5,6 +5,7 @@
  * Reads:    jobs that came back, rings.
  * Never:    gives out the end of an execution before its record is kept.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ void execution_free(struct execution *execution)
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
+	first_forget(execution);
 	start_forget(execution);
 	replay_remove(execution);
 	ring_free(execution->ring);
@@ -228,6 +230,7 @@ static void keep(struct execution *execution, const struct job *job)
 
 static void settle(struct execution *execution)
 {
+	first_forget(execution);
 	execution->state = EXECUTION_FINISHED;
 	free(TAKE_PTR(execution->hold)); /* there is nothing left to cancel */
 	execution->session->tenant->executions--;
@@ -248,6 +251,21 @@ void execution_nudge(const struct execution *execution, reckon_session *handle)
 		reckon_interrupt_for(handle, execution->reason);
 	else if (execution->wants_stop)
 		reckon_interrupt(handle);
+}
+
+void execution_drop(struct execution *execution, const struct err *failed)
+{
+	struct host *host = execution->session->host;
+
+	execution->failed = true;
+	execution->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+	(void)err_set(&execution->why, ERR_SYSTEM, "it was not run, because that it had begun could "
+		      "not be kept: %s", failed->text);
+	execution->why.errnum = failed->errnum;
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		peer_fail(host, execution->waiters[i], execution->failure, execution->why.text, "",
+			  failed->remedy, 0);
+	settle(execution);
 }
 
 void execution_finish(struct execution *execution, const struct job *job)

@@ -62,6 +62,7 @@
 #include "host/operate.h"
 #include "host/peer.h"
 #include "host/files.h"
+#include "host/first.h"
 #include "host/pool.h"
 #include "host/retain.h"
 #include "host/ring.h"
@@ -219,6 +220,7 @@ struct host {
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
+	struct execution *firsts; /* first.c */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	/* turn.c */
@@ -270,6 +272,8 @@ void job_free(struct job *job);
 /* Nobody will run it: whoever waits is told. Frees it. */
 void job_fail(struct job *job, enum front_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
+/* The job of this execution, out of the queue in which it waits; NULL: it does not. */
+struct job *session_unqueue(struct session *session, const struct execution *execution);
 void session_pump(struct session *session);
 void session_answer_job(struct session *session, struct job *job);
 int session_commit_start(struct session *session, struct err *err);
@@ -313,6 +317,8 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
 void execution_fail(struct execution *execution, enum front_error error, const char *why);
+/* Its row could not be kept, and so it is not to run: whoever waits is told. */
+void execution_drop(struct execution *execution, const struct err *failed);
 /* It never began, and the caller is told to ask again: then its Idempotency-Key is to run it. */
 void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
@@ -326,7 +332,6 @@ void start_note(struct execution *execution, const struct db_execution *row,
 bool start_waits(const struct execution *execution);
 /* Within the transaction that is open, which fails with it; with its end, if that is known. */
 int start_write(struct execution *execution, const struct db_end *end, struct err *err);
-int start_write_first(struct execution *execution, struct err *err); /* committed */
 void start_write_all(struct host *host); /* before somebody looks */
 void start_kept(struct execution *execution);	  /* what was written is committed */
 void start_not_kept(struct execution *execution); /* it is not, and waits again */

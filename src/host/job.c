@@ -55,7 +55,7 @@ void session_pump(struct session *session)
 {
 	struct job *job = session->first;
 
-	if (session->running != NULL || job == NULL)
+	if (session->running != NULL || job == NULL || first_holds(job))
 		return;
 	/* They use the handle that goes. */
 	if (job->kind == JOB_CLOSE &&
@@ -81,7 +81,11 @@ void session_pump(struct session *session)
 		session->tenant->started++;
 	}
 	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+	/* Of these two the loop writes what is to be kept meanwhile (early.c, session_end()). */
+	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->is_early))
+		pool_submit_beside(session->host->pool, session->tenant->lane, &job->item);
+	else
+		pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
 }
 
 void session_enqueue(struct session *session, struct job *job)
@@ -95,6 +99,35 @@ void session_enqueue(struct session *session, struct job *job)
 	session->last = job;
 	session->queued++;
 	session_pump(session);
+}
+
+static struct job *take_out(struct job **first, struct job **last, unsigned *queued,
+			    const struct execution *execution)
+{
+	struct job *before = NULL;
+
+	for (struct job *at = *first; at != NULL; before = at, at = at->next) {
+		if (at->execution != execution)
+			continue;
+		if (before != NULL)
+			before->next = at->next;
+		else
+			*first = at->next;
+		if (*last == at)
+			*last = before;
+		(*queued)--;
+		return at;
+	}
+	return NULL;
+}
+
+struct job *session_unqueue(struct session *session, const struct execution *execution)
+{
+	struct job *job = take_out(&session->first, &session->last, &session->queued, execution);
+
+	for (struct context *at = session->contexts; at != NULL && job == NULL; at = at->next)
+		job = take_out(&at->first, &at->last, &at->queued, execution);
+	return job;
 }
 
 void job_fail(struct job *job, enum front_error error, const char *why)

@@ -46,6 +46,9 @@ struct execution {
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and is kept */
 	struct start *start; /* until its row is; see start.c */
+	/* Its row is to be on the disk before it runs, and is in this turn; 0: not, or it is. */
+	uint64_t first_turn;
+	struct execution *next_first;
 	bool wants_stop, wants_kill;
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
 	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ struct worker {
 	pthread_t thread;
 	pthread_cond_t more;
 	bool is_called;
+	bool is_away; /* bound to other processors than the one it was called from */
 };
 
 struct pool {
@@ -52,6 +54,7 @@ struct pool {
 	size_t queued;
 	bool is_ending;
 	int fd;
+	cpu_set_t processors; /* that its threads may use */
 };
 
 static void push(struct queue *queue, struct pool_item *item)
@@ -88,6 +91,25 @@ static void wait_for_more(struct worker *self)
 	while (!self->is_called)
 		(void)pthread_cond_wait(&self->more, &pool->lock);
 	pool->idle--;
+	if (self->is_away)
+		(void)pthread_setaffinity_np(self->thread, sizeof(pool->processors),
+					     &pool->processors);
+	self->is_away = false;
+}
+
+/*
+ * Whoever calls it goes on working. Linux would have it wake where it ran last, most often where its
+ * caller runs, and wait there: a virtual processor that sleeps does not count as idle.
+ */
+static void send_away(struct pool *pool, struct worker *worker)
+{
+	cpu_set_t others = pool->processors;
+	const int here = sched_getcpu();
+
+	if (here >= 0 && here < CPU_SETSIZE)
+		CPU_CLR((size_t)here, &others);
+	worker->is_away = CPU_COUNT(&others) > 0 &&
+			  pthread_setaffinity_np(worker->thread, sizeof(others), &others) == 0;
 }
 
 /* Whom to signal, better without the lock, which it needs; or NULL. */
@@ -225,14 +247,14 @@ size_t pool_waiting(struct pool *pool)
 	return count;
 }
 
-bool pool_is_idle(struct pool *pool)
+size_t pool_load(struct pool *pool)
 {
-	bool is_idle;
+	size_t count;
 
 	(void)pthread_mutex_lock(&pool->lock);
-	is_idle = pool->queued == 0 && pool->running == 0 && pool->done.first == NULL;
+	count = pool->queued + pool->running + (pool->done.first != NULL);
 	(void)pthread_mutex_unlock(&pool->lock);
-	return is_idle;
+	return count;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -298,6 +320,8 @@ int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct e
 	pool->run = run;
 	pool->max = threads_max;
 	pool->own = pool_lane_new();
+	if (sched_getaffinity(0, sizeof(pool->processors), &pool->processors) < 0)
+		CPU_ZERO(&pool->processors); /* more than a set holds: then nobody is sent away */
 	pool->workers = mem_new0(threads_max, sizeof(*pool->workers));
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	*ret = pool;
@@ -324,7 +348,7 @@ void pool_submit(struct pool *pool, struct pool_item *item)
 	pool_submit_to(pool, pool->own, item);
 }
 
-void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
+static void submit(struct pool *pool, struct pool_lane *lane, struct pool_item *item, bool goes_on)
 {
 	struct worker *worker;
 
@@ -338,9 +362,21 @@ void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item 
 	if (pool->queued > pool->idle && pool->count < pool->max)
 		add_thread(pool);
 	worker = call_one(pool);
+	if (worker != NULL && goes_on)
+		send_away(pool, worker);
 	(void)pthread_mutex_unlock(&pool->lock);
 	if (worker != NULL)
 		(void)pthread_cond_signal(&worker->more);
+}
+
+void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
+{
+	submit(pool, lane, item, false);
+}
+
+void pool_submit_beside(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
+{
+	submit(pool, lane, item, true);
 }
 
 int pool_fd(const struct pool *pool)

@@ -36,11 +36,13 @@ void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, u
 /* Those that no thread is free for, or that the lane may not have running yet. */
 size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane);
 size_t pool_waiting(struct pool *pool); /* in all lanes */
-bool pool_is_idle(struct pool *pool);	/* nothing waits, runs, or is to be taken */
+size_t pool_load(struct pool *pool);	/* what waits and runs, and 1 if something is to be taken */
 
 /* The first one is for what is nobody's. */
 void pool_submit(struct pool *pool, struct pool_item *item);
 void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item);
+/* The same for what is to be done while the caller goes on working: on another processor. */
+void pool_submit_beside(struct pool *pool, struct pool_lane *lane, struct pool_item *item);
 
 /* Readable when pool_take() may have something, or when pool_wake() was called. */
 int pool_fd(const struct pool *pool);

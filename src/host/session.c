@@ -183,6 +183,17 @@ int session_commit_start(struct session *session, struct err *err)
 	return audit_end(host, code, err);
 }
 
+static int keep_end(struct session *session, const char *why, struct err *err)
+{
+	if (session->row.id[0] == '\0')
+		return 0;
+	if (commit_end(session, state_of(session->end), why, err) < 0)
+		return (int)err->code;
+	session->is_uncommitted = true;
+	keep_in_turn(session);
+	return 0;
+}
+
 static void interrupt(struct session *session)
 {
 	if (session->running == NULL || session->running->execution == NULL)
@@ -194,20 +205,23 @@ static void interrupt(struct session *session)
 void session_end(struct session *session, enum front_error end, const char *why,
 		 uint64_t request)
 {
+	struct host *host = session->host;
+	bool is_own, is_kept;
 	struct err err;
 
 	if (session->phase == SESSION_CLOSING)
 		return;
 	session->phase = SESSION_CLOSING;
 	session->end = end;
-	metrics_add(&session->host->seen.metrics, METRICS_ENDS,
+	metrics_add(&host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	if (session->row.id[0] != '\0' &&
-	    (commit_end(session, state_of(end), why, &err) < 0 ||
-	     keep_sync(session->host, &err) < 0))
+	/* One turn for its end and for those of all that waits; its box closes meanwhile. */
+	is_kept = keep_turn_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
+	if (!is_kept)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
+	session->end_unkept = !is_kept;
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	inquiry_session_ends(session, why);
@@ -216,6 +230,7 @@ void session_end(struct session *session, enum front_error end, const char *why,
 	context_end_all(session, end, why);
 	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
+	keep_turn_leave(host, is_own, 1); /* the CLOSE */
 }
 
 void session_leave(struct session *session)
@@ -323,13 +338,26 @@ void session_opened(struct session *session, struct job *job)
 		inquiry_opened(job->inquiry);
 }
 
+/* A turn that could not be brought to the disk may have been committed all the same. */
+static int keep_end_again(struct session *session, struct err *err)
+{
+	struct db_session row;
+	const int found = db_session_find(session->host->db, session->row.tenant, session->row.id,
+					  &row, err);
+	bool is_live;
+
+	if (found <= 0)
+		return found;
+	is_live = strcmp(row.state, "live") == 0;
+	db_session_done(&row);
+	return is_live ? commit_end(session, state_of(session->end), session->row.why, err) : 0;
+}
+
 void session_closed(struct session *session, const struct job *job)
 {
 	struct err err;
 
-	if (session->end_unkept &&
-	    db_session_end(session->host->db, session->row.id, state_of(session->end),
-			   session->row.why, &err) < 0)
+	if (session->end_unkept && keep_end_again(session, &err) < 0)
 		keep_fail(session->host, &err);
 	peer_reply(session->host, job->request, NULL, -1);
 	session->is_closed = true;

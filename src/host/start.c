@@ -8,7 +8,7 @@
  * Most cells end within a millisecond, and a transaction of its own for "it has begun" would cost
  * as much as the one for its end. So the row waits: for the end, which then writes both, or for
  * START_MS, or for whoever looks at executions or at the audit. What must be on the disk before it
- * runs (answer_execute.c) is written at once.
+ * runs (first.c) is written at once.
  *
  * A start is there until its row is committed. When a turn fails (keep.c) the rows that it held
  * were never there, and wait again.
@@ -122,17 +122,6 @@ int start_write(struct execution *execution, const struct db_end *end, struct er
 	if (code >= 0)
 		wait_no_more(host, start);
 	return code < 0 ? (int)err->code : 0;
-}
-
-int start_write_first(struct execution *execution, struct err *err)
-{
-	struct host *host = execution->session->host;
-
-	if (audit_begin(host, err) < 0 ||
-	    audit_end(host, start_write(execution, NULL, err), err) < 0)
-		return (int)err->code;
-	start_kept(execution);
-	return 0;
 }
 
 void start_kept(struct execution *execution)

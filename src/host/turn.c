@@ -17,6 +17,8 @@
  * next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may tell of what is not
  * on the disk yet, and waits as well. With nobody else at work the loop does it itself, which spares
  * two changes of threads.
+ *
+ * A request that writes has a turn of its own.
  */
 #include <errno.h>
 #include <poll.h>
@@ -135,6 +137,7 @@ static void note_kept(struct host *host)
 			at->is_uncommitted = false;
 	}
 	put_back(host, left);
+	first_kept(host);
 }
 
 static void executions_failed(const struct session *session, uint64_t first,
@@ -153,12 +156,15 @@ static void executions_failed(const struct session *session, uint64_t first,
 	}
 }
 
-/* What these transactions held did not happen. What a kernel did cannot be undone, but is told. */
-static void note_failed(struct host *host, uint64_t first, const struct err *failed)
+/*
+ * What these transactions held did not happen. What a kernel did cannot be undone, but is told.
+ * Returns the sessions that were never kept.
+ */
+static struct session *note_failed(struct host *host, uint64_t first, const struct err *failed)
 {
 	/* A transaction that failed leaves those before it, which are on their way to the disk. */
 	const bool others_wait = host->synced + 1 < first;
-	struct session *left = NULL, *at;
+	struct session *left = NULL, *lost = NULL, *at;
 
 	audit_again(host);
 	while ((at = next_of_turn(host)) != NULL) {
@@ -170,28 +176,48 @@ static void note_failed(struct host *host, uint64_t first, const struct err *fai
 		}
 		if (at->is_uncommitted)
 			at->forgets = true;
-		if (at->is_uncommitted && at->phase == SESSION_CLOSING)
+		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
 			at->end_unkept = true;
 		context_turn_failed(at, first);
 		executions_failed(at, first, failed);
 		if (is_lost)
 			at->is_unborn = false;
 		at->turn = first - 1;
-		if (others_wait)
-			push(&left, at);
-		else
+		if (is_lost && at->phase == SESSION_OPENING)
+			at->early_failed = *failed; /* told when its box is there */
+		/* One that is lost has nothing in an earlier turn. */
+		if (!others_wait || is_lost)
 			at->is_uncommitted = false;
 		if (is_lost)
-			session_end(at, FRONT_ERR_SESSION_LOST, failed->text, 0);
+			push(&lost, at);
+		else if (others_wait)
+			push(&left, at);
 	}
 	put_back(host, left);
+	return lost;
+}
+
+/* Each end is a turn of its own, which may fail as well. */
+static void end_lost(struct session *lost, const struct err *failed)
+{
+	while (lost != NULL) {
+		struct session *at = lost;
+
+		lost = at->next_in_turn;
+		if (at->phase != SESSION_OPENING)
+			session_end(at, FRONT_ERR_SESSION_LOST, failed->text, 0);
+	}
 }
 
 static void fail(struct host *host, uint64_t first, const struct err *failed)
 {
+	struct session *lost;
+
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed->text);
-	note_failed(host, first, failed);
+	lost = note_failed(host, first, failed);
 	peer_fail_turns(host, first, failed);
+	first_failed(host, first, failed);
+	end_lost(lost, failed);
 }
 
 void keep_fail(struct host *host, const struct err *err)
@@ -318,12 +344,13 @@ bool keep_turn_begin(struct host *host)
 	return true;
 }
 
-static bool others_work(const struct host *host)
+/* Besides so many jobs of whoever asks. */
+static bool others_work(const struct host *host, size_t own)
 {
-	return !pool_is_idle(host->pool) || !pool_is_idle(host->file_pool);
+	return pool_load(host->pool) + pool_load(host->file_pool) > own;
 }
 
-void keep_turn_end(struct host *host)
+static void end_turn(struct host *host, size_t own)
 {
 	struct err failed = host->turn_failed, err;
 	bool was_pending;
@@ -342,9 +369,32 @@ void keep_turn_end(struct host *host)
 	/* What is on its way to the disk tells us when it is there, and begins the next one. */
 	if (was_pending && (host->syncing >= SYNCS_MAX || db_is_synced(host->db)))
 		return;
-	if ((was_pending || others_work(host)) && !db_is_synced(host->db) && sync_begin(host))
+	if ((was_pending || others_work(host, own)) && !db_is_synced(host->db) && sync_begin(host))
 		return;
 	sync_now(host);
+}
+
+void keep_turn_end(struct host *host)
+{
+	end_turn(host, 0);
+}
+
+int keep_turn_join(struct host *host, bool *ret_is_own, struct err *err)
+{
+	*ret_is_own = false;
+	if (host->turn_is_open)
+		return 0;
+	if (db_begin(host->db, err) < 0)
+		return (int)err->code;
+	host->turn = host->committed + 1;
+	host->turn_is_open = *ret_is_own = true;
+	return 0;
+}
+
+void keep_turn_leave(struct host *host, bool is_own, size_t own_jobs)
+{
+	if (is_own)
+		end_turn(host, own_jobs);
 }
 
 int keep_sync(struct host *host, struct err *err)

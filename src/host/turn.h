@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -19,6 +20,13 @@ void turn_stop(struct host *host); /* what is on its way to the disk gets there 
  */
 bool keep_turn_begin(struct host *host);
 void keep_turn_end(struct host *host);
+/*
+ * For what one request writes: within the turn that is open, or else in a turn of its own, which is
+ * at its end when it is left. The loop brings that to the disk by itself when nobody is at work but
+ * `own_jobs` jobs of the request. An error: the database cannot be written, and no turn was begun.
+ */
+int keep_turn_join(struct host *host, bool *ret_is_own, struct err *err);
+void keep_turn_leave(struct host *host, bool is_own, size_t own_jobs);
 void keep_fail(struct host *host, const struct err *err); /* then nothing of the turn is kept */
 /* What becomes of the turn concerns this session, too. */
 void keep_in_turn(struct session *session);

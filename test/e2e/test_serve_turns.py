@@ -29,18 +29,24 @@ def disk(reckon):
             path.unlink(missing_ok=True)
 
 
-class Asked(threading.Thread):
-    """A cell, asked for beside others; `answer` and `at` when it was answered."""
+class Request(threading.Thread):
+    """One that is made beside others; `answer` and `at` when it was answered."""
 
-    def __init__(self, server, session, code):
+    def __init__(self, server, *given, **more):
         super().__init__()
-        self.server, self.path, self.code = server, f"/sessions/{session}/executions", code
+        self.server, self.given, self.more = server, given, more
         self.answer = self.at = None
         self.start()
 
     def run(self):
-        self.answer = self.server.ask("POST", self.path, {"code": self.code})
+        self.answer = self.server.ask(*self.given, **self.more)
         self.at = time.monotonic()
+
+
+def Asked(server, session, code, headers=None, **more):
+    """A cell."""
+    return Request(server, "POST", f"/sessions/{session}/executions", {"code": code, **more},
+                   headers=headers or {})
 
 
 def eventually(is_so):
@@ -136,3 +142,116 @@ def test_a_stop_brings_everything_to_the_disk(disk):
         asked.join(SECONDS)
         assert asked.answer.status == 200 and asked.answer.json["stdout"] == "8\n", asked.answer
     server.process.wait(SECONDS)
+
+
+KEYED = {"headers": {"Idempotency-Key": "one"}}
+FIRST = pytest.mark.parametrize("more", [{"background": True}, KEYED, {**KEYED, "background": True}],
+                                ids=["background", "key", "both"])
+WRITES = {
+    "create": lambda server, session: Request(server, "POST", "/sessions", {"template": "python"}),
+    "patch": lambda server, session: Request(server, "PATCH", f"/sessions/{session}",
+                                             {"metadata": {"a": "b"}}),
+    "delete": lambda server, session: Request(server, "DELETE", f"/sessions/{session}"),
+}
+
+
+def live(server):
+    return sum(row["status"] == "live" for row in server.ask("GET", "/sessions").json["sessions"])
+
+
+def touch(name):
+    return f"open('/tmp/{name}', 'a').write('x')"
+
+
+@FIRST
+def test_what_is_kept_before_it_runs_holds_nobody_up(disk, more):
+    busy, server = disk
+    one, other = server.create(), server.create()
+    with at_work(server):
+        busy.touch()
+        first = Asked(server, one, touch(f"first-{one}"), **more)
+        time.sleep(0.2)
+        second = Asked(server, other, touch(f"second-{other}"))
+        eventually(lambda: has_run(f"second-{other}"))
+        # Nor may what was asked for later on the same kernel run before it.
+        behind = Asked(server, one, touch(f"behind-{one}"))
+        time.sleep(0.2)
+        assert not has_run(f"first-{one}") and not has_run(f"behind-{one}")
+        assert first.is_alive() and second.is_alive() and behind.is_alive()
+        busy.unlink()
+        for asked in (first, second, behind):
+            asked.join(SECONDS)
+        assert first.answer.status == (202 if "background" in more else 200), first.answer
+        assert behind.answer.json["status"] == second.answer.json["status"] == "ok"
+        assert server.execute(one, f"print(open('/tmp/first-{one}').read())")["stdout"] == "x\n"
+
+
+@FIRST
+def test_what_could_not_be_kept_before_it_runs_does_not_run(disk, more):
+    busy, server = disk
+    one = server.create()
+    with at_work(server):
+        busy.touch()
+        first = Asked(server, one, touch(f"never-{one}"), **more)
+        time.sleep(0.2)
+        behind = Asked(server, one, touch(f"behind-{one}"))
+        time.sleep(0.2)
+        busy.write_text("fail")
+        first.join(SECONDS)
+        behind.join(SECONDS)
+        assert first.answer.status == 500 and first.answer.code == "internal", first.answer
+        assert behind.answer is not None  # whose turn it was then
+        assert not has_run(f"never-{one}")
+        busy.unlink()
+        again = Asked(server, one, touch(f"never-{one}"), **more)
+        again.join(SECONDS)
+        assert again.answer.status == (202 if "background" in more else 200), again.answer
+        # In one queue: it has run when this does, once.
+        assert server.execute(one, f"print(open('/tmp/never-{one}').read())")["stdout"] == "x\n"
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_a_request_writes_holds_nobody_up(disk, name):
+    busy, server = disk
+    one, other = server.create(), server.create()
+    with at_work(server):
+        busy.touch()
+        asked = WRITES[name](server, one)
+        time.sleep(0.2)
+        second = Asked(server, other, touch(f"second-{other}"))
+        eventually(lambda: has_run(f"second-{other}"))
+        assert asked.is_alive() and second.is_alive()
+        busy.unlink()
+        asked.join(SECONDS)
+        second.join(SECONDS)
+        assert asked.answer.status in (200, 201, 204), asked.answer
+        assert second.answer.json["status"] == "ok"
+    there = server.ask("GET", f"/sessions/{one}")
+    assert there.status == (410 if name == "delete" else 200) or there.json["state"] == "closed"
+    if name == "patch":
+        assert there.json["metadata"] == {"a": "b"}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_a_request_wrote_and_the_disk_did_not_take_is_told(disk, name):
+    busy, server = disk
+    one = server.create()
+    count = live(server)
+    with at_work(server):
+        busy.touch()
+        asked = WRITES[name](server, one)
+        time.sleep(0.2)
+        busy.write_text("fail")
+        asked.join(SECONDS)
+        busy.unlink()
+        if name == "delete":  # the box is gone whatever the disk does, and its row says so later
+            assert asked.answer.status in (204, 500), asked.answer
+            eventually(lambda: server.ask("GET", f"/sessions/{one}").status == 410 or
+                       server.ask("GET", f"/sessions/{one}").json["state"] != "live")
+        else:
+            assert asked.answer.status == 500, asked.answer
+            assert asked.answer.code == "internal"
+            assert server.execute(one, "print(7)")["stdout"] == "7\n"
+    if name == "create":
+        # Nor is there one of which nobody knows; `at_work` has opened one.
+        eventually(lambda: live(server) == count + 1)

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,41 @@ static void a_raised_bound_lets_go_on(void **state)
 	pool_lane_free(x);
 }
 
+static cpu_set_t may_use;
+
+static void note_processors(struct pool_item *item)
+{
+	run(item);
+	(void)sched_getaffinity(0, sizeof(may_use), &may_use);
+}
+
+static void what_is_done_beside_may_go_on_anywhere(void **state)
+{
+	struct pool_lane *x = pool_lane_new();
+	struct pool *pool;
+	cpu_set_t ours;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(ours), &ours), 0);
+	assert_ok(&err, pool_new(2, note_processors, &pool, &err));
+	reset();
+	open_gate();
+	/* The first one makes a thread, which waits for the others. */
+	for (unsigned i = 1; i <= 3; i++) {
+		struct work *work = mem_new0(1, sizeof(*work));
+
+		work->name = 'x';
+		CPU_ZERO(&may_use);
+		pool_submit_beside(pool, x, &work->item);
+		take_all(pool, 1);
+		assert_int_equal(begun, i);
+		assert_true(CPU_EQUAL(&may_use, &ours));
+	}
+	pool_free(pool);
+	pool_lane_free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +262,7 @@ int main(void)
 		cmocka_unit_test(many_lanes_take_turns),
 		cmocka_unit_test(a_lane_has_no_more_threads_than_it_may),
 		cmocka_unit_test(a_raised_bound_lets_go_on),
+		cmocka_unit_test(what_is_done_beside_may_go_on_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
