@@ -332,8 +332,8 @@ static int take_policy(const struct json_value *value, struct api_session *ret, 
 	return 0;
 }
 
-static int take_session_field(const char *name, const struct json_value *value, bool is_patch,
-			      struct api_session *ret, struct err *err)
+int api_take_session(const char *name, const struct json_value *value, bool is_patch,
+		     struct api_session *ret, struct err *err)
 {
 	if (strcmp(name, "metadata") == 0)
 		return take_metadata(value, ret, err);
@@ -373,7 +373,7 @@ int api_session_parse(const char *text, size_t len, bool is_patch, struct api_se
 	if (api_parse_object(text, len, &ret->document, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
-		if (take_session_field(name, value, is_patch, ret, err) < 0)
+		if (api_take_session(name, value, is_patch, ret, err) < 0)
 			return (int)err->code;
 	return 0;
 }
@@ -479,8 +479,8 @@ int api_check_leave(const struct api_leave *leave, bool background, int usual, s
 	return 0;
 }
 
-static int take_execute_field(const char *name, const struct json_value *value,
-			      struct api_execute *ret, struct err *err)
+int api_take_execute(const char *name, const struct json_value *value, struct api_execute *ret,
+		     struct err *err)
 {
 	int code;
 
@@ -518,7 +518,7 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
 	if (api_parse_object(text, len, &ret->document, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
-		if (take_execute_field(name, value, ret, err) < 0)
+		if (api_take_execute(name, value, ret, err) < 0)
 			return (int)err->code;
 	if (ret->code == NULL)
 		return err_set(err, ERR_INVALID, "code is missing");

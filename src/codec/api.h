@@ -86,6 +86,12 @@ struct api_execute {
 };
 
 int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
+/*
+ * Code and the session that it gets for itself: {"code", "timeout_s"?, "max_text"?} and of a session
+ * what is not about its later life. Both are to be freed, whatever this returns.
+ */
+int api_once_parse(const char *text, size_t len, struct api_session *ret_session,
+		   struct api_execute *ret, struct err *err);
 /* {"code", "cursor"?}; without a cursor it is at the end. */
 int api_complete_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
 /* {"code", "cursor"?, "detail"?, "context"?} */

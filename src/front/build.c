@@ -204,6 +204,17 @@ int build_leave(const struct api_leave *leave, struct buf *payload, struct err *
 				: 0;
 }
 
+static int pack_code(const struct api_execute *body, struct buf *payload, struct err *err)
+{
+	if (front_pack(payload, FRONT_TAG_CODE, body->code, body->code_len, err) < 0 ||
+	    (body->timeout_ms != 0 &&
+	     front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body->timeout_ms, err) < 0))
+		return (int)err->code;
+	return body->text_bytes != 0
+		       ? front_pack_u64(payload, FRONT_TAG_TEXT_BYTES, body->text_bytes, err)
+		       : 0;
+}
+
 int build_execute(struct conn *conn, const struct query *query, struct buf *payload,
 	           struct err *err)
 {
@@ -218,22 +229,32 @@ int build_execute(struct conn *conn, const struct query *query, struct buf *payl
 	conn->wants_record = !body.background;
 	conn->ends_at_eof = body.leave.policy == API_LEAVE_CANCEL;
 	if (build_target(conn, payload, err) < 0 ||
-	    build_leave(&body.leave, payload, err) < 0 ||
-	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
+	    build_leave(&body.leave, payload, err) < 0 || pack_code(&body, payload, err) < 0 ||
 	    build_idempotency(conn, payload, err) < 0 ||
 	    build_pack_context(body.context, payload, err) < 0 ||
 	    (body.language != NULL &&
 	     front_pack_text(payload, FRONT_TAG_LANGUAGE, body.language, err) < 0))
 		return (int)err->code;
-	if (body.timeout_ms != 0 &&
-	    front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body.timeout_ms, err) < 0)
-		return (int)err->code;
-	if (body.text_bytes != 0 &&
-	    front_pack_u64(payload, FRONT_TAG_TEXT_BYTES, body.text_bytes, err) < 0)
-		return (int)err->code;
 	if (body.background || conn->wants_events)
 		return front_pack(payload, FRONT_TAG_BACKGROUND, "", 0, err);
 	return 0;
+}
+
+int build_once(struct conn *conn, const struct query *query, struct buf *payload, struct err *err)
+{
+	__attribute__((cleanup(api_session_done))) struct api_session session;
+	__attribute__((cleanup(api_execute_done))) struct api_execute body;
+
+	(void)query;
+	if (api_once_parse(buf_text(&conn->body), conn->body.len, &session, &body, err) < 0)
+		return (int)err->code;
+	if (http_header(&conn->http, "idempotency-key") != NULL)
+		return err_set(err, ERR_INVALID, "an Idempotency-Key is a session's: create one, and "
+						 "execute in it");
+	conn->ends_at_eof = true; /* nobody else can have its record */
+	if (pack_session_body(conn, &session, payload, err) < 0)
+		return (int)err->code;
+	return pack_code(&body, payload, err);
 }
 
 int build_complete(struct conn *conn, const struct query *query, struct buf *payload,

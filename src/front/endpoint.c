@@ -49,6 +49,7 @@ static const struct endpoint endpoints[] = {
 	{ .path = "sessions/{session}", .verb = DELETE, .type = FRONT_SESSION_DELETE,
 	  .build = build_in_session, .shape = shape_nothing },
 
+	{ .path = "executions", .verb = POST, .type = FRONT_EXECUTE_ONCE, .build = build_once },
 	{ .path = "sessions/{session}/executions", .verb = GET, .type = FRONT_EXECUTION_LIST,
 	  .build = build_list, .query = " limit before ", .shape = shape_executions },
 	{ .path = "sessions/{session}/executions", .verb = POST, .type = FRONT_EXECUTE,

@@ -234,6 +234,7 @@ build_fn build_audit;	   /* limit, after */
 build_fn build_drain;	   /* POST: on, DELETE: off */
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;
+build_fn build_once;
 build_fn build_complete;
 build_fn build_context;	   /* build_context.c: POST of a context */
 build_fn build_in_context; /* the path's {id} is one */

@@ -42,6 +42,7 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_SESSION_PATCH] = answer_session_patch,
 	[FRONT_SESSION_DELETE] = answer_session_delete,
 	[FRONT_EXECUTE] = answer_execute,
+	[FRONT_EXECUTE_ONCE] = answer_once,
 	[FRONT_EXECUTION_LIST] = answer_execution_list,
 	[FRONT_EXECUTION_SHOW] = answer_execution_show,
 	[FRONT_EVENTS] = answer_events,

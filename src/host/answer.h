@@ -29,11 +29,18 @@ struct session *answer_session_beside(struct host *host, const struct asked *ask
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
 struct session *answer_session_add(struct host *host, const struct asked *asked);
 void answer_session_create(struct host *host, const struct asked *asked);
+/* It goes through the same door as any that could not be opened, without a thread. */
+void answer_open_failed(struct session *session, struct job *job, const struct err *err);
+/* With its job, of kind OPEN: gives it what the request says, and queues it. */
+void answer_session_open(struct host *host, const struct asked *asked, struct session *session,
+			 struct job *job);
 void answer_session_list(struct host *host, const struct asked *asked);
 void answer_session_show(struct host *host, const struct asked *asked);
 void answer_session_patch(struct host *host, const struct asked *asked);
 void answer_session_delete(struct host *host, const struct asked *asked);
 void answer_execute(struct host *host, const struct asked *asked);
+/* answer_once.c: code in a session of its own */
+void answer_once(struct host *host, const struct asked *asked);
 void answer_execution_list(struct host *host, const struct asked *asked);
 void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);

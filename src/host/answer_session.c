@@ -204,21 +204,21 @@ struct session *answer_session_add(struct host *host, const struct asked *asked)
 	return session;
 }
 
-void answer_session_create(struct host *host, const struct asked *asked)
+void answer_open_failed(struct session *session, struct job *job, const struct err *err)
 {
-	struct session *session = answer_session_add(host, asked);
-	struct job *job;
+	job->error.code = RECKON_EINVALID;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err->text);
+	session_job_done(session, job);
+}
+
+void answer_session_open(struct host *host, const struct asked *asked, struct session *session,
+			 struct job *job)
+{
 	struct err err;
 
-	if (session == NULL)
-		return;
-	job = job_new(session, JOB_OPEN, asked->id);
 	tenant_share_note(host, job);
 	if (answer_take_env(job, asked, &err) < 0) {
-		/* It goes through the same door as any failed opening, without a thread. */
-		job->error.code = RECKON_EINVALID;
-		(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
-		session_job_done(session, job);
+		answer_open_failed(session, job, &err);
 		return;
 	}
 	if (job->env.len > 0 &&
@@ -229,6 +229,14 @@ void answer_session_create(struct host *host, const struct asked *asked)
 	early_begin(session);
 	session_enqueue(session, job);
 	early_write(session);
+}
+
+void answer_session_create(struct host *host, const struct asked *asked)
+{
+	struct session *session = answer_session_add(host, asked);
+
+	if (session != NULL)
+		answer_session_open(host, asked, session, job_new(session, JOB_OPEN, asked->id));
 }
 
 static int add_session(const struct db_session *row, void *arg, struct err *err)

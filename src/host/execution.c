@@ -57,6 +57,28 @@ void execution_free(struct execution *execution)
 	free(execution);
 }
 
+struct job *execution_begin(struct session *session, const char *code, size_t len, struct err *err)
+{
+	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
+	struct execution *execution = execution_new(session, err);
+	struct job *job;
+
+	if (execution == NULL)
+		return NULL;
+	memcpy(row.id, execution->id, sizeof(row.id));
+	memcpy(row.session, session->row.id, sizeof(row.session));
+	clock_rfc3339_now(row.created_at);
+	start_note(execution, &row, NULL);
+	if (buf_add(&execution->code, code, len, err) < 0) {
+		execution_free(execution);
+		return NULL;
+	}
+	session->sequence++;
+	job = job_new(session, JOB_EXECUTE, 0);
+	job->execution = execution;
+	return job;
+}
+
 struct execution *execution_find(struct session *session, const char *id)
 {
 	for (struct execution *at = session->executions; at != NULL; at = at->next)

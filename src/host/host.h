@@ -136,6 +136,7 @@ struct session {
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
+	bool is_once;		   /* it ends with its only execution */
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	/* keep.c, restore.c */
@@ -324,6 +325,15 @@ void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
+
+/* One of the session's first kernel, with a job that is not queued yet; NULL: it could not be made. */
+struct job *execution_begin(struct session *session, const char *code, size_t len, struct err *err);
+
+/* ---- answer_once.c ---- */
+/* Its session was opened: the code runs. */
+void once_opened(struct session *session, const struct job *opened);
+/* Its execution has ended: so does the session. */
+void once_done(struct session *session);
 
 /* ---- start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */

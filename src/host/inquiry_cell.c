@@ -184,29 +184,6 @@ static const char *forbidden(struct inquiry *inquiry)
 	return NULL;
 }
 
-/* A job that is not in the queue yet; NULL: it could not be kept. */
-static struct job *begin(struct session *session, const char *code, size_t len, struct err *err)
-{
-	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
-	struct execution *execution = execution_new(session, err);
-	struct job *job;
-
-	if (execution == NULL)
-		return NULL;
-	memcpy(row.id, execution->id, sizeof(row.id));
-	memcpy(row.session, session->row.id, sizeof(row.session));
-	clock_rfc3339_now(row.created_at);
-	start_note(execution, &row, NULL);
-	if (buf_add(&execution->code, code, len, err) < 0) {
-		execution_free(execution);
-		return NULL;
-	}
-	session->sequence++;
-	job = job_new(session, JOB_EXECUTE, 0);
-	job->execution = execution;
-	return job;
-}
-
 void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
 {
 	struct session *session = inquiry->session;
@@ -235,7 +212,7 @@ void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
 	inquiry->refused = 0;
 	keep_use(session);
 	inquiry_act(inquiry);
-	job = begin(session, code, len, &err);
+	job = execution_begin(session, code, len, &err);
 	if (job == NULL) {
 		inquiry_refuse(inquiry, "infra_error", err.text);
 		return;

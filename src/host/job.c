@@ -275,6 +275,7 @@ static void job_done(struct session *session, struct job *job)
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
 	session_answer_job(session, job);
+	once_done(session);
 	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);

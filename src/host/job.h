@@ -130,6 +130,7 @@ struct job {
 	int ret_fd;
 	uint64_t ret_size;
 	bool wants_detail;
+	bool is_once; /* OPEN: then `code` runs, and whoever asked gets its record (answer_once.c) */
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
 	struct job_told *told; /* of one for an inquiry */

@@ -42,7 +42,8 @@ bool quota_request(struct host *host, const struct asked *asked);
 bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
 		   uint64_t *idle_ms);
 bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms);
-/* Room for one more execution of the session that takes at most `timeout_ms` (0: the session's limit). */
+/* Room for one more execution of the session (NULL: of one that is not there yet) that takes at most
+ * `timeout_ms` (0: the session's limit). */
 bool quota_execution(struct host *host, const struct asked *asked, const struct session *session,
 		     uint64_t timeout_ms);
 /* Room on disk for `size` bytes (0: any). */

@@ -239,6 +239,10 @@ void session_leave(struct session *session)
 
 	if (session->phase == SESSION_CLOSING)
 		return;
+	if (session->is_once) {
+		session_end(session, FRONT_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
+		return;
+	}
 	session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
 	beside_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
 	context_end_all(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
@@ -329,10 +333,13 @@ void session_opened(struct session *session, struct job *job)
 		/* Whoever asked for it never got its id. */
 		usage_unopened(host, session->tenant);
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
-	} else if (answer_pack_session(host, &payload, &session->row, &err) == 0) {
+	} else {
 		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
 			 session->row.tenant);
-		peer_reply(host, job->request, &payload, -1);
+		if (job->is_once)
+			once_opened(session, job);
+		else if (answer_pack_session(host, &payload, &session->row, &err) == 0)
+			peer_reply(host, job->request, &payload, -1);
 	}
 	if (job->inquiry != NULL)
 		inquiry_opened(job->inquiry);
@@ -371,6 +378,7 @@ static void tick_one(struct session *session, uint64_t now)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
 	cancel_abandoned(session);
+	once_done(session); /* of one that was cancelled before it began */
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {

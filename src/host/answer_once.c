@@ -1,0 +1,71 @@
+/*
+ * answer_once.c - code that gets a session for itself, which ends with it: one request.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests.
+ * Never:    leaves a session that nobody knows of.
+ *
+ *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
+ *
+ * Its client is the only one who waits: when that one goes away the code is interrupted, and the
+ * session ends all the same; so it does when the daemon stops. One that a crash left is like any
+ * session that nobody uses, and expires. What it made is in the store and the history.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "host/host.h"
+#include "host/quota.h"
+
+static const char has_ended[] = "its only execution has ended";
+
+void answer_once(struct host *host, const struct asked *asked)
+{
+	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
+	const uint64_t timeout_ms =
+		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+	struct session *session;
+	struct err err;
+	struct job *job;
+
+	if (!quota_execution(host, asked, NULL, timeout_ms))
+		return;
+	session = answer_session_add(host, asked);
+	if (session == NULL)
+		return;
+	session->is_once = true;
+	job = job_new(session, JOB_OPEN, asked->id);
+	job->is_once = true;
+	job->timeout_ms = timeout_ms;
+	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
+	if (buf_add(&job->code, code->data, code->len, &err) < 0)
+		answer_open_failed(session, job, &err);
+	else
+		answer_session_open(host, asked, session, job);
+}
+
+void once_opened(struct session *session, const struct job *opened)
+{
+	struct host *host = session->host;
+	struct err err;
+	struct job *job =
+		execution_begin(session, buf_text(&opened->code), opened->code.len, &err);
+
+	if (job == NULL) {
+		peer_fail_err(host, opened->request, &err);
+		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code could not be run", 0);
+		return;
+	}
+	job->timeout_ms = opened->timeout_ms;
+	job->text_bytes = opened->text_bytes;
+	job->execution->hold = hold_new(0, opened->request);
+	execution_wait(job->execution, opened->request);
+	session_enqueue(session, job);
+}
+
+void once_done(struct session *session)
+{
+	if (session->is_once && session->phase == SESSION_LIVE && session->running == NULL &&
+	    session->first == NULL)
+		session_end(session, FRONT_ERR_SESSION_CLOSED, has_ended, 0);
+}

@@ -1,0 +1,163 @@
+"""Code in a session of its own, which ends with it: POST /reckon/v1/executions."""
+import concurrent.futures
+import json
+import time
+
+import pytest
+from reckon_cli import record_validator
+from reckon_serve import PREFIX, SECONDS, Server
+
+as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def once(server, code, **more):
+    answer = server.ask("POST", "/executions", {"template": "python", "code": code, **more})
+    assert answer.status == 200, answer
+    record_validator().validate(answer.json)
+    return answer.json
+
+
+def sessions(server, status="live"):
+    return [row for row in server.ask("GET", "/sessions").json["sessions"]
+            if row["status"] == status]
+
+
+def eventually(is_so):
+    deadline = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_record_comes_and_the_session_is_gone(server):
+    record = once(server, "open('/mnt/data/a.txt', 'w').write('kept')\nprint(6 * 7)\n2 ** 10")
+    assert (record["status"], record["stdout"]) == ("ok", "42\n")
+    assert record["results"][-1]["data"]["text/plain"] == "1024"
+    session = record["session"]
+    gone = server.ask("GET", f"/sessions/{session}")
+    assert (gone.status, gone.code) == (410, "session_closed"), gone
+    assert "ended" in gone.json["error"]["cause"]
+    again = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert (again.status, again.code) == (410, "session_closed")
+    eventually(lambda: not sessions(server))
+    # What it made outlives it, and so does its history.
+    file = record["files"][0]
+    assert server.ask("GET", f"/artifacts/{file['artifact']}").body == b"kept"
+    rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+    assert [row["status"] for row in rows] == ["ok"]
+
+
+def test_each_has_a_session_of_its_own(server):
+    def run(i):
+        return once(server, f"import os\nassert not os.listdir('/mnt/data')\n"
+                            f"open('/mnt/data/x', 'w').write('x')\nprint({i})")["stdout"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(run, range(24))) == [f"{i}\n" for i in range(24)]
+    eventually(lambda: not sessions(server))
+    assert len(sessions(server, "closed")) == 24
+
+
+@as_root
+def test_what_a_session_takes_it_takes(server):
+    assert once(server, "echo $WORD-$((6 * 7))", language="bash",
+                env={"WORD": "sand"})["stdout"] == "sand-42\n"
+    record = once(server, "b = bytearray(200 << 20)", limits={"memory_bytes": 100 << 20})
+    assert record["error"]["name"] == "MemoryError", record["error"]
+    record = once(server, "while True: pass", timeout_s=0.3)
+    assert record["status"] == "timeout"
+    assert len(once(server, "print('x' * 100000)", max_text=1024)["text"]) <= 1024
+    session = once(server, "1", metadata={"a": "b"})["session"]
+    row = next(row for row in sessions(server, "closed") if row["id"] == session)
+    assert row["metadata"] == {"a": "b"}
+    eventually(lambda: not sessions(server))
+
+
+@as_root
+def test_a_failure_and_a_death_are_records_too(server):
+    assert once(server, "1 / 0")["error"]["name"] == "ZeroDivisionError"
+    assert once(server, "import os; os.kill(os.getpid(), 9)")["status"] == "kernel_died"
+    eventually(lambda: not sessions(server))
+
+
+@as_root
+@pytest.mark.parametrize("body, word", [
+    ({}, "code"), ({"code": 1}, "code"), ({"code": "1", "context": "ctx_1"}, "context"),
+    ({"code": "1", "background": True}, "background"), ({"code": "1", "stream": True}, "stream"),
+    ({"code": "1", "name": "mine"}, "name"), ({"code": "1", "idle_timeout_s": 5}, "idle_timeout_s"),
+    ({"code": "1", "limits": {"wings": 2}}, "wings"), ({"code": "1", "env": []}, "env"),
+])
+def test_what_it_does_not_take_is_refused_by_name(server, body, word):
+    answer = server.ask("POST", "/executions", body)
+    assert (answer.status, answer.code) == (400, "invalid")
+    assert word in answer.json["error"]["message"]
+
+
+@as_root
+def test_what_cannot_be_opened_leaves_nothing(server):
+    answer = server.ask("POST", "/executions", {"code": "1", "template": "no-such"})
+    assert (answer.status, answer.code) == (404, "not_found"), answer
+    answer = server.ask("POST", "/executions", {"code": "1", "template": "python",
+                                                "language": "cobol"})
+    assert answer.status == 400, answer
+    answer = server.ask("POST", "/executions", {"code": "1"}, headers={"Idempotency-Key": "one"})
+    assert answer.status == 400 and "Idempotency-Key" in answer.json["error"]["message"]
+    assert not server.ask("GET", "/sessions").json["sessions"]
+
+
+@as_root
+@pytest.mark.parametrize("name, most, status", [("sessions", 1, 429), ("executions", 1, 429),
+                                                ("max_wall_s", 5, 403)])
+def test_quotas_hold(server, name, most, status):
+    tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {name: most}}).json["id"]
+    key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
+                                       "scopes": ["sessions", "execute"]}).json["key"]
+    whole, server.key = server.key, key
+    try:
+        session = server.create(limits={"wall_s": 4})
+        server.background(session, "import time; time.sleep(60)", timeout_s=4)
+        answer = server.ask("POST", "/executions",
+                            {"code": "1", "template": "python", "timeout_s": 9})
+    finally:
+        server.key = whole
+    assert (answer.status, answer.code) == (status, "quota_exceeded"), answer
+    assert answer.json["error"]["quota"]["name"] == name, answer
+
+
+@as_root
+def test_whose_client_goes_away_is_interrupted(server):
+    connection = server.connect()
+    connection.request("POST", f"{PREFIX}/executions", json.dumps(
+        {"code": "import time; time.sleep(600)", "template": "python"}), server.headers())
+    eventually(lambda: sessions(server))
+    session = sessions(server)[0]["id"]
+    eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
+    connection.close()
+    eventually(lambda: not sessions(server))
+    rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+    assert [row["status"] for row in rows] == ["interrupted"], rows
+
+
+@as_root
+def test_a_stop_leaves_none_behind(reckon):
+    with Server(reckon) as server:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(server.ask, "POST", "/executions", {
+                "code": "import time; time.sleep(600)", "template": "python"})
+            eventually(lambda: sessions(server))
+            session = sessions(server)[0]["id"]
+            eventually(lambda: server.ask("GET", f"/sessions/{session}/executions")
+                       .json["executions"][:1])
+            server.process.terminate()
+            assert asked.result(SECONDS).json["status"] == "interrupted"
+        server.process.wait(SECONDS)
+        server.start()
+        assert not sessions(server)
+        rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+        assert [row["status"] for row in rows] == ["interrupted"]
