@@ -46,14 +46,19 @@ void answer_once(struct host *host, const struct asked *asked)
 
 void once_opened(struct session *session, const struct job *opened)
 {
+	const struct asked asked = { .id = opened->request, .tenant = session->tenant };
 	struct host *host = session->host;
+	struct job *job = NULL;
 	struct err err;
-	struct job *job =
-		execution_begin(session, buf_text(&opened->code), opened->code.len, &err);
 
+	/* Others may have begun meanwhile. */
+	if (quota_execution(host, &asked, session, opened->timeout_ms)) {
+		job = execution_begin(session, buf_text(&opened->code), opened->code.len, &err);
+		if (job == NULL)
+			peer_fail_err(host, opened->request, &err);
+	}
 	if (job == NULL) {
-		peer_fail_err(host, opened->request, &err);
-		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code could not be run", 0);
+		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
 	job->timeout_ms = opened->timeout_ms;
@@ -63,9 +68,35 @@ void once_opened(struct session *session, const struct job *opened)
 	session_enqueue(session, job);
 }
 
+/* Whoever waits for the record need not wait for the end of the session to be kept. */
 void once_done(struct session *session)
 {
-	if (session->is_once && session->phase == SESSION_LIVE && session->running == NULL &&
-	    session->first == NULL)
+	struct host *host = session->host;
+
+	if (!session->is_once || session->phase != SESSION_LIVE || session->running != NULL ||
+	    session->first != NULL || session->is_over)
+		return;
+	session->is_over = true;
+	session->next_over = host->over;
+	host->over = session;
+}
+
+void once_forget(struct session *session)
+{
+	struct session **at = &session->host->over;
+
+	while (*at != NULL && *at != session)
+		at = &(*at)->next_over;
+	if (*at != NULL)
+		*at = session->next_over;
+}
+
+void once_end(struct host *host)
+{
+	struct session *session;
+
+	while ((session = host->over) != NULL) {
+		host->over = session->next_over;
 		session_end(session, FRONT_ERR_SESSION_CLOSED, has_ended, 0);
+	}
 }

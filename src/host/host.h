@@ -137,6 +137,8 @@ struct session {
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
 	bool is_once;		   /* it ends with its only execution */
+	bool is_over;		   /* which has ended */
+	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	/* keep.c, restore.c */
@@ -222,6 +224,7 @@ struct host {
 	unsigned restoring; /* boxes that are being made for parked sessions */
 	struct start *starts, *starts_last; /* start.c */
 	struct execution *firsts; /* first.c */
+	struct session *over; /* answer_once.c */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	/* turn.c */
@@ -332,8 +335,10 @@ struct job *execution_begin(struct session *session, const char *code, size_t le
 /* ---- answer_once.c ---- */
 /* Its session was opened: the code runs. */
 void once_opened(struct session *session, const struct job *opened);
-/* Its execution has ended: so does the session. */
+/* A job of a session's is done: when it was its only execution, the session is to end. */
 void once_done(struct session *session);
+void once_end(struct host *host); /* all that are to, now that they were answered */
+void once_forget(struct session *session); /* it goes */
 
 /* ---- start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */

@@ -126,6 +126,7 @@ static void on_wake(unsigned ready, void *arg)
 		answer_end(host);
 	}
 	keep_turn_end(host);
+	once_end(host);
 }
 
 static void on_busy(void *arg)
@@ -147,6 +148,7 @@ static void on_tick(void *arg)
 
 	strict_tick(&host->strict);
 	session_tick(host);
+	once_end(host);
 	spare_tick(host);
 	inquiry_tick(host);
 	private_tick(host);

@@ -123,6 +123,7 @@ void session_forget(struct session *session)
 	host->session_count--;
 	unindex(session);
 	keep_leave_turn(session);
+	once_forget(session);
 	session_measured(session, 0, 0);
 	inquiry_session_gone(session);
 	session->tenant->sessions--;

@@ -131,6 +131,31 @@ def test_quotas_hold(server, name, most, status):
 
 
 @as_root
+def test_many_at_once_do_not_run_beside_a_quota(server):
+    tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}}).json["id"]
+    key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
+                                       "scopes": ["execute"]}).json["key"]
+
+    def run(_):
+        return server.ask("POST", "/executions", {
+            "template": "python",
+            "code": "import time; a = time.monotonic(); time.sleep(0.5)\n"
+                    "print(a, time.monotonic())"})
+
+    whole, server.key = server.key, key
+    try:
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(run, range(16)))
+    finally:
+        server.key = whole
+    ran = sorted(tuple(map(float, answer.json["stdout"].split())) for answer in answers
+                 if answer.status == 200)
+    assert ran and {answer.code for answer in answers if answer.status != 200} == {"quota_exceeded"}
+    assert all(one[1] <= other[0] for one, other in zip(ran, ran[1:])), ran
+    eventually(lambda: not sessions(server))
+
+
+@as_root
 def test_whose_client_goes_away_is_interrupted(server):
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/executions", json.dumps(
