@@ -68,6 +68,24 @@ static void execute(const char *text, size_t len, bool is_complete)
 	api_execute_done(&body);
 }
 
+/* 'i': code with a session of its own. */
+static void once(const char *text, size_t len)
+{
+	struct api_session of;
+	struct api_execute body;
+	struct err err;
+	const int code = api_once_parse(text, len, &of, &body, &err);
+
+	check(code, &err);
+	/* What is about a later life, or a connection, is not taken. */
+	if (code == 0 && (body.code == NULL || body.stream || body.background ||
+			  body.context != NULL || body.language != NULL || of.name != NULL ||
+			  of.has_idle || of.has_expiry))
+		abort();
+	api_execute_done(&body);
+	api_session_done(&of);
+}
+
 static void tenant(const char *text, size_t len, bool is_patch)
 {
 	static const struct api_quota_kind kinds[] = { { "sessions", false, 1000 },
@@ -176,6 +194,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		files(text, size - 1, data[0]);
 	else if (data[0] == 'h')
 		question(text, size - 1);
+	else if (data[0] == 'i')
+		once(text, size - 1);
 	else if (data[0] % 4 < 2)
 		session(text, size - 1, data[0] % 4 == 1);
 	else
