@@ -149,6 +149,8 @@ FIRST = pytest.mark.parametrize("more", [{"background": True}, KEYED, {**KEYED, 
                                 ids=["background", "key", "both"])
 WRITES = {
     "create": lambda server, session: Request(server, "POST", "/sessions", {"template": "python"}),
+    "once": lambda server, session: Request(server, "POST", "/executions",
+                                            {"template": "python", "code": "1"}),
     "patch": lambda server, session: Request(server, "PATCH", f"/sessions/{session}",
                                              {"metadata": {"a": "b"}}),
     "delete": lambda server, session: Request(server, "DELETE", f"/sessions/{session}"),
@@ -252,6 +254,6 @@ def test_what_a_request_wrote_and_the_disk_did_not_take_is_told(disk, name):
             assert asked.answer.status == 500, asked.answer
             assert asked.answer.code == "internal"
             assert server.execute(one, "print(7)")["stdout"] == "7\n"
-    if name == "create":
+    if name in ("create", "once"):
         # Nor is there one of which nobody knows; `at_work` has opened one.
         eventually(lambda: live(server) == count + 1)
