@@ -10,8 +10,10 @@ first. Compare the ratios; the times are this machine's.
   warm cell         POST …/executions with `x += 1`, to the record
   first cell        POST /sessions and then a first cell, from the kernel that waits parked
   once              the same in one request, POST /executions, which ends the session as well
-  jupyter_client    the same cell through its sockets, to the reply
+  jupyter_client    the warm cell through its sockets, to the reply
   Jupyter Server    the same cell through its HTTP and WebSocket, to the reply
+
+Then an execution of 200 events has 500 readers: from its end as the first one sees it to the last.
 
 The clients of ours and of the WebSocket are a few lines around a socket, so that it is the servers
 that are compared; jupyter_client is what its users have.
@@ -22,6 +24,7 @@ import os
 import pathlib
 import re
 import secrets
+import selectors
 import socket
 import statistics
 import subprocess
@@ -37,6 +40,10 @@ PEERS = ["ipykernel", "jupyter_client", "jupyter_server", "websocket-client"]
 PREFIX = "/reckon/v1"
 BUDGETS = {"jupyter_client / warm cell": (">=", 10), "first cell / health": ("<=", 5), "once / health": ("<=", 5)}
 START_SECONDS = 60
+READERS = 500
+LINES = """import time
+time.sleep(2)
+for i in range(200): print(i, flush=True); time.sleep(0.001)"""
 
 
 def install():
@@ -108,6 +115,36 @@ class Reckon:
         status, body = self.wire.request("POST", "/executions",
                                          {"template": "data", "code": "x = 1"})
         assert status == 200 and b'"status":"ok"' in body, body
+
+    def follow(self, execution):
+        sock = socket.create_connection(self.wire.sock.getpeername())
+        sock.sendall(f"GET {PREFIX}/sessions/{self.warm}/executions/{execution}/events HTTP/1.1\r\n"
+                     f"Host: x\r\nAuthorization: Bearer {self.wire.key}\r\n\r\n".encode())
+        sock.setblocking(False)
+        return sock
+
+    def readers(self):
+        """Seconds from the first reader's `done` to the last one's, and bytes that all got."""
+        body = self.wire.request("POST", f"/sessions/{self.warm}/executions",
+                                 {"code": LINES, "background": True})[1]
+        ended, size, texts = [], 0, {}
+        with selectors.DefaultSelector() as all_of_them:
+            for _ in range(READERS):
+                sock = self.follow(json.loads(body)["id"])
+                texts[sock] = b""
+                all_of_them.register(sock, selectors.EVENT_READ)
+            while texts:
+                for key, _ in all_of_them.select():
+                    got = key.fileobj.recv(65536)
+                    size += len(got)
+                    texts[key.fileobj] = texts[key.fileobj][-16:] + got
+                    assert got, "a reader was left alone"
+                    if b"event: done" in texts[key.fileobj]:
+                        ended.append(time.perf_counter())
+                        all_of_them.unregister(key.fileobj)
+                        del texts[key.fileobj]
+                        key.fileobj.close()
+        return ended[-1] - ended[0], size
 
     def end(self):
         self.process.terminate()
@@ -210,6 +247,7 @@ def measure(base, runs):
             server.cell()
             times["once"].append(timed(ours.once)[0])
             time.sleep(0.15)
+        times["readers"] = ours.readers()
     finally:
         ours.end()
         client.end()
@@ -218,6 +256,7 @@ def measure(base, runs):
 
 
 def report(times, runs):
+    seconds, size = times.pop("readers")
     medians = {name: statistics.median(values) for name, values in times.items()}
     ratios = {"jupyter_client / warm cell": medians["jupyter_client"] / medians["warm cell"],
               "Jupyter Server / warm cell": medians["Jupyter Server"] / medians["warm cell"],
@@ -225,6 +264,8 @@ def report(times, runs):
               "first cell / health": medians["first cell"] / medians["health"],
               "once / health": medians["once"] / medians["health"]}
     return {"runs": runs, "load": os.getloadavg()[0],
+            "readers": {"count": READERS, "first_to_last_ms": round(seconds * 1e3, 1),
+                        "bytes": size},
             "median_ms": {name: round(value * 1e3, 3) for name, value in medians.items()},
             "p90_ms": {name: round(sorted(values)[int(len(values) * 0.9)] * 1e3, 3)
                        for name, values in times.items()},
@@ -240,6 +281,9 @@ def show(result):
             f"   budget {sign} {budget}: " + \
             ("met" if (value >= budget if sign == ">=" else value <= budget) else "missed")
         print(f"{name:28} {value:9.2f}{met}")
+    readers = result["readers"]
+    print(f"{readers['count']} readers of one execution: {readers['bytes'] / 1e6:.1f} MB; the end "
+          f"reaches the last {readers['first_to_last_ms']} ms after the first")
     print(f"{result['runs']} runs, load {result['load']:.1f}")
 
 

@@ -1,7 +1,9 @@
 """Numbers of system calls, for attacks that make them raw; those that are no more have none."""
 import ctypes
+import fcntl
 import os
 import platform
+import struct
 
 X86_64 = {
     "io_setup": 206, "io_submit": 209, "io_uring_setup": 425, "io_uring_enter": 426,
@@ -59,11 +61,22 @@ ARM64 = {
 
 NUMBERS = ARM64 if platform.machine() == "aarch64" else X86_64
 
+# <linux/userfaultfd.h>
+UFFDIO_API = 0xC018AA3F
+UFFD_API = 0xAA
+UFFD_FEATURE_WP_ASYNC = 1 << 15
+
 
 def can_watch_every_map():
-    """Linux 6.7 and later, unless a container or a sysctl refuses userfaultfd to this user."""
+    """Linux 6.7 and later, unless it was built without, or a container or a sysctl refuses
+    userfaultfd to this user."""
     fd = ctypes.CDLL(None, use_errno=True).syscall(NUMBERS["userfaultfd"], os.O_CLOEXEC | 1)
     if fd < 0:
         return False
-    os.close(fd)
-    return tuple(int(part) for part in platform.release().split(".")[:2]) >= (6, 7)
+    try:
+        fcntl.ioctl(fd, UFFDIO_API, struct.pack("=QQQ", UFFD_API, UFFD_FEATURE_WP_ASYNC, 0))
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
