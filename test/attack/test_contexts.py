@@ -351,8 +351,10 @@ def test_uninterruptible_code_costs_the_kernel_and_not_the_files(driver):
 
 def test_kill_ends_the_kernel_at_once(driver):
     box = driver.open(prelude=False)
-    box.background("x = 1\nimport time\nwhile True: time.sleep(1)")
-    time.sleep(0.3)
+    other = box.context()
+    box.background("open('began', 'w').close()\nimport time\nwhile True: time.sleep(1)")
+    while not other.ask("import os; answer = os.path.exists('began')"):
+        time.sleep(0.05)
     box.kill()
     record = box.join()
     assert record["status"] == "killed"
