@@ -52,6 +52,27 @@ def test_a_key_is_not_used_up_by_what_never_began(reckon):
         assert execute(server, session, "other", "mine").code == "idempotency_conflict"
 
 
+@as_root
+def test_no_session_is_lost_for_want_of_descriptors(reckon):
+    """Wherever in the making of its new box they run out."""
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "open('a', 'w').write('kept')")
+        server.stop()
+        server.start()
+        seen = []
+        for room in range(1, 40):
+            with few_descriptors(server.process.pid, room):
+                answer = server.ask("POST", f"/sessions/{session}/executions",
+                                    {"code": "print(open('a').read())"})
+            seen.append(answer.json["status"] if answer.status == 200 else answer.code)
+            if seen[-1] == "ok":
+                break
+            assert answer.status in (200, 500, 503), (room, answer)
+        assert seen[-1] == "ok" and answer.json["stdout"] == "kept\n", seen
+        assert "unavailable" in seen, seen
+
+
 def test_a_key_is_not_used_up_by_a_full_queue(reckon):
     with Server(reckon) as server:
         session = server.create()
