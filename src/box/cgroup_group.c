@@ -61,7 +61,7 @@ int cgroup_group_create(const struct cgroup_host *host, const char *group, struc
 
 void cgroup_group_remove(const struct cgroup_host *host, const char *group)
 {
-	char next[96];
+	char next[NAME_SIZE];
 
 	cgroup_file_forget(group);
 	cgroup_part_name(next, sizeof(next), group, NEXT);
@@ -166,17 +166,18 @@ int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *
 	return 0;
 }
 
-bool cgroup_group_prepare(const struct cgroup_host *host, const char *group, int *ret_seat)
+int cgroup_group_prepare(const struct cgroup_host *host, const char *group)
 {
 	char next[NAME_SIZE];
 	struct err ignored;
+	int seat = -1;
 
-	*ret_seat = -1;
 	if (host->kind != CGROUP_V1)
-		return false;
+		return -1;
 	cgroup_part_name(next, sizeof(next), group, NEXT);
-	return (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST) &&
-	       cgroup_group_seat(host, next, ret_seat, &ignored) == 0;
+	if (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST)
+		(void)cgroup_group_seat(host, next, &seat, &ignored);
+	return seat;
 }
 
 /* Within one directory v1 lets a group be called something else. */

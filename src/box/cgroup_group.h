@@ -32,10 +32,10 @@ int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *
 		       struct err *err);
 /*
  * Makes what the next box is going to need that enters the group, when there is time: on v1 its
- * directory, and the file below. False: this host has nothing to prepare. Once per box; what nobody
- * needed goes with the group. The caller closes `ret_seat`.
+ * directory. Returns the open file that is told of below, which the caller closes; -1: nothing was
+ * prepared. Once per box; what nobody needed goes with the group.
  */
-bool cgroup_group_prepare(const struct cgroup_host *host, const char *group, int *ret_seat);
+int cgroup_group_prepare(const struct cgroup_host *host, const char *group);
 /* As cgroup_group_enter(), with what was prepared; < 0: it is not to be had, and enter() is. */
 int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
 				size_t size);

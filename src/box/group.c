@@ -131,15 +131,12 @@ static int join(struct warden *warden, struct session *session, struct group *gr
 	struct cgroup_host *host = &warden->cgroups;
 	char *name = session->shell.name;
 	const size_t size = sizeof(session->shell.name);
-	bool is_prepared = group->is_prepared;
 	int seat = TAKE_FD(group->seat);
 
-	group->is_prepared = group->was_tried = false;
-	if (is_prepared && cgroup_group_enter_prepared(host, group->dir, name, size) < 0) {
+	group->was_tried = false;
+	if (seat >= 0 && cgroup_group_enter_prepared(host, group->dir, name, size) < 0)
 		(void)close(TAKE_FD(seat));
-		is_prepared = false;
-	}
-	if (!is_prepared && cgroup_group_enter(host, group->dir, name, size, err) < 0)
+	if (seat < 0 && cgroup_group_enter(host, group->dir, name, size, err) < 0)
 		return (int)err->code;
 	/* On v2 it is another group than the one that was measured and limited. */
 	if (host->kind == CGROUP_V2)
@@ -155,7 +152,7 @@ bool group_prepare(struct warden *warden)
 		if (at->was_tried)
 			continue;
 		at->was_tried = true;
-		at->is_prepared = cgroup_group_prepare(&warden->cgroups, at->dir, &at->seat);
+		at->seat = cgroup_group_prepare(&warden->cgroups, at->dir);
 		return true;
 	}
 	return false;

@@ -126,9 +126,8 @@ struct group {
 	char dir[16]; /* of its cgroup */
 	struct cgroup_share share;
 	size_t count; /* of sessions in it */
-	/* What the next one needs was made already, and its seat; see cgroup_group_prepare(). */
-	bool is_prepared, was_tried;
-	int seat;
+	int seat;	 /* of the next one, for which all is prepared; or -1 */
+	bool was_tried; /* to prepare it */
 };
 
 struct session {

@@ -128,9 +128,10 @@ static void v1_is_prepared_for_the_next_box(void **state)
 	assert_ok(&err, cgroup_create(&tree->host, name, &err));
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	/* A real one has its `tasks` from the start. */
-	assert_false(cgroup_group_prepare(&tree->host, "group-1", &seat));
+	assert_int_equal(cgroup_group_prepare(&tree->host, "group-1"), -1);
 	tree_put(tree, "cpu", "group-1/next/tasks", "");
-	assert_true(cgroup_group_prepare(&tree->host, "group-1", &seat));
+	seat = cgroup_group_prepare(&tree->host, "group-1");
+	assert_true(seat >= 0);
 	assert_ok(&err, cgroup_group_enter_prepared(&tree->host, "group-1", name, sizeof(name)));
 	assert_string_equal(name, "group-1/box-1");
 	assert_int_equal(write(seat, "0", 1), 1);
@@ -147,11 +148,9 @@ static void what_was_prepared_for_nobody_goes_with_the_group(void **state)
 {
 	struct tree *tree = *state;
 	struct err err;
-	int seat;
 
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
-	(void)cgroup_group_prepare(&tree->host, "group-1", &seat);
-	assert_int_equal(seat, -1);
+	assert_int_equal(cgroup_group_prepare(&tree->host, "group-1"), -1);
 	assert_true(tree_has(tree, "cpu", "group-1/next"));
 	cgroup_group_remove(&tree->host, "group-1");
 	assert_false(tree_has(tree, "cpu", "group-1"));
@@ -161,11 +160,9 @@ static void v2_has_nothing_to_prepare(void **state)
 {
 	struct tree *tree = *state;
 	struct err err;
-	int seat;
 
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
-	assert_false(cgroup_group_prepare(&tree->host, "group-1", &seat));
-	assert_int_equal(seat, -1);
+	assert_int_equal(cgroup_group_prepare(&tree->host, "group-1"), -1);
 	assert_false(tree_has(tree, "", "group-1/next"));
 }
 
