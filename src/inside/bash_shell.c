@@ -308,79 +308,145 @@ static int append_state(struct holder *holder, struct buf *into, struct err *err
 	return fd_read_all(holder->state, into, err);
 }
 
-/*
- * Waits for the line that begins with `tag` and reads the number behind it; false when shell or
- * holder ended first. With `interrupted`, SIGINT goes to the shell's commands: bash then drops the
- * rest of its line, and with it the answer, so the question is put again until one comes. What
- * bash has not read it cannot drop, which is why nothing else is ever written ahead.
- */
-static bool wait_answer(const struct holder *holder, char tag, int *ret_number, bool *interrupted)
+/* What shell and holder are heard to say, a line at a time. */
+struct ear {
+	struct pollfd waits[3];
+	sigset_t mask; /* of signals, while waiting */
+	char line[32];
+	size_t len;
+};
+
+enum heard { HEARD_LINE, HEARD_NOTHING, HEARD_SIGNAL, HEARD_END };
+
+static void ear_init(struct ear *ear, const struct holder *holder)
 {
-	struct pollfd waits[] = { { .fd = holder->status, .events = POLLIN },
-				  { .fd = shell.pidfd, .events = POLLIN },
-				  { .fd = holder->pidfd, .events = POLLIN } };
+	*ear = (struct ear){ .waits = { { .fd = holder->status, .events = POLLIN },
+					{ .fd = shell.pidfd, .events = POLLIN },
+					{ .fd = holder->pidfd, .events = POLLIN } } };
+	(void)sigprocmask(SIG_BLOCK, NULL, &ear->mask);
+}
+
+/* `limit`: NULL for none. */
+static enum heard ear_listen(struct ear *ear, const struct timespec *limit)
+{
+	for (;;) {
+		int n = ppoll(ear->waits, ARRAY_LEN(ear->waits), limit, &ear->mask);
+
+		if (n < 0 && errno == EINTR)
+			return HEARD_SIGNAL;
+		if (n == 0)
+			return HEARD_NOTHING;
+		if (n < 0 || (ear->waits[0].revents & POLLIN) == 0 ||
+		    read(ear->waits[0].fd, &ear->line[ear->len], 1) != 1)
+			return HEARD_END;
+		if (ear->line[ear->len] == '\n' || ear->len + 1 == sizeof(ear->line))
+			break;
+		ear->len++;
+	}
+	ear->line[ear->len] = '\0';
+	ear->len = 0;
+	return HEARD_LINE;
+}
+
+/* The number behind `tag`; < 0: the line is the answer to something else. */
+static int ear_number(const struct ear *ear, char tag)
+{
+	return ear->line[0] == tag ? (int)strtol(ear->line + 1, NULL, 10) & 0xff : -1;
+}
+
+/*
+ * Waits for the status of what runs; false when shell or holder ended first. With `interrupted`,
+ * SIGINT goes to the shell's commands: bash then drops the rest of its line, and with it the
+ * answer, so the question is put again until one comes. What bash has not read it cannot drop,
+ * which is why nothing else is ever written ahead.
+ */
+static bool wait_status(const struct holder *holder, int *ret_status, bool *interrupted)
+{
 	const struct timespec again = { .tv_nsec = 250 * 1000 * 1000 };
 	unsigned asked = 0;
-	char line[32];
-	size_t len = 0;
-	sigset_t mask;
+	struct ear ear;
 
-	(void)sigprocmask(SIG_BLOCK, NULL, &mask);
+	ear_init(&ear, holder);
 	if (interrupted != NULL)
-		(void)sigdelset(&mask, SIGINT); /* blocked but here: none slips in before the wait */
+		(void)sigdelset(&ear.mask, SIGINT); /* none slips in before the wait */
 	for (;;) {
 		const bool asking = interrupted != NULL && *interrupted;
-		int n = ppoll(waits, ARRAY_LEN(waits), asking ? &again : NULL, &mask);
 
-		if (n < 0 && errno == EINTR && interrupted != NULL) {
+		switch (ear_listen(&ear, asking ? &again : NULL)) {
+		case HEARD_SIGNAL:
+			if (interrupted == NULL)
+				return false;
 			(void)kill(-shell.pid, SIGINT);
 			*interrupted = true;
-			continue;
-		}
-		/* A command that was just being started can miss the signal: once more, later. */
-		if (n == 0 && ++asked % 4 == 0)
-			(void)kill(-shell.pid, SIGINT);
-		if (n == 0 && !ask_status(holder))
+			break;
+		case HEARD_NOTHING:
+			/* A command that was just being started can miss the signal. */
+			if (++asked % 4 == 0)
+				(void)kill(-shell.pid, SIGINT);
+			if (!ask_status(holder))
+				return false;
+			break;
+		case HEARD_LINE:
+			*ret_status = ear_number(&ear, 's');
+			if (*ret_status >= 0)
+				return true;
+			break;
+		case HEARD_END:
 			return false;
-		if (n == 0)
-			continue;
-		if (n < 0 || (waits[0].revents & POLLIN) == 0 ||
-		    read(holder->status, &line[len], 1) != 1)
-			return false;
-		if (line[len] != '\n' && len + 1 < sizeof(line)) {
-			len++;
-			continue;
-		}
-		line[len] = '\0';
-		len = 0;
-		if (line[0] == tag) { /* others answer questions that were put again */
-			*ret_number = (int)strtol(line + 1, NULL, 10) & 0xff;
-			return true;
 		}
 	}
+}
+
+/*
+ * Has the shell write its state. An interrupt that came as the cell ended may meet bash only now,
+ * and then this line is what it drops: it is put again, under the next number, so that an answer
+ * means that nothing more is going to write. Bash may just be slow, so each time has twice the
+ * patience of the one before.
+ */
+static bool fetch_state(const struct holder *holder, struct err *err)
+{
+	const int held = (int)holder->pid;
+	struct ear ear;
+	char text[2048];
+
+	ear_init(&ear, holder);
+	for (int asked = 0; asked < 16; asked++) {
+		const long ms = 250L << asked;
+		const struct timespec patience = { .tv_sec = ms / 1000,
+						   .tv_nsec = ms % 1000 * 1000 * 1000 };
+		enum heard heard;
+		int n = snprintf(text, sizeof(text),
+				 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; "
+				 "\\builtin echo d%d >/proc/%d/fd/14\n",
+				 STATE_COMMANDS, held, asked, held);
+
+		if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
+			return false;
+		do
+			heard = ear_listen(&ear, &patience);
+		while (heard == HEARD_LINE && ear_number(&ear, 'd') != asked);
+		if (heard == HEARD_LINE)
+			return true;
+		if (heard != HEARD_NOTHING)
+			return false;
+	}
+	return false;
 }
 
 /*
  * Runs one command line (its status is the answer), then has the shell write its state. The
  * holder is named by its number: a cell could unset a variable. Only the trap relies on one.
  */
-static bool converse(struct holder *holder, const char *line, int *ret_status, bool *interrupted,
-		     struct err *err)
+static bool converse(const struct holder *holder, const char *line, int *ret_status,
+		     bool *interrupted, struct err *err)
 {
 	char text[2048];
 	const int held = (int)holder->pid;
-	int ignored, n;
+	int n = snprintf(text, sizeof(text), "__reckon_holder=%d; %s; " STATUS_COMMAND "\n", held,
+			 line, held);
 
-	n = snprintf(text, sizeof(text), "__reckon_holder=%d; %s; " STATUS_COMMAND "\n", held, line,
-		     held);
-	if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0 ||
-	    !wait_answer(holder, 's', ret_status, interrupted))
-		return false;
-	n = snprintf(text, sizeof(text),
-		     "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; \\builtin echo d >/proc/%d/fd/14\n",
-		     STATE_COMMANDS, held, held);
 	return n > 0 && (size_t)n < sizeof(text) && command(text, (size_t)n, err) >= 0 &&
-	       wait_answer(holder, 'd', &ignored, NULL);
+	       wait_status(holder, ret_status, interrupted) && fetch_state(holder, err);
 }
 
 static int shell_start(struct err *err)

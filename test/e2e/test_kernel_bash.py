@@ -86,6 +86,16 @@ def test_interrupt_reaches_the_command_and_keeps_the_shell(kernel, wait):
     assert (done.stdout, restarted(done)) == ("1\n", [])
 
 
+@pytest.mark.parametrize("command", range(1, 10))
+def test_an_interrupt_that_comes_as_the_cell_ends(kernel, command):
+    """Bash meets it while it writes its state, and drops that line: it is asked again."""
+    done = kernel.execute(f"q=1; n=0; trap '(( n++ == {command} )) && kill -INT $$' DEBUG")
+    assert done.status == "ok"
+    done = kernel.execute("trap - DEBUG; echo $q $n")
+    assert (done.stdout[:2], restarted(done)) == ("1 ", [])
+    assert int(done.stdout[2:]) > command
+
+
 def test_background_jobs_go_on(kernel, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
