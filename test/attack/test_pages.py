@@ -5,6 +5,7 @@ import pytest
 from syscalls import can_watch_every_map
 
 WAIT_WARM, NO_PARKED = 4, 1
+TEMPLATES = ["python", "data"]
 
 
 def faults(box):
@@ -14,7 +15,7 @@ def faults(box):
 
 
 def first_cell(driver, flags):
-    box = driver.open(flags=flags, prelude=False)
+    box = driver.open(template="data", flags=flags, prelude=False)
     ready = faults(box)
     box.expect("ok", "x = 1")
     count = faults(box) - ready
@@ -28,7 +29,8 @@ def test_a_parked_kernel_has_the_rest_copied_too(driver):
         return  # nothing is copied ahead on such a host: see below
     on_demand = first_cell(driver, WAIT_WARM | NO_PARKED)
     counts = []
-    while not counts or min(counts) > on_demand * 0.9:
+    # Some sixty, of which a third is left: as many as no two kernels differ by.
+    while not counts or min(counts) > on_demand * 0.6:
         assert len(counts) < 20, (on_demand, counts)
         time.sleep(0.3)
         counts.append(first_cell(driver, WAIT_WARM))
