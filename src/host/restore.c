@@ -106,16 +106,8 @@ void restore_work(struct job *job)
 
 	close_box(session); /* one that was lost */
 	work_open(job);
-	if (session->handle == NULL) {
-		/* What is kept is where it was, whatever became of the box that was to be made. */
-		if (job->error.code == RECKON_ELOST) {
-			job->error.code = RECKON_EUNAVAILABLE;
-			(void)snprintf(job->error.message, sizeof(job->error.message), "%s",
-				       "the connection to the warden broke while its box was made "
-				       "(it hung up, or this daemon has too few descriptors)");
-		}
+	if (session->handle == NULL)
 		return;
-	}
 	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
 		return;
 	close_box(session);

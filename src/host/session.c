@@ -311,13 +311,7 @@ void session_opened(struct session *session, struct job *job)
 		return;
 	}
 	if (session->handle == NULL) {
-		/* The warden went in the middle of it. What never was cannot be lost. */
-		if (job->error.code == RECKON_ELOST)
-			peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE,
-				  "the session could not be opened: the warden hung up", "",
-				  "try again; its log says why", 0);
-		else
-			peer_fail_reckon(host, job->request, &job->error);
+		peer_fail_reckon(host, job->request, &job->error);
 		if (job->inquiry != NULL)
 			inquiry_job_failed(job->inquiry,
 					   job->error.code == RECKON_ENOT_FOUND

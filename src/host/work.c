@@ -95,8 +95,16 @@ void work_open(struct job *job)
 	/* The warden of an engine that stood ready may be gone, which is no reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
-	if (work_engine(session->host, &session->engine, &job->error) == 0)
-		(void)open_with(session, &options, &job->error);
+	if (work_engine(session->host, &session->engine, &job->error) < 0 ||
+	    open_with(session, &options, &job->error) != RECKON_ELOST)
+		return;
+	/* What never was cannot be lost, and what is kept of a parked session is where it was. */
+	job->error.code = RECKON_EUNAVAILABLE;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s",
+		       "the session could not be opened: the warden hung up, or this daemon has "
+		       "too few descriptors");
+	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
+		       "try again; its log says why");
 }
 
 /* Of the kernel that the job is for. */
