@@ -114,26 +114,20 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
 	const bool background =
 		front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL;
-	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
-	struct execution *execution = execution_new(session, err);
+	struct db_execution row = { 0 };
+	struct execution *execution;
 	struct job *job;
 
+	hash_request(host, asked, row.request_hash);
+	execution = execution_begin(session, &row, idempotency, code->data, code->len, err);
 	if (execution == NULL)
 		return (int)err->code;
-	memcpy(row.id, execution->id, sizeof(row.id));
-	memcpy(row.session, session->row.id, sizeof(row.session));
-	clock_rfc3339_now(row.created_at);
-	hash_request(host, asked, row.request_hash);
-	start_note(execution, &row, idempotency);
-	if (buf_add(&execution->code, code->data, code->len, err) < 0 ||
-	    ((idempotency != NULL || background) && first_write(execution, err) < 0)) {
+	if ((idempotency != NULL || background) && first_write(execution, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
-	session->sequence++;
 	execution->hold = answer_hold(asked, FRONT_DISCONNECT_CONTINUE, 0);
-	job = job_new(session, JOB_EXECUTE, 0);
-	job->execution = execution;
+	job = execution_job(execution);
 	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
 	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
 	if (!background)

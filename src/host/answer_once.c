@@ -48,23 +48,27 @@ void once_opened(struct session *session, const struct job *opened)
 {
 	const struct asked asked = { .id = opened->request, .tenant = session->tenant };
 	struct host *host = session->host;
-	struct job *job = NULL;
+	struct execution *execution = NULL;
+	struct db_execution row = { 0 };
 	struct err err;
+	struct job *job;
 
 	/* Others may have begun meanwhile. */
 	if (quota_execution(host, &asked, session, opened->timeout_ms)) {
-		job = execution_begin(session, buf_text(&opened->code), opened->code.len, &err);
-		if (job == NULL)
+		execution = execution_begin(session, &row, NULL, buf_text(&opened->code),
+					    opened->code.len, &err);
+		if (execution == NULL)
 			peer_fail_err(host, opened->request, &err);
 	}
-	if (job == NULL) {
+	if (execution == NULL) {
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
+	execution->hold = hold_new(0, opened->request);
+	execution_wait(execution, opened->request);
+	job = execution_job(execution);
 	job->timeout_ms = opened->timeout_ms;
 	job->text_bytes = opened->text_bytes;
-	job->execution->hold = hold_new(0, opened->request);
-	execution_wait(job->execution, opened->request);
 	session_enqueue(session, job);
 }
 

@@ -17,7 +17,7 @@
 #include "host/host.h"
 #include "host/usage.h"
 
-struct execution *execution_new(struct session *session, struct err *err)
+static struct execution *execution_new(struct session *session, struct err *err)
 {
 	struct execution *execution = mem_new0(1, sizeof(*execution));
 
@@ -57,24 +57,32 @@ void execution_free(struct execution *execution)
 	free(execution);
 }
 
-struct job *execution_begin(struct session *session, const char *code, size_t len, struct err *err)
+struct execution *execution_begin(struct session *session, struct db_execution *row,
+				  const char *idempotency, const char *code, size_t len,
+				  struct err *err)
 {
-	struct db_execution row = { .sequence = session->sequence + 1, .status = "pending" };
 	struct execution *execution = execution_new(session, err);
-	struct job *job;
 
 	if (execution == NULL)
 		return NULL;
-	memcpy(row.id, execution->id, sizeof(row.id));
-	memcpy(row.session, session->row.id, sizeof(row.session));
-	clock_rfc3339_now(row.created_at);
-	start_note(execution, &row, NULL);
+	row->sequence = session->sequence + 1;
+	(void)snprintf(row->status, sizeof(row->status), "pending");
+	memcpy(row->id, execution->id, sizeof(row->id));
+	memcpy(row->session, session->row.id, sizeof(row->session));
+	clock_rfc3339_now(row->created_at);
+	start_note(execution, row, idempotency);
 	if (buf_add(&execution->code, code, len, err) < 0) {
 		execution_free(execution);
 		return NULL;
 	}
-	session->sequence++;
-	job = job_new(session, JOB_EXECUTE, 0);
+	return execution;
+}
+
+struct job *execution_job(struct execution *execution)
+{
+	struct job *job = job_new(execution->session, JOB_EXECUTE, 0);
+
+	execution->session->sequence++;
 	job->execution = execution;
 	return job;
 }

@@ -313,7 +313,6 @@ void restore_work(struct job *job); /* in a thread of the pool */
 int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as a row keeps it */
 
 /* ---- execution.c ---- */
-struct execution *execution_new(struct session *session, struct err *err);
 struct execution *execution_find(struct session *session, const char *id);
 void execution_free(struct execution *execution);
 void execution_wait(struct execution *execution, uint64_t request);
@@ -329,8 +328,11 @@ void execution_release_key(const struct execution *execution);
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 void execution_publish(struct host *host); /* new events to those who wait */
 
-/* One of the session's first kernel, with a job that is not queued yet; NULL: it could not be made. */
-struct job *execution_begin(struct session *session, const char *code, size_t len, struct err *err);
+/* With its row, of which the caller may have set the request's hash; NULL: it could not be made. */
+struct execution *execution_begin(struct session *session, struct db_execution *row,
+				  const char *idempotency, const char *code, size_t len,
+				  struct err *err);
+struct job *execution_job(struct execution *execution); /* it is to run: to be queued */
 
 /* ---- answer_once.c ---- */
 /* Its session was opened: the code runs. */

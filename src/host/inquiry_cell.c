@@ -187,6 +187,7 @@ static const char *forbidden(struct inquiry *inquiry)
 void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
 {
 	struct session *session = inquiry->session;
+	struct db_execution row = { 0 };
 	const char *why;
 	struct err err;
 	struct job *job;
@@ -212,12 +213,12 @@ void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
 	inquiry->refused = 0;
 	keep_use(session);
 	inquiry_act(inquiry);
-	job = execution_begin(session, code, len, &err);
-	if (job == NULL) {
+	inquiry->cell = execution_begin(session, &row, NULL, code, len, &err);
+	if (inquiry->cell == NULL) {
 		inquiry_refuse(inquiry, "infra_error", err.text);
 		return;
 	}
-	inquiry->cell = job->execution;
+	job = execution_job(inquiry->cell);
 	outcome_begin_step(&inquiry->outcome, job->execution->id);
 	inquiry_expect(inquiry, job);
 	push_cell(inquiry, job->execution->id, code, len);
