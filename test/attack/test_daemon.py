@@ -471,8 +471,9 @@ def test_the_daemon_is_killed_under_a_hundred_cells(place, server):
 
 def count_sleepers():
     """Processes `sleep 1000` of anybody in a pid namespace of its own."""
-    return sum(1 for pid in os.listdir("/proc") if pid.isdigit()
-               and status_of(pid).get("Name") == "sleep" and len(status_of(pid)["NSpid"].split()) > 1)
+    found = [status_of(pid) for pid in os.listdir("/proc") if pid.isdigit()]
+    return sum(1 for status in found if status.get("Name") == "sleep"
+               and len(status.get("NSpid", "").split()) > 1)
 
 
 # ---- wear -----------------------------------------------------------------------------------------

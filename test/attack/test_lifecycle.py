@@ -276,9 +276,9 @@ def zygotes_of(driver, name):
                         int(status.get("PPid", 0)) in wardens:
                     wardens.add(int(entry))
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(status_of(entry).get("PPid", 0)) in wardens:
-            if status_of(entry)["Name"] == name[:15]:
-                found.append(int(entry))
+        status = status_of(entry) if entry.isdigit() else {}
+        if int(status.get("PPid", 0)) in wardens and status["Name"] == name[:15]:
+            found.append(int(entry))
     assert found
     return found
 
