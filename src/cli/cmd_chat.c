@@ -6,6 +6,8 @@
  * Never:    ends because a question could not be answered.
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +24,43 @@ static void prompt(const struct ask *ask)
 			   ask->view.coloured ? "\x1b[0m" : "");
 }
 
+/*
+ * Until a line can be read at the terminal; false: Ctrl-C. It may come at any moment, and between a
+ * look whether it came and a read that waits there must be none.
+ */
+static bool wait_for_line(void)
+{
+	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
+	sigset_t interrupt, before;
+	int ready = 0;
+
+	(void)sigemptyset(&interrupt);
+	(void)sigaddset(&interrupt, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
+	while (ask_interrupts() == 0 && ready == 0) {
+		ready = ppoll(&wait, 1, NULL, &before);
+		if (ready < 0 && errno == EINTR)
+			ready = 0;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ready != 0;
+}
+
 /* One line that says something; false at the end. */
 static bool read_question(struct ask *ask)
 {
+	const bool is_terminal = isatty(STDIN_FILENO) == 1;
 	cleanup_free char *line = NULL;
 	size_t size = 0;
 	struct err err;
 
 	for (;;) {
-		ssize_t len;
+		ssize_t len = -1;
 
 		ask_interrupts_clear();
 		prompt(ask);
-		len = getline(&line, &size, stdin);
+		if (!is_terminal || wait_for_line())
+			len = getline(&line, &size, stdin);
 		/* Ctrl-C at the prompt; the end may have come right behind it. */
 		if (len < 0 && ask_interrupts() > 0 && !feof(stdin)) {
 			clearerr(stdin);
@@ -79,6 +105,9 @@ int ask_chat(struct ask *ask, struct err *err)
 	if (ask->to_terminal && isatty(STDIN_FILENO))
 		run_output_line("%s/%s. Ctrl-C stops an answer, Ctrl-D leaves.", ask->provider,
 				ask->model);
+	/* What was read ahead could not be waited for. */
+	if (isatty(STDIN_FILENO))
+		(void)setvbuf(stdin, NULL, _IONBF, 0);
 	while (ask->view.output.status == 0 && read_question(ask)) {
 		/* The first one goes out when the agent is ready. */
 		if (begun && ask_agent_question(ask, err) < 0)

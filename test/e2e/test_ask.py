@@ -719,6 +719,17 @@ def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
             assert term.end() == 0
 
 
+def test_ctrl_c_at_the_prompt_is_not_lost(ask, reckon):
+    """However soon it comes: between the prompt and the wait for a line there is a moment."""
+    with ModelServer(Reply(text="fine")) as model:
+        with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
+            for count in range(1, 31):
+                term.until(lambda: term.text.count("you>") == count, f"prompt {count}")
+                term.write("\x03")
+            term.until(lambda: term.text.count("you>") == 31, "the last prompt").write("\x04")
+            assert term.end() == 0
+
+
 def test_ctrl_d_right_behind_ctrl_c_leaves(ask, reckon):
     with ModelServer(Reply(text="fine")) as model:
         with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
