@@ -18,7 +18,7 @@ class Pulse:
         self.worst = 0.0
         self.count = 0
         self.failure = None
-        self.thread = threading.Thread(target=self.beat)
+        self.thread = threading.Thread(target=self.beat, daemon=True)
 
     def beat(self):
         while not self.stop.is_set():

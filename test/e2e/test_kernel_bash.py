@@ -76,7 +76,8 @@ def test_a_shell_that_ends_is_replaced(kernel, code):
 ])
 def test_interrupt_reaches_the_command_and_keeps_the_shell(kernel, wait):
     running = kernel.start(f"q=1; {wait}; echo never")
-    helper = threading.Thread(target=lambda: running.started.wait(wire.WAIT_MAX) and kernel.interrupt())
+    helper = threading.Thread(daemon=True, target=lambda: running.started.wait(wire.WAIT_MAX)
+                              and kernel.interrupt())
     helper.start()
     done = kernel.finish(running)
     helper.join()

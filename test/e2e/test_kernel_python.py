@@ -34,7 +34,7 @@ def interrupt_when_printing(kernel, code):
         if running.started.wait(wire.WAIT_MAX):
             kernel.interrupt()
 
-    helper = threading.Thread(target=wait)
+    helper = threading.Thread(target=wait, daemon=True)
     helper.start()
     done = kernel.finish(running)
     helper.join()

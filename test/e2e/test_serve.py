@@ -431,7 +431,7 @@ def test_killed_and_started_again(reckon):
         server.ask("DELETE", f"/sessions/{closed}")
         running = server.background(session, "while True: pass", timeout_s=100)
         headers = {"Idempotency-Key": "k"}
-        waiting = threading.Thread(target=lambda: ask_quietly(server, session, headers))
+        waiting = threading.Thread(daemon=True, target=lambda: ask_quietly(server, session, headers))
         waiting.start()
         time.sleep(0.3)
         front = server.front()
@@ -468,7 +468,7 @@ def test_a_graceful_stop_gives_the_record(reckon):
         session = server.create()
         answers = []
         code = "import time\ntry:\n  while True: time.sleep(0.01)\nfinally: print('cleaned')"
-        asking = threading.Thread(target=lambda: answers.append(
+        asking = threading.Thread(daemon=True, target=lambda: answers.append(
             server.ask("POST", f"/sessions/{session}/executions", {"code": code})))
         asking.start()
         while server.ask("GET", f"/sessions/{session}").json["pending"] == 0:

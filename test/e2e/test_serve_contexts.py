@@ -266,7 +266,7 @@ def test_contexts_that_are_opened_while_the_session_is_closed(server):
     for _ in range(5):
         session = server.create()
         answers = []
-        threads = [threading.Thread(target=lambda: answers.append(
+        threads = [threading.Thread(daemon=True, target=lambda: answers.append(
             server.ask("POST", f"/sessions/{session}/contexts", {}))) for _ in range(3)]
         for thread in threads:
             thread.start()

@@ -270,7 +270,8 @@ def test_many_come_back_at_once(reckon):
         def ask(number, session):
             answers[number] = server.execute(session, "print(open('n').read())")["stdout"]
 
-        threads = [threading.Thread(target=ask, args=each) for each in enumerate(sessions)]
+        threads = [threading.Thread(target=ask, args=each, daemon=True)
+                   for each in enumerate(sessions)]
         for thread in threads:
             thread.start()
         for thread in threads:

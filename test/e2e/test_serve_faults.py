@@ -285,7 +285,7 @@ def writing(reckon):
 def in_background(what, *args, **options):
     """A thread that asks; what it was answered is in the list once it has ended."""
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(what(*args, **options)))
+    thread = threading.Thread(target=lambda: answers.append(what(*args, **options)), daemon=True)
     thread.start()
     return thread, answers
 

@@ -302,7 +302,7 @@ def test_an_upgrade_refuses_nobody(reckon):
 
     with Server(reckon) as server:
         session = server.create()
-        asking = threading.Thread(target=ask_on, args=(server,))
+        asking = threading.Thread(target=ask_on, args=(server,), daemon=True)
         asking.start()
         for _ in range(2):
             pid = server.process.pid

@@ -92,17 +92,21 @@ class Server:
         return status
 
     def front(self):
-        """The pid of its front."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        pids = []
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            children = task / "children"
-            with contextlib.suppress(OSError):
-                pids += [int(pid) for pid in children.read_text().split()]
-        fronts = [pid for pid in pids
-                  if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "reckon-front"]
-        assert len(fronts) == 1, fronts
+        """The pid of its front. Linux may leave a child out of its lists while others come and go."""
+        end = time.monotonic() + SECONDS
+        while len(fronts := self.fronts()) != 1:
+            assert time.monotonic() < end, fronts
+            time.sleep(0.02)
         return fronts[0]
+
+    def fronts(self):
+        found = set()
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                for pid in (task / "children").read_text().split():
+                    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "reckon-front\n":
+                        found.add(int(pid))
+        return list(found)
 
     # ---- asking ----
 
