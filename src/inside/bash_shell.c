@@ -37,6 +37,8 @@
 #include "base/fd.h"
 
 #define HOLD_FIRST 10
+#define PATIENCE_GROWS 11 /* to 512 s: what is asked meanwhile waits in a pipe */
+#define STATE_TRIES 16
 enum hold { HOLD_STDIN, HOLD_STDOUT, HOLD_STDERR, HOLD_CELL, HOLD_STATUS, HOLD_STATE, HOLD_COUNT_ };
 
 extern char **environ;
@@ -354,25 +356,34 @@ static int ear_number(const struct ear *ear, char tag)
 	return ear->line[0] == tag ? (int)strtol(ear->line + 1, NULL, 10) & 0xff : -1;
 }
 
+/* How long to wait for an answer that may be late or may never come: each time twice as long. */
+static struct timespec patience_after(unsigned asked)
+{
+	const long ms = 250L << (asked < PATIENCE_GROWS ? asked : PATIENCE_GROWS);
+
+	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000 * 1000 };
+}
+
 /*
  * Waits for the status of what runs; false when shell or holder ended first. With `interrupted`,
  * SIGINT goes to the shell's commands: bash then drops the rest of its line, and with it the
- * answer, so the question is put again until one comes. What bash has not read it cannot drop,
- * which is why nothing else is ever written ahead.
+ * answer, so the question is put again until one comes. Cells can have that done to themselves
+ * (kill -INT 0, a loop over what dies of SIGINT), so it is put again anyway, less and less often.
+ * What bash has not read it cannot drop, and what it answers twice is not listened to.
  */
 static bool wait_status(const struct holder *holder, int *ret_status, bool *interrupted)
 {
-	const struct timespec again = { .tv_nsec = 250 * 1000 * 1000 };
-	unsigned asked = 0;
+	unsigned asked = 0, waited = 0;
 	struct ear ear;
 
 	ear_init(&ear, holder);
 	if (interrupted != NULL)
 		(void)sigdelset(&ear.mask, SIGINT); /* none slips in before the wait */
 	for (;;) {
-		const bool asking = interrupted != NULL && *interrupted;
+		const bool insists = interrupted != NULL && *interrupted;
+		const struct timespec patience = patience_after(insists ? 0 : waited);
 
-		switch (ear_listen(&ear, asking ? &again : NULL)) {
+		switch (ear_listen(&ear, &patience)) {
 		case HEARD_SIGNAL:
 			if (interrupted == NULL)
 				return false;
@@ -381,8 +392,9 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 			break;
 		case HEARD_NOTHING:
 			/* A command that was just being started can miss the signal. */
-			if (++asked % 4 == 0)
+			if (insists && ++asked % 4 == 0)
 				(void)kill(-shell.pid, SIGINT);
+			waited++;
 			if (!ask_status(holder))
 				return false;
 			break;
@@ -400,8 +412,7 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 /*
  * Has the shell write its state. An interrupt that came as the cell ended may meet bash only now,
  * and then this line is what it drops: it is put again, under the next number, so that an answer
- * means that nothing more is going to write. Bash may just be slow, so each time has twice the
- * patience of the one before.
+ * means that nothing more is going to write.
  */
 static bool fetch_state(const struct holder *holder, struct err *err)
 {
@@ -410,10 +421,8 @@ static bool fetch_state(const struct holder *holder, struct err *err)
 	char text[2048];
 
 	ear_init(&ear, holder);
-	for (int asked = 0; asked < 16; asked++) {
-		const long ms = 250L << asked;
-		const struct timespec patience = { .tv_sec = ms / 1000,
-						   .tv_nsec = ms % 1000 * 1000 * 1000 };
+	for (int asked = 0; asked < STATE_TRIES; asked++) {
+		const struct timespec patience = patience_after((unsigned)asked);
 		enum heard heard;
 		int n = snprintf(text, sizeof(text),
 				 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; "

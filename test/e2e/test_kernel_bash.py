@@ -97,6 +97,16 @@ def test_an_interrupt_that_comes_as_the_cell_ends(kernel, command):
     assert int(done.stdout[2:]) > command
 
 
+@pytest.mark.parametrize("how", ["kill -INT $$", "kill -INT 0", "sh -c 'kill -INT 0'"])
+def test_a_cell_that_interrupts_itself(kernel, how):
+    """Bash drops the line, and with it the answer that ends the cell."""
+    done = kernel.execute(f"q=1; {how}; sleep 0.1; echo never")
+    assert (done.status, done.stdout, restarted(done)) == ("error", "", [])
+    assert done.error.text("value") == "130"
+    done = kernel.execute("echo $q; sleep 1; (exit 3)")
+    assert (done.stdout, done.error.text("value")) == ("1\n", "3")
+
+
 def test_background_jobs_go_on(kernel, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
