@@ -127,6 +127,8 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 
 void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after)
 {
+	if (after > 0)
+		ring_reader_back(execution->ring);
 	if (try_events(execution, request, after))
 		return;
 	execution->event_waiters = mem_grow(execution->event_waiters,

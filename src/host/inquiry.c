@@ -106,6 +106,14 @@ unsigned inquiry_count(const struct host *host, const struct tenant *tenant)
 	return count;
 }
 
+bool inquiry_is_unread(const struct host *host)
+{
+	for (const struct inquiry *at = host->inquiries; at != NULL; at = at->next)
+		if (at->state == INQUIRY_ENDED && ring_is_unread(at->ring))
+			return true;
+	return false;
+}
+
 void inquiry_act(struct inquiry *inquiry)
 {
 	struct host *host = inquiry->host;
@@ -141,6 +149,8 @@ static bool try_events(struct inquiry *inquiry, uint64_t request, uint64_t after
 
 void inquiry_wait_events(struct inquiry *inquiry, uint64_t request, uint64_t after)
 {
+	if (after > 0)
+		ring_reader_back(inquiry->ring);
 	if (try_events(inquiry, request, after))
 		return;
 	inquiry->event_waiters = mem_grow(inquiry->event_waiters, inquiry->event_waiter_count + 1,

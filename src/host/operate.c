@@ -28,6 +28,7 @@
 #include "host/private.h"
 
 #define LISTEN_FD_FIRST 3
+#define UNREAD_NS (2ull * 1000000000u)
 
 /* ---- SIGHUP --------------------------------------------------------------------------------- */
 
@@ -118,6 +119,32 @@ static bool any_runs(const struct host *host)
 	return inquiry_count(host, NULL) > 0;
 }
 
+/* Whether somebody who follows a stream is on the way back for its end. */
+static bool any_is_unread(const struct host *host)
+{
+	for (const struct session *at = host->sessions; at != NULL; at = at->next)
+		for (const struct execution *each = at->executions; each != NULL; each = each->next)
+			if (ring_is_unread(each->ring))
+				return true;
+	return inquiry_is_unread(host);
+}
+
+/* All has been done that the grace is for; a reader that went away meanwhile never comes back. */
+static bool grace_is_over(struct host *host)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (now >= host->grace_end_ns)
+		return true;
+	if (any_runs(host) || !any_is_unread(host)) {
+		host->unread_until_ns = 0;
+		return !any_runs(host);
+	}
+	if (host->unread_until_ns == 0)
+		host->unread_until_ns = now + UNREAD_NS;
+	return now >= host->unread_until_ns;
+}
+
 static void end_sessions(struct host *host)
 {
 	struct session *next;
@@ -155,8 +182,7 @@ void operate_stop(void *arg)
 
 void operate_tick(struct host *host)
 {
-	if (host->grace_end_ns != 0 &&
-	    (clock_mono_ns() >= host->grace_end_ns || !any_runs(host)))
+	if (host->grace_end_ns != 0 && grace_is_over(host))
 		end_sessions(host);
 }
 

@@ -31,6 +31,7 @@ struct ring {
 	uint64_t next_id;
 	bool is_finished;
 	bool is_awaited; /* somebody found nothing new and waits to be told */
+	unsigned away;	 /* readers that got something, but not the end */
 };
 
 static atomic_size_t all_bytes, all_count;
@@ -190,7 +191,8 @@ static int pack_event(const struct event *event, struct buf *payload, struct err
 	return 0;
 }
 
-static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, struct err *err)
+static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, bool *ret_end,
+		       struct err *err)
 {
 	uint64_t known = after;
 	int packed = 0;
@@ -222,17 +224,38 @@ static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, s
 		if (front_pack(payload, FRONT_TAG_END, "", 0, err) < 0)
 			return (int)err->code;
 		packed++;
+		*ret_end = true;
 	}
 	return packed;
 }
 
 int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err *err)
 {
+	bool is_end = false;
 	int packed;
 
 	(void)pthread_mutex_lock(&ring->lock);
-	packed = read_locked(ring, after, payload, err);
+	packed = read_locked(ring, after, payload, &is_end, err);
 	ring->is_awaited = ring->is_awaited || packed == 0;
+	ring->away += packed > 0 && !is_end;
 	(void)pthread_mutex_unlock(&ring->lock);
 	return packed;
+}
+
+void ring_reader_back(struct ring *ring)
+{
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->away > 0)
+		ring->away--;
+	(void)pthread_mutex_unlock(&ring->lock);
+}
+
+bool ring_is_unread(struct ring *ring)
+{
+	bool is_unread;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	is_unread = ring->is_finished && ring->away > 0;
+	(void)pthread_mutex_unlock(&ring->lock);
+	return is_unread;
 }

@@ -38,6 +38,13 @@ size_t ring_shrink(struct ring *ring);
 size_t ring_all_bytes(void); /* of the events of all rings */
 
 /*
+ * Between two reads a reader is away with what it got, and will ask for what comes next. To be told
+ * of each that asks; whether one is away that has not got the end yet, though there is one.
+ */
+void ring_reader_back(struct ring *ring);
+bool ring_is_unread(struct ring *ring);
+
+/*
  * Packs events after `after` as GAP, EVENT_… and END fields (wire/front.h): at least one if there
  * is one, then as many as fit into RING_BATCH_BYTES. Returns how many fields were packed; 0: there
  * is nothing new yet.

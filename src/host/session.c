@@ -136,8 +136,8 @@ void session_forget(struct session *session)
 	db_session_done(&session->row);
 	db_kept_done(&session->kept);
 	free(session);
-	/* The last one to go ends a daemon that is stopping. */
-	if (host->is_stopping && host->sessions == NULL)
+	/* The last one to go ends a daemon that is stopping, unless that waits (operate.c). */
+	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)
 		loop_stop(host->loop);
 }
 

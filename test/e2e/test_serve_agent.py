@@ -14,6 +14,7 @@ import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json, record_validator
 from reckon_serve import SECONDS, Server, kill, parse_events
+from wire import wait_for
 
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
@@ -408,6 +409,31 @@ def test_a_stop_with_grace_lets_it_finish(asking):
         for _, name, data in events:
             if name == "stream":
                 server.process.send_signal(signal.SIGTERM)
+    assert name == "done" and data["answer"]["answer"] == "Finished."
+    assert server.stop() == 0
+
+
+def test_a_stop_with_grace_waits_for_who_comes_for_the_end(asking):
+    """The front is slow: it is away with the cell's record when the answer is there."""
+    server = asking(Reply(calls=["print('on', flush=True)\n"
+                                 "import os, time\nwhile not os.path.exists('go'): time.sleep(.01)\n"
+                                 "time.sleep(1)"]),
+                    Reply(text="Finished."), args=("--stop-grace", "60"))
+    session = server.create()
+    question = {"question": "?", "session": session, "stream": True}
+    with server.events("POST", "/agent", question) as (events, _):
+        for _, name, data in events:
+            if name == "stream":
+                break
+        assert server.ask("PUT", f"/sessions/{session}/files/go", b"").status == 200
+        front = server.front()
+        server.process.send_signal(signal.SIGTERM)
+        os.kill(front, signal.SIGSTOP)
+        wait_for(lambda: len(server.model.asked) == 2)
+        time.sleep(0.7)  # it stops at once when it stops too early
+        os.kill(front, signal.SIGCONT)
+        for _, name, data in events:
+            pass
     assert name == "done" and data["answer"]["answer"] == "Finished."
     assert server.stop() == 0
 

@@ -77,6 +77,30 @@ static void in_order_and_from_any_id(void **state)
 	ring_free(ring);
 }
 
+static void who_has_not_come_for_the_end_is_known(void **state)
+{
+	struct ring *ring = ring_new();
+	struct got got;
+
+	(void)state;
+	ring_push(ring, "stream", "{}", 2);
+	assert_true(read_once(ring, 0, &got));
+	assert_true(read_once(ring, 0, &got));
+	assert_false(ring_is_unread(ring)); /* it goes on */
+	ring_push(ring, "done", "{}", 2);
+	ring_finish(ring);
+	assert_true(ring_is_unread(ring));
+	ring_reader_back(ring);
+	assert_true(read_once(ring, 1, &got) && got.end);
+	assert_true(ring_is_unread(ring));
+	ring_reader_back(ring);
+	assert_true(read_once(ring, 1, &got) && got.end);
+	assert_false(ring_is_unread(ring));
+	ring_reader_back(ring); /* one that begins in the middle */
+	assert_false(ring_is_unread(ring));
+	ring_free(ring);
+}
+
 /* Follows the ring to its end; events and gaps have to add up. */
 static void follow(struct ring *ring, uint64_t total)
 {
@@ -210,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order_and_from_any_id),
+		cmocka_unit_test(who_has_not_come_for_the_end_is_known),
 		cmocka_unit_test(what_is_gone_is_counted),
 		cmocka_unit_test(bytes_are_bounded_too),
 		cmocka_unit_test(all_rings_together_are_bounded),
