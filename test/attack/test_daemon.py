@@ -10,8 +10,6 @@ import os
 import pathlib
 import secrets
 import signal
-import socket
-import subprocess
 import tempfile
 import threading
 import time
@@ -20,8 +18,9 @@ import pytest
 from attack import ONE_USER, PRELUDE, Weight, status_of
 from leftovers import Leftovers
 from reckon_cli import Reckon, parse_json
-from reckon_serve import PREFIX, Server
+from reckon_serve import Server
 from test_network import addresses_of_this_host
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
 
@@ -105,13 +104,6 @@ def descriptors(pid):
 
 def resident(pid):
     return int(status_of(pid)["VmRSS"].split()[0]) * 1024
-
-
-def eventually(is_so, what):
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 # ---- the network, seen from a box of the daemon ---------------------------------------------------

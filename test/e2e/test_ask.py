@@ -14,6 +14,7 @@ from cells import PICTURE
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from terminal import Terminal
+from waiting import eventually
 
 # What a model says and how it is answered does not hang on the user; test_ask_fence.py and
 # test_ask_local.py run as both.
@@ -492,7 +493,7 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
     tick = b'data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n'
     with ModelServer(Reply(raw=tick, endless=b": still here\n\n")) as model:
         with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
-            wait_for(lambda: model.asked)
+            eventually(lambda: model.asked)
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 130
@@ -505,13 +506,6 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 130
     assert len(model.asked) == 1
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("args,words", [
@@ -546,7 +540,7 @@ def agent_of(pid):
 def test_the_agent_from_outside(ask, reckon):
     with ModelServer(Reply(raw=b": wait\n\n", endless=b": wait\n\n")) as model:
         with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
-            wait_for(lambda: model.asked)
+            eventually(lambda: model.asked)
             agent = agent_of(process.pid)
             lines = pathlib.Path(f"/proc/{agent}/status").read_text().splitlines()
             status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)

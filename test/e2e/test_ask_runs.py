@@ -16,6 +16,7 @@ from model_server import ModelServer, Reply
 from reckon_cli import ROOT, TIMEOUT, parse_json
 from terminal import Terminal
 from test_ask import WAYS
+from waiting import eventually
 
 # What is kept does not hang on the user.
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
@@ -160,13 +161,6 @@ def test_the_oldest_go_when_there_are_too_many(reckon):
 
 
 # ---- crashes ----------------------------------------------------------------------------------
-
-def wait_for(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
-    return found
 
 
 def shown(process, words):
@@ -624,7 +618,7 @@ def test_what_cannot_be_resumed(reckon):
         with reckon.start(*resume, env=env(model), stdin=-1) as process:
             # Asking by a second one could take it before the first has it.
             inode = f":{(run / 'run.jsonl').stat().st_ino} "
-            wait_for(lambda: inode in pathlib.Path("/proc/locks").read_text(), "the lock")
+            eventually(lambda: inode in pathlib.Path("/proc/locks").read_text(), "the lock")
             assert "in use" in reckon(*resume, env=env(model)).err
             process.stdin.close()
             process.wait()

@@ -5,11 +5,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import time
 import urllib.request
 
 import pytest
 from reckon_cli import ROOT
+from waiting import eventually
 
 SECONDS = 60
 
@@ -109,13 +109,6 @@ def running(tree, name):
         if path == os.path.realpath(tree / "libexec/reckon" / name) and state not in "ZX":
             found.append(int(entry))
     return found
-
-
-def eventually(is_so):
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_warden_that_was_replaced_ends_when_nobody_needs_it(reckon, moved):

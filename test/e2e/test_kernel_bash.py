@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 
 import kernels  # noqa: E402
 import wire  # noqa: E402
+from waiting import eventually  # noqa: E402
 
 
 @pytest.fixture
@@ -208,7 +209,7 @@ def test_nothing_outlives_the_kernel():
     kernel = kernels.kernel("bash")
     shell = int(kernel.execute("echo $$").stdout)
     kernel.close()
-    wire.wait_for(lambda: not os.path.exists(f"/proc/{shell}"), "the shell ends with its kernel")
+    eventually(lambda: not os.path.exists(f"/proc/{shell}"), "the shell ends with its kernel")
 
 
 @pytest.mark.parametrize("code, status", [

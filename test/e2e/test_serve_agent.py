@@ -6,15 +6,14 @@ import os
 import pathlib
 import re
 import signal
-import threading
 import time
 
 import jsonschema
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json, record_validator
-from reckon_serve import SECONDS, Server, kill, parse_events
-from wire import wait_for
+from reckon_serve import SECONDS, Server, kill
+from waiting import eventually
 
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
@@ -429,7 +428,7 @@ def test_a_stop_with_grace_waits_for_who_comes_for_the_end(asking):
         front = server.front()
         server.process.send_signal(signal.SIGTERM)
         os.kill(front, signal.SIGSTOP)
-        wait_for(lambda: len(server.model.asked) == 2)
+        eventually(lambda: len(server.model.asked) == 2)
         time.sleep(0.7)  # it stops at once when it stops too early
         os.kill(front, signal.SIGCONT)
         for _, name, data in events:

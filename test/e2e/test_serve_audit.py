@@ -3,12 +3,11 @@ import contextlib
 import hashlib
 import signal
 import sqlite3
-import time
 
 import pytest
-from leftovers import PATIENCE
 from reckon_cli import parse_json
 from reckon_serve import Server
+from waiting import eventually
 
 
 def entries(server, **query):
@@ -194,14 +193,6 @@ def segments(reckon):
 def rows(reckon):
     with database(reckon) as opened:
         return opened.execute("SELECT count(*), min(sequence) FROM audit").fetchone()
-
-
-def eventually(is_so, what):
-    deadline = time.monotonic() + 40 * PATIENCE
-    while not (found := is_so()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
-    return found
 
 
 def fill(server, count):

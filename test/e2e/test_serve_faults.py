@@ -16,6 +16,7 @@ import time
 import pytest
 from reckon_cli import ROOT
 from reckon_serve import PREFIX, Server, parse_events
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 SECONDS = 30
@@ -30,13 +31,6 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def eventually(is_so):
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager

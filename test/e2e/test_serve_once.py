@@ -1,11 +1,11 @@
 """Code in a session of its own, which ends with it: POST /reckon/v1/executions."""
 import concurrent.futures
 import json
-import time
 
 import pytest
 from reckon_cli import record_validator
 from reckon_serve import PREFIX, SECONDS, Server
+from waiting import eventually
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -26,13 +26,6 @@ def once(server, code, **more):
 def sessions(server, status="live"):
     return [row for row in server.ask("GET", "/sessions").json["sessions"]
             if row["status"] == status]
-
-
-def eventually(is_so):
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_the_record_comes_and_the_session_is_gone(server):

@@ -1,6 +1,7 @@
 """Running the daemon: its configuration, what it tells of itself, how it stops and starts."""
 import concurrent.futures
 import contextlib
+import functools
 import http.client
 import os
 import pathlib
@@ -9,24 +10,16 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 from prometheus_client.parser import text_string_to_metric_families
 from reckon_cli import parse_json
 from reckon_serve import Server, kill, wait_gone
+from waiting import eventually as until
+
+# A daemon that is on its way does not answer yet.
+eventually = functools.partial(until, despite=(OSError, http.client.HTTPException))
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-
-
-def eventually(condition):
-    """Waits until it holds; an error meanwhile is one that may pass."""
-    deadline = time.monotonic() + 60
-    while True:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            if condition():
-                return True
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 # ---- configuration ------------------------------------------------------------------------------

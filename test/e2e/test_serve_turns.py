@@ -12,6 +12,7 @@ import time
 import pytest
 from reckon_cli import ROOT
 from reckon_serve import Server
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 SECONDS = 60
@@ -47,13 +48,6 @@ def Asked(server, session, code, headers=None, **more):
     """A cell."""
     return Request(server, "POST", f"/sessions/{session}/executions", {"code": code, **more},
                    headers=headers or {})
-
-
-def eventually(is_so):
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def has_run(name):

@@ -11,7 +11,7 @@ import time
 
 # How many times longer than on a host things may take: a slow machine (tools/host-test) says it.
 PATIENCE = int(os.environ.get("RECKON_TEST_PATIENCE", "1"))
-SECONDS = 2 * PATIENCE  # how long something may take to disappear once its warden was told to end
+SECONDS = 10 * PATIENCE  # how long something may take to disappear once its warden was told to end
 
 
 def identity(path):

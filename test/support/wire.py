@@ -14,7 +14,6 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 from dataclasses import dataclass, field
 
 from leftovers import PATIENCE
@@ -360,12 +359,3 @@ class _Running:
 
 def table(bundle):
     return json.loads(bundle["application/vnd.reckon.table+json"])
-
-
-def wait_for(condition, what="condition"):
-    """Waits until `condition()` holds, for events that have no descriptor to wait on."""
-    for _ in range(WAIT_MAX * 100):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"never came true: {what}")
