@@ -8,8 +8,8 @@
  *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
  *
  * Its client is the only one who waits: when that one goes away the code is interrupted, and the
- * session ends all the same; so it does when the daemon stops. One that a crash left is like any
- * session that nobody uses, and expires. What it made is in the store and the history.
+ * session ends all the same; so it does when the daemon stops, or when it comes back after a crash.
+ * What it made is in the store and the history.
  */
 #include <stdlib.h>
 
@@ -34,6 +34,7 @@ void answer_once(struct host *host, const struct asked *asked)
 	if (session == NULL)
 		return;
 	session->is_once = true;
+	session->row.policy |= DB_POLICY_ONCE;
 	job = job_new(session, JOB_OPEN, asked->id);
 	job->is_once = true;
 	job->timeout_ms = timeout_ms;

@@ -60,7 +60,7 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 			return (int)err->code;
 	if (front_pack(payload, FRONT_TAG_LIMITS, &row->limits, sizeof(row->limits), err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_IDLE_MS, row->idle_ms, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_POLICY, row->policy, err) < 0 ||
+	    front_pack_u64(payload, FRONT_TAG_POLICY, row->policy & ~DB_POLICY_ONCE, err) < 0 ||
 	    front_pack_u64(payload, FRONT_TAG_QUEUED,
 			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
 		return (int)err->code;

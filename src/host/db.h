@@ -112,6 +112,9 @@ int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_
 		       unsigned *ret, struct err *err);
 
 /* ---- sessions ---- */
+/* It was made for one execution, and ends with it: of a policy only we know this. */
+#define DB_POLICY_ONCE (1ull << 62)
+
 struct db_session {
 	char id[ID_SIZE];
 	char tenant[ID_SIZE];
@@ -119,7 +122,7 @@ struct db_session {
 	char template_name[64];
 	char language[64];
 	struct front_limits limits;
-	uint64_t policy; /* FRONT_POLICY_… */
+	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_ONCE */
 	char *metadata; /* JSON, or NULL */
 	uint64_t idle_ms;
 	char created_at[CLOCK_RFC3339_SIZE];

@@ -1,5 +1,6 @@
 """Code in a session of its own, which ends with it: POST /reckon/v1/executions."""
 import concurrent.futures
+import http.client
 import json
 
 import pytest
@@ -160,6 +161,28 @@ def test_whose_client_goes_away_is_interrupted(server):
     eventually(lambda: not sessions(server))
     rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert [row["status"] for row in rows] == ["interrupted"], rows
+
+
+@as_root
+def test_a_crash_leaves_none_behind(reckon):
+    with Server(reckon) as server:
+        stays = server.create()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(server.ask, "POST", "/executions", {
+                "code": "import time; time.sleep(600)", "template": "python"})
+            eventually(lambda: len(sessions(server)) == 2)
+            session, = {each["id"] for each in sessions(server)} - {stays}
+            eventually(lambda: server.ask("GET", f"/sessions/{session}/executions")
+                       .json["executions"][:1])
+            server.process.kill()
+            with pytest.raises((OSError, http.client.HTTPException)):
+                asked.result(SECONDS)
+        server.process.wait(SECONDS)
+        server.start()
+        eventually(lambda: [each["id"] for each in sessions(server)] == [stays])
+        ended = server.ask("GET", f"/sessions/{session}")
+        assert ended.status == 410 and ended.code == "session_closed"
+        assert server.execute(stays, "print(1)")["stdout"] == "1\n"
 
 
 @as_root
