@@ -298,7 +298,8 @@ static int shell_spawn(struct err *err)
  */
 static const char prepare[] =
 	"exit() { local __reckon_was=$?; { builtin exit \"${1-$__reckon_was}\"; } 2>/dev/null; }\n"
-	"PS1= PS2= PS4='+ ' PROMPT_COMMAND=; unset HISTFILE MAILCHECK; set +o history +H\n"
+	"PS1= PS2= PS4='+ ' PROMPT_COMMAND=; unset HISTFILE MAILCHECK\n"
+	"set +o history +H; history -c\n"
 	"shopt -u huponexit checkwinsize\n"
 	"trap '{ " STATE_COMMANDS "; } >/proc/$__reckon_holder/fd/15 2>/dev/null' EXIT\n";
 

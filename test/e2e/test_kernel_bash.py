@@ -37,6 +37,10 @@ def test_state_persists(kernel, tmp_path):
     assert done.stdout.split() == ["5", "6", "f7", "2", str(tmp_path), "0027", "hey"]
 
 
+def test_nothing_of_ours_is_in_the_history(kernel):
+    assert kernel.execute("history").stdout == ""
+
+
 def test_standard_input_is_the_cells(kernel):
     assert kernel.execute("cat; read x; echo $x", stdin=b"given").stdout == "given\n"
     assert kernel.execute("cat").stdout == ""
