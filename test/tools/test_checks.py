@@ -265,44 +265,6 @@ def test_an_interruption_ends_both_rows(run_tests, tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-# Instead of pytest: writes a report in which some failed; of one test alone it says how it ends.
-CROWD = """#!/bin/sh
-for word; do
-    case $word in --junitxml=*) cp {0}/report.xml "${{word#*=}}"; exit 1;; esac
-done
-echo "$3" >>{0}/again
-exit {1}
-"""
-
-
-@pytest.mark.parametrize("step, count, status, line, told", [
-    ("e2e", 2, 0, "3 passed, 0 failed, 0 skipped", ["passed alone: e2e.test_f::test_x[0]",
-                                                    "passed alone: e2e.test_f::test_x[1]"]),
-    ("daemon", 1, 1, "1 passed, 1 failed, 0 skipped", ["failed again: e2e.test_f::test_x[0]"]),
-    ("agent", 4, 0, "1 passed, 4 failed, 0 skipped", []),
-    ("attack", 1, 0, "1 passed, 1 failed, 0 skipped", []),
-])
-def test_what_failed_in_the_crowd_is_run_again(run_tests, tmp_path, capsys, step, count, status,
-                                               line, told):
-    cases = [f"<testcase classname='e2e.test_f' name='test_x[{n}]'><failure/></testcase>"
-             for n in range(count)] + ["<testcase classname='e2e.test_f' name='test_y'/>"]
-    plant(tmp_path, {"report.xml": f"<testsuite>{''.join(cases)}</testsuite>",
-                     "pytest": CROWD.format(tmp_path, status)})
-    (tmp_path / "pytest").chmod(0o755)
-    run_tests.REPORTS = run_tests.ROOT = tmp_path
-    run_tests.PYTEST = tmp_path / "pytest"
-    runner = run_tests.Runner()
-    runner.pytest(step, "test/e2e")
-    runner.second_chance()
-    capsys.readouterr()
-    runner.summary()
-    assert runner.tally.line() == line
-    assert [said for said in capsys.readouterr().out.splitlines()
-            if said.startswith(("passed alone", "failed again"))] == told
-    asked = (tmp_path / "again").read_text().splitlines() if told else []
-    assert asked == [f"test/e2e/test_f.py::test_x[{n}]" for n in range(len(told))]
-
-
 def test_an_unknown_lane_is_a_usage_error():
     assert run("run-tests", "no-such-lane")[0] == 2
     assert run("run-tests")[0] == 2
