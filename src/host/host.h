@@ -219,7 +219,7 @@ struct host {
 	bool is_draining;
 	bool is_upgrading;
 	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
-	uint64_t unread_until_ns;
+	uint64_t unread_until_ns; /* then it waits no more for who comes for an end; 0: cells run */
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */

@@ -102,9 +102,9 @@ void answer_run_interrupt(struct host *host, const struct asked *asked);
 struct inquiry *inquiry_new(struct host *host, struct tenant *tenant, struct err *err);
 void inquiry_discard(struct inquiry *inquiry); /* one that was never begun */
 struct inquiry *inquiry_find(struct host *host, const struct tenant *tenant, const char *id);
-/* Of those that have not ended; `tenant` NULL: of all. */
 /* One has ended, and who follows it was not told yet. */
 bool inquiry_is_unread(const struct host *host);
+/* Of those that have not ended; `tenant` NULL: of all. */
 unsigned inquiry_count(const struct host *host, const struct tenant *tenant);
 void inquiry_wait(struct inquiry *inquiry, uint64_t request);
 void inquiry_wait_events(struct inquiry *inquiry, uint64_t request, uint64_t after);

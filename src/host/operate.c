@@ -136,13 +136,13 @@ static bool grace_is_over(struct host *host)
 
 	if (now >= host->grace_end_ns)
 		return true;
-	if (any_runs(host) || !any_is_unread(host)) {
+	if (any_runs(host)) {
 		host->unread_until_ns = 0;
-		return !any_runs(host);
+		return false;
 	}
 	if (host->unread_until_ns == 0)
 		host->unread_until_ns = now + UNREAD_NS;
-	return now >= host->unread_until_ns;
+	return now >= host->unread_until_ns || !any_is_unread(host);
 }
 
 static void end_sessions(struct host *host)
