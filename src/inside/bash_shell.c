@@ -329,7 +329,6 @@ static void ear_init(struct ear *ear, const struct holder *holder)
 	(void)sigprocmask(SIG_BLOCK, NULL, &ear->mask);
 }
 
-/* `limit`: NULL for none. */
 static enum heard ear_listen(struct ear *ear, const struct timespec *limit)
 {
 	for (;;) {
