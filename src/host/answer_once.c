@@ -19,6 +19,11 @@
 
 static const char has_ended[] = "its only execution has ended";
 
+bool once_is(const struct session *session)
+{
+	return (session->row.policy & DB_POLICY_ONCE) != 0;
+}
+
 void answer_once(struct host *host, const struct asked *asked)
 {
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
@@ -33,7 +38,6 @@ void answer_once(struct host *host, const struct asked *asked)
 	session = answer_session_add(host, asked);
 	if (session == NULL)
 		return;
-	session->is_once = true;
 	session->row.policy |= DB_POLICY_ONCE;
 	job = job_new(session, JOB_OPEN, asked->id);
 	job->is_once = true;
@@ -78,7 +82,7 @@ void once_done(struct session *session)
 {
 	struct host *host = session->host;
 
-	if (!session->is_once || session->phase != SESSION_LIVE || session->running != NULL ||
+	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
 	    session->first != NULL || session->is_over)
 		return;
 	session->is_over = true;

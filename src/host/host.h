@@ -136,7 +136,6 @@ struct session {
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
-	bool is_once;		   /* it ends with its only execution */
 	bool is_over;		   /* which has ended */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
@@ -336,6 +335,7 @@ struct execution *execution_begin(struct session *session, struct db_execution *
 struct job *execution_job(struct execution *execution); /* it is to run: to be queued */
 
 /* ---- answer_once.c ---- */
+bool once_is(const struct session *session); /* it ends with its only execution */
 /* Its session was opened: the code runs. */
 void once_opened(struct session *session, const struct job *opened);
 /* A job of a session's is done: when it was its only execution, the session is to end. */

@@ -207,8 +207,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
 		return (int)err->code;
 	session->parked_sequence = session->sequence;
-	/* Nobody waits for it any more, and it ends with the next tick. */
-	session->is_once = (row->policy & DB_POLICY_ONCE) != 0;
+	/* One that was made for one execution has nobody who waits, and ends with the next tick. */
 	once_done(session);
 	return 0;
 }

@@ -240,7 +240,7 @@ void session_leave(struct session *session)
 
 	if (session->phase == SESSION_CLOSING)
 		return;
-	if (session->is_once) {
+	if (once_is(session)) {
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
