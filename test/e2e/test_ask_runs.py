@@ -162,7 +162,6 @@ def test_the_oldest_go_when_there_are_too_many(reckon):
 
 # ---- crashes ----------------------------------------------------------------------------------
 
-
 def shown(process, words):
     """Reads stderr until `words` are there."""
     text = b""

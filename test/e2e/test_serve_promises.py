@@ -13,7 +13,8 @@ import pytest
 from reckon_serve import Server
 from test_serve_beside import UNTIL, begin
 from test_serve_durable import wardens
-from test_serve_faults import eventually, few_descriptors
+from test_serve_faults import few_descriptors
+from waiting import eventually
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
