@@ -207,8 +207,6 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
 		return (int)err->code;
 	session->parked_sequence = session->sequence;
-	/* One that was made for one execution has nobody who waits, and ends with the next tick. */
-	once_done(session);
 	return 0;
 }
 

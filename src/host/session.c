@@ -373,7 +373,7 @@ static void tick_one(struct session *session, uint64_t now)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
 	cancel_abandoned(session);
-	once_done(session); /* of one that was cancelled before it began */
+	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {
