@@ -250,7 +250,7 @@ def test_closing_a_context_ends_its_processes_alone(driver):
             "        os.execlp(\"sleep\", \"{0}\", \"1000\")\n    os._exit(0)\n'''])\nd.wait()"
     box.expect("ok", start.format("first-daemon"))
     context.expect("ok", start.format("second-daemon"))
-    assert running(box) == {"first-daemon", "second-daemon"}
+    settle(lambda: running(box) == {"first-daemon", "second-daemon"})  # each on its way to exec
     context.close()
     settle(lambda: running(box) == {"first-daemon"})
     assert box.expect("ok", "print('here')")["stdout"] == "here\n"
