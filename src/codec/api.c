@@ -45,7 +45,7 @@ static int take_text(const char *name, const struct json_value *value, const cha
 	return 0;
 }
 
-static int take_bool(const char *name, const struct json_value *value, bool *ret, struct err *err)
+int api_take_bool(const char *name, const struct json_value *value, bool *ret, struct err *err)
 {
 	if (!json_read_bool(value, ret))
 		return err_set(err, ERR_INVALID, "%s must be true or false", name);
@@ -497,9 +497,9 @@ int api_take_execute(const char *name, const struct json_value *value, struct ap
 					 API_TEXT_MIN);
 	}
 	if (strcmp(name, "stream") == 0)
-		return take_bool(name, value, &ret->stream, err);
+		return api_take_bool(name, value, &ret->stream, err);
 	if (strcmp(name, "background") == 0)
-		return take_bool(name, value, &ret->background, err);
+		return api_take_bool(name, value, &ret->background, err);
 	if (strcmp(name, "context") == 0)
 		return take_text(name, value, &ret->context, NULL, err);
 	if (strcmp(name, "language") == 0)
@@ -546,7 +546,7 @@ static int parse_question(const char *text, size_t len, bool has_detail, struct 
 		else if (strcmp(name, "context") == 0)
 			code = take_text(name, value, &ret->context, NULL, err);
 		else if (has_detail && strcmp(name, "detail") == 0)
-			code = take_bool(name, value, &ret->detail, err);
+			code = api_take_bool(name, value, &ret->detail, err);
 		else if (strcmp(name, "cursor") != 0)
 			code = err_set(err, ERR_INVALID, "unknown field %.60s", name);
 		else if (!json_read_int(value, &cursor) || cursor < 0)

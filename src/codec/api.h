@@ -78,6 +78,7 @@ struct api_execute {
 	uint64_t text_bytes; /* 0: libreckon's default */
 	bool stream;
 	bool background;
+	bool keep; /* of code that gets a session: it stays */
 	struct api_leave leave;
 	size_t cursor; /* of complete and inspect: a byte offset */
 	bool detail;   /* of inspect */
@@ -87,8 +88,8 @@ struct api_execute {
 
 int api_execute_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
 /*
- * Code and the session that it gets for itself: {"code", "timeout_s"?, "max_text"?} and of a session
- * what is not about its later life. Both are to be freed, whatever this returns.
+ * Code and the session that it gets: {"code", "timeout_s"?, "max_text"?, "keep"?} and the fields of a
+ * session, those about its later life only with keep. Both are to be freed, whatever this returns.
  */
 int api_once_parse(const char *text, size_t len, struct api_session *ret_session,
 		   struct api_execute *ret, struct err *err);

@@ -16,6 +16,7 @@ int api_take_seconds(const char *name, const struct json_value *value, double mi
 /* From 1 to max. */
 int api_take_number(const char *name, const struct json_value *value, int64_t max, uint64_t *ret,
 		    struct err *err);
+int api_take_bool(const char *name, const struct json_value *value, bool *ret, struct err *err);
 /* One field of a session's body, of an execution's. */
 int api_take_session(const char *name, const struct json_value *value, bool is_patch,
 		     struct api_session *ret, struct err *err);

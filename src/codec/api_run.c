@@ -34,14 +34,6 @@ static int take_name(const char *field, const struct json_value *value, size_t m
 	return 0;
 }
 
-static int take_bool(const char *field, const struct json_value *value, bool *ret,
-		     struct err *err)
-{
-	return json_read_bool(value, ret)
-		       ? 0
-		       : err_set(err, ERR_INVALID, "%s must be true or false", field);
-}
-
 static int take_question(const struct json_value *value, struct api_run *ret, struct err *err)
 {
 	ret->question = json_read_text(value, &ret->question_len);
@@ -173,11 +165,11 @@ static int take_field(const char *name, const struct json_value *value, struct a
 	if (strcmp(name, "language") == 0)
 		return take_name(name, value, NAME_BYTES_MAX, &ret->language, err);
 	if (strcmp(name, "keep") == 0)
-		return take_bool(name, value, &ret->keep, err);
+		return api_take_bool(name, value, &ret->keep, err);
 	if (strcmp(name, "stream") == 0)
-		return take_bool(name, value, &ret->stream, err);
+		return api_take_bool(name, value, &ret->stream, err);
 	if (strcmp(name, "background") == 0)
-		return take_bool(name, value, &ret->background, err);
+		return api_take_bool(name, value, &ret->background, err);
 	if (strcmp(name, "limits") == 0)
 		return take_limits(value, ret, err);
 	if (strcmp(name, "files") == 0)

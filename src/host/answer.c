@@ -220,26 +220,19 @@ static bool is_own(struct host *host, const struct asked *asked)
 	}
 }
 
-/* Whether the key may ask this, now. */
-static bool is_allowed(struct host *host, const struct asked *asked)
+/* A private daemon is its user's, whose key may be older than a scope. */
+static bool has_scope(const struct host *host, const struct asked *asked, uint32_t scope)
 {
-	const uint32_t needed = scope_of(asked->type);
+	return scope == 0 || host->config.is_private || (asked->key->row.scopes & scope) != 0;
+}
+
+/* Answers, and is always false. */
+static bool refuse_scope(struct host *host, const struct asked *asked, uint32_t scope)
+{
 	char message[96];
 	size_t bit = 0;
 
-	if (strcmp(asked->tenant->row.state, "active") != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_TENANT_SUSPENDED,
-			  "the tenant of this API key is suspended", "",
-			  "ask whoever runs this daemon", 0);
-		return false;
-	}
-	if (!is_second_half(asked) && !quota_request(host, asked))
-		return false;
-	/* A private daemon is its user's, whose key may be older than a scope. */
-	if (needed == 0 || host->config.is_private || (asked->key->row.scopes & needed) != 0 ||
-	    is_own(host, asked))
-		return true;
-	while ((needed >> bit & 1u) == 0)
+	while ((scope >> bit & 1u) == 0)
 		bit++;
 	(void)snprintf(message, sizeof(message), "this API key lacks the scope %s",
 		       front_scope_names[bit]);
@@ -250,6 +243,28 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 				  .remedy = "use a key that has it, or ask for one",
 				  .quota = front_scope_names[bit] });
 	return false;
+}
+
+bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope)
+{
+	return has_scope(host, asked, scope) || refuse_scope(host, asked, scope);
+}
+
+/* Whether the key may ask this, now. */
+static bool is_allowed(struct host *host, const struct asked *asked)
+{
+	const uint32_t needed = scope_of(asked->type);
+
+	if (strcmp(asked->tenant->row.state, "active") != 0) {
+		peer_fail(host, asked->id, FRONT_ERR_TENANT_SUSPENDED,
+			  "the tenant of this API key is suspended", "",
+			  "ask whoever runs this daemon", 0);
+		return false;
+	}
+	if (!is_second_half(asked) && !quota_request(host, asked))
+		return false;
+	return has_scope(host, asked, needed) || is_own(host, asked) ||
+	       refuse_scope(host, asked, needed);
 }
 
 bool answer_knows(uint16_t type)

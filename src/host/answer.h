@@ -44,6 +44,8 @@ void answer_once(struct host *host, const struct asked *asked);
 void answer_execution_list(struct host *host, const struct asked *asked);
 void answer_execution_show(struct host *host, const struct asked *asked);
 void answer_events(struct host *host, const struct asked *asked);
+/* Whether the key has what a field of its request needs besides; answers when it has not. */
+bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope);
 /* Whether the key that asks started the execution, or the run, that the request names. */
 bool answer_execution_is_own(struct host *host, const struct asked *asked);
 bool answer_run_is_own(struct host *host, const struct asked *asked);

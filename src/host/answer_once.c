@@ -1,5 +1,5 @@
 /*
- * answer_once.c - code that gets a session for itself, which ends with it: one request.
+ * answer_once.c - code that gets a session for itself, in one request: it ends with it, or stays.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests.
@@ -7,13 +7,17 @@
  *
  *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
  *
+ * Where nothing speaks against it one thread does both, and the loop hears of it in two steps.
+ *
  * Its client is the only one who waits: when that one goes away the code is interrupted, and the
  * session ends all the same; so it does when the daemon stops, or when it comes back after a crash.
- * What it made is in the store and the history.
+ * What it made is in the store and the history. One that is to stay (`keep`) is the same until its
+ * record is kept, which is when it becomes a session like any other: before that nobody has its id.
  */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "host/cancel.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -29,16 +33,19 @@ void answer_once(struct host *host, const struct asked *asked)
 	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
 	const uint64_t timeout_ms =
 		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
+	const bool is_to_stay = front_find(asked->items, asked->count, FRONT_TAG_KEEP) != NULL;
 	struct session *session;
 	struct err err;
 	struct job *job;
 
-	if (!quota_execution(host, asked, NULL, timeout_ms))
+	if ((is_to_stay && !answer_check_scope(host, asked, FRONT_SCOPE_SESSIONS)) ||
+	    !quota_execution(host, asked, NULL, timeout_ms))
 		return;
 	session = answer_session_add(host, asked);
 	if (session == NULL)
 		return;
 	session->row.policy |= DB_POLICY_ONCE;
+	session->is_to_stay = is_to_stay;
 	job = job_new(session, JOB_OPEN, asked->id);
 	job->is_once = true;
 	job->timeout_ms = timeout_ms;
@@ -49,32 +56,86 @@ void answer_once(struct host *host, const struct asked *asked)
 		answer_session_open(host, asked, session, job);
 }
 
+/* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
+static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
+{
+	struct db_execution row = { 0 };
+	struct execution *execution = execution_begin(session, &row, NULL, buf_text(&opened->code),
+						      opened->code.len, err);
+	struct job *job;
+
+	if (execution == NULL)
+		return NULL;
+	job = execution_job(execution);
+	job->timeout_ms = opened->timeout_ms;
+	job->text_bytes = opened->text_bytes;
+	return job;
+}
+
+void once_ready(struct session *session, struct job *opened)
+{
+	struct err ignored; /* asked for again when the session is there */
+
+	if (!opened->is_once || !session->is_early)
+		return;
+	opened->then = job_of_code(session, opened, &ignored);
+	if (opened->then == NULL)
+		return;
+	job_arm(opened->then);
+	opened->item.then = &opened->then->item;
+}
+
+void once_not_run(struct job *opened)
+{
+	execution_free(opened->then->execution);
+	job_free(TAKE_PTR(opened->then));
+}
+
 void once_opened(struct session *session, const struct job *opened)
 {
 	const struct asked asked = { .id = opened->request, .tenant = session->tenant };
 	struct host *host = session->host;
-	struct execution *execution = NULL;
-	struct db_execution row = { 0 };
+	struct job *job = opened->then;
 	struct err err;
-	struct job *job;
 
 	/* Others may have begun meanwhile. */
-	if (quota_execution(host, &asked, session, opened->timeout_ms)) {
-		execution = execution_begin(session, &row, NULL, buf_text(&opened->code),
-					    opened->code.len, &err);
-		if (execution == NULL)
+	if (job == NULL && quota_execution(host, &asked, session, opened->timeout_ms)) {
+		job = job_of_code(session, opened, &err);
+		if (job == NULL)
 			peer_fail_err(host, opened->request, &err);
 	}
-	if (execution == NULL) {
+	if (job == NULL) {
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
-	execution->hold = hold_new(0, opened->request);
-	execution_wait(execution, opened->request);
-	job = execution_job(execution);
-	job->timeout_ms = opened->timeout_ms;
-	job->text_bytes = opened->text_bytes;
-	session_enqueue(session, job);
+	job->execution->hold = hold_new(0, opened->request);
+	execution_wait(job->execution, opened->request);
+	if (opened->then == NULL)
+		session_enqueue(session, job);
+}
+
+void once_keep(struct session *session, const struct job *executed)
+{
+	struct host *host = session->host;
+	struct err err;
+
+	if (!session->is_to_stay || executed->execution == NULL || executed->json == NULL ||
+	    cancel_is_abandoned(executed->execution) ||
+	    (session->phase != SESSION_LIVE && !session->is_leaving))
+		return;
+	session->is_to_stay = false;
+	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
+	session->stays_turn = host->turn;
+	if (db_session_change(host->db, &session->row, &err) < 0)
+		keep_fail(host, &err);
+}
+
+/* Nobody was told of it: it goes as it came (tick). */
+void once_turn_failed(struct session *session, uint64_t first)
+{
+	if (session->stays_turn >= first)
+		session->row.policy |= DB_POLICY_ONCE;
+	session->stays_turn = 0;
 }
 
 /* Whoever waits for the record need not wait for the end of the session to be kept. */

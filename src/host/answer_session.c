@@ -227,6 +227,7 @@ void answer_session_open(struct host *host, const struct asked *asked, struct se
 	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
 	session->engine = spare_take(host);
 	early_begin(session);
+	once_ready(session, job);
 	session_enqueue(session, job);
 	early_write(session);
 }

@@ -37,6 +37,11 @@ void cancel_note_why(struct execution *execution)
 	execution->reason = &client_gone;
 }
 
+bool cancel_is_abandoned(const struct execution *execution)
+{
+	return execution->reason == &client_gone;
+}
+
 static void stop(struct session *session, struct execution *execution)
 {
 	execution->wants_stop = true; /* said again while it runs */

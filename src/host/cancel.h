@@ -1,6 +1,8 @@
 /* cancel.h - executions that were to end when whoever asked for them goes away; see hold.h. */
 #pragma once
 
+#include <stdbool.h>
+
 struct execution;
 struct host;
 struct session;
@@ -8,5 +10,6 @@ struct session;
 /* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
 void cancel_abandoned(struct session *session);
 void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
+bool cancel_is_abandoned(const struct execution *execution); /* it was, or is being, stopped so */
 /* The front died, and with it all connections: that ends nothing. */
 void cancel_front_lost(struct host *host);

@@ -112,7 +112,8 @@ int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_
 		       unsigned *ret, struct err *err);
 
 /* ---- sessions ---- */
-/* It was made for one execution, and ends with it: of a policy only we know this. */
+/* It was made for one execution, and ends with it, or stays from then on: of a policy only we know
+ * this. */
 #define DB_POLICY_ONCE (1ull << 62)
 
 struct db_session {

@@ -59,13 +59,15 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ?, limits = ? WHERE id = ?",
+	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ?, limits = ?, policy = ?"
+			   " WHERE id = ?",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->metadata);
 	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)session->idle_ms);
 	db_bind_bytes(statement, 3, &session->limits, sizeof(session->limits));
-	db_bind_text(statement, 4, session->id);
+	(void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)session->policy);
+	db_bind_text(statement, 5, session->id);
 	return db_step(db, statement, err);
 }
 

@@ -137,6 +137,8 @@ struct session {
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
 	bool is_over;		   /* which has ended */
+	bool is_to_stay;	   /* once its first execution is answered (answer_once.c) */
+	uint64_t stays_turn;	   /* the turn that says so; 0: none */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
@@ -273,6 +275,7 @@ void session_leave(struct session *session);
 /* ---- job.c ---- */
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
+void job_arm(struct job *job); /* with what its session has for it, before a thread sees it */
 /* Nobody will run it: whoever waits is told. Frees it. */
 void job_fail(struct job *job, enum front_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
@@ -336,8 +339,14 @@ struct job *execution_job(struct execution *execution); /* it is to run: to be q
 
 /* ---- answer_once.c ---- */
 bool once_is(const struct session *session); /* it ends with its only execution */
+/* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
+void once_ready(struct session *session, struct job *opened);
+void once_not_run(struct job *opened); /* it could not be opened: its `then` goes */
 /* Its session was opened: the code runs. */
 void once_opened(struct session *session, const struct job *opened);
+/* Its record is about to be answered: the session stays, if that was asked for. */
+void once_keep(struct session *session, const struct job *executed);
+void once_turn_failed(struct session *session, uint64_t first); /* so it does not */
 /* A job of a session's is done: when it was its only execution, the session is to end. */
 void once_done(struct session *session);
 void once_end(struct host *host); /* all that are to, now that they were answered */

@@ -51,6 +51,27 @@ void job_free(struct job *job)
 	free(job);
 }
 
+void job_arm(struct job *job)
+{
+	struct session *session = job->session;
+
+	/* What PATCH may have changed since the box was made. */
+	if (job->timeout_ms == 0)
+		job->timeout_ms = session->limits.wall_ms;
+	job->output_bytes = session->limits.output_bytes;
+	job->forgets = session->forgets;
+	session->forgets = false;
+}
+
+static void run(struct session *session, struct job *job)
+{
+	session->running = job;
+	if (job->execution == NULL)
+		return;
+	job->execution->state = EXECUTION_RUNNING;
+	session->tenant->started++;
+}
+
 void session_pump(struct session *session)
 {
 	struct job *job = session->first;
@@ -69,17 +90,8 @@ void session_pump(struct session *session)
 	if (session->first == NULL)
 		session->last = NULL;
 	session->queued--;
-	session->running = job;
-	/* What PATCH may have changed since the box was made. */
-	if (job->timeout_ms == 0)
-		job->timeout_ms = session->limits.wall_ms;
-	job->output_bytes = session->limits.output_bytes;
-	job->forgets = session->forgets;
-	session->forgets = false;
-	if (job->execution != NULL) {
-		job->execution->state = EXECUTION_RUNNING;
-		session->tenant->started++;
-	}
+	job_arm(job);
+	run(session, job);
 	job->submitted_ns = clock_mono_ns();
 	/* Of these two the loop writes what is to be kept meanwhile (early.c, session_end()). */
 	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->is_early))
@@ -260,6 +272,10 @@ static void job_done(struct session *session, struct job *job)
 		observe_opened(session, job);
 		if (session->handle != NULL)
 			tenant_share_check(session->host, job);
+		if (job->then != NULL && session->handle != NULL)
+			run(session, job->then); /* its thread does already */
+		else if (job->then != NULL)
+			once_not_run(job);
 		session_opened(session, job);
 		job_free(job);
 		return;
@@ -274,6 +290,7 @@ static void job_done(struct session *session, struct job *job)
 	files_changed(session, job);
 	session->kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
+	once_keep(session, job);
 	session_answer_job(session, job);
 	once_done(session);
 	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)

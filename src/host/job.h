@@ -131,6 +131,7 @@ struct job {
 	uint64_t ret_size;
 	bool wants_detail;
 	bool is_once; /* OPEN: then `code` runs, and whoever asked gets its record (answer_once.c) */
+	struct job *then; /* OPEN: that execution, if its thread goes on with it; or NULL */
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
 	struct job_told *told; /* of one for an inquiry */

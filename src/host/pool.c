@@ -268,19 +268,28 @@ void pool_wake(struct pool *pool)
 		return;
 }
 
-/* The loop is woken when it has the lock to itself, and once for all that it has not taken yet. */
-static void give_back(struct pool *pool, struct pool_item *item)
+/*
+ * The loop is woken when it has the lock to itself, and once for all that it has not taken yet.
+ * Returns what is to be run next, which counts as running in its place.
+ */
+static struct pool_item *give_back(struct pool *pool, struct pool_item *item)
 {
+	struct pool_item *then = item->then;
 	bool was_empty;
 
 	(void)pthread_mutex_lock(&pool->lock);
 	was_empty = pool->done.first == NULL;
-	item->lane->running--;
-	pool->running--;
+	if (then != NULL) {
+		then->lane = item->lane;
+	} else {
+		item->lane->running--;
+		pool->running--;
+	}
 	push(&pool->done, item);
 	(void)pthread_mutex_unlock(&pool->lock);
 	if (was_empty)
 		pool_wake(pool);
+	return then;
 }
 
 static void *work(void *arg)
@@ -300,8 +309,10 @@ static void *work(void *arg)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&pool->lock);
-		pool->run(item);
-		give_back(pool, item);
+		while (item != NULL) {
+			pool->run(item);
+			item = give_back(pool, item);
+		}
 		(void)pthread_mutex_lock(&pool->lock);
 	}
 	(void)pthread_mutex_unlock(&pool->lock);

@@ -20,6 +20,9 @@ struct pool_lane;
 struct pool_item {
 	struct pool_item *next;
 	struct pool_lane *lane;
+	/* Set before it is submitted, and dropped by its run function or not: what the same thread
+	 * runs next, in the same turn of the lane. Both come back, in this order. */
+	struct pool_item *then;
 };
 
 typedef void pool_run_fn(struct pool_item *item);

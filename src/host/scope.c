@@ -18,7 +18,8 @@ static const uint8_t scopes[FRONT_REQUEST_COUNT] = {
 	[FRONT_SESSION_PATCH] = FRONT_SCOPE_SESSIONS,
 	[FRONT_SESSION_DELETE] = FRONT_SCOPE_SESSIONS,
 	[FRONT_EXECUTE] = FRONT_SCOPE_EXECUTE,
-	/* Its session ends with it: a key that may not open any leaves none behind. */
+	/* Its session ends with it: a key that may not open any leaves none behind. To keep it needs
+	 * `sessions` too (answer_once.c). */
 	[FRONT_EXECUTE_ONCE] = FRONT_SCOPE_EXECUTE,
 	[FRONT_EXECUTION_LIST] = FRONT_SCOPE_READ,
 	[FRONT_EXECUTION_SHOW] = FRONT_SCOPE_READ,

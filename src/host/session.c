@@ -240,7 +240,7 @@ void session_leave(struct session *session)
 
 	if (session->phase == SESSION_CLOSING)
 		return;
-	if (once_is(session)) {
+	if (once_is(session) && !(session->is_to_stay && session->phase == SESSION_LIVE)) {
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
@@ -301,7 +301,8 @@ void session_opened(struct session *session, struct job *job)
 	host->opening_count -= session->is_admitted;
 	session->is_admitted = false;
 	if (session->phase == SESSION_CLOSING) {
-		/* Its CLOSE waits in the queue already. */
+		/* Its CLOSE waits in the queue already, behind code that may run (answer_once.c). */
+		interrupt(session);
 		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		if (job->inquiry != NULL)
 			inquiry_job_failed(job->inquiry, FRONT_ERR_UNAVAILABLE, session->row.why);

@@ -155,14 +155,18 @@ void start_forget(struct execution *execution)
 /* All in one transaction, which is kept or not as a whole. */
 static int write_waiting(struct host *host, struct start **written, struct err *err)
 {
-	struct start *start;
+	struct start *next;
 
-	while ((start = host->starts) != NULL) {
+	for (struct start *start = host->starts; start != NULL; start = next) {
 		/* One whose end could not be kept, with its row, has ended all the same. */
 		const struct execution *execution = start->execution;
 		const struct db_end failed = { .status = "failed", .why = execution->why.text };
 		const bool has_ended = execution->state == EXECUTION_FINISHED;
 
+		next = start->next;
+		/* Nobody knows of a session that is not there yet, and it may never be. */
+		if (execution->session->phase == SESSION_OPENING)
+			continue;
 		if (start_write(start->execution, has_ended ? &failed : NULL, err) < 0)
 			return (int)err->code;
 		start->next = *written;

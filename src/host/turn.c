@@ -179,6 +179,7 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
 			at->end_unkept = true;
 		context_turn_failed(at, first);
+		once_turn_failed(at, first);
 		executions_failed(at, first, failed);
 		if (is_lost)
 			at->is_unborn = false;

@@ -241,6 +241,8 @@ static void run(struct job *job)
 	switch (job->kind) {
 	case JOB_OPEN:
 		work_open(job);
+		if (session->handle == NULL)
+			job->item.then = NULL;
 		return;
 	case JOB_RESTORE:
 		restore_work(job);

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from reckon_serve import SECONDS, Server, wait_gone
+from waiting import eventually
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -328,19 +329,24 @@ def test_what_the_disk_has_no_room_for_is_named(small_disk):
         assert "files_not_kept" not in server.ask("GET", f"/sessions/{session}").json
 
 
+def fill(small_disk):
+    """Leaves room for what an execution is before it runs, and none for a long record."""
+    filler = small_disk.state / "filler"
+    with open(filler, "wb") as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(1 << 16))
+            file.flush()
+    os.truncate(filler, filler.stat().st_size - (300 << 10))
+    return filler
+
+
 @as_root
 def test_a_record_without_room_is_an_error(small_disk):
-    filler = small_disk.state / "filler"
     with Server(small_disk) as server:
         session = server.create()
         server.execute(session, "open('f', 'w').write('before')")
-        with open(filler, "wb") as file, pytest.raises(OSError):
-            while True:
-                file.write(bytes(1 << 16))
-                file.flush()
         path = f"/sessions/{session}/executions"
-        # There is room for what an execution is before it runs, and none for its record.
-        os.truncate(filler, filler.stat().st_size - (300 << 10))
+        filler = fill(small_disk)
         answer = server.ask("POST", path, {"code": "print('x' * 900_000)\nx = 5"})
         assert (answer.status, answer.code) == (507, "disk_full"), (answer, server.log())
         newest = server.ask("GET", path).json["executions"][0]
@@ -351,6 +357,19 @@ def test_a_record_without_room_is_an_error(small_disk):
         crash(server)
         record = server.execute(session, "print(open('f').read(), open('g').read())")
         assert record["stdout"] == "before after\n"
+
+
+@as_root
+def test_a_session_whose_first_record_has_no_room_does_not_stay(small_disk):
+    with Server(small_disk) as server:
+        before = server.create()
+        filler = fill(small_disk)
+        answer = server.ask("POST", "/executions", {
+            "code": "print('x' * 900_000)", "template": "python", "keep": True})
+        assert (answer.status, answer.code) == (507, "disk_full"), (answer, server.log())
+        filler.unlink()
+        eventually(lambda: [row["id"] for row in server.ask("GET", "/sessions").json["sessions"]
+                            if row["status"] == "live"] == [before])
 
 
 # ---- boxes that are gone ------------------------------------------------------------------------

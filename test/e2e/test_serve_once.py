@@ -1,4 +1,4 @@
-"""Code in a session of its own, which ends with it: POST /reckon/v1/executions."""
+"""Code in a session of its own, which ends with it or stays: POST /reckon/v1/executions."""
 import concurrent.futures
 import http.client
 import json
@@ -202,3 +202,120 @@ def test_a_stop_leaves_none_behind(reckon):
         assert not sessions(server)
         rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
         assert [row["status"] for row in rows] == ["interrupted"]
+
+
+# ---- that stays -----------------------------------------------------------------------------------
+
+def test_one_request_makes_a_session_that_stays_and_runs_its_first_cell(server):
+    before = server.create()
+    record = once(server, "x = 6\nopen('a.txt', 'w').write('kept')", keep=True, name="mine",
+                  idle_timeout_s=600, metadata={"a": "b"}, env={"WORD": "sand"})
+    session = record["session"]
+    assert record["status"] == "ok" and record["sequence"] == 1
+    row = server.ask("GET", f"/sessions/{session}").json
+    assert (row["status"], row["name"], row["metadata"], row["idle_timeout_s"]) == (
+        "live", "mine", {"a": "b"}, 600)
+    again = server.execute(session, "import os\nprint(x * 7, os.environ['WORD'])")
+    assert (again["stdout"], again["sequence"]) == ("42 sand\n", 2)
+    assert server.ask("GET", f"/sessions/{session}/files/a.txt").body == b"kept"
+    # One that is not to stay does not, whatever others do.
+    once(server, "1", keep=False)
+    eventually(lambda: {row["id"] for row in sessions(server)} == {before, session})
+    taken = server.ask("POST", "/executions",
+                       {"template": "python", "code": "1", "keep": True, "name": "mine"})
+    assert (taken.status, taken.code) == (409, "session_exists")
+    assert server.ask("DELETE", f"/sessions/{session}").status == 200
+    assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
+
+
+@as_root
+def test_it_stays_whatever_its_first_cell_did(server):
+    failed = once(server, "x = 1\n1 / 0", keep=True)
+    assert failed["error"]["name"] == "ZeroDivisionError"
+    assert server.execute(failed["session"], "print(x)")["stdout"] == "1\n"
+    slow = once(server, "x = 2\nimport time; time.sleep(600)", keep=True, timeout_s=0.3)
+    assert slow["status"] == "timeout"
+    assert server.execute(slow["session"], "print(x)")["stdout"] == "2\n"
+    died = once(server, "import os; os.kill(os.getpid(), 9)", keep=True)
+    assert died["status"] == "kernel_died"
+    after = server.execute(died["session"], "print(3)")
+    assert after["stdout"] == "3\n"
+    assert "kernel_lost" in {note["code"] for note in after["diagnostics"]}
+    assert len(sessions(server)) == 3
+
+
+@as_root
+def test_to_keep_one_needs_a_key_that_may_open_some(server):
+    key = server.ask("POST", "/keys", {"name": "k", "scopes": ["execute"]}).json["key"]
+    whole, server.key = server.key, key
+    try:
+        refused = server.ask("POST", "/executions",
+                             {"template": "python", "code": "1", "keep": True})
+        once(server, "1")
+    finally:
+        server.key = whole
+    assert (refused.status, refused.code) == (403, "scope_missing"), refused
+    assert refused.json["error"]["scope"] == "sessions"
+    eventually(lambda: not sessions(server))
+
+
+def first_cell(server, pool, code="import time; time.sleep(600)"):
+    """A session that is to stay, while its first cell runs: (its id, what will be answered)."""
+    asked = pool.submit(server.ask, "POST", "/executions", {
+        "code": "open('a.txt', 'w').write('kept')\n" + code, "template": "python", "keep": True})
+    eventually(lambda: sessions(server))
+    session = sessions(server)[0]["id"]
+    eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
+    return session, asked
+
+
+@as_root
+def test_after_a_crash_what_was_answered_is_there_and_what_was_not_is_gone(reckon):
+    with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        session, asked = first_cell(server, pool)
+        server.process.kill()
+        with pytest.raises((OSError, http.client.HTTPException)):
+            asked.result(SECONDS)
+        server.process.wait(SECONDS)
+        server.start()
+        eventually(lambda: not sessions(server))
+        assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
+        stays = once(server, "open('a.txt', 'w').write('kept')", keep=True)["session"]
+        server.process.kill()
+        server.process.wait(SECONDS)
+        server.start()
+        assert server.execute(stays, "print(open('a.txt').read())")["stdout"] == "kept\n"
+        assert [row["id"] for row in sessions(server)] == [stays]
+
+
+@as_root
+def test_a_stop_amid_its_first_cell_is_answered_and_keeps_it(reckon):
+    with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        session, asked = first_cell(server, pool)
+        server.process.terminate()
+        record = asked.result(SECONDS).json
+        assert (record["status"], record["session"]) == ("interrupted", session)
+        server.process.wait(SECONDS)
+        server.start()
+        assert server.execute(session, "print(open('a.txt').read())")["stdout"] == "kept\n"
+
+
+@as_root
+def test_of_a_client_that_goes_away_none_stays(server):
+    connection = server.connect()
+    connection.request("POST", f"{PREFIX}/executions", json.dumps(
+        {"code": "import time; time.sleep(600)", "template": "python", "keep": True}),
+        server.headers())
+    eventually(lambda: sessions(server))
+    connection.close()
+    eventually(lambda: not sessions(server))
+
+
+@as_root
+def test_one_that_is_cancelled_by_its_id_stays(server):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        session, asked = first_cell(server, pool)
+        execution = server.ask("GET", f"/sessions/{session}/executions").json["executions"][0]
+        server.ask("POST", f"/sessions/{session}/executions/{execution['id']}/cancel")
+        assert asked.result(SECONDS).json["status"] == "interrupted"
+    assert server.execute(session, "print(1)")["stdout"] == "1\n"

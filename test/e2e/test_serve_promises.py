@@ -239,6 +239,27 @@ def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon
         assert [each["id"] for each in listed] == [third.json["id"], made.json["id"], first]
 
 
+@as_root
+def test_code_whose_session_cannot_be_opened_never_was(reckon):
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}})
+        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"], "name": "k",
+                                           "scopes": ["sessions", "execute", "read"]}).json["key"]
+        whole, server.key = server.key, key
+        body = {"template": "python", "code": "print(1)", "keep": True, "name": "mine"}
+        server.create()
+        with few_descriptors(server.process.pid, 1):
+            refused = server.ask("POST", "/executions", body)
+        assert refused.status >= 500, refused
+        # Neither its name nor its place among those that may run is taken.
+        again = server.ask("POST", "/executions", body)
+        assert (again.status, again.json["stdout"]) == (200, "1\n")
+        server.key = whole
+        told = [each for each in audit(server) if each["action"].startswith("execution.")]
+        assert [each["action"] for each in told] == ["execution.start", "execution.end"]
+        assert {each["target"] for each in told} == {again.json["session"]}
+
+
 def test_what_is_being_opened_at_the_end_is_not_there_again(reckon):
     """Stopped in the middle of it: whoever asked was told that it is not there."""
     with Server(reckon) as server:

@@ -219,6 +219,33 @@ static void a_raised_bound_lets_go_on(void **state)
 	pool_lane_free(x);
 }
 
+static void what_comes_behind_an_item_needs_no_turn(void **state)
+{
+	struct pool *pool = new_pool(1);
+	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
+	struct work *first = mem_new0(1, sizeof(*first)), *then = mem_new0(1, sizeof(*then));
+
+	(void)state;
+	pool_lane_set(pool, x, 1, 1);
+	first->name = 'f';
+	then->name = 't';
+	first->item.then = &then->item;
+	pool_submit_to(pool, x, &first->item);
+	wait_held(1);
+	submit(pool, y, 'y', 2);
+	submit(pool, x, 'x', 1);
+	open_gate();
+	take_all(pool, 5);
+	assert_string_equal(order, "ftyxy");
+	/* It was not counted twice: the lane has all its threads again. */
+	assert_int_equal(pool_load(pool), 0);
+	submit(pool, x, 'z', 1);
+	take_all(pool, 1);
+	pool_free(pool);
+	pool_lane_free(x);
+	pool_lane_free(y);
+}
+
 static cpu_set_t may_use;
 
 static void note_processors(struct pool_item *item)
@@ -262,6 +289,7 @@ int main(void)
 		cmocka_unit_test(many_lanes_take_turns),
 		cmocka_unit_test(a_lane_has_no_more_threads_than_it_may),
 		cmocka_unit_test(a_raised_bound_lets_go_on),
+		cmocka_unit_test(what_comes_behind_an_item_needs_no_turn),
 		cmocka_unit_test(what_is_done_beside_may_go_on_anywhere),
 	};
 
