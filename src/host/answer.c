@@ -278,6 +278,9 @@ void answer(struct host *host, const struct asked *given)
 	const struct kernel_item *key = front_find(asked.items, asked.count, FRONT_TAG_KEY);
 
 	host->asked_ns = clock_mono_ns();
+	/* To whoever looks, what was answered is over. */
+	if (asked.type != FRONT_EXECUTE_ONCE)
+		once_end(host);
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	answer_about(host, &asked);
 	if (!answer_knows(asked.type)) {

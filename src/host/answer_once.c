@@ -21,6 +21,8 @@
 #include "host/host.h"
 #include "host/quota.h"
 
+#define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
+
 static const char has_ended[] = "its only execution has ended";
 
 bool once_is(const struct session *session)
@@ -147,26 +149,47 @@ void once_done(struct session *session)
 	    session->first != NULL || session->is_over)
 		return;
 	session->is_over = true;
+	if (host->over == NULL)
+		loop_timer_set(host->over_timer, OVER_MS);
 	session->next_over = host->over;
 	host->over = session;
+	host->leaving++;
+	session->tenant->leaving++;
+	session->tenant->leaving_limits += quota_memory_of(&session->limits);
 }
 
 void once_forget(struct session *session)
 {
 	struct session **at = &session->host->over;
 
+	if (session->is_over) {
+		session->host->leaving--;
+		session->tenant->leaving--;
+		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
+	}
 	while (*at != NULL && *at != session)
 		at = &(*at)->next_over;
 	if (*at != NULL)
 		*at = session->next_over;
 }
 
-void once_end(struct host *host)
+void once_end(void *arg)
 {
+	struct host *host = arg;
 	struct session *session;
+	bool is_own, is_joined;
+	size_t count = 0;
+	struct err err;
 
+	if (host->over == NULL)
+		return;
+	/* One sync for all of them. Without a turn each sees for itself what becomes of it. */
+	is_joined = keep_turn_join(host, &is_own, &err) == 0;
 	while ((session = host->over) != NULL) {
 		host->over = session->next_over;
 		session_end(session, FRONT_ERR_SESSION_CLOSED, has_ended, 0);
+		count++;
 	}
+	if (is_joined)
+		keep_turn_leave(host, is_own, count);
 }

@@ -166,7 +166,8 @@ static bool takes_sessions(struct host *host, const struct asked *asked)
 			  "it is being drained", "use another one, or ask again later", 30);
 		return false;
 	}
-	if (host->session_count >= host->config.sessions_max) {
+	if (quota_staying(host->session_count, host->leaving, host->config.sessions_max) >=
+	    host->config.sessions_max) {
 		observe_refused(host, "sessions");
 		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);

@@ -227,6 +227,8 @@ struct host {
 	struct start *starts, *starts_last; /* start.c */
 	struct execution *firsts; /* first.c */
 	struct session *over; /* answer_once.c */
+	struct loop_timer *over_timer;
+	unsigned leaving;     /* of `session_count`: see struct tenant */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	/* turn.c */
@@ -349,7 +351,7 @@ void once_keep(struct session *session, const struct job *executed);
 void once_turn_failed(struct session *session, uint64_t first); /* so it does not */
 /* A job of a session's is done: when it was its only execution, the session is to end. */
 void once_done(struct session *session);
-void once_end(struct host *host); /* all that are to, now that they were answered */
+void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
 void once_forget(struct session *session); /* it goes */
 
 /* ---- start.c ---- */

@@ -126,7 +126,6 @@ static void on_wake(unsigned ready, void *arg)
 		answer_end(host);
 	}
 	keep_turn_end(host);
-	once_end(host);
 }
 
 static void on_busy(void *arg)
@@ -148,7 +147,6 @@ static void on_tick(void *arg)
 
 	strict_tick(&host->strict);
 	session_tick(host);
-	once_end(host);
 	spare_tick(host);
 	inquiry_tick(host);
 	private_tick(host);
@@ -182,6 +180,7 @@ static int set_up(struct host *host, struct err *err)
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
 	    loop_timer_new(host->loop, on_busy, host, &host->busy_timer, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
+	    loop_timer_new(host->loop, once_end, host, &host->over_timer, err) < 0 ||
 	    spare_begin(host, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||

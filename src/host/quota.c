@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -187,6 +188,11 @@ bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms)
 	return reached(host, asked, FRONT_QUOTA_MAX_IDLE, idle_ms, most, NULL);
 }
 
+uint64_t quota_staying(uint64_t count, uint64_t leaving, uint64_t most)
+{
+	return count - MIN(leaving, most);
+}
+
 bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
 		   uint64_t *idle_ms)
 {
@@ -196,6 +202,7 @@ bool quota_session(struct host *host, const struct asked *asked, struct front_li
 	const uint64_t memory = quota_of(host, tenant, FRONT_QUOTA_MEMORY);
 	const uint64_t used = quota_of(host, tenant, FRONT_QUOTA_MEMORY_USED);
 	const uint64_t idle = quota_of(host, tenant, FRONT_QUOTA_MAX_IDLE);
+	const uint64_t staying = quota_staying(tenant->sessions, tenant->leaving, sessions);
 	uint64_t sum;
 
 	if (!quota_limits(host, asked, limits) || !quota_disk(host, asked, 0))
@@ -205,10 +212,10 @@ bool quota_session(struct host *host, const struct asked *asked, struct front_li
 		*idle_ms = idle;
 	if (!quota_idle(host, asked, *idle_ms))
 		return false;
-	if (sessions != 0 && tenant->sessions >= sessions)
-		return reached(host, asked, FRONT_QUOTA_SESSIONS, tenant->sessions, sessions,
-			       &queue);
-	sum = tenant->memory_limits + quota_memory_of(limits);
+	if (sessions != 0 && staying >= sessions)
+		return reached(host, asked, FRONT_QUOTA_SESSIONS, staying, sessions, &queue);
+	sum = quota_staying(tenant->memory_limits, tenant->leaving_limits, memory) +
+	      quota_memory_of(limits);
 	if (memory != 0 && sum > memory)
 		return reached(host, asked, FRONT_QUOTA_MEMORY, sum, memory,
 			       quota_memory_of(limits) > memory ? NULL : &queue);

@@ -51,6 +51,11 @@ bool quota_disk(struct host *host, const struct asked *asked, uint64_t size);
 
 uint64_t quota_disk_left(const struct host *host, const struct tenant *tenant);
 uint64_t quota_memory_of(const struct front_limits *limits);
+/*
+ * Without those that are leaving: their boxes are on their way out, which takes longer than their
+ * client to ask for the next one. No more of them than `most`, so that there are never twice as many.
+ */
+uint64_t quota_staying(uint64_t count, uint64_t leaving, uint64_t most);
 void quota_note_cpu(struct tenant *tenant, uint64_t ms);
 
 /* ---- estimates: moving averages of what was seen ---- */

@@ -38,6 +38,9 @@ struct tenant {
 	unsigned executions; /* that run or wait */
 	unsigned started;    /* of those, handed to the pool */
 	uint64_t memory_limits, memory_used, workspaces; /* sums over its sessions */
+	/* Of them, those whose only execution was answered: whoever got that may open the next. */
+	unsigned leaving;
+	uint64_t leaving_limits;
 	uint64_t cpu_ms[TENANT_CPU_SLOTS];
 	uint64_t cpu_slot; /* the newest of them, by the monotonic clock */
 	uint64_t tokens, tokens_ns; /* thousandths of a request */

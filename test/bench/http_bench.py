@@ -9,11 +9,16 @@ first. Compare the ratios; the times are this machine's.
   health            GET /health on a connection that stays
   warm cell         POST …/executions with `x += 1`, to the record
   first cell        POST /sessions and then a first cell, from the kernel that waits parked
-  once              the same in one request, POST /executions, which ends the session as well
+  keep              the same in one request, POST /executions with `keep`
+  once              without it: the session ends with the execution
   jupyter_client    the warm cell through its sockets, to the reply
   Jupyter Server    the same cell through its HTTP and WebSocket, to the reply
+  bare, synced      the least that any server can do: bare.c, which keeps its answer on the disk
+  bare              and one that keeps nothing
 
-Then an execution of 200 events has 500 readers: from its end as the first one sees it to the last.
+These take turns request by request, so each begins with cold caches. Then the same warm cells back
+to back, in blocks that take turns. Then an execution of 200 events has 500 readers: from its end as
+the first one sees it to the last.
 
 The clients of ours and of the WebSocket are a few lines around a socket, so that it is the servers
 that are compared; jupyter_client is what its users have.
@@ -38,7 +43,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / "build/bench-venv"
 PEERS = ["ipykernel", "jupyter_client", "jupyter_server", "websocket-client"]
 PREFIX = "/reckon/v1"
-BUDGETS = {"jupyter_client / warm cell": (">=", 10), "first cell / health": ("<=", 5), "once / health": ("<=", 5)}
+BUDGETS = {"jupyter_client / warm cell": (">=", 10), "first cell / health": ("<=", 5),
+           "keep / health": ("<=", 5), "once / health": ("<=", 5),
+           "jupyter_client / warm cell, back to back": (">=", 10)}
+BLOCK, BLOCKS = 50, 6  # cells back to back, without the first ones; blocks of each
 START_SECONDS = 60
 READERS = 500
 LINES = """import time
@@ -111,10 +119,14 @@ class Reckon:
         self.cell(session, "x = 1")
         return session
 
-    def once(self):
+    def once(self, **more):
         status, body = self.wire.request("POST", "/executions",
-                                         {"template": "data", "code": "x = 1"})
+                                         {"template": "data", "code": "x = 1", **more})
         assert status == 200 and b'"status":"ok"' in body, body
+        return json.loads(body)["session"]
+
+    def keep(self):
+        return self.once(keep=True)
 
     def follow(self, execution):
         sock = socket.create_connection(self.wire.sock.getpeername())
@@ -148,6 +160,24 @@ class Reckon:
 
     def end(self):
         self.process.terminate()
+        self.process.wait()
+
+
+class Bare:
+    """bare.c: no sandbox, no record."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([ROOT / "build/test/bench/bare", *arguments],
+                                        stdout=subprocess.PIPE, text=True)
+        self.wire = Wire(int(self.process.stdout.readline()), "none")
+        self.cell("x = 0")
+
+    def cell(self, code="x += 1"):
+        status, body = self.wire.request("POST", "/executions", {"code": code})
+        assert status == 200 and b'"ok"' in body, body
+
+    def end(self):
+        self.wire.sock.close()
         self.process.wait()
 
 
@@ -229,40 +259,60 @@ def timed(call):
     return time.perf_counter() - start, result
 
 
+def take_turns(ours, peers, times, runs):
+    """Each call of ours comes behind the same peers, whose caches and processors they are then."""
+    calls = {"health": ours.health, "warm cell": ours.warm_cell, "first cell": ours.first_cell,
+             "keep": ours.keep, "once": ours.once}
+    for _ in range(runs):
+        for name, call in calls.items():
+            for peer in ("jupyter_client", "Jupyter Server"):
+                seconds, _ = timed(peers[peer].cell)
+                if name == "health":
+                    times[peer].append(seconds)
+            seconds, session = timed(call)
+            times[name].append(seconds)
+            if session is not None:
+                ours.wire.request("DELETE", f"/sessions/{session}")
+                time.sleep(0.15)  # until the next kernel is parked, as it is between users
+        for name in ("bare, synced", "bare"):
+            peers["Jupyter Server"].cell()
+            times[name].append(timed(peers[name].cell)[0])
+
+
+def back_to_back(ours, peers, times):
+    for _ in range(BLOCKS):
+        for name, call in (("warm cell", ours.warm_cell),
+                           *((name, peer.cell) for name, peer in peers.items())):
+            block = [timed(call)[0] for _ in range(BLOCK)]
+            times.setdefault(f"{name}, back to back", []).extend(block[BLOCK // 5:])
+
+
 def measure(base, runs):
-    ours, client, server = Reckon(base), Client(), Server(base)
-    times = {name: [] for name in ("health", "warm cell", "first cell", "once", "jupyter_client",
-                                   "Jupyter Server")}
+    ours = Reckon(base)
+    peers = {"jupyter_client": Client(), "Jupyter Server": Server(base),
+             "bare, synced": Bare(f"{base}/bare.log"), "bare": Bare()}
+    times = {name: [] for name in ("health", "warm cell", "first cell", "keep", "once", *peers)}
     try:
-        for _ in range(runs):
-            for name, call in (("health", ours.health), ("warm cell", ours.warm_cell),
-                               ("jupyter_client", client.cell), ("Jupyter Server", server.cell)):
-                times[name].append(timed(call)[0])
-            seconds, session = timed(ours.first_cell)
-            times["first cell"].append(seconds)
-            ours.wire.request("DELETE", f"/sessions/{session}")
-            time.sleep(0.15)  # until the next kernel is parked, as it is between users
-            # Behind the same peers, whose caches they are, as the two requests.
-            client.cell()
-            server.cell()
-            times["once"].append(timed(ours.once)[0])
-            time.sleep(0.15)
+        take_turns(ours, peers, times, runs)
+        back_to_back(ours, peers, times)
         times["readers"] = ours.readers()
     finally:
         ours.end()
-        client.end()
-        server.end()
+        for peer in peers.values():
+            peer.end()
     return times
 
 
 def report(times, runs):
     seconds, size = times.pop("readers")
     medians = {name: statistics.median(values) for name, values in times.items()}
-    ratios = {"jupyter_client / warm cell": medians["jupyter_client"] / medians["warm cell"],
-              "Jupyter Server / warm cell": medians["Jupyter Server"] / medians["warm cell"],
-              "warm cell / health": medians["warm cell"] / medians["health"],
-              "first cell / health": medians["first cell"] / medians["health"],
-              "once / health": medians["once"] / medians["health"]}
+    ratios = {f"{name} / {by}": medians[name] / medians[by] for name, by in (
+        ("jupyter_client", "warm cell"), ("Jupyter Server", "warm cell"),
+        ("jupyter_client", "bare, synced"), ("jupyter_client", "bare"),
+        ("warm cell", "health"), ("first cell", "health"), ("keep", "health"), ("once", "health"))}
+    for name in ("warm cell", "bare, synced", "bare"):
+        ratios[f"jupyter_client / {name}, back to back"] = (
+            medians["jupyter_client, back to back"] / medians[f"{name}, back to back"])
     return {"runs": runs, "load": os.getloadavg()[0],
             "readers": {"count": READERS, "first_to_last_ms": round(seconds * 1e3, 1),
                         "bytes": size},
@@ -274,13 +324,13 @@ def report(times, runs):
 
 def show(result):
     for name, value in result["median_ms"].items():
-        print(f"{name:28} {value:9.3f} ms   p90 {result['p90_ms'][name]:9.3f} ms")
+        print(f"{name:44} {value:9.3f} ms   p90 {result['p90_ms'][name]:9.3f} ms")
     for name, value in result["ratio"].items():
         sign, budget = BUDGETS.get(name, ("", None))
         met = "" if budget is None else \
             f"   budget {sign} {budget}: " + \
             ("met" if (value >= budget if sign == ">=" else value <= budget) else "missed")
-        print(f"{name:28} {value:9.2f}{met}")
+        print(f"{name:44} {value:9.2f}{met}")
     readers = result["readers"]
     print(f"{readers['count']} readers of one execution: {readers['bytes'] / 1e6:.1f} MB; the end "
           f"reaches the last {readers['first_to_last_ms']} ms after the first")

@@ -125,6 +125,26 @@ def test_quotas_hold(server, name, most, status):
 
 
 @as_root
+@pytest.mark.parametrize("quotas", [{"sessions": 1}, {"memory_bytes": 100 << 20}], ids=str)
+def test_one_after_the_other_never_meets_its_own_quota(server, quotas):
+    """The box of the one before is still on its way out when its client asks for the next."""
+    tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": quotas}).json["id"]
+    whole = server.key
+    server.key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
+                                              "scopes": ["sessions", "execute"]}).json["key"]
+    try:
+        for i in range(60):
+            assert once(server, f"print({i})", limits={"memory_bytes": 100 << 20})["stdout"]
+        # What stays counts, of course.
+        once(server, "1", keep=True, limits={"memory_bytes": 100 << 20})
+        eventually(lambda: server.ask("POST", "/executions", {
+            "template": "python", "code": "1",
+            "limits": {"memory_bytes": 100 << 20}}).code == "quota_exceeded")
+    finally:
+        server.key = whole
+
+
+@as_root
 def test_many_at_once_do_not_run_beside_a_quota(server):
     tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}}).json["id"]
     key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
