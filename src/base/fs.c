@@ -38,15 +38,28 @@ int fs_inner_open(int dir_fd, const char *path, uint64_t flags, mode_t mode)
 	return -1;
 }
 
+static const char in_it[] = "it is a folder: name a file in it";
+
+static int no_file(const char *path, const struct stat *st, struct err *err)
+{
+	(void)err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
+	return S_ISDIR(st->st_mode) ? err_remedy(err, "%s", in_it) : (int)err->code;
+}
+
 /* Reports a failed open; a link in the way is a refusal, not a fault of the system. */
 int fs_inner_failed(const char *path, struct err *err)
 {
 	if (errno == ELOOP || errno == EXDEV)
 		return err_set(err, ERR_DENIED, "%.200s leads through a symbolic link", path);
-	if (errno == ENOTDIR)
-		return err_set(err, ERR_DENIED, "%.200s is not a directory", path);
-	if (errno == EISDIR)
-		return err_set(err, ERR_DENIED, "%.200s is a directory", path);
+	if (errno == ENOTDIR) {
+		(void)err_set(err, ERR_DENIED, "%.200s is not a directory", path);
+		return err_remedy(err, "a file stands where a folder is needed: move or delete it, "
+				       "or choose another name");
+	}
+	if (errno == EISDIR) {
+		(void)err_set(err, ERR_DENIED, "%.200s is a directory", path);
+		return err_remedy(err, "%s", in_it);
+	}
 	return err_sys(err, "open %.200s", path);
 }
 
@@ -87,7 +100,7 @@ int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat 
 	if (fstat(fd, ret_st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(ret_st->st_mode))
-		return err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
+		return no_file(path, ret_st, err);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -159,7 +172,7 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "fstat %.200s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
+		return no_file(path, &st, err);
 	if (ftruncate(fd, 0) < 0)
 		return err_sys(err, "truncate %.200s", path);
 	if (uid != (uid_t)-1 && fchown(fd, uid, gid) < 0)

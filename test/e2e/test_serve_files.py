@@ -312,6 +312,12 @@ def test_a_folder_is_no_file(server, session):
         answer = put_archive(server, session, data)
         assert (answer.status, answer.code) == (403, "denied"), answer
         assert names(server, session) == {"f"}
+    for method, name, body, told in (("GET", "d", None, "name a file in it"),
+                                     ("PUT", "d", b"1", "name a file in it"),
+                                     ("PUT", "f/x", b"1", "a file stands where a folder is")):
+        answer = server.ask(method, f"/sessions/{session}/files/{name}", body)
+        assert (answer.status, answer.code) == (403, "denied"), (method, name, answer)
+        assert told in answer.json["error"]["remedy"]
 
 
 def test_through_links_of_the_box(server, session):
