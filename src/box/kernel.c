@@ -91,7 +91,7 @@ static void note_end(struct warden *warden, struct box_kernel *kernel)
 
 	/* The accounts first: those in /proc go with the status. */
 	usage_read(warden, kernel, &ended->usage);
-	usage_end(kernel);
+	usage_end(warden, kernel);
 	status = collect_status(kernel);
 	if ((status & 0x7f) != 0) {
 		ended->cause = WARDEN_END_SIGNAL;
@@ -142,6 +142,7 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 {
 	forget_watches(warden, kernel);
+	usage_end(warden, kernel);
 	twin_kill(&kernel->made);
 	usage_close(kernel);
 	/* The listener holds the box's user namespace as long as it is open. */
@@ -166,7 +167,7 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 		usage_close(kernel);
 		twin_done(&kernel->made);
 	}
-	usage_end(kernel);
+	usage_end(warden, kernel);
 	kernel->is_untold = false;
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));
@@ -180,7 +181,8 @@ int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *e
 
 	kernel->id = ++warden->next_kernel;
 	kernel->twin_reaped = kernel->kernel_reaped = false;
-	kernel->is_running = kernel->is_shared = false;
+	usage_end(warden, kernel);
+	kernel->is_shared = kernel->has_short_turns = kernel->has_long_turns = false;
 	usage_forget(kernel->session);
 	kernel->ended = (struct warden_ended){ 0 };
 	kernel->is_up = true;

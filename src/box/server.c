@@ -239,7 +239,7 @@ static void answer_usage(struct warden *warden, struct box_kernel *kernel, bool 
 	else
 		*ret = kernel->ended.usage;
 	if (is_last)
-		usage_end(kernel);
+		usage_end(warden, kernel);
 }
 
 static void answer_group(struct warden *warden, struct conn *conn,

@@ -107,6 +107,11 @@ struct box_kernel {
 	struct cgroup_usage last; /* at the last USAGE, when is_measured */
 	bool is_measured;
 	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
+	/* turns.c */
+	bool has_short_turns, has_long_turns;
+	bool is_beginning; /* its cell, and is among those of the warden */
+	struct box_kernel *begins_before, *begins_after; /* its neighbours there */
+	uint64_t begun_ns;
 	uint64_t base_read, base_written, base_user, base_system;
 	uint64_t processes_peak;
 	struct denial denied[WARDEN_DENIED_MAX];
@@ -181,6 +186,9 @@ struct warden {
 	uint64_t idle_ns, idle_since;
 	uint32_t next_session, next_kernel;
 	size_t open_sessions;
+	struct watch turns_watch; /* the clock of those whose cell begins, oldest first */
+	bool turns_armed;
+	struct box_kernel *beginning, *beginning_last;
 	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
 	char template_dir[512];
 	char libexec_dir[512];
@@ -322,10 +330,15 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel);
 /* Before anything has run: opens what is read after each execution, so that the first one finds it. */
 void usage_prepare(struct warden *warden, struct box_kernel *kernel);
 void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
-void usage_end(struct box_kernel *kernel); /* no cell of it runs any more */
+void usage_end(struct warden *warden, struct box_kernel *kernel); /* no cell of it runs any more */
 void usage_close(const struct box_kernel *kernel); /* it has ended */
 /* A kernel came or went: what was measured last is no base line for anybody. */
 void usage_forget(struct session *session);
+
+/* turns.c */
+int turns_setup(struct warden *warden, struct err *err);
+void turns_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
+void turns_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */
 
 /* denial.c */
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
