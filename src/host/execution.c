@@ -228,6 +228,17 @@ static int keep_record(struct execution *execution, const struct job *job, const
 			 "execution=%s", execution->id);
 }
 
+void execution_rowless(struct session *session, const struct err *failed)
+{
+	for (struct execution *at = session->executions; at != NULL; at = at->next) {
+		start_drop(at);
+		at->is_rowless = true;
+		at->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
+			      failed->text);
+	}
+}
+
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
@@ -241,6 +252,8 @@ static void keep(struct execution *execution, const struct job *job)
 	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
 		 execution->session->row.id, execution->id, status,
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
+	if (execution->is_rowless)
+		return;
 	/* One commit: what is answered is kept, with what it cost and made. */
 	execution->is_uncommitted = host->turn_is_open;
 	execution->turn = host->turn;
@@ -304,7 +317,9 @@ void execution_finish(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
 
-	if (job->json == NULL) {
+	if (execution->is_rowless) {
+		execution->failed = true;
+	} else if (job->json == NULL) {
 		execution->failed = true;
 		execution->failure = job->error.code == RECKON_ELOST ? FRONT_ERR_SESSION_LOST
 								     : FRONT_ERR_INTERNAL;
@@ -312,7 +327,10 @@ void execution_finish(struct execution *execution, const struct job *job)
 	}
 	keep(execution, job);
 	for (size_t i = 0; i < execution->waiter_count; i++) {
-		if (job->json != NULL)
+		if (execution->is_rowless)
+			peer_fail(host, execution->waiters[i], execution->failure,
+				  execution->why.text, "", "", 0);
+		else if (job->json != NULL)
 			peer_reply_body(host, execution->waiters[i], job->json, job->json_len);
 		else
 			peer_fail_reckon(host, execution->waiters[i], &job->error);

@@ -331,6 +331,9 @@ void execution_drop(struct execution *execution, const struct err *failed);
 void execution_release_key(const struct execution *execution);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
+/* The session's row never got into the database: none of its executions has one, for which it would
+ * have to be there. What runs ends all the same. */
+void execution_rowless(struct session *session, const struct err *failed);
 void execution_publish(struct host *host); /* new events to those who wait */
 
 /* With its row, of which the caller may have set the request's hash; NULL: it could not be made. */
@@ -359,6 +362,7 @@ void once_forget(struct session *session); /* it goes */
 void start_note(struct execution *execution, const struct db_execution *row,
 		const char *idempotency);
 bool start_waits(const struct execution *execution);
+void start_drop(struct execution *execution); /* it is to have no row */
 /* Within the transaction that is open, which fails with it; with its end, if that is known. */
 int start_write(struct execution *execution, const struct db_end *end, struct err *err);
 void start_write_all(struct host *host); /* before somebody looks */

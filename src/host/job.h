@@ -66,6 +66,7 @@ struct execution {
 	bool failed;
 	bool is_uncommitted; /* its record is in a turn that is not on the disk */
 	uint64_t turn;	     /* that one */
+	bool is_rowless;     /* its session was never kept, so neither is this */
 	struct replayed replayed;
 };
 

@@ -324,6 +324,7 @@ void session_opened(struct session *session, struct job *job)
 	}
 	if (note_opened(session, &err) < 0) {
 		peer_fail_err(host, job->request, &err);
+		execution_rowless(session, &err);
 		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */

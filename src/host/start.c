@@ -152,6 +152,12 @@ void start_forget(struct execution *execution)
 	buf_done(&execution->code);
 }
 
+void start_drop(struct execution *execution)
+{
+	if (start_waits(execution))
+		wait_no_more(execution->session->host, execution->start);
+}
+
 /* All in one transaction, which is kept or not as a whole. */
 static int write_waiting(struct host *host, struct start **written, struct err *err)
 {

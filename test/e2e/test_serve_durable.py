@@ -329,14 +329,14 @@ def test_what_the_disk_has_no_room_for_is_named(small_disk):
         assert "files_not_kept" not in server.ask("GET", f"/sessions/{session}").json
 
 
-def fill(small_disk):
+def fill(small_disk, room=300 << 10):
     """Leaves room for what an execution is before it runs, and none for a long record."""
     filler = small_disk.state / "filler"
     with open(filler, "wb") as file, pytest.raises(OSError):
         while True:
             file.write(bytes(1 << 16))
             file.flush()
-    os.truncate(filler, filler.stat().st_size - (300 << 10))
+    os.truncate(filler, filler.stat().st_size - room)
     return filler
 
 
@@ -370,6 +370,28 @@ def test_a_session_whose_first_record_has_no_room_does_not_stay(small_disk):
         filler.unlink()
         eventually(lambda: [row["id"] for row in server.ask("GET", "/sessions").json["sessions"]
                             if row["status"] == "live"] == [before])
+
+
+@as_root
+@pytest.mark.parametrize("is_early", [True, False])
+def test_code_of_a_session_that_was_never_kept_spoils_nobody_elses_records(small_disk, is_early):
+    with Server(small_disk) as server:
+        session = server.create()
+        if not is_early:  # as after one of another language
+            server.create(language="bash")
+        filler = fill(small_disk, room=0)
+        # It began while the row of its session was written, and does not end when that fails.
+        refused = server.ask("POST", "/executions", {
+            "template": "python", "code": "import time\nfor _ in range(20):\n"
+                                          "    try: time.sleep(.1)\n    except: pass"})
+        assert (refused.status, refused.code) == (507, "disk_full"), refused
+        filler.unlink()
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            assert server.execute(session, "print(1)")["stdout"] == "1\n"
+        eventually(lambda: [row["id"] for row in server.ask("GET", "/sessions").json["sessions"]
+                            if row["status"] == "live"][-1:] == [session])
+        assert "FOREIGN KEY" not in server.log()
 
 
 # ---- boxes that are gone ------------------------------------------------------------------------
