@@ -99,6 +99,8 @@ static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 void turns_begin(struct warden *warden, struct box_kernel *kernel)
 {
 	turns_end(warden, kernel);
+	if (!kernel->is_up)
+		return; /* its number may be another's by now */
 	if (kernel->has_long_turns || !kernel->has_short_turns)
 		set(kernel->made.kernel, SHORT_NS);
 	kernel->has_long_turns = false;
