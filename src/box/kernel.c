@@ -182,7 +182,8 @@ int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *e
 	kernel->id = ++warden->next_kernel;
 	kernel->twin_reaped = kernel->kernel_reaped = false;
 	usage_end(warden, kernel);
-	kernel->is_shared = kernel->has_short_turns = kernel->has_long_turns = false;
+	kernel->is_shared = false;
+	kernel->turn_ns = 0;
 	usage_forget(kernel->session);
 	kernel->ended = (struct warden_ended){ 0 };
 	kernel->is_up = true;

@@ -108,7 +108,7 @@ struct box_kernel {
 	bool is_measured;
 	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
 	/* turns.c */
-	bool has_short_turns, has_long_turns;
+	uint64_t turn_ns; /* as it was set last; 0: as it came */
 	bool is_beginning; /* its cell, and is among those of the warden */
 	struct box_kernel *begins_before, *begins_after; /* its neighbours there */
 	uint64_t begun_ns;

@@ -8,7 +8,7 @@
  * Linux (EEVDF, 6.12 or later) runs whom it owes time in the order in which their next turn would be
  * over. Of two with equally long turns the one that wakes up waits for the other's, which is looked
  * at with the next tick of the clock, 4 ms later: a short cell beside another tenant's long one
- * takes ten times as long as alone. So a cell begins with short turns, and comes first; when it has
+ * takes several times as long as alone. So a cell begins with short turns, and comes first; when it has
  * not ended after BEGINS_NS it gets long ones, which also cost less.
  *
  * An earlier Linux looks at none of this, nor does a host where the tasks of a box are not ours to
@@ -89,7 +89,7 @@ static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 	warden->turns_armed = false;
 	while ((kernel = warden->beginning) != NULL && now - kernel->begun_ns >= BEGINS_NS) {
 		turns_end(warden, kernel);
-		kernel->has_long_turns = true;
+		kernel->turn_ns = LONG_NS;
 		set_all(kernel->made.kernel, LONG_NS);
 	}
 	if (kernel != NULL)
@@ -101,10 +101,9 @@ void turns_begin(struct warden *warden, struct box_kernel *kernel)
 	turns_end(warden, kernel);
 	if (!kernel->is_up)
 		return; /* its number may be another's by now */
-	if (kernel->has_long_turns || !kernel->has_short_turns)
+	if (kernel->turn_ns != SHORT_NS)
 		set(kernel->made.kernel, SHORT_NS);
-	kernel->has_long_turns = false;
-	kernel->has_short_turns = true;
+	kernel->turn_ns = SHORT_NS;
 	kernel->begun_ns = clock_mono_ns();
 	kernel->is_beginning = true;
 	kernel->begins_after = warden->beginning_last;

@@ -5,7 +5,6 @@
  * Reads:    jobs that came back, rings.
  * Never:    gives out the end of an execution before its record is kept.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,7 +232,7 @@ void execution_rowless(struct session *session, const struct err *failed)
 	for (struct execution *at = session->executions; at != NULL; at = at->next) {
 		start_drop(at);
 		at->is_rowless = true;
-		at->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+		at->failure = peer_unkept(failed);
 		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
 			      failed->text);
 	}
@@ -303,7 +302,7 @@ void execution_drop(struct execution *execution, const struct err *failed)
 	struct host *host = execution->session->host;
 
 	execution->failed = true;
-	execution->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+	execution->failure = peer_unkept(failed);
 	(void)err_set(&execution->why, ERR_SYSTEM, "it was not run, because that it had begun could "
 		      "not be kept: %s", failed->text);
 	execution->why.errnum = failed->errnum;

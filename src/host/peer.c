@@ -208,6 +208,11 @@ void peer_release(struct host *host)
 		flush(host->peer);
 }
 
+enum front_error peer_unkept(const struct err *err)
+{
+	return err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+}
+
 void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed)
 {
 	struct peer *peer = host->peer;
@@ -223,7 +228,7 @@ void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed
 		at->fd = -1;
 		at->type = FRONT_ERROR;
 		pack_error(&at->payload,
-			   failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL,
+			   peer_unkept(failed),
 			   "what was done could not be kept", failed->text, failed->remedy, 0);
 		at->turn = first - 1;
 	}
@@ -253,9 +258,7 @@ void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
 	const bool is_busy = err->errnum == EBUSY;
 
 	peer_fail(host, request,
-		  err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
-		  : is_busy		? FRONT_ERR_UNAVAILABLE
-					: FRONT_ERR_INTERNAL,
+		  is_busy ? FRONT_ERR_UNAVAILABLE : peer_unkept(err),
 		  err->text, "", err->remedy, is_busy ? 1 : 0);
 }
 

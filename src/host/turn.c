@@ -149,8 +149,7 @@ static void executions_failed(const struct session *session, uint64_t first,
 		each->is_uncommitted = false;
 		start_not_kept(each);
 		each->failed = true;
-		each->failure = failed->errnum == ENOSPC ? FRONT_ERR_DISK_FULL
-							 : FRONT_ERR_INTERNAL;
+		each->failure = peer_unkept(failed);
 		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
 			      failed->text);
 	}

@@ -240,6 +240,31 @@ def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon
 
 
 @as_root
+def test_nothing_is_written_of_code_whose_session_is_not_there_yet(reckon):
+    """A row of an execution needs one of a session, which goes again when that cannot be opened."""
+    with Server(reckon) as server:
+        def told():
+            return [each["action"] for each in audit(server)]
+
+        other = server.create()  # so that one thread opens the next one and goes on with its code
+        before = told()
+        with contextlib.ExitStack() as goes_on, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            for pid in wardens(reckon):
+                os.kill(pid, signal.SIGSTOP)
+                goes_on.callback(os.kill, pid, signal.SIGCONT)
+            asked = pool.submit(server.ask, "POST", "/executions",
+                                {"template": "python", "code": "print(1)"})
+            eventually(lambda: told() == [*before, "session.create"])
+            # Whoever looks has what has begun written; so has the clock.
+            server.ask("GET", f"/sessions/{other}/executions")
+            time.sleep(0.05)
+            assert told() == [*before, "session.create"]
+            goes_on.close()
+            assert asked.result().json["stdout"] == "1\n"
+        assert told()[len(before):][:3] == ["session.create", "execution.start", "execution.end"]
+
+
+@as_root
 def test_code_whose_session_cannot_be_opened_never_was(reckon):
     with Server(reckon) as server:
         tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}})
