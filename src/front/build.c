@@ -248,11 +248,10 @@ int build_once(struct conn *conn, const struct query *query, struct buf *payload
 	(void)query;
 	if (api_once_parse(buf_text(&conn->body), conn->body.len, &session, &body, err) < 0)
 		return (int)err->code;
-	if (http_header(&conn->http, "idempotency-key") != NULL)
-		return err_set(err, ERR_INVALID, "an Idempotency-Key is a session's: create one, and "
-						 "execute in it");
-	conn->ends_at_eof = true; /* nobody else can have its record, or knows of its session */
+	/* Without a key nobody else can have its record, or knows of its session. */
+	conn->ends_at_eof = http_header(&conn->http, "idempotency-key") == NULL;
 	if (pack_session_body(conn, &session, payload, err) < 0 ||
+	    build_idempotency(conn, payload, err) < 0 ||
 	    (body.keep && front_pack(payload, FRONT_TAG_KEEP, "", 0, err) < 0))
 		return (int)err->code;
 	return pack_code(&body, payload, err);

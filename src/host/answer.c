@@ -122,18 +122,24 @@ static void name_actor(struct host *host, const struct asked *asked)
 			       asked->tenant->row.id);
 }
 
+void answer_hash_item(const struct host *host, const struct kernel_item *item,
+		      unsigned char sum[32])
+{
+	unsigned char next[32 + 32 + 1];
+
+	memcpy(next, sum, 32);
+	key_hash(host, item->data, item->len, next + 32);
+	next[64] = (unsigned char)item->tag;
+	key_hash(host, next, sizeof(next), sum);
+}
+
 void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
 		       unsigned char sum[32])
 {
 	const struct kernel_item *item = front_find(asked->items, asked->count, (uint32_t)tag);
-	unsigned char next[32 + 32 + 1];
 
-	if (item == NULL)
-		return;
-	memcpy(next, sum, 32);
-	key_hash(host, item->data, item->len, next + 32);
-	next[64] = (unsigned char)tag;
-	key_hash(host, next, sizeof(next), sum);
+	if (item != NULL)
+		answer_hash_item(host, item, sum);
 }
 
 struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms)

@@ -77,7 +77,10 @@ int answer_pack_session(struct host *host, struct buf *payload, const struct db_
 /* The row of the execution that the request names; false when it was answered with an error. */
 bool answer_find_execution(struct host *host, const struct asked *asked,
 			   struct db_execution *ret);
-/* Adds a field, if the request has it, to a sum that says whether two requests are the same. */
+/* Adds a field to a sum that says whether two requests are the same. */
+void answer_hash_item(const struct host *host, const struct kernel_item *item,
+		      unsigned char sum[32]);
+/* The same, if the request has it. */
 void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
 		       unsigned char sum[32]);
 /* What it is to be cancelled by: the end of the asking connection; NULL: it goes on. What the request

@@ -151,6 +151,13 @@ static const char *const versions[] = {
 	"CREATE INDEX run_by_tenant ON run(tenant, id, size);"
 	"CREATE UNIQUE INDEX run_by_key ON run(tenant, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
+	/* answer_once.c: keys of code that has no session to be of. */
+	"ALTER TABLE execution ADD COLUMN key_tenant TEXT;"
+	"DROP INDEX execution_by_key;"
+	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
+	" WHERE idempotency IS NOT NULL AND key_tenant IS NULL;"
+	"CREATE UNIQUE INDEX execution_by_tenant_key ON execution(key_tenant, idempotency)"
+	" WHERE key_tenant IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -167,6 +167,7 @@ struct db_execution {
 	char why[DB_WHY_SIZE];
 	unsigned char request_hash[32];
 	char asked_by[ID_SIZE]; /* the id of the key; written, and read by db_execution_asker() */
+	char key_tenant[ID_SIZE]; /* written: whose its Idempotency-Key is; "": its session's */
 	struct buf record;	/* JSON, or empty */
 };
 void db_execution_done(struct db_execution *execution);
@@ -192,6 +193,8 @@ int db_execution_asker(struct db *db, const char *session, const char *id, char 
 int db_execution_unkey(struct db *db, const char *id, struct err *err);
 int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
 			struct db_execution *ret, struct err *err);
+int db_execution_by_tenant_key(struct db *db, const char *tenant, const char *idempotency,
+			       struct db_execution *ret, struct err *err);
 
 /* Appends the first bytes of the code, whole characters; *ret_len is how long it is. */
 int db_code_head(struct db *db, const char *execution, size_t max, struct buf *ret,

@@ -221,7 +221,8 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 
 	if (db_prepare(db, "INSERT INTO execution(id, session, sequence, created_at, idempotency,"
 			   " request_hash, code, status, ended_at, why, record, receipt,"
-			   " asked_by) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
+			   " asked_by, key_tenant) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, execution->id);
 	db_bind_text(statement, 2, execution->session);
@@ -231,6 +232,7 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
 	db_bind_bytes(statement, 7, code->data, code->len);
 	db_bind_text(statement, 13, execution->asked_by);
+	db_bind_text(statement, 14, execution->key_tenant[0] != '\0' ? execution->key_tenant : NULL);
 	if (end == NULL)
 		db_bind_text(statement, 8, "pending");
 	else if (bind_end(db, statement, 8, end, err) < 0)
@@ -294,17 +296,31 @@ int db_execution_find(struct db *db, const char *session, const char *id,
 	return find_one(db, statement, ret, err);
 }
 
-int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
-			struct db_execution *ret, struct err *err)
+static int find_by_key(struct db *db, const char *sql, const char *whose, const char *idempotency,
+		       struct db_execution *ret, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, EXECUTION_COLUMNS " WHERE session = ? AND idempotency = ?", &statement,
-		       err) < 0)
+	if (db_prepare(db, sql, &statement, err) < 0)
 		return (int)err->code;
-	db_bind_text(statement, 1, session);
+	db_bind_text(statement, 1, whose);
 	db_bind_text(statement, 2, idempotency);
 	return find_one(db, statement, ret, err);
+}
+
+int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
+			struct db_execution *ret, struct err *err)
+{
+	return find_by_key(db, EXECUTION_COLUMNS " WHERE session = ? AND idempotency = ?"
+						 " AND key_tenant IS NULL",
+			   session, idempotency, ret, err);
+}
+
+int db_execution_by_tenant_key(struct db *db, const char *tenant, const char *idempotency,
+			       struct db_execution *ret, struct err *err)
+{
+	return find_by_key(db, EXECUTION_COLUMNS " WHERE key_tenant = ? AND idempotency = ?", tenant,
+			   idempotency, ret, err);
 }
 
 int db_execution_unkey(struct db *db, const char *id, struct err *err)

@@ -139,6 +139,7 @@ struct session {
 	bool is_over;		   /* which has ended */
 	bool is_to_stay;	   /* once its first execution is answered (answer_once.c) */
 	uint64_t stays_turn;	   /* the turn that says so; 0: none */
+	struct once_key *once_key; /* of the request that opens it, until its code is to run */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */

@@ -92,7 +92,7 @@ enum front_type {
 	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
-	FRONT_EXECUTE_ONCE = 42,   /* CODE, a session [KEEP] -> BODY, the record             */
+	FRONT_EXECUTE_ONCE = 42,   /* CODE, a session [KEEP IDEMPOTENCY] -> BODY, the record */
 	FRONT_ARCHIVE_GET = 45,	   /* -> SIZE COUNTS, descriptor                             */
 	FRONT_ARCHIVE_PUT = 46,	   /* -> as FILE_PUT; its COMMIT -> COUNTS [ARTIFACT]        */
 	FRONT_FILE_MOVE = 47,	   /* -> [ARTIFACT of what it replaced]                      */

@@ -95,7 +95,24 @@ class Session:
         return True
 
 
-def work(server, mine, seed, ends):
+class Once:
+    """Code in a session of its own, with a key: asked for as often as its client likes."""
+
+    def __init__(self, value):
+        self.value, self.id = value, None
+
+    def ask(self, server):
+        answer = server.ask("POST", "/executions", {"code": f"print('{self.value}')"},
+                            {"Idempotency-Key": self.value})
+        if answer.status == 410 and self.id is None:  # a crash cut it off, and it says so for ever
+            assert answer.code == "execution_lost", answer
+            return
+        assert answer.json["stdout"] == f"{self.value}\n", answer
+        assert self.id in (None, answer.json["id"]), "its code ran a second time"
+        self.id = answer.json["id"]
+
+
+def work(server, mine, onces, seed, ends):
     """One client: its requests come one after the other, until the daemon is gone."""
     chance = random.Random(seed)
     try:
@@ -114,6 +131,9 @@ def work(server, mine, seed, ends):
             elif act < 0.9:
                 session.end()
                 mine.remove(session)
+            elif act < 0.95:
+                onces.append(Once(value))
+                onces[-1].ask(server)
             else:
                 once = server.ask("POST", "/executions", {"code": f"print('{value}')"})
                 assert once.json["stdout"] == f"{value}\n", once
@@ -125,13 +145,13 @@ def test_what_a_crowd_was_told_outlives_the_daemon(reckon):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     chance, end = random.Random(seed), time.monotonic() + SECONDS
-    clients = [[] for _ in range(CLIENTS)]
+    clients, onces = [[] for _ in range(CLIENTS)], [[] for _ in range(CLIENTS)]
     rounds = checked = 0
     with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         while rounds < 2 or time.monotonic() < end:
             ends = threading.Event()
-            jobs = [pool.submit(work, server, mine, chance.getrandbits(32), ends)
-                    for mine in clients]
+            jobs = [pool.submit(work, server, mine, own, chance.getrandbits(32), ends)
+                    for mine, own in zip(clients, onces)]
             time.sleep(chance.uniform(0.5, 3))
             server.process.send_signal(signal.SIGKILL)
             ends.set()
@@ -142,6 +162,9 @@ def test_what_a_crowd_was_told_outlives_the_daemon(reckon):
             for mine in clients:
                 mine[:] = [session for session in mine if session.check()]
                 checked += sum(len(session.files) + len(session.records) for session in mine)
+            for own in onces:
+                for each in own[-3:]:
+                    each.ask(server)
             # What has no mark was made for one execution, which nobody waits for any more.
             eventually(lambda: all(each["metadata"] for each in live(server)))
             known = {session.id for mine in clients for session in mine}

@@ -206,6 +206,26 @@ def test_what_could_not_be_kept_before_it_runs_does_not_run(disk, more):
         assert server.execute(one, f"print(open('/tmp/never-{one}').read())")["stdout"] == "x\n"
 
 
+def test_code_in_a_session_of_its_own_that_could_not_be_kept_does_not_run(disk):
+    busy, server = disk
+    one = server.create()
+    given = (server, "POST", "/executions", {"template": "python", "code": touch(f"once-{one}") +
+                                             f"\nprint(open('/tmp/once-{one}').read())"})
+    with at_work(server):
+        busy.touch()
+        first = Request(*given, **KEYED)
+        time.sleep(0.2)
+        assert first.is_alive() and not has_run(f"once-{one}")
+        busy.write_text("fail")
+        first.join(SECONDS)
+        assert first.answer.status == 500 and first.answer.code == "internal", first.answer
+        assert not has_run(f"once-{one}")
+        busy.unlink()
+        again = Request(*given, **KEYED)
+        again.join(SECONDS)
+        assert again.answer.status == 200 and again.answer.json["stdout"] == "x\n", again.answer
+
+
 @pytest.mark.parametrize("name", WRITES)
 def test_what_a_request_writes_holds_nobody_up(disk, name):
     busy, server = disk
