@@ -16,32 +16,20 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <linux/sched/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/priority.h"
 #include "box/state.h"
 
 #define BEGINS_NS 2000000u
-#define SHORT_NS 500000u /* as those of the daemon itself: priority.c */
+#define SHORT_NS 500000u /* longer than those of whoever serves: base/priority.c, host/pool.c */
 #define LONG_NS 12000000u
 #define TASKS_MAX 256 /* of a kernel that are given long turns */
-
-static void set(pid_t task, uint64_t turn_ns)
-{
-	struct sched_attr attr = { .size = sizeof(attr) };
-
-	/* A cell may have made itself nicer, and stays so. */
-	if (syscall(SYS_sched_getattr, task, &attr, sizeof(attr), 0) < 0)
-		return;
-	attr.sched_runtime = turn_ns;
-	(void)syscall(SYS_sched_setattr, task, &attr, 0);
-}
 
 /* Its threads, too: those of a matrix product compute like itself. */
 static void set_all(pid_t pid, uint64_t turn_ns)
@@ -59,7 +47,7 @@ static void set_all(pid_t pid, uint64_t turn_ns)
 		const long task = strtol(entry->d_name, NULL, 10);
 
 		if (task > 0) {
-			set((pid_t)task, turn_ns);
+			priority_turns((pid_t)task, turn_ns);
 			count++;
 		}
 	}
@@ -102,7 +90,7 @@ void turns_begin(struct warden *warden, struct box_kernel *kernel)
 	if (!kernel->is_up)
 		return; /* its number may be another's by now */
 	if (kernel->turn_ns != SHORT_NS)
-		set(kernel->made.kernel, SHORT_NS);
+		priority_turns(kernel->made.kernel, SHORT_NS);
 	kernel->turn_ns = SHORT_NS;
 	kernel->begun_ns = clock_mono_ns();
 	kernel->is_beginning = true;

@@ -1,28 +1,15 @@
 """Short turns of a processor for who begins, long ones for who computes: src/box/turns.c.
 
-What is read is what Linux keeps for each task; on one that keeps nothing (before 6.12) everything
-stays as it was.
+What is read is what Linux keeps for each task.
 """
-import ctypes
 import os
-import struct
 import time
 
 import pytest
+from turns import LONG, SHORT, turn_of
 from waiting import eventually
 
-SYS_SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
-SHORT, LONG = 500_000, 12_000_000
 BUSY = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def turn_of(task):
-    """Nanoseconds; 0 on a Linux that knows none."""
-    attr = ctypes.create_string_buffer(56)
-    assert libc.syscall(SYS_SCHED_GETATTR, task, attr, 56, 0) == 0, os.strerror(ctypes.get_errno())
-    return struct.unpack_from("IIQiIQ", attr.raw)[5]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from leftovers import Leftovers
 from reckon_cli import Reckon
 from reckon_serve import Server
 from test_serve_tenants import as_root, newcomer, using
+from turns import SHORT, turn_of
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
 LOOK_S = 4
@@ -165,6 +166,22 @@ def test_kernels_are_not_as_urgent_as_the_daemon(server):
     record = server.execute(session, "import os; print(os.getpriority(os.PRIO_PROCESS, 0))")
     assert record["stdout"] == "0\n"
     assert os.getpriority(os.PRIO_PROCESS, 0) == 0
+
+
+def test_who_serves_has_shorter_turns_than_a_cell_that_begins(server):
+    """Linux lets nobody wait for the next tick of the clock whose turn is the shorter one."""
+    known = turn_of(0) != 0
+    session = server.create()
+    assert server.execute(session, "1")["status"] == "ok"
+    loop = server.process.pid
+    threads = {int(task) for task in os.listdir(f"/proc/{loop}/task")} - {loop}
+    assert {turn_of(task) for task in (loop, server.front())} == {100_000 * known}
+    # All but the one that brings the log into the tables, for which nobody waits.
+    assert sorted(map(turn_of, threads))[:-1] == [200_000 * known] * (len(threads) - 1)
+    # Nor does anybody have them whom they start: such turns cost who computes.
+    others = [int(pid) for _, pid, name in server.host.processes()
+              if name.startswith("reckon-zygote")]
+    assert others and min(map(turn_of, others)) >= SHORT * known
 
 
 def share_files(group):
