@@ -31,7 +31,7 @@
 #include "host/db_inner.h"
 
 #define LOG_PAGES 1000     /* then it is time for a checkpoint */
-#define LOG_PAGES_MAX 4000 /* and here the loop makes it */
+#define LOG_PAGES_MAX 16000 /* 64 MiB, and here the loop makes it: all wait for two syncs */
 #define LOG_BYTES (LOG_PAGES * (4096 + 24) + 65536)
 #define LOG_FREE_MIN (64ull * LOG_BYTES) /* on a disk with less room it grows as it needs to */
 
