@@ -11,6 +11,7 @@ first. Compare the ratios; the times are this machine's.
   first cell        POST /sessions and then a first cell, from the kernel that waits parked
   keep              the same in one request, POST /executions with `keep`
   once              without it: the session ends with the execution
+  kept              PATCH of a session: what is read in the fence, written and synced, without a box
   jupyter_client    the warm cell through its sockets, to the reply
   Jupyter Server    the same cell through its HTTP and WebSocket, to the reply
   bare, synced      the least that any server can do: bare.c, which keeps its answer on the disk
@@ -118,6 +119,10 @@ class Reckon:
         session = self.open()
         self.cell(session, "x = 1")
         return session
+
+    def kept(self):
+        status, body = self.wire.request("PATCH", f"/sessions/{self.warm}", {"metadata": {}})
+        assert status == 200, body
 
     def once(self, **more):
         status, body = self.wire.request("POST", "/executions",
@@ -262,7 +267,7 @@ def timed(call):
 def take_turns(ours, peers, times, runs):
     """Each call of ours comes behind the same peers, whose caches and processors they are then."""
     calls = {"health": ours.health, "warm cell": ours.warm_cell, "first cell": ours.first_cell,
-             "keep": ours.keep, "once": ours.once}
+             "keep": ours.keep, "once": ours.once, "kept": ours.kept}
     for _ in range(runs):
         for name, call in calls.items():
             for peer in ("jupyter_client", "Jupyter Server"):
@@ -291,7 +296,7 @@ def measure(base, runs):
     ours = Reckon(base)
     peers = {"jupyter_client": Client(), "Jupyter Server": Server(base),
              "bare, synced": Bare(f"{base}/bare.log"), "bare": Bare()}
-    times = {name: [] for name in ("health", "warm cell", "first cell", "keep", "once", *peers)}
+    times = {name: [] for name in ("health", "warm cell", "first cell", "keep", "once", "kept", *peers)}
     try:
         take_turns(ours, peers, times, runs)
         back_to_back(ours, peers, times)
@@ -309,6 +314,7 @@ def report(times, runs):
     ratios = {f"{name} / {by}": medians[name] / medians[by] for name, by in (
         ("jupyter_client", "warm cell"), ("Jupyter Server", "warm cell"),
         ("jupyter_client", "bare, synced"), ("jupyter_client", "bare"),
+        ("jupyter_client", "kept"), ("kept", "health"),
         ("warm cell", "health"), ("first cell", "health"), ("keep", "health"), ("once", "health"))}
     for name in ("warm cell", "bare, synced", "bare"):
         ratios[f"jupyter_client / {name}, back to back"] = (
