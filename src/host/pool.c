@@ -18,10 +18,8 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "base/burst.h"
 #include "base/mem.h"
-#include "base/priority.h"
-
-#define TURN_NS 200000u /* shorter than those of a cell that begins: box/turns.c */
 
 struct queue {
 	struct pool_item *first, *last;
@@ -301,7 +299,7 @@ static void *work(void *arg)
 	struct pool *pool = self->pool;
 	struct pool_item *item;
 
-	priority_turns(0, TURN_NS);
+	burst_begin();
 	(void)pthread_mutex_lock(&pool->lock);
 	for (;;) {
 		item = next_item(pool);
@@ -314,12 +312,14 @@ static void *work(void *arg)
 		}
 		(void)pthread_mutex_unlock(&pool->lock);
 		while (item != NULL) {
+			burst_job();
 			pool->run(item);
 			item = give_back(pool, item);
 		}
 		(void)pthread_mutex_lock(&pool->lock);
 	}
 	(void)pthread_mutex_unlock(&pool->lock);
+	burst_end();
 	return NULL;
 }
 

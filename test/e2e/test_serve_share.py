@@ -17,7 +17,7 @@ from leftovers import Leftovers
 from reckon_cli import Reckon
 from reckon_serve import Server
 from test_serve_tenants import as_root, newcomer, using
-from turns import SHORT, turn_of
+from turns import SHORT, policy_of, turn_of
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
 LOOK_S = 4
@@ -176,12 +176,18 @@ def test_who_serves_has_shorter_turns_than_a_cell_that_begins(server):
     loop = server.process.pid
     threads = {int(task) for task in os.listdir(f"/proc/{loop}/task")} - {loop}
     assert {turn_of(task) for task in (loop, server.front())} == {100_000 * known}
-    # All but the one that brings the log into the tables, for which nobody waits.
-    assert sorted(map(turn_of, threads))[:-1] == [200_000 * known] * (len(threads) - 1)
-    # Nor does anybody have them whom they start: such turns cost who computes.
+    # In real time, where that may be (test_base_burst.c). All but the one that brings the log into
+    # the tables, for which nobody waits.
+    slow = [task for task in threads if policy_of(task) != os.SCHED_RR and
+            turn_of(task) != 200_000 * known]
+    assert len(slow) <= 1, slow
+    # Nor has anybody either whom they start: such turns cost who computes.
     others = [int(pid) for _, pid, name in server.host.processes()
-              if name.startswith("reckon-zygote")]
-    assert others and min(map(turn_of, others)) >= SHORT * known
+              if name.startswith(("reckon-zygote", "reckon-init", "reckon-warden"))]
+    assert others and {policy_of(pid) for pid in others} == {os.SCHED_OTHER}
+    kernels = [int(pid) for _, pid, name in server.host.processes()
+               if name.startswith("reckon-zygote")]
+    assert min(map(turn_of, kernels)) >= SHORT * known
 
 
 def share_files(group):

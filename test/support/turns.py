@@ -14,3 +14,7 @@ def turn_of(task):
     attr = ctypes.create_string_buffer(56)
     assert libc.syscall(SYS_SCHED_GETATTR, task, attr, 56, 0) == 0, os.strerror(ctypes.get_errno())
     return struct.unpack_from("IIQiIQ", attr.raw)[5]
+
+
+def policy_of(task):
+    return os.sched_getscheduler(task) & ~os.SCHED_RESET_ON_FORK

@@ -1,0 +1,18 @@
+/*
+ * burst.h - a thread whose jobs begin in real time.
+ *
+ * For threads that do jobs of which most take a fraction of a millisecond, and whose clients wait:
+ * beside others that compute Linux lets such a thread wait for ticks of the clock (docs/tenants.md).
+ * Each job begins before all that computes; one that has used BURST_NS of a processor goes on as
+ * anybody's, so that nobody gets more of the processors by it than that.
+ *
+ * It takes the right to it (CAP_SYS_NICE, or RLIMIT_RTPRIO). Without that, turns are short
+ * (priority.h), and that is all. Children do not inherit it.
+ */
+#pragma once
+
+#define BURST_NS 2000000 /* as Linux counts: it looks with each tick, so up to one tick more */
+
+void burst_begin(void); /* in the thread, before its first job */
+void burst_job(void);	/* before each */
+void burst_end(void);	/* before the thread ends */
