@@ -26,15 +26,15 @@
 #define TURN_NS 200000u /* shorter than those of a cell that begins: box/turns.c */
 
 static _Thread_local timer_t budget;
-static _Thread_local bool has_budget;
+static _Thread_local bool has_budget, is_urgent;
 static _Thread_local int usual_nice;
 static _Thread_local volatile sig_atomic_t is_spent;
 
-static bool set(bool is_urgent)
+static bool set(bool urgent)
 {
 	struct sched_attr attr = { .size = sizeof(attr), .sched_flags = SCHED_FLAG_RESET_ON_FORK };
 
-	if (is_urgent) {
+	if (urgent) {
 		attr.sched_policy = SCHED_RR;
 		attr.sched_priority = 1; /* the least urgent there is */
 	} else {
@@ -71,29 +71,32 @@ void burst_begin(void)
 	    timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &budget) < 0)
 		return;
 	has_budget = true;
-	if (!set(true))
-		burst_end();
 }
 
-void burst_job(void)
+void burst_job(bool is_crowded)
 {
 	const struct itimerspec whole = { .it_value.tv_nsec = BURST_NS };
 
-	if (!has_budget)
+	if (!has_budget || (!is_crowded && !is_urgent))
 		return;
-	if (timer_settime(budget, 0, &whole, NULL) < 0)
-		burst_end(); /* never without an end */
-	else if (is_spent != 0) {
-		is_spent = 0;
-		(void)set(true);
+	if (!is_crowded || timer_settime(budget, 0, &whole, NULL) < 0) { /* never without an end */
+		is_urgent = false;
+		(void)set(false);
+		return;
 	}
+	if (is_urgent && is_spent == 0)
+		return;
+	is_spent = 0;
+	is_urgent = set(true);
+	if (!is_urgent)
+		burst_end(); /* it has no right to it */
 }
 
 void burst_end(void)
 {
 	if (!has_budget)
 		return;
-	has_budget = false;
+	has_budget = is_urgent = false;
 	(void)timer_delete(budget);
 	(void)set(false);
 }

@@ -53,7 +53,7 @@ struct pool {
 	struct worker *workers;
 	unsigned count, max, idle, running;
 	size_t queued;
-	bool is_ending;
+	bool is_ending, hurries;
 	int fd;
 	cpu_set_t processors; /* that its threads may use */
 };
@@ -298,6 +298,7 @@ static void *work(void *arg)
 	struct worker *self = arg;
 	struct pool *pool = self->pool;
 	struct pool_item *item;
+	bool is_crowded;
 
 	burst_begin();
 	(void)pthread_mutex_lock(&pool->lock);
@@ -310,9 +311,10 @@ static void *work(void *arg)
 			wait_for_more(self);
 			continue;
 		}
+		is_crowded = pool->hurries || pool->running > 1;
 		(void)pthread_mutex_unlock(&pool->lock);
 		while (item != NULL) {
-			burst_job();
+			burst_job(is_crowded);
 			pool->run(item);
 			item = give_back(pool, item);
 		}
@@ -356,6 +358,13 @@ static void add_thread(struct pool *pool)
 	if (pthread_create(&worker->thread, NULL, work, worker) == 0)
 		pool->count++;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void pool_hurry(struct pool *pool)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->hurries = true;
+	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_submit(struct pool *pool, struct pool_item *item)

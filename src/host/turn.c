@@ -411,6 +411,7 @@ int turn_setup(struct host *host, struct err *err)
 			err) < 0)
 		return (int)err->code;
 	loop_io_want(host->sync_io, LOOP_READ);
+	pool_hurry(host->sync_pool); /* with nobody else at work the loop does it itself */
 	return 0;
 }
 

@@ -23,7 +23,7 @@
 struct seen {
 	int may;		   /* the policy that this host lets a thread have */
 	int at_first[JOBS], behind[JOBS];
-	int child, after;
+	int child, alone, after;
 };
 
 static int policy(void)
@@ -64,14 +64,17 @@ static void *work(void *arg)
 
 	burst_begin();
 	for (int i = 0; i < JOBS; i++) {
-		burst_job();
+		burst_job(true);
 		seen->at_first[i] = policy();
 		if (i == 0)
 			seen->child = policy_of_child();
 		compute_until_it_is_noticed();
 		seen->behind[i] = policy();
 	}
-	burst_job();
+	burst_job(true);
+	burst_job(false);
+	seen->alone = policy();
+	burst_job(true);
 	burst_end();
 	seen->after = policy();
 	return NULL;
@@ -97,6 +100,7 @@ static void a_job_begins_in_real_time_and_goes_on_as_anybodys(void **state)
 		assert_int_equal(seen.behind[i], SCHED_OTHER);
 	}
 	assert_int_equal(seen.child, SCHED_OTHER);
+	assert_int_equal(seen.alone, SCHED_OTHER);
 	assert_int_equal(seen.after, SCHED_OTHER);
 }
 
