@@ -32,8 +32,9 @@
 
 #define LOG_PAGES 1000     /* then it is time for a checkpoint */
 #define LOG_PAGES_MAX 16000 /* 64 MiB, and here the loop makes it: all wait for two syncs */
+#define LOG_PAGES_TIGHT 4000 /* the same on a disk with little room */
 #define LOG_BYTES (LOG_PAGES * (4096 + 24) + 65536)
-#define LOG_FREE_MIN (64ull * LOG_BYTES) /* on a disk with less room it grows as it needs to */
+#define LOG_FREE_MIN (64ull * LOG_BYTES) /* with less it has not its whole length from the start */
 
 struct db_log {
 	pthread_mutex_t lock;
@@ -42,6 +43,7 @@ struct db_log {
 	sqlite3 *sqlite; /* the thread's */
 	const char *path;
 	int filled; /* the log, when it got its length just now */
+	int pages_max;
 	/* with the lock held */
 	bool is_wanted, is_ending;
 	int next; /* how many pages there are when the next one is due */
@@ -117,10 +119,10 @@ static int on_commit(void *arg, sqlite3 *sqlite, const char *name, int pages)
 		return SQLITE_OK;
 	(void)pthread_mutex_lock(&log->lock);
 	/* A disk that is too slow for what comes is waited for. */
-	while (pages >= LOG_PAGES_MAX && log->is_wanted)
+	while (pages >= log->pages_max && log->is_wanted)
 		(void)pthread_cond_wait(&log->done, &log->lock);
 	is_due = pages >= log->next && !log->is_wanted;
-	is_ours = is_due && pages >= LOG_PAGES_MAX;
+	is_ours = is_due && pages >= log->pages_max;
 	log->is_wanted |= is_due && !is_ours;
 	(void)pthread_mutex_unlock(&log->lock);
 	if (is_ours) {
@@ -192,6 +194,7 @@ void db_log_begin(struct db *db)
 
 	log->path = sqlite3_db_filename(db->sqlite, "main");
 	log->next = LOG_PAGES;
+	log->pages_max = has_room(log->path) ? LOG_PAGES_MAX : LOG_PAGES_TIGHT;
 	(void)pthread_mutex_init(&log->lock, NULL);
 	(void)pthread_cond_init(&log->more, NULL);
 	(void)pthread_cond_init(&log->done, NULL);

@@ -198,6 +198,17 @@ def test_a_full_disk(reckon, small_disk):
         upload = server.ask("PUT", f"/sessions/{session}/files/a", bytes(1 << 20))
         assert (upload.status, upload.code) == (507, "disk_full")
         assert server.ask("GET", "/health").status == 200
+        # Whatever else is answered now is in the document.
+        paths = server.ask("GET", "/openapi.json").json["paths"]
+        for method, path, body in (
+                ("POST", "/sessions", {"template": "python"}), ("PATCH", "/sessions/{session}", {}),
+                ("POST", "/sessions/{session}/executions", {"code": "1"}),
+                ("POST", "/executions", {"template": "python", "code": "1"}),
+                ("POST", "/sessions/{session}/contexts", {}), ("POST", "/tenants", {"name": "t"}),
+                ("POST", "/keys", {"name": "k", "scopes": ["execute"]})):
+            answer = server.ask(method, path.replace("{session}", session), body)
+            assert str(answer.status) in paths[PREFIX + path][method.lower()]["responses"], \
+                (method, path, answer)
         (small_disk / "filler").unlink()
         after = server.execute(session, "print(x)")
         assert after["stdout"] in ("6\n", "7\n")
