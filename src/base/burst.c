@@ -20,8 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/priority.h"
-
 #define SPENT_SIGNAL (SIGRTMIN + 3)
 #define TURN_NS 200000u /* shorter than those of a cell that begins: box/turns.c */
 
@@ -61,8 +59,8 @@ void burst_begin(void)
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SPENT_SIGNAL };
 	sigset_t spent;
 
-	priority_turns(0, TURN_NS);
 	usual_nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+	(void)set(false);
 	event._sigev_un._tid = gettid();
 	(void)sigemptyset(&spent);
 	(void)sigaddset(&spent, SPENT_SIGNAL);

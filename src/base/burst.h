@@ -16,6 +16,6 @@
 
 #define BURST_NS 2000000 /* as Linux counts: it looks with each tick, so up to one tick more */
 
-void burst_begin(void); /* in the thread, before its first job */
+void burst_begin(void);		 /* in the thread, before its first job */
 void burst_job(bool is_crowded); /* before each; others are at work */
 void burst_end(void);		 /* before the thread ends */

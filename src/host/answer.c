@@ -142,6 +142,17 @@ void answer_hash_field(const struct host *host, const struct asked *asked, enum 
 		answer_hash_item(host, item, sum);
 }
 
+bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
+		       const unsigned char now[32])
+{
+	if (memcmp(before, now, 32) == 0)
+		return true;
+	peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
+		  "this Idempotency-Key was used for another request", "",
+		  "use a new key for new code, or a new question", 0);
+	return false;
+}
+
 struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms)
 {
 	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=

@@ -83,6 +83,9 @@ void answer_hash_item(const struct host *host, const struct kernel_item *item,
 /* The same, if the request has it. */
 void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
 		       unsigned char sum[32]);
+/* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
+bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
+		       const unsigned char now[32]);
 /* What it is to be cancelled by: the end of the asking connection; NULL: it goes on. What the request
  * leaves out is `usual` (FRONT_DISCONNECT_…) and `usual_grace_ms`. */
 struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms);

@@ -93,12 +93,8 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 	struct execution *live;
 
 	hash_request(host, asked, hash);
-	if (memcmp(hash, row->request_hash, sizeof(hash)) != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
-			  "this Idempotency-Key was used for another request", "",
-			  "use a new key for new code", 0);
+	if (!answer_check_same(host, asked, row->request_hash, hash))
 		return;
-	}
 	live = execution_find(session, row->id);
 	if (live != NULL)
 		hold_take(live->hold, asked->id);

@@ -59,18 +59,6 @@ static void hash_request(const struct host *host, const struct asked *asked, uns
 			answer_hash_item(host, &asked->items[i], ret);
 }
 
-/* False when it was answered. */
-static bool check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
-		       const unsigned char now[32])
-{
-	if (memcmp(before, now, 32) == 0)
-		return true;
-	peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
-		  "this Idempotency-Key was used for another request", "",
-		  "use a new key for new code", 0);
-	return false;
-}
-
 static void answer_again(struct host *host, const struct asked *asked,
 			 const struct db_execution *row)
 {
@@ -108,7 +96,7 @@ static bool was_asked(struct host *host, const struct asked *asked, const struct
 	int found;
 
 	if (opening != NULL) {
-		if (check_same(host, asked, opening->once_key->hash, key->hash))
+		if (answer_check_same(host, asked, opening->once_key->hash, key->hash))
 			peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE,
 				  "the session for the code of this Idempotency-Key is being opened",
 				  "", "ask again", 1);
@@ -117,7 +105,7 @@ static bool was_asked(struct host *host, const struct asked *asked, const struct
 	found = db_execution_by_tenant_key(host->db, asked->tenant->row.id, key->text, &row, &err);
 	if (found < 0)
 		peer_fail_err(host, asked->id, &err);
-	if (found == 1 && check_same(host, asked, row.request_hash, key->hash))
+	if (found == 1 && answer_check_same(host, asked, row.request_hash, key->hash))
 		answer_again(host, asked, &row);
 	if (found == 1)
 		db_execution_done(&row);

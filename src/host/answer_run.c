@@ -260,12 +260,8 @@ static void answer_again(struct host *host, const struct asked *asked, const str
 	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND);
 	struct inquiry *live = inquiry_find(host, asked->tenant, row->id);
 
-	if (memcmp(hash, row->request_hash, 32) != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
-			  "this Idempotency-Key was used for another request", "",
-			  "use a new key for a new question", 0);
+	if (!answer_check_same(host, asked, row->request_hash, hash))
 		return;
-	}
 	if (live != NULL && live->state != INQUIRY_ENDED)
 		hold_take(live->hold, asked->id);
 	if (live != NULL && is_behind)

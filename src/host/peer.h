@@ -34,9 +34,9 @@ void peer_reply_body(struct host *host, uint64_t request, const char *json, size
  * or when turns from `first` on did not happen: then it becomes an error. */
 void peer_release(struct host *host);
 void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
-/* Something of ours failed: a full disk, or worse. */
 /* What it is called towards a client that something could not be kept. */
 enum front_error peer_unkept(const struct err *err);
+/* Something of ours failed: a full disk, or worse. */
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
 /* An ERROR whose fields are packed already. */
 void peer_error(struct host *host, uint64_t request, const struct buf *payload);

@@ -27,6 +27,7 @@ struct work {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char order[ITEMS + 1];
+static int policies[ITEMS]; /* of the threads, when they began */
 static unsigned begun, held, at_once[256], most_at_once[256];
 static bool is_gate_open;
 
@@ -36,6 +37,7 @@ static void run(struct pool_item *item)
 	const unsigned char name = (unsigned char)((struct work *)(void *)item)->name;
 
 	(void)pthread_mutex_lock(&lock);
+	policies[begun] = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 	order[begun++] = (char)name;
 	if (++at_once[name] > most_at_once[name])
 		most_at_once[name] = at_once[name];
@@ -281,6 +283,45 @@ static void what_is_done_beside_may_go_on_anywhere(void **state)
 	pool_lane_free(x);
 }
 
+/* The policy that this host lets a thread have. */
+static void *probe(void *arg)
+{
+	const struct sched_param least = { .sched_priority = 1 };
+
+	*(int *)arg = sched_setscheduler(0, SCHED_RR, &least) == 0 ? SCHED_RR : SCHED_OTHER;
+	return NULL;
+}
+
+static void what_runs_beside_others_begins_in_real_time(void **state)
+{
+	struct pool *pool = new_pool(2);
+	struct pool_lane *lane = pool_lane_new();
+	pthread_t thread;
+	int may = -1;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, probe, &may), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	submit(pool, lane, 'a', 1);
+	wait_held(1);
+	submit(pool, lane, 'b', 1);
+	wait_held(2);
+	open_gate();
+	take_all(pool, 2);
+	assert_int_equal(policies[0], SCHED_OTHER); /* alone */
+	assert_int_equal(policies[1], may);
+	/* One that is waited for by several hurries alone, too. */
+	reset();
+	pool_hurry(pool);
+	submit(pool, lane, 'c', 1);
+	wait_held(1);
+	open_gate();
+	take_all(pool, 1);
+	assert_int_equal(policies[0], may);
+	pool_free(pool);
+	pool_lane_free(lane);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +332,7 @@ int main(void)
 		cmocka_unit_test(a_raised_bound_lets_go_on),
 		cmocka_unit_test(what_comes_behind_an_item_needs_no_turn),
 		cmocka_unit_test(what_is_done_beside_may_go_on_anywhere),
+		cmocka_unit_test(what_runs_beside_others_begins_in_real_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
