@@ -10,20 +10,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
-#include "inside/languages.h"
+#include "inside/language.h"
 #include "inside/signals.h"
 #include "wire/kernel.h"
 
 static const struct kernel_ops *find_language(const char *name)
 {
-	static const struct kernel_ops *const all[] = { &python_ops, &bash_ops };
+	const struct kernel_ops *const *at = all_language_ops;
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (strcmp(all[i]->language, name) == 0)
-			return all[i];
-	return NULL;
+	while (*at != NULL && strcmp((*at)->language, name) != 0)
+		at++;
+	return *at;
+}
+
+static int usage(const char *program)
+{
+	(void)fprintf(stderr, "usage: %s [--template DIR] LANGUAGE [MODULE…]\nlanguages:", program);
+	for (const struct kernel_ops *const *at = all_language_ops; *at != NULL; at++)
+		(void)fprintf(stderr, " %s", (*at)->language);
+	(void)fputc('\n', stderr);
+	return 2;
 }
 
 int main(int argc, char **argv)
@@ -39,10 +46,8 @@ int main(int argc, char **argv)
 		at = 3;
 	}
 	ops = at < argc ? find_language(argv[at]) : NULL;
-	if (ops == NULL) {
-		(void)fprintf(stderr, "usage: %s [--template DIR] python|bash [MODULE…]\n", argv[0]);
-		return 2;
-	}
+	if (ops == NULL)
+		return usage(argv[0]);
 	how.modules = (const char *const *)(argv + at + 1);
 	if (ops->warm(&how, &err) < 0) {
 		(void)fprintf(stderr, "%s: %s%s%s\n", argv[0], err.text,

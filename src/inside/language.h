@@ -1,7 +1,11 @@
-/* language.h - the one language that a zygote program was linked with. */
+/* language.h - which languages a program was linked with; the build generates both definitions. */
 #pragma once
+
+#include <stddef.h>
 
 #include "inside/kernel.h"
 
-/* Defined once per program: python_language.c, bash_language.c. */
+/* Of a zygote's program. */
 extern const struct kernel_ops *const language_ops;
+/* Of reckon-kernel-direct; NULL at the end. */
+extern const struct kernel_ops *const all_language_ops[];

@@ -3,10 +3,10 @@
  *
  * Runs in:  reckon-zygote-python until it forks, then in a kernel; reckon-kernel-direct.
  * Reads:    the template's packages, which are trusted; nothing that user code made.
- * Never:    runs user code (python_serve.c does), looks at the environment for configuration,
+ * Never:    runs user code (serve.c does), looks at the environment for configuration,
  *           or lets the distribution's own packages onto sys.path.
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "inside/kernel.h"
-#include "inside/languages.h"
 
 #define FORK_ROUNDS 20
 /* Of CPython's allocator: pools of 16 KiB hold objects of one size, in steps of 16 bytes. */

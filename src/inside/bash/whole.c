@@ -1,11 +1,11 @@
 /*
- * bash_whole.c - whether a cell of bash is whole, as bash itself sees it.
+ * whole.c - whether a cell of bash is whole, as bash itself sees it.
  *
  * Runs in:  the bash kernel.
  * Reads:    what `bash -n` complains about; it parses the cell and executes nothing.
  * Never:    touches the session's shell.
  */
-#include "inside/bash.h"
+#include "inside/bash/bash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * python_io.c - streams and packets of the Python kernel.
+ * io.c - streams and packets of the Python kernel.
  *
  * Runs in:  the Python kernel, in any of its threads.
  * Reads:    SYNC_ACK and INPUT_REPLY packets of the host.
@@ -13,7 +13,7 @@
  * A thread that was started by an earlier cell must not write into the present one: what it prints
  * is counted, its beginning is kept, and the next DONE carries it as a note.
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /*
- * python_interrupt.c - SIGINT in the Python kernel: it stops the cell, and keeps the variables.
+ * interrupt.c - SIGINT in the Python kernel: it stops the cell, and keeps the variables.
  *
  * Runs in:  the Python kernel; handlers in whatever the main thread is doing.
  * Reads:    nothing.
@@ -15,7 +15,7 @@
  * The host sends one each half second (lib/stop.c) and ends the kernel when all of that was in
  * vain: in C code that looks at no signals, or behind a blocked SIGINT.
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,10 +1,10 @@
 /*
  * bash.h - the parts of the bash kernel, among themselves.
  *
- *   bash.c        the packet loop and one execution
- *   bash_shell.c  the shell process: starting it, handing it a cell, its state as text
- *   bash_state.c  what the state says about variables
- *   bash_whole.c  whether a cell is whole
+ *   bash.c   the packet loop and one execution
+ *   shell.c  the shell process: starting it, handing it a cell, its state as text
+ *   state.c  what the state says about variables
+ *   whole.c  whether a cell is whole
  */
 #pragma once
 

@@ -1,11 +1,11 @@
-"""Writes the Python layer (py/*.py) into a C source: embed_python.py OUTPUT FILE..."""
+"""Writes the Python layer (py/*.py) into a C source: embed.py OUTPUT FILE..."""
 
 import os
 import sys
 
 names = []
 with open(sys.argv[1], "w", encoding="ascii") as out:
-    out.write('#include "inside/python.h"\n\n')
+    out.write('#include "inside/python/python.h"\n\n')
     for path in sys.argv[2:]:
         name = os.path.basename(path).removesuffix(".py")
         names.append(name)

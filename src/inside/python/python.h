@@ -1,13 +1,13 @@
 /*
  * python.h - the parts of the Python kernel, among themselves.
  *
- *   python.c        starts the interpreter, preloads modules, resets a fresh fork
- *   python_serve.c  the packet loop; one execution; requests; a branch's first breath
- *   python_io.c     streams and packets: what user code must not be able to break, so it is C
- *   python_interrupt.c   SIGINT: to the cell that runs, and to no other
- *   python_chance.c numpy's global generator, in a fresh fork
- *   python_wire.c   the module _reckon_c, through which the Python layer reaches python_io.c
- *   py/             the Python layer: semantics of a cell, results, errors
+ *   python.c     starts the interpreter, preloads modules, resets a fresh fork
+ *   serve.c      the packet loop; one execution; requests; a branch's first breath
+ *   io.c         streams and packets: what user code must not be able to break, so it is C
+ *   interrupt.c  SIGINT: to the cell that runs, and to no other
+ *   chance.c     numpy's global generator, in a fresh fork
+ *   wire.c       the module _reckon_c, through which the Python layer reaches io.c
+ *   ../py/       the Python layer: semantics of a cell, results, errors
  */
 #pragma once
 
@@ -28,7 +28,7 @@ extern const struct python_layer_file python_layer_files[];
 
 enum python_stream { PYTHON_STDOUT, PYTHON_STDERR, PYTHON_STREAM_COUNT_ };
 
-/* python_io.c. All of these want the GIL; -1 means that a Python exception is set. */
+/* io.c. All of these want the GIL; -1 means that a Python exception is set. */
 int python_io_start(int sock);
 void python_io_begin(uint64_t id); /* an execution starts: packets may be sent */
 void python_io_ask(uint64_t id);   /* a request starts: exactly one reply may be sent */
@@ -50,7 +50,7 @@ bool python_io_is_executing(void);
 bool python_io_is_child(void); /* in a process that user code forked */
 void python_io_resumed(void);  /* in a branch: no other thread lives, its locks are free */
 
-/* python_interrupt.c; all of these in the main thread, with the GIL. */
+/* interrupt.c; all of these in the main thread, with the GIL. */
 void python_interrupt_start(int sock);
 void python_interrupt_to_kernel(void); /* no cell runs: an interrupt is too late, or early */
 void python_interrupt_to_user(void);   /* a cell runs: it is the cell's */
@@ -62,16 +62,16 @@ PyObject *python_interrupt_alarm(PyObject *self, PyObject *seconds);
 /* sys.unraisablehook: Python drops an exception that is raised in a __del__ or a callback. */
 PyObject *python_interrupt_unraisable(PyObject *self, PyObject *unraisable);
 
-/* python_chance.c */
+/* chance.c */
 PyObject *python_chance_at(PyObject *self, PyObject *address);
 bool python_chance_anew(void); /* false: numpy has to do it */
 
-/* python_wire.c */
+/* wire.c */
 PyMODINIT_FUNC PyInit__reckon_c(void);
 int python_audit(const char *event, PyObject *args, void *data);
 
 /* python.c: an attribute of a module of the Python layer; borrowed, NULL with an exception. */
 PyObject *python_layer_get(const char *module, const char *name);
 
-/* python_serve.c */
+/* serve.c */
 int python_serve(int sock);

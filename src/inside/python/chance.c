@@ -1,5 +1,5 @@
 /*
- * python_chance.c - a stream of its own for numpy's global generator, in each fork of a zygote.
+ * chance.c - a stream of its own for numpy's global generator, in each fork of a zygote.
  *
  * Runs in:  reckon-zygote-python; and a new kernel, before it runs user code.
  * Reads:    the system's random bytes.
@@ -9,7 +9,7 @@
  * each fork. The state of the generator is 624 words of which any will do, and a position: the
  * Python layer finds its address in the zygote, and makes sure of it (fresh.py).
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <errno.h>
 #include <string.h>

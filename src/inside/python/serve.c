@@ -1,5 +1,5 @@
 /*
- * python_serve.c - the packet loop of the Python kernel.
+ * serve.c - the packet loop of the Python kernel.
  *
  * Runs in:  the Python kernel, main thread; everything here ends with the session.
  * Reads:    packets of the host.
@@ -7,7 +7,7 @@
  *
  * While idle the GIL is free, so that threads of user code go on.
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <errno.h>
 #include <fcntl.h>

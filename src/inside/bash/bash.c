@@ -5,7 +5,7 @@
  * Reads:    packets of the host.
  * Never:    interprets what a cell prints.
  */
-#include "inside/bash.h"
+#include "inside/bash/bash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "inside/languages.h"
+#include "inside/kernel.h"
 #include "inside/resume.h"
 #include "wire/kernel.h"
 

@@ -1,11 +1,11 @@
 /*
- * bash_state.c - what a shell's state says about its variables.
+ * state.c - what a shell's state says about its variables.
  *
  * Runs in:  the bash kernel.
  * Reads:    the text of `declare -p` and `declare -F`, which cells can forge.
  * Never:    runs any of it.
  */
-#include "inside/bash.h"
+#include "inside/bash/bash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

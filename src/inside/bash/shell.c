@@ -1,5 +1,5 @@
 /*
- * bash_shell.c - the shell process behind a bash session.
+ * shell.c - the shell process behind a bash session.
  *
  * Runs in:  the bash kernel.
  * Reads:    the shell's status line and its state, both of which cells can forge.
@@ -19,7 +19,7 @@
  * After each cell the shell writes its state as a script. A shell that ended (exit, exec, set -e)
  * is replaced by a new one that runs this script; so is the shell of a branch.
  */
-#include "inside/bash.h"
+#include "inside/bash/bash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /*
- * python_wire.c - the module _reckon_c: how the Python layer reaches streams and packets.
+ * wire.c - the module _reckon_c: how the Python layer reaches streams and packets.
  *
  * Runs in:  the Python kernel.
  * Reads:    arguments that user code may have prepared.
  * Never:    holds state of its own.
  */
-#include "inside/python.h"
+#include "inside/python/python.h"
 
 #include <string.h>
 
