@@ -12,21 +12,22 @@ import sys
 
 MAY_INCLUDE = {  # folder: other project folders it may include
     "base": set(),
+    "languages": {"base"},
     "codec": {"base"},
     "wire": {"base"},
-    "box": {"base", "wire"},
-    "inside": {"base", "wire"},
+    "box": {"base", "languages", "wire"},
+    "inside": {"base", "languages", "wire"},
     "loop": {"base"},
     "models": {"base", "wire"},
     "fence": {"base"},
     "peek": {"base", "wire", "fence"},
     "front": {"base", "codec", "wire", "loop", "fence"},
-    "host": {"base", "wire", "loop", "codec", "converse", "models"},
-    "agent": {"base", "codec", "wire", "fence"},
-    "converse": {"base", "codec", "wire"},
-    "lib": {"base", "codec", "wire", "converse"},
+    "host": {"base", "languages", "wire", "loop", "codec", "converse", "models"},
+    "agent": {"base", "codec", "languages", "wire", "fence"},
+    "converse": {"base", "codec", "languages", "wire"},
+    "lib": {"base", "codec", "languages", "wire", "converse"},
     "client": {"base", "codec"},
-    "cli": {"base", "codec", "client", "converse", "models", "wire"},
+    "cli": {"base", "codec", "client", "converse", "languages", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
@@ -34,6 +35,7 @@ ONLY = {  # all that the first may see of the second
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
+    ("inside", "languages"): {"languages/table.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers

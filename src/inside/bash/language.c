@@ -1,0 +1,26 @@
+/*
+ * language.c - bash's row of the language table.
+ *
+ * Runs in:  every program that names a language.
+ * Reads:    nothing.
+ * Never:    needs bash: it is data.
+ */
+#include "languages/table.h"
+
+static const char *const aliases[] = { "sh", "shell", NULL };
+static const char *const suffixes[] = { "sh", "bash", NULL };
+
+const struct language language_bash = {
+	.name = "bash",
+	.prose_name = "bash",
+	.aliases = aliases,
+	.suffixes = suffixes,
+	.syntax = { .comment = "#" },
+	.features = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_JUDGES_CELLS,
+	.zygote = "reckon-zygote-bash",
+	.prompt_label = "bash",
+	.kernelspec_name = "bash",
+	.kernelspec_display_name = "Bash",
+	.mime = "text/x-sh",
+	.tool_description = "Runs a script in a persistent bash session and returns its output.",
+};
