@@ -86,7 +86,7 @@ static bool root_is_ready(const struct template *of)
 static bool wants_parked(const struct warden *warden, const struct template *of)
 {
 	return warden->park_target > 0 && of->parked == NULL &&
-	       of->zygotes[ZYGOTE_PYTHON_WARM]->state == ZYGOTE_WARM;
+	       of->zygotes[zygote_usual_kind()]->state == ZYGOTE_WARM;
 }
 
 /*
@@ -96,7 +96,7 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
  */
 static bool seed_one(struct warden *warden, struct template *of)
 {
-	struct zygote_proc *zygote = of->zygotes[ZYGOTE_PYTHON_WARM];
+	struct zygote_proc *zygote = of->zygotes[zygote_usual_kind()];
 	struct err err;
 
 	if (zygote->state != ZYGOTE_WARM || !zygote->traced)
@@ -132,17 +132,16 @@ static void prepare_parked(struct warden *warden, struct session *session)
 
 static bool refill_template(struct warden *warden, struct template *of)
 {
+	struct zygote_proc *usual = of->zygotes[zygote_usual_kind()];
 	struct session *session;
 	struct err err;
 
 	if (wants_parked(warden, of)) {
-		if (pool_take_shell(warden, of, of->zygotes[ZYGOTE_PYTHON_WARM], &session,
-				    &err) < 0) {
+		if (pool_take_shell(warden, of, usual, &session, &err) < 0) {
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		if (kernel_spawn(warden, session->kernels[0], of->zygotes[ZYGOTE_PYTHON_WARM],
-				 &err) < 0) {
+		if (kernel_spawn(warden, session->kernels[0], usual, &err) < 0) {
 			log_line(LOG_WARN, "cannot park a kernel", "why=\"%s\"", err.text);
 			session_end(warden, session);
 			return false;

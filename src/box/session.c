@@ -93,31 +93,30 @@ int session_zygote(struct warden *warden, struct template *of, const char *langu
 		   uint32_t flags, struct zygote_proc **ret, enum warden_warmth *ret_warmth,
 		   struct err *err)
 {
+	const struct language *spoken = language_find(language);
 	struct zygote_proc *warm = NULL, *cold = NULL;
+	unsigned bare, preloaded;
 
 	*ret_warmth = WARDEN_COLD;
-	if (strcmp(language, "bash") == 0)
-		return template_zygote(warden, of, ZYGOTE_BASH, ret, err);
-	if (strcmp(language, "python") != 0) {
-		(void)err_set(err, ERR_INVALID, "no kernel for the language \"%.40s\"", language);
-		return err_remedy(err, "languages are: python, bash");
-	}
-	if ((flags & WARDEN_OPEN_NO_WARM) != 0)
-		return template_zygote(warden, of, ZYGOTE_PYTHON_COLD, ret, err);
-	if ((flags & WARDEN_OPEN_WAIT_WARM) == 0 &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_WARM &&
-	    of->zygotes[ZYGOTE_PYTHON_WARM]->state != ZYGOTE_FAILED) {
+	if (spoken == NULL)
+		return language_unknown(language, err);
+	bare = zygote_kind(spoken, false);
+	preloaded = zygote_kind(spoken, true);
+	if ((flags & WARDEN_OPEN_NO_WARM) != 0 || (spoken->features & LANGUAGE_PRELOADS) == 0)
+		return template_zygote(warden, of, bare, ret, err);
+	if ((flags & WARDEN_OPEN_WAIT_WARM) == 0 && of->zygotes[preloaded]->state != ZYGOTE_WARM &&
+	    of->zygotes[preloaded]->state != ZYGOTE_FAILED) {
 		/* The bare interpreter is there in a few milliseconds and serves the first call;
 		 * the preloaded one warms up next to it. */
-		if (template_zygote(warden, of, ZYGOTE_PYTHON_COLD, &cold, err) < 0)
+		if (template_zygote(warden, of, bare, &cold, err) < 0)
 			return (int)err->code;
-		if (cold != NULL && template_zygote(warden, of, ZYGOTE_PYTHON_WARM, &warm, err) < 0)
+		if (cold != NULL && template_zygote(warden, of, preloaded, &warm, err) < 0)
 			return (int)err->code;
 		*ret = cold;
 		return 0;
 	}
 	*ret_warmth = WARDEN_WARM;
-	return template_zygote(warden, of, ZYGOTE_PYTHON_WARM, ret, err);
+	return template_zygote(warden, of, preloaded, ret, err);
 }
 
 static int take_or_spawn(struct warden *warden, struct template *of, const struct warden_open *open,
@@ -127,7 +126,8 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 	const uint64_t start = clock_mono_ns();
 	uint64_t boxed;
 
-	if (of->parked != NULL && *warmth == WARDEN_WARM &&
+	/* Of another language that preloads, nothing is parked. */
+	if (of->parked != NULL && *warmth == WARDEN_WARM && zygote->kind == zygote_usual_kind() &&
 	    (open->flags & (WARDEN_OPEN_NO_PARKED | WARDEN_OPEN_NO_SPECULATION)) == 0) {
 		*ret = of->parked;
 		of->parked = NULL;

@@ -17,6 +17,7 @@
 #include "box/filter.h"
 #include "box/shell.h"
 #include "box/twin.h"
+#include "languages/languages.h"
 #include "wire/warden.h"
 
 #define STATE_TEMPLATES_MAX 32
@@ -43,11 +44,37 @@ struct watch {
 
 enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_WARMING, ZYGOTE_WARM, ZYGOTE_FAILED };
 
-enum zygote_kind { ZYGOTE_PYTHON_COLD, ZYGOTE_PYTHON_WARM, ZYGOTE_BASH, ZYGOTE_KINDS };
+/*
+ * A template's zygotes are numbered by language and by what they have imported: a bare one of each
+ * language, and one with the template's modules of those that can preload.
+ */
+#define ZYGOTE_KINDS (2 * LANGUAGES_MAX)
+
+static inline unsigned zygote_kind(const struct language *language, bool is_preloaded)
+{
+	return 2 * (unsigned)language_index(language) + is_preloaded;
+}
+
+static inline const struct language *zygote_language(unsigned kind)
+{
+	return language_at(kind / 2);
+}
+
+static inline bool zygote_is_preloaded(unsigned kind)
+{
+	return kind % 2 != 0;
+}
+
+/* What most sessions are opened from: kernels of it are parked, and begun in pooled boxes. */
+static inline unsigned zygote_usual_kind(void)
+{
+	return zygote_kind(language_default(),
+			   (language_default()->features & LANGUAGE_PRELOADS) != 0);
+}
 
 struct zygote_proc {
 	enum zygote_state state;
-	enum zygote_kind kind;
+	unsigned kind; /* zygote_kind() */
 	uint64_t warm_ns; /* since when */
 	unsigned kernels; /* forked from it so far */
 	pid_t pid;
@@ -75,7 +102,7 @@ struct template {
 	struct zygote_proc *zygotes[ZYGOTE_KINDS]; /* the one of each kind that serves */
 	struct session *shells[STATE_SHELLS_MAX]; /* pooled boxes without a kernel */
 	size_t shell_count;
-	struct session *parked; /* one kernel, forked from the warm zygote, waiting */
+	struct session *parked; /* one kernel, forked from the usual zygote, waiting */
 };
 
 struct denial {
@@ -221,7 +248,7 @@ void watch_remove(struct warden *warden, struct watch *watch);
 /* template.c */
 int template_find(struct warden *warden, const char *name, struct template **ret, struct err *err);
 /* The zygote of this kind when it is warm. 0 and *ret NULL: still warming up, try again. */
-int template_zygote(struct warden *warden, struct template *of, enum zygote_kind kind,
+int template_zygote(struct warden *warden, struct template *of, unsigned kind,
 		    struct zygote_proc **ret, struct err *err);
 int template_start(struct warden *warden, struct zygote_proc *zygote, struct err *err);
 void template_forget(struct warden *warden, struct zygote_proc *zygote); /* and ends it */

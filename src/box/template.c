@@ -104,7 +104,7 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 	memset(ret, 0, sizeof(*ret));
 	for (int k = 0; k < ZYGOTE_KINDS; k++) {
 		for (int i = 0; i < ZYGOTE_SLOTS; i++)
-			ret->slots[k][i] = (struct zygote_proc){ .kind = (enum zygote_kind)k,
+			ret->slots[k][i] = (struct zygote_proc){ .kind = (unsigned)k,
 								 .sock = -1,
 								 .root_ns_fd = -1,
 								 .of = ret };
@@ -162,7 +162,7 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 struct start {
 	const struct warden *warden;
 	const struct template *of;
-	enum zygote_kind kind;
+	unsigned kind;
 	int sock;
 };
 
@@ -191,16 +191,17 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 		.libexec_dir = start->warden->libexec_dir,
 	};
 	const char *env[STATE_ENV_MAX + 16];
-	const char *program = start->kind == ZYGOTE_BASH ? "/opt/reckon/reckon-zygote-bash"
-							 : "/opt/reckon/reckon-zygote-python";
+	char program[64];
 	/* The cold one has to be there at once: "-" spares it what makes its forks cheaper, too. */
-	const char *modules = start->kind == ZYGOTE_PYTHON_WARM ? start->of->modules : "-";
+	const char *modules = zygote_is_preloaded(start->kind) ? start->of->modules : "-";
 	const char *argv[] = { program, tree.template_tree != NULL ? "/opt/template" : "-", modules,
 			       NULL };
 	struct zygote_ready report = { .type = ZYGOTE_READY };
 	struct err ignored;
 	sigset_t none;
 
+	(void)snprintf(program, sizeof(program), "/opt/reckon/%s",
+		       zygote_language(start->kind)->zygote);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -323,7 +324,7 @@ int template_start(struct warden *warden, struct zygote_proc *zygote, struct err
 	return watch_add(warden, &zygote->watch, EPOLLIN, err);
 }
 
-int template_zygote(struct warden *warden, struct template *of, enum zygote_kind kind,
+int template_zygote(struct warden *warden, struct template *of, unsigned kind,
 		    struct zygote_proc **ret, struct err *err)
 {
 	struct zygote_proc *zygote = of->zygotes[kind];

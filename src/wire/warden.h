@@ -107,7 +107,7 @@ struct warden_group {
 
 struct warden_open {
 	char template_name[WARDEN_NAME_SIZE];
-	char language[WARDEN_NAME_SIZE]; /* "python", "bash" */
+	char language[WARDEN_NAME_SIZE]; /* a name of the language table */
 	struct warden_limits limits;
 	uint32_t flags;
 	uint32_t mount_count; /* as many descriptors come along, in the same order */
