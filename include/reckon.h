@@ -111,7 +111,7 @@ typedef struct reckon_limits {
 typedef struct reckon_session_options {
 	size_t size;
 	const char *template_name; /* NULL: "data" when it is built, else "python" */
-	const char *language;      /* NULL: "python"; or "bash" */
+	const char *language;      /* NULL: "python"; a template's "languages" names all */
 	reckon_limits limits;
 	const reckon_mount *mounts;
 	size_t mount_count;        /* at most 8 */

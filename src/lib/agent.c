@@ -146,7 +146,7 @@ static int start(reckon_agent *agent, const reckon_agent_options *options, struc
 		.model = options->model,
 		.base_url = options->base_url,
 		.key = options->key != NULL ? options->key : "",
-		.language = agent->session->language,
+		.language = agent->session->language->name,
 		.ca_file = options->ca_file,
 		.proxy = options->proxy,
 		.no_proxy = options->no_proxy,

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "languages/languages.h"
 #include "lib/api.h"
 #include "lib/session.h"
 
@@ -118,11 +119,33 @@ static int exchange(struct reckon_session *session, enum kernel_type type,
 	return 0;
 }
 
+/* A language's row says which requests its kernel answers. */
+static bool answers(const struct reckon_session *session, enum kernel_type type)
+{
+	static const struct {
+		enum kernel_type type;
+		unsigned feature;
+	} features[] = {
+		{ KERNEL_VARIABLES, LANGUAGE_LISTS_VARIABLES },
+		{ KERNEL_COMPLETE, LANGUAGE_COMPLETES },
+		{ KERNEL_INSPECT, LANGUAGE_INSPECTS },
+		{ KERNEL_IS_COMPLETE, LANGUAGE_JUDGES_CELLS },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(features); i++)
+		if (features[i].type == type)
+			return (session->language->features & features[i].feature) != 0;
+	return true;
+}
+
+/* An answer without fields when the language's kernel answers no such request. */
 static int ask(struct reckon_session *session, enum kernel_type type, const struct buf *payload,
 	       enum kernel_type want, struct answer *answer, struct err *err)
 {
 	if (session_check_kernel(session, err) < 0)
 		return (int)err->code;
+	if (!answers(session, type))
+		return 0;
 	if (exchange(session, type, payload, want, answer, err) == 0)
 		return 0;
 	/* Whatever went wrong, the two ends no longer agree on what comes next. */

@@ -35,7 +35,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 	session->open_flags = parent->open_flags;
 	/* The copy has seen these numbers; it must not see them again. */
 	session->next_request = parent->next_request;
-	memcpy(session->language, parent->language, sizeof(session->language));
+	session->language = parent->language;
 	memcpy(session->template_name, parent->template_name, sizeof(session->template_name));
 	if (session_adopt(session, &call, err) < 0 ||
 	    buf_add(&session->configured, parent->configured.data, parent->configured.len, err) < 0 ||

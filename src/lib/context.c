@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "languages/languages.h"
 #include "lib/api.h"
 #include "lib/session.h"
 #include "reckon_files.h"
@@ -20,7 +21,7 @@
 static int fill_request(const struct reckon_session *of, const reckon_context_options *options,
 			struct warden_request *request, struct err *err)
 {
-	const char *language = options->language != NULL ? options->language : of->language;
+	const struct language *language = of->language;
 
 	if (of->client == NULL)
 		return err_set(err, ERR_INVALID, "this handle is for files alone");
@@ -29,12 +30,15 @@ static int fill_request(const struct reckon_session *of, const reckon_context_op
 			      "\"%.60s\"", of->template_name, options->template_name);
 		return err_remedy(err, "open another session for another template");
 	}
-	if (language[0] == '\0' || strlen(language) >= WARDEN_NAME_SIZE)
-		return err_set(err, ERR_INVALID, "\"%.60s\" is not the name of a language", language);
+	if (options->language != NULL)
+		language = language_find(options->language);
+	if (language == NULL)
+		return language_unknown(options->language, err);
 	if ((options->flags & ~(RECKON_SESSION_NO_WARM | RECKON_SESSION_WAIT_WARM)) != 0)
 		return err_set(err, ERR_INVALID, "a flag that contexts do not have (%u)",
 			       options->flags);
-	memcpy(request->context.language, language, strlen(language) + 1);
+	(void)snprintf(request->context.language, sizeof(request->context.language), "%s",
+		       language->name);
 	request->context.flags = options->flags;
 	request->session = of->number;
 	return 0;
@@ -72,7 +76,7 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	if (durable_context(context, options, err) < 0 ||
 	    (context->context[0] == '\0' && id_new(context->context, "ctx", err) < 0))
 		return (int)err->code;
-	memcpy(context->language, request->context.language, sizeof(context->language));
+	context->language = language_find(request->context.language);
 	context->open_flags = request->context.flags;
 	/* A description of its own: reading a directory moves its offset. */
 	context->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

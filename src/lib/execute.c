@@ -205,7 +205,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	run->record = record_new(&(struct record_head){ .id = run->execution_id,
 							.session = session->id,
 							.context = session->context,
-							.kernel = session->language,
+							.kernel = session->language->name,
 							.sequence = session->sequence,
 							.started_at = started_at,
 							.displays_max = session->limits.displays,

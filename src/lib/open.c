@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "languages/languages.h"
 #include "lib/api.h"
 #include "lib/session.h"
 
@@ -64,15 +65,14 @@ static int fill_limits(reckon_limits *limits, struct err *err)
 	return 0;
 }
 
-static int copy_name(char ret[WARDEN_NAME_SIZE], const char *what, const char *name,
-		     struct err *err)
+static int copy_template(char ret[WARDEN_NAME_SIZE], const char *name, struct err *err)
 {
 	const size_t len = strlen(name);
 
 	if (len == 0 || len >= WARDEN_NAME_SIZE || name[0] == '.' ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
 		    len)
-		return err_set(err, ERR_INVALID, "\"%.64s\" is not the name of a %s", name, what);
+		return err_set(err, ERR_INVALID, "\"%.64s\" is not the name of a template", name);
 	memcpy(ret, name, len + 1);
 	return 0;
 }
@@ -147,14 +147,17 @@ static int fill_request(struct reckon_engine *engine, const reckon_session_optio
 {
 	struct warden_open *open = &request->open;
 	const reckon_limits *limits = &options->limits;
+	const struct language *language;
 
-	if (copy_name(open->template_name, "template",
-		      options->template_name != NULL ? options->template_name
-						     : default_template(engine),
-		      err) < 0 ||
-	    copy_name(open->language, "language",
-		      options->language != NULL ? options->language : "python", err) < 0)
+	if (copy_template(open->template_name,
+			  options->template_name != NULL ? options->template_name
+							 : default_template(engine),
+			  err) < 0)
 		return (int)err->code;
+	language = language_find_or_default(options->language);
+	if (language == NULL)
+		return language_unknown(options->language, err);
+	(void)snprintf(open->language, sizeof(open->language), "%s", language->name);
 	open->limits = (struct warden_limits){ limits->memory_bytes, limits->disk_bytes,
 					       limits->inodes,	     limits->file_bytes,
 					       limits->pids,	     limits->cpu_percent };
@@ -317,7 +320,7 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	session->limits = options.limits;
 	session->asked = asked;
 	session->open_flags = request.open.flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
-	memcpy(session->language, request.open.language, sizeof(session->language));
+	session->language = language_find(request.open.language);
 	memcpy(session->template_name, request.open.template_name,
 	       sizeof(session->template_name));
 	if (durable_begin(session, &options, err) < 0) {

@@ -52,7 +52,7 @@ struct record_head {
 	const char *id;		/* "ex_…" */
 	const char *session;	/* "se_…" */
 	const char *context;	/* "ctx_…"; NULL or "": the session's first kernel */
-	const char *kernel;	/* language, "python" */
+	const char *kernel;	/* the name of its language */
 	uint64_t sequence;	/* 1, 2, … within the session */
 	const char *started_at; /* clock_rfc3339_now() */
 	uint32_t displays_max;	/* 0: RECORD_DISPLAYS_DEFAULT */

@@ -518,7 +518,8 @@ static void note_success(struct run *run, uint64_t code)
 static void note_repeats(struct run *run, enum record_status status)
 {
 	struct reckon_session *session = run->session;
-	const uint64_t code = stuck_code_fingerprint(session->language, run->code, run->code_len);
+	const struct language_syntax *syntax = &session->language->syntax;
+	const uint64_t code = stuck_code_fingerprint(syntax, run->code, run->code_len);
 	struct stuck_failure failure = { .sequence = session->sequence,
 					 .code = code,
 					 .files_before = shared_changes(session->shared) };
@@ -532,8 +533,8 @@ static void note_repeats(struct run *run, enum record_status status)
 	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
 		return;
 	record_view_error(run->record, &error);
-	failure.error = stuck_error_fingerprint(session->language, error.name, error.value,
-						error.source, code);
+	failure.error = stuck_error_fingerprint(syntax, error.name, error.value, error.source,
+						code);
 	failure.files_after = shared_changes(session->shared);
 	stuck_note_failure(&session->stuck, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);

@@ -27,6 +27,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 
 	session->engine = engine;
 	session->client = client != NULL ? client_ref(client) : NULL;
+	session->language = language_default();
 	session->control = session->workspace = session->interrupt_fd = -1;
 	session->no_input[0] = session->no_input[1] = -1;
 	session->state = KERNEL_STATE_STARTING;

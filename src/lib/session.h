@@ -38,7 +38,7 @@ struct reckon_session {
 	struct shared *shared; /* with other contexts */
 	char id[ID_SIZE];
 	char context[ID_SIZE]; /* "": the session's first kernel */
-	char language[WARDEN_NAME_SIZE];
+	const struct language *language;
 	char template_name[WARDEN_NAME_SIZE];
 	reckon_limits limits; /* defaults filled in */
 	uint32_t asked; /* WARDEN_UNHELD_… bits of limits that the caller named */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "languages/languages.h"
 
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 
@@ -23,37 +24,14 @@ static uint64_t fnv(uint64_t hash, char byte)
 
 /* ---- code ------------------------------------------------------------------------------- */
 
-struct dialect {
-	const char *language;
-	const char *comment;	/* to the end of the line */
-	bool has_blocks;	/* and between slash-star and star-slash */
-	bool word_spaces_alone; /* white space beside an operator means nothing */
-};
-
-static const struct dialect dialects[] = {
-	{ "python", "#", false, true },	      { "bash", "#", false, false },
-	{ "r", "#", false, true },	      { "javascript", "//", true, true },
-	{ "typescript", "//", true, true }, { "sql", "--", true, true },
-	{ "", "#", false, false }, /* any other */
-};
-
 struct lexer {
-	const struct dialect *dialect;
+	const struct language_syntax *syntax;
 	const char *code;
 	size_t len, at;
 	uint64_t hash;
 	char last;	/* the last byte that counted, '\n' at the start of a line */
 	bool has_space; /* white space since */
 };
-
-static const struct dialect *dialect_of(const char *language)
-{
-	size_t i = 0;
-
-	while (dialects[i].language[0] != '\0' && strcmp(dialects[i].language, language) != 0)
-		i++;
-	return &dialects[i];
-}
 
 static bool is_word(char c)
 {
@@ -70,9 +48,9 @@ static bool starts_with(const struct lexer *lexer, const char *text)
 /* A comment begins here; in a shell only after white space, as $# and ${x#y} are none. */
 static bool is_comment(const struct lexer *lexer)
 {
-	if (!starts_with(lexer, lexer->dialect->comment))
+	if (!starts_with(lexer, lexer->syntax->comment))
 		return false;
-	return lexer->dialect->word_spaces_alone || lexer->has_space || lexer->last == '\n';
+	return lexer->syntax->ignores_operator_space || lexer->has_space || lexer->last == '\n';
 }
 
 enum side { SIDE_NEUTRAL, SIDE_WORD, SIDE_OPERATOR };
@@ -88,7 +66,7 @@ static void put(struct lexer *lexer, char c)
 {
 	/* Between words and between operators it tells things apart, as in "- -1" and "--1". */
 	bool counts = lexer->has_space && lexer->last != '\n' &&
-		      (!lexer->dialect->word_spaces_alone ||
+		      (!lexer->syntax->ignores_operator_space ||
 		       (side_of(c) != SIDE_NEUTRAL && side_of(c) == side_of(lexer->last)));
 
 	if (counts)
@@ -128,7 +106,7 @@ static void put_string(struct lexer *lexer)
 	const char triple[] = { quote, quote, quote, '\0' };
 	const size_t width = starts_with(lexer, triple) ? 3 : 1;
 	size_t end = lexer->at + width;
-	bool is_plain = width == 1 && strcmp(lexer->dialect->language, "python") == 0;
+	bool is_plain = width == 1 && lexer->syntax->has_equal_quotes;
 
 	while (end < lexer->len) {
 		const char c = lexer->code[end];
@@ -136,7 +114,7 @@ static void put_string(struct lexer *lexer)
 		if (c == quote && (width == 1 || (lexer->len - end >= 3 &&
 						  memcmp(lexer->code + end, triple, 3) == 0)))
 			break;
-		if (c == '\n' && width == 1 && lexer->dialect->word_spaces_alone)
+		if (c == '\n' && width == 1 && lexer->syntax->ignores_operator_space)
 			break;
 		is_plain = is_plain && c != '\\' && c != '\'' && c != '"';
 		end += c == '\\' && end + 1 < lexer->len ? 2 : 1;
@@ -168,9 +146,9 @@ static void put_indent(struct lexer *lexer)
 	lexer->has_space = false;
 }
 
-uint64_t stuck_code_fingerprint(const char *language, const char *code, size_t len)
+uint64_t stuck_code_fingerprint(const struct language_syntax *syntax, const char *code, size_t len)
 {
-	struct lexer lexer = { .dialect = dialect_of(language),
+	struct lexer lexer = { .syntax = syntax,
 			       .code = code,
 			       .len = len,
 			       .hash = FNV_START,
@@ -188,7 +166,7 @@ uint64_t stuck_code_fingerprint(const char *language, const char *code, size_t l
 		is_fresh = c == '\n';
 		if (is_comment(&lexer)) {
 			skip_line(&lexer);
-		} else if (lexer.dialect->has_blocks && starts_with(&lexer, "/*")) {
+		} else if (lexer.syntax->has_block_comments && starts_with(&lexer, "/*")) {
 			skip_block(&lexer);
 		} else if (c == '"' || c == '\'' || c == '`') {
 			put_string(&lexer);
@@ -265,7 +243,7 @@ static uint64_t hash_without_numbers(uint64_t hash, const char *text)
 	return fnv(hash, '\n');
 }
 
-uint64_t stuck_error_fingerprint(const char *language, const char *name, const char *value,
+uint64_t stuck_error_fingerprint(const struct language_syntax *syntax, const char *name, const char *value,
 				 const char *source, uint64_t code)
 {
 	uint64_t hash = FNV_START;
@@ -276,7 +254,7 @@ uint64_t stuck_error_fingerprint(const char *language, const char *name, const c
 	while (*source == ' ' || *source == '\t')
 		source++;
 	if (source[0] != '\0')
-		code = stuck_code_fingerprint(language, source, strlen(source));
+		code = stuck_code_fingerprint(syntax, source, strlen(source));
 	return hash ^ code * UINT64_C(0x9e3779b97f4a7c15);
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "languages/languages.h"
+
 #define STUCK_FAILURES_MAX 64
 #define STUCK_SEQUENCES_MAX 8 /* executions that are named: the first and the last ones */
 #define STUCK_LINE_SIZE 256
@@ -44,14 +46,14 @@ struct stuck_repeat {
 	bool same_code, same_error, same_files; /* as when it was seen last */
 };
 
-/* `language` is that of the kernel: what a comment is, and whether white space counts. */
-uint64_t stuck_code_fingerprint(const char *language, const char *code, size_t len);
+/* `syntax` is that of the kernel's language: what a comment is, and whether white space counts. */
+uint64_t stuck_code_fingerprint(const struct language_syntax *syntax, const char *code, size_t len);
 
 /*
  * `source` is the failing line. Without it ("") an error is the same only for the same code: what
  * ends at a limit fails alike everywhere.
  */
-uint64_t stuck_error_fingerprint(const char *language, const char *name, const char *value,
+uint64_t stuck_error_fingerprint(const struct language_syntax *syntax, const char *name, const char *value,
 				 const char *source, uint64_t code);
 
 /*

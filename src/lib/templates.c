@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "languages/languages.h"
 #include "lib/api.h"
 #include "lib/engine.h"
 #include "reckon_files.h"
@@ -175,11 +176,11 @@ static void write_template(struct json_writer *json, int dir_fd, const char *nam
 	json_write_object_begin(json);
 	json_write_member_string(json, "name", name);
 	write_value(json, ini, "template", "python");
-	/* The bash of the host runs in every template's tree. */
+	/* Each kernel runs in every template's tree. */
 	json_write_key(json, "languages");
 	json_write_array_begin(json);
-	json_write_string(json, "python");
-	json_write_string(json, "bash");
+	for (size_t i = 0; language_at(i) != NULL; i++)
+		json_write_string(json, language_at(i)->name);
 	json_write_array_end(json);
 	json_write_key(json, "preload");
 	json_write_array_begin(json);

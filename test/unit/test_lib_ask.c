@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/session.h"
 #include "support/lib_fixture.h"
 
 static const struct fake_config plain;
@@ -119,6 +120,42 @@ static void test_inspect(void **state)
 	fixture_close(&fixture);
 }
 
+/* The fake kernel would answer; libreckon asks for what the language's row says it answers. */
+static void test_what_a_language_lacks_is_not_asked_for(void **state)
+{
+	const struct language *lacking = NULL;
+	struct language without = *language_default();
+	struct fixture fixture;
+	struct json_value *answer;
+	bool found = true;
+	reckon_error err;
+	char *json;
+
+	(void)state;
+	for (size_t i = 0; language_at(i) != NULL; i++)
+		if ((language_at(i)->features & LANGUAGE_INSPECTS) == 0)
+			lacking = language_at(i);
+	assert_non_null(lacking);
+	fixture_open(&fixture, &plain, &(reckon_session_options){
+		.size = sizeof(reckon_session_options), .language = lacking->name });
+	assert_int_equal(reckon_inspect(fixture.session, "pr", 2, 2, 0, &json, &err), 0);
+	answer = parse(json);
+	assert_true(json_read_bool(json_read_member(answer, "found"), &found) && !found);
+	json_read_free(answer);
+	without.features = 0;
+	fixture.session->language = &without;
+	assert_int_equal(reckon_variables(fixture.session, &json, &err), 0);
+	assert_string_equal(json, "[]");
+	free(json);
+	assert_int_equal(reckon_complete(fixture.session, "pr", 2, 2, &json, &err), 0);
+	assert_string_equal(json, "{\"cursor_start\":2,\"cursor_end\":2,\"matches\":[]}");
+	free(json);
+	assert_int_equal(reckon_is_complete(fixture.session, "complete", 8, &json, &err), 0);
+	assert_string_equal(json, "{\"status\":\"unknown\",\"indent\":\"\"}");
+	free(json);
+	fixture_close(&fixture);
+}
+
 static void assert_whole(reckon_session *session, const char *code, const char *status)
 {
 	struct json_value *answer;
@@ -167,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_complete),
 		cmocka_unit_test(test_offsets_lie_within_the_code),
 		cmocka_unit_test(test_inspect),
+		cmocka_unit_test(test_what_a_language_lacks_is_not_asked_for),
 		cmocka_unit_test(test_is_complete),
 		cmocka_unit_test(test_no_answer),
 	};
