@@ -8,9 +8,8 @@
 #include "agent/fenced.h"
 
 #include <string.h>
-#include <strings.h>
 
-#include "base/cleanup.h"
+#include "languages/languages.h"
 
 #define INDENT_MAX 3u
 
@@ -52,22 +51,15 @@ static bool read_fence(const char *line, size_t len, struct fence_line *ret)
 
 static bool is_language(const struct fence_line *fence, const char *language)
 {
-	static const char *const names[][2] = {
-		{ "python", "python" }, { "python", "py" },	{ "python", "python3" },
-		{ "python", "ipython" }, { "python", "tool_code" }, { "bash", "bash" },
-		{ "bash", "sh" },	 { "bash", "shell" },
-	};
+	const struct language *labelled;
 	size_t len = 0;
 
 	while (len < fence->info_len && strchr(" \t{:,", fence->info[len]) == NULL)
 		len++;
 	if (len == 0)
 		return true;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(names[i][0], language) == 0 && strlen(names[i][1]) == len &&
-		    strncasecmp(names[i][1], fence->info, len) == 0)
-			return true;
-	return false;
+	labelled = language_find_label(fence->info, len);
+	return labelled != NULL && strcmp(labelled->name, language) == 0;
 }
 
 static bool closes(const struct fence_line *open, const char *line, size_t len)

@@ -17,7 +17,7 @@ struct fenced {
 	bool complete;	   /* the closing fence was there */
 };
 
-/* The first block of `language` ("python", "bash"); false: there is none. */
+/* The first block of `language`, a name of the language table; false: there is none. */
 bool fenced_find(const char *text, size_t len, const char *language, struct fenced *ret);
 
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/reading.h"
+#include "languages/languages.h"
 
 static const char common[] =
 	"You answer questions by running %s code. It runs in a sandbox whose working directory is "
@@ -59,14 +60,6 @@ static const char schema[] =
 
 #define RUN_ARGUMENTS { { "code", "the source code, and nothing else" } }, 1
 
-static const struct model_tool run_python = {
-	"python",
-	"Runs a cell in a persistent Python session and returns its output, as in a notebook.",
-	RUN_ARGUMENTS,
-};
-static const struct model_tool run_bash = {
-	"bash", "Runs a script in a persistent bash session and returns its output.", RUN_ARGUMENTS,
-};
 static const struct model_tool read_output = {
 	READING_TOOL,
 	"Shows a part of an earlier output that was left out, where a mark in it says `reckon output "
@@ -77,23 +70,23 @@ static const struct model_tool read_output = {
 	3,
 };
 
-static bool is_bash(const char *language)
-{
-	return strcmp(language, "bash") == 0;
-}
-
 int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
 		 struct err *err)
 {
-	const char *name = is_bash(language) ? "bash" : "Python";
+	const struct language *spoken = language_find(language);
+	const char *name;
 
+	if (spoken == NULL)
+		return language_unknown(language, err);
+	name = spoken->prose_name;
 	if ((calling == AGENT_CALLING_TOOLS ? buf_addf(&talk->system, err, common, name)
 					    : buf_addf(&talk->system, err, brief, name)) < 0)
 		return (int)err->code;
 	switch (calling) {
 	case AGENT_CALLING_TOOLS:
 	case AGENT_CALLING_COUNT_:
-		talk->tools[0] = is_bash(language) ? run_bash : run_python;
+		talk->tools[0] = (struct model_tool){ spoken->name, spoken->tool_description,
+						      RUN_ARGUMENTS };
 		talk->tools[1] = read_output;
 		talk->tool_count = 2;
 		return buf_addf(&talk->system, err, with_tools, talk->tools[0].name);

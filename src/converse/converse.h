@@ -33,7 +33,7 @@ struct converse_model {
 	const char *model;    /* its name there */
 	const char *base_url;
 	const char *key;      /* "": none */
-	const char *language; /* NULL: "python" */
+	const char *language; /* NULL: the default of the language table */
 	/* Of the way there, or NULL; see converse_network(). */
 	const char *ca_file;
 	const char *proxy;

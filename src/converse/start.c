@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "converse/inner.h"
+#include "languages/languages.h"
 
 #define START_MAX 65536
 #define EXIT_NOT_STARTED 125
@@ -96,7 +97,8 @@ static int pack_some(struct buf *payload, enum agent_tag tag, const char *text, 
 static int send_start(struct converse *talk, const struct converse_model *model, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(START_MAX);
-	const char *language = model->language != NULL ? model->language : "python";
+	const char *language = model->language != NULL ? model->language
+							: language_default()->name;
 	int rc = 0;
 
 	if (agent_pack(&payload, AGENT_TAG_SETTINGS, &model->settings, sizeof(model->settings),

@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"
+#include "languages/languages.h"
 
 #define LIST_DEFAULT 100u
 
@@ -198,7 +199,8 @@ struct session *answer_session_add(struct host *host, const struct asked *asked)
 			 session->row.template_name, sizeof(session->row.template_name));
 	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
 			sizeof(session->row.language)))
-		(void)snprintf(session->row.language, sizeof(session->row.language), "python");
+		(void)snprintf(session->row.language, sizeof(session->row.language), "%s",
+			       language_default()->name);
 	session->row.metadata = metadata_of(asked);
 	session->row.idle_ms = idle_ms;
 	session->row.policy = front_u64(asked->items, asked->count, FRONT_TAG_POLICY, 0);
