@@ -111,7 +111,7 @@ static void note_setting(struct ask *ask)
 	const struct run *run = &ask->view.run;
 	const struct journal_setting setting = {
 		.base_url = url,
-		.language = run->language != NULL ? run->language : "python",
+		.language = run_language(run)->name,
 		.template_name = run->template_name,
 		.calling = callings[ask->settings.calling % ARRAY_LEN(callings)],
 		.settings = &ask->settings,

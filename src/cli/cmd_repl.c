@@ -68,7 +68,7 @@ static void greet(const struct repl *repl)
 {
 	if (repl->interactive)
 		run_output_line("Reckon " RECKON_VERSION ", %s. %%help lists commands, Ctrl-D leaves.",
-				repl->run.language != NULL ? repl->run.language : "python");
+				run_language(&repl->run)->name);
 }
 
 /* What would go with the session is not given up by one slip of the fingers. */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cli/journal.h"
 #include "codec/json_read.h"
+#include "languages/languages.h"
 
 #define NAME_MAX_BYTES 512u
 #define PATH_MAX_BYTES 8192u
@@ -148,7 +149,7 @@ static int take_setting(struct journal *journal, const struct json_value *line, 
 	calling = language != NULL ? name_of(line, "calling", err) : NULL;
 	if (calling == NULL)
 		return (int)err->code;
-	if (strcmp(language, "python") != 0 && strcmp(language, "bash") != 0)
+	if (language_find(language) == NULL)
 		return broken(err, "\"language\" is none");
 	if (!is_null(line, "base_url") && (url = name_of(line, "base_url", err)) == NULL)
 		return (int)err->code;

@@ -16,6 +16,7 @@
 #include "cli/journal_form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
+#include "languages/languages.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -94,7 +95,7 @@ static int add_question(struct buf *ret, const char *line, struct err *err)
 
 static const char *language_of(const struct journal *journal)
 {
-	return journal->language != NULL ? journal->language : "python";
+	return journal->language != NULL ? journal->language : language_default()->name;
 }
 
 static int add_item(struct buf *ret, const struct journal *journal, const struct journal_item *item,

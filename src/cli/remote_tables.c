@@ -28,7 +28,7 @@ static const struct opt_command ls_table = {
 };
 
 static const struct opt_item create_items[] = {
-	{ 'l', "language", "LANGUAGE", "python (default) or bash", OPT_HINT_CHOICE, "python bash",
+	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words,
 	  false },
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
 	  OPT_HINT_CHOICE, "data python", false },

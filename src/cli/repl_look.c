@@ -14,14 +14,10 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/repl.h"
+#include "languages/languages.h"
 
 #define ANSWER_MAX ((size_t)16 * 1024 * 1024)
 #define MATCH_BYTES_MAX 1024
-
-static bool is_bash(const struct repl *repl)
-{
-	return repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0;
-}
 
 enum repl_whole repl_look_whole(struct repl *repl, const char *text, size_t len,
 				struct buf *ret_indent)
@@ -213,7 +209,7 @@ static void complete(void *arg, const char *text, size_t len, size_t cursor,
 		return;
 	}
 	add_kernels(repl, text, len, cursor, ret);
-	if (!is_bash(repl) || text[0] == '%')
+	if ((run_language(&repl->run)->features & LANGUAGE_HAS_MAGICS) != 0 || text[0] == '%')
 		add_commands(text, cursor, ret);
 }
 

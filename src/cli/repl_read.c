@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/repl.h"
+#include "languages/languages.h"
 
 #define LINE_MAX_BYTES RUN_SOURCE_MAX
 
@@ -152,15 +153,13 @@ static enum editor_end read_lines(struct repl *repl, struct buf *ret)
 enum editor_end repl_read(struct repl *repl, struct buf *ret)
 {
 	char prompt[48];
-	const bool python = repl->run.language == NULL ||
-			    strcmp(repl->run.language, "python") == 0;
 	enum editor_end end;
 
 	if (repl->editor == NULL) {
 		end = read_lines(repl, ret);
 	} else {
-		(void)snprintf(prompt, sizeof(prompt), python ? "In [%zu]: " : "bash [%zu]: ",
-			       repl->number);
+		(void)snprintf(prompt, sizeof(prompt), "%s [%zu]: ",
+			       run_language(&repl->run)->prompt_label, repl->number);
 		end = editor_read(repl->editor, prompt, repl->coloured,
 				  repl->preload.len > 0 ? repl->preload.data : NULL, ret);
 		buf_clear(&repl->preload);

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/repl.h"
 #include "codec/json_write.h"
+#include "languages/languages.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -143,9 +144,31 @@ static void write_cell(struct json_writer *json, const struct repl_cell *cell, s
 	json_read_free(record);
 }
 
+/* What nbformat has of the kernel and its language. */
+static void write_language(struct json_writer *json, const struct language *language)
+{
+	char extension[32];
+
+	(void)snprintf(extension, sizeof(extension), ".%s", language->suffixes[0]);
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	json_write_key(json, "kernelspec");
+	json_write_object_begin(json);
+	json_write_member_string(json, "display_name", language->kernelspec_display_name);
+	json_write_member_string(json, "language", language->name);
+	json_write_member_string(json, "name", language->kernelspec_name);
+	json_write_object_end(json);
+	json_write_key(json, "language_info");
+	json_write_object_begin(json);
+	json_write_member_string(json, "name", language->name);
+	json_write_member_string(json, "file_extension", extension);
+	json_write_member_string(json, "mimetype", language->mime);
+	json_write_object_end(json);
+	json_write_object_end(json);
+}
+
 int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err)
 {
-	const bool bash = repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0;
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -158,19 +181,7 @@ int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err
 		else
 			write_cell(&json, &repl->cells[i], i);
 	json_write_array_end(&json);
-	json_write_key(&json, "metadata");
-	json_write_object_begin(&json);
-	json_write_key(&json, "kernelspec");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "display_name", bash ? "Bash" : "Python 3");
-	json_write_member_string(&json, "language", bash ? "bash" : "python");
-	json_write_member_string(&json, "name", bash ? "bash" : "python3");
-	json_write_object_end(&json);
-	json_write_key(&json, "language_info");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", bash ? "bash" : "python");
-	json_write_object_end(&json);
-	json_write_object_end(&json);
+	write_language(&json, run_language(&repl->run));
 	json_write_member_uint(&json, "nbformat", 4);
 	json_write_member_uint(&json, "nbformat_minor", 5);
 	json_write_object_end(&json);
@@ -182,20 +193,24 @@ int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err
 /* ---- a script ---- */
 
 /* Lines that only a kernel understands are kept as comments, as jupytext does it. */
-static int script_cell(const struct repl_cell *cell, bool bash, struct buf *ret, struct err *err)
+static int script_cell(const struct repl_cell *cell, const struct language *language,
+		       struct buf *ret, struct err *err)
 {
-	const bool whole = cell->is_prose || strncmp(cell->source, "%%", 2) == 0;
+	const bool has_magics = (language->features & LANGUAGE_HAS_MAGICS) != 0;
+	const bool whole = has_magics && strncmp(cell->source, "%%", 2) == 0;
+	const char *comment = language->syntax.comment;
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), cell->is_prose ? "[markdown]" : "[%zu]", cell->number);
-	if (buf_addf(ret, err, "%s# %%%% %s\n", ret->len > 0 ? "\n" : "", name) < 0)
+	if (buf_addf(ret, err, "%s%s %%%% %s\n", ret->len > 0 ? "\n" : "", comment, name) < 0)
 		return (int)err->code;
 	for (const char *line = cell->source; *line != '\0';) {
 		const size_t len = strcspn(line, "\n");
-		const bool ours = cell->is_prose ||
-				  (!bash && (whole || line[0] == '!' || line[0] == '%'));
+		const bool ours = cell->is_prose || whole ||
+				  (has_magics && (line[0] == '!' || line[0] == '%'));
 
-		if ((ours && buf_adds(ret, "# ", err) < 0) || buf_add(ret, line, len, err) < 0 ||
+		if ((ours && buf_addf(ret, err, "%s ", comment) < 0) ||
+		    buf_add(ret, line, len, err) < 0 ||
 		    buf_addc(ret, '\n', err) < 0)
 			return (int)err->code;
 		line += len + (line[len] == '\n');
@@ -205,7 +220,7 @@ static int script_cell(const struct repl_cell *cell, bool bash, struct buf *ret,
 
 int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err)
 {
-	const bool bash = repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0;
+	const struct language *language = run_language(&repl->run);
 	size_t failed = 0;
 
 	for (size_t i = 0; i < repl->cell_count; i++) {
@@ -214,7 +229,7 @@ int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err)
 
 		json_read_free(record);
 		failed += !is_good;
-		if (is_good && script_cell(&repl->cells[i], bash, ret, err) < 0)
+		if (is_good && script_cell(&repl->cells[i], language, ret, err) < 0)
 			return (int)err->code;
 	}
 	if (failed > 0)

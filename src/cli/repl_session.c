@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/repl.h"
+#include "languages/languages.h"
 
 int repl_session_open(struct repl *repl)
 {
@@ -108,19 +109,19 @@ static void take_record(struct repl *repl, const char *source, size_t len,
 }
 
 /*
- * Python asks for each line, and only then one is read from the terminal: what is typed ahead stays
- * for the next prompt. Bash reads by itself, as in any shell.
+ * A kernel that requests input asks for each line, and only then the console reads one from the
+ * terminal: what is typed ahead stays for the next prompt. Others read stdin, as in any shell.
  */
 static void set_input(struct repl *repl, reckon_execute_options *options)
 {
 	if (!repl->interactive)
 		return;
-	if (repl->run.language != NULL && strcmp(repl->run.language, "bash") == 0) {
-		options->stdin_fd = STDIN_FILENO;
-		options->has_stdin = 1;
-	} else {
+	if ((run_language(&repl->run)->features & LANGUAGE_REQUESTS_INPUT) != 0) {
 		options->on_input = repl_read_answer;
 		options->on_input_arg = repl;
+	} else {
+		options->stdin_fd = STDIN_FILENO;
+		options->has_stdin = 1;
 	}
 }
 

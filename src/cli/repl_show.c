@@ -18,6 +18,7 @@
 #include "cli/term_table.h"
 #include "cli/term_width.h"
 #include "codec/base64.h"
+#include "languages/languages.h"
 
 #define PIPE_WIDTH 120 /* of tables that no terminal shows */
 #define SHOWN_MAX ((size_t)128 * 1024 * 1024)
@@ -183,11 +184,12 @@ static void show_label(const struct repl *repl, const struct json_value *data, b
 {
 	const char *text = json_read_text(json_read_member(data, "text/plain"), NULL);
 
-	if (!repl->interactive || (repl->run.language != NULL &&
-				   strcmp(repl->run.language, "python") != 0))
+	const char *label = run_language(&repl->run)->result_label;
+
+	if (!repl->interactive || label == NULL)
 		return;
 	block = block || (text != NULL && strchr(text, '\n') != NULL);
-	repl_print("%sOut[%zu]:%s%s", repl->coloured ? "\x1b[31m" : "", repl->number,
+	repl_print("%s%s[%zu]:%s%s", repl->coloured ? "\x1b[31m" : "", label, repl->number,
 		   repl->coloured ? "\x1b[0m" : "", block ? "\n" : " ");
 }
 

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "cli/term.h"
 #include "codec/json_read.h"
+#include "languages/languages.h"
 #include "reckon.h"
 
 #define RUN_SOURCE_MAX ((size_t)4 * 1024 * 1024)
@@ -82,6 +83,9 @@ int run_options_check(struct run *run, struct err *err);
 
 /* cmd_run.c; named in the table, which is with the options. */
 int cmd_run(const struct opt_command *self, int argc, char **argv);
+
+/* The row of `language`, or of the default; never NULL once options were taken. */
+const struct language *run_language(const struct run *run);
 
 /* ---- run_input.c ---- */
 

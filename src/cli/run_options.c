@@ -194,11 +194,11 @@ static int set_limit(struct run *run, int id, const char *value, struct err *err
 
 static int set_language(struct run *run, const char *value, struct err *err)
 {
-	if (strcmp(value, "python") != 0 && strcmp(value, "bash") != 0) {
-		err_set(err, ERR_INVALID, "'%.60s' is not a language here", value);
-		return err_remedy(err, "python or bash");
-	}
-	run->language = value;
+	const struct language *language = language_find_label(value, strlen(value));
+
+	if (language == NULL)
+		return language_unknown(value, err);
+	run->language = language->name;
 	return 0;
 }
 
@@ -320,6 +320,11 @@ int run_options_take(int id, const char *value, void *arg, struct err *err)
 		return err_wrap(err, "-%c", run_items[i].id);
 	}
 	return (int)err->code;
+}
+
+const struct language *run_language(const struct run *run)
+{
+	return language_find_or_default(run->language);
 }
 
 int run_options_check(struct run *run, struct err *err)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/opt.h"
+#include "languages/languages.h"
 
 enum {
 	OPT_STDIN = OPT_LONG,
@@ -34,8 +35,8 @@ enum {
 
 /* Rows of tables of options; run_options_take() takes them all. */
 #define RUN_OPTIONS_WHERE                                                                         \
-	{ 'l', "language", "LANGUAGE", "python (default) or bash",                                \
-	  OPT_HINT_CHOICE, "python bash", false },                                                \
+	{ 'l', "language", "LANGUAGE", language_help,                                             \
+	  OPT_HINT_CHOICE, language_words, false },                                               \
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",               \
 	  OPT_HINT_CHOICE, "data python", false },                                                \
 	{ 'f', "file", "FILE[:NAME]", "put a file into the workspace",                            \

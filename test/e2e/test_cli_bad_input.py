@@ -33,7 +33,7 @@ def refused_at_once(reckon, *args, **options):
     (["-c", "1", "--memory"], ["--memory", "SIZE"]),
     (["--json=x", "-c", "1"], ["--json", "no value"]),
     (["--json", "--events", "-c", "1"], ["--json", "--events"]),
-    (["-l", "cobol", "-c", "1"], ["--language", "cobol", "python or bash"]),
+    (["-l", "cobol", "-c", "1"], ["--language", "cobol", "python, bash"]),
     (["--timeout", "0", "-c", "1"], ["--timeout", "'0'"]),
     (["--timeout", "-1", "-c", "1"], ["--timeout", "'-1'"]),
     (["--timeout", "fast", "-c", "1"], ["--timeout", "fast", "30s"]),

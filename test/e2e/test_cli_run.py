@@ -43,6 +43,12 @@ def test_bash(reckon):
     assert done.expect(0).out == "5\n/tmp\n"
 
 
+def test_an_alias_is_a_language(reckon):
+    done = reckon("run", "-l", "sh", "--json", "-c", "echo $((6 * 7))").expect(0)
+    record = parse_json(done.out)
+    assert (record["stdout"], record["kernel"]) == ("42\n", "bash")
+
+
 def test_bytes_reach_a_pipe_unchanged(reckon):
     code = r"print('\x1b[31mred\x1b[0m\x1b]0;title\x07')"
     assert reckon("run", "-c", code).expect(0).stdout == b"\x1b[31mred\x1b[0m\x1b]0;title\x07\n"

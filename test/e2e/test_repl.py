@@ -564,6 +564,8 @@ def test_save(repl, reckon):
     book = nbformat.read(reckon.cwd / "all.ipynb", as_version=4)
     nbformat.validate(book)
     assert [cell.execution_count for cell in book.cells] == [1, 2, 3]
+    assert (book.metadata.kernelspec.name, book.metadata.language_info.file_extension) == (
+        "python3", ".py")
     first = book.cells[0].outputs
     assert first[0].text == "out\n" and "text/html" in first[1].data
     assert book.cells[1].outputs[0].ename == "ZeroDivisionError"
@@ -572,6 +574,17 @@ def test_save(repl, reckon):
     assert "# !echo shell" in script and "1 / 0" not in script and "DataFrame" in script
     term.enter("%save all.py").prompt(4).wait("there already")
     term.enter("%save -f all.py").prompt(4)
+
+
+def test_save_bash(reckon):
+    reckon("repl", "-l", "bash", stdin="! false\n\n%save a.ipynb\n%save a.sh\n").expect(0)
+    book = nbformat.read(reckon.cwd / "a.ipynb", as_version=4)
+    nbformat.validate(book)
+    assert book.metadata.kernelspec == {"name": "bash", "display_name": "Bash", "language": "bash"}
+    assert book.metadata.language_info == {"name": "bash", "file_extension": ".sh",
+                                           "mimetype": "text/x-sh"}
+    # No magic of bash's: the line stays as it is.
+    assert (reckon.cwd / "a.sh").read_text() == "# %% [1]\n! false\n"
 
 
 # ---- other terminals, and none -----------------------------------------------------------------
