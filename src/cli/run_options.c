@@ -327,6 +327,35 @@ const struct language *run_language(const struct run *run)
 	return language_find_or_default(run->language);
 }
 
+/* Without -l a file's suffix names the language; all cells run in one kernel. */
+static int choose_language(struct run *run, struct err *err)
+{
+	const struct language *chosen = NULL;
+	const char *by = NULL;
+
+	if (run->language != NULL)
+		return 0;
+	for (size_t i = 0; i < run->cell_count; i++) {
+		const struct run_cell *cell = &run->cells[i];
+		const struct language *named =
+			cell->inline_text == NULL ? language_find_path(cell->origin) : NULL;
+
+		if (named == NULL)
+			continue;
+		if (chosen != NULL && chosen != named) {
+			(void)err_set(err, ERR_INVALID, "%.100s is %s, %.100s is %s", by,
+				      chosen->prose_name, cell->origin, named->prose_name);
+			return err_remedy(err, "run them one after the other, or name the language "
+					       "of all with -l");
+		}
+		chosen = named;
+		by = cell->origin;
+	}
+	if (chosen != NULL)
+		run->language = chosen->name;
+	return 0;
+}
+
 int run_options_check(struct run *run, struct err *err)
 {
 	if (run->json && run->events) {
@@ -353,7 +382,7 @@ int run_options_check(struct run *run, struct err *err)
 	}
 	if (run->cell_count == 0)
 		add_cell(run, "-", NULL);
-	return 0;
+	return choose_language(run, err);
 }
 
 const struct opt_command cmd_run_table = {

@@ -43,6 +43,20 @@ def test_bash(reckon):
     assert done.expect(0).out == "5\n/tmp\n"
 
 
+def test_the_suffix_of_a_file_names_its_language(reckon):
+    reckon.file("count.sh", "n=${n:-1}; n=$((n * 2)); echo $BASH_VERSINFO $n\n")
+    reckon.file("odd.py", "print(6 * 7)\n")
+    reckon.file("plain", "print('python')\n")
+    assert re.fullmatch(r"\d+ 2\n", reckon("run", "count.sh").expect(0).out)
+    assert re.fullmatch(r"\d+ 8\n", reckon("run", "-c", "n=4", "count.sh").expect(0).out)
+    assert reckon("run", "odd.py", "plain").expect(0).out == "42\npython\n"
+    done = reckon("run", "odd.py", "count.sh")
+    assert done.status == 2
+    assert "odd.py is Python, count.sh is bash" in done.err and "-l" in done.err
+    # What was asked for holds: a shell takes the file as a script of its own, and fails.
+    assert "syntax error" in reckon("run", "-l", "bash", "odd.py").expect(1).err
+
+
 def test_an_alias_is_a_language(reckon):
     done = reckon("run", "-l", "sh", "--json", "-c", "echo $((6 * 7))").expect(0)
     record = parse_json(done.out)
