@@ -68,6 +68,41 @@ def test_allowed_includes_pass(tmp_path):
     assert (status, text.strip()) == (0, f"{tmp_path}: every include stays in its layer")
 
 
+# ---- languages ------------------------------------------------------------------------------
+
+ROW = 'static const char *const aliases[] = { "ck", NULL };\n'
+
+
+@pytest.mark.parametrize("name, line, status", [
+    ("cli/a.c", 'return strcmp(language, "cake") == 0;', 1),
+    ("cli/a.c", 'f("Cake 3");', 1),
+    ("box/a.c", 'g("/opt/reckon/reckon-zygote-cake");', 1),
+    ("agent/a.h", 'static const char *const labels[] = { "x", "ck" };', 1),
+    ("inside/a.c", 'f("cake");', 1),
+    ("inside/cake/a.c", 'f("cake");', 0),
+    ("languages/a.c", 'f("cake");', 0),
+    ("cli/a.c", 'f("pancake", "cakes", "ckx"); /* "cake" */ // "cake"', 0),
+    ("cli/a.c", '#include "inside/cake/a.h"', 0),
+    ("cli/a.c", """f('"', "x", '"');""", 0),
+])
+def test_a_named_language_is_found(tmp_path, name, line, status):
+    plant(tmp_path, {"inside/cake/language.c": ROW, name: "int a;\n" + line + "\n"})
+    found, text = run("check_languages.py", tmp_path)
+    assert (found, f"{name}:2: " in text) == (status, status == 1), text
+
+
+def test_an_exception_is_allowed_and_no_more_than_needed(tmp_path):
+    plant(tmp_path, {"inside/python/language.c": ROW, "lib/open.c": 'return "python";\n'})
+    assert run("check_languages.py", tmp_path)[0] == 0
+    plant(tmp_path, {"lib/open.c": "int a;\n"})
+    status, text = run("check_languages.py", tmp_path)
+    assert (status, "lib/open.c needs no exception" in text) == (1, True)
+
+
+def test_a_tree_without_languages_is_refused(tmp_path):
+    assert run("check_languages.py", plant(tmp_path, {"cli/a.c": "int a;\n"}))[0] == 1
+
+
 # ---- sizes ----------------------------------------------------------------------------------
 
 def function(length):

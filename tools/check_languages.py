@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Fail when a source names a language outside the language table.
+
+usage: check_languages.py SRC
+
+A folder of SRC/inside with a language.c is a language. Outside those folders and SRC/languages no
+string of C may hold a language's name as a word, or be one of its aliases: code reads the
+language's row (languages/languages.h), so that a new language is its folder and a word of the
+build. ALLOWED has the strings in which such a word means something else, and why.
+"""
+import pathlib
+import re
+import sys
+
+ALLOWED = {  # file: (pattern of the whole string, what the word means there)
+    "box/mount.c": (r".*:/bin/bash\\n", "the login shell of the user in /etc/passwd"),
+    "cli/opt_complete.c": (r".*\bbash\b.*", "the shell that completes the user's command line"),
+    "cli/repl_command.c": (r"sh", "the user's own shell, for a command on this host"),
+    "cli/run_options.h": (r"data python", "names of templates"),
+    "cli/remote_tables.c": (r"data python", "names of templates"),
+    "cli/cmd_template.c": (r".*\bpython\b.*|.*plain Python.*",
+                           "what reckon-bench compares with"),
+    "host/metrics.c": (r"shell", "a phase of opening a session: until there was a box"),
+    "host/observe.c": (r"shell", "the same phase"),
+    "lib/mime.c": (r"bash|py|sh|python|text/x-python|application/x-python-bytecode",
+                   "suffixes, interpreters and types of files in a workspace"),
+    "lib/open.c": (r"python", "the template to take when data is not built"),
+    "lib/templates.c": (r"python|tree/lib/python%s/site-packages",
+                        "the key of template.ini with its interpreter's version, and its packages"),
+}
+SKIP = {"bench", "languages"}  # bench measures Python itself, next to Reckon
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+OTHER = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'", re.S)
+LISTS = re.compile(r"\baliases\[\] = \{([^}]*)\}")
+
+
+def languages(src):
+    """The folders of the languages, and a pattern of the strings that mean one of them."""
+    folders = sorted(path.parent for path in src.glob("inside/*/language.c"))
+    names = "|".join(re.escape(folder.name) for folder in folders)
+    aliases = set()
+    for folder in folders:
+        for found in LISTS.finditer((folder / "language.c").read_text(encoding="utf-8")):
+            aliases |= set(STRING.findall(found.group(1)))
+    exact = "|".join(map(re.escape, sorted(aliases)))
+    return folders, re.compile(rf"(?<!\w)(?:{names})(?!\w)|^(?:{exact})$", re.I)
+
+
+def strings(text):
+    """Yields (line number, string) of every string that is neither in a comment nor an include."""
+    both = re.compile(f"{STRING.pattern}|{OTHER.pattern}", re.S)
+    for match in both.finditer(text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        if match.group(1) is not None and not text[start:].lstrip().startswith("#include"):
+            yield text.count("\n", 0, match.start()) + 1, match.group(1)
+
+
+def check(src):
+    """Yields one line for each string that names a language, and each exception without need."""
+    folders, named = languages(src)
+    if not folders:
+        yield f"{src}: there is no inside/*/language.c"
+    used = set()
+    for path in sorted([*src.rglob("*.[ch]"), *src.rglob("*.c.in")]):
+        own = path.relative_to(src)
+        if own.parts[0] in SKIP or any(folder in path.parents for folder in folders):
+            continue
+        for line, string in strings(path.read_text(encoding="utf-8")):
+            if not named.search(string):
+                continue
+            pattern, _ = ALLOWED.get(own.as_posix(), (None, None))
+            if pattern is not None and re.fullmatch(pattern, string):
+                used.add(own.as_posix())
+            else:
+                yield f'{path}:{line}: "{string}" names a language; read its row of the table'
+    for name in sorted(set(ALLOWED) - used):
+        if (src / name).exists():
+            yield f"check_languages.py: {name} needs no exception any more"
+
+
+def main():
+    src = pathlib.Path(sys.argv[1])
+    complaints = list(check(src))
+    print("\n".join(complaints) or f"{src}: no string names a language outside the table")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
