@@ -14,6 +14,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
 #if defined(__x86_64__)
@@ -60,8 +61,9 @@ __attribute__((noreturn, used)) void _start(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]),
-					    (struct sock_filter *)(unsigned long)filter };
+	/* Static: the stack is not aligned here as a compiler expects it of a function that is called. */
+	static const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]),
+						   (struct sock_filter *)(uintptr_t)filter };
 
 	(void)call(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
