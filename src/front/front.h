@@ -309,7 +309,7 @@ void shape_member_or_null(struct json_writer *json, const char *key,
 			  const struct kernel_item *items, size_t count, enum front_tag tag);
 
 /* ---- shape.c ---- */
-shape_fn shape_nothing, shape_health, shape_ready, shape_drain, shape_interrupt, shape_cancel;
+shape_fn shape_nothing, shape_health, shape_drain, shape_interrupt, shape_cancel;
 shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */
 shape_fn shape_artifacts, shape_versions, shape_receipts, shape_links, shape_link;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;

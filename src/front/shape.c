@@ -206,12 +206,6 @@ int shape_health(const struct kernel_item *items, size_t count, struct buf *ret,
 	return json_write_finish(&json, err);
 }
 
-int shape_ready(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	(void)items, (void)count;
-	return buf_adds(ret, "{\"status\":\"ready\"}", err);
-}
-
 int shape_drain(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
 	struct json_writer json;

@@ -29,8 +29,9 @@
 #define BUCKETS 4096u
 #define ID_BITS 48
 #define ID_MASK ((1ull << ID_BITS) - 1)
-#define RESTARTS_MAX 5u
-#define RESTARTS_WITHIN_NS (60ull * 1000000000u)
+#define PAUSE_FIRST_MS 20u /* before the second start in a row; the first one comes at once */
+#define PAUSE_MAX_MS 250u
+#define STEADY_NS (10ull * 1000000000u) /* up for so long, it is no start in a row any more */
 #define STOP_MS 3000u
 #define FRAMES_IN_A_ROW 64
 
@@ -59,9 +60,10 @@ struct peer {
 	struct pending *buckets[BUCKETS];
 	unsigned pending_count;
 	struct outgoing *first, *last;
-	unsigned restarts, restarts_total;
-	uint64_t restarts_since_ns;
-	bool is_stopping;
+	struct loop_timer *again; /* runs while it waits for the next start */
+	unsigned pause_ms;	  /* before the next start */
+	unsigned restarts;
+	uint64_t started_ns;
 	bool was_ready;
 	struct buf payload;
 	struct kernel_item *items;
@@ -390,7 +392,7 @@ void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_
 	const struct peer *peer = host->peer;
 
 	memset(ret, 0, sizeof(*ret));
-	*ret_restarts = peer != NULL ? peer->restarts_total : 0;
+	*ret_restarts = peer != NULL ? peer->restarts : 0;
 	if (peer == NULL)
 		return;
 	front_child_counts(&peer->child, ret);
@@ -404,8 +406,18 @@ void peer_settings(struct host *host)
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
+const char *peer_state(const struct host *host)
+{
+	const struct peer *peer = host->peer;
+
+	if (peer == NULL || peer->sock < 0)
+		return "down";
+	return peer->state == FRONT_STATE_SERVING ? "up" : "starting";
+}
+
 static int spawn(struct peer *peer, struct err *err)
 {
+	peer->started_ns = clock_mono_ns();
 	if (front_child_spawn(peer->host, &peer->child, &peer->sock, err) < 0)
 		return (int)err->code;
 	peer->state = FRONT_STATE_STARTING;
@@ -435,32 +447,49 @@ static void drop_process(struct peer *peer, int sig)
 	drop_pending(peer);
 }
 
-/* Its sessions and executions go on; clients see a closed connection and may ask again. */
+static void start_again(void *arg)
+{
+	struct peer *peer = arg;
+	struct err err;
+
+	if (peer->host->is_stopping)
+		return;
+	if (spawn(peer, &err) < 0) {
+		log_line(LOG_ERROR, "the front cannot be started", "why=\"%s\"", err.text);
+		drop_process(peer, SIGKILL);
+		peer->pause_ms = PAUSE_MAX_MS;
+		loop_timer_set(peer->again, peer->pause_ms);
+		return;
+	}
+	peer->restarts++;
+	log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->child.pid);
+}
+
+/* Its sessions and executions go on, however often this happens; clients see a closed connection
+ * and may ask again. One that never came up is a fault of the installation: no use to go on. */
 static void lost(struct peer *peer, const char *why)
 {
-	const uint64_t now = clock_mono_ns();
 	struct host *host = peer->host;
-	struct err err;
 
 	log_line(LOG_ERROR, "the front is gone", "why=\"%s\"", why);
 	drop_process(peer, SIGKILL);
 	if (host->is_stopping)
 		return;
-	if (now - peer->restarts_since_ns > RESTARTS_WITHIN_NS) {
-		peer->restarts_since_ns = now;
-		peer->restarts = 0;
-	}
-	if (!peer->was_ready || ++peer->restarts > RESTARTS_MAX) {
-		log_line(LOG_ERROR, "the front does not stay up, so the daemon ends", NULL);
-	} else if (spawn(peer, &err) < 0) {
-		log_line(LOG_ERROR, "the front cannot be started", "why=\"%s\"", err.text);
-	} else {
-		peer->restarts_total++;
-		log_line(LOG_WARN, "the front was started again", "pid=%d", (int)peer->child.pid);
+	if (!peer->was_ready) {
+		log_line(LOG_ERROR, "the front did not come up, so the daemon ends", NULL);
+		host->exit_status = 125;
+		loop_stop(host->loop);
 		return;
 	}
-	host->exit_status = 125;
-	loop_stop(host->loop);
+	if (clock_mono_ns() - peer->started_ns > STEADY_NS)
+		peer->pause_ms = 0;
+	if (peer->pause_ms == 0)
+		start_again(peer);
+	else
+		loop_timer_set(peer->again, peer->pause_ms);
+	peer->pause_ms = peer->pause_ms == 0	      ? PAUSE_FIRST_MS
+			 : peer->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS
+							     : peer->pause_ms * 2;
 }
 
 int peer_start(struct host *host, struct err *err)
@@ -472,8 +501,9 @@ int peer_start(struct host *host, struct err *err)
 	peer->child.pid = -1;
 	peer->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	peer->items = mem_new0(FRONT_FIELDS_MAX, sizeof(*peer->items));
-	peer->restarts_since_ns = clock_mono_ns();
 	host->peer = peer;
+	if (loop_timer_new(host->loop, start_again, peer, &peer->again, err) < 0)
+		return (int)err->code;
 	return spawn(peer, err);
 }
 
@@ -491,6 +521,7 @@ void peer_stop(struct host *host)
 	while (!front_child_has_ended(&peer->child) && clock_mono_ns() < end)
 		(void)nanosleep(&pause, NULL);
 	drop_process(peer, SIGKILL);
+	loop_timer_free(peer->again);
 	front_child_drop_page(&peer->child);
 	buf_done(&peer->payload);
 	free(peer->items);

@@ -22,6 +22,7 @@ void peer_stop(struct host *host); /* ends the front and waits for it */
 void peer_settings(struct host *host); /* tells the front what the configuration says now */
 /* What all fronts counted so far. */
 void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
+const char *peer_state(const struct host *host); /* "up", "starting", or "down" between two starts */
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */

@@ -11,12 +11,15 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "codec/json_write.h"
 #include "host/host.h"
 
 #define FRESH_NS (10ull * 1000000000u)
 #define WRITE_NS 500000000ull
+#define BODY_MAX 1024u
 #define WAITING_MAX 64u
 #define FREE_MIN (64ull << 20) /* bytes; below that an upload or a record may fail any moment */
 
@@ -71,14 +74,40 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 	return false;
 }
 
+static int write_ready(struct host *host, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+	struct front_page counts;
+	unsigned restarts;
+
+	peer_counts(host, &counts, &restarts);
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", "ready");
+	json_write_key(&json, "dialects");
+	json_write_array_begin(&json);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", "native");
+	json_write_member_string(&json, "state", peer_state(host));
+	json_write_member_uint(&json, "restarts", restarts);
+	json_write_object_end(&json);
+	json_write_array_end(&json);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
 static void reply(struct host *host, uint64_t request)
 {
+	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
+	struct err err;
 	char why[256];
 
-	if (observe_is_ready(host, why, sizeof(why)))
-		peer_reply(host, request, NULL, -1);
-	else
+	if (!observe_is_ready(host, why, sizeof(why)))
 		peer_fail(host, request, FRONT_ERR_NOT_READY, why, "", "", 2);
+	else if (write_ready(host, &body, &err) < 0)
+		peer_fail_err(host, request, &err);
+	else
+		peer_reply_body(host, request, buf_text(&body), body.len);
 }
 
 void answer_readiness(struct host *host, const struct asked *asked)

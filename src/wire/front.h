@@ -88,7 +88,7 @@ enum front_type {
 	FRONT_KEY_LIST = 35,	   /* -> keys, newest first                                  */
 	FRONT_KEY_DELETE = 36,	   /* -> nothing                                             */
 	FRONT_METRICS = 37,	   /* -> BODY, text of Prometheus                            */
-	FRONT_READINESS = 38,	   /* -> nothing, or why not                                 */
+	FRONT_READINESS = 38,	   /* -> BODY, or why not                                    */
 	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
