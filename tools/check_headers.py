@@ -10,6 +10,7 @@ import concurrent.futures
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 LIBRARIES = ["libseccomp", "jansson", "libsodium", "inih", "python3-embed", "sqlite3"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
@@ -28,9 +29,26 @@ def compile_alone(command, header):
     return "" if run.returncode == 0 else f"{header}: {' '.join(command[:3])}\n{run.stdout}"
 
 
+def make_headers(root, place):
+    """Those that the build makes of the field table."""
+    generator = root / "src/api/generate.py"
+    if not generator.exists():
+        return
+    (place / "api").mkdir()
+    subprocess.run([sys.executable, generator, root / "src/front/openapi.json",
+                    *(place / "api" / name for name in ("calls.h", "calls.c", "openapi.json"))],
+                   check=True)
+
+
 def main():
+    with tempfile.TemporaryDirectory() as place:
+        return check(pathlib.Path(place))
+
+
+def check(made):
     cc, cxx, root = sys.argv[1].split(), sys.argv[2].split(), pathlib.Path(sys.argv[3])
-    include = [f"-I{root / 'include'}", f"-I{root / 'src'}"]
+    make_headers(root, made)
+    include = [f"-I{root / 'include'}", f"-I{root / 'src'}", f"-I{made}"]
     internal = [*cc, "-x", "c", "-std=gnu17", "-D_GNU_SOURCE", *include, *library_flags()]
     headers = sorted(path.relative_to(root / "src") for path in (root / "src").rglob("*.h"))
     jobs = [(internal, header) for header in headers]

@@ -378,48 +378,6 @@ int api_session_parse(const char *text, size_t len, bool is_patch, struct api_se
 	return 0;
 }
 
-static int take_cwd(const struct json_value *value, const char **ret, struct err *err)
-{
-	size_t len = 0;
-	const char *text = json_read_text(value, &len);
-
-	if (text == NULL || len != strlen(text) || text[0] != '/' || len > API_CWD_MAX)
-		return err_set(err, ERR_INVALID, "cwd must be an absolute path of at most %u bytes",
-			       API_CWD_MAX);
-	*ret = text;
-	return 0;
-}
-
-static int take_context_field(const char *name, const struct json_value *value,
-			      struct api_session *ret, struct err *err)
-{
-	if (strcmp(name, "template") == 0)
-		return take_text(name, value, &ret->template_name, NULL, err);
-	if (strcmp(name, "language") == 0)
-		return take_text(name, value, &ret->language, NULL, err);
-	if (strcmp(name, "cwd") == 0)
-		return take_cwd(value, &ret->cwd, err);
-	if (strcmp(name, "env") == 0)
-		return take_env(value, ret, err);
-	return err_set(err, ERR_INVALID, "unknown field %.60s", name);
-}
-
-int api_context_parse(const char *text, size_t len, struct api_session *ret, struct err *err)
-{
-	const struct json_value *value;
-	const char *name;
-
-	memset(ret, 0, sizeof(*ret));
-	ret->env = BUF_INIT(API_ENV_BYTES_MAX);
-	ret->metadata = BUF_INIT(API_METADATA_MAX);
-	if (api_parse_object(text, len, &ret->document, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++)
-		if (take_context_field(name, value, ret, err) < 0)
-			return (int)err->code;
-	return 0;
-}
-
 void api_session_done(struct api_session *session)
 {
 	json_read_free(session->document);
@@ -525,68 +483,6 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
 	if (ret->stream && ret->background)
 		return err_set(err, ERR_INVALID, "stream and background exclude each other");
 	return api_check_leave(&ret->leave, ret->background, API_LEAVE_CONTINUE, err);
-}
-
-/* What inspect takes; complete knows no detail. */
-static int parse_question(const char *text, size_t len, bool has_detail, struct api_execute *ret,
-			  struct err *err)
-{
-	const struct json_value *value;
-	const char *name;
-	int64_t cursor = -1;
-
-	memset(ret, 0, sizeof(*ret));
-	if (api_parse_object(text, len, &ret->document, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++) {
-		int code = 0;
-
-		if (strcmp(name, "code") == 0)
-			code = take_code(value, ret, err);
-		else if (strcmp(name, "context") == 0)
-			code = take_text(name, value, &ret->context, NULL, err);
-		else if (has_detail && strcmp(name, "detail") == 0)
-			code = api_take_bool(name, value, &ret->detail, err);
-		else if (strcmp(name, "cursor") != 0)
-			code = err_set(err, ERR_INVALID, "unknown field %.60s", name);
-		else if (!json_read_int(value, &cursor) || cursor < 0)
-			code = err_set(err, ERR_INVALID, "cursor must be a byte offset");
-		if (code < 0)
-			return code;
-	}
-	if (ret->code == NULL)
-		return err_set(err, ERR_INVALID, "code is missing");
-	if (cursor > (int64_t)ret->code_len)
-		return err_set(err, ERR_INVALID, "cursor is past the end of code");
-	ret->cursor = cursor < 0 ? ret->code_len : (size_t)cursor;
-	return 0;
-}
-
-int api_complete_parse(const char *text, size_t len, struct api_execute *ret, struct err *err)
-{
-	return parse_question(text, len, false, ret, err);
-}
-
-int api_inspect_parse(const char *text, size_t len, struct api_execute *ret, struct err *err)
-{
-	return parse_question(text, len, true, ret, err);
-}
-
-int api_kernel_parse(const char *text, size_t len, struct api_execute *ret, struct err *err)
-{
-	const struct json_value *value;
-	const char *name;
-
-	memset(ret, 0, sizeof(*ret));
-	if (api_parse_object(text, len, &ret->document, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; json_read_member_at(ret->document, i, &name, &value); i++) {
-		if (strcmp(name, "context") != 0)
-			return err_set(err, ERR_INVALID, "unknown field %.60s", name);
-		if (take_text(name, value, &ret->context, NULL, err) < 0)
-			return (int)err->code;
-	}
-	return 0;
 }
 
 void api_execute_done(struct api_execute *execute)

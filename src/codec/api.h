@@ -21,7 +21,6 @@
 #define API_METADATA_MAX (16u * 1024u)
 #define API_ENV_MAX 256u
 #define API_ENV_BYTES_MAX (32u * 1024u)
-#define API_CWD_MAX 1023u
 #define API_IDLE_MS_MIN 1000u
 #define API_IDLE_MS_MAX (30ull * 24 * 3600 * 1000)
 #define API_GRACE_S_MAX 3600
@@ -41,7 +40,6 @@ struct api_session {
 	const char *template_name; /* NULL: not given */
 	const char *language;
 	const char *name;
-	const char *cwd; /* of a context */
 	struct api_limits limits;
 	bool has_limits; /* of PATCH */
 	unsigned isolate_cpu; /* bits, as API_ISOLATE_CPU */
@@ -59,8 +57,6 @@ struct api_session {
 /* Both parse what POST (and with `is_patch` what PATCH) of a session may hold. */
 int api_session_parse(const char *text, size_t len, bool is_patch, struct api_session *ret,
 		      struct err *err);
-/* What POST of a context may hold: {"language"?, "template"?, "cwd"?, "env"?}. */
-int api_context_parse(const char *text, size_t len, struct api_session *ret, struct err *err);
 void api_session_done(struct api_session *session);
 
 /* What becomes of it when the client goes away. */
@@ -80,8 +76,6 @@ struct api_execute {
 	bool background;
 	bool keep; /* of code that gets a session: it stays */
 	struct api_leave leave;
-	size_t cursor; /* of complete and inspect: a byte offset */
-	bool detail;   /* of inspect */
 	const char *context; /* NULL: the session's first kernel */
 	const char *language; /* of an execution; NULL: whatever its kernel has */
 };
@@ -93,10 +87,4 @@ int api_execute_parse(const char *text, size_t len, struct api_execute *ret, str
  */
 int api_once_parse(const char *text, size_t len, struct api_session *ret_session,
 		   struct api_execute *ret, struct err *err);
-/* {"code", "cursor"?}; without a cursor it is at the end. */
-int api_complete_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
-/* {"code", "cursor"?, "detail"?, "context"?} */
-int api_inspect_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
-/* {"context"?} */
-int api_kernel_parse(const char *text, size_t len, struct api_execute *ret, struct err *err);
 void api_execute_done(struct api_execute *execute);

@@ -61,13 +61,6 @@ int build_target(const struct conn *conn, struct buf *payload, struct err *err)
 	return 0;
 }
 
-int build_nothing(struct conn *conn, const struct query *query, struct buf *payload,
-		  struct err *err)
-{
-	(void)conn, (void)query, (void)payload, (void)err;
-	return 0;
-}
-
 int build_in_session(struct conn *conn, const struct query *query, struct buf *payload,
 		     struct err *err)
 {
@@ -179,6 +172,14 @@ int build_session(struct conn *conn, const struct query *query, struct buf *payl
 	return pack_session_body(conn, &body, payload, err);
 }
 
+int build_pack_context(const char *context, struct buf *payload, struct err *err)
+{
+	/* What no id can be is one that does not exist. */
+	if (context != NULL && (context[0] == '\0' || strlen(context) > FRONT_ID_MAX))
+		context = "-";
+	return context != NULL ? front_pack_text(payload, FRONT_TAG_CONTEXT, context, err) : 0;
+}
+
 int build_idempotency(const struct conn *conn, struct buf *payload, struct err *err)
 {
 	const char *key = http_header(&conn->http, "idempotency-key");
@@ -257,20 +258,6 @@ int build_once(struct conn *conn, const struct query *query, struct buf *payload
 	return pack_code(&body, payload, err);
 }
 
-int build_complete(struct conn *conn, const struct query *query, struct buf *payload,
-	            struct err *err)
-{
-	__attribute__((cleanup(api_execute_done))) struct api_execute body;
-
-	(void)query;
-	if (api_complete_parse(buf_text(&conn->body), conn->body.len, &body, err) < 0 ||
-	    build_target(conn, payload, err) < 0 ||
-	    front_pack(payload, FRONT_TAG_CODE, body.code, body.code_len, err) < 0 ||
-	    build_pack_context(body.context, payload, err) < 0)
-		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_CURSOR, body.cursor, err);
-}
-
 int build_events(struct conn *conn, const struct query *query, struct buf *payload,
 		 struct err *err)
 {
@@ -297,14 +284,6 @@ int build_empty(struct conn *conn, const struct query *query, struct buf *payloa
 	if (none.has_metadata || none.has_idle || none.has_expiry || none.has_limits)
 		return err_set(err, ERR_INVALID, "no fields are taken here");
 	return build_target(conn, payload, err);
-}
-
-int build_drain(struct conn *conn, const struct query *query, struct buf *payload,
-		struct err *err)
-{
-	if (build_empty(conn, query, payload, err) < 0)
-		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_ON, conn->http.verb == HTTP_VERB_POST, err);
 }
 
 int build_audit(struct conn *conn, const struct query *query, struct buf *payload,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/route.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "front/front.h"
@@ -24,17 +25,8 @@
 
 /* The methods of one path stand together. */
 static const struct endpoint endpoints[] = {
-	{ .path = "health", .verb = GET, .type = FRONT_HEALTH, .build = build_nothing,
-	  .shape = shape_health },
-	{ .path = "/metrics", .verb = GET, .type = FRONT_METRICS, .build = build_in_session,
-	  .media = "text/plain; version=0.0.4; charset=utf-8" },
-	{ .path = "ready", .verb = GET, .type = FRONT_READINESS, .build = build_nothing },
 	{ .path = "audit", .verb = GET, .type = FRONT_AUDIT_LIST, .build = build_audit,
 	  .query = " limit after " },
-	{ .path = "drain", .verb = POST, .type = FRONT_DRAIN, .build = build_drain,
-	  .shape = shape_drain },
-	{ .path = "drain", .verb = DELETE, .type = FRONT_DRAIN, .build = build_drain,
-	  .shape = shape_drain },
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions", .verb = GET, .type = FRONT_SESSION_LIST, .build = build_list,
@@ -61,25 +53,8 @@ static const struct endpoint endpoints[] = {
 	{ .path = "sessions/{session}/executions/{execution}/cancel", .verb = POST,
 	  .type = FRONT_EXECUTION_CANCEL, .build = build_empty, .shape = shape_cancel },
 
-	{ .path = "sessions/{session}/interrupt", .verb = POST, .type = FRONT_INTERRUPT,
-	  .build = build_of_kernel, .shape = shape_interrupt },
-	{ .path = "sessions/{session}/restart", .verb = POST, .type = FRONT_RESTART,
-	  .build = build_of_kernel, .shape = shape_nothing },
-	{ .path = "sessions/{session}/variables", .verb = GET, .type = FRONT_VARIABLES,
-	  .build = build_variables, .query = " context wait ", .wrap = "variables" },
 	{ .path = "sessions/{session}/metrics", .verb = GET, .type = FRONT_SESSION_METRICS,
 	  .build = build_in_session },
-	{ .path = "sessions/{session}/complete", .verb = POST, .type = FRONT_COMPLETE,
-	  .build = build_complete },
-	{ .path = "sessions/{session}/inspect", .verb = POST, .type = FRONT_INSPECT,
-	  .build = build_inspect },
-
-	{ .path = "sessions/{session}/contexts", .verb = GET, .type = FRONT_CONTEXT_LIST,
-	  .build = build_in_session, .shape = shape_contexts },
-	{ .path = "sessions/{session}/contexts", .verb = POST, .type = FRONT_CONTEXT_CREATE,
-	  .build = build_context, .shape = shape_context, .status = 201 },
-	{ .path = "sessions/{session}/contexts/{id}", .verb = DELETE,
-	  .type = FRONT_CONTEXT_DELETE, .build = build_in_context, .shape = shape_nothing },
 
 	{ .path = "sessions/{session}/files", .verb = GET, .type = FRONT_FILE_LIST,
 	  .build = build_file_list, .query = " path recursive limit cursor " },
@@ -154,6 +129,9 @@ static const struct endpoint endpoints[] = {
 	{ .path = "keys/{id}/rotate", .verb = POST, .type = FRONT_KEY_CREATE,
 	  .build = build_rotation, .shape = shape_key, .status = 201 },
 };
+
+/* What is no row above, but one of the field table. */
+static const struct endpoint of_a_call = { .path = "", .kind = ENDPOINT_CALL };
 
 /* An id that no id can be is one that does not exist. */
 static void take_id(const char *text, size_t len, char *ret, size_t size)
@@ -270,8 +248,16 @@ int endpoint_find(enum http_verb verb, const char *path, struct target *ret, str
 		if (found > 0)
 			verbs |= verbs_of(&endpoints[i], verb, &ret->endpoint);
 	}
+	if (verbs == 0 && (ret->call = api_route(verb, path, &verbs)) != NULL)
+		ret->endpoint = &of_a_call;
 	ret->verbs = verbs;
 	return verbs != 0 ? 0 : err_set(err, ERR_NOT_FOUND, "there is nothing at %.100s", path);
+}
+
+bool target_is_open(const struct target *target)
+{
+	return target->endpoint->kind == ENDPOINT_DOCUMENT ||
+	       (target->call != NULL && target->call->scope == API_SCOPE_NONE);
 }
 
 void target_done(struct target *target)

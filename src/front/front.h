@@ -4,7 +4,8 @@
  *   main.c      start, fence, accepting
  *   upstream.c  frames to and from reckond, which connection waits for which
  *   conn.c      one connection: bytes in, bytes out, time limits
- *   endpoint.c  the table: method and path, what is asked, how the answer looks
+ *   call.c      what the field table (src/api) knows: a request as a typed call, its answer
+ *   endpoint.c  the table of the rest: method and path, what is asked, how the answer looks
  *   request.c   a request's head and body, and what is wrong with them
  *   build.c     what a client asks, as fields of a frame; query.c: what follows the "?"
  *   reply.c     what reckond says, as HTTP
@@ -27,6 +28,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "api/describe.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
@@ -47,6 +49,8 @@
 #define PROGRESS_BYTES 16384u  /* at least so much in each body time limit */
 #define BODY_BEFORE_AUTH (64u * 1024u) /* a longer body is read after the key was looked at */
 
+#define MEDIA_JSON "application/json"
+
 struct conn;
 
 /* What a query may say; an endpoint names those that it takes. */
@@ -57,11 +61,10 @@ struct query {
 	char from[16], to[16]; /* days */
 	bool wants_csv;
 	char name[ID_NAME_MAX + 1]; /* of a session */
-	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive, wait;
+	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
 	char format[16];
 	char path[4096];   /* of a folder */
 	char cursor[4096]; /* `next` of the page before */
-	char context[FRONT_ID_MAX + 1];
 };
 
 /* Fields of a request; ERR_INVALID names what is wrong with it. */
@@ -77,6 +80,7 @@ enum endpoint_kind {
 	ENDPOINT_BYTES,	   /* the answer is a file */
 	ENDPOINT_EVENTS,   /* the answer is a stream of events */
 	ENDPOINT_DOCUMENT, /* the OpenAPI document: nothing is asked */
+	ENDPOINT_CALL,	   /* a row of the field table */
 };
 
 /* What one method does at one path. `{name}` in a path is an id, `{path}` the rest of it. */
@@ -98,6 +102,7 @@ struct endpoint {
 /* What a request line names, decoded. */
 struct target {
 	const struct endpoint *endpoint; /* NULL: the path knows no such method */
+	const struct api_call *call;	 /* of an ENDPOINT_CALL */
 	unsigned verbs;			 /* that the path knows */
 	char session[FRONT_ID_MAX + 1];
 	char execution[FRONT_ID_MAX + 1];
@@ -193,6 +198,8 @@ struct front {
 int upstream_open(struct front *front, struct err *err);
 /* Sends a frame; its answer comes to reply_take(). */
 void upstream_ask(struct conn *conn, enum front_type type, const struct buf *payload);
+/* A typed call; its answer comes to call_answer(), or is an error and comes to reply_take(). */
+void upstream_call(struct conn *conn, uint16_t number, const struct buf *payload);
 void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
 void upstream_ready(struct front *front);
 
@@ -211,6 +218,12 @@ void conn_flush(struct conn *conn);
 /* 0 when there is such a path, else ERR_NOT_FOUND or ERR_INVALID. */
 int endpoint_find(enum http_verb verb, const char *path, struct target *ret, struct err *err);
 void target_done(struct target *target);
+/* Whether it can be asked without a key. */
+bool target_is_open(const struct target *target);
+
+/* ---- call.c ---- */
+void call_ask(struct conn *conn); /* the whole request is there */
+void call_answer(struct conn *conn, const char *image, size_t len);
 
 /* ---- request.c ---- */
 void request_head(struct conn *conn); /* the head is there */
@@ -226,21 +239,13 @@ int query_u64(const char *name, const char *value, uint64_t *ret, struct err *er
 /* The presented key, or "". */
 void build_key_text(const struct conn *conn, char ret[FRONT_KEY_MAX + 1]);
 int build_key(const struct conn *conn, struct buf *payload, struct err *err);
-build_fn build_nothing;	   /* not even a key */
 build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
 build_fn build_audit;	   /* limit, after */
-build_fn build_drain;	   /* POST: on, DELETE: off */
 build_fn build_session;	   /* POST and PATCH */
 build_fn build_execute;
 build_fn build_once;
-build_fn build_complete;
-build_fn build_context;	   /* build_context.c: POST of a context */
-build_fn build_in_context; /* the path's {id} is one */
-build_fn build_of_kernel;  /* a body that may name one, and nothing else */
-build_fn build_variables;  /* ?context= */
-build_fn build_inspect;
 int build_pack_context(const char *context, struct buf *payload, struct err *err); /* NULL: none */
 build_fn build_events;
 build_fn build_upload;
@@ -277,6 +282,7 @@ void take_run(struct conn *conn, const struct kernel_item *items, size_t count);
 /* ---- reply.c ---- */
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd);
+void reply_text(struct conn *conn, unsigned status, const char *media, const struct buf *text);
 void reply_json(struct conn *conn, unsigned status, const struct buf *json);
 void reply_error_json(struct conn *conn, unsigned status, const struct buf *json,
 		      unsigned retry_s);
@@ -309,11 +315,10 @@ void shape_member_or_null(struct json_writer *json, const char *key,
 			  const struct kernel_item *items, size_t count, enum front_tag tag);
 
 /* ---- shape.c ---- */
-shape_fn shape_nothing, shape_health, shape_drain, shape_interrupt, shape_cancel;
+shape_fn shape_nothing, shape_interrupt, shape_cancel;
 shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */
 shape_fn shape_artifacts, shape_versions, shape_receipts, shape_links, shape_link;
 shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
-shape_fn shape_context, shape_contexts;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
 /* The same with what `items` say besides. */

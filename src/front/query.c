@@ -72,10 +72,7 @@ static int take_bool(const char *name, const char *value, struct query *ret, str
 
 	if (!is_yes && strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
 		return err_set(err, ERR_INVALID, "%s must be 0 or 1", name);
-	if (strcmp(name, "wait") == 0)
-		ret->wait = is_yes ? QUERY_YES : QUERY_NO;
-	else
-		ret->recursive = is_yes ? QUERY_YES : QUERY_NO;
+	ret->recursive = is_yes ? QUERY_YES : QUERY_NO;
 	return 0;
 }
 
@@ -145,13 +142,8 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_id(name, value, ret->tenant, err);
 		else if (strcmp(name, "name") == 0)
 			code = take_name(value, ret->name, err);
-		else if (strcmp(name, "recursive") == 0 || strcmp(name, "wait") == 0)
+		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(name, value, ret, err);
-		else if (strcmp(name, "context") == 0 && value[0] == '\0')
-			code = err_set(err, ERR_INVALID, "context must be an id or a name");
-		else if (strcmp(name, "context") == 0)
-			(void)snprintf(ret->context, sizeof(ret->context), "%.31s",
-				       strlen(value) <= FRONT_ID_MAX ? value : "-");
 		else
 			code = take_text(name, value, ret, err);
 		if (code < 0)

@@ -16,7 +16,6 @@
 #include "codec/json_write.h"
 #include "front/front.h"
 
-#define MEDIA_JSON "application/json"
 #define MEDIA_BYTES "application/octet-stream"
 #define JSON_MAX ((size_t)64 * 1024 * 1024)
 
@@ -148,8 +147,7 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 	conn->is_muted = conn->is_head;
 }
 
-static void reply_text(struct conn *conn, unsigned status, const char *media,
-		       const struct buf *text)
+void reply_text(struct conn *conn, unsigned status, const char *media, const struct buf *text)
 {
 	reply_head(conn, status, media, text->len, "");
 	conn_write(conn, buf_text(text), text->len);
@@ -336,7 +334,7 @@ void reply_take(struct conn *conn, const struct front_head *head, const struct k
 	}
 	if (endpoint == NULL)
 		return; /* nobody asked: only what named an endpoint waits */
-	if (endpoint->build != build_nothing)
+	if (!target_is_open(&conn->target))
 		note_key(conn, head, items, count);
 	if (conn->state == CONN_EVENTS && (head->type == FRONT_REPLY || conn->head_sent)) {
 		if (fd >= 0)
@@ -347,6 +345,10 @@ void reply_take(struct conn *conn, const struct front_head *head, const struct k
 		take_error(conn, items, count);
 	} else if (conn->state == CONN_AUTH) {
 		take_go_ahead(conn, items, count, fd);
+	} else if (conn->target.call != NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		call_answer(conn, buf_text(&conn->front->payload), conn->front->payload.len);
 	} else {
 		take_answer(conn, items, count, fd);
 	}

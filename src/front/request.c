@@ -150,8 +150,7 @@ static bool may_ask(const struct conn *conn)
 {
 	char key[FRONT_KEY_MAX + 1];
 
-	if (conn->target.endpoint->build == build_nothing ||
-	    conn->target.endpoint->kind == ENDPOINT_DOCUMENT)
+	if (target_is_open(&conn->target))
 		return true;
 	build_key_text(conn, key);
 	return key[0] == '\0' || guess_may_ask(conn->front->guess, &conn->peer, key);
@@ -218,6 +217,8 @@ void request_done(struct conn *conn)
 		commit_upload(conn);
 	} else if (endpoint->kind == ENDPOINT_DOCUMENT) {
 		answer_document(conn);
+	} else if (endpoint->kind == ENDPOINT_CALL) {
+		call_ask(conn);
 	} else if (build(conn, &payload, &err) < 0) {
 		reply_err(conn, 400, &err);
 	} else {

@@ -112,19 +112,6 @@ static void session(struct json_writer *json, const struct kernel_item *items, s
 	json_write_object_end(json);
 }
 
-static void context(struct json_writer *json, const struct kernel_item *items, size_t count)
-{
-	json_write_object_begin(json);
-	shape_member(json, "id", items, count, FRONT_TAG_CONTEXT);
-	shape_member(json, "session", items, count, FRONT_TAG_SESSION);
-	shape_member(json, "language", items, count, FRONT_TAG_LANGUAGE);
-	shape_member(json, "cwd", items, count, FRONT_TAG_CWD);
-	shape_member(json, "created_at", items, count, FRONT_TAG_CREATED_AT);
-	shape_member(json, "kernel", items, count, FRONT_TAG_KERNEL);
-	json_write_member_uint(json, "pending", front_u64(items, count, FRONT_TAG_QUEUED, 0));
-	json_write_object_end(json);
-}
-
 static void execution(struct json_writer *json, const struct kernel_item *items, size_t count)
 {
 	json_write_object_begin(json);
@@ -154,21 +141,6 @@ int shape_executions(const struct kernel_item *items, size_t count, struct buf *
 	return shape_list("executions", FRONT_TAG_EXECUTION, true, execution, items, count, ret, err);
 }
 
-int shape_contexts(const struct kernel_item *items, size_t count, struct buf *ret,
-		   struct err *err)
-{
-	return shape_list("contexts", FRONT_TAG_CONTEXT, true, context, items, count, ret, err);
-}
-
-int shape_context(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	context(&json, items, count);
-	return json_write_finish(&json, err);
-}
-
 int shape_session(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
 {
 	struct json_writer json;
@@ -192,30 +164,6 @@ int shape_nothing(const struct kernel_item *items, size_t count, struct buf *ret
 {
 	(void)items, (void)count;
 	return buf_adds(ret, "{}", err);
-}
-
-int shape_health(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "status", "ok");
-	shape_member(&json, "version", items, count, FRONT_TAG_VERSION);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
-int shape_drain(const struct kernel_item *items, size_t count, struct buf *ret, struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_bool(&json, "draining", front_u64(items, count, FRONT_TAG_ON, 0) != 0);
-	json_write_member_uint(&json, "sessions", front_u64(items, count, FRONT_TAG_COUNT, 0));
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
 }
 
 static int shape_whether(const char *name, const struct kernel_item *items, size_t count,

@@ -144,7 +144,9 @@ void trail_end(struct conn *conn, bool is_whole)
 {
 	static const char *const verbs[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
 	struct trail *trail = &conn->trail;
-	const struct endpoint *endpoint = conn->target.endpoint;
+	const char *path = conn->target.call != NULL	  ? conn->target.call->path
+			   : conn->target.endpoint != NULL ? conn->target.endpoint->path
+							   : "-";
 	const char *verb = "-";
 	uint64_t us;
 
@@ -163,8 +165,8 @@ void trail_end(struct conn *conn, bool is_whole)
 		log_about(&trail->about);
 		log_line(LOG_INFO, is_whole ? "request" : "request broken off",
 			 "method=%s path=%s%s status=%u us=%llu in=%llu out=%llu", verb,
-			 endpoint == NULL || endpoint->path[0] == '/' ? "" : "/reckon/v1/",
-			 endpoint != NULL ? endpoint->path : "-", trail->status,
+			 path[0] == '/' || path[0] == '-' ? "" : "/reckon/v1/", path,
+			 trail->status,
 			 (unsigned long long)us, (unsigned long long)trail->received,
 			 (unsigned long long)trail->sent);
 		log_about(NULL);

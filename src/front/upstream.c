@@ -25,7 +25,8 @@ struct waiting_table {
 
 struct frame {
 	struct frame *next;
-	enum front_type type;
+	uint16_t type;
+	bool is_call;
 	uint64_t id;
 	struct buf payload;
 };
@@ -44,6 +45,14 @@ static struct conn **find(struct front *front, uint64_t id)
 	return at;
 }
 
+static int send_frame(const struct frame *frame, struct err *err)
+{
+	if (frame->is_call)
+		return front_send_call(FRONT_FD, frame->type, frame->id, &frame->payload, err);
+	return front_send(FRONT_FD, (enum front_type)frame->type, frame->id, &frame->payload, -1,
+			  err);
+}
+
 static void flush(struct front *front)
 {
 	struct outbox *outbox = front->outbox;
@@ -51,8 +60,7 @@ static void flush(struct front *front)
 	struct err err;
 
 	while ((frame = outbox->first) != NULL) {
-		if (front_send(FRONT_FD, frame->type, frame->id, &frame->payload, -1, &err) < 0 &&
-		    err.code == ERR_TIMEOUT)
+		if (send_frame(frame, &err) < 0 && err.code == ERR_TIMEOUT)
 			break;
 		outbox->first = frame->next;
 		buf_done(&frame->payload);
@@ -64,13 +72,14 @@ static void flush(struct front *front)
 		     LOOP_READ | (outbox->first != NULL ? LOOP_WRITE : 0));
 }
 
-static void post(struct front *front, enum front_type type, uint64_t id,
+static void post(struct front *front, uint16_t type, bool is_call, uint64_t id,
 		 const struct buf *payload)
 {
 	struct frame *frame = mem_new0(1, sizeof(*frame));
 	struct err err;
 
 	frame->type = type;
+	frame->is_call = is_call;
 	frame->id = id;
 	frame->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	if (payload != NULL && payload->len > 0 &&
@@ -84,14 +93,24 @@ static void post(struct front *front, enum front_type type, uint64_t id,
 	flush(front);
 }
 
-void upstream_ask(struct conn *conn, enum front_type type, const struct buf *payload)
+static void ask(struct conn *conn, uint16_t type, bool is_call, const struct buf *payload)
 {
 	struct front *front = conn->front;
 
 	conn->waiting = front->next_id++;
 	conn->next_waiting = front->waiting->buckets[conn->waiting % BUCKETS];
 	front->waiting->buckets[conn->waiting % BUCKETS] = conn;
-	post(front, type, conn->waiting, payload);
+	post(front, type, is_call, conn->waiting, payload);
+}
+
+void upstream_ask(struct conn *conn, enum front_type type, const struct buf *payload)
+{
+	ask(conn, (uint16_t)type, false, payload);
+}
+
+void upstream_call(struct conn *conn, uint16_t number, const struct buf *payload)
+{
+	ask(conn, number, true, payload);
 }
 
 static void unlink_waiting(struct conn *conn)
@@ -110,13 +129,13 @@ void upstream_forget(struct conn *conn)
 
 	if (id != 0) {
 		unlink_waiting(conn);
-		post(conn->front, FRONT_CANCEL, id, NULL);
+		post(conn->front, FRONT_CANCEL, false, id, NULL);
 	}
 	if (conn->holds != 0 && conn->holds != id)
-		post(conn->front, FRONT_CANCEL, conn->holds, NULL);
+		post(conn->front, FRONT_CANCEL, false, conn->holds, NULL);
 	conn->holds = 0;
 	if (conn->ticket != 0)
-		post(conn->front, FRONT_CANCEL, conn->ticket, NULL);
+		post(conn->front, FRONT_CANCEL, false, conn->ticket, NULL);
 	conn->ticket = 0;
 }
 
@@ -124,7 +143,7 @@ static void take_frame(struct front *front, const struct front_head *head, int f
 {
 	struct conn *conn = *find(front, head->id);
 	struct err err;
-	int count;
+	int count = 0;
 
 	/* Whoever asked is gone: our CANCEL met the answer on its way. */
 	if (conn == NULL) {
@@ -132,8 +151,9 @@ static void take_frame(struct front *front, const struct front_head *head, int f
 			(void)close(fd);
 		return;
 	}
-	count = kernel_unpack(buf_text(&front->payload), front->payload.len, head->field_count,
-			      front->items, FRONT_FIELDS_MAX, &err);
+	if ((head->flags & FRONT_FLAG_CALL) == 0)
+		count = kernel_unpack(buf_text(&front->payload), front->payload.len,
+				      head->field_count, front->items, FRONT_FIELDS_MAX, &err);
 	unlink_waiting(conn);
 	if (count < 0) {
 		log_line(LOG_ERROR, "a frame of reckond is broken", "why=\"%s\"", err.text);
@@ -216,5 +236,5 @@ int upstream_open(struct front *front, struct err *err)
 
 void upstream_ready(struct front *front)
 {
-	post(front, FRONT_READY, 0, NULL);
+	post(front, FRONT_READY, false, 0, NULL);
 }

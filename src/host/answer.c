@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    fields that passed front_check().
- * Never:    answers anything but HEALTH without a good key.
+ * Never:    answers without a good key what the tables do not say is open.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
 
 typedef void answer_fn(struct host *host, const struct asked *asked);
-
-static void answer_health(struct host *host, const struct asked *asked)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
-
-	if (front_pack_text(&payload, FRONT_TAG_VERSION, RECKON_VERSION, &err) == 0 &&
-	    front_pack_u64(&payload, FRONT_TAG_COUNT, host->session_count, &err) == 0)
-		peer_reply(host, asked->id, &payload, -1);
-}
 
 static void answer_auth(struct host *host, const struct asked *asked)
 {
@@ -34,7 +25,6 @@ static void answer_auth(struct host *host, const struct asked *asked)
 }
 
 static answer_fn *const table[FRONT_REQUEST_COUNT] = {
-	[FRONT_HEALTH] = answer_health,
 	[FRONT_AUTH] = answer_auth,
 	[FRONT_SESSION_CREATE] = answer_session_create,
 	[FRONT_SESSION_LIST] = answer_session_list,
@@ -47,23 +37,12 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_EXECUTION_SHOW] = answer_execution_show,
 	[FRONT_EVENTS] = answer_events,
 	[FRONT_EXECUTION_CANCEL] = answer_execution_cancel,
-	[FRONT_INTERRUPT] = answer_interrupt,
-	[FRONT_VARIABLES] = answer_ask,
-	[FRONT_COMPLETE] = answer_ask,
 	[FRONT_FILE_LIST] = answer_file,
 	[FRONT_FILE_GET] = answer_file,
 	[FRONT_FILE_PUT] = answer_file_put,
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_CONTEXT_CREATE] = answer_context_create,
-	[FRONT_CONTEXT_LIST] = answer_context_list,
-	[FRONT_CONTEXT_DELETE] = answer_context_delete,
-	[FRONT_RESTART] = answer_restart,
-	[FRONT_INSPECT] = answer_ask,
-	[FRONT_METRICS] = answer_metrics,
-	[FRONT_READINESS] = answer_readiness,
-	[FRONT_DRAIN] = answer_drain,
 	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_USAGE] = answer_usage,
@@ -91,7 +70,18 @@ static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 };
 
 /* What the lines of the log until the answer are about. */
-static void answer_about(struct host *host, const struct asked *asked)
+static void answer_about(struct host *host, const char *trace)
+{
+	struct log_context *about = &host->about;
+
+	if (trace != NULL && strlen(trace) == 48) {
+		memcpy(about->trace, trace, 32);
+		memcpy(about->span, trace + 32, 16);
+	}
+	log_about(about);
+}
+
+static void about_fields(struct host *host, const struct asked *asked)
 {
 	struct log_context *about = &host->about;
 	char trace[49] = "";
@@ -103,11 +93,23 @@ static void answer_about(struct host *host, const struct asked *asked)
 			 sizeof(about->session));
 	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, about->execution,
 			 sizeof(about->execution));
-	if (front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace))) {
-		memcpy(about->trace, trace, 32);
-		memcpy(about->span, trace + 32, 16);
-	}
-	log_about(about);
+	(void)front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace));
+	answer_about(host, trace);
+}
+
+static void about_call(struct host *host, const struct asked *asked,
+		       const struct api_caller *caller, const void *in)
+{
+	struct log_context *about = &host->about;
+
+	memset(about, 0, sizeof(*about));
+	(void)snprintf(about->request, sizeof(about->request), "%s",
+		       caller->request != NULL ? caller->request : "");
+	if (asked->call->session_offset != API_NO_OFFSET)
+		(void)snprintf(about->session, sizeof(about->session), "%s",
+			       *(const char *const *)((const char *)in +
+						      asked->call->session_offset));
+	answer_about(host, caller->trace);
 }
 
 /* A COMMIT brings no key: answer_file.c knows whose it is. */
@@ -182,10 +184,10 @@ void answer_end(struct host *host)
 	host->actor[0] = '\0';
 }
 
-static bool is_known(struct host *host, struct asked *asked, const struct kernel_item *item)
+static bool is_known(struct host *host, struct asked *asked, const char *text, size_t len)
 {
 	struct key *key = NULL;
-	const int judged = key_judge(host, item->data, item->len, &key);
+	const int judged = key_judge(host, text, len, &key);
 
 	if (judged == 0) {
 		asked->key = key;
@@ -199,22 +201,24 @@ static bool is_known(struct host *host, struct asked *asked, const struct kernel
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
 	else
 		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
-			  item->len == 0 ? "an API key is needed" : "this API key is not known",
+			  len == 0 ? "an API key is needed" : "this API key is not known",
 			  "", "send the header Authorization: Bearer rk_...", 0);
 	return false;
 }
 
-/* What needs no key, because the configuration says so. */
-static bool is_open(const struct host *host, const struct asked *asked)
+/* What needs no key: by the table, or because the configuration says so. */
+static bool is_open(const struct host *host, const struct api_call *call)
 {
-	return asked->type == FRONT_METRICS && answer_metrics_is_open(host);
+	return call->scope == API_SCOPE_NONE ||
+	       (call == &api_calls[API_METRICS] && metrics_are_open(host));
 }
 
 /* What a client sees as one request is counted once, however often the front has to ask. */
 static bool is_second_half(const struct asked *asked)
 {
-	return asked->type == FRONT_AUTH || asked->type == FRONT_FILE_COMMIT ||
-	       front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL;
+	return asked->call == NULL &&
+	       (asked->type == FRONT_AUTH || asked->type == FRONT_FILE_COMMIT ||
+		front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL);
 }
 
 /*
@@ -223,7 +227,7 @@ static bool is_second_half(const struct asked *asked)
  */
 static bool is_own(struct host *host, const struct asked *asked)
 {
-	if ((asked->key->row.scopes & scope_of_own(asked->type)) == 0)
+	if (asked->call != NULL || (asked->key->row.scopes & scope_of_own(asked->type)) == 0)
 		return false;
 	switch (asked->type) {
 	case FRONT_EXECUTION_SHOW:
@@ -270,7 +274,8 @@ bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t s
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct asked *asked)
 {
-	const uint32_t needed = scope_of(asked->type);
+	const uint32_t needed = asked->call != NULL ? (uint32_t)asked->call->scope
+						    : scope_of(asked->type);
 
 	if (strcmp(asked->tenant->row.state, "active") != 0) {
 		peer_fail(host, asked->id, FRONT_ERR_TENANT_SUSPENDED,
@@ -299,11 +304,11 @@ void answer(struct host *host, const struct asked *given)
 	if (asked.type != FRONT_EXECUTE_ONCE)
 		once_end(host);
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
-	answer_about(host, &asked);
+	about_fields(host, &asked);
 	if (!answer_knows(asked.type)) {
 		peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this request", "", "",
 			  0);
-	} else if (key == NULL || is_open(host, &asked) || is_known(host, &asked, key)) {
+	} else if (key == NULL || is_known(host, &asked, key->data, key->len)) {
 		name_actor(host, &asked);
 		/* A row that the frames know and this table lacks is our mistake, and no crash. */
 		if (table[asked.type] == NULL)
@@ -311,6 +316,23 @@ void answer(struct host *host, const struct asked *given)
 				  0);
 		else if (asked.tenant == NULL || is_allowed(host, &asked))
 			table[asked.type](host, &asked);
+	}
+	answer_end(host);
+}
+
+void answer_call(struct host *host, const struct asked *given, const struct api_caller *caller,
+		 const void *in)
+{
+	const char *key = caller->key != NULL ? caller->key : "";
+	struct asked asked = *given;
+
+	host->asked_ns = clock_mono_ns();
+	once_end(host);
+	about_call(host, &asked, caller, in);
+	if (is_open(host, asked.call) || is_known(host, &asked, key, strlen(key))) {
+		name_actor(host, &asked);
+		if (asked.tenant == NULL || is_allowed(host, &asked))
+			call_handle(host, &asked, in);
 	}
 	answer_end(host);
 }
@@ -377,9 +399,16 @@ struct session *answer_session_beside(struct host *host, const struct asked *ask
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job)
 {
 	char id[ID_SIZE] = "";
-	struct session *session;
 
 	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
+	return answer_session_named(host, asked, id, for_job);
+}
+
+struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
+				     bool for_job)
+{
+	struct session *session;
+
 	session = session_find(host, asked->tenant, id);
 	if (host->is_stopping && (session == NULL || session->is_leaving)) {
 		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",

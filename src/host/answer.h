@@ -3,10 +3,12 @@
  */
 #pragma once
 
+#include "api/calls.h"
 #include "host/host.h"
 
 struct asked {
 	uint64_t id;
+	const struct api_call *call; /* NULL: a request of fields, with what follows */
 	uint16_t type;
 	const struct kernel_item *items;
 	size_t count;
@@ -15,6 +17,9 @@ struct asked {
 };
 /* `request` passed front_check(). */
 void answer(struct host *host, const struct asked *asked);
+/* A typed call: `in` is what it takes. */
+void answer_call(struct host *host, const struct asked *asked, const struct api_caller *caller,
+		 const void *in);
 /* Whether somebody answers it: the table here has to keep up with that of front_check(). */
 bool answer_knows(uint16_t type);
 /* What happens from now on comes of this job's request; and no more. */
@@ -24,6 +29,8 @@ void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session that the request names, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
+struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
+				     bool for_job);
 /* The same for a job about its files. */
 struct session *answer_session_beside(struct host *host, const struct asked *asked);
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
@@ -50,8 +57,6 @@ bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t s
 bool answer_execution_is_own(struct host *host, const struct asked *asked);
 bool answer_run_is_own(struct host *host, const struct asked *asked);
 void answer_execution_cancel(struct host *host, const struct asked *asked);
-void answer_interrupt(struct host *host, const struct asked *asked);
-void answer_ask(struct host *host, const struct asked *asked); /* VARIABLES, COMPLETE */
 /* LIST, GET, DELETE, MOVE, MKDIR */
 void answer_file(struct host *host, const struct asked *asked);
 void answer_file_put(struct host *host, const struct asked *asked);
@@ -90,23 +95,22 @@ bool answer_check_same(struct host *host, const struct asked *asked, const unsig
  * leaves out is `usual` (FRONT_DISCONNECT_…) and `usual_grace_ms`. */
 struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms);
 int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
+/* Of `count` variables in the job's `env`, each ended by a NUL. */
+void answer_list_env(struct job *job, size_t count);
 
 /* ---- answer_context.c ---- */
-void answer_context_create(struct host *host, const struct asked *asked);
-void answer_context_list(struct host *host, const struct asked *asked);
-void answer_context_delete(struct host *host, const struct asked *asked);
-void answer_restart(struct host *host, const struct asked *asked);
 struct context *context_find(const struct session *session, const char *id);
-/* The context that the request names, or NULL for none; false when it was answered with an error. */
-bool context_asked(struct host *host, const struct asked *asked, struct session *session,
-		   bool for_job, struct context **ret);
+/* The context of that id, NULL for none (`id` NULL); false when it was answered with an error. */
+bool context_named(struct host *host, const struct asked *asked, struct session *session,
+		   const char *id, bool for_job, struct context **ret);
 /*
- * The same for code, which may name its language instead: NULL for the session's own kernel when it
+ * The same of a request that has code, which may name its language instead: NULL for the session's own kernel when it
  * has that language, else the oldest context of it, which is opened when there is none.
  */
 bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
 		      struct context **ret);
-int context_pack(struct buf *payload, const struct context *context, struct err *err);
+/* The texts are the context's own. */
+void context_tell(const struct context *context, struct api_context *ret);
 /* ---- context.c ---- */
 /* In its session, and nothing else: JOB_CONTEXT_OPEN gives it its kernel and its id. */
 struct context *context_new(struct session *session);

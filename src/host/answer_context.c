@@ -10,29 +10,22 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 
 #define KERNELS_MAX 8u /* of a session; as the warden has it */
 
-int context_pack(struct buf *payload, const struct context *context, struct err *err)
+void context_tell(const struct context *context, struct api_context *ret)
 {
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_CONTEXT, context->row.id },
-		{ FRONT_TAG_SESSION, context->session->row.id },
-		{ FRONT_TAG_LANGUAGE, context->row.language },
-		{ FRONT_TAG_CWD, context->row.cwd },
-		{ FRONT_TAG_CREATED_AT, context->row.created_at },
-		{ FRONT_TAG_KERNEL, context->kernel_lost ? "lost" : "ready" },
+	*ret = (struct api_context){
+		.id = context->row.id,
+		.session = context->session->row.id,
+		.language = context->row.language,
+		.cwd = context->row.cwd,
+		.created_at = context->row.created_at,
+		.kernel = context->kernel_lost ? API_CONTEXT_KERNEL_LOST : API_CONTEXT_KERNEL_READY,
+		.pending = context->queued + (context->running != NULL),
 	};
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_QUEUED,
-			      context->queued + (context->running != NULL), err);
 }
 
 static bool is_room_to_wait(struct host *host, const struct asked *asked,
@@ -47,24 +40,31 @@ static bool is_room_to_wait(struct host *host, const struct asked *asked,
 	return false;
 }
 
-bool context_asked(struct host *host, const struct asked *asked, struct session *session,
-		   bool for_job, struct context **ret)
+bool context_named(struct host *host, const struct asked *asked, struct session *session,
+		   const char *id, bool for_job, struct context **ret)
 {
-	char id[ID_SIZE] = "", message[128];
+	char message[128];
 
-	*ret = NULL;
-	/* A captured front may name one by what is no text. */
-	if (front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id)))
-		*ret = context_find(session, id);
-	if (front_find(asked->items, asked->count, FRONT_TAG_CONTEXT) != NULL &&
-	    (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
-		(void)snprintf(message, sizeof(message), "there is no context %s in session %s", id,
-			       session->row.id);
+	*ret = id != NULL ? context_find(session, id) : NULL;
+	if (id != NULL && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
+		(void)snprintf(message, sizeof(message), "there is no context %.31s in session %s",
+			       id, session->row.id);
 		peer_fail(host, asked->id, FRONT_ERR_CONTEXT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/contexts", 0);
 		return false;
 	}
 	return !for_job || is_room_to_wait(host, asked, session, *ret);
+}
+
+/* A captured front may name one by what is no text. */
+static bool context_asked(struct host *host, const struct asked *asked, struct session *session,
+			  struct context **ret)
+{
+	const bool is_named = front_find(asked->items, asked->count, FRONT_TAG_CONTEXT) != NULL;
+	char id[ID_SIZE] = "-";
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id));
+	return context_named(host, asked, session, is_named ? id : NULL, false, ret);
 }
 
 /* The warden counts those that have a kernel; those that are parked are to come back, too. */
@@ -113,7 +113,7 @@ bool context_for_code(struct host *host, const struct asked *asked, struct sessi
 					     language, sizeof(language));
 	const char *own;
 
-	if (!context_asked(host, asked, session, false, ret))
+	if (!context_asked(host, asked, session, ret))
 		return false;
 	own = *ret != NULL ? (*ret)->row.language : session->row.language;
 	if (has_language && strcmp(language, own) != 0) {
@@ -133,11 +133,23 @@ bool context_for_code(struct host *host, const struct asked *asked, struct sessi
 	return is_room_to_wait(host, asked, session, *ret);
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
-void answer_context_create(struct host *host, const struct asked *asked)
+static int take_env(struct job *job, const struct api_list *env, struct err *err)
 {
-	struct session *session = answer_session(host, asked, false);
+	const char *const *variables = env->items;
+
+	for (size_t i = 0; i < env->count; i++)
+		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
+			return (int)err->code;
+	answer_list_env(job, env->count);
+	return 0;
+}
+
+void handle_context_create(struct host *host, const struct asked *asked,
+			   const struct api_context_create_in *in)
+{
+	struct session *session = answer_session_named(host, asked, in->session, false);
 	struct context *context;
 	struct db_context *row;
 	struct job *job;
@@ -146,7 +158,7 @@ void answer_context_create(struct host *host, const struct asked *asked)
 	if (session == NULL || !is_room(host, asked, session))
 		return;
 	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
-	if (answer_take_env(job, asked, &err) < 0) {
+	if (take_env(job, &in->env, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INVALID, err.text, "", "", 0);
 		job_free(job);
 		return;
@@ -155,49 +167,46 @@ void answer_context_create(struct host *host, const struct asked *asked)
 	row = &context->row;
 	if (job->env.len > 0 && buf_add(&row->env, job->env.data, job->env.len, &err) < 0)
 		keep_fail(host, &err);
-	(void)snprintf(row->language, sizeof(row->language), "%s", session->row.language);
-	(void)snprintf(row->cwd, sizeof(row->cwd), "/mnt/data");
-	(void)front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, row->language,
-			 sizeof(row->language));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_CWD, row->cwd, sizeof(row->cwd));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, row->template_name,
-			 sizeof(row->template_name));
+	(void)snprintf(row->language, sizeof(row->language), "%s",
+		       in->language != NULL ? in->language : session->row.language);
+	(void)snprintf(row->cwd, sizeof(row->cwd), "%s", in->cwd != NULL ? in->cwd : "/mnt/data");
+	(void)snprintf(row->template_name, sizeof(row->template_name), "%s",
+		       in->template != NULL ? in->template : "");
 	context_enqueue(session, context, job);
 }
 
-void answer_context_list(struct host *host, const struct asked *asked)
+void handle_context_list(struct host *host, const struct asked *asked,
+			 const struct api_context_list_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	const struct session *session = answer_session(host, asked, false);
-	struct err err;
+	const struct session *session = answer_session_named(host, asked, in->session, false);
+	struct api_context list[KERNELS_MAX * 2];
+	size_t count = 0;
 
 	if (session == NULL)
 		return;
 	for (const struct context *at = session->contexts; at != NULL; at = at->next)
-		if (at->phase == SESSION_LIVE && context_pack(&payload, at, &err) < 0) {
-			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-			return;
-		}
-	peer_reply(host, asked->id, &payload, -1);
+		if (at->phase == SESSION_LIVE && count < ARRAY_LEN(list))
+			context_tell(at, &list[count++]);
+	reply_context_list(host, asked->id, &(struct api_contexts){ .contexts = { list, count } });
 }
 
-void answer_context_delete(struct host *host, const struct asked *asked)
+void handle_context_delete(struct host *host, const struct asked *asked,
+			   const struct api_context_delete_in *in)
 {
-	struct session *session = answer_session(host, asked, false);
+	struct session *session = answer_session_named(host, asked, in->session, false);
 	struct context *context;
 
-	if (session == NULL || !context_asked(host, asked, session, false, &context) ||
-	    context == NULL)
+	if (session == NULL || !context_named(host, asked, session, in->context, false, &context))
 		return;
 	context->is_deleted = true;
 	context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
 }
 
-void answer_restart(struct host *host, const struct asked *asked)
+void handle_restart(struct host *host, const struct asked *asked, const struct api_restart_in *in)
 {
-	struct session *session = answer_session(host, asked, false);
+	struct session *session = answer_session_named(host, asked, in->session, false);
 	struct context *context;
 
-	if (session != NULL && context_asked(host, asked, session, false, &context))
+	if (session != NULL && context_named(host, asked, session, in->context, false, &context))
 		context_restart(session, context, asked->id);
 }

@@ -80,9 +80,20 @@ static void reply_session(struct host *host, uint64_t request, const struct db_s
 }
 
 /* "NAME=value" strings as reckon.h wants them: one buffer and pointers into it. */
+void answer_list_env(struct job *job, size_t count)
+{
+	size_t at = 0;
+
+	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
+	for (size_t i = 0; i < count; i++) {
+		job->env_list[i] = job->env.data + at;
+		at += strlen(job->env_list[i]) + 1;
+	}
+}
+
 int answer_take_env(struct job *job, const struct asked *asked, struct err *err)
 {
-	size_t count = 0, at = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < asked->count; i++) {
 		const struct kernel_item *item = &asked->items[i];
@@ -96,11 +107,7 @@ int answer_take_env(struct job *job, const struct asked *asked, struct err *err)
 			return (int)err->code;
 		count++;
 	}
-	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
-	for (size_t i = 0; i < count; i++) {
-		job->env_list[i] = job->env.data + at;
-		at += strlen(job->env_list[i]) + 1;
-	}
+	answer_list_env(job, count);
 	return 0;
 }
 

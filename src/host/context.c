@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 
 struct context *context_find(const struct session *session, const char *id)
@@ -228,10 +229,9 @@ static void reopened(struct context *context, const struct job *job)
 
 static void opened(struct context *context, struct job *job)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct session *session = context->session;
 	struct host *host = session->host;
-	struct err err;
+	struct api_context told;
 
 	session->opening_contexts--;
 	if (context->is_parked && context->row.id[0] != '\0') {
@@ -260,14 +260,15 @@ static void opened(struct context *context, struct job *job)
 			context->phase = SESSION_LIVE;
 			context_end(context, FRONT_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
-		} else if (context_pack(&payload, context, &err) == 0) {
+		} else {
 			context->phase = SESSION_LIVE;
 			context->is_unborn = host->turn_is_open;
 			context->unborn_turn = host->turn;
 			keep_in_turn(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);
-			peer_reply(host, job->request, &payload, -1);
+			context_tell(context, &told);
+			reply_context_create(host, job->request, &told);
 		}
 		pump(context);
 	}

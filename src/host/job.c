@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
@@ -241,6 +242,8 @@ void session_answer_job(struct session *session, struct job *job)
 	} else if (job->files.reply.len > 0) {
 		note_transfer(session, job);
 		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
+	} else if (call_answer_job(host, job)) {
+		/* It was a question to a kernel. */
 	} else if (job->json != NULL) {
 		peer_reply_body(host, job->request, job->json, job->json_len);
 	} else {

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/usage.h"
 
@@ -392,17 +393,18 @@ static void see(struct host *host, struct metrics_now *now)
 	peer_counts(host, &now->front, &now->front_restarts);
 }
 
-bool answer_metrics_is_open(const struct host *host)
+bool metrics_are_open(const struct host *host)
 {
 	return host->config.metrics == CONFIG_METRICS_LOOPBACK && host->is_loopback;
 }
 
-void answer_metrics(struct host *host, const struct asked *asked)
+void handle_metrics(struct host *host, const struct asked *asked, const struct api_metrics_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(METRICS_MAX);
 	static struct metrics_now now; /* large, and of this one thread */
 	struct err err;
 
+	(void)in;
 	if (host->config.metrics == CONFIG_METRICS_OFF) {
 		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "metrics are off", "",
 			  "start the daemon with --metrics key", 0);
@@ -412,5 +414,5 @@ void answer_metrics(struct host *host, const struct asked *asked)
 	if (metrics_write(&host->seen.metrics, &now, &text, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
-		peer_reply_body(host, asked->id, text.data, text.len);
+		reply_metrics(host, asked->id, &(struct api_metrics_out){ buf_text(&text) });
 }

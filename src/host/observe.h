@@ -50,7 +50,5 @@ void observe_refused(struct host *host, const char *limit);
 /* Whether the daemon would take and keep a new session; else why not. */
 bool observe_is_ready(struct host *host, char *ret_why, size_t size);
 
-void answer_metrics(struct host *host, const struct asked *asked);
-bool answer_metrics_is_open(const struct host *host); /* to those without a key */
+bool metrics_are_open(const struct host *host); /* to those without a key */
 void answer_session_metrics(struct host *host, const struct asked *asked);
-void answer_readiness(struct host *host, const struct asked *asked);

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/private.h"
 
@@ -90,12 +91,8 @@ void operate_reload(void *arg)
 
 /* ---- drain ---------------------------------------------------------------------------------- */
 
-void answer_drain(struct host *host, const struct asked *asked)
+static struct api_draining set_draining(struct host *host, bool on)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	const bool on = front_u64(asked->items, asked->count, FRONT_TAG_ON, 0) != 0;
-	struct err err;
-
 	/* `drain --wait` asks again and again: told is only what changes. */
 	if (on != host->is_draining) {
 		log_line(LOG_WARN, on ? "no new sessions are taken" : "new sessions are taken again",
@@ -104,9 +101,23 @@ void answer_drain(struct host *host, const struct asked *asked)
 			   host->session_count);
 	}
 	host->is_draining = on;
-	if (front_pack_u64(&payload, FRONT_TAG_ON, on, &err) == 0 &&
-	    front_pack_u64(&payload, FRONT_TAG_COUNT, host->session_count, &err) == 0)
-		peer_reply(host, asked->id, &payload, -1);
+	return (struct api_draining){ on, host->session_count };
+}
+
+void handle_drain(struct host *host, const struct asked *asked, const struct api_drain_in *in)
+{
+	const struct api_draining now = set_draining(host, true);
+
+	(void)in;
+	reply_drain(host, asked->id, &now);
+}
+
+void handle_undrain(struct host *host, const struct asked *asked, const struct api_undrain_in *in)
+{
+	const struct api_draining now = set_draining(host, false);
+
+	(void)in;
+	reply_undrain(host, asked->id, &now);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

@@ -21,7 +21,6 @@ void operate_tick(struct host *host);
 /* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
 int operate_become(struct host *host);
 int operate_signal(const struct config *config, int sig, struct err *err);
-void answer_drain(struct host *host, const struct asked *asked);
 
 /* ---- notify.c ---- */
 void notify_manager(const char *state);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/image.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -43,6 +44,7 @@ struct pending {
 struct outgoing {
 	struct outgoing *next;
 	enum front_type type;
+	bool is_call; /* of a REPLY: its payload is an image */
 	uint64_t request;
 	struct buf payload;
 	int fd;
@@ -138,15 +140,21 @@ static bool is_held(const struct peer *peer, const struct outgoing *outgoing)
 	return outgoing->turn > peer->host->synced;
 }
 
+static int send_frame(const struct peer *peer, const struct outgoing *at, struct err *err)
+{
+	if (at->is_call)
+		return front_send_call(peer->sock, (uint16_t)at->type, at->request & ID_MASK,
+				       &at->payload, err);
+	return front_send(peer->sock, at->type, at->request & ID_MASK, &at->payload, at->fd, err);
+}
+
 static void flush(struct peer *peer)
 {
 	struct outgoing *at;
 	struct err err;
 
 	while ((at = peer->first) != NULL && peer->sock >= 0 && !is_held(peer, at)) {
-		if (front_send(peer->sock, at->type, at->request & ID_MASK, &at->payload, at->fd,
-			       &err) < 0 &&
-		    err.code == ERR_TIMEOUT)
+		if (send_frame(peer, at, &err) < 0 && err.code == ERR_TIMEOUT)
 			break;
 		/* Another failure means that it is gone, which the loop is going to see. */
 		peer->first = at->next;
@@ -161,13 +169,14 @@ static void flush(struct peer *peer)
 }
 
 /* At most one for each request that is unanswered, so the queue is bounded by those. */
-static void post(struct peer *peer, enum front_type type, uint64_t request,
+static void post(struct peer *peer, enum front_type type, bool is_call, uint64_t request,
 		 const struct buf *payload, int fd)
 {
 	struct outgoing *outgoing = mem_new0(1, sizeof(*outgoing));
 	struct err err;
 
 	outgoing->type = type;
+	outgoing->is_call = is_call;
 	outgoing->request = request;
 	outgoing->fd = fd;
 	outgoing->turn = turn_of_answer(peer->host);
@@ -186,9 +195,21 @@ static void post(struct peer *peer, enum front_type type, uint64_t request,
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd)
 {
 	if (host->peer != NULL && take_pending(host->peer, request))
-		post(host->peer, FRONT_REPLY, request, payload, fd);
+		post(host->peer, FRONT_REPLY, false, request, payload, fd);
 	else if (fd >= 0)
 		(void)close(fd);
+}
+
+void peer_reply_call(struct host *host, uint64_t request, const struct api_type *type,
+		     const void *out)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct err err;
+
+	if (api_image_write(type, out, &payload, &err) < 0)
+		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	else if (host->peer != NULL && take_pending(host->peer, request))
+		post(host->peer, FRONT_REPLY, true, request, &payload, -1);
 }
 
 static void pack_error(struct buf *payload, enum front_error error, const char *message,
@@ -229,6 +250,7 @@ void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed
 			(void)close(at->fd);
 		at->fd = -1;
 		at->type = FRONT_ERROR;
+		at->is_call = false;
 		pack_error(&at->payload,
 			   peer_unkept(failed),
 			   "what was done could not be kept", failed->text, failed->remedy, 0);
@@ -240,7 +262,7 @@ void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed
 void peer_error(struct host *host, uint64_t request, const struct buf *payload)
 {
 	if (host->peer != NULL && take_pending(host->peer, request))
-		post(host->peer, FRONT_ERROR, request, payload, -1);
+		post(host->peer, FRONT_ERROR, false, request, payload, -1);
 }
 
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
@@ -251,7 +273,7 @@ void peer_fail(struct host *host, uint64_t request, enum front_error error, cons
 	if (host->peer == NULL || !take_pending(host->peer, request))
 		return;
 	pack_error(&payload, error, message, cause, remedy, retry_s);
-	post(host->peer, FRONT_ERROR, request, &payload, -1);
+	post(host->peer, FRONT_ERROR, false, request, &payload, -1);
 }
 
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
@@ -313,6 +335,59 @@ void peer_reply_body(struct host *host, uint64_t request, const char *json, size
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
+static void come_up(struct peer *peer)
+{
+	peer->state = FRONT_STATE_SERVING;
+	if (!peer->was_ready) {
+		(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n", peer->host->listening);
+		notify_manager("READY=1");
+	}
+	peer->was_ready = true;
+}
+
+static uint64_t request_of(const struct peer *peer, const struct front_head *head)
+{
+	return peer->generation << ID_BITS | head->id;
+}
+
+/* A new one, that is to be answered. */
+static int take_id(struct peer *peer, const struct front_head *head, uint64_t *ret,
+		   struct err *err)
+{
+	if (head->id > ID_MASK || head->id <= peer->last_id ||
+	    peer->pending_count >= FRONT_PENDING_MAX)
+		return err_set(err, ERR_PROTOCOL,
+			       "request id %" PRIu64 " is none, or again, or too many", head->id);
+	peer->last_id = head->id;
+	*ret = request_of(peer, head);
+	add_pending(peer, *ret);
+	return 0;
+}
+
+static int take_call(struct peer *peer, const struct front_head *head, struct err *err)
+{
+	struct api_bytes rest = { buf_text(&peer->payload), peer->payload.len };
+	cleanup_arena struct arena arena = { 0 };
+	struct api_caller caller = { 0 };
+	struct asked asked = { 0 };
+	void *in;
+
+	if (peer->state != FRONT_STATE_SERVING || head->type == 0 || head->type >= API_CALL_COUNT)
+		return err_set(err, ERR_PROTOCOL, "call %u in state %d", head->type,
+			       (int)peer->state);
+	asked.call = &api_calls[head->type];
+	in = arena_new(&arena, 1, asked.call->takes->size);
+	if (api_image_read(&api_type_caller, &rest, &arena, &caller, err) < 0 ||
+	    api_image_read(asked.call->takes, &rest, &arena, in, err) < 0)
+		return (int)err->code;
+	if (rest.len != 0)
+		return err_set(err, ERR_PROTOCOL, "a call with %zu bytes too many", rest.len);
+	if (take_id(peer, head, &asked.id, err) < 0)
+		return (int)err->code;
+	answer_call(peer->host, &asked, &caller, in);
+	return 0;
+}
+
 static int take_request(struct peer *peer, const struct front_head *head, struct err *err)
 {
 	struct asked asked = { .type = head->type, .items = peer->items };
@@ -322,33 +397,23 @@ static int take_request(struct peer *peer, const struct front_head *head, struct
 		return err_set(err, ERR_PROTOCOL, "request %u in state %d", head->type,
 			       (int)peer->state);
 	if (head->type == FRONT_READY) {
-		peer->state = FRONT_STATE_SERVING;
-		if (!peer->was_ready) {
-			(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n",
-				      peer->host->listening);
-			notify_manager("READY=1");
-		}
-		peer->was_ready = true;
+		come_up(peer);
 		return 0;
 	}
 	count = kernel_unpack(buf_text(&peer->payload), peer->payload.len, head->field_count,
 			      peer->items, FRONT_FIELDS_MAX, err);
 	if (count < 0 || front_check(head->type, peer->items, (size_t)count, err) < 0)
 		return (int)err->code;
-	if (head->id > ID_MASK)
-		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
-	asked.id = peer->generation << ID_BITS | head->id;
 	asked.count = (size_t)count;
 	if (head->type == FRONT_CANCEL) {
-		(void)take_pending(peer, asked.id);
-		answer_cancel(peer->host, asked.id);
+		if (head->id > ID_MASK)
+			return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
+		(void)take_pending(peer, request_of(peer, head));
+		answer_cancel(peer->host, request_of(peer, head));
 		return 0;
 	}
-	if (head->id <= peer->last_id || peer->pending_count >= FRONT_PENDING_MAX)
-		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64 " again, or too many",
-			       head->id);
-	peer->last_id = head->id;
-	add_pending(peer, asked.id);
+	if (take_id(peer, head, &asked.id, err) < 0)
+		return (int)err->code;
 	answer(peer->host, &asked);
 	return 0;
 }
@@ -372,7 +437,9 @@ static void on_frame(unsigned ready, void *arg)
 			(void)close(fd);
 			n = err_set(&err, ERR_PROTOCOL, "a descriptor from the front");
 		}
-		if (n > 0)
+		if (n > 0 && (head.flags & FRONT_FLAG_CALL) != 0)
+			n = take_call(peer, &head, &err);
+		else if (n > 0)
 			n = take_request(peer, &head, &err);
 		else if (n == 0)
 			n = err_set(&err, ERR_LOST, "it ended");
@@ -406,13 +473,14 @@ void peer_settings(struct host *host)
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
-const char *peer_state(const struct host *host)
+enum api_dialect_state peer_state(const struct host *host)
 {
 	const struct peer *peer = host->peer;
 
 	if (peer == NULL || peer->sock < 0)
-		return "down";
-	return peer->state == FRONT_STATE_SERVING ? "up" : "starting";
+		return API_DIALECT_STATE_DOWN;
+	return peer->state == FRONT_STATE_SERVING ? API_DIALECT_STATE_UP
+						  : API_DIALECT_STATE_STARTING;
 }
 
 static int spawn(struct peer *peer, struct err *err)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/calls.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "reckon.h"
@@ -22,11 +23,14 @@ void peer_stop(struct host *host); /* ends the front and waits for it */
 void peer_settings(struct host *host); /* tells the front what the configuration says now */
 /* What all fronts counted so far. */
 void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
-const char *peer_state(const struct host *host); /* "up", "starting", or "down" between two starts */
+enum api_dialect_state peer_state(const struct host *host); /* DOWN between two starts */
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
 void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
+/* What a call gives; call.h has one for each. */
+void peer_reply_call(struct host *host, uint64_t request, const struct api_type *type,
+		     const void *out);
 void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
 	       const char *cause, const char *remedy, unsigned retry_s);
 /* A body of any size: inline, or as a sealed memory file. */

@@ -11,15 +11,13 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "codec/json_write.h"
+#include "host/call.h"
 #include "host/host.h"
 
 #define FRESH_NS (10ull * 1000000000u)
 #define WRITE_NS 500000000ull
-#define BODY_MAX 1024u
 #define WAITING_MAX 64u
 #define FREE_MIN (64ull << 20) /* bytes; below that an upload or a record may fail any moment */
 
@@ -74,47 +72,36 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 	return false;
 }
 
-static int write_ready(struct host *host, struct buf *ret, struct err *err)
+void handle_health(struct host *host, const struct asked *asked, const struct api_health_in *in)
 {
-	struct json_writer json;
-	struct front_page counts;
-	unsigned restarts;
-
-	peer_counts(host, &counts, &restarts);
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "status", "ready");
-	json_write_key(&json, "dialects");
-	json_write_array_begin(&json);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", "native");
-	json_write_member_string(&json, "state", peer_state(host));
-	json_write_member_uint(&json, "restarts", restarts);
-	json_write_object_end(&json);
-	json_write_array_end(&json);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
+	(void)in;
+	reply_health(host, asked->id,
+		     &(struct api_health){ API_HEALTH_STATUS_OK, RECKON_VERSION });
 }
 
 static void reply(struct host *host, uint64_t request)
 {
-	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
-	struct err err;
+	struct api_dialect native = { .name = "native", .state = peer_state(host) };
+	struct front_page counts;
+	unsigned restarts;
 	char why[256];
 
-	if (!observe_is_ready(host, why, sizeof(why)))
+	if (!observe_is_ready(host, why, sizeof(why))) {
 		peer_fail(host, request, FRONT_ERR_NOT_READY, why, "", "", 2);
-	else if (write_ready(host, &body, &err) < 0)
-		peer_fail_err(host, request, &err);
-	else
-		peer_reply_body(host, request, buf_text(&body), body.len);
+		return;
+	}
+	peer_counts(host, &counts, &restarts);
+	native.restarts = restarts;
+	reply_ready(host, request,
+		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY, { &native, 1 } });
 }
 
-void answer_readiness(struct host *host, const struct asked *asked)
+void handle_ready(struct host *host, const struct asked *asked, const struct api_ready_in *in)
 {
 	struct readiness *readiness = readiness_of(host);
 	const uint64_t now = clock_mono_ns();
 
+	(void)in;
 	if (host->is_stopping ||
 	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
 		reply(host, asked->id);

@@ -41,7 +41,6 @@ static const struct bound {
 	[FRONT_TAG_TIMEOUT_MS] = { 8, 8 },
 	[FRONT_TAG_BACKGROUND] = { 0, 0 },
 	[FRONT_TAG_IDEMPOTENCY] = { 1, FRONT_KEY_MAX },
-	[FRONT_TAG_CURSOR] = { 8, 8 },
 	[FRONT_TAG_PATH] = { 1, PATH_MAX_BYTES },
 	[FRONT_TAG_HANDLE] = { 1, HANDLE_MAX },
 	[FRONT_TAG_AFTER] = { 8, 8 },
@@ -61,12 +60,8 @@ static const struct bound {
 	[FRONT_TAG_TO] = { DAY_BYTES, DAY_BYTES },
 	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
 	[FRONT_TAG_CONTEXT] = { 1, FRONT_ID_MAX },
-	[FRONT_TAG_CWD] = { 1, FRONT_CWD_MAX },
-	[FRONT_TAG_DETAIL] = { 0, 0 },
-	[FRONT_TAG_NO_WAIT] = { 0, 0 },
 	[FRONT_TAG_REQUEST] = { 1, FRONT_REQUEST_ID_MAX },
 	[FRONT_TAG_TRACE] = { 48, 48 },
-	[FRONT_TAG_ON] = { 8, 8 },
 	[FRONT_TAG_IF_MATCH] = { 1, ETAGS_MAX },
 	[FRONT_TAG_IF_NONE] = { 1, ETAGS_MAX },
 	[FRONT_TAG_TO_PATH] = { 1, PATH_MAX_BYTES },
@@ -105,7 +100,6 @@ static const struct shape {
 	const uint8_t *may;
 } shapes[FRONT_REQUEST_COUNT] = {
 	[FRONT_CANCEL] = { NONE, NONE },
-	[FRONT_HEALTH] = { NONE, NONE },
 	[FRONT_AUTH] = { TAGS(K), NONE },
 	[FRONT_SESSION_CREATE] = { TAGS(K),
 		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
@@ -133,16 +127,6 @@ static const struct shape {
 	[FRONT_EVENTS] = { TAGS(K, S, FRONT_TAG_EXECUTION),
 		TAGS(FRONT_TAG_AFTER, FRONT_TAG_GOES_ON) },
 	[FRONT_EXECUTION_CANCEL] = { TAGS(K, S, FRONT_TAG_EXECUTION), NONE },
-	[FRONT_INTERRUPT] = { TAGS(K, S), TAGS(FRONT_TAG_CONTEXT) },
-	[FRONT_VARIABLES] = { TAGS(K, S), TAGS(FRONT_TAG_CONTEXT, FRONT_TAG_NO_WAIT) },
-	[FRONT_COMPLETE] = { TAGS(K, S, FRONT_TAG_CODE, FRONT_TAG_CURSOR), TAGS(FRONT_TAG_CONTEXT) },
-	[FRONT_INSPECT] = { TAGS(K, S, FRONT_TAG_CODE, FRONT_TAG_CURSOR),
-		TAGS(FRONT_TAG_CONTEXT, FRONT_TAG_DETAIL) },
-	[FRONT_CONTEXT_CREATE] = { TAGS(K, S),
-		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_ENV, FRONT_TAG_CWD) },
-	[FRONT_CONTEXT_LIST] = { TAGS(K, S), NONE },
-	[FRONT_CONTEXT_DELETE] = { TAGS(K, S, FRONT_TAG_CONTEXT), NONE },
-	[FRONT_RESTART] = { TAGS(K, S), TAGS(FRONT_TAG_CONTEXT) },
 	[FRONT_FILE_LIST] = { TAGS(K, S),
 		TAGS(FRONT_TAG_PATH, FRONT_TAG_RECURSIVE, FRONT_TAG_LIMIT, FRONT_TAG_TO_PATH) },
 	[FRONT_FILE_GET] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
@@ -165,9 +149,6 @@ static const struct shape {
 	[FRONT_LINK_GET] = { TAGS(FRONT_TAG_TOKEN), TAGS(FRONT_TAG_HEAD_ONLY) },
 	[FRONT_TEMPLATE_LIST] = { TAGS(K), TAGS(FRONT_TAG_TEMPLATE) },
 	[FRONT_KEPT_LIST] = { TAGS(K, S, FRONT_TAG_WHAT), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
-	[FRONT_METRICS] = { TAGS(K), NONE },
-	[FRONT_READINESS] = { NONE, NONE },
-	[FRONT_DRAIN] = { TAGS(K, FRONT_TAG_ON), NONE },
 	[FRONT_AUDIT_LIST] = { TAGS(K), TAGS(FRONT_TAG_AFTER, FRONT_TAG_LIMIT) },
 	[FRONT_SESSION_METRICS] = { TAGS(K, S), NONE },
 	[FRONT_USAGE] = { TAGS(K), TAGS(FRONT_TAG_TENANT, FRONT_TAG_FROM, FRONT_TAG_TO) },
@@ -336,10 +317,9 @@ bool front_text(const struct kernel_item *items, size_t count, enum front_tag ta
 	return true;
 }
 
-int front_send(int sock, enum front_type type, uint64_t id, const struct buf *payload, int fd,
-	       struct err *err)
+static int send_frame(int sock, struct front_head head, const struct buf *payload, int fd,
+		      struct err *err)
 {
-	struct front_head head = { .magic = FRONT_MAGIC, .type = (uint16_t)type, .id = id };
 	MEM_UNINIT char frame[sizeof(head) + FRONT_INLINE_MAX];
 	size_t len = payload != NULL ? payload->len : 0, nfds = 0;
 	cleanup_fd int blob = -1;
@@ -350,11 +330,10 @@ int front_send(int sock, enum front_type type, uint64_t id, const struct buf *pa
 	if (fd >= 0)
 		pass[nfds++] = fd;
 	head.payload_len = (uint32_t)len;
-	head.field_count = len > 0 ? kernel_count_fields(payload) : 0;
 	if (len > FRONT_INLINE_MAX) {
 		if (fd_memfd_sealed("reckon-frame", payload->data, len, &blob, err) < 0)
 			return (int)err->code;
-		head.flags = FRONT_FLAG_BLOB;
+		head.flags |= FRONT_FLAG_BLOB;
 		pass[nfds++] = blob;
 		len = 0;
 	}
@@ -362,6 +341,31 @@ int front_send(int sock, enum front_type type, uint64_t id, const struct buf *pa
 	if (len > 0)
 		memcpy(frame + sizeof(head), payload->data, len);
 	return fd_send_msg(sock, frame, sizeof(head) + len, pass, nfds, err);
+}
+
+int front_send(int sock, enum front_type type, uint64_t id, const struct buf *payload, int fd,
+	       struct err *err)
+{
+	const bool is_empty = payload == NULL || payload->len == 0;
+
+	return send_frame(sock,
+			  (struct front_head){ .magic = FRONT_MAGIC,
+					       .type = (uint16_t)type,
+					       .id = id,
+					       .field_count = is_empty ? 0
+								       : kernel_count_fields(payload) },
+			  payload, fd, err);
+}
+
+int front_send_call(int sock, uint16_t type, uint64_t id, const struct buf *payload,
+		    struct err *err)
+{
+	return send_frame(sock,
+			  (struct front_head){ .magic = FRONT_MAGIC,
+					       .type = type,
+					       .flags = FRONT_FLAG_CALL,
+					       .id = id },
+			  payload, -1, err);
 }
 
 /* The payload of a frame that was received whole; takes the blob's descriptor out of `fds`. */
@@ -372,6 +376,9 @@ static int take_payload(const struct front_head *head, const char *rest, size_t 
 
 	if (head->magic != FRONT_MAGIC)
 		return err_set(err, ERR_PROTOCOL, "frame without our magic number");
+	if ((head->flags & ~(FRONT_FLAG_BLOB | FRONT_FLAG_CALL)) != 0 ||
+	    ((head->flags & FRONT_FLAG_CALL) != 0 && head->field_count != 0))
+		return err_set(err, ERR_PROTOCOL, "flags %u", head->flags);
 	if (head->payload_len > FRONT_PAYLOAD_MAX)
 		return err_set(err, ERR_PROTOCOL, "frame of %u bytes", head->payload_len);
 	if ((head->flags & FRONT_FLAG_BLOB) == 0) {

@@ -17,6 +17,10 @@
  * Everything is a question with one answer, also the events of an execution (EVENTS answers with
  * what there is, or waits until there is something): so a slow client never makes a queue here.
  * What a request may hold is one table, front_check(); when it may come, front_may_send().
+ *
+ * A typed call (FRONT_FLAG_CALL) holds no fields: its type is the number of a row of the field table
+ * (src/api), its payload the image of struct api_caller and of what that call takes; a REPLY with the
+ * flag holds the image of what it gives.
  */
 #pragma once
 
@@ -53,7 +57,6 @@ enum front_type {
 	/* front to reckond */
 	FRONT_READY = 1,
 	FRONT_CANCEL = 2,
-	FRONT_HEALTH = 3,	   /* -> VERSION, COUNT                                      */
 	FRONT_AUTH = 4,		   /* KEY -> nothing: is the key good                        */
 	FRONT_SESSION_CREATE = 5,  /* -> a session                                           */
 	FRONT_SESSION_LIST = 6,	   /* -> sessions, newest first                              */
@@ -64,20 +67,12 @@ enum front_type {
 	FRONT_EXECUTION_LIST = 11, /* -> executions, newest first                            */
 	FRONT_EXECUTION_SHOW = 12, /* -> BODY, the record, or an execution                   */
 	FRONT_EVENTS = 13,	   /* -> [GAP] (EVENT_ID EVENT_NAME EVENT_DATA)* [END]       */
-	FRONT_INTERRUPT = 14,	   /* -> COUNT: executions that were running (0 or 1)        */
-	FRONT_VARIABLES = 15,	   /* -> BODY                                                */
-	FRONT_COMPLETE = 16,	   /* -> BODY                                                */
 	FRONT_FILE_LIST = 17,	   /* -> BODY                                                */
 	FRONT_FILE_GET = 18,	   /* -> SIZE, descriptor                                    */
 	FRONT_FILE_PUT = 19,	   /* -> SIZE (at most), descriptor to write to              */
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
-	FRONT_CONTEXT_CREATE = 24, /* -> a context                                           */
-	FRONT_CONTEXT_LIST = 25,   /* -> contexts, oldest first                              */
-	FRONT_CONTEXT_DELETE = 26, /* -> nothing                                             */
-	FRONT_RESTART = 27,	   /* [CONTEXT] -> nothing                                   */
-	FRONT_INSPECT = 28,	   /* -> BODY                                                */
 	FRONT_EXECUTION_CANCEL = 29, /* -> COUNT: 0 when it had ended                        */
 	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
 	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
@@ -87,9 +82,6 @@ enum front_type {
 	FRONT_KEY_CREATE = 34,	   /* -> a key with its text; with an ID its successor       */
 	FRONT_KEY_LIST = 35,	   /* -> keys, newest first                                  */
 	FRONT_KEY_DELETE = 36,	   /* -> nothing                                             */
-	FRONT_METRICS = 37,	   /* -> BODY, text of Prometheus                            */
-	FRONT_READINESS = 38,	   /* -> BODY, or why not                                    */
-	FRONT_DRAIN = 39,	   /* ON -> COUNT: sessions that are left                    */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
 	FRONT_EXECUTE_ONCE = 42,   /* CODE, a session [KEEP IDEMPOTENCY] -> BODY, the record */
@@ -129,7 +121,6 @@ enum front_tag {
 	FRONT_TAG_TIMEOUT_MS = 11,
 	FRONT_TAG_BACKGROUND = 12, /* present: answer at once */
 	FRONT_TAG_IDEMPOTENCY = 13,
-	FRONT_TAG_CURSOR = 14,
 	FRONT_TAG_PATH = 15,
 	FRONT_TAG_HANDLE = 16, /* "ar_…" or "out_…" */
 	FRONT_TAG_AFTER = 17,  /* EVENTS: the last id that is known */
@@ -161,7 +152,6 @@ enum front_tag {
 	/* of any request: what it is known by in logs */
 	FRONT_TAG_REQUEST = 85,
 	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
-	FRONT_TAG_ON = 87,    /* 0 or 1 */
 	/* replies */
 	FRONT_TAG_ERROR = 32, /* enum front_error */
 	FRONT_TAG_MESSAGE = 33,
@@ -182,7 +172,6 @@ enum front_tag {
 	FRONT_TAG_GAP = 48,
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
-	FRONT_TAG_VERSION = 51,
 	/* of a session that outlives its box */
 	FRONT_TAG_RESTORED_AT = 66,
 	FRONT_TAG_ENDS_MS = 67, /* of the wall clock; 0: never */
@@ -190,8 +179,6 @@ enum front_tag {
 	FRONT_TAG_NOT_KEPT_WHY = 69,
 	/* contexts, restarts */
 	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
-	FRONT_TAG_CWD = 61,
-	FRONT_TAG_DETAIL = 62, /* of INSPECT: present: with the source */
 	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
 	/* files, archives, links; most are of requests and of replies */
 	FRONT_TAG_MIME = 95,
@@ -213,7 +200,6 @@ enum front_tag {
 	FRONT_TAG_SHA256 = 111,
 	FRONT_TAG_HEAD_ONLY = 112, /* present: nothing is downloaded */
 	FRONT_TAG_COUNTS = 113,	   /* struct front_counts */
-	FRONT_TAG_NO_WAIT = 145, /* of VARIABLES: present: refused when the kernel is busy */
 	FRONT_TAG_SOURCE = 114,	   /* where a version came from */
 	FRONT_TAG_GOES_ON = 140, /* present: the same request of a client asks for more */
 	/* a model answers */
@@ -320,6 +306,7 @@ enum front_error {
 };
 
 #define FRONT_FLAG_BLOB 1u
+#define FRONT_FLAG_CALL 2u
 
 struct front_head {
 	uint32_t magic;
@@ -363,6 +350,9 @@ bool front_text(const struct kernel_item *items, size_t count, enum front_tag ta
 /* Sends one frame; `fd` (or -1) goes along. ERR_TIMEOUT: the peer does not read just now. */
 int front_send(int sock, enum front_type type, uint64_t id, const struct buf *payload, int fd,
 	       struct err *err);
+/* The same of a typed call: `type` is its number, or FRONT_REPLY. */
+int front_send_call(int sock, uint16_t type, uint64_t id, const struct buf *payload,
+		    struct err *err);
 
 /*
  * Receives one frame: 1, 0 at end of file, or an error (ERR_TIMEOUT: nothing there). The payload

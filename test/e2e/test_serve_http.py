@@ -7,6 +7,7 @@ import re
 import socket
 import time
 
+import field_table
 import pytest
 from reckon_cli import ROOT
 from reckon_serve import Server, memory_kib, read_all
@@ -294,13 +295,14 @@ def test_more_connections_than_may_be(reckon):
 
 def test_the_openapi_document_is_true(running):
     document = running.ask("GET", "/openapi.json", key=False).json
-    assert document == json.loads((ROOT / "src/front/openapi.json").read_text())
+    assert document == field_table.document()
     assert document["openapi"] == "3.1.0"
     every = {"get", "post", "put", "patch", "delete"}
     table = (ROOT / "src/front/endpoint.c").read_text()
     rows = re.findall(r'\.path = "([^"]+)", \.verb = (\w+)', table)
     told = {(path, method.upper()) for path, methods in document["paths"].items()
             for method in every & set(methods)}
+    rows += [(call.path, call.verb) for call in field_table.table().CALLS]
     assert told == {(path if path[0] == "/" else
                      "/reckon/v1/" + path.replace("artifacts/{handle}", "artifacts/{artifact}"),
                      verb) for path, verb in rows}
@@ -308,7 +310,8 @@ def test_the_openapi_document_is_true(running):
         real = path.replace("{session}", "se_x") \
             .replace("{execution}", "ex_x").replace("{path}", "a/b").replace("{handle}", "out_x") \
             .replace("{artifact}", "ar_x").replace("{id}", "x").replace("{link}", "lk_x") \
-            .replace("{token}", "t").replace("{template}", "python")
+            .replace("{token}", "t").replace("{template}", "python") \
+            .replace("{context}", "ctx_x")
         assert "{" not in real
         # What one path is for another may be the name of a file.
         fits = [each for each in document["paths"] if re.fullmatch(

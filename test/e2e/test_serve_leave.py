@@ -327,7 +327,7 @@ def test_what_a_captured_front_may_end(reckon):
             front.send("CANCEL", each)
         time.sleep(0.5)
         assert status(front, session, execution) == "running"
-        front.ask("INTERRUPT", KEY=front.key, SESSION=session)
+        front.call("interrupt", front.key, session=session)
         until(lambda: status(front, session, execution) == "ended", "it goes on")
         number, execution = begin(front, session, ON_DISCONNECT=2, GRACE_MS=0)
         for _ in range(300):  # readers without end

@@ -70,9 +70,8 @@ class World:
 
 
 def operations():
-    from reckon_cli import ROOT, parse_json
-    document = parse_json((ROOT / "src/front/openapi.json").read_bytes())
-    return [(method, path) for path, item in document["paths"].items()
+    from field_table import document
+    return [(method, path) for path, item in document()["paths"].items()
             for method in ("get", "put", "post", "patch", "delete") if method in item]
 
 

@@ -9,16 +9,18 @@ import json
 import pathlib
 import re
 import sqlite3
+import struct
 import time
 
+import field_table
 import pytest
 from captured_front import CapturedFront
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS, Server, is_alive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCOPES = ["admin", "sessions", "execute", "files", "read", "agent"]
 VERBS = ["get", "post", "put", "patch", "delete"]
-UNKNOWN = {"path": "a/b", "id": "x", "link": "x", "template": "python",
+UNKNOWN = {"path": "a/b", "id": "x", "context": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
@@ -58,7 +60,7 @@ def newcomer(server, name, **quotas):
 
 def operations():
     """(path, method, operation) of the document; all that take a key."""
-    document = json.loads((ROOT / "src/front/openapi.json").read_text())
+    document = field_table.document()
     return [(path.removeprefix("/reckon/v1"), verb, methods[verb])
             for path, methods in document["paths"].items() for verb in VERBS
             if path.startswith("/reckon/v1/") and verb in methods and methods[verb].get("security") != []]
@@ -331,6 +333,49 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
                                   EXECUTION=mine["EXECUTION"].decode(), AFTER=0, GOES_ON=b"")
         assert error is None and b"mine" in answer["EVENT_DATA"]
         assert "the front is gone" not in front.server.log()
+
+
+@as_root
+def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
+    with CapturedFront(reckon) as front:
+        error, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
+        assert error is None
+        session = made["SESSION"].decode()
+        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=16)
+        assert error is None
+        weak = made["KEY_TEXT"].decode()
+        error, made = front.ask("TENANT_CREATE", KEY=front.key, NAME="other")
+        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="theirs", SCOPES=63,
+                                TENANT=made["TENANT"].decode())
+        stranger = made["KEY_TEXT"].decode()
+        for row in field_table.table().CALLS:
+            given = {field.name: session if field.name == "session" else "ctx_x"
+                     for field in row.takes if field.place == "path"}
+            if any(field.name == "code" for field in row.takes):
+                given["code"] = "a"
+            for key in (None, "rk_" + "A" * 43):
+                error, _ = front.call(row.name, key, **given)
+                assert error == ("UNAUTHORIZED" if row.scope else None), row.name
+            error, answer = front.call(row.name, weak, **given)
+            assert (error == "SCOPE") == (row.scope not in (None, "read")), row.name
+            error, answer = front.call(row.name, stranger, **given)
+            if "session" in given:
+                assert error == "SESSION_NOT_FOUND", row.name
+        assert front.call("variables", weak, session=session, wait=1)[0] is None
+        assert "the front is gone" not in front.server.log()
+
+
+@as_root
+@pytest.mark.parametrize("payload", [
+    b"", b"\0", b"\xff" * 11, b"\xff" * 12 + b"x", b"\x01\0\0\0\0" + b"\xff" * 8,
+    b"\xfe\xff\xff\xff" + b"\xff" * 8, struct.pack("=I", 129) + b"k" * 129 + b"\xff" * 8,
+], ids=range(7))
+def test_a_front_that_sends_no_image_is_ended_and_nothing_else(reckon, payload):
+    with CapturedFront(reckon) as front:
+        front.send_frame(field_table.call("health")[0], 2, 1, payload)
+        assert front.sock.recv(1) == b""
+        assert is_alive(front.server.process.pid)
+        assert "the front is gone" in front.server.log()
 
 
 # ---- tenants ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ FIELD = struct.Struct("=II")
 MAGIC = 0x31464B52
 SOCKET, LISTENER = 3, 4
 READY, CANCEL, REPLY, ERROR = 1, 2, 64, 65
+CALL = 2  # FRONT_FLAG_CALL
 
 
 def relay():
@@ -42,6 +43,7 @@ def relay():
 if __name__ == "__main__":
     relay()
 
+import field_table  # noqa: E402
 from reckon_cli import ROOT  # noqa: E402 - the program has none of the tests' modules
 from reckon_serve import SECONDS, Server  # noqa: E402
 
@@ -114,16 +116,35 @@ class CapturedFront:
         if number is None:
             self.number += 1
             number = self.number
-        frame = HEAD.pack(MAGIC, self.types[name], 0, number, len(payload), len(fields)) + payload
-        self.sock.sendall(struct.pack("=I", len(frame)) + frame)
+        self.send_frame(self.types[name], 0, number, payload, len(fields))
         return number
+
+    def send_frame(self, kind, flags, number, payload, count=0):
+        frame = HEAD.pack(MAGIC, kind, flags, number, len(payload), count) + payload
+        self.sock.sendall(struct.pack("=I", len(frame)) + frame)
+
+    def call(self, name, key, **values):
+        """A typed call: the error's name or None, then what it gives as an image."""
+        kind, row = field_table.call(name)
+        caller = {"key": key, "request": "captured"}
+        return self.send_call(kind, field_table.image(field_table.table().common.CALLER, caller) +
+                              field_table.image(row.takes_struct, values))
+
+    def send_call(self, kind, payload):
+        self.number += 1
+        self.send_frame(kind, CALL, self.number, payload)
+        number, error, answer = self.receive()
+        assert number == self.number
+        return error, answer
 
     def receive(self):
         """(id, None or the error's name, {tag: bytes})"""
         size, = struct.unpack("=I", self.stream.read(4))
         frame = self.stream.read(size)
-        _, kind, _, number, _, _ = HEAD.unpack_from(frame)
+        _, kind, flags, number, _, _ = HEAD.unpack_from(frame)
         at, fields = HEAD.size, {}
+        if flags & CALL:
+            return number, None, frame[at:]
         while at < len(frame):
             tag, length = FIELD.unpack_from(frame, at)
             at += FIELD.size

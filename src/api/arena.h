@@ -1,0 +1,19 @@
+/* arena.h - memory of one request, released at once. */
+#pragma once
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *blocks; /* newest first */
+};
+
+/* Zeroed, never NULL, aligned for anything. */
+void *arena_new(struct arena *arena, size_t count, size_t size)
+	__attribute__((returns_nonnull));
+/* A copy with a NUL behind it. */
+char *arena_text(struct arena *arena, const char *text, size_t len)
+	__attribute__((returns_nonnull));
+void arena_done(struct arena *arena); /* it may be used again */
+#define cleanup_arena __attribute__((cleanup(arena_done)))

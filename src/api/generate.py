@@ -1,0 +1,163 @@
+"""Makes calls.h, calls.c and the OpenAPI document of the field table.
+
+usage: generate.py BASE CALLS_H CALLS_C OPENAPI
+
+BASE is the part of the document that is written by hand: what is in no row of the table yet.
+"""
+import json
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from table import CALLS, STRUCTS  # noqa: E402 - found through the line above
+from openapi import document  # noqa: E402
+
+NOTE = "/* Made by src/api/generate.py of the field table, src/api/table. */\n"
+C_TYPES = {"flag": "bool ", "number": "uint64_t ", "text": "const char *", "id": "const char *",
+           "code": "struct api_bytes ", "json": "struct api_bytes ", "env": "struct api_list ",
+           "many": "struct api_list "}
+
+
+def structs():
+    """Each struct once: those with a name of their own, then what each call takes and gives."""
+    seen = {}
+    for call in CALLS:
+        for each in (call.takes_struct, call.gives_struct):
+            seen.setdefault(each.name, each)
+            assert seen[each.name] is each, f"{each.name} twice"
+    named = {each.name: each for each in STRUCTS}
+    for name, each in seen.items():
+        assert named.setdefault(name, each) is each, f"{name} twice"
+    return list(named.values())
+
+
+def enum_of(struct, field):
+    return f"api_{struct.name}_{field.name}"
+
+
+def comment(text):
+    assert "*/" not in text
+    return f" /* {text} */" if text else ""
+
+
+def write_words(struct, field, out):
+    name = enum_of(struct, field)
+    words = ", ".join(f"{name.upper()}_{word.upper()} = {number}"
+                      for number, word in enumerate(field.words, 1))
+    out.append(f"enum {name} {{ {words} }};")
+
+
+def write_struct(struct, out):
+    for field in struct.fields:
+        if field.kind == "word":
+            write_words(struct, field, out)
+    out.append(f"/* {struct.doc} */")
+    out.append(f"struct api_{struct.name} {{")
+    for field in struct.fields:
+        kind = (f"enum {enum_of(struct, field)} " if field.kind == "word" else
+                C_TYPES[field.kind])
+        doc = field.doc + (f"; of struct api_{field.of.name}" if field.kind == "many" else "")
+        if field.has_given:
+            out.append(f"\tbool has_{field.name};")
+        out.append(f"\t{kind}{field.name};{comment(doc)}")
+    if not struct.fields:
+        out.append("\tchar nothing;")
+    out.append("};\n")
+
+
+def header():
+    out = [NOTE, "#pragma once\n", '#include "api/describe.h"\n']
+    for struct in structs():
+        write_struct(struct, out)
+    out.append("/* X(NAME, name, struct it takes, struct it gives), for each call. */")
+    out.append("#define API_EACH_CALL(X) \\")
+    out.append(" \\\n".join(f"\tX({call.name.upper()}, {call.name}, {call.takes_struct.name}, "
+                            f"{call.gives_struct.name})" for call in CALLS) + "\n")
+    out.append("/* Numbers of the calls, in frames too. */")
+    out.append("enum api_id {")
+    out += [f"\tAPI_{call.name.upper()} = {number}," for number, call in enumerate(CALLS, 1)]
+    out.append("};\n")
+    out.append(f"#define API_CALL_COUNT {len(CALLS) + 1} /* 0 is none */")
+    out.append("extern const struct api_call api_calls[API_CALL_COUNT];")
+    out += [f"extern const struct api_type api_type_{each.name};" for each in structs()]
+    return "\n".join(out) + "\n"
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def field_row(struct, field):
+    given = (f"offsetof(struct api_{struct.name}, has_{field.name})" if field.has_given else
+             "API_NO_OFFSET")
+    parts = [f".name = {quoted(field.name)}", f".kind = API_{field.kind.upper()}",
+             f".place = API_{field.place.upper()}",
+             f".offset = offsetof(struct api_{struct.name}, {field.name})",
+             f".given_offset = {given}", f".least = {field.least}ull",
+             f".most = {field.maximum}ull"]
+    if field.required:
+        parts.append(".is_required = true")
+    if field.nullable:
+        parts.append(".is_nullable = true")
+    if field.form == "path":
+        parts.append(".is_path = true")
+    if field.words:
+        parts.append(f".words = words_{struct.name}_{field.name}")
+    if field.of is not None:
+        parts.append(f".type = &api_type_{field.of.name}")
+    return "\t{ " + ",\n\t  ".join(parts) + " },"
+
+
+def type_rows(struct, out):
+    for field in struct.fields:
+        if field.words:
+            words = ", ".join(quoted(word) for word in field.words)
+            out.append(f"static const char *const words_{struct.name}_{field.name}[] = "
+                       f"{{ {words}, NULL }};")
+    if struct.fields:
+        out.append(f"static const struct api_field fields_{struct.name}[] = {{")
+        out += [field_row(struct, field) for field in struct.fields]
+        out.append("};")
+    fields = f"fields_{struct.name}" if struct.fields else "NULL"
+    out.append(f"const struct api_type api_type_{struct.name} = {{ {quoted(struct.name)}, "
+               f"sizeof(struct api_{struct.name}), {fields}, {len(struct.fields)} }};\n")
+
+
+def call_row(call):
+    session = next((each for each in call.takes if each.name == "session"), None)
+    parts = [f".name = {quoted(call.name)}", f".path = {quoted(call.path)}",
+             f".verb = HTTP_VERB_{call.verb}", f".status = {call.status}",
+             f".takes = &api_type_{call.takes_struct.name}",
+             f".gives = &api_type_{call.gives_struct.name}",
+             ".scope = " + (f"API_SCOPE_{call.scope.upper()}" if call.scope else "API_SCOPE_NONE"),
+             ".session_offset = " + (f"offsetof(struct api_{call.takes_struct.name}, session)"
+                                     if session else "API_NO_OFFSET")]
+    if call.media:
+        parts.append(f".media = {quoted(call.media)}")
+    if call.whole:
+        parts.append(".is_whole = true")
+    return f"\t[API_{call.name.upper()}] = {{ " + ",\n\t  ".join(parts) + " },"
+
+
+def source():
+    out = [NOTE, '#include "api/calls.h"\n', "#include <stddef.h>\n"]
+    for struct in structs():
+        type_rows(struct, out)
+    out.append("const struct api_call api_calls[API_CALL_COUNT] = {")
+    out += [call_row(call) for call in CALLS]
+    out.append("};")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    base, to_header, to_source, to_document = map(pathlib.Path, sys.argv[1:])
+    to_header.write_text(header(), encoding="utf-8")
+    to_source.write_text(source(), encoding="utf-8")
+    whole = document(json.loads(base.read_text(encoding="utf-8")), CALLS)
+    to_document.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+/*
+ * image.h - a struct of the field table in a frame.
+ *
+ * Its fields stand one after the other, in the order of the table, in host order:
+ *
+ *   flag                1 byte, 0 or 1
+ *   number              8 bytes
+ *   text id code json   length (4 bytes), then so many; a length of UINT32_MAX: not given
+ *   word                1 byte, 0: not given
+ *   env, many           count (4 bytes), then each as a text or a struct
+ *
+ * A flag or number that may be left out has one byte before it, 0 or 1: whether it is there.
+ */
+#pragma once
+
+#include "api/arena.h"
+#include "api/describe.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+int api_image_write(const struct api_type *type, const void *value, struct buf *ret,
+		    struct err *err);
+/*
+ * Takes one from the front of `rest` into `ret`, a zeroed struct of `type`; api_check() has judged
+ * it. Bytes point into `rest`, all else is of the arena. ERR_PROTOCOL: whoever sent it is broken.
+ */
+int api_image_read(const struct api_type *type, struct api_bytes *rest, struct arena *arena,
+		   void *ret, struct err *err);

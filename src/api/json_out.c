@@ -1,0 +1,119 @@
+/*
+ * json_out.c - what a call gives, as the body of an answer.
+ *
+ * Runs in:  what speaks for clients.
+ * Reads:    structs that passed api_check().
+ * Never:    writes a field that the table does not have.
+ */
+#include "api/json_out.h"
+
+#include <string.h>
+
+#include "api/check.h"
+#include "codec/json_write.h"
+
+static void write_members(struct json_writer *json, const struct api_type *type,
+			  const void *value);
+
+static void write_many(struct json_writer *json, const struct api_field *field,
+		       const struct api_list *list)
+{
+	const char *at = list->items;
+
+	json_write_array_begin(json);
+	for (size_t i = 0; i < list->count; i++, at += field->type->size)
+		write_members(json, field->type, at);
+	json_write_array_end(json);
+}
+
+static void write_bytes(struct json_writer *json, const struct api_field *field,
+			const struct api_bytes *bytes)
+{
+	if (field->kind == API_JSON)
+		json_write_raw(json, bytes->data, bytes->len);
+	else
+		json_write_text(json, bytes->data, bytes->len);
+}
+
+static void write_env(struct json_writer *json, const struct api_list *list)
+{
+	const char *const *items = list->items;
+
+	json_write_object_begin(json);
+	for (size_t i = 0; i < list->count; i++) {
+		const size_t len = strcspn(items[i], "=");
+
+		json_write_key_text(json, items[i], len);
+		json_write_string(json, items[i] + len + 1);
+	}
+	json_write_object_end(json);
+}
+
+static void write_value(struct json_writer *json, const struct api_field *field,
+			const void *value)
+{
+	const void *at = api_at(field, value);
+	unsigned word;
+
+	if (!api_is_given(field, value)) {
+		json_write_null(json);
+		return;
+	}
+	switch (field->kind) {
+	case API_FLAG:
+		json_write_bool(json, *(const bool *)at);
+		return;
+	case API_NUMBER:
+		json_write_uint(json, *(const uint64_t *)at);
+		return;
+	case API_TEXT:
+	case API_ID:
+		json_write_string(json, *(const char *const *)at);
+		return;
+	case API_WORD:
+		memcpy(&word, at, sizeof(word));
+		json_write_string(json, field->words[word - 1]);
+		return;
+	case API_CODE:
+	case API_JSON:
+		write_bytes(json, field, at);
+		return;
+	case API_ENV:
+		write_env(json, at);
+		return;
+	case API_MANY:
+		write_many(json, field, at);
+		return;
+	}
+}
+
+static void write_members(struct json_writer *json, const struct api_type *type,
+			  const void *value)
+{
+	json_write_object_begin(json);
+	for (size_t i = 0; i < type->count; i++) {
+		const struct api_field *field = &type->fields[i];
+
+		if (!api_is_given(field, value) && !field->is_nullable)
+			continue;
+		json_write_key(json, field->name);
+		write_value(json, field, value);
+	}
+	json_write_object_end(json);
+}
+
+int api_write_body(const struct api_call *call, const void *value, struct buf *ret,
+		   struct err *err)
+{
+	struct json_writer json;
+
+	if (call->media != NULL)
+		return buf_adds(ret, *(const char *const *)api_at(&call->gives->fields[0], value),
+				err);
+	json_write_init(&json, ret);
+	if (call->is_whole)
+		write_value(&json, &call->gives->fields[0], value);
+	else
+		write_members(&json, call->gives, value);
+	return json_write_finish(&json, err);
+}

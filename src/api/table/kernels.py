@@ -1,0 +1,83 @@
+"""The kernels of a session: contexts, restarts, and what is asked of one."""
+from .common import CODE, CONTEXT, CONTEXT_OF_QUERY, CURSOR, NEXT, SESSION
+from .model import Call, Field, Struct
+
+IN_SESSION = (404, 410)
+KERNEL = (404, 409, 410)     # its kernel may be lost
+STARTS = (404, 409, 410, 504, 507)
+
+CONTEXT_STRUCT = Struct("context", "A further kernel of a session.", (
+    Field("id", "text", "ctx_…", required=True),
+    Field("session", "text", "Id of its session", required=True),
+    Field("language", "text", "What it runs", required=True),
+    Field("cwd", "text", "Where it began", required=True),
+    Field("created_at", "text", "When", required=True, form="date-time"),
+    Field("kernel", "word", '"lost": its variables are gone, the next execution tells it',
+          required=True, words=("ready", "lost")),
+    Field("pending", "number", "Requests that run or wait", required=True),
+), schema="Context")
+
+CONTEXTS = Struct("contexts", "All further kernels of a session.", (
+    Field("contexts", "many", "Oldest first", required=True, of=CONTEXT_STRUCT),
+    NEXT,
+), schema="ContextList")
+
+NAME = {"required": False, "least": 1, "most": 63}
+
+STRUCTS = (CONTEXT_STRUCT, CONTEXTS)
+
+CALLS = (
+    Call("context_list", "GET", "sessions/{session}/contexts",
+         "Further kernels of the session, oldest first", "All of them", "read",
+         takes=(SESSION,), gives=CONTEXTS, errors=IN_SESSION, operation="listContexts"),
+    Call("context_create", "POST", "sessions/{session}/contexts",
+         "A further kernel in the session, with the same files", "Made", "execute",
+         takes=(
+             SESSION,
+             Field("language", "text", "That of the session when left out", **NAME),
+             Field("template", "text", "That of the session; no other is in its box", **NAME),
+             Field("cwd", "text", "Where it begins; /mnt/data when left out", form="path",
+                   least=1, most=1023),
+             Field("env", "env", "Variables of its environment; at most 32 KiB", most=256),
+         ), gives=CONTEXT_STRUCT, status=201, errors=STARTS, operation="createContext",
+         body="ContextCreate"),
+    Call("context_delete", "DELETE", "sessions/{session}/contexts/{context}",
+         "End a context, its kernel and its processes", "Ended", "execute",
+         takes=(SESSION, Field("context", "id", "Id of a context, ctx_…", place="path",
+                               required=True)),
+         errors=(404, 410, 507), operation="deleteContext"),
+    Call("restart", "POST", "sessions/{session}/restart",
+         "A fresh kernel in the same session: variables go, files stay", "It is there", "execute",
+         takes=(SESSION, CONTEXT), errors=STARTS, body="OfKernel"),
+    Call("interrupt", "POST", "sessions/{session}/interrupt",
+         "Stop what runs as Ctrl-C does; variables stay", "Whether something ran", "execute",
+         takes=(SESSION, CONTEXT),
+         gives=(Field("interrupted", "flag", "Whether something ran", required=True),),
+         errors=IN_SESSION, body="OfKernel"),
+    Call("variables", "GET", "sessions/{session}/variables", "Variables of the session", "They",
+         "read",
+         takes=(SESSION, CONTEXT_OF_QUERY,
+                Field("wait", "flag", "0: when the kernel is busy, 429 busy at once; else the "
+                      "question waits for its turn", place="query")),
+         gives=(Field("variables", "json", "In the order in which they were made", required=True,
+                      schema={"type": "array", "items": {"type": "object"}}),),
+         errors=KERNEL),
+    Call("complete", "POST", "sessions/{session}/complete", "Completions at a byte offset",
+         "Matches", "execute", takes=(SESSION, CODE, CURSOR, CONTEXT),
+         gives=(Field("answer", "json", place="whole", required=True, schema={
+             "type": "object", "required": ["cursor_start", "cursor_end", "matches"],
+             "properties": {"cursor_start": {"type": ["integer", "null"]},
+                            "cursor_end": {"type": ["integer", "null"]},
+                            "matches": {"type": "array", "items": {"type": "string"}}}}),),
+         errors=KERNEL, body="Complete"),
+    Call("inspect", "POST", "sessions/{session}/inspect",
+         "What stands at a byte offset: signature, type, documentation", "As in Jupyter", "execute",
+         takes=(SESSION, CODE, CURSOR, Field("detail", "flag", "With the source, too"), CONTEXT),
+         gives=(Field("answer", "json", place="whole", required=True, schema={
+             "type": "object", "required": ["found", "data", "metadata"],
+             "properties": {"found": {"type": "boolean"},
+                            "data": {"type": "object",
+                                     "additionalProperties": {"type": "string"}},
+                            "metadata": {"type": "object"}}}),),
+         errors=KERNEL, body="Inspect"),
+)

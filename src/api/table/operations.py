@@ -1,0 +1,39 @@
+"""How the daemon is, and what whoever runs it asks of it."""
+from .model import Call, Field, Struct
+
+DIALECT = Struct("dialect", "A protocol that the daemon serves, by a process of its own.", (
+    Field("name", "text", 'As in the documentation: "native" is this API', required=True),
+    Field("state", "word", '"down" is the pause before the next start of one that ended',
+          required=True, words=("up", "starting", "down")),
+    Field("restarts", "number",
+          "How often its process had to be started again since the daemon began", required=True),
+))
+
+DRAINING = Struct("draining", "Whether new sessions are taken, and how many there are.", (
+    Field("draining", "flag", "Whether new sessions are refused", required=True),
+    Field("sessions", "number", "Sessions that are left", required=True),
+))
+
+STRUCTS = (DIALECT, DRAINING)
+
+CALLS = (
+    Call("health", "GET", "health", "Whether it serves", "It does", None,
+         gives=Struct("health", "That the daemon serves.", (
+             Field("status", "word", required=True, words=("ok",)),
+             Field("version", "text", "Of the daemon", required=True),
+         ), schema="Health")),
+    Call("ready", "GET", "ready", "Whether it would take a new session", "It would", None,
+         gives=(
+             Field("status", "word", required=True, words=("ready",)),
+             Field("dialects", "many", "The protocols that it serves, each in a process of its own",
+                   required=True, of=DIALECT),
+         ), errors=(503,)),
+    Call("metrics", "GET", "/metrics", "Numbers for Prometheus", "Text format 0.0.4", "admin",
+         gives=(Field("text", "text", "Lines of NAME{LABELS} VALUE", place="whole",
+                      required=True),),
+         media="text/plain; version=0.0.4; charset=utf-8", errors=(404,)),
+    Call("drain", "POST", "drain", "Take no new sessions", "What is left", "admin",
+         gives=DRAINING),
+    Call("undrain", "DELETE", "drain", "Take new sessions again", "What is there", "admin",
+         gives=DRAINING),
+)

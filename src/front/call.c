@@ -1,0 +1,95 @@
+/*
+ * call.c - what the field table knows: a request as a typed call, and its answer as HTTP.
+ *
+ * Runs in:  reckon-front.
+ * Reads:    heads and bodies of anybody; images of reckond.
+ * Never:    passes on what it did not check: the table says what that is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "api/check.h"
+#include "api/image.h"
+#include "api/json_in.h"
+#include "api/json_out.h"
+#include "api/route.h"
+#include "base/cleanup.h"
+#include "front/front.h"
+
+#define FRAME_MAX ((size_t)API_JSON_MAX + 64 * 1024)
+#define BODY_MAX ((size_t)64 * 1024 * 1024)
+
+static int take_in(struct conn *conn, struct arena *arena, void *ret, struct err *err)
+{
+	const struct api_call *call = conn->target.call;
+
+	api_take_path(call, conn->http.path, arena, ret);
+	if (call->session_offset != API_NO_OFFSET)
+		(void)snprintf(conn->target.session, sizeof(conn->target.session), "%s",
+			       *(const char *const *)((const char *)ret + call->session_offset));
+	if (api_take_query(call->takes, conn->http.query, arena, ret, err) < 0)
+		return (int)err->code;
+	if (request_takes_json(conn) &&
+	    api_take_body(call->takes, buf_text(&conn->body), conn->body.len, arena, ret, err) < 0)
+		return (int)err->code;
+	return api_check(call->takes, ret, err);
+}
+
+static int write_caller(const struct conn *conn, struct buf *payload, struct err *err)
+{
+	const struct log_context *about = &conn->trail.about;
+	struct api_caller caller = { 0 };
+	char key[FRONT_KEY_MAX + 1], trace[sizeof(about->trace) + sizeof(about->span)];
+
+	build_key_text(conn, key);
+	if (key[0] != '\0' && conn->target.call->scope != API_SCOPE_NONE)
+		caller.key = key;
+	if (about->request[0] != '\0')
+		caller.request = about->request;
+	(void)snprintf(trace, sizeof(trace), "%s%s", about->trace, about->span);
+	if (about->trace[0] != '\0')
+		caller.trace = trace;
+	return api_image_write(&api_type_caller, &caller, payload, err);
+}
+
+void call_ask(struct conn *conn)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRAME_MAX);
+	cleanup_arena struct arena arena = { 0 };
+	const struct api_call *call = conn->target.call;
+	void *in = arena_new(&arena, 1, call->takes->size);
+	struct err err;
+
+	if (take_in(conn, &arena, in, &err) < 0) {
+		reply_err(conn, 400, &err);
+		return;
+	}
+	buf_done(&conn->body);
+	conn->body = BUF_INIT(API_JSON_MAX);
+	if (write_caller(conn, &payload, &err) < 0 ||
+	    api_image_write(call->takes, in, &payload, &err) < 0) {
+		reply_err(conn, 500, &err);
+		return;
+	}
+	conn->state = CONN_WAIT;
+	loop_timer_clear(conn->timer);
+	upstream_call(conn, (uint16_t)(call - api_calls), &payload);
+}
+
+void call_answer(struct conn *conn, const char *image, size_t len)
+{
+	const struct api_call *call = conn->target.call;
+	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_bytes rest = { image, len };
+	void *out = arena_new(&arena, 1, call->gives->size);
+	struct err err;
+
+	if (api_image_read(call->gives, &rest, &arena, out, &err) < 0 ||
+	    api_write_body(call, out, &body, &err) < 0)
+		reply_err(conn, 500, &err);
+	else
+		reply_text(conn, call->status, call->media != NULL ? call->media : MEDIA_JSON,
+			   &body);
+}

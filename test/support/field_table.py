@@ -1,0 +1,58 @@
+"""The field table of src/api, for tests: its calls, the whole OpenAPI document, images of structs."""
+import functools
+import json
+import struct
+import sys
+
+from reckon_cli import ROOT
+
+BASE = ROOT / "src/front/openapi.json"  # what is in no row of the table
+
+
+@functools.cache
+def table():
+    sys.path.insert(0, str(ROOT / "src/api"))
+    try:
+        import table as found
+        return found
+    finally:
+        sys.path.pop(0)
+
+
+def document():
+    """What the daemon hands out as openapi.json."""
+    sys.path.insert(0, str(ROOT / "src/api"))
+    try:
+        import openapi
+    finally:
+        sys.path.pop(0)
+    return openapi.document(json.loads(BASE.read_text()), table().CALLS)
+
+
+def call(name):
+    """Its number in frames, and its row."""
+    return next((number, each) for number, each in enumerate(table().CALLS, 1) if each.name == name)
+
+
+def of_bytes(value):
+    value = value.encode() if isinstance(value, str) else value
+    return struct.pack("=I", 0xffffffff if value is None else len(value)) + (value or b"")
+
+
+def of_field(field, value):
+    if field.kind in ("flag", "number"):
+        if field.has_given and value is None:
+            return b"\0"
+        given = b"\1" if field.has_given else b""
+        return given + (struct.pack("=B", value) if field.kind == "flag" else struct.pack("=Q", value))
+    if field.kind == "word":
+        return struct.pack("=B", field.words.index(value) + 1 if value else 0)
+    if field.kind == "env":
+        return struct.pack("=I", len(value or ())) + b"".join(map(of_bytes, value or ()))
+    assert field.kind != "many", field.name
+    return of_bytes(value)
+
+
+def image(of, values):
+    """A struct of the table as it stands in a frame (src/api/image.h)."""
+    return b"".join(of_field(field, values.get(field.name)) for field in of.fields)
