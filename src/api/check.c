@@ -8,7 +8,13 @@
 #include "api/check.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/id.h"
+
+static int check_type(const struct api_type *type, const void *value, const char *prefix,
+		      struct err *err);
 
 const void *api_at(const struct api_field *field, const void *value)
 {
@@ -34,22 +40,44 @@ bool api_is_given(const struct api_field *field, const void *value)
 	switch (field->kind) {
 	case API_FLAG:
 	case API_NUMBER:
+	case API_SECONDS:
+	case API_TIME:
 		return field->given_offset == API_NO_OFFSET ||
 		       *(const bool *)((const char *)value + field->given_offset);
 	case API_TEXT:
 	case API_ID:
 		return *(const char *const *)at != NULL;
+	case API_ONE:
+		return *(const void *const *)at != NULL;
 	case API_CODE:
 	case API_JSON:
+	case API_OBJECT:
 		return ((const struct api_bytes *)at)->data != NULL;
 	case API_WORD:
 		memcpy(&word, at, sizeof(word));
 		return word != 0;
+	case API_WORDS:
 	case API_ENV:
 	case API_MANY:
 		return true;
 	}
 	return false;
+}
+
+/* Given, and where that can be said of it: true, or at least one. */
+static bool is_set(const struct api_field *field, const void *value)
+{
+	const void *at = api_at(field, value);
+
+	if (!api_is_given(field, value))
+		return false;
+	if (field->kind == API_FLAG)
+		return *(const bool *)at;
+	if (field->kind == API_WORDS)
+		return *(const uint64_t *)at != 0;
+	if (field->kind == API_ENV || field->kind == API_MANY)
+		return ((const struct api_list *)at)->count > 0;
+	return true;
 }
 
 bool api_is_id(const char *text, size_t len)
@@ -59,45 +87,87 @@ bool api_is_id(const char *text, size_t len)
 			    "abcdefghijklmnopqrstuvwxyz_.-") >= len;
 }
 
-static int check_number(const struct api_field *field, uint64_t number, struct err *err)
+/* A field, and the names of those that it stands in, "limits." */
+struct where {
+	const struct api_field *field;
+	const char *prefix;
+};
+
+static int check_number(const struct where *where, uint64_t number, struct err *err)
 {
-	if (number >= field->least && number <= field->most)
+	const struct api_field *field = where->field;
+
+	if ((number >= field->least && number <= field->most) ||
+	    (number == 0 && field->is_nullable))
 		return 0;
-	return err_set(err, ERR_INVALID, "%s must be from %" PRIu64 " to %" PRIu64, field->name,
-		       field->least, field->most);
+	if (field->kind == API_SECONDS)
+		return err_set(err, ERR_INVALID, "%s%s must be from %g to %g", where->prefix,
+			       field->name, (double)field->least / 1000,
+			       (double)field->most / 1000);
+	return err_set(err, ERR_INVALID, "%s%s must be from %" PRIu64 " to %" PRIu64,
+		       where->prefix, field->name, field->least, field->most);
 }
 
-static int check_text(const struct api_field *field, const char *text, struct err *err)
+static int check_text(const struct where *where, const char *text, struct err *err)
 {
+	const struct api_field *field = where->field;
 	const size_t len = strlen(text);
 
-	if (field->is_path && (text[0] != '/' || len > field->most))
+	if (field->form == API_FORM_PATH && (text[0] != '/' || len > field->most))
 		return err_set(err, ERR_INVALID,
-			       "%s must be an absolute path of at most %" PRIu64 " bytes",
-			       field->name, field->most);
+			       "%s%s must be an absolute path of at most %" PRIu64 " bytes",
+			       where->prefix, field->name, field->most);
+	if (field->form == API_FORM_SESSION_NAME && !id_is_name(text, len, "se"))
+		return err_set(err, ERR_INVALID,
+			       "%s%s must have 1 to %d letters, digits, '.', '_' and '-', and not "
+			       "begin with se_",
+			       where->prefix, field->name, ID_NAME_MAX);
 	if (len < field->least || len > field->most)
-		return err_set(err, ERR_INVALID, "%s must have %" PRIu64 " to %" PRIu64 " characters",
-			       field->name, field->least, field->most);
+		return err_set(err, ERR_INVALID,
+			       "%s%s must have %" PRIu64 " to %" PRIu64 " characters",
+			       where->prefix, field->name, field->least, field->most);
 	return 0;
 }
 
-static int check_bytes(const struct api_field *field, const struct api_bytes *bytes,
-		       struct err *err)
+static int check_bytes(const struct where *where, const struct api_bytes *bytes, struct err *err)
 {
-	if (bytes->len > field->most)
-		return err_set(err, ERR_INVALID, "%s is longer than %" PRIu64 " bytes", field->name,
-			       field->most);
+	const struct api_field *field = where->field;
+
+	if (bytes->len < field->least || bytes->len > field->most)
+		return err_set(err, ERR_INVALID, "%s%s must have %" PRIu64 " to %" PRIu64 " bytes",
+			       where->prefix, field->name, field->least, field->most);
 	if (field->kind == API_JSON && bytes->len == 0)
-		return err_set(err, ERR_INVALID, "%s is no JSON", field->name);
+		return err_set(err, ERR_INVALID, "%s%s is no JSON", where->prefix, field->name);
+	if (field->kind == API_OBJECT && (bytes->len < 2 || bytes->data[0] != '{' ||
+					  memchr(bytes->data, '\0', bytes->len) != NULL))
+		return err_set(err, ERR_INVALID, "%s%s must be an object", where->prefix,
+			       field->name);
 	return 0;
 }
 
-static int check_word(const struct api_field *field, unsigned word, struct err *err)
+static unsigned count_words(const struct api_field *field)
 {
-	for (unsigned i = 0; field->words[i] != NULL; i++)
-		if (i + 1 == word)
-			return 0;
-	return err_set(err, ERR_INVALID, "%s has no word %u", field->name, word);
+	unsigned count = 0;
+
+	while (field->words[count] != NULL)
+		count++;
+	return count;
+}
+
+static int check_word(const struct where *where, unsigned word, struct err *err)
+{
+	if (word <= count_words(where->field))
+		return 0;
+	return err_set(err, ERR_INVALID, "%s%s has no word %u", where->prefix, where->field->name,
+		       word);
+}
+
+static int check_words(const struct where *where, uint64_t words, struct err *err)
+{
+	if (words >> count_words(where->field) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s%s has no words %" PRIx64, where->prefix,
+		       where->field->name, words);
 }
 
 static size_t env_name_len(const char *variable)
@@ -108,78 +178,155 @@ static size_t env_name_len(const char *variable)
 	return variable[0] >= '0' && variable[0] <= '9' ? 0 : len;
 }
 
-static int check_env(const struct api_field *field, const struct api_list *list, struct err *err)
+/* Of a name that is shown. */
+static int shown_len(const char *variable)
 {
-	const char *const *variables = list->items;
+	const size_t len = strcspn(variable, "=");
+
+	return (int)(len < 60 ? len : 60);
+}
+
+static int check_env(const struct where *where, const struct api_list *list, struct err *err)
+{
+	const char *name = where->field->name, *const *variables = list->items;
 	size_t total = 0;
 
-	if (list->count > field->most)
-		return err_set(err, ERR_INVALID, "%s: more than %" PRIu64 " variables", field->name,
-			       field->most);
+	if (list->count > where->field->most)
+		return err_set(err, ERR_INVALID, "%s: more than %" PRIu64 " variables", name,
+			       where->field->most);
 	for (size_t i = 0; i < list->count; i++) {
 		const size_t len = env_name_len(variables[i]);
 
 		if (len == 0 || variables[i][len] != '=')
-			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is no variable's name",
-				       field->name, (int)strcspn(variables[i], "=") % 61, variables[i]);
+			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is no variable's name", name,
+				       shown_len(variables[i]), variables[i]);
 		total += strlen(variables[i]) + 1;
 	}
 	if (total > API_ENV_TOTAL_MAX)
-		return err_set(err, ERR_INVALID, "%s: more than %u bytes", field->name,
+		return err_set(err, ERR_INVALID, "%s: more than %u bytes", name,
 			       API_ENV_TOTAL_MAX);
 	return 0;
 }
 
-static int check_many(const struct api_field *field, const struct api_list *list, struct err *err)
+static int check_many(const struct where *where, const struct api_list *list, struct err *err)
 {
+	const struct api_field *field = where->field;
 	const char *at = list->items;
 
 	if (list->count < field->least || list->count > field->most)
-		return err_set(err, ERR_INVALID, "%s has %zu entries", field->name, list->count);
+		return err_set(err, ERR_INVALID, "%s%s has %zu entries", where->prefix, field->name,
+			       list->count);
 	for (size_t i = 0; i < list->count; i++, at += field->type->size)
-		if (api_check(field->type, at, err) < 0)
-			return err_wrap(err, "%s", field->name);
+		if (check_type(field->type, at, field->name, err) < 0)
+			return (int)err->code;
 	return 0;
 }
 
-static int check_field(const struct api_field *field, const void *value, struct err *err)
+static int check_given(const struct where *where, const void *value, struct err *err)
 {
+	const struct api_field *field = where->field;
 	const void *at = api_at(field, value);
 	unsigned word;
 
-	if (!api_is_given(field, value))
-		return !field->is_required
-			       ? 0
-			       : err_set(err, ERR_INVALID, "%s is missing", field->name);
 	switch (field->kind) {
 	case API_FLAG:
 		return 0;
 	case API_NUMBER:
-		return check_number(field, *(const uint64_t *)at, err);
+	case API_SECONDS:
+	case API_TIME:
+		return check_number(where, *(const uint64_t *)at, err);
 	case API_TEXT:
-		return check_text(field, *(const char *const *)at, err);
+		return check_text(where, *(const char *const *)at, err);
 	case API_ID:
 		if (!api_is_id(*(const char *const *)at, strlen(*(const char *const *)at)))
-			return err_set(err, ERR_INVALID, "%s is no id", field->name);
+			return err_set(err, ERR_INVALID, "%s%s is no id", where->prefix,
+				       field->name);
 		return 0;
 	case API_CODE:
 	case API_JSON:
-		return check_bytes(field, at, err);
+	case API_OBJECT:
+		return check_bytes(where, at, err);
 	case API_WORD:
 		memcpy(&word, at, sizeof(word));
-		return check_word(field, word, err);
+		return check_word(where, word, err);
+	case API_WORDS:
+		return check_words(where, *(const uint64_t *)at, err);
 	case API_ENV:
-		return check_env(field, at, err);
+		return check_env(where, at, err);
+	case API_ONE:
+		return check_type(field->type, *(const void *const *)at, field->name, err);
 	case API_MANY:
-		return check_many(field, at, err);
+		return check_many(where, at, err);
 	}
 	return err_set(err, ERR_INVALID, "%s is of no kind", field->name);
 }
 
-int api_check(const struct api_type *type, const void *value, struct err *err)
+static const struct api_field *find(const struct api_type *type, const char *name)
 {
 	for (size_t i = 0; i < type->count; i++)
-		if (check_field(&type->fields[i], value, err) < 0)
+		if (strcmp(type->fields[i].name, name) == 0)
+			return &type->fields[i];
+	return NULL;
+}
+
+static int check_need(const struct api_type *type, const struct api_field *field,
+		      const void *value, struct err *err)
+{
+	const struct api_field *other = find(type, field->needs);
+	unsigned word;
+
+	if (other == NULL)
+		return err_set(err, ERR_INVALID, "%s goes with nothing", field->name);
+	if (other->kind == API_FLAG)
+		return is_set(other, value)
+			       ? 0
+			       : err_set(err, ERR_INVALID, "%s goes with \"%s\": true",
+					 field->name, other->name);
+	memcpy(&word, api_at(other, value), sizeof(word));
+	if (word == field->needs_value)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s goes with \"%s\": \"%s\"", field->name, other->name,
+		       other->words[field->needs_value - 1]);
+}
+
+/* What stands beside it. */
+static int check_beside(const struct api_type *type, const struct api_field *field,
+			const void *value, struct err *err)
+{
+	const struct api_field *other;
+
+	for (const char *const *name = field->excludes; name != NULL && *name != NULL; name++)
+		if ((other = find(type, *name)) != NULL && is_set(other, value))
+			return err_set(err, ERR_INVALID, "%s and %s exclude each other",
+				       field->name, *name);
+	return field->needs != NULL ? check_need(type, field, value, err) : 0;
+}
+
+static int check_type(const struct api_type *type, const void *value, const char *prefix,
+		      struct err *err)
+{
+	char text[64] = "";
+
+	if (prefix[0] != '\0')
+		(void)snprintf(text, sizeof(text), "%s.", prefix);
+	for (size_t i = 0; i < type->count; i++) {
+		const struct where where = { &type->fields[i], text };
+
+		if (!api_is_given(where.field, value)) {
+			if (where.field->is_required)
+				return err_set(err, ERR_INVALID, "%s%s is missing", text,
+					       where.field->name);
+			continue;
+		}
+		if (check_given(&where, value, err) < 0 ||
+		    (is_set(where.field, value) &&
+		     check_beside(type, where.field, value, err) < 0))
 			return (int)err->code;
+	}
 	return 0;
+}
+
+int api_check(const struct api_type *type, const void *value, struct err *err)
+{
+	return check_type(type, value, "", err);
 }

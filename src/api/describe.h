@@ -31,16 +31,23 @@ struct api_list {
 enum api_kind { /* table/model.py says what each is in C and in JSON */
 	API_FLAG,
 	API_NUMBER,
+	API_SECONDS,
+	API_TIME,
 	API_TEXT,
 	API_ID,
 	API_CODE,
 	API_WORD,
+	API_WORDS,
 	API_JSON,
+	API_OBJECT,
 	API_ENV,
+	API_ONE,
 	API_MANY,
 };
 
-enum api_place { API_BODY, API_PATH, API_QUERY, API_WHOLE };
+enum api_place { API_BODY, API_PATH, API_QUERY, API_HEADER, API_WHOLE };
+
+enum api_form { API_FORM_ANY, API_FORM_PATH, API_FORM_SESSION_NAME };
 
 struct api_type;
 
@@ -51,12 +58,16 @@ struct api_field {
 	uint16_t offset;       /* in its struct */
 	uint16_t given_offset; /* of the bool that says that it is there; or API_NO_OFFSET */
 	bool is_required;
-	bool is_nullable; /* of an answer: null when there is none */
-	bool is_path;	  /* of a text: it begins with "/" */
-	uint64_t least;	  /* of a number its value, of a text its bytes, of a list its entries */
+	bool is_nullable; /* of an answer: null when there is none; of a request: null is 0 */
+	enum api_form form;
+	uint64_t least; /* of a number its value, of a text its bytes, of a list its entries */
 	uint64_t most;
-	const char *const *words;	/* of a word, closed by NULL; the first is 1 */
-	const struct api_type *type; /* of each entry of a `many` */
+	const char *const *words;    /* closed by NULL; of a word the first is 1, of words bit 0 */
+	const struct api_type *type; /* of a `one`, or of each entry of a `many` */
+	const char *const *excludes; /* fields that may not be set beside it, closed by NULL */
+	const char *needs;	     /* the field that must have `needs_value` beside it, or NULL */
+	unsigned needs_value;
+	unsigned status; /* of a whole answer; 0: that of the call */
 };
 
 struct api_type {
@@ -83,8 +94,9 @@ struct api_call {
 	enum http_verb verb;
 	unsigned status; /* of success */
 	enum api_scope scope;
+	enum api_scope own_scope; /* enough for what the key itself began */
 	const struct api_type *takes, *gives;
 	uint16_t session_offset; /* of the session's id in what it takes; or API_NO_OFFSET */
 	const char *media;	 /* of an answer that is no JSON, else NULL */
-	bool is_whole;		 /* the answer is the value of its one field */
+	bool is_whole;		 /* the answer is the value of the one field that is given */
 };

@@ -17,7 +17,8 @@ from openapi import document  # noqa: E402
 NOTE = "/* Made by src/api/generate.py of the field table, src/api/table. */\n"
 C_TYPES = {"flag": "bool ", "number": "uint64_t ", "text": "const char *", "id": "const char *",
            "code": "struct api_bytes ", "json": "struct api_bytes ", "env": "struct api_list ",
-           "many": "struct api_list "}
+           "object": "struct api_bytes ", "many": "struct api_list ", "seconds": "uint64_t ",
+           "time": "uint64_t ", "words": "uint64_t "}
 
 
 def structs():
@@ -44,24 +45,26 @@ def comment(text):
 
 def write_words(struct, field, out):
     name = enum_of(struct, field)
+    numbers = [1 << at if field.kind == "words" else at + 1 for at in range(len(field.words))]
     words = ", ".join(f"{name.upper()}_{word.upper()} = {number}"
-                      for number, word in enumerate(field.words, 1))
+                      for number, word in zip(numbers, field.words))
     out.append(f"enum {name} {{ {words} }};")
 
 
 def write_struct(struct, out):
     for field in struct.fields:
-        if field.kind == "word":
+        if field.words:
             write_words(struct, field, out)
     out.append(f"/* {struct.doc} */")
     out.append(f"struct api_{struct.name} {{")
     for field in struct.fields:
         kind = (f"enum {enum_of(struct, field)} " if field.kind == "word" else
+                f"const struct api_{field.of.name} *" if field.kind == "one" else
                 C_TYPES[field.kind])
         doc = field.doc + (f"; of struct api_{field.of.name}" if field.kind == "many" else "")
         if field.has_given:
-            out.append(f"\tbool has_{field.name};")
-        out.append(f"\t{kind}{field.name};{comment(doc)}")
+            out.append(f"\tbool has_{field.member};")
+        out.append(f"\t{kind}{field.member};{comment(doc)}")
     if not struct.fields:
         out.append("\tchar nothing;")
     out.append("};\n")
@@ -90,32 +93,52 @@ def quoted(text):
 
 
 def field_row(struct, field):
-    given = (f"offsetof(struct api_{struct.name}, has_{field.name})" if field.has_given else
+    given = (f"offsetof(struct api_{struct.name}, has_{field.member})" if field.has_given else
              "API_NO_OFFSET")
     parts = [f".name = {quoted(field.name)}", f".kind = API_{field.kind.upper()}",
              f".place = API_{field.place.upper()}",
-             f".offset = offsetof(struct api_{struct.name}, {field.name})",
+             f".offset = offsetof(struct api_{struct.name}, {field.member})",
              f".given_offset = {given}", f".least = {field.least}ull",
              f".most = {field.maximum}ull"]
     if field.required:
         parts.append(".is_required = true")
     if field.nullable:
         parts.append(".is_nullable = true")
-    if field.form == "path":
-        parts.append(".is_path = true")
+    if field.form in ("path", "session-name"):
+        parts.append(f".form = API_FORM_{field.form.upper().replace('-', '_')}")
+    if field.excludes:
+        parts.append(f".excludes = excludes_{struct.name}_{field.member}")
+    if field.needs:
+        parts += need(struct, field)
+    if field.status:
+        parts.append(f".status = {field.status}")
     if field.words:
-        parts.append(f".words = words_{struct.name}_{field.name}")
+        parts.append(f".words = words_{struct.name}_{field.member}")
     if field.of is not None:
         parts.append(f".type = &api_type_{field.of.name}")
     return "\t{ " + ",\n\t  ".join(parts) + " },"
+
+
+def need(struct, field):
+    """What must be beside it: a flag that is true, or a word."""
+    name, value = field.needs
+    other = next(each for each in struct.fields if each.name == name)
+    number = other.words.index(value) + 1 if other.words else 1
+    assert other.kind == "word" or (other.kind == "flag" and value is True), field.name
+    return [f".needs = {quoted(name)}", f".needs_value = {number}"]
 
 
 def type_rows(struct, out):
     for field in struct.fields:
         if field.words:
             words = ", ".join(quoted(word) for word in field.words)
-            out.append(f"static const char *const words_{struct.name}_{field.name}[] = "
+            out.append(f"static const char *const words_{struct.name}_{field.member}[] = "
                        f"{{ {words}, NULL }};")
+        if field.excludes:
+            names = ", ".join(map(quoted, field.excludes))
+            assert set(field.excludes) <= {each.name for each in struct.fields}, field.name
+            out.append(f"static const char *const excludes_{struct.name}_{field.member}[] = "
+                       f"{{ {names}, NULL }};")
     if struct.fields:
         out.append(f"static const struct api_field fields_{struct.name}[] = {{")
         out += [field_row(struct, field) for field in struct.fields]
@@ -125,13 +148,17 @@ def type_rows(struct, out):
                f"sizeof(struct api_{struct.name}), {fields}, {len(struct.fields)} }};\n")
 
 
+def scope_of(scope):
+    return f"API_SCOPE_{scope.upper()}" if scope else "API_SCOPE_NONE"
+
+
 def call_row(call):
     session = next((each for each in call.takes if each.name == "session"), None)
     parts = [f".name = {quoted(call.name)}", f".path = {quoted(call.path)}",
              f".verb = HTTP_VERB_{call.verb}", f".status = {call.status}",
              f".takes = &api_type_{call.takes_struct.name}",
              f".gives = &api_type_{call.gives_struct.name}",
-             ".scope = " + (f"API_SCOPE_{call.scope.upper()}" if call.scope else "API_SCOPE_NONE"),
+             f".scope = {scope_of(call.scope)}", f".own_scope = {scope_of(call.own_scope)}",
              ".session_offset = " + (f"offsetof(struct api_{call.takes_struct.name}, session)"
                                      if session else "API_NO_OFFSET")]
     if call.media:

@@ -72,12 +72,21 @@ static int write_field(const struct api_field *field, const void *value, struct 
 	case API_FLAG:
 		return buf_addc(ret, (char)*(const bool *)at, err);
 	case API_NUMBER:
+	case API_SECONDS:
+	case API_TIME:
+	case API_WORDS:
 		return buf_add(ret, at, sizeof(uint64_t), err);
 	case API_TEXT:
 	case API_ID:
 		return write_text(*(const char *const *)at, ret, err);
+	case API_ONE:
+		if (buf_addc(ret, (char)is_given, err) < 0)
+			return (int)err->code;
+		return is_given ? api_image_write(field->type, *(const void *const *)at, ret, err)
+				: 0;
 	case API_CODE:
 	case API_JSON:
+	case API_OBJECT:
 		return write_bytes(((const struct api_bytes *)at)->data,
 				   ((const struct api_bytes *)at)->len, ret, err);
 	case API_WORD:
@@ -155,13 +164,31 @@ static int read_text(struct api_bytes *rest, struct arena *arena, const char **r
 	return 0;
 }
 
+static int read_struct(const struct api_type *type, struct api_bytes *rest, struct arena *arena,
+		       void *ret, struct err *err);
+
+static int read_one(const struct api_field *field, struct api_bytes *rest, struct arena *arena,
+		    const void **ret, struct err *err)
+{
+	bool is_given;
+	void *value;
+
+	if (read_bool(rest, &is_given, err) < 0)
+		return (int)err->code;
+	if (!is_given)
+		return 0;
+	value = arena_new(arena, 1, field->type->size);
+	*ret = value;
+	return read_struct(field->type, rest, arena, value, err);
+}
+
 static int read_each(const struct api_field *field, struct api_bytes *rest, struct arena *arena,
 		     void *ret, struct err *err)
 {
 	const char **text = ret;
 
 	if (field->kind == API_MANY)
-		return api_image_read(field->type, rest, arena, ret, err);
+		return read_struct(field->type, rest, arena, ret, err);
 	if (read_text(rest, arena, text, err) < 0)
 		return (int)err->code;
 	return *text != NULL ? 0 : err_set(err, ERR_PROTOCOL, "%s without a text", field->name);
@@ -208,12 +235,18 @@ static int read_field(const struct api_field *field, struct api_bytes *rest, str
 	case API_FLAG:
 		return read_bool(rest, to, err);
 	case API_NUMBER:
+	case API_SECONDS:
+	case API_TIME:
+	case API_WORDS:
 		return read_raw(rest, to, sizeof(uint64_t), err);
 	case API_TEXT:
 	case API_ID:
 		return read_text(rest, arena, to, err);
+	case API_ONE:
+		return read_one(field, rest, arena, to, err);
 	case API_CODE:
 	case API_JSON:
+	case API_OBJECT:
 		return read_bytes(rest, to, err);
 	case API_WORD:
 		if (read_raw(rest, &byte, 1, err) < 0)
@@ -228,12 +261,20 @@ static int read_field(const struct api_field *field, struct api_bytes *rest, str
 	return err_set(err, ERR_PROTOCOL, "%s is of no kind", field->name);
 }
 
-int api_image_read(const struct api_type *type, struct api_bytes *rest, struct arena *arena,
-		   void *ret, struct err *err)
+static int read_struct(const struct api_type *type, struct api_bytes *rest, struct arena *arena,
+		       void *ret, struct err *err)
 {
 	for (size_t i = 0; i < type->count; i++)
 		if (read_field(&type->fields[i], rest, arena, ret, err) < 0)
 			return (int)err->code;
+	return 0;
+}
+
+int api_image_read(const struct api_type *type, struct api_bytes *rest, struct arena *arena,
+		   void *ret, struct err *err)
+{
+	if (read_struct(type, rest, arena, ret, err) < 0)
+		return (int)err->code;
 	if (api_check(type, ret, err) < 0) {
 		err->code = ERR_PROTOCOL;
 		return ERR_PROTOCOL;

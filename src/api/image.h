@@ -3,13 +3,14 @@
  *
  * Its fields stand one after the other, in the order of the table, in host order:
  *
- *   flag                1 byte, 0 or 1
- *   number              8 bytes
- *   text id code json   length (4 bytes), then so many; a length of UINT32_MAX: not given
- *   word                1 byte, 0: not given
- *   env, many           count (4 bytes), then each as a text or a struct
+ *   flag                         1 byte, 0 or 1
+ *   number seconds time words    8 bytes
+ *   text id code json object     length (4 bytes), then so many; UINT32_MAX: not given
+ *   word                         1 byte, 0: not given
+ *   env, many                    count (4 bytes), then each as a text or a struct
+ *   one                          1 byte, 0 or 1: whether it is there; then the struct
  *
- * A flag or number that may be left out has one byte before it, 0 or 1: whether it is there.
+ * A flag, number or time that may be left out has one byte before it: 0, or 1 when it is there.
  */
 #pragma once
 

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "api/check.h"
+#include "api/moment.h"
+#include "base/cleanup.h"
 #include "codec/json_read.h"
 
 #define EXACT_MAX 9007199254740992.0 /* up to here each whole number is a double */
@@ -30,102 +32,176 @@ static const struct api_field *find(const struct api_type *type, const char *nam
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-static int take_flag(const struct api_field *field, const struct json_value *value, void *ret,
-		     struct err *err)
+/* A field of a body, and the names of those that it stands in, "limits." */
+struct taking {
+	const struct api_field *field;
+	const struct json_value *value;
+	struct arena *arena;
+	const char *prefix;
+};
+
+static int refuse(const struct taking *taking, const char *must, struct err *err)
 {
-	if (json_read_bool(value, api_to(field, ret)))
-		return 0;
-	return err_set(err, ERR_INVALID, "%s must be true or false", field->name);
+	return err_set(err, ERR_INVALID, "%s%s must %s", taking->prefix, taking->field->name, must);
+}
+
+static int take_flag(const struct taking *taking, bool *ret, struct err *err)
+{
+	return json_read_bool(taking->value, ret) ? 0 : refuse(taking, "be true or false", err);
 }
 
 /* 5607.0 is a whole number, too: JSON knows one kind only. */
-static int take_number(const struct api_field *field, const struct json_value *value, void *ret,
-		       struct err *err)
+static int take_number(const struct taking *taking, uint64_t *ret, struct err *err)
 {
-	uint64_t *to = api_to(field, ret);
-	double real;
 	int64_t whole;
+	double real;
 
-	if (json_read_int(value, &whole) && whole >= 0) {
-		*to = (uint64_t)whole;
-		return 0;
-	}
-	if (json_read_double(value, &real) && real >= 0 && real <= EXACT_MAX &&
-	    real == floor(real)) {
-		*to = (uint64_t)real;
-		return 0;
-	}
-	return err_set(err, ERR_INVALID, "%s must be a whole number, 0 or more", field->name);
+	if (json_read_int(taking->value, &whole) && whole >= 0)
+		*ret = (uint64_t)whole;
+	else if (json_read_double(taking->value, &real) && real >= 0 && real <= EXACT_MAX &&
+		 real == floor(real))
+		*ret = (uint64_t)real;
+	else
+		return refuse(taking, "be a whole number, 0 or more", err);
+	return 0;
 }
 
-static int take_text(const struct api_field *field, const struct json_value *value,
-		     struct arena *arena, void *ret, struct err *err)
+static int take_seconds(const struct taking *taking, uint64_t *ret, struct err *err)
+{
+	const double least = (double)taking->field->least, most = (double)taking->field->most;
+	double seconds;
+	int64_t whole;
+
+	if (json_read_int(taking->value, &whole))
+		seconds = (double)whole;
+	else if (!json_read_double(taking->value, &seconds))
+		return refuse(taking, "be a number of seconds", err);
+	if (!isfinite(seconds) || seconds * 1000 < least || seconds * 1000 > most)
+		return err_set(err, ERR_INVALID, "%s%s must be from %g to %g", taking->prefix,
+			       taking->field->name, least / 1000, most / 1000);
+	*ret = (uint64_t)(seconds * 1000 + 0.5);
+	return 0;
+}
+
+static int take_time(const struct taking *taking, uint64_t *ret, struct err *err)
 {
 	size_t len = 0;
-	const char *text = json_read_text(value, &len);
+	const char *text = json_read_text(taking->value, &len);
+
+	if (text != NULL && strlen(text) == len && api_moment(text, ret))
+		return 0;
+	return refuse(taking, "be a time as in RFC 3339, for example 2030-01-31T12:00:00Z", err);
+}
+
+static int take_text(const struct taking *taking, const char **ret, struct err *err)
+{
+	size_t len = 0;
+	const char *text = json_read_text(taking->value, &len);
 
 	if (text == NULL)
-		return err_set(err, ERR_INVALID, "%s must be a string", field->name);
+		return refuse(taking, "be a string", err);
 	if (strlen(text) != len)
-		return err_set(err, ERR_INVALID, "%s must be a string without NUL", field->name);
-	*(const char **)api_to(field, ret) = arena_text(arena, text, len);
+		return refuse(taking, "be a string without NUL", err);
+	*ret = arena_text(taking->arena, text, len);
 	return 0;
 }
 
 /* What can be no id is one that nothing has. */
-static int take_id(const struct api_field *field, const struct json_value *value,
-		   struct arena *arena, void *ret, struct err *err)
+static int take_id(const struct taking *taking, const char **ret, struct err *err)
 {
 	size_t len = 0;
-	const char *text = json_read_text(value, &len);
+	const char *text = json_read_text(taking->value, &len);
 
 	if (text == NULL)
-		return err_set(err, ERR_INVALID, "%s must be a string", field->name);
+		return refuse(taking, "be a string", err);
 	if (strlen(text) != len || len == 0 || len > API_NAMED_MAX)
-		return err_set(err, ERR_INVALID, "%s must have 1 to %u characters", field->name,
-			       API_NAMED_MAX);
-	*(const char **)api_to(field, ret) =
-		api_is_id(text, len) ? arena_text(arena, text, len) : "-";
+		return err_set(err, ERR_INVALID, "%s must have 1 to %u characters",
+			       taking->field->name, API_NAMED_MAX);
+	*ret = api_is_id(text, len) ? arena_text(taking->arena, text, len) : "-";
 	return 0;
 }
 
-static int take_code(const struct api_field *field, const struct json_value *value,
-		     struct arena *arena, void *ret, struct err *err)
+static int take_code(const struct taking *taking, struct api_bytes *ret, struct err *err)
 {
-	struct api_bytes *to = api_to(field, ret);
-	const char *text = json_read_text(value, &to->len);
+	const char *text = json_read_text(taking->value, &ret->len);
 
 	if (text == NULL)
-		return err_set(err, ERR_INVALID, "%s must be a string", field->name);
-	to->data = arena_text(arena, text, to->len);
+		return refuse(taking, "be a string", err);
+	ret->data = arena_text(taking->arena, text, ret->len);
 	return 0;
 }
 
-static int take_word(const struct api_field *field, const struct json_value *value, void *ret,
-		     struct err *err)
+static bool find_word(const struct api_field *field, const struct json_value *value,
+		      unsigned *ret)
 {
 	const char *text = json_read_text(value, NULL);
 
 	for (unsigned i = 0; text != NULL && field->words[i] != NULL; i++)
 		if (strcmp(field->words[i], text) == 0) {
-			*(unsigned *)api_to(field, ret) = i + 1;
-			return 0;
+			*ret = i;
+			return true;
 		}
-	return err_set(err, ERR_INVALID, "%s must be one of the words that the API names",
-		       field->name);
+	return false;
 }
 
-static int take_env(const struct api_field *field, const struct json_value *value,
-		    struct arena *arena, void *ret, struct err *err)
+static int refuse_words(const struct taking *taking, const char *must, struct err *err)
 {
-	struct api_list *to = api_to(field, ret);
+	const char *const *words = taking->field->words;
+	char list[160] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; words[i] != NULL && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s\"%s\"",
+					 i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
+					 words[i]);
+	return err_set(err, ERR_INVALID, "%s%s must %s %s", taking->prefix, taking->field->name,
+		       must, list);
+}
+
+static int take_word(const struct taking *taking, unsigned *ret, struct err *err)
+{
+	if (!find_word(taking->field, taking->value, ret))
+		return refuse_words(taking, "be", err);
+	(*ret)++;
+	return 0;
+}
+
+static int take_words(const struct taking *taking, uint64_t *ret, struct err *err)
+{
+	unsigned word;
+
+	if (json_read_kind(taking->value) != JSON_KIND_ARRAY)
+		return refuse_words(taking, "be a list of", err);
+	for (size_t i = 0; i < json_read_count(taking->value); i++) {
+		if (!find_word(taking->field, json_read_at(taking->value, i), &word))
+			return refuse_words(taking, "be a list of", err);
+		*ret |= (uint64_t)1 << word;
+	}
+	return 0;
+}
+
+static int take_object(const struct taking *taking, struct api_bytes *ret, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(taking->field->most);
+
+	if (json_read_kind(taking->value) != JSON_KIND_OBJECT)
+		return refuse(taking, "be an object", err);
+	if (json_read_dump(taking->value, &text, err) < 0)
+		return err_set(err, ERR_INVALID, "%s%s is larger than %" PRIu64 " bytes or too deep",
+			       taking->prefix, taking->field->name, taking->field->most);
+	*ret = (struct api_bytes){ arena_text(taking->arena, buf_text(&text), text.len), text.len };
+	return 0;
+}
+
+static int take_env(const struct taking *taking, struct api_list *ret, struct err *err)
+{
 	const struct json_value *member;
 	const char *name, **items;
 
-	if (json_read_kind(value) != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "%s must be an object of strings", field->name);
-	items = arena_new(arena, json_read_count(value) + 1, sizeof(*items));
-	for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++) {
+	if (json_read_kind(taking->value) != JSON_KIND_OBJECT)
+		return refuse(taking, "be an object of strings", err);
+	items = arena_new(taking->arena, json_read_count(taking->value) + 1, sizeof(*items));
+	for (size_t i = 0; json_read_member_at(taking->value, i, &name, &member); i++) {
 		const size_t name_len = strlen(name);
 		size_t len = 0;
 		const char *text = json_read_text(member, &len);
@@ -134,60 +210,87 @@ static int take_env(const struct api_field *field, const struct json_value *valu
 		/* Or the name would be another one, and the value begin with its rest. */
 		if (strchr(name, '=') != NULL)
 			return err_set(err, ERR_INVALID, "%s: \"%.60s\" is no variable's name",
-				       field->name, name);
+				       taking->field->name, name);
 		if (text == NULL || strlen(text) != len)
 			return err_set(err, ERR_INVALID, "%s.%.60s must be a string without NUL",
-				       field->name, name);
-		both = arena_new(arena, name_len + 1 + len + 1, 1);
+				       taking->field->name, name);
+		both = arena_new(taking->arena, name_len + 1 + len + 1, 1);
 		(void)snprintf(both, name_len + 1 + len + 1, "%s=%s", name, text);
-		items[to->count++] = both;
+		items[ret->count++] = both;
 	}
-	to->items = items;
+	ret->items = items;
 	return 0;
 }
 
-static int take_value(const struct api_field *field, const struct json_value *value,
-		      struct arena *arena, void *ret, struct err *err)
+static int take_members(const struct api_type *type, const struct json_value *object,
+			const char *prefix, struct arena *arena, void *ret, struct err *err);
+
+static int take_one(const struct taking *taking, const void **ret, struct err *err)
 {
+	const struct api_type *type = taking->field->type;
+	void *value = arena_new(taking->arena, 1, type->size);
+	char prefix[64];
+
+	if (json_read_kind(taking->value) != JSON_KIND_OBJECT)
+		return refuse(taking, "be an object", err);
+	(void)snprintf(prefix, sizeof(prefix), "%s%s.", taking->prefix, taking->field->name);
+	*ret = value;
+	return take_members(type, taking->value, prefix, taking->arena, value, err);
+}
+
+static int take_value(const struct taking *taking, void *ret, struct err *err)
+{
+	const struct api_field *field = taking->field;
+	void *to = api_to(field, ret);
+
 	api_set_given(field, ret);
+	if (field->is_nullable && json_read_kind(taking->value) == JSON_KIND_NULL)
+		return 0;
 	switch (field->kind) {
 	case API_FLAG:
-		return take_flag(field, value, ret, err);
+		return take_flag(taking, to, err);
 	case API_NUMBER:
-		return take_number(field, value, ret, err);
+		return take_number(taking, to, err);
+	case API_SECONDS:
+		return take_seconds(taking, to, err);
+	case API_TIME:
+		return take_time(taking, to, err);
 	case API_TEXT:
-		return take_text(field, value, arena, ret, err);
+		return take_text(taking, to, err);
 	case API_ID:
-		return take_id(field, value, arena, ret, err);
+		return take_id(taking, to, err);
 	case API_CODE:
-		return take_code(field, value, arena, ret, err);
+		return take_code(taking, to, err);
 	case API_WORD:
-		return take_word(field, value, ret, err);
+		return take_word(taking, to, err);
+	case API_WORDS:
+		return take_words(taking, to, err);
+	case API_OBJECT:
+		return take_object(taking, to, err);
 	case API_ENV:
-		return take_env(field, value, arena, ret, err);
+		return take_env(taking, to, err);
+	case API_ONE:
+		return take_one(taking, to, err);
 	case API_JSON:
 	case API_MANY:
 		break;
 	}
-	return err_set(err, ERR_INVALID, "%s is taken from nobody", field->name);
+	return refuse(taking, "come from the daemon", err);
 }
 
 /* ---- a body --------------------------------------------------------------------------------- */
 
 static int take_members(const struct api_type *type, const struct json_value *object,
-			struct arena *arena, void *ret, struct err *err)
+			const char *prefix, struct arena *arena, void *ret, struct err *err)
 {
-	const struct json_value *value;
+	struct taking taking = { .arena = arena, .prefix = prefix };
 	const char *name;
 
-	if (json_read_kind(object) != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "the body must be a JSON object");
-	for (size_t i = 0; json_read_member_at(object, i, &name, &value); i++) {
-		const struct api_field *field = find(type, name, API_BODY);
-
-		if (field == NULL)
-			return err_set(err, ERR_INVALID, "unknown field %.60s", name);
-		if (take_value(field, value, arena, ret, err) < 0)
+	for (size_t i = 0; json_read_member_at(object, i, &name, &taking.value); i++) {
+		taking.field = find(type, name, API_BODY);
+		if (taking.field == NULL)
+			return err_set(err, ERR_INVALID, "unknown field %s%.60s", prefix, name);
+		if (take_value(&taking, ret, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
@@ -204,7 +307,10 @@ int api_take_body(const struct api_type *type, const char *text, size_t len, str
 		return 0;
 	if (json_read_parse(text, len, API_JSON_MAX, &document, err) < 0)
 		return err_wrap(err, "the body is not JSON");
-	code = take_members(type, document, arena, ret, err);
+	if (json_read_kind(document) != JSON_KIND_OBJECT)
+		code = err_set(err, ERR_INVALID, "the body must be a JSON object");
+	else
+		code = take_members(type, document, "", arena, ret, err);
 	json_read_free(document);
 	return code;
 }

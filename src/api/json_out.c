@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/check.h"
+#include "base/clock.h"
 #include "codec/json_write.h"
 
 static void write_members(struct json_writer *json, const struct api_type *type,
@@ -29,10 +30,27 @@ static void write_many(struct json_writer *json, const struct api_field *field,
 static void write_bytes(struct json_writer *json, const struct api_field *field,
 			const struct api_bytes *bytes)
 {
-	if (field->kind == API_JSON)
+	if (field->kind != API_CODE)
 		json_write_raw(json, bytes->data, bytes->len);
 	else
 		json_write_text(json, bytes->data, bytes->len);
+}
+
+static void write_time(struct json_writer *json, uint64_t ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(ms, text);
+	json_write_string(json, text);
+}
+
+static void write_words(struct json_writer *json, const struct api_field *field, uint64_t words)
+{
+	json_write_array_begin(json);
+	for (size_t i = 0; field->words[i] != NULL; i++)
+		if ((words >> i & 1u) != 0)
+			json_write_string(json, field->words[i]);
+	json_write_array_end(json);
 }
 
 static void write_env(struct json_writer *json, const struct api_list *list)
@@ -66,6 +84,18 @@ static void write_value(struct json_writer *json, const struct api_field *field,
 	case API_NUMBER:
 		json_write_uint(json, *(const uint64_t *)at);
 		return;
+	case API_SECONDS:
+		json_write_seconds(json, *(const uint64_t *)at * 1000000u);
+		return;
+	case API_TIME:
+		write_time(json, *(const uint64_t *)at);
+		return;
+	case API_WORDS:
+		write_words(json, field, *(const uint64_t *)at);
+		return;
+	case API_ONE:
+		write_members(json, field->type, *(const void *const *)at);
+		return;
 	case API_TEXT:
 	case API_ID:
 		json_write_string(json, *(const char *const *)at);
@@ -76,6 +106,7 @@ static void write_value(struct json_writer *json, const struct api_field *field,
 		return;
 	case API_CODE:
 	case API_JSON:
+	case API_OBJECT:
 		write_bytes(json, field, at);
 		return;
 	case API_ENV:
@@ -102,6 +133,23 @@ static void write_members(struct json_writer *json, const struct api_type *type,
 	json_write_object_end(json);
 }
 
+/* That which is given. */
+static const struct api_field *whole_of(const struct api_call *call, const void *value)
+{
+	const struct api_field *field = call->gives->fields;
+
+	while (field + 1 < call->gives->fields + call->gives->count && !api_is_given(field, value))
+		field++;
+	return field;
+}
+
+unsigned api_status(const struct api_call *call, const void *value)
+{
+	const unsigned status = call->is_whole ? whole_of(call, value)->status : 0;
+
+	return status != 0 ? status : call->status;
+}
+
 int api_write_body(const struct api_call *call, const void *value, struct buf *ret,
 		   struct err *err)
 {
@@ -112,7 +160,7 @@ int api_write_body(const struct api_call *call, const void *value, struct buf *r
 				err);
 	json_write_init(&json, ret);
 	if (call->is_whole)
-		write_value(&json, &call->gives->fields[0], value);
+		write_value(&json, whole_of(call, value), value);
 	else
 		write_members(&json, call->gives, value);
 	return json_write_finish(&json, err);

@@ -14,12 +14,12 @@
 
 #define PREFIX "/reckon/v1/"
 
-/* A path that is whole begins with "/"; behind the prefix stands the rest of them. NULL: neither. */
+/* What a pattern is held against: a whole path, or what stands behind the prefix, or nothing. */
 static const char *below(const struct api_call *call, const char *path)
 {
 	if (call->path[0] == '/')
 		return path;
-	return strncmp(path, PREFIX, strlen(PREFIX)) == 0 ? path + strlen(PREFIX) : NULL;
+	return strncmp(path, PREFIX, strlen(PREFIX)) == 0 ? path + strlen(PREFIX) : "";
 }
 
 static const struct api_field *part_of(const struct api_type *type, const char *name, size_t len)
@@ -65,10 +65,9 @@ const struct api_call *api_route(enum http_verb verb, const char *path, unsigned
 	*ret_verbs = 0;
 	for (size_t i = 1; i < API_CALL_COUNT; i++) {
 		const struct api_call *call = &api_calls[i];
-		const char *rest = below(call, path);
 		const bool has_head = call->verb == HTTP_VERB_GET;
 
-		if (rest == NULL || !match(call, rest, NULL, NULL))
+		if (!match(call, below(call, path), NULL, NULL))
 			continue;
 		*ret_verbs |= (unsigned)call->verb | (has_head ? HTTP_VERB_HEAD : 0u);
 		if (call->verb == verb || (has_head && verb == HTTP_VERB_HEAD))
@@ -79,8 +78,5 @@ const struct api_call *api_route(enum http_verb verb, const char *path, unsigned
 
 void api_take_path(const struct api_call *call, const char *path, struct arena *arena, void *ret)
 {
-	const char *rest = below(call, path);
-
-	if (rest != NULL)
-		(void)match(call, rest, arena, ret);
+	(void)match(call, below(call, path), arena, ret);
 }

@@ -17,11 +17,6 @@ int api_take_seconds(const char *name, const struct json_value *value, double mi
 int api_take_number(const char *name, const struct json_value *value, int64_t max, uint64_t *ret,
 		    struct err *err);
 int api_take_bool(const char *name, const struct json_value *value, bool *ret, struct err *err);
-/* One field of a session's body, of an execution's. */
-int api_take_session(const char *name, const struct json_value *value, bool is_patch,
-		     struct api_session *ret, struct err *err);
-int api_take_execute(const char *name, const struct json_value *value, struct api_execute *ret,
-		     struct err *err);
 /* Whether `name` is a field of that; then *ret_code is what came of it. */
 bool api_take_leave(const char *name, const struct json_value *value, struct api_leave *ret,
 		    int *ret_code, struct err *err);

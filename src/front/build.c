@@ -78,9 +78,6 @@ int build_list(struct conn *conn, const struct query *query, struct buf *payload
 	if (query->tenant[0] != '\0' &&
 	    front_pack_text(payload, FRONT_TAG_TENANT, query->tenant, err) < 0)
 		return (int)err->code;
-	if (query->name[0] != '\0' &&
-	    front_pack_text(payload, FRONT_TAG_SESSION_NAME, query->name, err) < 0)
-		return (int)err->code;
 	if (query->limit != 0)
 		return front_pack_u64(payload, FRONT_TAG_LIMIT, query->limit, err);
 	return 0;
@@ -104,81 +101,6 @@ int build_artifact(struct conn *conn, const struct query *query, struct buf *pay
 }
 
 /* ---- bodies --------------------------------------------------------------------------------- */
-
-static int pack_expiry(const struct api_session *body, struct buf *payload, struct err *err)
-{
-	const uint64_t now = clock_wall_ms();
-	uint64_t at = body->expires_at_ms;
-
-	if (!body->has_expiry)
-		return 0;
-	if (at != 0 && at <= now)
-		return err_set(err, ERR_INVALID, "expires_at is over already");
-	if (at > now + API_EXPIRES_MS_MAX)
-		return err_set(err, ERR_INVALID, "expires_at is more than a year away");
-	if (body->expires_in_ms != 0)
-		at = now + body->expires_in_ms;
-	return front_pack_u64(payload, FRONT_TAG_ENDS_MS, at, err);
-}
-
-static int pack_session_body(struct conn *conn, const struct api_session *body,
-			     struct buf *payload, struct err *err)
-{
-	const struct front_limits limits = {
-		body->limits.wall_ms,	 body->limits.cpu_ms,	  body->limits.memory_bytes,
-		body->limits.disk_bytes, body->limits.inodes,	  body->limits.file_bytes,
-		body->limits.output_bytes, body->limits.pids,	  body->limits.cpu_percent,
-		body->limits.displays,
-	};
-	const char *env = buf_text(&body->env);
-	const bool is_patch = conn->http.verb == HTTP_VERB_PATCH;
-
-	if (build_target(conn, payload, err) < 0)
-		return (int)err->code;
-	if (body->template_name != NULL &&
-	    front_pack_text(payload, FRONT_TAG_TEMPLATE, body->template_name, err) < 0)
-		return (int)err->code;
-	if (body->language != NULL &&
-	    front_pack_text(payload, FRONT_TAG_LANGUAGE, body->language, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; i < body->env_count; i++, env += strlen(env) + 1)
-		if (front_pack_text(payload, FRONT_TAG_ENV, env, err) < 0)
-			return (int)err->code;
-	if (body->name != NULL &&
-	    front_pack_text(payload, FRONT_TAG_SESSION_NAME, body->name, err) < 0)
-		return (int)err->code;
-	if (body->has_metadata && front_pack(payload, FRONT_TAG_METADATA, body->metadata.data,
-					     body->metadata.len, err) < 0)
-		return (int)err->code;
-	if (body->has_idle && front_pack_u64(payload, FRONT_TAG_IDLE_MS, body->idle_ms, err) < 0)
-		return (int)err->code;
-	if (body->isolate_cpu != 0 &&
-	    front_pack_u64(payload, FRONT_TAG_POLICY, body->isolate_cpu, err) < 0)
-		return (int)err->code;
-	if (pack_expiry(body, payload, err) < 0)
-		return (int)err->code;
-	return is_patch && !body->has_limits ? 0 : front_pack(payload, FRONT_TAG_LIMITS, &limits, sizeof(limits), err);
-}
-
-int build_session(struct conn *conn, const struct query *query, struct buf *payload,
-	           struct err *err)
-{
-	__attribute__((cleanup(api_session_done))) struct api_session body;
-
-	(void)query;
-	if (api_session_parse(buf_text(&conn->body), conn->body.len,
-			      conn->http.verb == HTTP_VERB_PATCH, &body, err) < 0)
-		return (int)err->code;
-	return pack_session_body(conn, &body, payload, err);
-}
-
-int build_pack_context(const char *context, struct buf *payload, struct err *err)
-{
-	/* What no id can be is one that does not exist. */
-	if (context != NULL && (context[0] == '\0' || strlen(context) > FRONT_ID_MAX))
-		context = "-";
-	return context != NULL ? front_pack_text(payload, FRONT_TAG_CONTEXT, context, err) : 0;
-}
 
 int build_idempotency(const struct conn *conn, struct buf *payload, struct err *err)
 {
@@ -205,59 +127,6 @@ int build_leave(const struct api_leave *leave, struct buf *payload, struct err *
 				: 0;
 }
 
-static int pack_code(const struct api_execute *body, struct buf *payload, struct err *err)
-{
-	if (front_pack(payload, FRONT_TAG_CODE, body->code, body->code_len, err) < 0 ||
-	    (body->timeout_ms != 0 &&
-	     front_pack_u64(payload, FRONT_TAG_TIMEOUT_MS, body->timeout_ms, err) < 0))
-		return (int)err->code;
-	return body->text_bytes != 0
-		       ? front_pack_u64(payload, FRONT_TAG_TEXT_BYTES, body->text_bytes, err)
-		       : 0;
-}
-
-int build_execute(struct conn *conn, const struct query *query, struct buf *payload,
-	           struct err *err)
-{
-	__attribute__((cleanup(api_execute_done))) struct api_execute body;
-	const char *accept = http_header(&conn->http, "accept");
-
-	(void)query;
-	if (api_execute_parse(buf_text(&conn->body), conn->body.len, &body, err) < 0)
-		return (int)err->code;
-	conn->wants_events = body.stream || (!body.background && accept != NULL &&
-					     strcasecmp(accept, "text/event-stream") == 0);
-	conn->wants_record = !body.background;
-	conn->ends_at_eof = body.leave.policy == API_LEAVE_CANCEL;
-	if (build_target(conn, payload, err) < 0 ||
-	    build_leave(&body.leave, payload, err) < 0 || pack_code(&body, payload, err) < 0 ||
-	    build_idempotency(conn, payload, err) < 0 ||
-	    build_pack_context(body.context, payload, err) < 0 ||
-	    (body.language != NULL &&
-	     front_pack_text(payload, FRONT_TAG_LANGUAGE, body.language, err) < 0))
-		return (int)err->code;
-	if (body.background || conn->wants_events)
-		return front_pack(payload, FRONT_TAG_BACKGROUND, "", 0, err);
-	return 0;
-}
-
-int build_once(struct conn *conn, const struct query *query, struct buf *payload, struct err *err)
-{
-	__attribute__((cleanup(api_session_done))) struct api_session session;
-	__attribute__((cleanup(api_execute_done))) struct api_execute body;
-
-	(void)query;
-	if (api_once_parse(buf_text(&conn->body), conn->body.len, &session, &body, err) < 0)
-		return (int)err->code;
-	/* Without a key nobody else can have its record, or knows of its session. */
-	conn->ends_at_eof = http_header(&conn->http, "idempotency-key") == NULL;
-	if (pack_session_body(conn, &session, payload, err) < 0 ||
-	    build_idempotency(conn, payload, err) < 0 ||
-	    (body.keep && front_pack(payload, FRONT_TAG_KEEP, "", 0, err) < 0))
-		return (int)err->code;
-	return pack_code(&body, payload, err);
-}
-
 int build_events(struct conn *conn, const struct query *query, struct buf *payload,
 		 struct err *err)
 {
@@ -275,15 +144,10 @@ int build_events(struct conn *conn, const struct query *query, struct buf *paylo
 int build_empty(struct conn *conn, const struct query *query, struct buf *payload,
 		struct err *err)
 {
-	/* An object without fields: what PATCH may hold, and nothing of it. */
-	__attribute__((cleanup(api_session_done))) struct api_session none;
-
 	(void)query;
-	if (api_session_parse(buf_text(&conn->body), conn->body.len, true, &none, err) < 0)
-		return (int)err->code;
-	if (none.has_metadata || none.has_idle || none.has_expiry || none.has_limits)
-		return err_set(err, ERR_INVALID, "no fields are taken here");
-	return build_target(conn, payload, err);
+	return api_nothing_parse(buf_text(&conn->body), conn->body.len, err) < 0
+		       ? (int)err->code
+		       : build_target(conn, payload, err);
 }
 
 int build_audit(struct conn *conn, const struct query *query, struct buf *payload,

@@ -5,8 +5,10 @@
  * Reads:    heads and bodies of anybody; images of reckond.
  * Never:    passes on what it did not check: the table says what that is.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/calls.h"
 #include "api/check.h"
@@ -20,6 +22,67 @@
 #define FRAME_MAX ((size_t)API_JSON_MAX + 64 * 1024)
 #define BODY_MAX ((size_t)64 * 1024 * 1024)
 
+/* Of each field that stands in one; checked like any other. */
+static void take_headers(const struct conn *conn, const struct api_type *type, void *ret)
+{
+	char name[64];
+
+	for (size_t i = 0; i < type->count; i++) {
+		const struct api_field *field = &type->fields[i];
+		size_t at = 0;
+
+		if (field->place != API_HEADER)
+			continue;
+		for (; field->name[at] != '\0' && at + 1 < sizeof(name); at++)
+			name[at] = (char)tolower((unsigned char)field->name[at]);
+		name[at] = '\0';
+		*(const char **)api_to(field, ret) = http_header(&conn->http, name);
+	}
+}
+
+/* ---- what HTTP adds to some of them ---------------------------------------------------------- */
+
+/* Events may be asked for by a header, too; and whoever waits may be worth waiting for, or not. */
+static void before_execute(struct conn *conn, void *of)
+{
+	const char *accept = http_header(&conn->http, "accept");
+	struct api_execute_in *in = of;
+
+	if (!in->stream && !in->background && accept != NULL &&
+	    strcasecmp(accept, "text/event-stream") == 0)
+		in->has_stream = in->stream = true;
+	conn->wants_events = in->stream;
+	conn->ends_at_eof = in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL;
+}
+
+static bool after_execute(struct conn *conn, const void *of)
+{
+	const struct api_execute_out *out = of;
+
+	if (!conn->wants_events || out->execution == NULL)
+		return false;
+	stream_begin(conn, out->execution->id);
+	return true;
+}
+
+/* Without a key nobody else can have its record, or knows of its session. */
+static void before_once(struct conn *conn, void *of)
+{
+	const struct api_execute_once_in *in = of;
+
+	conn->ends_at_eof = in->idempotency_key == NULL;
+}
+
+static const struct {
+	void (*before)(struct conn *conn, void *in);
+	bool (*after)(struct conn *conn, const void *out); /* whether that was the answer */
+} extras[API_CALL_COUNT] = {
+	[API_EXECUTE] = { before_execute, after_execute },
+	[API_EXECUTE_ONCE] = { before_once, NULL },
+};
+
+/* ---- there and back ------------------------------------------------------------------------- */
+
 static int take_in(struct conn *conn, struct arena *arena, void *ret, struct err *err)
 {
 	const struct api_call *call = conn->target.call;
@@ -28,6 +91,7 @@ static int take_in(struct conn *conn, struct arena *arena, void *ret, struct err
 	if (call->session_offset != API_NO_OFFSET)
 		(void)snprintf(conn->target.session, sizeof(conn->target.session), "%s",
 			       *(const char *const *)((const char *)ret + call->session_offset));
+	take_headers(conn, call->takes, ret);
 	if (api_take_query(call->takes, conn->http.query, arena, ret, err) < 0)
 		return (int)err->code;
 	if (request_takes_json(conn) &&
@@ -59,12 +123,15 @@ void call_ask(struct conn *conn)
 	cleanup_arena struct arena arena = { 0 };
 	const struct api_call *call = conn->target.call;
 	void *in = arena_new(&arena, 1, call->takes->size);
+	const size_t number = (size_t)(call - api_calls);
 	struct err err;
 
 	if (take_in(conn, &arena, in, &err) < 0) {
 		reply_err(conn, 400, &err);
 		return;
 	}
+	if (extras[number].before != NULL)
+		extras[number].before(conn, in);
 	buf_done(&conn->body);
 	conn->body = BUF_INIT(API_JSON_MAX);
 	if (write_caller(conn, &payload, &err) < 0 ||
@@ -74,7 +141,9 @@ void call_ask(struct conn *conn)
 	}
 	conn->state = CONN_WAIT;
 	loop_timer_clear(conn->timer);
-	upstream_call(conn, (uint16_t)(call - api_calls), &payload);
+	upstream_call(conn, (uint16_t)number, &payload);
+	if (conn->wants_events)
+		conn->holds = conn->waiting;
 }
 
 void call_answer(struct conn *conn, const char *image, size_t len)
@@ -84,12 +153,18 @@ void call_answer(struct conn *conn, const char *image, size_t len)
 	cleanup_arena struct arena arena = { 0 };
 	struct api_bytes rest = { image, len };
 	void *out = arena_new(&arena, 1, call->gives->size);
+	const size_t number = (size_t)(call - api_calls);
 	struct err err;
 
-	if (api_image_read(call->gives, &rest, &arena, out, &err) < 0 ||
-	    api_write_body(call, out, &body, &err) < 0)
+	if (api_image_read(call->gives, &rest, &arena, out, &err) < 0) {
+		reply_err(conn, 500, &err);
+		return;
+	}
+	if (extras[number].after != NULL && extras[number].after(conn, out))
+		return;
+	if (api_write_body(call, out, &body, &err) < 0)
 		reply_err(conn, 500, &err);
 	else
-		reply_text(conn, call->status, call->media != NULL ? call->media : MEDIA_JSON,
+		reply_text(conn, api_status(call, out), call->media != NULL ? call->media : MEDIA_JSON,
 			   &body);
 }

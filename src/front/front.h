@@ -60,7 +60,6 @@ struct query {
 	char tenant[FRONT_ID_MAX + 1];
 	char from[16], to[16]; /* days */
 	bool wants_csv;
-	char name[ID_NAME_MAX + 1]; /* of a session */
 	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
 	char format[16];
 	char path[4096];   /* of a folder */
@@ -169,7 +168,6 @@ struct conn {
 	bool follows_run;  /* the events are those of a run */
 	bool ends_at_eof;  /* whoever sends no more is taken for gone, also while it waits */
 	uint64_t holds;	   /* the frame that these events began with; a CANCEL of it tells the end */
-	bool wants_record; /* of the reply: 202 or 200 */
 	bool wants_csv;
 	struct guess_peer peer;
 	struct trail trail;
@@ -243,10 +241,6 @@ build_fn build_list;	   /* key, session if there is one, limit, before, tenant *
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
 build_fn build_audit;	   /* limit, after */
-build_fn build_session;	   /* POST and PATCH */
-build_fn build_execute;
-build_fn build_once;
-int build_pack_context(const char *context, struct buf *payload, struct err *err); /* NULL: none */
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
@@ -296,8 +290,6 @@ void reply_head(struct conn *conn, unsigned status, const char *type, uint64_t l
 void reply_json_file(struct conn *conn, unsigned status, const char *type, int fd, uint64_t size);
 const char *reply_error_name(enum front_error error, unsigned *ret_status);
 
-void take_started(struct conn *conn, const struct kernel_item *items, size_t count);
-
 /* ---- shape_list.c ---- */
 /* One entry of an answer as a JSON value. */
 typedef void shape_one_fn(struct json_writer *json, const struct kernel_item *items, size_t count);
@@ -315,10 +307,9 @@ void shape_member_or_null(struct json_writer *json, const char *key,
 			  const struct kernel_item *items, size_t count, enum front_tag tag);
 
 /* ---- shape.c ---- */
-shape_fn shape_nothing, shape_interrupt, shape_cancel;
+shape_fn shape_nothing, shape_interrupt;
 shape_fn shape_put, shape_moved, shape_deleted, shape_archive;	/* shape_files.c */
 shape_fn shape_artifacts, shape_versions, shape_receipts, shape_links, shape_link;
-shape_fn shape_session, shape_sessions, shape_execution, shape_executions;
 int shape_error(const char *code, const char *message, const char *cause, const char *remedy,
 		struct buf *ret, struct err *err);
 /* The same with what `items` say besides. */

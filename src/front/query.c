@@ -58,14 +58,6 @@ static int take_day(const char *name, const char *value, char ret[16], struct er
 	return 0;
 }
 
-static int take_name(const char *value, char ret[ID_NAME_MAX + 1], struct err *err)
-{
-	if (!id_is_name(value, strlen(value), "se"))
-		return err_set(err, ERR_INVALID, "name must be a session's name");
-	(void)snprintf(ret, ID_NAME_MAX + 1, "%s", value);
-	return 0;
-}
-
 static int take_bool(const char *name, const char *value, struct query *ret, struct err *err)
 {
 	const bool is_yes = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
@@ -140,8 +132,6 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = take_format(known, value, ret, err);
 		else if (strcmp(name, "tenant") == 0)
 			code = take_id(name, value, ret->tenant, err);
-		else if (strcmp(name, "name") == 0)
-			code = take_name(value, ret->name, err);
 		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(name, value, ret, err);
 		else

@@ -254,18 +254,6 @@ static void reply_shape(struct conn *conn, unsigned status, shape_fn *shape,
 		reply_json(conn, status, &json);
 }
 
-/* An execution that was started, and whose record was not waited for. */
-void take_started(struct conn *conn, const struct kernel_item *items, size_t count)
-{
-	char id[FRONT_ID_MAX + 1] = "";
-
-	(void)front_text(items, count, FRONT_TAG_EXECUTION, id, sizeof(id));
-	if (conn->wants_events)
-		stream_begin(conn, id);
-	else
-		reply_shape(conn, conn->wants_record ? 200 : 202, shape_execution, items, count);
-}
-
 /* The key is good, or the file to write to is there: now the body may come. */
 static void take_go_ahead(struct conn *conn, const struct kernel_item *items, size_t count, int fd)
 {
@@ -287,7 +275,9 @@ static void take_answer(struct conn *conn, const struct kernel_item *items, size
 	const struct kernel_item *body = front_find(items, count, FRONT_TAG_BODY);
 	const uint64_t size = front_u64(items, count, FRONT_TAG_SIZE, 0);
 	const struct endpoint *endpoint = conn->target.endpoint;
-	const unsigned status = endpoint->status != 0 ? endpoint->status : 200;
+	const unsigned status = conn->target.call != NULL ? conn->target.call->status
+				: endpoint->status != 0	  ? endpoint->status
+							  : 200;
 
 	if (fd >= 0 && endpoint->wrap != NULL)
 		stream_wrapped(conn, endpoint->wrap, fd, size);
@@ -326,6 +316,7 @@ static void note_key(struct conn *conn, const struct front_head *head,
 void reply_take(struct conn *conn, const struct front_head *head, const struct kernel_item *items,
 		size_t count, int fd)
 {
+	const struct kernel_item *body = front_find(items, count, FRONT_TAG_BODY);
 	const struct endpoint *endpoint = conn->target.endpoint;
 
 	if (fd >= 0 && (head->type != FRONT_REPLY || endpoint == NULL)) {
@@ -345,9 +336,7 @@ void reply_take(struct conn *conn, const struct front_head *head, const struct k
 		take_error(conn, items, count);
 	} else if (conn->state == CONN_AUTH) {
 		take_go_ahead(conn, items, count, fd);
-	} else if (conn->target.call != NULL) {
-		if (fd >= 0)
-			(void)close(fd);
+	} else if (conn->target.call != NULL && fd < 0 && body == NULL) {
 		call_answer(conn, buf_text(&conn->front->payload), conn->front->payload.len);
 	} else {
 		take_answer(conn, items, count, fd);

@@ -26,24 +26,13 @@ static void answer_auth(struct host *host, const struct asked *asked)
 
 static answer_fn *const table[FRONT_REQUEST_COUNT] = {
 	[FRONT_AUTH] = answer_auth,
-	[FRONT_SESSION_CREATE] = answer_session_create,
-	[FRONT_SESSION_LIST] = answer_session_list,
-	[FRONT_SESSION_SHOW] = answer_session_show,
-	[FRONT_SESSION_PATCH] = answer_session_patch,
-	[FRONT_SESSION_DELETE] = answer_session_delete,
-	[FRONT_EXECUTE] = answer_execute,
-	[FRONT_EXECUTE_ONCE] = answer_once,
-	[FRONT_EXECUTION_LIST] = answer_execution_list,
-	[FRONT_EXECUTION_SHOW] = answer_execution_show,
 	[FRONT_EVENTS] = answer_events,
-	[FRONT_EXECUTION_CANCEL] = answer_execution_cancel,
 	[FRONT_FILE_LIST] = answer_file,
 	[FRONT_FILE_GET] = answer_file,
 	[FRONT_FILE_PUT] = answer_file_put,
 	[FRONT_FILE_COMMIT] = answer_file_commit,
 	[FRONT_FILE_DELETE] = answer_file,
 	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_SESSION_METRICS] = answer_session_metrics,
 	[FRONT_AUDIT_LIST] = answer_audit_list,
 	[FRONT_USAGE] = answer_usage,
 	[FRONT_TENANT_CREATE] = answer_tenant_create,
@@ -98,7 +87,7 @@ static void about_fields(struct host *host, const struct asked *asked)
 }
 
 static void about_call(struct host *host, const struct asked *asked,
-		       const struct api_caller *caller, const void *in)
+		       const struct api_caller *caller)
 {
 	struct log_context *about = &host->about;
 
@@ -107,7 +96,7 @@ static void about_call(struct host *host, const struct asked *asked,
 		       caller->request != NULL ? caller->request : "");
 	if (asked->call->session_offset != API_NO_OFFSET)
 		(void)snprintf(about->session, sizeof(about->session), "%s",
-			       *(const char *const *)((const char *)in +
+			       *(const char *const *)((const char *)asked->in +
 						      asked->call->session_offset));
 	answer_about(host, caller->trace);
 }
@@ -153,15 +142,6 @@ bool answer_check_same(struct host *host, const struct asked *asked, const unsig
 		  "this Idempotency-Key was used for another request", "",
 		  "use a new key for new code, or a new question", 0);
 	return false;
-}
-
-struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms)
-{
-	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=
-	    FRONT_DISCONNECT_CANCEL)
-		return NULL;
-	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS, usual_grace_ms),
-			asked->id);
 }
 
 void answer_note(const struct host *host, struct job *job)
@@ -227,10 +207,19 @@ static bool is_second_half(const struct asked *asked)
  */
 static bool is_own(struct host *host, const struct asked *asked)
 {
-	if (asked->call != NULL || (asked->key->row.scopes & scope_of_own(asked->type)) == 0)
+	const uint32_t own = asked->call != NULL ? (uint32_t)asked->call->own_scope
+						 : scope_of_own(asked->type);
+
+	if ((asked->key->row.scopes & own) == 0)
+		return false;
+	if (asked->call == &api_calls[API_EXECUTION_SHOW]) {
+		const struct api_execution_show_in *in = asked->in;
+
+		return execution_is_own(host, asked, in->session, in->execution);
+	}
+	if (asked->call != NULL)
 		return false;
 	switch (asked->type) {
-	case FRONT_EXECUTION_SHOW:
 	case FRONT_EVENTS:
 		return answer_execution_is_own(host, asked);
 	case FRONT_RUN_SHOW:
@@ -300,9 +289,7 @@ void answer(struct host *host, const struct asked *given)
 	const struct kernel_item *key = front_find(asked.items, asked.count, FRONT_TAG_KEY);
 
 	host->asked_ns = clock_mono_ns();
-	/* To whoever looks, what was answered is over. */
-	if (asked.type != FRONT_EXECUTE_ONCE)
-		once_end(host);
+	once_end(host); /* to whoever looks, what was answered is over */
 	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
 	about_fields(host, &asked);
 	if (!answer_knows(asked.type)) {
@@ -327,8 +314,11 @@ void answer_call(struct host *host, const struct asked *given, const struct api_
 	struct asked asked = *given;
 
 	host->asked_ns = clock_mono_ns();
-	once_end(host);
-	about_call(host, &asked, caller, in);
+	/* To whoever looks, what was answered is over. */
+	if (asked.call != &api_calls[API_EXECUTE_ONCE])
+		once_end(host);
+	asked.in = in;
+	about_call(host, &asked, caller);
 	if (is_open(host, asked.call) || is_known(host, &asked, key, strlen(key))) {
 		name_actor(host, &asked);
 		if (asked.tenant == NULL || is_allowed(host, &asked))

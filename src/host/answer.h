@@ -3,12 +3,14 @@
  */
 #pragma once
 
+#include "api/arena.h"
 #include "api/calls.h"
 #include "host/host.h"
 
 struct asked {
 	uint64_t id;
-	const struct api_call *call; /* NULL: a request of fields, with what follows */
+	const struct api_call *call; /* NULL: a request of fields */
+	const void *in;		     /* what a call takes */
 	uint16_t type;
 	const struct kernel_item *items;
 	size_t count;
@@ -33,30 +35,40 @@ struct session *answer_session_named(struct host *host, const struct asked *aske
 				     bool for_job);
 /* The same for a job about its files. */
 struct session *answer_session_beside(struct host *host, const struct asked *asked);
+/* What somebody wants of a new session; NULL, zero and false: it was left out. */
+struct session_wish {
+	const char *template_name, *language, *name;
+	struct front_limits limits;
+	struct api_bytes metadata;
+	bool has_idle;
+	uint64_t idle_ms;
+	uint64_t policy;  /* FRONT_POLICY_… */
+	uint64_t ends_ms; /* since 1970; 0: never */
+	struct api_list env;
+};
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
-struct session *answer_session_add(struct host *host, const struct asked *asked);
-void answer_session_create(struct host *host, const struct asked *asked);
+struct session *answer_session_add(struct host *host, const struct asked *asked,
+				   const struct session_wish *wish);
 /* It goes through the same door as any that could not be opened, without a thread. */
 void answer_open_failed(struct session *session, struct job *job, const struct err *err);
-/* With its job, of kind OPEN: gives it what the request says, and queues it. */
-void answer_session_open(struct host *host, const struct asked *asked, struct session *session,
-			 struct job *job);
-void answer_session_list(struct host *host, const struct asked *asked);
-void answer_session_show(struct host *host, const struct asked *asked);
-void answer_session_patch(struct host *host, const struct asked *asked);
-void answer_session_delete(struct host *host, const struct asked *asked);
-void answer_execute(struct host *host, const struct asked *asked);
-/* answer_once.c: code in a session of its own */
-void answer_once(struct host *host, const struct asked *asked);
-void answer_execution_list(struct host *host, const struct asked *asked);
-void answer_execution_show(struct host *host, const struct asked *asked);
+/* With its job, of kind OPEN: gives it what is wanted, and queues it. */
+void answer_session_open(struct host *host, const struct session_wish *wish,
+			 struct session *session, struct job *job);
+struct front_limits session_limits_of(const struct api_limits *limits); /* NULL: none was given */
+/* When it is to end, of what was given; false when it was answered that it cannot be. */
+bool session_ends(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+		  const uint64_t *at_ms, uint64_t *ret);
+/* How a client sees it; what it points at is of the arena. */
+void session_show(struct host *host, struct arena *arena, const struct db_session *row,
+		  struct api_session *ret);
 void answer_events(struct host *host, const struct asked *asked);
 /* Whether the key has what a field of its request needs besides; answers when it has not. */
 bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope);
 /* Whether the key that asks started the execution, or the run, that the request names. */
 bool answer_execution_is_own(struct host *host, const struct asked *asked);
+bool execution_is_own(struct host *host, const struct asked *asked, const char *session,
+		      const char *execution);
 bool answer_run_is_own(struct host *host, const struct asked *asked);
-void answer_execution_cancel(struct host *host, const struct asked *asked);
 /* LIST, GET, DELETE, MOVE, MKDIR */
 void answer_file(struct host *host, const struct asked *asked);
 void answer_file_put(struct host *host, const struct asked *asked);
@@ -71,17 +83,18 @@ void answer_link_delete(struct host *host, const struct asked *asked);
 void answer_link_get(struct host *host, const struct asked *asked);
 /* Whether there ever was such a session, whose id is copied; answers when there was not. */
 bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
+bool was_session_named(struct host *host, const struct asked *asked, const char *id);
 char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
 void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
 		 const char *session_id);
-int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
-			struct err *err);
 
 /* The row of the execution that the request names; false when it was answered with an error. */
 bool answer_find_execution(struct host *host, const struct asked *asked,
 			   struct db_execution *ret);
+bool execution_find_named(struct host *host, const struct asked *asked, const char *session,
+			  const char *execution, struct db_execution *ret);
 /* Adds a field to a sum that says whether two requests are the same. */
 void answer_hash_item(const struct host *host, const struct kernel_item *item,
 		      unsigned char sum[32]);
@@ -91,12 +104,8 @@ void answer_hash_field(const struct host *host, const struct asked *asked, enum 
 /* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
 bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
 		       const unsigned char now[32]);
-/* What it is to be cancelled by: the end of the asking connection; NULL: it goes on. What the request
- * leaves out is `usual` (FRONT_DISCONNECT_…) and `usual_grace_ms`. */
-struct hold *answer_hold(const struct asked *asked, uint64_t usual, uint64_t usual_grace_ms);
-int answer_take_env(struct job *job, const struct asked *asked, struct err *err);
-/* Of `count` variables in the job's `env`, each ended by a NUL. */
-void answer_list_env(struct job *job, size_t count);
+/* Variables as reckon.h wants them. */
+int answer_take_env(struct job *job, const struct api_list *env, struct err *err);
 
 /* ---- answer_context.c ---- */
 struct context *context_find(const struct session *session, const char *id);
@@ -108,7 +117,7 @@ bool context_named(struct host *host, const struct asked *asked, struct session 
  * has that language, else the oldest context of it, which is opened when there is none.
  */
 bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
-		      struct context **ret);
+		      const struct api_execute_in *in, struct context **ret);
 /* The texts are the context's own. */
 void context_tell(const struct context *context, struct api_context *ret);
 /* ---- context.c ---- */

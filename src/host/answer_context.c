@@ -56,17 +56,6 @@ bool context_named(struct host *host, const struct asked *asked, struct session 
 	return !for_job || is_room_to_wait(host, asked, session, *ret);
 }
 
-/* A captured front may name one by what is no text. */
-static bool context_asked(struct host *host, const struct asked *asked, struct session *session,
-			  struct context **ret)
-{
-	const bool is_named = front_find(asked->items, asked->count, FRONT_TAG_CONTEXT) != NULL;
-	char id[ID_SIZE] = "-";
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_CONTEXT, id, sizeof(id));
-	return context_named(host, asked, session, is_named ? id : NULL, false, ret);
-}
-
 /* The warden counts those that have a kernel; those that are parked are to come back, too. */
 static bool is_room(struct host *host, const struct asked *asked, const struct session *session)
 {
@@ -106,17 +95,15 @@ static struct context *open_language(struct session *session, const char *langua
 }
 
 bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
-		      struct context **ret)
+		      const struct api_execute_in *in, struct context **ret)
 {
-	char language[sizeof(session->row.language)] = "", message[160];
-	const bool has_language = front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE,
-					     language, sizeof(language));
-	const char *own;
+	const char *own, *language = in->language;
+	char message[160];
 
-	if (!context_asked(host, asked, session, ret))
+	if (!context_named(host, asked, session, in->context, false, ret))
 		return false;
 	own = *ret != NULL ? (*ret)->row.language : session->row.language;
-	if (has_language && strcmp(language, own) != 0) {
+	if (language != NULL && strcmp(language, own) != 0) {
 		if (*ret != NULL) {
 			(void)snprintf(message, sizeof(message), "context %s is not of language %s",
 				       (*ret)->row.id, language);
@@ -135,17 +122,6 @@ bool context_for_code(struct host *host, const struct asked *asked, struct sessi
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static int take_env(struct job *job, const struct api_list *env, struct err *err)
-{
-	const char *const *variables = env->items;
-
-	for (size_t i = 0; i < env->count; i++)
-		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
-			return (int)err->code;
-	answer_list_env(job, env->count);
-	return 0;
-}
-
 void handle_context_create(struct host *host, const struct asked *asked,
 			   const struct api_context_create_in *in)
 {
@@ -158,7 +134,7 @@ void handle_context_create(struct host *host, const struct asked *asked,
 	if (session == NULL || !is_room(host, asked, session))
 		return;
 	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
-	if (take_env(job, &in->env, &err) < 0) {
+	if (answer_take_env(job, &in->env, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INVALID, err.text, "", "", 0);
 		job_free(job);
 		return;
@@ -196,7 +172,8 @@ void handle_context_delete(struct host *host, const struct asked *asked,
 	struct session *session = answer_session_named(host, asked, in->session, false);
 	struct context *context;
 
-	if (session == NULL || !context_named(host, asked, session, in->context, false, &context))
+	if (session == NULL ||
+	    !context_named(host, asked, session, in->context, false, &context) || context == NULL)
 		return;
 	context->is_deleted = true;
 	context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);

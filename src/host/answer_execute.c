@@ -11,14 +11,15 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 #define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
 
-static int pack_execution(struct host *host, struct buf *payload, const struct db_execution *row,
-			  struct err *err)
+/* What it points at is the row's, or constant. */
+static struct api_execution tell(struct host *host, const struct db_execution *row)
 {
 	struct session *session = session_by_id(host, row->session);
 	const struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
@@ -26,120 +27,123 @@ static int pack_execution(struct host *host, struct buf *payload, const struct d
 	const char *why = is_pending && live == NULL	 ? "its record could not be kept"
 			  : live != NULL && live->failed ? live->why.text
 							 : row->why;
-	const char *status = row->status;
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_EXECUTION, row->id },     { FRONT_TAG_SESSION, row->session },
-		{ FRONT_TAG_CREATED_AT, row->created_at }, { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, why },
+	struct api_execution told = {
+		.id = row->id,
+		.session = row->session,
+		.sequence = row->sequence,
+		.status = row->status,
+		.created_at = row->created_at,
+		.ended_at = row->ended_at[0] != '\0' ? row->ended_at : NULL,
+		.why = why[0] != '\0' ? why : NULL,
 	};
 
 	if (is_pending && (live == NULL || live->state == EXECUTION_FINISHED))
-		status = "failed"; /* its record could not be kept */
+		told.status = "failed"; /* its record could not be kept */
 	else if (is_pending)
-		status = live->state == EXECUTION_RUNNING ? "running" : "queued";
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if ((texts[i].text[0] != '\0' || i == 0) &&
-		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	if (front_pack_text(payload, FRONT_TAG_STATUS, status, err) < 0)
-		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_SEQUENCE, row->sequence, err);
+		told.status = live->state == EXECUTION_RUNNING ? "running" : "queued";
+	return told;
 }
 
-static void reply_execution(struct host *host, uint64_t request, const struct db_execution *row,
-			    bool with_record)
+static void reply_state(struct host *host, uint64_t request, const struct db_execution *row)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
+	const struct api_execution told = tell(host, row);
 
-	if (with_record && row->record.len > 0)
-		peer_reply_body(host, request, row->record.data, row->record.len);
-	else if (pack_execution(host, &payload, row, &err) < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, request, &payload, -1);
+	reply_execute(host, request, &(struct api_execute_out){ .execution = &told });
 }
 
-/* ---- EXECUTE -------------------------------------------------------------------------------- */
+/* ---- execute -------------------------------------------------------------------------------- */
 
-/* What makes two requests with one key the same: the code, what bounds it, and its kernel. */
-static void hash_request(const struct host *host, const struct asked *asked,
+static void add_to_hash(const struct host *host, enum front_tag tag, const char *text,
+			unsigned char sum[32])
+{
+	if (text != NULL)
+		answer_hash_item(host,
+				 &(struct kernel_item){ .tag = (uint32_t)tag,
+							.len = (uint32_t)strlen(text),
+							.data = text },
+				 sum);
+}
+
+/* What makes two requests with one key the same: the code, what bounds it, and its kernel. Rows keep
+ * it. */
+static void hash_request(const struct host *host, const struct api_execute_in *in,
 			 unsigned char ret[32])
 {
-	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
+	const uint64_t bounds[2] = { in->timeout_ms, in->max_text };
 	unsigned char both[32 + 16];
-	const uint64_t bounds[2] = {
-		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0),
-		front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0),
-	};
 
-	key_hash(host, code->data, code->len, both);
+	key_hash(host, in->code.data, in->code.len, both);
 	memcpy(both + 32, bounds, sizeof(bounds));
 	key_hash(host, both, sizeof(both), ret);
-	/* Without either it is what it always was: kept rows have it. */
-	answer_hash_field(host, asked, FRONT_TAG_CONTEXT, ret);
-	answer_hash_field(host, asked, FRONT_TAG_LANGUAGE, ret);
+	add_to_hash(host, FRONT_TAG_CONTEXT, in->context, ret);
+	add_to_hash(host, FRONT_TAG_LANGUAGE, in->language, ret);
+}
+
+/* Whether whoever asks does not wait for the record. */
+static bool is_behind(const struct api_execute_in *in)
+{
+	return in->background || in->stream;
 }
 
 static void answer_again(struct host *host, const struct asked *asked, struct session *session,
 			 const struct db_execution *row)
 {
-	const bool background =
-		front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL;
+	const struct api_execute_in *in = asked->in;
+	struct api_execution told;
 	unsigned char hash[32];
 	struct execution *live;
 
-	hash_request(host, asked, hash);
+	hash_request(host, in, hash);
 	if (!answer_check_same(host, asked, row->request_hash, hash))
 		return;
 	live = execution_find(session, row->id);
 	if (live != NULL)
 		hold_take(live->hold, asked->id);
-	if (background || live == NULL || live->state == EXECUTION_FINISHED)
-		reply_execution(host, asked->id, row, !background);
-	else
+	if (is_behind(in)) {
+		reply_state(host, asked->id, row);
+	} else if (live != NULL && live->state != EXECUTION_FINISHED) {
 		execution_wait(live, asked->id);
+	} else if (row->record.len > 0) {
+		peer_reply_body(host, asked->id, row->record.data, row->record.len);
+	} else {
+		told = tell(host, row);
+		reply_execute(host, asked->id, &(struct api_execute_out){ .ended = &told });
+	}
 }
 
 static int start(struct host *host, const struct asked *asked, struct session *session,
-		 struct context *context, const char *idempotency, struct err *err)
+		 struct context *context, struct err *err)
 {
-	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	const bool background =
-		front_find(asked->items, asked->count, FRONT_TAG_BACKGROUND) != NULL;
+	const struct api_execute_in *in = asked->in;
 	struct db_execution row = { 0 };
 	struct execution *execution;
 	struct job *job;
 
-	hash_request(host, asked, row.request_hash);
-	execution = execution_begin(session, &row, idempotency, code->data, code->len, err);
+	hash_request(host, in, row.request_hash);
+	execution = execution_begin(session, &row, in->idempotency_key, in->code.data, in->code.len,
+				    err);
 	if (execution == NULL)
 		return (int)err->code;
-	if ((idempotency != NULL || background) && first_write(execution, err) < 0) {
+	if ((in->idempotency_key != NULL || is_behind(in)) && first_write(execution, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
-	execution->hold = answer_hold(asked, FRONT_DISCONNECT_CONTINUE, 0);
+	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
+		execution->hold = hold_new(in->disconnect_grace_ms, asked->id);
 	job = execution_job(execution);
-	job->timeout_ms = front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
-	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
-	if (!background)
+	job->timeout_ms = in->timeout_ms;
+	job->text_bytes = in->max_text;
+	if (!is_behind(in))
 		execution_wait(execution, asked->id);
 	context_enqueue(session, context, job);
-	if (background)
-		reply_execution(host, asked->id, &row, false);
+	if (is_behind(in))
+		reply_state(host, asked->id, &row);
 	return 0;
 }
 
-void answer_execute(struct host *host, const struct asked *asked)
+void handle_execute(struct host *host, const struct asked *asked, const struct api_execute_in *in)
 {
-	struct session *session = answer_session(host, asked, false);
-	char idempotency[FRONT_KEY_MAX + 1];
-	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
-					idempotency, sizeof(idempotency));
+	struct session *session = answer_session_named(host, asked, in->session, false);
 	struct context *context = NULL;
 	struct db_execution row;
 	struct err err;
@@ -147,46 +151,28 @@ void answer_execute(struct host *host, const struct asked *asked)
 
 	if (session == NULL)
 		return;
-	if (has_key)
-		found = db_execution_by_key(host->db, session->row.id, idempotency, &row, &err);
+	if (in->idempotency_key != NULL)
+		found = db_execution_by_key(host->db, session->row.id, in->idempotency_key, &row,
+					    &err);
 	if (found == 1) {
 		answer_again(host, asked, session, &row);
 		db_execution_done(&row);
 		return;
 	}
-	if (found == 0 &&
-	    (!quota_execution(host, asked, session,
-			      front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0)) ||
-	     !context_for_code(host, asked, session, &context)))
+	if (found == 0 && (!quota_execution(host, asked, session, in->timeout_ms) ||
+			   !context_for_code(host, asked, session, in, &context)))
 		return;
-	if (found < 0 || start(host, asked, session, context, has_key ? idempotency : NULL, &err) < 0)
+	if (found < 0 || start(host, asked, session, context, &err) < 0)
 		peer_fail_err(host, asked->id, &err);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
-static int add_execution(const struct db_execution *row, void *arg, struct err *err)
-{
-	cleanup_buf struct buf code = BUF_INIT(CODE_HEAD_MAX);
-	void **both = arg;
-	struct host *host = both[0];
-	uint64_t len;
-
-	if (pack_execution(host, both[1], row, err) < 0 ||
-	    db_code_head(host->db, row->id, CODE_HEAD_MAX, &code, &len, err) < 0 ||
-	    front_pack_text(both[1], FRONT_TAG_CODE_HEAD, buf_text(&code), err) < 0)
-		return (int)err->code;
-	return front_pack_u64(both[1], FRONT_TAG_CODE_BYTES, len, err);
-}
-
-/* Whether the id ever was a session's; answers when it was not. */
-bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
+bool was_session_named(struct host *host, const struct asked *asked, const char *id)
 {
 	struct db_session row;
 	struct err err;
 
-	id[0] = '\0';
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, ID_SIZE);
 	if (session_find(host, asked->tenant, id) != NULL)
 		return true;
 	if (db_session_find(host->db, asked->tenant->row.id, id, &row, &err) == 1) {
@@ -197,42 +183,93 @@ bool answer_was_session(struct host *host, const struct asked *asked, char id[ID
 	return false;
 }
 
-void answer_execution_list(struct host *host, const struct asked *asked)
+/* Whether the id ever was a session's; answers when it was not. */
+bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
-	char id[ID_SIZE], before[ID_SIZE];
-	void *both[] = { host, &payload };
+	id[0] = '\0';
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, ID_SIZE);
+	return was_session_named(host, asked, id);
+}
+
+/* A page of a list. */
+struct page {
+	struct host *host;
+	struct arena arena;
+	struct api_execution *items;
+	size_t count;
+};
+
+static const char *keep_text(struct page *page, const char *text)
+{
+	return text != NULL ? arena_text(&page->arena, text, strlen(text)) : NULL;
+}
+
+static int add_execution(const struct db_execution *row, void *arg, struct err *err)
+{
+	cleanup_buf struct buf code = BUF_INIT(CODE_HEAD_MAX);
+	struct page *page = arg;
+	struct api_execution *told = &page->items[page->count];
+
+	*told = tell(page->host, row);
+	if (db_code_head(page->host->db, row->id, CODE_HEAD_MAX, &code, &told->code_bytes, err) < 0)
+		return (int)err->code;
+	told->id = keep_text(page, told->id);
+	told->session = keep_text(page, told->session);
+	told->status = keep_text(page, told->status);
+	told->created_at = keep_text(page, told->created_at);
+	told->ended_at = keep_text(page, told->ended_at);
+	told->why = keep_text(page, told->why);
+	told->code = (struct api_bytes){ keep_text(page, buf_text(&code)), code.len };
+	told->has_code_bytes = true;
+	page->count++;
+	return 0;
+}
+
+void handle_execution_list(struct host *host, const struct asked *asked,
+			   const struct api_execution_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	struct api_executions told = { 0 };
+	struct page page = { .host = host };
 	struct err err;
 
-	if (!answer_was_session(host, asked, id))
+	if (!was_session_named(host, asked, in->session))
 		return;
-	if (limit > FRONT_LIST_MAX)
-		limit = FRONT_LIST_MAX;
 	start_write_all(host);
-	if (db_execution_list(host->db, id,
-			      front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
-					 sizeof(before))
-				      ? before
-				      : NULL,
-			      (unsigned)limit, add_execution, both, &err) < 0)
+	page.items = arena_new(&page.arena, limit, sizeof(*page.items));
+	if (db_execution_list(host->db, in->session, in->before, limit, add_execution, &page,
+			      &err) < 0) {
 		peer_fail_err(host, asked->id, &err);
-	else
-		peer_reply(host, asked->id, &payload, -1);
+	} else {
+		told.executions = (struct api_list){ page.items, page.count };
+		if (page.count > 0)
+			told.next = page.items[page.count - 1].id;
+		reply_execution_list(host, asked->id, &told);
+	}
+	arena_done(&page.arena);
 }
 
 /* The row of the execution that the request names; false when it was answered with an error. */
 bool answer_find_execution(struct host *host, const struct asked *asked,
 			   struct db_execution *ret)
 {
-	char id[ID_SIZE], execution[ID_SIZE] = "", message[128];
+	char session[ID_SIZE] = "", execution[ID_SIZE] = "";
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, session, sizeof(session));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
+			 sizeof(execution));
+	return execution_find_named(host, asked, session, execution, ret);
+}
+
+bool execution_find_named(struct host *host, const struct asked *asked, const char *id,
+			  const char *execution, struct db_execution *ret)
+{
+	char message[128];
 	struct err err;
 	int found;
 
-	if (!answer_was_session(host, asked, id))
+	if (!was_session_named(host, asked, id))
 		return false;
-	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
-			 sizeof(execution));
 	start_write_all(host);
 	found = db_execution_find(host->db, id, execution, ret, &err);
 	if (found == 1)
@@ -253,13 +290,22 @@ bool answer_find_execution(struct host *host, const struct asked *asked,
 
 bool answer_execution_is_own(struct host *host, const struct asked *asked)
 {
-	char id[ID_SIZE] = "", name[ID_SIZE] = "", by[ID_SIZE];
+	char session[ID_SIZE] = "", execution[ID_SIZE] = "";
+
+	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, session, sizeof(session));
+	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
+			 sizeof(execution));
+	return execution_is_own(host, asked, session, execution);
+}
+
+bool execution_is_own(struct host *host, const struct asked *asked, const char *id,
+		      const char *name)
+{
 	const struct execution *live = NULL;
 	struct session *session;
+	char by[ID_SIZE];
 	struct err err;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, name, sizeof(name));
 	session = session_find(host, asked->tenant, id);
 	if (session != NULL)
 		live = execution_find(session, name);
@@ -270,13 +316,20 @@ bool answer_execution_is_own(struct host *host, const struct asked *asked)
 	       strcmp(by, asked->key->row.id) == 0;
 }
 
-void answer_execution_show(struct host *host, const struct asked *asked)
+void handle_execution_show(struct host *host, const struct asked *asked,
+			   const struct api_execution_show_in *in)
 {
+	struct api_execution told;
 	struct db_execution row;
 
-	if (!answer_find_execution(host, asked, &row))
+	if (!execution_find_named(host, asked, in->session, in->execution, &row))
 		return;
-	reply_execution(host, asked->id, &row, true);
+	told = tell(host, &row);
+	if (row.record.len > 0)
+		peer_reply_body(host, asked->id, row.record.data, row.record.len);
+	else
+		reply_execution_show(host, asked->id,
+				     &(struct api_execution_show_out){ .execution = &told });
 	db_execution_done(&row);
 }
 

@@ -21,8 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/image.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
 #include "host/quota.h"
@@ -43,20 +45,19 @@ bool once_is(const struct session *session)
 
 /* ---- asked for again ------------------------------------------------------------------------ */
 
-/* What one asking may have different from the next: who asks, and when. */
-static bool is_of_the_asking(uint32_t tag)
+/* What makes two requests with one key the same: all but when it is asked (`expires_in_s` from now). */
+static int hash_request(const struct host *host, const struct api_execute_once_in *in,
+			unsigned char ret[32], struct err *err)
 {
-	return tag == FRONT_TAG_KEY || tag == FRONT_TAG_IDEMPOTENCY || tag == FRONT_TAG_REQUEST ||
-	       tag == FRONT_TAG_TRACE || tag == FRONT_TAG_ENDS_MS; /* `expires_in_s` from now */
-}
+	cleanup_buf struct buf image = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct api_execute_once_in same = *in;
 
-/* All else makes two requests with one key the same, or not. */
-static void hash_request(const struct host *host, const struct asked *asked, unsigned char ret[32])
-{
-	memset(ret, 0, 32);
-	for (size_t i = 0; i < asked->count; i++)
-		if (!is_of_the_asking(asked->items[i].tag))
-			answer_hash_item(host, &asked->items[i], ret);
+	same.idempotency_key = NULL;
+	same.has_expires_in_ms = same.has_expires_at_ms = false;
+	if (api_image_write(&api_type_execute_once_in, &same, &image, err) < 0)
+		return (int)err->code;
+	key_hash(host, image.data, image.len, ret);
+	return 0;
 }
 
 static void answer_again(struct host *host, const struct asked *asked,
@@ -114,43 +115,53 @@ static bool was_asked(struct host *host, const struct asked *asked, const struct
 
 /* ---- asked for ------------------------------------------------------------------------------ */
 
-void answer_once(struct host *host, const struct asked *asked)
+/* Whether it is a new request; what is not, or cannot be, was answered. */
+static bool is_new(struct host *host, const struct asked *asked,
+		   const struct api_execute_once_in *in, struct once_key *ret)
 {
-	const struct kernel_item *code = front_find(asked->items, asked->count, FRONT_TAG_CODE);
-	const uint64_t timeout_ms =
-		front_u64(asked->items, asked->count, FRONT_TAG_TIMEOUT_MS, 0);
-	const bool is_to_stay = front_find(asked->items, asked->count, FRONT_TAG_KEEP) != NULL;
-	struct once_key key;
-	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY, key.text,
-					sizeof(key.text));
+	struct err err;
+
+	if (in->idempotency_key == NULL)
+		return true;
+	(void)snprintf(ret->text, sizeof(ret->text), "%s", in->idempotency_key);
+	if (hash_request(host, in, ret->hash, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return false;
+	}
+	return !was_asked(host, asked, ret);
+}
+
+void handle_execute_once(struct host *host, const struct asked *asked,
+			 const struct api_execute_once_in *in)
+{
+	struct session_wish wish = SESSION_WISH_OF(in);
+	struct once_key key = { 0 };
 	struct session *session;
 	struct err err;
 	struct job *job;
 
-	if (is_to_stay && !answer_check_scope(host, asked, FRONT_SCOPE_SESSIONS))
+	if (in->keep && !answer_check_scope(host, asked, FRONT_SCOPE_SESSIONS))
 		return;
-	if (has_key)
-		hash_request(host, asked, key.hash);
-	if ((has_key && was_asked(host, asked, &key)) ||
-	    !quota_execution(host, asked, NULL, timeout_ms))
+	if (!is_new(host, asked, in, &key) || !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
+	    !quota_execution(host, asked, NULL, in->timeout_ms))
 		return;
-	session = answer_session_add(host, asked);
+	session = answer_session_add(host, asked, &wish);
 	if (session == NULL)
 		return;
-	if (has_key) {
+	if (in->idempotency_key != NULL) {
 		session->once_key = mem_new0(1, sizeof(key));
 		*session->once_key = key;
 	}
 	session->row.policy |= DB_POLICY_ONCE;
-	session->is_to_stay = is_to_stay;
+	session->is_to_stay = in->keep;
 	job = job_new(session, JOB_OPEN, asked->id);
 	job->is_once = true;
-	job->timeout_ms = timeout_ms;
-	job->text_bytes = front_u64(asked->items, asked->count, FRONT_TAG_TEXT_BYTES, 0);
-	if (buf_add(&job->code, code->data, code->len, &err) < 0)
+	job->timeout_ms = in->timeout_ms;
+	job->text_bytes = in->max_text;
+	if (in->code.len > 0 && buf_add(&job->code, in->code.data, in->code.len, &err) < 0)
 		answer_open_failed(session, job, &err);
 	else
-		answer_session_open(host, asked, session, job);
+		answer_session_open(host, &wish, session, job);
 }
 
 /* Its code, with whatever bounds it; NULL: out of identifiers or of room. */

@@ -161,8 +161,18 @@ static int put_files(struct inquiry *inquiry, const struct kernel_item *files, s
 /* The session that the request names, or a new one; NULL: answered. */
 static struct session *take_session(struct host *host, const struct asked *asked, bool *ret_made)
 {
+	struct session_wish wish = { 0 };
+	char template_name[64], language[64];
+
 	*ret_made = front_find(asked->items, asked->count, FRONT_TAG_SESSION) == NULL;
-	return *ret_made ? answer_session_add(host, asked) : answer_session(host, asked, true);
+	if (!*ret_made)
+		return answer_session(host, asked, true);
+	if (front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, template_name,
+		       sizeof(template_name)))
+		wish.template_name = template_name;
+	if (front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, language, sizeof(language)))
+		wish.language = language;
+	return answer_session_add(host, asked, &wish);
 }
 
 static void reply_state(struct host *host, uint64_t request, const char *id, const char *session,
@@ -203,7 +213,12 @@ static struct hold *hold_asked(const struct asked *asked)
 	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND) && !is_stream;
 	const uint64_t usual = is_behind ? FRONT_DISCONNECT_CONTINUE : FRONT_DISCONNECT_CANCEL;
 
-	return answer_hold(asked, usual, is_stream ? STREAM_GRACE_MS : 0);
+	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=
+	    FRONT_DISCONNECT_CANCEL)
+		return NULL;
+	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS,
+				  is_stream ? STREAM_GRACE_MS : 0),
+			asked->id);
 }
 
 /* Everything is good: its jobs begin, and the last of them begins the question. */

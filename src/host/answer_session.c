@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/admission.h"
+#include "host/call.h"
 #include "host/early.h"
 #include "host/host.h"
 #include "host/quota.h"
@@ -19,146 +20,165 @@
 #include "languages/languages.h"
 
 #define LIST_DEFAULT 100u
+#define EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
-static int pack_kept(struct buf *payload, const struct session *session, struct err *err)
+/* ---- how it looks --------------------------------------------------------------------------- */
+
+struct front_limits session_limits_of(const struct api_limits *limits)
+{
+	if (limits == NULL)
+		return (struct front_limits){ 0 };
+	return (struct front_limits){
+		.wall_ms = limits->wall_ms,
+		.cpu_ms = limits->cpu_ms,
+		.memory_bytes = limits->memory_bytes,
+		.disk_bytes = limits->disk_bytes,
+		.inodes = limits->files,
+		.file_bytes = limits->file_bytes,
+		.output_bytes = limits->output_bytes,
+		.pids = limits->processes,
+		.cpu_percent = limits->cpu_percent,
+		.displays = limits->displays,
+	};
+}
+
+/* Only what was set; the rest are defaults, which the record of an execution names. */
+static const struct api_limits *tell_limits(struct arena *arena, const struct front_limits *limits)
+{
+	struct api_limits *told = arena_new(arena, 1, sizeof(*told));
+
+#define TELL(name, value) .has_##name = (value) != 0, .name = (value)
+	*told = (struct api_limits){
+		TELL(wall_ms, limits->wall_ms),
+		TELL(cpu_ms, limits->cpu_ms),
+		TELL(memory_bytes, limits->memory_bytes),
+		TELL(disk_bytes, limits->disk_bytes),
+		TELL(files, limits->inodes),
+		TELL(file_bytes, limits->file_bytes),
+		TELL(output_bytes, limits->output_bytes),
+		TELL(processes, limits->pids),
+		TELL(cpu_percent, limits->cpu_percent),
+		TELL(displays, limits->displays),
+	};
+#undef TELL
+	return told;
+}
+
+static const struct api_policy *tell_policy(struct arena *arena, uint64_t policy)
+{
+	struct api_policy *told = arena_new(arena, 1, sizeof(*told));
+
+	_Static_assert(API_POLICY_ISOLATE_CPU_CORE == FRONT_POLICY_ISOLATE_CORE &&
+			       API_POLICY_ISOLATE_CPU_SPECULATION ==
+				       FRONT_POLICY_ISOLATE_SPECULATION,
+		       "rows keep these bits");
+	told->network = API_POLICY_NETWORK_NONE;
+	told->isolate_cpu = policy & ~DB_POLICY_ONCE;
+	return told;
+}
+
+/* NULL when it is empty. */
+static const char *copy(struct arena *arena, const char *text)
+{
+	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
+}
+
+/* Of a live one: what a restart did to it, or would. */
+static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
 {
 	const struct db_kept *kept = &session->kept;
 	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
+	struct api_not_kept *not_kept;
 
-	if (front_pack_text(payload, FRONT_TAG_KERNEL, is_lost ? "lost" : "ready", err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_ENDS_MS, kept->expires_ms, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_NOT_KEPT, kept->not_kept, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_NOT_KEPT_WHY, kept->not_kept_why, err) < 0)
-		return (int)err->code;
-	if (kept->restored_at[0] == '\0')
-		return 0;
-	return front_pack_text(payload, FRONT_TAG_RESTORED_AT, kept->restored_at, err);
+	ret->kernel = is_lost ? API_SESSION_KERNEL_LOST : API_SESSION_KERNEL_READY;
+	ret->restored_at = copy(arena, kept->restored_at);
+	ret->has_expires_at_ms = kept->expires_ms != 0;
+	ret->expires_at_ms = kept->expires_ms;
+	if (kept->not_kept == 0)
+		return;
+	not_kept = arena_new(arena, 1, sizeof(*not_kept));
+	not_kept->count = kept->not_kept;
+	not_kept->why = arena_text(arena, kept->not_kept_why, strlen(kept->not_kept_why));
+	ret->files_not_kept = not_kept;
 }
 
-int answer_pack_session(struct host *host, struct buf *payload, const struct db_session *row,
-			struct err *err)
+void session_show(struct host *host, struct arena *arena, const struct db_session *row,
+		  struct api_session *ret)
 {
 	const struct session *live = session_by_id(host, row->id);
+	const char *metadata = row->metadata != NULL ? row->metadata : "{}";
 	char name[ID_NAME_MAX + 1] = "";
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_SESSION, row->id },	       { FRONT_TAG_STATUS, row->state },
-		{ FRONT_TAG_TEMPLATE, row->template_name }, { FRONT_TAG_LANGUAGE, row->language },
-		{ FRONT_TAG_METADATA, row->metadata != NULL ? row->metadata : "{}" },
-		{ FRONT_TAG_CREATED_AT, row->created_at },  { FRONT_TAG_ENDED_AT, row->ended_at },
-		{ FRONT_TAG_WHY, row->why },		    { FRONT_TAG_SESSION_NAME, name },
-	};
 
 	if (live != NULL)
 		(void)snprintf(name, sizeof(name), "%s", live->name);
 	else
 		db_name_of(host->db, row->id, name);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if ((texts[i].text[0] != '\0' || i == 0) &&
-		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	if (front_pack(payload, FRONT_TAG_LIMITS, &row->limits, sizeof(row->limits), err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_IDLE_MS, row->idle_ms, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_POLICY, row->policy & ~DB_POLICY_ONCE, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_QUEUED,
-			   live != NULL ? live->queued + (live->running != NULL) : 0, err) < 0)
-		return (int)err->code;
-	return live != NULL && live->phase == SESSION_LIVE ? pack_kept(payload, live, err) : 0;
+	*ret = (struct api_session){
+		.id = copy(arena, row->id),
+		.name = copy(arena, name),
+		.status = copy(arena, row->state),
+		.template = copy(arena, row->template_name),
+		.language = copy(arena, row->language),
+		.limits = tell_limits(arena, &row->limits),
+		.policy = tell_policy(arena, row->policy),
+		.metadata = { copy(arena, metadata), strlen(metadata) },
+		.idle_timeout_ms = row->idle_ms,
+		.pending = live != NULL ? live->queued + (live->running != NULL) : 0,
+		.created_at = copy(arena, row->created_at),
+		.ended_at = copy(arena, row->ended_at),
+		.why = copy(arena, row->why),
+	};
+	if (live != NULL && live->phase == SESSION_LIVE)
+		tell_kept(arena, live, ret);
 }
 
-static void reply_session(struct host *host, uint64_t request, const struct db_session *row)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
+/* ---- opening -------------------------------------------------------------------------------- */
 
-	if (answer_pack_session(host, &payload, row, &err) < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, request, &payload, -1);
-}
-
-/* "NAME=value" strings as reckon.h wants them: one buffer and pointers into it. */
-void answer_list_env(struct job *job, size_t count)
+/* One buffer and pointers into it. */
+int answer_take_env(struct job *job, const struct api_list *env, struct err *err)
 {
+	const char *const *variables = env->items;
 	size_t at = 0;
 
-	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < env->count; i++)
+		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
+			return (int)err->code;
+	job->env_list = mem_new0(env->count + 1, sizeof(*job->env_list));
+	for (size_t i = 0; i < env->count; i++) {
 		job->env_list[i] = job->env.data + at;
 		at += strlen(job->env_list[i]) + 1;
 	}
-}
-
-int answer_take_env(struct job *job, const struct asked *asked, struct err *err)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < asked->count; i++) {
-		const struct kernel_item *item = &asked->items[i];
-
-		if (item->tag != FRONT_TAG_ENV)
-			continue;
-		if (memchr(item->data, '\0', item->len) != NULL)
-			return err_set(err, ERR_INVALID, "a variable with a NUL byte");
-		if (buf_add(&job->env, item->data, item->len, err) < 0 ||
-		    buf_addc(&job->env, '\0', err) < 0)
-			return (int)err->code;
-		count++;
-	}
-	answer_list_env(job, count);
 	return 0;
 }
 
-static char *metadata_of(const struct asked *asked)
-{
-	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_METADATA);
-	char *text;
-
-	if (item == NULL || memchr(item->data, '\0', item->len) != NULL)
-		return NULL;
-	text = mem_new0(item->len + 1, 1);
-	memcpy(text, item->data, item->len);
-	return text;
-}
-
-static struct front_limits limits_of(const struct asked *asked)
-{
-	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
-	struct front_limits limits = { 0 };
-
-	if (item != NULL)
-		memcpy(&limits, item->data, sizeof(limits));
-	/* What libreckon takes as 32 bits; the front checked, but may be captured. */
-	if (limits.pids > UINT32_MAX)
-		limits.pids = UINT32_MAX;
-	if (limits.cpu_percent > UINT32_MAX)
-		limits.cpu_percent = UINT32_MAX;
-	if (limits.displays > UINT32_MAX)
-		limits.displays = UINT32_MAX;
-	return limits;
-}
-
-/* The name that the request has, or ""; -1 when it cannot be had, which was answered. */
-static int take_name(struct host *host, const struct asked *asked, char ret[ID_NAME_MAX + 1])
+/* Whether nobody has the name that is wanted; answers when somebody has. */
+static bool is_free(struct host *host, const struct asked *asked, const char *name)
 {
 	char message[128];
 
-	ret[0] = '\0';
-	if (!front_text(asked->items, asked->count, FRONT_TAG_SESSION_NAME, ret, ID_NAME_MAX + 1))
-		return 0;
-	if (!id_is_name(ret, strlen(ret), "se")) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "that is no name for a session", "", "",
-			  0);
-		return -1;
-	}
-	if (session_named(host, asked->tenant, ret) == NULL)
-		return 0;
-	(void)snprintf(message, sizeof(message), "a session named %s is there already", ret);
+	if (name == NULL || session_named(host, asked->tenant, name) == NULL)
+		return true;
+	(void)snprintf(message, sizeof(message), "a session named %.63s is there already", name);
 	peer_fail(host, asked->id, FRONT_ERR_SESSION_EXISTS, message, "",
 		  "use that one, delete it, or choose another name", 0);
-	return -1;
+	return false;
+}
+
+bool session_ends(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+		  const uint64_t *at_ms, uint64_t *ret)
+{
+	const uint64_t now = clock_wall_ms();
+
+	if (in_ms != NULL)
+		*ret = *in_ms != 0 ? now + *in_ms : 0;
+	else if (at_ms != NULL)
+		*ret = *at_ms;
+	if (at_ms == NULL || *at_ms == 0 || (*at_ms > now && *at_ms <= now + EXPIRES_MS_MAX))
+		return true;
+	peer_fail(host, asked->id, FRONT_ERR_INVALID,
+		  *at_ms <= now ? "expires_at is over already"
+				: "expires_at is more than a year away", "", "", 0);
+	return false;
 }
 
 /* Whether the daemon takes any now; answers when it does not. */
@@ -184,33 +204,38 @@ static bool takes_sessions(struct host *host, const struct asked *asked)
 	return true;
 }
 
-struct session *answer_session_add(struct host *host, const struct asked *asked)
+static char *metadata_of(const struct api_bytes *given)
 {
-	struct front_limits limits;
-	char name[ID_NAME_MAX + 1];
-	struct session *session;
-	uint64_t idle_ms;
+	char *text = mem_new0(given->len + 1, 1);
 
-	if (!takes_sessions(host, asked))
-		return NULL;
-	limits = limits_of(asked);
-	idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, host->config.idle_ms);
-	if (take_name(host, asked, name) < 0 || !quota_session(host, asked, &limits, &idle_ms) ||
+	memcpy(text, given->data, given->len);
+	return text;
+}
+
+struct session *answer_session_add(struct host *host, const struct asked *asked,
+				   const struct session_wish *wish)
+{
+	struct front_limits limits = wish->limits;
+	uint64_t idle_ms = wish->has_idle ? wish->idle_ms : host->config.idle_ms;
+	struct session *session;
+
+	if (!takes_sessions(host, asked) || !is_free(host, asked, wish->name) ||
+	    !quota_session(host, asked, &limits, wish->has_idle, &idle_ms) ||
 	    !admission_check(host, asked, &limits))
 		return NULL;
 	session = session_add(host, asked->tenant, &limits);
 	session->is_admitted = true;
 	host->opening_count++;
-	(void)snprintf(session->name, sizeof(session->name), "%s", name);
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE,
-			 session->row.template_name, sizeof(session->row.template_name));
-	if (!front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, session->row.language,
-			sizeof(session->row.language)))
-		(void)snprintf(session->row.language, sizeof(session->row.language), "%s",
-			       language_default()->name);
-	session->row.metadata = metadata_of(asked);
+	(void)snprintf(session->name, sizeof(session->name), "%s",
+		       wish->name != NULL ? wish->name : "");
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       wish->template_name != NULL ? wish->template_name : "");
+	(void)snprintf(session->row.language, sizeof(session->row.language), "%s",
+		       wish->language != NULL ? wish->language : language_default()->name);
+	if (wish->metadata.data != NULL)
+		session->row.metadata = metadata_of(&wish->metadata);
 	session->row.idle_ms = idle_ms;
-	session->row.policy = front_u64(asked->items, asked->count, FRONT_TAG_POLICY, 0);
+	session->row.policy = wish->policy;
 	return session;
 }
 
@@ -221,20 +246,20 @@ void answer_open_failed(struct session *session, struct job *job, const struct e
 	session_job_done(session, job);
 }
 
-void answer_session_open(struct host *host, const struct asked *asked, struct session *session,
-			 struct job *job)
+void answer_session_open(struct host *host, const struct session_wish *wish,
+			 struct session *session, struct job *job)
 {
 	struct err err;
 
 	tenant_share_note(host, job);
-	if (answer_take_env(job, asked, &err) < 0) {
+	if (answer_take_env(job, &wish->env, &err) < 0) {
 		answer_open_failed(session, job, &err);
 		return;
 	}
 	if (job->env.len > 0 &&
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
 		keep_fail(host, &err);
-	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS, 0));
+	keep_set_expiry(session, wish->ends_ms);
 	session->engine = spare_take(host);
 	early_begin(session);
 	once_ready(session, job);
@@ -242,118 +267,142 @@ void answer_session_open(struct host *host, const struct asked *asked, struct se
 	early_write(session);
 }
 
-void answer_session_create(struct host *host, const struct asked *asked)
+void handle_session_create(struct host *host, const struct asked *asked,
+			   const struct api_session_create_in *in)
 {
-	struct session *session = answer_session_add(host, asked);
+	struct session_wish wish = SESSION_WISH_OF(in);
+	struct session *session;
 
+	if (!SESSION_ENDS(host, asked, in, &wish.ends_ms))
+		return;
+	session = answer_session_add(host, asked, &wish);
 	if (session != NULL)
-		answer_session_open(host, asked, session, job_new(session, JOB_OPEN, asked->id));
+		answer_session_open(host, &wish, session, job_new(session, JOB_OPEN, asked->id));
 }
+
+/* ---- looking and changing ------------------------------------------------------------------- */
+
+/* A page of a list. */
+struct page {
+	struct host *host;
+	struct arena arena;
+	struct api_session *items;
+	size_t count;
+};
 
 static int add_session(const struct db_session *row, void *arg, struct err *err)
 {
-	void **both = arg;
+	struct page *page = arg;
 
+	(void)err;
 	/* One whose box is not there yet (early.c). */
-	if (strcmp(row->state, "live") == 0 && session_by_id(both[0], row->id) == NULL)
+	if (strcmp(row->state, "live") == 0 && session_by_id(page->host, row->id) == NULL)
 		return 0;
-	return answer_pack_session(both[0], both[1], row, err);
+	session_show(page->host, &page->arena, row, &page->items[page->count++]);
+	return 0;
 }
 
 /* Whether there is a session of this id, whatever became of it, is all that `before` needs. */
-void answer_session_list(struct host *host, const struct asked *asked)
+void handle_session_list(struct host *host, const struct asked *asked,
+			 const struct api_session_list_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
-	const struct tenant *tenant = tenant_asked(host, asked);
-	void *both[] = { host, &payload };
-	char before[ID_SIZE], name[ID_NAME_MAX + 1];
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	struct page page = { .host = host };
+	struct api_sessions told = { 0 };
 	struct err err;
 	int code;
 
 	if (tenant == NULL)
 		return;
-	if (limit > FRONT_LIST_MAX)
-		limit = FRONT_LIST_MAX;
-	const char *from = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
-				      sizeof(before))
-				   ? before
-				   : NULL;
-
-	if (front_text(asked->items, asked->count, FRONT_TAG_SESSION_NAME, name, sizeof(name)))
-		code = db_name_list(host->db, tenant->row.id, name, from, (unsigned)limit, add_session,
-				    both, &err);
+	page.items = arena_new(&page.arena, limit, sizeof(*page.items));
+	if (in->name != NULL)
+		code = db_name_list(host->db, tenant->row.id, in->name, in->before, limit,
+				    add_session, &page, &err);
 	else
-		code = db_session_list(host->db, tenant->row.id, from, (unsigned)limit, add_session, both,
-				       &err);
+		code = db_session_list(host->db, tenant->row.id, in->before, limit, add_session,
+				       &page, &err);
+	told.sessions = (struct api_list){ page.items, page.count };
+	if (page.count > 0)
+		told.next = page.items[page.count - 1].id;
 	if (code < 0)
 		peer_fail_err(host, asked->id, &err);
 	else
-		peer_reply(host, asked->id, &payload, -1);
+		reply_session_list(host, asked->id, &told);
+	arena_done(&page.arena);
 }
 
-void answer_session_show(struct host *host, const struct asked *asked)
+void handle_session_show(struct host *host, const struct asked *asked,
+			 const struct api_session_show_in *in)
 {
-	const struct session *session = answer_session(host, asked, false);
+	const struct session *session = answer_session_named(host, asked, in->session, false);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
 
-	if (session != NULL)
-		reply_session(host, asked->id, &session->row);
+	if (session == NULL)
+		return;
+	session_show(host, &arena, &session->row, &told);
+	reply_session_show(host, asked->id, &told);
 }
 
 /* Those that are given with each execution; the rest is built into the box. */
-static bool change_limits(struct session *session, const struct asked *asked)
+static bool change_limits(struct session *session, const struct asked *asked,
+			  const struct api_changed_limits *given)
 {
-	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_LIMITS);
-	struct front_limits given, fitting;
+	struct front_limits fitting = { 0 };
 
-	if (item == NULL)
+	if (given == NULL)
 		return true;
-	memcpy(&given, item->data, sizeof(given));
-	fitting = given;
+	fitting.wall_ms = given->wall_ms;
+	fitting.output_bytes = given->output_bytes;
 	if (!quota_limits(session->host, asked, &fitting))
 		return false;
-	if (given.wall_ms != 0)
-		session->limits.wall_ms = given.wall_ms;
-	if (given.output_bytes != 0)
-		session->limits.output_bytes = given.output_bytes;
+	if (given->wall_ms != 0)
+		session->limits.wall_ms = given->wall_ms;
+	if (given->output_bytes != 0)
+		session->limits.output_bytes = given->output_bytes;
 	session->row.limits = session->limits;
 	return true;
 }
 
-void answer_session_patch(struct host *host, const struct asked *asked)
+void handle_session_change(struct host *host, const struct asked *asked,
+			   const struct api_session_change_in *in)
 {
-	struct session *session = answer_session(host, asked, false);
-	char *metadata = metadata_of(asked);
+	struct session *session = answer_session_named(host, asked, in->session, false);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
+	uint64_t ends_ms;
 	struct err err;
 	bool is_own;
 
-	if (session == NULL ||
-	    !quota_idle(host, asked, front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS, 0)) ||
-	    !change_limits(session, asked)) {
-		free(metadata);
+	if (session == NULL)
 		return;
-	}
-	if (metadata != NULL) {
+	ends_ms = session->kept.expires_ms;
+	if (!quota_idle(host, asked, in->idle_timeout_ms) ||
+	    !SESSION_ENDS(host, asked, in, &ends_ms) || !change_limits(session, asked, in->limits))
+		return;
+	if (in->metadata.data != NULL) {
 		free(session->row.metadata);
-		session->row.metadata = metadata;
+		session->row.metadata = metadata_of(&in->metadata);
 	}
-	session->row.idle_ms = front_u64(asked->items, asked->count, FRONT_TAG_IDLE_MS,
-					 session->row.idle_ms);
-	keep_set_expiry(session, front_u64(asked->items, asked->count, FRONT_TAG_ENDS_MS,
-					   session->kept.expires_ms));
+	if (in->has_idle_timeout_ms)
+		session->row.idle_ms = in->idle_timeout_ms;
+	keep_set_expiry(session, ends_ms);
 	if (keep_turn_join(host, &is_own, &err) < 0) {
 		peer_fail_err(host, asked->id, &err);
 		return;
 	}
 	if (db_session_change(host->db, &session->row, &err) < 0 || keep_write(session, &err) < 0)
 		keep_fail(host, &err);
-	reply_session(host, asked->id, &session->row); /* goes out when it is kept */
+	session_show(host, &arena, &session->row, &told);
+	reply_session_change(host, asked->id, &told); /* goes out when it is kept */
 	keep_turn_leave(host, is_own, 0);
 }
 
-void answer_session_delete(struct host *host, const struct asked *asked)
+void handle_session_delete(struct host *host, const struct asked *asked,
+			   const struct api_session_delete_in *in)
 {
-	struct session *session = answer_session(host, asked, false);
+	struct session *session = answer_session_named(host, asked, in->session, false);
 
 	if (session != NULL)
 		session_end(session, FRONT_ERR_SESSION_CLOSED, "a client closed it", asked->id);

@@ -25,6 +25,24 @@ API_EACH_CALL(DECLARE_HANDLER)
 API_EACH_CALL(DECLARE_REPLY)
 #undef DECLARE_REPLY
 
+/* What a call that makes a session takes, as a struct session_wish, but for when it ends. */
+#define SESSION_WISH_OF(in)                                                                        \
+	{                                                                                          \
+		.template_name = (in)->template,                                                   \
+		.language = (in)->language,                                                        \
+		.name = (in)->name,                                                                \
+		.limits = session_limits_of((in)->limits),                                         \
+		.metadata = (in)->metadata,                                                        \
+		.has_idle = (in)->has_idle_timeout_ms,                                             \
+		.idle_ms = (in)->idle_timeout_ms,                                                  \
+		.policy = (in)->policy != NULL ? (in)->policy->isolate_cpu : 0,                    \
+		.env = (in)->env,                                                                  \
+	}
+/* session_ends() of `expires_in_s` and `expires_at`. */
+#define SESSION_ENDS(host, asked, in, ret)                                                         \
+	session_ends(host, asked, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,           \
+		     (in)->has_expires_at_ms ? &(in)->expires_at_ms : NULL, ret)
+
 /* `asked` names its call, `in` is what that takes; its key was judged. */
 void call_handle(struct host *host, const struct asked *asked, const void *in);
 /* Answers a question to a kernel that was answered; false when the job was none. */

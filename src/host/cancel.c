@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
 
@@ -77,16 +78,15 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 
 /* ---- by a request --------------------------------------------------------------------------- */
 
-void answer_execution_cancel(struct host *host, const struct asked *asked)
+void handle_execution_cancel(struct host *host, const struct asked *asked,
+			     const struct api_execution_cancel_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct db_execution row;
 	struct session *session;
 	struct execution *live;
-	struct err err;
 	bool goes_on;
 
-	if (!answer_find_execution(host, asked, &row))
+	if (!execution_find_named(host, asked, in->session, in->execution, &row))
 		return;
 	session = session_find(host, asked->tenant, row.session);
 	live = session != NULL ? execution_find(session, row.id) : NULL;
@@ -94,8 +94,7 @@ void answer_execution_cancel(struct host *host, const struct asked *asked)
 	goes_on = live != NULL && live->state != EXECUTION_FINISHED;
 	if (goes_on)
 		cancel(live, &on_request, was_cancelled);
-	if (front_pack_u64(&payload, FRONT_TAG_COUNT, goes_on, &err) == 0)
-		peer_reply(host, asked->id, &payload, -1);
+	reply_execution_cancel(host, asked->id, &(struct api_execution_cancel_out){ goes_on });
 }
 
 /* ---- of whom nobody is left ------------------------------------------------------------------ */

@@ -262,10 +262,11 @@ static int add_sample(struct json_writer *json, const struct sample *sample)
 	return 0;
 }
 
-void answer_session_metrics(struct host *host, const struct asked *asked)
+void handle_session_metrics(struct host *host, const struct asked *asked,
+			    const struct api_session_metrics_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(FRONT_INLINE_MAX);
-	struct session *session = answer_session(host, asked, false);
+	struct session *session = answer_session_named(host, asked, in->session, false);
 	const uint64_t now = clock_mono_ns();
 	struct json_writer json;
 	struct err err;
@@ -288,7 +289,8 @@ void answer_session_metrics(struct host *host, const struct asked *asked)
 	if (json_write_finish(&json, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
 	else
-		peer_reply_body(host, asked->id, text.data, text.len);
+		reply_session_metrics(host, asked->id,
+				      &(struct api_session_metrics_out){ { text.data, text.len } });
 }
 
 /* ---- what is -------------------------------------------------------------------------------- */

@@ -51,4 +51,3 @@ void observe_refused(struct host *host, const char *limit);
 bool observe_is_ready(struct host *host, char *ret_why, size_t size);
 
 bool metrics_are_open(const struct host *host); /* to those without a key */
-void answer_session_metrics(struct host *host, const struct asked *asked);

@@ -194,7 +194,7 @@ uint64_t quota_staying(uint64_t count, uint64_t leaving, uint64_t most)
 }
 
 bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
-		   uint64_t *idle_ms)
+		   bool has_idle, uint64_t *idle_ms)
 {
 	const struct tenant *tenant = asked->tenant;
 	const struct front_queue queue = quota_session_queue(host, tenant->sessions);
@@ -207,8 +207,7 @@ bool quota_session(struct host *host, const struct asked *asked, struct front_li
 
 	if (!quota_limits(host, asked, limits) || !quota_disk(host, asked, 0))
 		return false;
-	if (front_find(asked->items, asked->count, FRONT_TAG_IDLE_MS) == NULL && idle != 0 &&
-	    *idle_ms > idle)
+	if (!has_idle && idle != 0 && *idle_ms > idle)
 		*idle_ms = idle;
 	if (!quota_idle(host, asked, *idle_ms))
 		return false;

@@ -40,7 +40,7 @@ bool quota_limits(struct host *host, const struct asked *asked, struct front_lim
 bool quota_request(struct host *host, const struct asked *asked);
 /* Room for one more session. Limits that were not named become what the tenant may have. */
 bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
-		   uint64_t *idle_ms);
+		   bool has_idle, uint64_t *idle_ms);
 bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms);
 /* Room for one more execution of the session (NULL: of one that is not there yet) that takes at most
  * `timeout_ms` (0: the session's limit). */

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "host/cancel.h"
 #include "host/early.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"
@@ -292,9 +293,17 @@ static int note_opened(struct session *session, struct err *err)
 	return session_commit_start(session, err);
 }
 
+static void reply_opened(const struct session *session, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
+
+	session_show(session->host, &arena, &session->row, &told);
+	reply_session_create(session->host, request, &told);
+}
+
 void session_opened(struct session *session, struct job *job)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct host *host = session->host;
 	struct err err;
 
@@ -335,8 +344,8 @@ void session_opened(struct session *session, struct job *job)
 			 session->row.tenant);
 		if (job->is_once)
 			once_opened(session, job);
-		else if (answer_pack_session(host, &payload, &session->row, &err) == 0)
-			peer_reply(host, job->request, &payload, -1);
+		else
+			reply_opened(session, job->request);
 	}
 	if (job->inquiry != NULL)
 		inquiry_opened(job->inquiry);

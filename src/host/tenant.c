@@ -234,11 +234,19 @@ void tenant_deleted(struct host *host, struct tenant *tenant)
 
 struct tenant *tenant_asked(struct host *host, const struct asked *asked)
 {
-	char id[ID_SIZE], message[96];
-	struct tenant *tenant;
+	char id[ID_SIZE];
+	const bool is_named =
+		front_text(asked->items, asked->count, FRONT_TAG_TENANT, id, sizeof(id));
 
-	if (!front_text(asked->items, asked->count, FRONT_TAG_TENANT, id, sizeof(id)) ||
-	    strcmp(id, asked->tenant->row.id) == 0)
+	return tenant_of_id(host, asked, is_named ? id : NULL);
+}
+
+struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id)
+{
+	struct tenant *tenant;
+	char message[96];
+
+	if (id == NULL || strcmp(id, asked->tenant->row.id) == 0)
 		return asked->tenant;
 	/* Before it is looked for: who may not ask does not learn whether it is there. */
 	if ((asked->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {

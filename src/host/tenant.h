@@ -80,6 +80,8 @@ void tenant_deleted(struct host *host, struct tenant *tenant); /* here, and its 
 void tenant_apply(struct host *host);
 /* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
 struct tenant *tenant_asked(struct host *host, const struct asked *asked);
+/* Of that id; NULL: the asking one. */
+struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id);
 
 /* ---- key.c ---- */
 #define KEY_TEXT_SIZE 64

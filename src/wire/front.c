@@ -33,12 +33,6 @@ static const struct bound {
 	[FRONT_TAG_EXECUTION] = { 1, FRONT_ID_MAX },
 	[FRONT_TAG_TEMPLATE] = { 1, NAME_MAX_BYTES },
 	[FRONT_TAG_LANGUAGE] = { 1, NAME_MAX_BYTES },
-	[FRONT_TAG_LIMITS] = { sizeof(struct front_limits), sizeof(struct front_limits) },
-	[FRONT_TAG_ENV] = { 2, FRONT_ENV_BYTES_MAX },
-	[FRONT_TAG_METADATA] = { 2, FRONT_METADATA_MAX },
-	[FRONT_TAG_IDLE_MS] = { 8, 8 },
-	[FRONT_TAG_CODE] = { 0, FRONT_CODE_MAX },
-	[FRONT_TAG_TIMEOUT_MS] = { 8, 8 },
 	[FRONT_TAG_BACKGROUND] = { 0, 0 },
 	[FRONT_TAG_IDEMPOTENCY] = { 1, FRONT_KEY_MAX },
 	[FRONT_TAG_PATH] = { 1, PATH_MAX_BYTES },
@@ -48,7 +42,6 @@ static const struct bound {
 	[FRONT_TAG_LIMIT] = { 8, 8 },
 	[FRONT_TAG_SIZE] = { 8, 8 },
 	[FRONT_TAG_TICKET] = { 8, 8 },
-	[FRONT_TAG_TEXT_BYTES] = { 8, 8 },
 	[FRONT_TAG_ID] = { 1, FRONT_ID_MAX },
 	[FRONT_TAG_TENANT] = { 1, FRONT_ID_MAX },
 	[FRONT_TAG_NAME] = { 1, NAME_MAX_BYTES },
@@ -58,7 +51,6 @@ static const struct bound {
 	[FRONT_TAG_STATE] = { 1, NAME_MAX_BYTES },
 	[FRONT_TAG_FROM] = { DAY_BYTES, DAY_BYTES },
 	[FRONT_TAG_TO] = { DAY_BYTES, DAY_BYTES },
-	[FRONT_TAG_SESSION_NAME] = { 1, ID_NAME_MAX },
 	[FRONT_TAG_CONTEXT] = { 1, FRONT_ID_MAX },
 	[FRONT_TAG_REQUEST] = { 1, FRONT_REQUEST_ID_MAX },
 	[FRONT_TAG_TRACE] = { 48, 48 },
@@ -75,7 +67,6 @@ static const struct bound {
 	[FRONT_TAG_ARTIFACT] = { 1, HANDLE_MAX },
 	[FRONT_TAG_HEAD_ONLY] = { 0, 0 },
 	[FRONT_TAG_GOES_ON] = { 0, 0 },
-	[FRONT_TAG_ENDS_MS] = { 8, 8 },
 	[FRONT_TAG_MODEL] = { 1, MODEL_MAX },
 	[FRONT_TAG_RUN_LIMITS] = { sizeof(struct front_run_limits),
 				   sizeof(struct front_run_limits) },
@@ -85,7 +76,6 @@ static const struct bound {
 	[FRONT_TAG_FOLLOWED] = { 0, 0 },
 	[FRONT_TAG_ON_DISCONNECT] = { 8, 8 },
 	[FRONT_TAG_GRACE_MS] = { 8, 8 },
-	[FRONT_TAG_POLICY] = { 8, 8 },
 };
 
 /* Tags, closed by a zero. Each fits a byte; which of them have come is a set of that many bits. */
@@ -101,32 +91,8 @@ static const struct shape {
 } shapes[FRONT_REQUEST_COUNT] = {
 	[FRONT_CANCEL] = { NONE, NONE },
 	[FRONT_AUTH] = { TAGS(K), NONE },
-	[FRONT_SESSION_CREATE] = { TAGS(K),
-		TAGS(FRONT_TAG_TEMPLATE, FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV,
-		     FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_SESSION_NAME,
-		     FRONT_TAG_ENDS_MS, FRONT_TAG_POLICY) },
-	[FRONT_SESSION_LIST] = { TAGS(K),
-		TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT, FRONT_TAG_SESSION_NAME,
-		     FRONT_TAG_TENANT) },
-	[FRONT_SESSION_SHOW] = { TAGS(K, S), NONE },
-	[FRONT_SESSION_PATCH] = { TAGS(K, S),
-		TAGS(FRONT_TAG_METADATA, FRONT_TAG_IDLE_MS, FRONT_TAG_ENDS_MS,
-		     FRONT_TAG_LIMITS) },
-	[FRONT_SESSION_DELETE] = { TAGS(K, S), NONE },
-	[FRONT_EXECUTE] = { TAGS(K, S, FRONT_TAG_CODE),
-		TAGS(FRONT_TAG_TIMEOUT_MS, FRONT_TAG_TEXT_BYTES, FRONT_TAG_BACKGROUND,
-		     FRONT_TAG_ON_DISCONNECT, FRONT_TAG_GRACE_MS,
-		     FRONT_TAG_IDEMPOTENCY, FRONT_TAG_CONTEXT, FRONT_TAG_LANGUAGE) },
-	[FRONT_EXECUTE_ONCE] = { TAGS(K, FRONT_TAG_CODE),
-		TAGS(FRONT_TAG_TIMEOUT_MS, FRONT_TAG_TEXT_BYTES, FRONT_TAG_TEMPLATE,
-		     FRONT_TAG_LANGUAGE, FRONT_TAG_LIMITS, FRONT_TAG_ENV, FRONT_TAG_METADATA,
-		     FRONT_TAG_POLICY, FRONT_TAG_KEEP, FRONT_TAG_SESSION_NAME,
-		     FRONT_TAG_IDLE_MS, FRONT_TAG_ENDS_MS, FRONT_TAG_IDEMPOTENCY) },
-	[FRONT_EXECUTION_LIST] = { TAGS(K, S), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
-	[FRONT_EXECUTION_SHOW] = { TAGS(K, S, FRONT_TAG_EXECUTION), NONE },
 	[FRONT_EVENTS] = { TAGS(K, S, FRONT_TAG_EXECUTION),
 		TAGS(FRONT_TAG_AFTER, FRONT_TAG_GOES_ON) },
-	[FRONT_EXECUTION_CANCEL] = { TAGS(K, S, FRONT_TAG_EXECUTION), NONE },
 	[FRONT_FILE_LIST] = { TAGS(K, S),
 		TAGS(FRONT_TAG_PATH, FRONT_TAG_RECURSIVE, FRONT_TAG_LIMIT, FRONT_TAG_TO_PATH) },
 	[FRONT_FILE_GET] = { TAGS(K, S, FRONT_TAG_PATH), NONE },
@@ -150,7 +116,6 @@ static const struct shape {
 	[FRONT_TEMPLATE_LIST] = { TAGS(K), TAGS(FRONT_TAG_TEMPLATE) },
 	[FRONT_KEPT_LIST] = { TAGS(K, S, FRONT_TAG_WHAT), TAGS(FRONT_TAG_BEFORE, FRONT_TAG_LIMIT) },
 	[FRONT_AUDIT_LIST] = { TAGS(K), TAGS(FRONT_TAG_AFTER, FRONT_TAG_LIMIT) },
-	[FRONT_SESSION_METRICS] = { TAGS(K, S), NONE },
 	[FRONT_USAGE] = { TAGS(K), TAGS(FRONT_TAG_TENANT, FRONT_TAG_FROM, FRONT_TAG_TO) },
 	[FRONT_TENANT_CREATE] = { TAGS(K, FRONT_TAG_NAME), TAGS(FRONT_TAG_QUOTAS) },
 	[FRONT_TENANT_LIST] = { TAGS(K),
@@ -246,7 +211,6 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	static const uint8_t any[] = { FRONT_TAG_REQUEST, FRONT_TAG_TRACE, 0 };
 	struct tag_set seen = { 0 };
 	const struct shape *shape;
-	uint32_t envs = 0;
 
 	if (!front_may_send(FRONT_STATE_SERVING, type))
 		return err_set(err, ERR_PROTOCOL, "request %u is in no table", type);
@@ -261,7 +225,7 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 		if (items[i].len < bounds[tag].min || items[i].len > bounds[tag].max)
 			return err_set(err, ERR_PROTOCOL, "field %u of %u bytes", tag,
 				       items[i].len);
-		if (tag == FRONT_TAG_ENV ? ++envs > FRONT_ENV_MAX : set_has(&seen, tag))
+		if (set_has(&seen, tag))
 			return err_set(err, ERR_PROTOCOL, "field %u too often", tag);
 		set_add(&seen, tag);
 	}

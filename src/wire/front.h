@@ -58,14 +58,6 @@ enum front_type {
 	FRONT_READY = 1,
 	FRONT_CANCEL = 2,
 	FRONT_AUTH = 4,		   /* KEY -> nothing: is the key good                        */
-	FRONT_SESSION_CREATE = 5,  /* -> a session                                           */
-	FRONT_SESSION_LIST = 6,	   /* -> sessions, newest first                              */
-	FRONT_SESSION_SHOW = 7,	   /* -> a session                                           */
-	FRONT_SESSION_PATCH = 8,   /* -> a session                                           */
-	FRONT_SESSION_DELETE = 9,  /* -> nothing                                             */
-	FRONT_EXECUTE = 10,	   /* -> BODY, the record; with BACKGROUND an execution      */
-	FRONT_EXECUTION_LIST = 11, /* -> executions, newest first                            */
-	FRONT_EXECUTION_SHOW = 12, /* -> BODY, the record, or an execution                   */
 	FRONT_EVENTS = 13,	   /* -> [GAP] (EVENT_ID EVENT_NAME EVENT_DATA)* [END]       */
 	FRONT_FILE_LIST = 17,	   /* -> BODY                                                */
 	FRONT_FILE_GET = 18,	   /* -> SIZE, descriptor                                    */
@@ -73,7 +65,6 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
-	FRONT_EXECUTION_CANCEL = 29, /* -> COUNT: 0 when it had ended                        */
 	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
 	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
 	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */
@@ -83,8 +74,6 @@ enum front_type {
 	FRONT_KEY_LIST = 35,	   /* -> keys, newest first                                  */
 	FRONT_KEY_DELETE = 36,	   /* -> nothing                                             */
 	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
-	FRONT_SESSION_METRICS = 41, /* -> BODY                                               */
-	FRONT_EXECUTE_ONCE = 42,   /* CODE, a session [KEEP IDEMPOTENCY] -> BODY, the record */
 	FRONT_ARCHIVE_GET = 45,	   /* -> SIZE COUNTS, descriptor                             */
 	FRONT_ARCHIVE_PUT = 46,	   /* -> as FILE_PUT; its COMMIT -> COUNTS [ARTIFACT]        */
 	FRONT_FILE_MOVE = 47,	   /* -> [ARTIFACT of what it replaced]                      */
@@ -113,12 +102,7 @@ enum front_tag {
 	FRONT_TAG_EXECUTION = 3,
 	FRONT_TAG_TEMPLATE = 4,
 	FRONT_TAG_LANGUAGE = 5,
-	FRONT_TAG_LIMITS = 6,	/* struct front_limits */
-	FRONT_TAG_ENV = 7,	/* NAME=value, any number */
-	FRONT_TAG_METADATA = 8, /* a JSON object, checked by the front; reckond keeps it unread */
-	FRONT_TAG_IDLE_MS = 9,
-	FRONT_TAG_CODE = 10,
-	FRONT_TAG_TIMEOUT_MS = 11,
+	FRONT_TAG_METADATA = 8, /* a JSON object */
 	FRONT_TAG_BACKGROUND = 12, /* present: answer at once */
 	FRONT_TAG_IDEMPOTENCY = 13,
 	FRONT_TAG_PATH = 15,
@@ -128,7 +112,6 @@ enum front_tag {
 	FRONT_TAG_LIMIT = 19,
 	FRONT_TAG_SIZE = 20,
 	FRONT_TAG_TICKET = 21,
-	FRONT_TAG_TEXT_BYTES = 22, /* of the record's `text` */
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
 	/* tenants and keys */
 	FRONT_TAG_TENANT = 70,	   /* its id */
@@ -146,9 +129,6 @@ enum front_tag {
 	FRONT_TAG_NUMBERS = 82, /* struct front_numbers: what was reached */
 	FRONT_TAG_QUEUE = 83,	/* struct front_queue */
 	FRONT_TAG_DAY = 84,
-	FRONT_TAG_SESSION_NAME = 115,
-	FRONT_TAG_CODE_HEAD = 116, /* of an execution in a list: what its code begins with */
-	FRONT_TAG_CODE_BYTES = 117,
 	/* of any request: what it is known by in logs */
 	FRONT_TAG_REQUEST = 85,
 	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
@@ -161,11 +141,8 @@ enum front_tag {
 	FRONT_TAG_BODY = 37, /* JSON; a long one is a descriptor, with SIZE */
 	FRONT_TAG_STATUS = 38,
 	FRONT_TAG_CREATED_AT = 39,
-	FRONT_TAG_ENDED_AT = 40,
 	FRONT_TAG_USED_AT = 41,
 	FRONT_TAG_WHY = 42,
-	FRONT_TAG_QUEUED = 43,
-	FRONT_TAG_SEQUENCE = 44,
 	FRONT_TAG_EVENT_ID = 45,
 	FRONT_TAG_EVENT_NAME = 46,
 	FRONT_TAG_EVENT_DATA = 47,
@@ -173,13 +150,8 @@ enum front_tag {
 	FRONT_TAG_END = 49,
 	FRONT_TAG_COUNT = 50,
 	/* of a session that outlives its box */
-	FRONT_TAG_RESTORED_AT = 66,
-	FRONT_TAG_ENDS_MS = 67, /* of the wall clock; 0: never */
-	FRONT_TAG_NOT_KEPT = 68,   /* names of the workspace that a restart would lose */
-	FRONT_TAG_NOT_KEPT_WHY = 69,
 	/* contexts, restarts */
 	FRONT_TAG_CONTEXT = 60, /* "ctx_…"; none: the session's first kernel */
-	FRONT_TAG_KERNEL = 65, /* "ready", "lost" */
 	/* files, archives, links; most are of requests and of replies */
 	FRONT_TAG_MIME = 95,
 	FRONT_TAG_ETAG = 96,
@@ -214,7 +186,6 @@ enum front_tag {
 	/* of EXECUTE and RUN_CREATE: when the connection is gone, which a CANCEL of its id tells */
 	FRONT_TAG_ON_DISCONNECT = 146, /* enum front_disconnect */
 	FRONT_TAG_GRACE_MS = 147,
-	FRONT_TAG_POLICY = 166,	  /* of a session: FRONT_POLICY_… */
 };
 
 /* What a session asks for beyond the walls that every box has. */

@@ -307,20 +307,17 @@ def test_a_front_that_dies_ends_nothing(server):
 def test_what_a_captured_front_may_end(reckon):
     """A CANCEL ends what was asked to end so, and nothing else; a grace has its bound."""
     def begin(front, session, **more):
-        number = front.send("EXECUTE", KEY=front.key, SESSION=session, CODE=BUSY, BACKGROUND=b"",
-                            **more)
-        got, error, answer = front.receive()
-        assert (got, error) == (number, None)
-        return number, answer["EXECUTION"].decode()
+        error, answer = front.call("execute", front.key, session=session, code=BUSY,
+                                   stream=True, **more)
+        assert error is None
+        return front.number, answer["execution"]["id"]
 
     def status(front, session, execution):
-        _, answer = front.ask("EXECUTION_SHOW", KEY=front.key, SESSION=session,
-                              EXECUTION=execution)
-        return answer["STATUS"].decode() if "STATUS" in answer else "ended"
+        _, answer = front.call("execution_show", front.key, session=session, execution=execution)
+        return answer["execution"]["status"] if "execution" in answer else "ended"
 
     with CapturedFront(reckon) as front:
-        _, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
-        session = made["SESSION"].decode()
+        session = front.call("session_create", front.key, template="python")[1]["id"]
         number, execution = begin(front, session)
         until(lambda: status(front, session, execution) == "running", "it does not run")
         for each in (number, number + 1, 1, 1 << 40):
@@ -329,7 +326,7 @@ def test_what_a_captured_front_may_end(reckon):
         assert status(front, session, execution) == "running"
         front.call("interrupt", front.key, session=session)
         until(lambda: status(front, session, execution) == "ended", "it goes on")
-        number, execution = begin(front, session, ON_DISCONNECT=2, GRACE_MS=0)
+        number, execution = begin(front, session, on_disconnect="cancel", disconnect_grace_s=0)
         for _ in range(300):  # readers without end
             front.send("EVENTS", KEY=front.key, SESSION=session, EXECUTION=execution,
                        AFTER=1 << 40)

@@ -304,33 +304,31 @@ def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
 def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
     """What a captured front says of a frame opens nothing: only the key's own doing does."""
     with CapturedFront(reckon) as front:
-        error, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
+        error, made = front.call("session_create", front.key, template="python")
         assert error is None
-        session = made["SESSION"].decode()
-        error, theirs = front.ask("EXECUTE", KEY=front.key, SESSION=session, CODE="'secret'",
-                                  BACKGROUND=b"")
+        session = made["id"]
+        error, theirs = front.call("execute", front.key, session=session, code="'secret'",
+                                   background=True)
         assert error is None
-        theirs = theirs["EXECUTION"].decode()
+        theirs = theirs["execution"]["id"]
         error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=4)
         assert error is None
         weak = made["KEY_TEXT"].decode()
-        for name in ("EVENTS", "EXECUTION_SHOW"):
-            for extra in ({}, {"GOES_ON": b""}):
-                if name == "EXECUTION_SHOW" and extra:
-                    continue  # no such field: that would end the front
-                error, answer = front.ask(name, KEY=weak, SESSION=session, EXECUTION=theirs,
-                                          **extra)
-                assert error == "SCOPE" and b"read" in answer["MESSAGE"]
+        for extra in ({}, {"GOES_ON": b""}):
+            error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs, **extra)
+            assert error == "SCOPE" and b"read" in answer["MESSAGE"]
+        error, answer = front.call("execution_show", weak, session=session, execution=theirs)
+        assert error == "SCOPE" and b"read" in answer["MESSAGE"]
         # Nor does an id that the front asked for with another key, in the same breath.
-        number = front.send("EXECUTE", KEY=front.key, SESSION=session, CODE="'more'",
-                            BACKGROUND=b"")
+        number = front.send_call("execute", front.key, session=session, code="'more'",
+                                 background=True)
         error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs,
                                   GOES_ON=b"", AFTER=0)
         assert error == "SCOPE" and number < front.number
-        error, mine = front.ask("EXECUTE", KEY=weak, SESSION=session, CODE="'mine'", BACKGROUND=b"")
+        error, mine = front.call("execute", weak, session=session, code="'mine'", background=True)
         assert error is None
         error, answer = front.ask("EVENTS", KEY=weak, SESSION=session,
-                                  EXECUTION=mine["EXECUTION"].decode(), AFTER=0, GOES_ON=b"")
+                                  EXECUTION=mine["execution"]["id"], AFTER=0, GOES_ON=b"")
         assert error is None and b"mine" in answer["EVENT_DATA"]
         assert "the front is gone" not in front.server.log()
 
@@ -338,9 +336,9 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
 @as_root
 def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
     with CapturedFront(reckon) as front:
-        error, made = front.ask("SESSION_CREATE", KEY=front.key, TEMPLATE="python")
+        error, made = front.call("session_create", front.key, template="python")
         assert error is None
-        session = made["SESSION"].decode()
+        session = made["id"]
         error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=16)
         assert error is None
         weak = made["KEY_TEXT"].decode()

@@ -40,11 +40,11 @@ static void judge(const struct front_head *head, const struct buf *payload)
 		abort();
 	for (int i = 0; i < count; i++)
 		if (items[i].len > (items[i].tag == FRONT_TAG_RUN_FILES ? FRONT_RUN_FILES_MAX
-									: FRONT_CODE_MAX) ||
+									: FRONT_QUESTION_MAX) ||
 		    items[i].tag > UINT8_MAX)
 			abort();
-	if (head->type == FRONT_EXECUTE &&
-	    front_find(items, (size_t)count, FRONT_TAG_CODE) == NULL)
+	if (head->type == FRONT_RUN_CREATE &&
+	    front_find(items, (size_t)count, FRONT_TAG_QUESTION) == NULL)
 		abort();
 	if (front_text(items, (size_t)count, FRONT_TAG_SESSION, text, sizeof(text)) &&
 	    strlen(text) > FRONT_ID_MAX)

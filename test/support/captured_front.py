@@ -124,18 +124,27 @@ class CapturedFront:
         self.sock.sendall(struct.pack("=I", len(frame)) + frame)
 
     def call(self, name, key, **values):
-        """A typed call: the error's name or None, then what it gives as an image."""
+        """A typed call: the error's name or None, then what it gives; a record as fields."""
+        number = self.send_call(name, key, **values)
+        while True:
+            got, error, answer = self.receive()
+            if got == number:
+                break
+        if error is None and isinstance(answer, bytes):
+            answer = field_table.read(field_table.call(name)[1].gives_struct, answer)
+        return error, answer
+
+    def send_call(self, name, key, number=None, **values):
+        """The request's id."""
         kind, row = field_table.call(name)
         caller = {"key": key, "request": "captured"}
-        return self.send_call(kind, field_table.image(field_table.table().common.CALLER, caller) +
-                              field_table.image(row.takes_struct, values))
-
-    def send_call(self, kind, payload):
-        self.number += 1
-        self.send_frame(kind, CALL, self.number, payload)
-        number, error, answer = self.receive()
-        assert number == self.number
-        return error, answer
+        if number is None:
+            self.number += 1
+            number = self.number
+        self.send_frame(kind, CALL, number,
+                        field_table.image(field_table.table().common.CALLER, caller) +
+                        field_table.image(row.takes_struct, values))
+        return number
 
     def receive(self):
         """(id, None or the error's name, {tag: bytes})"""

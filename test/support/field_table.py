@@ -40,15 +40,17 @@ def of_bytes(value):
 
 
 def of_field(field, value):
-    if field.kind in ("flag", "number"):
+    if field.kind in ("flag", "number", "seconds", "time", "words"):
         if field.has_given and value is None:
             return b"\0"
         given = b"\1" if field.has_given else b""
-        return given + (struct.pack("=B", value) if field.kind == "flag" else struct.pack("=Q", value))
+        return given + (struct.pack("=B", value) if field.kind == "flag" else struct.pack("=Q", value or 0))
     if field.kind == "word":
         return struct.pack("=B", field.words.index(value) + 1 if value else 0)
     if field.kind == "env":
         return struct.pack("=I", len(value or ())) + b"".join(map(of_bytes, value or ()))
+    if field.kind == "one":
+        return b"\0" if value is None else b"\1" + image(field.of, value)
     assert field.kind != "many", field.name
     return of_bytes(value)
 
@@ -56,3 +58,50 @@ def of_field(field, value):
 def image(of, values):
     """A struct of the table as it stands in a frame (src/api/image.h)."""
     return b"".join(of_field(field, values.get(field.name)) for field in of.fields)
+
+
+class Reader:
+    """Takes structs from the front of an image."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def number(self, form):
+        value, = struct.unpack_from(form, self.data, self.at)
+        self.at += struct.calcsize(form)
+        return value
+
+    def bytes(self):
+        size = self.number("=I")
+        if size == 0xffffffff:
+            return None
+        self.at += size
+        return self.data[self.at - size:self.at]
+
+    def field(self, field):
+        if field.has_given and not self.number("=B"):
+            return None
+        if field.kind == "flag":
+            return bool(self.number("=B"))
+        if field.kind in ("number", "seconds", "time", "words"):
+            return self.number("=Q")
+        if field.kind == "word":
+            word = self.number("=B")
+            return field.words[word - 1] if word else None
+        if field.kind == "one":
+            return self.struct(field.of) if self.number("=B") else None
+        if field.kind in ("env", "many"):
+            return [self.struct(field.of) if field.of else self.bytes()
+                    for _ in range(self.number("=I"))]
+        value = self.bytes()
+        return value.decode() if field.kind in ("text", "id") and value is not None else value
+
+    def struct(self, of):
+        return {field.name: self.field(field) for field in of.fields}
+
+
+def read(of, data):
+    reader = Reader(data)
+    value = reader.struct(of)
+    assert reader.at == len(data)
+    return value

@@ -193,6 +193,161 @@ static void a_query_takes_what_the_table_names(void **state)
 		assert_int_equal(take_query(bad[i], &in, &err), ERR_INVALID);
 }
 
+static int take(enum api_id call, const char *body, void *ret, struct err *err)
+{
+	const struct api_type *type = api_calls[call].takes;
+
+	memset(ret, 0, type->size);
+	if (api_take_body(type, body, strlen(body), &arena, ret, err) < 0)
+		return (int)err->code;
+	/* What stands in the path. */
+	if (call == API_EXECUTE)
+		((struct api_execute_in *)ret)->session = "se_1";
+	if (call == API_SESSION_CHANGE)
+		((struct api_session_change_in *)ret)->session = "se_1";
+	return api_check(type, ret, err);
+}
+
+static void a_session_is_taken_whole(void **state)
+{
+	static const char body[] =
+		"{\"name\":\"my.box\",\"limits\":{\"wall_s\":1.5,\"files\":7.0},"
+		"\"policy\":{\"network\":\"none\",\"isolate_cpu\":[\"speculation\"]},"
+		"\"metadata\":{ \"a\" : [1, 2] },\"idle_timeout_s\":1,"
+		"\"expires_at\":\"2026-01-01T00:00:00+01:00\"}";
+	struct api_session_create_in in;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, take(API_SESSION_CREATE, body, &in, &err));
+	assert_string_equal(in.name, "my.box");
+	assert_true(in.limits->has_wall_ms && in.limits->wall_ms == 1500);
+	assert_true(in.limits->has_files && in.limits->files == 7);
+	assert_false(in.limits->has_cpu_ms);
+	assert_int_equal(in.policy->network, API_POLICY_NETWORK_NONE);
+	assert_int_equal(in.policy->isolate_cpu, API_POLICY_ISOLATE_CPU_SPECULATION);
+	assert_string_equal(in.metadata.data, "{\"a\":[1,2]}");
+	assert_true(in.has_idle_timeout_ms && in.idle_timeout_ms == 1000);
+	assert_false(in.has_expires_in_ms);
+	assert_true(in.expires_at_ms == 1767222000000);
+}
+
+/* Only where the table says so, and then it is given and 0. */
+static void null_may_mean_never(void **state)
+{
+	struct api_session_change_in change;
+	struct api_session_create_in create;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, take(API_SESSION_CHANGE, "{\"expires_at\":null}", &change, &err));
+	assert_true(change.has_expires_at_ms && change.expires_at_ms == 0);
+	assert_int_equal(take(API_SESSION_CREATE, "{\"expires_at\":null}", &create, &err),
+			 ERR_INVALID);
+	assert_int_equal(take(API_SESSION_CHANGE, "{\"idle_timeout_s\":null}", &change, &err),
+			 ERR_INVALID);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	static const struct {
+		enum api_id call;
+		const char *body, *says;
+	} cases[] = {
+		{ API_SESSION_CREATE, "{\"limits\":{\"wall_s\":0}}",
+		  "limits.wall_s must be from 0.001 to 86400" },
+		{ API_SESSION_CREATE, "{\"limits\":{\"walls\":1}}", "unknown field limits.walls" },
+		{ API_SESSION_CREATE, "{\"limits\":{\"processes\":0}}",
+		  "limits.processes must be from 1 to 4194304" },
+		{ API_SESSION_CREATE, "{\"limits\":[]}", "limits must be an object" },
+		{ API_SESSION_CREATE, "{\"idle_timeout_s\":\"1\"}", "a number of seconds" },
+		{ API_SESSION_CREATE, "{\"expires_in_s\":1,\"expires_at\":\"2030-01-01T00:00:00Z\"}",
+		  "expires_in_s and expires_at exclude each other" },
+		{ API_SESSION_CREATE, "{\"expires_at\":\"tomorrow\"}", "RFC 3339" },
+		{ API_SESSION_CREATE, "{\"policy\":{\"network\":\"all\"}}",
+		  "policy.network must be \"none\"" },
+		{ API_SESSION_CREATE, "{\"policy\":{\"isolate_cpu\":[\"cache\"]}}",
+		  "must be a list of \"core\" or \"speculation\"" },
+		{ API_SESSION_CREATE, "{\"metadata\":[]}", "metadata must be an object" },
+		{ API_SESSION_CREATE, "{\"name\":\"se_1\"}", "not begin with se_" },
+		{ API_SESSION_CREATE, "{\"name\":\"a b\"}", "letters, digits" },
+		{ API_EXECUTE, "{\"code\":\"\",\"stream\":true,\"background\":true}",
+		  "stream and background exclude each other" },
+		{ API_EXECUTE, "{\"code\":\"\",\"disconnect_grace_s\":1}",
+		  "disconnect_grace_s goes with \"on_disconnect\": \"cancel\"" },
+		{ API_EXECUTE, "{\"code\":\"\",\"max_text\":1023}", "max_text must be from 1024" },
+		{ API_EXECUTE_ONCE, "{\"code\":\"\",\"name\":\"a\"}",
+		  "name goes with \"keep\": true" },
+		{ API_EXECUTE_ONCE, "{\"code\":\"\",\"name\":\"a\",\"keep\":false}",
+		  "name goes with \"keep\": true" },
+	};
+	union {
+		struct api_session_create_in create;
+		struct api_execute_in execute;
+		struct api_execute_once_in once;
+	} in;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(take(cases[i].call, cases[i].body, &in, &err), ERR_INVALID);
+		if (strstr(err.text, cases[i].says) == NULL)
+			print_message("%s\n", err.text);
+		assert_non_null(strstr(err.text, cases[i].says));
+	}
+	assert_ok(&err, take(API_EXECUTE, "{\"code\":\"\",\"stream\":true,\"background\":false}",
+			     &in, &err));
+}
+
+/* One more than what there may be, and one less than what there must be. */
+static void bounds_are_where_they_are(void **state)
+{
+	static const struct {
+		const char *body;
+		bool is_good;
+	} cases[] = {
+		{ "{\"code\":\"\",\"max_text\":1024}", true },
+		{ "{\"code\":\"\",\"max_text\":1048576}", true },
+		{ "{\"code\":\"\",\"max_text\":1048577}", false },
+		{ "{\"code\":\"\",\"timeout_s\":0.001}", true },
+		{ "{\"code\":\"\",\"timeout_s\":0.0009}", false },
+		{ "{\"code\":\"\",\"timeout_s\":86400}", true },
+		{ "{\"code\":\"\",\"timeout_s\":86400.001}", false },
+		{ "{\"code\":\"\",\"timeout_s\":1e999}", false },
+	};
+	struct api_execute_in in;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(take(API_EXECUTE, cases[i].body, &in, &err) == 0,
+				 cases[i].is_good);
+}
+
+static void of_several_answers_one_is_given(void **state)
+{
+	const struct api_execution execution = { .id = "ex_1",
+						 .session = "se_1",
+						 .sequence = 1,
+						 .status = "queued",
+						 .created_at = "2026-01-01T00:00:00Z" };
+	const struct api_execute_out record = { .record = { "{}", 2 } };
+	const struct api_execute_out queued = { .execution = &execution };
+	const struct api_execute_out ended = { .ended = &execution };
+	struct buf body = BUF_INIT(4096);
+	struct err err;
+
+	(void)state;
+	assert_int_equal(api_status(&api_calls[API_EXECUTE], &record), 200);
+	assert_int_equal(api_status(&api_calls[API_EXECUTE], &queued), 202);
+	assert_int_equal(api_status(&api_calls[API_EXECUTE], &ended), 200);
+	assert_ok(&err, api_write_body(&api_calls[API_EXECUTE], &queued, &body, &err));
+	assert_string_equal(buf_text(&body),
+			    "{\"id\":\"ex_1\",\"session\":\"se_1\",\"sequence\":1,\"status\":\"queued\","
+			    "\"created_at\":\"2026-01-01T00:00:00Z\"}");
+	buf_done(&body);
+}
+
 /* ---- images --------------------------------------------------------------------------------- */
 
 static int there_and_back(const struct api_type *type, const void *in, void *out, struct err *err)
@@ -242,6 +397,15 @@ static void images_keep_every_kind(void **state)
 	struct api_context_create_in create_again = { 0 };
 	struct api_complete_in question_again = { 0 };
 	struct api_ready_out ready_again = { 0 };
+	const struct api_limits limits = { .has_wall_ms = true, .wall_ms = 5, .has_files = true,
+					   .files = 9 };
+	const struct api_policy policy = { .isolate_cpu = API_POLICY_ISOLATE_CPU_CORE };
+	const struct api_session_create_in wish = { .limits = &limits,
+						    .policy = &policy,
+						    .metadata = { "{}", 2 },
+						    .has_expires_at_ms = true,
+						    .expires_at_ms = 1 };
+	struct api_session_create_in wish_again = { 0 };
 	struct err err;
 
 	(void)state;
@@ -251,6 +415,9 @@ static void images_keep_every_kind(void **state)
 	assert_ok(&err, there_and_back(&api_type_complete_in, &question, &question_again, &err));
 	assert_memory_equal(question_again.code.data, "a\0b", 3);
 	assert_int_equal(question_again.cursor, 1);
+	assert_ok(&err, there_and_back(&api_type_session_create_in, &wish, &wish_again, &err));
+	assert_true(wish_again.limits->files == 9 && !wish_again.limits->has_cpu_ms);
+	assert_int_equal(wish_again.policy->isolate_cpu, API_POLICY_ISOLATE_CPU_CORE);
 	assert_ok(&err, there_and_back(&api_type_ready_out, &ready, &ready_again, &err));
 	assert_string_equal(((const struct api_dialect *)ready_again.dialects.items)[1].name, "e2b");
 }
@@ -348,6 +515,11 @@ int main(void)
 		cmocka_unit_test_teardown(a_wrong_body_is_refused_with_its_field, drop_arena),
 		cmocka_unit_test_teardown(variables_have_names, drop_arena),
 		cmocka_unit_test_teardown(a_query_takes_what_the_table_names, drop_arena),
+		cmocka_unit_test_teardown(a_session_is_taken_whole, drop_arena),
+		cmocka_unit_test_teardown(null_may_mean_never, drop_arena),
+		cmocka_unit_test_teardown(what_is_wrong_is_named, drop_arena),
+		cmocka_unit_test_teardown(bounds_are_where_they_are, drop_arena),
+		cmocka_unit_test_teardown(of_several_answers_one_is_given, drop_arena),
 		cmocka_unit_test_teardown(images_keep_every_kind, drop_arena),
 		cmocka_unit_test_teardown(images_are_judged_by_the_table, drop_arena),
 		cmocka_unit_test_teardown(a_count_allocates_nothing, drop_arena),

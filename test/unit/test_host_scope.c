@@ -55,7 +55,7 @@ static void what_is_not_named_needs_admin(void **state)
 	assert_int_equal(scope_of(0), FRONT_SCOPE_ADMIN);
 	assert_int_equal(scope_of(UINT16_MAX), FRONT_SCOPE_ADMIN);
 	assert_int_equal(scope_of(FRONT_AUTH), 0);
-	assert_int_equal(scope_of(FRONT_EXECUTE), FRONT_SCOPE_EXECUTE);
+	assert_int_equal(scope_of(FRONT_RUN_CREATE), FRONT_SCOPE_AGENT);
 }
 
 /* Only what answers for something that a request of the named scope began. */
@@ -65,8 +65,8 @@ static void what_is_ones_own_needs_less(void **state)
 	for (uint16_t type = 0; type < FRONT_REQUEST_COUNT; type++) {
 		const uint32_t own = scope_of_own(type);
 
-		if (type == FRONT_EVENTS || type == FRONT_EXECUTION_SHOW)
-			assert_int_equal(own, scope_of(FRONT_EXECUTE));
+		if (type == FRONT_EVENTS)
+			assert_int_equal(own, FRONT_SCOPE_EXECUTE);
 		else if (type == FRONT_RUN_EVENTS || type == FRONT_RUN_SHOW)
 			assert_int_equal(own, scope_of(FRONT_RUN_CREATE));
 		else
@@ -76,6 +76,26 @@ static void what_is_ones_own_needs_less(void **state)
 	assert_int_equal(scope_of_own(UINT16_MAX), 0);
 }
 
+/* The same of the field table: what it says a key needs is one scope, and that its own needs less. */
+static void each_call_has_a_scope(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < API_CALL_COUNT; i++) {
+		const unsigned scope = api_calls[i].scope, own = api_calls[i].own_scope;
+
+		assert_true((scope & (scope - 1)) == 0 && scope < 1u << FRONT_SCOPES);
+		assert_true(own == 0 || (scope == API_SCOPE_READ && own != scope));
+		if (scope == API_SCOPE_NONE)
+			assert_true(i == API_HEALTH || i == API_READY);
+	}
+	assert_int_equal(API_SCOPE_ADMIN, FRONT_SCOPE_ADMIN);
+	assert_int_equal(API_SCOPE_SESSIONS, FRONT_SCOPE_SESSIONS);
+	assert_int_equal(API_SCOPE_EXECUTE, FRONT_SCOPE_EXECUTE);
+	assert_int_equal(API_SCOPE_FILES, FRONT_SCOPE_FILES);
+	assert_int_equal(API_SCOPE_READ, FRONT_SCOPE_READ);
+	assert_int_equal(API_SCOPE_AGENT, FRONT_SCOPE_AGENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +103,7 @@ int main(void)
 		cmocka_unit_test(each_request_is_answered),
 		cmocka_unit_test(what_is_not_named_needs_admin),
 		cmocka_unit_test(what_is_ones_own_needs_less),
+		cmocka_unit_test(each_call_has_a_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,10 +21,11 @@ static bool is_known(unsigned type)
 		unsigned first, last;
 	} ranges[] = {
 		{ FRONT_CANCEL, FRONT_CANCEL },
-		{ FRONT_AUTH, FRONT_EVENTS },
+		{ FRONT_AUTH, FRONT_AUTH },
+		{ FRONT_EVENTS, FRONT_EVENTS },
 		{ FRONT_FILE_LIST, FRONT_USAGE },
-		{ FRONT_EXECUTION_CANCEL, FRONT_KEY_DELETE },
-		{ FRONT_AUDIT_LIST, FRONT_EXECUTE_ONCE },
+		{ FRONT_TENANT_CREATE, FRONT_KEY_DELETE },
+		{ FRONT_AUDIT_LIST, FRONT_AUDIT_LIST },
 		{ FRONT_ARCHIVE_GET, FRONT_KEPT_LIST },
 		{ FRONT_RUN_CREATE, FRONT_RUN_INTERRUPT },
 	};
@@ -55,52 +56,40 @@ static int check(uint16_t type, const struct kernel_item *items, size_t count)
 
 static void a_request_holds_what_the_table_says(void **state)
 {
-	static char text[FRONT_CODE_MAX + 1];
+	static char text[4096 + 1];
 	const struct kernel_item key = { FRONT_TAG_KEY, 5, text };
 	const struct kernel_item session = { FRONT_TAG_SESSION, 29, text };
-	const struct kernel_item code = { FRONT_TAG_CODE, FRONT_CODE_MAX, text };
-	const struct kernel_item long_code = { FRONT_TAG_CODE, FRONT_CODE_MAX + 1, text };
+	const struct kernel_item path = { FRONT_TAG_PATH, 4095, text };
+	const struct kernel_item long_path = { FRONT_TAG_PATH, 4096, text };
 	const struct kernel_item long_id = { FRONT_TAG_SESSION, FRONT_ID_MAX + 1, text };
-	const struct kernel_item short_number = { FRONT_TAG_TIMEOUT_MS, 4, text };
+	const struct kernel_item short_number = { FRONT_TAG_RECURSIVE, 4, text };
 	const struct kernel_item reply_field = { FRONT_TAG_BODY, 1, text };
 	const struct kernel_item unknown = { 1000, 1, text };
 
 	(void)state;
 	assert_int_equal(check(FRONT_CANCEL, NULL, 0), 0);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ key, session, code }, 3), 0);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ key, session }, 2),
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ key, session, path }, 3), 0);
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ key, session }, 2),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ session, code }, 2),
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ session, path }, 2),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ key, key, session, code }, 4),
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ key, key, session, path }, 4),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ key, session, long_code }, 3),
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ key, session, long_path }, 3),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE, (struct kernel_item[]){ key, long_id, code }, 3),
+	assert_int_equal(check(FRONT_FILE_DELETE, (struct kernel_item[]){ key, long_id, path }, 3),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE,
-			       (struct kernel_item[]){ key, session, code, short_number }, 4),
+	assert_int_equal(check(FRONT_FILE_DELETE,
+			       (struct kernel_item[]){ key, session, path, short_number }, 4),
 			 ERR_PROTOCOL);
-	assert_int_equal(check(FRONT_EXECUTE,
-			       (struct kernel_item[]){ key, session, code, reply_field }, 4),
+	assert_int_equal(check(FRONT_FILE_DELETE,
+			       (struct kernel_item[]){ key, session, path, reply_field }, 4),
 			 ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_CANCEL, &unknown, 1), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_CANCEL, &key, 1), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_READY, NULL, 0), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_REPLY, NULL, 0), ERR_PROTOCOL);
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
-}
-
-static void variables_are_bounded_in_number(void **state)
-{
-	struct kernel_item items[FRONT_ENV_MAX + 2];
-
-	(void)state;
-	for (size_t i = 0; i < FRONT_ENV_MAX + 2; i++)
-		items[i] = (struct kernel_item){ FRONT_TAG_ENV, 3, "A=b" };
-	items[0] = (struct kernel_item){ FRONT_TAG_KEY, 1, "k" };
-	assert_int_equal(check(FRONT_SESSION_CREATE, items, FRONT_ENV_MAX + 1), 0);
-	assert_int_equal(check(FRONT_SESSION_CREATE, items, FRONT_ENV_MAX + 2), ERR_PROTOCOL);
 }
 
 static void there_and_back(int sock[2], size_t size, bool with_fd)
@@ -113,12 +102,12 @@ static void there_and_back(int sock[2], size_t size, bool with_fd)
 
 	assert_ok(&err, buf_reserve(&got, size, &space, &err));
 	memset(space, 'x', size);
-	assert_ok(&err, front_pack(&payload, FRONT_TAG_CODE, space, size, &err));
+	assert_ok(&err, front_pack(&payload, FRONT_TAG_BODY, space, size, &err));
 	assert_ok(&err, front_pack_u64(&payload, FRONT_TAG_SIZE, 7, &err));
-	assert_ok(&err, front_send(sock[0], FRONT_EXECUTE, 99, &payload, with_fd ? sock[0] : -1,
+	assert_ok(&err, front_send(sock[0], FRONT_FILE_DELETE, 99, &payload, with_fd ? sock[0] : -1,
 				   &err));
 	assert_int_equal(front_recv(sock[1], &head, &got, &fd, &err), 1);
-	assert_int_equal(head.type, FRONT_EXECUTE);
+	assert_int_equal(head.type, FRONT_FILE_DELETE);
 	assert_int_equal(head.id, 99);
 	assert_int_equal(head.field_count, 2);
 	assert_int_equal(got.len, payload.len);
@@ -199,7 +188,7 @@ static void texts_and_numbers(void **state)
 	assert_string_equal(text, "abc");
 	assert_false(front_text(items, 4, FRONT_TAG_PATH, text, 3));
 	assert_false(front_text(items, 4, FRONT_TAG_WHY, text, sizeof(text)));
-	assert_false(front_text(items, 4, FRONT_TAG_CODE, text, sizeof(text)));
+	assert_false(front_text(items, 4, FRONT_TAG_NAME, text, sizeof(text)));
 	assert_true(front_u64(items, 4, FRONT_TAG_SIZE, 1) == number);
 	assert_int_equal(front_u64(items, 4, FRONT_TAG_LIMIT, 5), 5);
 	assert_int_equal(front_u64(items, 4, FRONT_TAG_AFTER, 6), 6);
@@ -210,7 +199,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_monitor_table_is_closed),
 		cmocka_unit_test(a_request_holds_what_the_table_says),
-		cmocka_unit_test(variables_are_bounded_in_number),
 		cmocka_unit_test(frames_of_every_size),
 		cmocka_unit_test(broken_frames_are_refused),
 		cmocka_unit_test(texts_and_numbers),

@@ -3,7 +3,8 @@
 generate.py makes the C structs, the checks, the routes and the OpenAPI document of it. A new field is
 a row here and its use in the handler; a new call is a row here and handle_NAME() in src/host.
 """
-from . import common, kernels, operations
+from . import common, executions, kernels, operations, sessions
 
-STRUCTS = (common.CALLER, *operations.STRUCTS, *kernels.STRUCTS)
-CALLS = (*operations.CALLS, *kernels.CALLS)
+PARTS = (operations, sessions, executions, kernels)
+STRUCTS = (common.CALLER, *(each for part in PARTS for each in part.STRUCTS))
+CALLS = tuple(each for part in PARTS for each in part.CALLS)

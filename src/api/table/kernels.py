@@ -1,10 +1,8 @@
 """The kernels of a session: contexts, restarts, and what is asked of one."""
-from .common import CODE, CONTEXT, CONTEXT_OF_QUERY, CURSOR, NEXT, SESSION
+from .common import (CODE, CONTEXT, CONTEXT_OF_QUERY, CURSOR, IN_SESSION, KERNEL, NO_NEXT, SESSION,
+                     STARTS)
 from .model import Call, Field, Struct
 
-IN_SESSION = (404, 410)
-KERNEL = (404, 409, 410)     # its kernel may be lost
-STARTS = (404, 409, 410, 504, 507)
 
 CONTEXT_STRUCT = Struct("context", "A further kernel of a session.", (
     Field("id", "text", "ctx_…", required=True),
@@ -19,7 +17,7 @@ CONTEXT_STRUCT = Struct("context", "A further kernel of a session.", (
 
 CONTEXTS = Struct("contexts", "All further kernels of a session.", (
     Field("contexts", "many", "Oldest first", required=True, of=CONTEXT_STRUCT),
-    NEXT,
+    NO_NEXT,
 ), schema="ContextList")
 
 NAME = {"required": False, "least": 1, "most": 63}

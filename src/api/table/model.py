@@ -5,21 +5,30 @@ A field is of one kind, which says how it looks in C, in a frame, in JSON and in
     kind     C                      JSON
     flag     bool                   true, false; 0 or 1 in a query
     number   uint64_t               a whole number
+    seconds  uint64_t NAME_ms       a number of seconds; NAME ends in _s, bounds are milliseconds
+    time     uint64_t NAME_ms       a string as in RFC 3339; in C milliseconds since 1970
     text     const char *           a string without NUL
     id       const char *           a string; what no id can be becomes "-", which nothing is called
     code     struct api_bytes       a string, may hold NUL
     word     an enum, 0: not given  one of the words
+    words    uint64_t, a bit each   an array of the words
     json     struct api_bytes       any value, made by reckond
+    object   struct api_bytes       an object, kept as it came but for white space
     env      struct api_list        an object of strings; in C each NAME=value
+    one      a pointer, or NULL     the struct `of`
     many     struct api_list        an array of the struct `of`
 
-A number or flag that may be left out has a `has_NAME` beside it; of the others the C value says it.
+A number, time or flag that may be left out has a `has_NAME` beside it; of the others the C value
+says it. Of one that may be null a null is 0.
 """
 from dataclasses import dataclass, field
 from typing import Optional
 
-KINDS = ("flag", "number", "text", "id", "code", "word", "json", "env", "many")
-PLACES = ("body", "path", "query", "whole")  # whole: the answer is this field's value itself
+KINDS = ("flag", "number", "seconds", "time", "text", "id", "code", "word", "words", "json",
+         "object", "env", "one", "many")
+# whole: the answer is this field's value itself; of several one is given.
+PLACES = ("body", "path", "query", "header", "whole")
+FORMS = ("", "path", "date-time", "session-name")
 ID_MAX = 31
 TEXT_MAX = 64 << 20
 
@@ -32,34 +41,47 @@ class Field:
     place: str = "body"
     required: bool = False
     nullable: bool = False  # of an answer: null when there is none, else it is left out
+    excludes: tuple = ()    # names of fields that may not be given (a flag: be true) beside it
+    needs: Optional[tuple] = None  # (name, value): the field that must be so beside it
+    status: int = 0         # of a whole answer; 0: that of the call
     least: int = 0          # of a number its value, of a text its bytes, of a list its entries
     most: Optional[int] = None
     words: tuple = ()
     of: Optional["Struct"] = None
-    form: str = ""          # of a text: "path" (absolute), "date-time"
+    form: str = ""          # of a text: "path" (absolute), "date-time", "session-name"
+    default: object = None  # what holds when it is left out, where that is a plain value
     schema: Optional[dict] = None  # JSON Schema where the kind does not say enough
     example: object = None
 
     def __post_init__(self):
         assert self.kind in KINDS, f"{self.name}: kind {self.kind}"
         assert self.place in PLACES, f"{self.name}: place {self.place}"
-        assert (self.kind == "word") == bool(self.words), f"{self.name}: words"
-        assert (self.kind == "many") == (self.of is not None), f"{self.name}: of"
-        assert self.form in ("", "path", "date-time"), f"{self.name}: form {self.form}"
+        assert (self.kind in ("word", "words")) == bool(self.words), f"{self.name}: words"
+        assert (self.kind in ("one", "many")) == (self.of is not None), f"{self.name}: of"
+        assert self.form in FORMS, f"{self.name}: form {self.form}"
+        assert self.kind != "seconds" or self.name.endswith("_s"), f"{self.name}: in seconds"
         assert self.place != "path" or self.required, f"{self.name}: a path has all its parts"
-        assert self.doc or self.schema or self.words, f"{self.name}: no documentation"
+        assert self.doc or self.schema or self.words or self.of, f"{self.name}: no documentation"
+
+    @property
+    def member(self):
+        """Its name in C."""
+        name = self.name.lower().replace("-", "_")
+        if self.kind == "seconds":
+            return name[:-len("_s")] + "_ms"
+        return name + "_ms" if self.kind == "time" else name
 
     @property
     def maximum(self):
         if self.most is not None:
             return self.most
-        return {"number": (1 << 64) - 1, "id": ID_MAX, "env": 256, "many": 100000}.get(
-            self.kind, TEXT_MAX)
+        return {"number": (1 << 64) - 1, "seconds": (1 << 63) - 1, "time": (1 << 63) - 1,
+                "id": ID_MAX, "env": 256, "many": 100000}.get(self.kind, TEXT_MAX)
 
     @property
     def has_given(self):
         """Whether a bool beside it says that it is there."""
-        return self.kind in ("flag", "number") and not self.required
+        return self.kind in ("flag", "number", "seconds", "time") and not self.required
 
 
 @dataclass(frozen=True)
@@ -89,6 +111,9 @@ class Call:
     operation: str = ""    # in the OpenAPI document; "": the name
     body: str = ""         # name of the body's schema there
     media: str = ""        # of an answer that is no JSON
+    description: str = ""
+    own_scope: Optional[str] = None  # enough for what the key itself began
+    streams: bool = False  # the answer may be a stream of events
     takes_struct: Struct = field(init=False)
     gives_struct: Struct = field(init=False)
 
@@ -104,7 +129,7 @@ class Call:
         assert self.verb in ("GET", "POST", "PUT", "PATCH", "DELETE"), self.name
         assert self.verb in ("POST", "PATCH") or not self.body_fields, f"{self.name}: no body"
         whole = [each for each in self.gives_struct.fields if each.place == "whole"]
-        assert not whole or len(self.gives_struct.fields) == 1, f"{self.name}: whole, and more"
+        assert not whole or len(self.gives_struct.fields) == len(whole), f"{self.name}: and more"
         assert not self.media or whole, f"{self.name}: {self.media} of fields"
 
     @property

@@ -1,0 +1,8 @@
+/* moment.h - a time as in RFC 3339: 2026-11-22T06:00:00Z, or with an offset. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Milliseconds since 1970, later than that; a fraction of a second is passed over. */
+bool api_moment(const char *text, uint64_t *ret_ms);

@@ -1,0 +1,89 @@
+"""Executions: run, looked at, cancelled."""
+from .common import (BEFORE, EXECUTION, LIMIT, NEXT, SESSION, idempotency, moment)
+from .model import Call, Field, Struct
+from .sessions import DAY_MS, MADE_OF, NAMED, life, name
+
+EVENTS = ("Server-sent events with Jupyter's names (docs/events.md), `id` per event; `gap` says how "
+          "many are missing, `failed` ends an execution without a record, `done` holds the record.")
+
+EXECUTION_STRUCT = Struct("execution", "An execution without its record.", (
+    Field("id", "text", "ex_…", required=True),
+    Field("session", "text", "Id of its session", required=True),
+    Field("sequence", "number", "Of the session, from 1", required=True),
+    Field("status", "text", "queued, running, lost, failed, cancelled (before it began), or the "
+          "record's", required=True),
+    moment("created_at", "When it was asked for", required=True),
+    moment("ended_at", "When it ended"),
+    Field("why", "text", "There is no record"),
+    Field("code", "code", "In lists: the first 400 bytes of what ran"),
+    Field("code_bytes", "number", "In lists: how long it is"),
+), schema="Execution")
+
+EXECUTIONS = Struct("executions", "A page of a session's history.", (
+    Field("executions", "many", "Newest first", required=True, of=EXECUTION_STRUCT),
+    NEXT,
+), schema="ExecutionList")
+
+RECORD = Field("record", "json", "The record", place="whole",
+               schema={"$ref": "#/components/schemas/Record"})
+
+CODE = (
+    Field("code", "code", "What runs, at most 4 MiB", required=True, most=4 << 20),
+    Field("timeout_s", "seconds", "The session's `wall_s` when left out", least=1, most=DAY_MS),
+    Field("max_text", "number", "Bytes of the record's `text`", least=1024, most=1 << 20),
+)
+
+STRUCTS = (EXECUTION_STRUCT, EXECUTIONS)
+
+CALLS = (
+    Call("execute_once", "POST", "executions",
+         "Run code in a new session, which ends with it or stays", "The record", "execute",
+         description="Opens a session, runs the code in it, and ends the session: for programs that "
+         "have nothing to do with each other. With `keep` the session stays: a new one and its "
+         "first cell in one request. When the client goes away before the end the code is "
+         "interrupted, and the session ends in any case; with an Idempotency-Key the code goes on, "
+         "and the same request gets its record. The record, and the artifacts that it names, stay "
+         "like those of any session; the record names the session.",
+         takes=(idempotency("for a tenant"), *CODE, *MADE_OF,
+                Field("keep", "flag", "The session stays; the key needs the scope `sessions` too",
+                      default=False),
+                name("; with `keep`", ("keep", True)), *life("; with `keep`", ("keep", True))),
+         gives=(RECORD,), errors=(404, 409, 410, 504, 507), operation="executeOnce",
+         body="ExecutionOnce"),
+    Call("execution_list", "GET", "sessions/{session}/executions",
+         "History, newest first; also of sessions that are gone", "A page", "read",
+         takes=(SESSION, LIMIT, BEFORE), gives=EXECUTIONS, errors=(404,),
+         operation="listExecutions"),
+    Call("execute", "POST", "sessions/{session}/executions", "Run a cell",
+         "The record; with `stream` (or Accept: text/event-stream) events. " + EVENTS, "execute",
+         takes=(SESSION, idempotency("in a session"), *CODE,
+                Field("stream", "flag", "Answer with events", excludes=("background",)),
+                Field("background", "flag", "Answer at once"),
+                Field("context", "id",
+                      "A context, ctx_…; the session's first kernel when left out"),
+                Field("language", "text", "Of the code, such as bash. Without a context: the "
+                      "session's first kernel when it has that language, else the session's oldest "
+                      "context of it, which is opened when there is none", **NAMED),
+                Field("on_disconnect", "word", "What becomes of it when the connection that waits "
+                      "for it, or reads its events, is gone before the end; not with background",
+                      words=("continue", "cancel"), excludes=("background",), default="continue"),
+                Field("disconnect_grace_s", "seconds", "With cancel: so long a client may take to "
+                      "come back", most=3600 * 1000, excludes=("background",),
+                      needs=("on_disconnect", "cancel"), default=0)),
+         gives=(RECORD, Field("execution", "one", "With `background`: queued", place="whole",
+                              status=202, of=EXECUTION_STRUCT),
+                Field("ended", "one", "Of a key that is known: it ended without a record",
+                      place="whole", of=EXECUTION_STRUCT)),
+         errors=(404, 409, 410, 507), body="ExecutionCreate", streams=True),
+    Call("execution_show", "GET", "sessions/{session}/executions/{execution}",
+         "The record, or how far it is", "The record when it has ended, else the execution", "read",
+         takes=(SESSION, EXECUTION),
+         gives=(RECORD, Field("execution", "one", "How far it is", place="whole",
+                              of=EXECUTION_STRUCT)),
+         errors=(404,), operation="showExecution", own_scope="execute"),
+    Call("execution_cancel", "POST", "sessions/{session}/executions/{execution}/cancel",
+         "End an execution: one that waits leaves the queue (`cancelled`), one that runs is "
+         "interrupted", "Whether it had not ended yet", "execute", takes=(SESSION, EXECUTION),
+         gives=(Field("cancelled", "flag", "Whether it had not ended yet", required=True),),
+         errors=(404, 410, 507), operation="cancelExecution"),
+)

@@ -1,0 +1,137 @@
+"""Sessions: opened, shown, changed, ended."""
+from .common import BEFORE, IN_SESSION, LIMIT, NEXT, SESSION, STARTS, moment
+from .model import Call, Field, Struct
+
+BYTES = 1 << 50
+DAY_MS = 86400 * 1000
+NAMED = {"least": 1, "most": 63}
+
+WALL = Field("wall_s", "seconds", "Of one execution, by the clock", least=1, most=DAY_MS)
+OUTPUT = Field("output_bytes", "number", "That one execution writes", least=1, most=64 << 20)
+
+LIMITS = Struct("limits", "What is left out has a default, which the record of an execution names.", (
+    WALL,
+    Field("cpu_s", "seconds", "Of one execution, of processors", least=1, most=DAY_MS),
+    Field("memory_bytes", "number", "Of all that runs in the session", least=1, most=BYTES),
+    Field("disk_bytes", "number", "Of the workspace", least=1, most=BYTES),
+    Field("files", "number", "In the workspace", least=1, most=1000000000),
+    Field("file_bytes", "number", "Of one file", least=1, most=BYTES),
+    OUTPUT,
+    Field("processes", "number", "At once", least=1, most=4194304),
+    Field("cpu_percent", "number", "100: one processor", least=1, most=1000000),
+    Field("displays", "number", "Of one execution", least=1, most=100000),
+), schema="Limits")
+
+CHANGED_LIMITS = Struct("changed_limits", "Those that are not built into the box.", (WALL, OUTPUT))
+
+POLICY = Struct("policy", "What the session asks for beyond the walls that every box has.", (
+    Field("network", "word", "A box has no network", words=("none",)),
+    Field("isolate_cpu", "words", "Against side channels: no other's task beside it on one core; "
+          "speculation off. What the host has no means for is told by `wall_missing` in the first "
+          "record, and refused by a strict daemon", words=("core", "speculation")),
+), schema="Policy")
+
+NOT_KEPT = Struct("not_kept", "Names of the workspace that a restart would lose.", (
+    Field("count", "number", "How many", required=True),
+    Field("why", "text", "Of the first", required=True),
+))
+
+SESSION_STRUCT = Struct("session", "A session, live or gone.", (
+    Field("id", "text", "se_…", required=True),
+    Field("name", "text", "Of one live session at a time", nullable=True),
+    Field("status", "text", required=True, schema={"enum": ["live", "closed", "expired", "lost"]}),
+    Field("template", "text", "null: the default", nullable=True),
+    Field("language", "text", "Of its first kernel", required=True),
+    Field("limits", "one", required=True, of=LIMITS),
+    Field("policy", "one", required=True, of=POLICY),
+    Field("metadata", "object", "As it was given", required=True),
+    Field("idle_timeout_s", "seconds", "Ends unused so long", required=True),
+    Field("pending", "number", "Requests that run or wait", required=True),
+    moment("created_at", "When it was opened", required=True),
+    moment("ended_at", "When it ended"),
+    Field("why", "text", "It ended"),
+    Field("kernel", "word", "Of a live session; lost: its variables are gone, the next execution "
+          "begins a fresh kernel", words=("ready", "lost")),
+    moment("restored_at", "When it last got a new box"),
+    Field("expires_at", "time", "When it ends, whatever it does"),
+    Field("files_not_kept", "one", "Names of the workspace that a restart would lose", of=NOT_KEPT),
+), schema="Session")
+
+SESSIONS = Struct("sessions", "A page of sessions.", (
+    Field("sessions", "many", "Newest first", required=True, of=SESSION_STRUCT),
+    NEXT,
+), schema="SessionList")
+
+METADATA = Field("metadata", "object", "Kept as it is, at most 16 KiB", most=16 << 10)
+
+
+def life(also="", needs=None):
+    """How long it stays."""
+    return (
+        Field("idle_timeout_s", "seconds", "Ends unused so many seconds" + also, least=1000,
+              most=30 * DAY_MS, needs=needs),
+        Field("expires_in_s", "seconds", "Ends so many seconds from now" + also, least=1000,
+              most=366 * DAY_MS, excludes=("expires_at",), needs=needs),
+        Field("expires_at", "time", "Ends then, within a year" + also, needs=needs),
+    )
+
+
+def name(also="", needs=None):
+    return Field("name", "text", "Of one live session at a time" + also, form="session-name",
+                 needs=needs)
+
+
+MADE_OF = (
+    Field("template", "text", "Its packages and preloaded modules; the default when left out",
+          **NAMED),
+    Field("language", "text", "Of its first kernel; python when left out", **NAMED),
+    Field("limits", "one", of=LIMITS),
+    Field("env", "env", "Variables of its environment; at most 32 KiB", most=256),
+    Field("policy", "one", of=POLICY),
+    METADATA,
+)
+
+STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, SESSION_STRUCT, SESSIONS)
+
+CALLS = (
+    Call("session_list", "GET", "sessions", "Sessions that are and were, newest first", "A page",
+         "read", takes=(
+             LIMIT, BEFORE,
+             Field("name", "text", "Those of this name, live or not", place="query",
+                   form="session-name"),
+             Field("tenant", "id", "Of this tenant; another than the key's own takes the scope "
+                   "admin", place="query", schema={"type": "string"}),
+         ), gives=SESSIONS, errors=(404,), operation="listSessions"),
+    Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
+         takes=(name(), *MADE_OF, *life()), gives=SESSION_STRUCT, status=201,
+         errors=(404, 409, 504, 507), operation="createSession", body="SessionCreate"),
+    Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
+         takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
+    Call("session_change", "PATCH", "sessions/{session}",
+         "Change metadata, time-outs, or limits of executions", "Changed", "sessions", takes=(
+             SESSION, METADATA,
+             Field("idle_timeout_s", "seconds", "Ends unused so many seconds", least=1000,
+                   most=30 * DAY_MS),
+             Field("expires_in_s", "seconds", "Ends so many seconds from now; null: never",
+                   least=1000, most=366 * DAY_MS, excludes=("expires_at",), nullable=True),
+             Field("expires_at", "time", "Ends then, within a year; null: never", nullable=True),
+             Field("limits", "one", of=CHANGED_LIMITS),
+         ), gives=SESSION_STRUCT, errors=(404, 410, 507), operation="changeSession",
+         body="SessionPatch"),
+    Call("session_delete", "DELETE", "sessions/{session}", "End a session and what runs in it",
+         "Ended", "sessions", takes=(SESSION,), errors=(404, 410, 507), operation="deleteSession"),
+    Call("session_metrics", "GET", "sessions/{session}/metrics",
+         "Memory and CPU time of the session, as sampled", "At most 120 samples, oldest first",
+         "read", takes=(SESSION,),
+         gives=(Field("samples", "json", place="whole", required=True, schema={
+             "type": "object", "required": ["session", "samples"], "additionalProperties": False,
+             "properties": {"session": {"type": "string"}, "samples": {
+                 "type": "array", "items": {
+                     "type": "object", "required": ["t", "memory_bytes", "cpu_s"],
+                     "additionalProperties": False,
+                     "properties": {
+                         "t": {"type": "number", "description": "Seconds since 1970"},
+                         "memory_bytes": {"type": "integer"},
+                         "cpu_s": {"type": "number", "description": "So far"}}}}}}),),
+         errors=IN_SESSION, operation="sessionMetrics"),
+)
