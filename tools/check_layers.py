@@ -36,7 +36,7 @@ ONLY = {  # all that the first may see of the second
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
     ("host", "codec"): {"codec/json_write.h"},
-    ("host", "api"): {"api/arena.h", "api/calls.h", "api/image.h"},
+    ("host", "api"): {"api/arena.h", "api/calls.h", "api/check.h", "api/image.h"},
     ("inside", "languages"): {"languages/table.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }

@@ -57,6 +57,7 @@ bool api_is_given(const struct api_field *field, const void *value)
 		memcpy(&word, at, sizeof(word));
 		return word != 0;
 	case API_WORDS:
+		return !field->is_required || *(const uint64_t *)at != 0;
 	case API_ENV:
 	case API_MANY:
 		return true;
@@ -80,9 +81,9 @@ static bool is_set(const struct api_field *field, const void *value)
 	return true;
 }
 
-bool api_is_id(const char *text, size_t len)
+bool api_is_id(const struct api_field *field, const char *text, size_t len)
 {
-	return len > 0 && len <= API_ID_MAX &&
+	return len > 0 && len <= field->most &&
 	       strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "abcdefghijklmnopqrstuvwxyz_.-") >= len;
 }
@@ -108,6 +109,26 @@ static int check_number(const struct where *where, uint64_t number, struct err *
 		       where->prefix, field->name, field->least, field->most);
 }
 
+/* Whether that month has such a day does not matter for a comparison. */
+static bool is_day(const char *text)
+{
+	static const char form[] = "dddd-dd-dd";
+
+	for (size_t i = 0; i < sizeof(form); i++)
+		if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+			return false;
+	return true;
+}
+
+/* A name is shown in lists and logs: a control character in it could forge a line of those. */
+static bool is_line(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+	return true;
+}
+
 static int check_text(const struct where *where, const char *text, struct err *err)
 {
 	const struct api_field *field = where->field;
@@ -122,6 +143,12 @@ static int check_text(const struct where *where, const char *text, struct err *e
 			       "%s%s must have 1 to %d letters, digits, '.', '_' and '-', and not "
 			       "begin with se_",
 			       where->prefix, field->name, ID_NAME_MAX);
+	if (field->form == API_FORM_DAY && !is_day(text))
+		return err_set(err, ERR_INVALID, "%s%s must be a day, as in 2026-11-22",
+			       where->prefix, field->name);
+	if (field->form == API_FORM_LINE && !is_line(text))
+		return err_set(err, ERR_INVALID, "%s%s must have no control characters",
+			       where->prefix, field->name);
 	if (len < field->least || len > field->most)
 		return err_set(err, ERR_INVALID,
 			       "%s%s must have %" PRIu64 " to %" PRIu64 " characters",
@@ -238,7 +265,7 @@ static int check_given(const struct where *where, const void *value, struct err 
 	case API_TEXT:
 		return check_text(where, *(const char *const *)at, err);
 	case API_ID:
-		if (!api_is_id(*(const char *const *)at, strlen(*(const char *const *)at)))
+		if (!api_is_id(field, *(const char *const *)at, strlen(*(const char *const *)at)))
 			return err_set(err, ERR_INVALID, "%s%s is no id", where->prefix,
 				       field->name);
 		return 0;

@@ -13,4 +13,5 @@ const void *api_at(const struct api_field *field, const void *value);
 void *api_to(const struct api_field *field, void *value);
 /* Says that it is given, where a bool does so. */
 void api_set_given(const struct api_field *field, void *value);
-bool api_is_id(const char *text, size_t len);
+/* Whether it can be an id of this field. */
+bool api_is_id(const struct api_field *field, const char *text, size_t len);

@@ -12,7 +12,6 @@
 #include "codec/http.h"
 
 #define API_NO_OFFSET UINT16_MAX
-#define API_ID_MAX 31u	   /* bytes of an id */
 #define API_NAMED_MAX 63u  /* of what may be given for one: a longer text is no name at all */
 #define API_ENV_TOTAL_MAX (32u * 1024u) /* all variables, each with "=" and NUL */
 
@@ -47,7 +46,8 @@ enum api_kind { /* table/model.py says what each is in C and in JSON */
 
 enum api_place { API_BODY, API_PATH, API_QUERY, API_HEADER, API_WHOLE };
 
-enum api_form { API_FORM_ANY, API_FORM_PATH, API_FORM_SESSION_NAME };
+enum api_form { API_FORM_ANY, API_FORM_PATH, API_FORM_SESSION_NAME, API_FORM_DAY,
+		API_FORM_LINE };
 
 struct api_type;
 

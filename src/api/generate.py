@@ -104,7 +104,7 @@ def field_row(struct, field):
         parts.append(".is_required = true")
     if field.nullable:
         parts.append(".is_nullable = true")
-    if field.form in ("path", "session-name"):
+    if field.form in ("path", "session-name", "day", "line"):
         parts.append(f".form = API_FORM_{field.form.upper().replace('-', '_')}")
     if field.excludes:
         parts.append(f".excludes = excludes_{struct.name}_{field.member}")

@@ -63,6 +63,9 @@ static int take_number(const struct taking *taking, uint64_t *ret, struct err *e
 		*ret = (uint64_t)real;
 	else
 		return refuse(taking, "be a whole number, 0 or more", err);
+	/* In C a null is 0; a 0 that was sent is one. */
+	if (*ret == 0 && taking->field->is_nullable && taking->field->least > 0)
+		return refuse(taking, "be 1 or more, or null", err);
 	return 0;
 }
 
@@ -117,7 +120,7 @@ static int take_id(const struct taking *taking, const char **ret, struct err *er
 	if (strlen(text) != len || len == 0 || len > API_NAMED_MAX)
 		return err_set(err, ERR_INVALID, "%s must have 1 to %u characters",
 			       taking->field->name, API_NAMED_MAX);
-	*ret = api_is_id(text, len) ? arena_text(taking->arena, text, len) : "-";
+	*ret = api_is_id(taking->field, text, len) ? arena_text(taking->arena, text, len) : "-";
 	return 0;
 }
 
@@ -131,11 +134,8 @@ static int take_code(const struct taking *taking, struct api_bytes *ret, struct 
 	return 0;
 }
 
-static bool find_word(const struct api_field *field, const struct json_value *value,
-		      unsigned *ret)
+static bool find_word(const struct api_field *field, const char *text, unsigned *ret)
 {
-	const char *text = json_read_text(value, NULL);
-
 	for (unsigned i = 0; text != NULL && field->words[i] != NULL; i++)
 		if (strcmp(field->words[i], text) == 0) {
 			*ret = i;
@@ -160,7 +160,7 @@ static int refuse_words(const struct taking *taking, const char *must, struct er
 
 static int take_word(const struct taking *taking, unsigned *ret, struct err *err)
 {
-	if (!find_word(taking->field, taking->value, ret))
+	if (!find_word(taking->field, json_read_text(taking->value, NULL), ret))
 		return refuse_words(taking, "be", err);
 	(*ret)++;
 	return 0;
@@ -173,7 +173,12 @@ static int take_words(const struct taking *taking, uint64_t *ret, struct err *er
 	if (json_read_kind(taking->value) != JSON_KIND_ARRAY)
 		return refuse_words(taking, "be a list of", err);
 	for (size_t i = 0; i < json_read_count(taking->value); i++) {
-		if (!find_word(taking->field, json_read_at(taking->value, i), &word))
+		const char *text = json_read_text(json_read_at(taking->value, i), NULL);
+
+		if (text != NULL && !find_word(taking->field, text, &word))
+			return err_set(err, ERR_INVALID, "%s%s: unknown word \"%.40s\"",
+				       taking->prefix, taking->field->name, text);
+		if (text == NULL)
 			return refuse_words(taking, "be a list of", err);
 		*ret |= (uint64_t)1 << word;
 	}
@@ -340,6 +345,18 @@ static int query_number(const struct api_field *field, const char *value, void *
 	return 0;
 }
 
+static int query_word(const struct api_field *field, const char *value, void *ret,
+		      struct err *err)
+{
+	const struct taking taking = { .field = field, .prefix = "" };
+	unsigned *to = api_to(field, ret);
+
+	if (!find_word(field, value, to))
+		return refuse_words(&taking, "be", err);
+	(*to)++;
+	return 0;
+}
+
 static int query_value(const struct api_field *field, const char *value, struct arena *arena,
 		       void *ret, struct err *err)
 {
@@ -350,12 +367,14 @@ static int query_value(const struct api_field *field, const char *value, struct 
 		return query_flag(field, value, ret, err);
 	if (field->kind == API_NUMBER)
 		return query_number(field, value, ret, err);
+	if (field->kind == API_WORD)
+		return query_word(field, value, ret, err);
 	if (field->kind != API_TEXT && field->kind != API_ID)
 		return err_set(err, ERR_INVALID, "%s stands in no query", field->name);
 	if (field->kind == API_ID && len == 0)
 		return err_set(err, ERR_INVALID, "%s must be an id or a name", field->name);
 	*(const char **)api_to(field, ret) =
-		field->kind == API_ID && !api_is_id(value, len) ? "-"
+		field->kind == API_ID && !api_is_id(field, value, len) ? "-"
 								: arena_text(arena, value, len);
 	return 0;
 }

@@ -32,13 +32,15 @@ def plain_schema(field):
     if field.kind == "time":
         return {"type": "string", "format": "date-time"}
     if field.kind == "words":
-        return {"type": "array", "items": {"enum": list(field.words)}}
+        return {"type": "array", "items": {"type": "string", "enum": list(field.words)}} | (
+            {"minItems": 1} if field.required else {})
     if field.kind == "object":
         return {"type": "object"}
     if field.kind == "one":
         return struct_schema(field.of)
     if field.kind == "word":
-        return {"const": field.words[0]} if len(field.words) == 1 else {"enum": list(field.words)}
+        return {"type": "string"} | ({"const": field.words[0]} if len(field.words) == 1 else
+                                     {"enum": list(field.words)})
     if field.kind == "env":
         return {"type": "object", "additionalProperties": {"type": "string"},
                 "propertyNames": {"pattern": ENV_NAME}, "maxProperties": field.maximum}
@@ -65,9 +67,13 @@ def text_schema(field):
     schema = {"type": "string"}
     if field.form == "path":
         return schema | {"pattern": "^/", "maxLength": field.maximum}
+    if field.form == "day":
+        return schema | {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
     if field.form == "session-name":
         return schema | {"pattern": "^[A-Za-z0-9._-]{1,63}$"}
-    if field.form:
+    if field.form == "line":
+        schema["pattern"] = r"^[^\x00-\x1f\x7f]*$"
+    elif field.form:
         schema["format"] = field.form
     if field.kind == "id":
         # Of any length: one that no id can be names nothing. In a path it cannot be empty anyway.
@@ -115,7 +121,9 @@ def answer_of(call):
 def answers_of(call):
     """By status."""
     if not call.whole or call.media:
-        return {str(call.status): {"description": call.answer, "content": answer_of(call)}}
+        content = answer_of(call) | {media: {"schema": {"type": "string"}}
+                                     for media in call.also_media}
+        return {str(call.status): {"description": call.answer, "content": content}}
     found = {}
     for field in call.gives_struct.fields:
         found.setdefault(field.status or call.status, []).append(field)

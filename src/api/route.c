@@ -51,7 +51,7 @@ static bool match(const struct api_call *call, const char *path, struct arena *a
 		field = part_of(call->takes, pattern + 1, name_len - 1);
 		if (ret != NULL && field != NULL)
 			*(const char **)api_to(field, ret) =
-				api_is_id(path, len) ? arena_text(arena, path, len) : "-";
+				api_is_id(field, path, len) ? arena_text(arena, path, len) : "-";
 		pattern += name_len + 1;
 		path += len;
 	}

@@ -75,9 +75,6 @@ int build_list(struct conn *conn, const struct query *query, struct buf *payload
 	if (query->before[0] != '\0' &&
 	    front_pack_text(payload, FRONT_TAG_BEFORE, query->before, err) < 0)
 		return (int)err->code;
-	if (query->tenant[0] != '\0' &&
-	    front_pack_text(payload, FRONT_TAG_TENANT, query->tenant, err) < 0)
-		return (int)err->code;
 	if (query->limit != 0)
 		return front_pack_u64(payload, FRONT_TAG_LIMIT, query->limit, err);
 	return 0;
@@ -148,12 +145,4 @@ int build_empty(struct conn *conn, const struct query *query, struct buf *payloa
 	return api_nothing_parse(buf_text(&conn->body), conn->body.len, err) < 0
 		       ? (int)err->code
 		       : build_target(conn, payload, err);
-}
-
-int build_audit(struct conn *conn, const struct query *query, struct buf *payload,
-		struct err *err)
-{
-	if (build_list(conn, query, payload, err) < 0)
-		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_AFTER, query->after, err);
 }

@@ -164,14 +164,3 @@ int build_follow(struct conn *conn, const struct query *query, struct buf *paylo
 		return (int)err->code;
 	return conn->is_head ? front_pack(payload, FRONT_TAG_HEAD_ONLY, "", 0, err) : 0;
 }
-
-int build_templates(struct conn *conn, const struct query *query, struct buf *payload,
-		    struct err *err)
-{
-	(void)query;
-	if (build_key(conn, payload, err) < 0)
-		return (int)err->code;
-	return conn->target.word[0] == '\0'
-		       ? 0
-		       : front_pack_text(payload, FRONT_TAG_TEMPLATE, conn->target.word, err);
-}

@@ -6,6 +6,7 @@
  * Never:    passes on what it did not check: the table says what that is.
  */
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -73,12 +74,62 @@ static void before_once(struct conn *conn, void *of)
 	conn->ends_at_eof = in->idempotency_key == NULL;
 }
 
+static void before_usage(struct conn *conn, void *of)
+{
+	const char *accept = http_header(&conn->http, "accept");
+	const struct api_usage_in *in = of;
+
+	conn->wants_csv = in->format == API_USAGE_IN_FORMAT_CSV ||
+			  (accept != NULL && strcasecmp(accept, "text/csv") == 0);
+}
+
+/* RFC 4180. Ids and days hold nothing that would have to be quoted. */
+static int write_csv(const struct api_list *days, struct buf *ret, struct err *err)
+{
+	const struct api_usage_day *day = days->items;
+
+	if (buf_adds(ret, "tenant,day,sessions,executions,wall_s,cpu_s,memory_mib_s,bytes_in,"
+			  "bytes_out,disk_bytes\r\n", err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < days->count; i++, day++)
+		if (buf_addf(ret, err,
+			     "%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ".%03u,%" PRIu64
+			     ".%03u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\r\n",
+			     day->tenant, day->day, day->sessions, day->executions,
+			     day->wall_ms / 1000, (unsigned)(day->wall_ms % 1000),
+			     day->cpu_ms / 1000, (unsigned)(day->cpu_ms % 1000),
+			     day->memory_mib_s, day->bytes_in, day->bytes_out,
+			     day->disk_bytes) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+static bool after_usage(struct conn *conn, const void *of)
+{
+	cleanup_buf struct buf text = BUF_INIT(BODY_MAX);
+	const struct api_usage *out = of;
+	struct err err;
+
+	if (!conn->wants_csv)
+		return false;
+	if (write_csv(&out->usage, &text, &err) < 0) {
+		reply_err(conn, 500, &err);
+		return true;
+	}
+	reply_head(conn, 200, "text/csv; charset=utf-8", text.len,
+		   "Content-Disposition: attachment; filename=\"usage.csv\"\r\n");
+	conn_write(conn, text.data, text.len);
+	conn_finish(conn);
+	return true;
+}
+
 static const struct {
 	void (*before)(struct conn *conn, void *in);
 	bool (*after)(struct conn *conn, const void *out); /* whether that was the answer */
 } extras[API_CALL_COUNT] = {
 	[API_EXECUTE] = { before_execute, after_execute },
 	[API_EXECUTE_ONCE] = { before_once, NULL },
+	[API_USAGE] = { before_usage, after_usage },
 };
 
 /* ---- there and back ------------------------------------------------------------------------- */

@@ -200,6 +200,7 @@ static void start_over(struct conn *conn)
 	conn->message_done = conn->head_sent = conn->disk_full = false;
 	conn->is_head = conn->is_muted = false;
 	conn->archive_type = NULL;
+	conn->wants_csv = false;
 	conn->wants_events = conn->follows_run = conn->ends_at_eof = false;
 	conn->state = CONN_HEAD;
 	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);

@@ -25,8 +25,6 @@
 
 /* The methods of one path stand together. */
 static const struct endpoint endpoints[] = {
-	{ .path = "audit", .verb = GET, .type = FRONT_AUDIT_LIST, .build = build_audit,
-	  .query = " limit after " },
 	{ .path = "openapi.json", .verb = GET, .kind = ENDPOINT_DOCUMENT },
 
 	{ .path = "sessions/{session}/executions/{execution}/events", .verb = GET,
@@ -66,11 +64,6 @@ static const struct endpoint endpoints[] = {
 	{ .path = "links/{token}/{path}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_LINK_GET, .build = build_follow },
 
-	{ .path = "templates", .verb = GET, .type = FRONT_TEMPLATE_LIST, .build = build_templates,
-	  .wrap = "templates" },
-	{ .path = "templates/{template}", .verb = GET, .type = FRONT_TEMPLATE_LIST,
-	  .build = build_templates },
-
 	{ .path = "outputs/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
 	  .type = FRONT_ARTIFACT_GET, .build = build_artifact, .query = " offset length " },
 	{ .path = "artifacts/{handle}", .verb = GET, .kind = ENDPOINT_BYTES,
@@ -84,27 +77,6 @@ static const struct endpoint endpoints[] = {
 	  .type = FRONT_RUN_EVENTS, .build = build_run_events, .query = " after " },
 	{ .path = "agent/{id}/interrupt", .verb = POST, .type = FRONT_RUN_INTERRUPT,
 	  .build = build_empty, .shape = shape_interrupt },
-
-	{ .path = "usage", .verb = GET, .type = FRONT_USAGE, .build = build_usage,
-	  .query = " tenant from to format ", .take = take_usage },
-	{ .path = "tenants", .verb = GET, .type = FRONT_TENANT_LIST, .build = build_list,
-	  .query = " limit before ", .shape = shape_tenants },
-	{ .path = "tenants", .verb = POST, .type = FRONT_TENANT_CREATE, .build = build_tenant,
-	  .shape = shape_tenant, .status = 201 },
-	{ .path = "tenants/{id}", .verb = GET, .type = FRONT_TENANT_LIST,
-	  .build = build_in_session, .shape = shape_tenant },
-	{ .path = "tenants/{id}", .verb = PATCH, .type = FRONT_TENANT_PATCH,
-	  .build = build_tenant, .shape = shape_tenant },
-	{ .path = "tenants/{id}", .verb = DELETE, .type = FRONT_TENANT_DELETE,
-	  .build = build_in_session, .shape = shape_nothing },
-	{ .path = "keys", .verb = GET, .type = FRONT_KEY_LIST, .build = build_list,
-	  .query = " limit before tenant ", .shape = shape_keys },
-	{ .path = "keys", .verb = POST, .type = FRONT_KEY_CREATE, .build = build_new_key,
-	  .shape = shape_key, .status = 201 },
-	{ .path = "keys/{id}", .verb = DELETE, .type = FRONT_KEY_DELETE,
-	  .build = build_in_session, .shape = shape_nothing },
-	{ .path = "keys/{id}/rotate", .verb = POST, .type = FRONT_KEY_CREATE,
-	  .build = build_rotation, .shape = shape_key, .status = 201 },
 };
 
 /* What is no row above, but one of the field table. */
@@ -122,18 +94,6 @@ static void take_id(const char *text, size_t len, char *ret, size_t size)
 	ret[len] = '\0';
 }
 
-/* A name with dots in it; what is longer than a name may be is none. */
-static void take_word(const char *text, size_t len, char *ret, size_t size)
-{
-	if (len > 63 || len >= size ||
-	    strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			 "abcdefghijklmnopqrstuvwxyz_.-") < len)
-		len = 0;
-	(void)snprintf(ret, size, "%.*s", (int)len, len > 0 ? text : "");
-	if (len == 0)
-		(void)snprintf(ret, size, "-");
-}
-
 /* What `{name}` of a pattern stands for; -1 when a file's path is malformed. */
 static int take_part(struct target *ret, const char *name, const char *text, size_t len)
 {
@@ -148,8 +108,6 @@ static int take_part(struct target *ret, const char *name, const char *text, siz
 		take_id(text, len, ret->execution, sizeof(ret->execution));
 	else if (strncmp(name, "{token}", 7) == 0)
 		take_id(text, len, ret->word, sizeof(ret->word));
-	else if (strncmp(name, "{template}", 10) == 0)
-		take_word(text, len, ret->word, sizeof(ret->word));
 	else if (strncmp(name, "{handle}", 8) == 0)
 		take_id(text, len, ret->handle, sizeof(ret->handle));
 	else

@@ -10,7 +10,7 @@
  *   build.c     what a client asks, as fields of a frame; query.c: what follows the "?"
  *   reply.c     what reckond says, as HTTP
  *   shape.c     fields of a frame as JSON
- *   admin.c admin_shape.c   the same for tenants, keys and usage
+ *   refusal.c   what an error says besides
  *   guess.c     who tried unknown keys too often
  *   stream.c    events (SSE), pieces of files
  *   download.c  a file as HTTP: type, name, conditions, ranges
@@ -57,9 +57,6 @@ struct conn;
 struct query {
 	uint64_t limit, after, offset, length;
 	char before[FRONT_ID_MAX + 1];
-	char tenant[FRONT_ID_MAX + 1];
-	char from[16], to[16]; /* days */
-	bool wants_csv;
 	enum { QUERY_UNSAID, QUERY_YES, QUERY_NO } recursive;
 	char format[16];
 	char path[4096];   /* of a folder */
@@ -107,7 +104,7 @@ struct target {
 	char execution[FRONT_ID_MAX + 1];
 	char id[FRONT_ID_MAX + 1]; /* any other {name} */
 	char handle[48];
-	char word[96]; /* {token}, {template} */
+	char word[96]; /* {token} */
 	char *path; /* of a file; allocated */
 };
 
@@ -240,7 +237,6 @@ int build_key(const struct conn *conn, struct buf *payload, struct err *err);
 build_fn build_list;	   /* key, session if there is one, limit, before, tenant */
 build_fn build_in_session; /* key and whatever the path names */
 build_fn build_empty;	   /* the same; the body, if there is one, has no fields */
-build_fn build_audit;	   /* limit, after */
 build_fn build_events;
 build_fn build_upload;
 build_fn build_artifact;
@@ -249,24 +245,14 @@ int build_idempotency(const struct conn *conn, struct buf *payload, struct err *
 struct api_leave;
 int build_leave(const struct api_leave *leave, struct buf *payload, struct err *err);
 
-/* ---- admin.c ---- */
-build_fn build_usage;
-build_fn build_tenant; /* POST and PATCH */
-build_fn build_new_key;
-build_fn build_rotation;
-void take_usage(struct conn *conn, const struct kernel_item *items, size_t count);
-
-/* ---- admin_shape.c ---- */
-shape_fn shape_tenant, shape_tenants, shape_key, shape_keys, shape_usage;
-int shape_usage_csv(const struct kernel_item *items, size_t count, struct buf *ret,
-		    struct err *err);
+/* ---- refusal.c ---- */
 /* The members of an error that only some have. */
 void shape_refusal(struct json_writer *json, const struct kernel_item *items, size_t count);
 
 /* ---- build_files.c ---- */
 build_fn build_file_list, build_file_put, build_file_delete, build_move, build_mkdir;
 build_fn build_archive_get, build_archive_put;
-build_fn build_artifacts, build_receipts, build_links, build_link, build_follow, build_templates;
+build_fn build_artifacts, build_receipts, build_links, build_link, build_follow;
 
 /* ---- build_run.c ---- */
 build_fn build_run, build_run_events;

@@ -34,30 +34,6 @@ static int take_limit(const char *value, uint64_t *ret, struct err *err)
 	return 0;
 }
 
-static int take_id(const char *name, const char *value, char ret[FRONT_ID_MAX + 1],
-		   struct err *err)
-{
-	if (strlen(value) == 0 || strlen(value) > FRONT_ID_MAX)
-		return err_set(err, ERR_INVALID, "%s must be an id", name);
-	(void)snprintf(ret, FRONT_ID_MAX + 1, "%s", value);
-	return 0;
-}
-
-/* 2026-11-22; whether that month has such a day does not matter for a comparison. */
-static int take_day(const char *name, const char *value, char ret[16], struct err *err)
-{
-	static const char form[] = "dddd-dd-dd";
-
-	for (size_t i = 0; i < sizeof(form); i++) {
-		const bool is_digit = value[i] >= '0' && value[i] <= '9';
-
-		if (form[i] == 'd' ? !is_digit : value[i] != form[i])
-			return err_set(err, ERR_INVALID, "%s must be a day, as in 2026-11-22", name);
-	}
-	memcpy(ret, value, sizeof(form));
-	return 0;
-}
-
 static int take_bool(const char *name, const char *value, struct query *ret, struct err *err)
 {
 	const bool is_yes = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
@@ -92,17 +68,6 @@ static int take_text(const char *name, const char *value, struct query *ret, str
 	return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
 }
 
-/* Of a report, or (where a path is taken too) of an archive. */
-static int take_format(const char *known, const char *value, struct query *ret, struct err *err)
-{
-	if (strstr(known, " path ") != NULL)
-		return take_text("format", value, ret, err);
-	ret->wants_csv = strcmp(value, "csv") == 0;
-	if (!ret->wants_csv && strcmp(value, "json") != 0)
-		return err_set(err, ERR_INVALID, "format must be json or csv");
-	return 0;
-}
-
 int query_take(const struct conn *conn, const char *known, struct query *ret, struct err *err)
 {
 	const char *at = conn->http.query;
@@ -124,14 +89,6 @@ int query_take(const struct conn *conn, const char *known, struct query *ret, st
 			code = query_u64(name, value, &ret->offset, err);
 		else if (strcmp(name, "length") == 0)
 			code = query_u64(name, value, &ret->length, err);
-		else if (strcmp(name, "from") == 0)
-			code = take_day(name, value, ret->from, err);
-		else if (strcmp(name, "to") == 0)
-			code = take_day(name, value, ret->to, err);
-		else if (strcmp(name, "format") == 0)
-			code = take_format(known, value, ret, err);
-		else if (strcmp(name, "tenant") == 0)
-			code = take_id(name, value, ret->tenant, err);
 		else if (strcmp(name, "recursive") == 0)
 			code = take_bool(name, value, ret, err);
 		else

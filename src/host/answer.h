@@ -77,7 +77,6 @@ void answer_artifact(struct host *host, const struct asked *asked);
 void answer_archive_get(struct host *host, const struct asked *asked);
 void answer_kept_list(struct host *host, const struct asked *asked);
 void answer_version_list(struct host *host, const struct asked *asked);
-void answer_template_list(struct host *host, const struct asked *asked);
 void answer_link_create(struct host *host, const struct asked *asked);
 void answer_link_delete(struct host *host, const struct asked *asked);
 void answer_link_get(struct host *host, const struct asked *asked);

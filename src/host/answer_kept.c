@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "host/db_files.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/usage.h"
 
@@ -203,16 +204,29 @@ void answer_version_list(struct host *host, const struct asked *asked)
 		peer_reply(host, asked->id, &payload, -1);
 }
 
-void answer_template_list(struct host *host, const struct asked *asked)
+void handle_template_list(struct host *host, const struct asked *asked,
+			  const struct api_template_list_in *in)
 {
 	cleanup_free char *json = NULL;
-	char name[64];
-	const bool is_one = front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, name,
-				       sizeof(name));
 	reckon_error error;
 
-	if (reckon_template_list(host->engine, is_one ? name : NULL, &json, &error) < 0)
+	(void)in;
+	if (reckon_template_list(host->engine, NULL, &json, &error) < 0)
 		peer_fail_reckon(host, asked->id, &error);
 	else
-		peer_reply_body(host, asked->id, json, strlen(json));
+		reply_template_list(host, asked->id,
+				    &(struct api_template_list_out){ { json, strlen(json) } });
+}
+
+void handle_template_show(struct host *host, const struct asked *asked,
+			  const struct api_template_show_in *in)
+{
+	cleanup_free char *json = NULL;
+	reckon_error error;
+
+	if (reckon_template_list(host->engine, in->template, &json, &error) < 0)
+		peer_fail_reckon(host, asked->id, &error);
+	else
+		reply_template_show(host, asked->id,
+				    &(struct api_template_show_out){ { json, strlen(json) } });
 }

@@ -7,54 +7,30 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/cleanup.h"
+#include "api/arena.h"
+#include "host/call.h"
 #include "host/host.h"
 
 #define LIST_DEFAULT 100u
 #define OVERLAP_MS (86400u * 1000u) /* how long a rotated key goes on */
 
-static void describe_time(uint64_t ms, char ret[CLOCK_RFC3339_SIZE])
-{
-	const time_t seconds = (time_t)(ms / 1000u);
-	struct tm tm;
-	size_t used;
-
-	ret[0] = '\0';
-	if (gmtime_r(&seconds, &tm) == NULL)
-		return;
-	used = strftime(ret, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(ret + used, CLOCK_RFC3339_SIZE - used, ".%03uZ", (unsigned)(ms % 1000u));
-}
-
-static int pack_key(const struct host *host, struct buf *payload, const struct key *key,
-		    const char *text, struct err *err)
+/* The texts are the key's. */
+static struct api_key tell(const struct host *host, const struct key *key)
 {
 	const struct db_key *row = &key->row;
-	char expires[CLOCK_RFC3339_SIZE] = "";
 
-	if (row->expires_ms != 0)
-		describe_time(row->expires_ms, expires);
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_ID, row->id },
-		{ FRONT_TAG_TENANT, row->tenant },
-		{ FRONT_TAG_NAME, row->name },
-		{ FRONT_TAG_STATUS, key_is_expired(host, key) ? "expired" : "active" },
-		{ FRONT_TAG_CREATED_AT, row->created_at },
-		{ FRONT_TAG_EXPIRES_AT, expires },
-		{ FRONT_TAG_USED_AT, row->used_at },
-		{ FRONT_TAG_KEY_TEXT, text != NULL ? text : "" },
+	return (struct api_key){
+		.id = row->id,
+		.tenant = row->tenant,
+		.name = row->name,
+		.state = key_is_expired(host, key) ? API_KEY_STATE_EXPIRED : API_KEY_STATE_ACTIVE,
+		.scopes = row->scopes,
+		.created_at = row->created_at,
+		.has_expires_at_ms = row->expires_ms != 0,
+		.expires_at_ms = row->expires_ms,
+		.used_at = row->used_at[0] != '\0' ? row->used_at : NULL,
 	};
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (texts[i].text[0] != '\0' &&
-		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_SCOPES, row->scopes, err);
 }
 
 /* With what becomes of the one whose place it takes, if there is one. */
@@ -82,36 +58,44 @@ static const struct key *make_audited(struct host *host, struct db_key *row,
 	return NULL;
 }
 
-/* False: it was answered with an error. */
-static bool make(struct host *host, const struct asked *asked, struct db_key *row,
-		 const struct db_key *old)
+/* Both calls that make one answer alike. NULL: it was answered with an error. */
+static const struct key *make(struct host *host, const struct asked *asked, struct db_key *row,
+			      const struct db_key *old)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	char text[KEY_TEXT_SIZE];
+	struct api_key told;
 	struct err err;
 	const struct key *key = make_audited(host, row, old, text, &err);
 
-	if (key == NULL)
+	if (key == NULL) {
 		peer_fail(host, asked->id,
 			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
-	else if (pack_key(host, &payload, key, text, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, asked->id, &payload, -1);
+		return NULL;
+	}
+	told = tell(host, key);
+	reply_key_create(host, asked->id,
+			 &(struct api_new_key){
+				 .id = told.id,
+				 .tenant = told.tenant,
+				 .name = told.name,
+				 .state = (enum api_new_key_state)told.state,
+				 .scopes = told.scopes,
+				 .created_at = told.created_at,
+				 .has_expires_at_ms = told.has_expires_at_ms,
+				 .expires_at_ms = told.expires_at_ms,
+				 .used_at = told.used_at,
+				 .key = text,
+			 });
 	explicit_bzero(text, sizeof(text));
-	if (payload.len > 0)
-		explicit_bzero(payload.data, payload.len);
-	return key != NULL;
+	return key;
 }
 
-static struct key *named(struct host *host, const struct asked *asked)
+static struct key *named(struct host *host, const struct asked *asked, const char *id)
 {
-	char id[ID_SIZE] = "", message[96];
-	struct key *key;
+	struct key *key = key_find(host, id);
+	char message[96];
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	key = key_find(host, id);
 	(void)snprintf(message, sizeof(message), "there is no key %s", id);
 	if (key == NULL)
 		peer_fail(host, asked->id, FRONT_ERR_KEY_NOT_FOUND, message, "",
@@ -120,12 +104,12 @@ static struct key *named(struct host *host, const struct asked *asked)
 }
 
 /* The same rights for as long again; the old one goes on for the time that it takes to change. */
-static void rotate(struct host *host, const struct asked *asked)
+void handle_key_rotate(struct host *host, const struct asked *asked,
+		       const struct api_key_rotate_in *in)
 {
-	struct key *old = named(host, asked);
+	struct key *old = named(host, asked, in->id);
 	const uint64_t now = strict_now(&host->strict);
-	const uint64_t end = now + front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS,
-					     OVERLAP_MS);
+	const uint64_t end = now + (in->has_overlap_ms ? in->overlap_ms : OVERLAP_MS);
 	struct db_key row, ends;
 
 	if (old == NULL)
@@ -136,63 +120,50 @@ static void rotate(struct host *host, const struct asked *asked)
 	row.used_at[0] = '\0';
 	if (ends.expires_ms == 0 || ends.expires_ms > end)
 		ends.expires_ms = end;
-	if (make(host, asked, &row, &ends))
+	if (make(host, asked, &row, &ends) != NULL)
 		old->row.expires_ms = ends.expires_ms;
 }
 
-void answer_key_create(struct host *host, const struct asked *asked)
+void handle_key_create(struct host *host, const struct asked *asked,
+		       const struct api_key_create_in *in)
 {
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
 	struct db_key row = { .name = "" };
-	const struct tenant *tenant;
-	uint64_t lifetime;
 
-	if (front_find(asked->items, asked->count, FRONT_TAG_ID) != NULL) {
-		rotate(host, asked);
-		return;
-	}
-	tenant = tenant_asked(host, asked);
+	_Static_assert((unsigned)API_KEY_CREATE_IN_SCOPES_AGENT == FRONT_SCOPE_AGENT &&
+			       (unsigned)API_KEY_CREATE_IN_SCOPES_ADMIN == FRONT_SCOPE_ADMIN,
+		       "rows keep these bits");
 	if (tenant == NULL)
 		return;
 	(void)snprintf(row.tenant, sizeof(row.tenant), "%s", tenant->row.id);
-	(void)front_text(asked->items, asked->count, FRONT_TAG_NAME, row.name, sizeof(row.name));
-	row.scopes = (uint32_t)front_u64(asked->items, asked->count, FRONT_TAG_SCOPES, 0) &
-		     FRONT_SCOPES_ALL;
-	lifetime = front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_MS, 0);
-	if (row.scopes == 0 || lifetime > KEY_LIFETIME_MAX_MS) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "a key needs scopes", "", "", 0);
-		return;
-	}
-	row.lifetime_ms = lifetime;
-	row.expires_ms = lifetime != 0 ? strict_now(&host->strict) + lifetime : 0;
+	(void)snprintf(row.name, sizeof(row.name), "%s", in->name != NULL ? in->name : "key");
+	row.scopes = (uint32_t)in->scopes;
+	row.lifetime_ms = in->expires_ms;
+	row.expires_ms = in->expires_ms != 0 ? strict_now(&host->strict) + in->expires_ms : 0;
 	(void)make(host, asked, &row, NULL);
 }
 
-void answer_key_list(struct host *host, const struct asked *asked)
+void handle_key_list(struct host *host, const struct asked *asked,
+		     const struct api_key_list_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	const bool names = front_find(asked->items, asked->count, FRONT_TAG_TENANT) != NULL;
-	const struct tenant *tenant = tenant_asked(host, asked);
-	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
-	char before[ID_SIZE];
-	const bool has_before = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
-					   sizeof(before));
-	struct err err;
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_key *items = arena_new(&arena, limit, sizeof(*items));
+	struct api_keys told = { 0 };
+	size_t count = 0;
 
 	if (tenant == NULL)
 		return;
-	if (limit > FRONT_LIST_MAX)
-		limit = FRONT_LIST_MAX;
-	for (const struct key *at = key_newest(host); at != NULL && limit > 0; at = at->next) {
-		if ((names && at->tenant != tenant) ||
-		    (has_before && strcmp(at->row.id, before) >= 0))
+	for (const struct key *at = key_newest(host); at != NULL && count < limit; at = at->next) {
+		if ((in->tenant != NULL && at->tenant != tenant) ||
+		    (in->before != NULL && strcmp(at->row.id, in->before) >= 0))
 			continue;
-		if (pack_key(host, &payload, at, NULL, &err) < 0) {
-			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-			return;
-		}
-		limit--;
+		items[count] = tell(host, at);
+		told.next = items[count++].id;
 	}
-	peer_reply(host, asked->id, &payload, -1);
+	told.keys = (struct api_list){ items, count };
+	reply_key_list(host, asked->id, &told);
 }
 
 static int revoke_audited(struct host *host, struct key *key, struct err *err)
@@ -213,9 +184,10 @@ static int revoke_audited(struct host *host, struct key *key, struct err *err)
 	return 0;
 }
 
-void answer_key_delete(struct host *host, const struct asked *asked)
+void handle_key_delete(struct host *host, const struct asked *asked,
+		       const struct api_key_delete_in *in)
 {
-	struct key *key = named(host, asked);
+	struct key *key = named(host, asked, in->id);
 	struct err err;
 
 	if (key == NULL)

@@ -8,45 +8,56 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "api/arena.h"
+#include "api/check.h"
+#include "host/call.h"
 #include "host/host.h"
 
 #define LIST_DEFAULT 100u
 
-static int pack_tenant(struct buf *payload, const struct tenant *tenant, struct err *err)
+static uint64_t *at(const struct api_field *field, void *of)
+{
+	return api_to(field, of);
+}
+
+/* The rows of the table are those of enum front_quota, in that order. */
+static void tell_quotas(const struct front_quotas *quotas, struct api_quotas *ret)
+{
+	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++)
+		if ((quotas->given >> i & 1u) != 0) {
+			api_set_given(&api_type_quotas.fields[i], ret);
+			*at(&api_type_quotas.fields[i], ret) = quotas->value[i];
+		}
+}
+
+/* What a tenant is told as. */
+struct telling {
+	struct api_quotas quotas;
+	struct api_tenant_now now;
+};
+
+/* It points at the tenant, and at `space`. */
+static struct api_tenant tell(const struct tenant *tenant, struct telling *space)
 {
 	const struct db_tenant *row = &tenant->row;
-	const struct front_usage now = { .executions = tenant->executions,
-					 .disk_bytes = tenant->workspaces + row->kept_bytes,
-					 .sessions = tenant->sessions };
 
-	if (front_pack_text(payload, FRONT_TAG_TENANT, row->id, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_NAME, row->name, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_STATUS, row->state, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_CREATED_AT, row->created_at, err) < 0 ||
-	    front_pack(payload, FRONT_TAG_QUOTAS, &row->quotas, sizeof(row->quotas), err) < 0)
-		return (int)err->code;
-	return front_pack(payload, FRONT_TAG_USAGE, &now, sizeof(now), err);
+	*space = (struct telling){ .now = { .sessions = tenant->sessions,
+					    .executions = tenant->executions,
+					    .disk_bytes = tenant->workspaces + row->kept_bytes } };
+	tell_quotas(&row->quotas, &space->quotas);
+	return (struct api_tenant){ .id = row->id,
+				    .name = row->name,
+				    .state = row->state,
+				    .created_at = row->created_at,
+				    .quotas = &space->quotas,
+				    .now = &space->now };
 }
 
-static void reply_tenant(struct host *host, uint64_t request, const struct tenant *tenant)
+static struct tenant *named(struct host *host, const struct asked *asked, const char *id)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
+	struct tenant *tenant = tenant_find(host, id);
+	char message[96];
 
-	if (pack_tenant(&payload, tenant, &err) < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, request, &payload, -1);
-}
-
-static struct tenant *named(struct host *host, const struct asked *asked)
-{
-	char id[ID_SIZE] = "", message[96];
-	struct tenant *tenant;
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	tenant = tenant_find(host, id);
 	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
 	if (tenant == NULL)
 		peer_fail(host, asked->id, FRONT_ERR_TENANT_NOT_FOUND, message, "",
@@ -62,35 +73,38 @@ static bool refuse_last(struct host *host, const struct asked *asked)
 	return false;
 }
 
-/* The fields of a request over those that `row` has; false when it was answered. */
-static bool take_fields(struct host *host, const struct asked *asked, struct db_tenant *row)
+static void take_quotas(const struct api_quotas_wish *wish, struct front_quotas *ret)
 {
-	const struct kernel_item *item = front_find(asked->items, asked->count, FRONT_TAG_QUOTAS);
-	const struct tenant *other;
-	struct front_quotas quotas = { 0 };
+	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++) {
+		const struct api_field *field = &api_type_quotas_wish.fields[i];
+		uint64_t value;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_NAME, row->name, sizeof(row->name));
+		if (!api_is_given(field, wish))
+			continue;
+		memcpy(&value, api_at(field, wish), sizeof(value));
+		/* Named with nothing: as everybody's again. */
+		ret->given &= ~((uint64_t)1 << i);
+		ret->given |= (uint64_t)(value != 0) << i;
+		ret->value[i] = value;
+	}
+}
+
+/* What is asked for over what `row` has; false when it was answered. */
+static bool take_fields(struct host *host, const struct asked *asked, const char *name,
+			const struct api_quotas_wish *quotas, struct db_tenant *row)
+{
+	const struct tenant *other;
+
+	if (name != NULL)
+		(void)snprintf(row->name, sizeof(row->name), "%s", name);
 	other = tenant_named(host, row->name);
 	if (other != NULL && strcmp(other->row.id, row->id) != 0) {
 		peer_fail(host, asked->id, FRONT_ERR_NAME_TAKEN,
 			  "there is a tenant of this name already", "", "choose another name", 0);
 		return false;
 	}
-	if (item != NULL)
-		memcpy(&quotas, item->data, sizeof(quotas));
-	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++) {
-		const uint64_t bit = (uint64_t)1 << i;
-
-		if ((quotas.given & bit) == 0)
-			continue;
-		/* Named with nothing: as everybody's again. The front checked the rest. */
-		row->quotas.given &= ~bit;
-		row->quotas.value[i] = 0;
-		if (quotas.value[i] == 0 || quotas.value[i] > front_quota_kinds[i].max)
-			continue;
-		row->quotas.given |= bit;
-		row->quotas.value[i] = quotas.value[i];
-	}
+	if (quotas != NULL)
+		take_quotas(quotas, &row->quotas);
 	return true;
 }
 
@@ -147,13 +161,16 @@ static int delete_audited(struct host *host, struct tenant *tenant, struct err *
 	return 0;
 }
 
-void answer_tenant_create(struct host *host, const struct asked *asked)
+void handle_tenant_create(struct host *host, const struct asked *asked,
+			  const struct api_tenant_create_in *in)
 {
 	struct db_tenant row = { .id = "" };
 	const struct tenant *tenant;
+	struct api_tenant told;
+	struct telling space;
 	struct err err;
 
-	if (!take_fields(host, asked, &row))
+	if (!take_fields(host, asked, in->name, in->quotas, &row))
 		return;
 	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
@@ -163,78 +180,79 @@ void answer_tenant_create(struct host *host, const struct asked *asked)
 		return;
 	}
 	tenant_apply(host);
-	reply_tenant(host, asked->id, tenant);
+	told = tell(tenant, &space);
+	reply_tenant_create(host, asked->id, &told);
 }
 
-static void list(struct host *host, const struct asked *asked)
+void handle_tenant_list(struct host *host, const struct asked *asked,
+			const struct api_tenant_list_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
-	char before[ID_SIZE];
-	const bool has_before = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, before,
-					   sizeof(before));
-	struct err err;
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	cleanup_arena struct arena arena = { 0 };
+	struct api_tenant *items = arena_new(&arena, limit, sizeof(*items));
+	struct telling *spaces = arena_new(&arena, limit, sizeof(*spaces));
+	struct api_tenants told = { 0 };
+	size_t count = 0;
 
-	if (limit > FRONT_LIST_MAX)
-		limit = FRONT_LIST_MAX;
-	for (const struct tenant *at = host->tenants; at != NULL && limit > 0; at = at->next) {
-		if (at->is_deleted || (has_before && strcmp(at->row.id, before) >= 0))
+	for (const struct tenant *each = host->tenants; each != NULL && count < limit;
+	     each = each->next) {
+		if (each->is_deleted ||
+		    (in->before != NULL && strcmp(each->row.id, in->before) >= 0))
 			continue;
-		if (pack_tenant(&payload, at, &err) < 0) {
-			peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-			return;
-		}
-		limit--;
+		items[count] = tell(each, &spaces[count]);
+		told.next = items[count++].id;
 	}
-	peer_reply(host, asked->id, &payload, -1);
+	told.tenants = (struct api_list){ items, count };
+	reply_tenant_list(host, asked->id, &told);
 }
 
-void answer_tenant_list(struct host *host, const struct asked *asked)
+void handle_tenant_show(struct host *host, const struct asked *asked,
+			const struct api_tenant_show_in *in)
 {
-	const struct tenant *tenant;
+	const struct tenant *tenant = named(host, asked, in->id);
+	struct api_tenant told;
+	struct telling space;
 
-	if (front_find(asked->items, asked->count, FRONT_TAG_ID) == NULL) {
-		list(host, asked);
+	if (tenant == NULL)
 		return;
-	}
-	tenant = named(host, asked);
-	if (tenant != NULL)
-		reply_tenant(host, asked->id, tenant);
+	told = tell(tenant, &space);
+	reply_tenant_show(host, asked->id, &told);
 }
 
-void answer_tenant_patch(struct host *host, const struct asked *asked)
+void handle_tenant_change(struct host *host, const struct asked *asked,
+			  const struct api_tenant_change_in *in)
 {
-	struct tenant *tenant = named(host, asked);
+	const bool is_suspended = in->state == API_TENANT_CHANGE_IN_STATE_SUSPENDED;
+	struct tenant *tenant = named(host, asked, in->id);
 	struct db_tenant row;
+	struct api_tenant told;
+	struct telling space;
 	struct err err;
 
 	if (tenant == NULL)
 		return;
 	row = tenant->row;
-	if (!take_fields(host, asked, &row))
+	if (!take_fields(host, asked, in->name, in->quotas, &row))
 		return;
-	/* A text that is too long for any state is none of them either. */
-	if (front_find(asked->items, asked->count, FRONT_TAG_STATE) != NULL &&
-	    !front_text(asked->items, asked->count, FRONT_TAG_STATE, row.state, sizeof(row.state)))
-		row.state[0] = '\0';
-	if (strcmp(row.state, "active") != 0 && strcmp(row.state, "suspended") != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID,
-			  "state must be \"active\" or \"suspended\"", "", "", 0);
-		return;
-	}
+	if (in->state != 0)
+		(void)snprintf(row.state, sizeof(row.state), "%s",
+			       is_suspended ? "suspended" : "active");
 	if (strcmp(row.state, "active") != 0 && !key_admin_left(host, NULL, tenant)) {
 		(void)refuse_last(host, asked);
 		return;
 	}
-	if (change_audited(host, tenant, &row, &err) < 0)
+	if (change_audited(host, tenant, &row, &err) < 0) {
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
-	else
-		reply_tenant(host, asked->id, tenant);
+		return;
+	}
+	told = tell(tenant, &space);
+	reply_tenant_change(host, asked->id, &told);
 }
 
-void answer_tenant_delete(struct host *host, const struct asked *asked)
+void handle_tenant_delete(struct host *host, const struct asked *asked,
+			  const struct api_tenant_delete_in *in)
 {
-	struct tenant *tenant = named(host, asked);
+	struct tenant *tenant = named(host, asked, in->id);
 	struct err err;
 
 	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, asked)))

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/audit_segment.h"
+#include "host/call.h"
 #include "host/host.h"
 
 #define DENIED_NS (10ull * 1000000000u)
@@ -231,17 +232,16 @@ static int list_one(const struct audit_entry *entry, void *arg, struct err *err)
 	return 0;
 }
 
-void answer_audit_list(struct host *host, const struct asked *asked)
+void handle_audit_list(struct host *host, const struct asked *asked,
+		       const struct api_audit_list_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(FRONT_PAYLOAD_MAX);
-	uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
 	struct audit_head before = { .sequence = 0 };
 	struct json_writer json;
 	struct err err;
 	int code;
 
-	if (limit == 0 || limit > FRONT_LIST_MAX)
-		limit = FRONT_LIST_MAX;
 	start_write_all(host);
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);
@@ -250,8 +250,7 @@ void answer_audit_list(struct host *host, const struct asked *asked)
 	code = audit_beginning(host->state_fd, host->db, &before, &err);
 	if (code >= 0)
 		code = audit_walk(host->state_fd, host->db, host->key_secret,
-				  front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0),
-				  (unsigned)limit, list_one, &json, &err);
+				  in->after, limit, list_one, &json, &err);
 	json_write_array_end(&json);
 	json_write_member_uint(&json, "first", before.sequence + 1);
 	json_write_member_uint(&json, "last", host->auditor.head.sequence);

@@ -118,7 +118,6 @@ void audit_again(struct host *host);
 void audit_denied(struct host *host); /* counted, and told together */
 /* {"sequence":…}; free() it. */
 char *audit_entry_json(const struct audit_entry *entry);
-void answer_audit_list(struct host *host, const struct asked *asked);
 
 /* ---- offline (audit_main.c) ---- */
 int audit_main(int argc, char **argv);

@@ -232,15 +232,6 @@ void tenant_deleted(struct host *host, struct tenant *tenant)
 	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
 }
 
-struct tenant *tenant_asked(struct host *host, const struct asked *asked)
-{
-	char id[ID_SIZE];
-	const bool is_named =
-		front_text(asked->items, asked->count, FRONT_TAG_TENANT, id, sizeof(id));
-
-	return tenant_of_id(host, asked, is_named ? id : NULL);
-}
-
 struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id)
 {
 	struct tenant *tenant;

@@ -78,8 +78,6 @@ int tenant_delete(struct host *host, struct tenant *tenant, struct err *err);
 void tenant_deleted(struct host *host, struct tenant *tenant); /* here, and its sessions end */
 /* Weights and caps of all of them, of threads and of processors. */
 void tenant_apply(struct host *host);
-/* The tenant that the request names with TENANT; its own when it names none. NULL: answered. */
-struct tenant *tenant_asked(struct host *host, const struct asked *asked);
 /* Of that id; NULL: the asking one. */
 struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id);
 
@@ -109,11 +107,4 @@ uint32_t scope_of_own(uint16_t type);
 bool scope_is_named(uint16_t type); /* for the test that looks for forgotten ones */
 
 /* ---- answer_tenant.c ---- */
-void answer_tenant_create(struct host *host, const struct asked *asked);
-void answer_tenant_list(struct host *host, const struct asked *asked);
-void answer_tenant_patch(struct host *host, const struct asked *asked);
-void answer_tenant_delete(struct host *host, const struct asked *asked);
 /* ---- answer_key.c ---- */
-void answer_key_create(struct host *host, const struct asked *asked);
-void answer_key_list(struct host *host, const struct asked *asked);
-void answer_key_delete(struct host *host, const struct asked *asked);

@@ -8,11 +8,14 @@
 #include "host/usage.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
+#include "api/arena.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -120,34 +123,55 @@ void usage_each(const struct host *host, usage_fn *fn, void *arg)
 	}
 }
 
-static int add_day(const char *tenant, const char *day, const struct front_usage *usage,
-		   void *arg, struct err *err)
-{
-	struct buf *payload = arg;
+/* Days of a report. */
+struct report {
+	struct arena arena;
+	struct api_usage_day *items;
+	size_t count, room;
+};
 
-	if (front_pack_text(payload, FRONT_TAG_TENANT, tenant, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_DAY, day, err) < 0)
-		return (int)err->code;
-	return front_pack(payload, FRONT_TAG_USAGE, usage, sizeof(*usage), err);
+static int add_day(const char *tenant, const char *day, const struct front_usage *used, void *arg,
+		   struct err *err)
+{
+	struct report *report = arg;
+
+	(void)err;
+	if (report->count == report->room) {
+		report->room = report->room * 2 + 64;
+		report->items = mem_grow(report->items, report->room, sizeof(*report->items));
+	}
+	report->items[report->count++] = (struct api_usage_day){
+		.tenant = arena_text(&report->arena, tenant, strlen(tenant)),
+		.day = arena_text(&report->arena, day, strlen(day)),
+		.sessions = used->sessions,
+		.executions = used->executions,
+		.wall_ms = used->wall_ms,
+		.cpu_ms = used->cpu_ms,
+		.memory_mib_s = used->memory_mib_s,
+		.bytes_in = used->bytes_in,
+		.bytes_out = used->bytes_out,
+		.disk_bytes = used->disk_bytes,
+	};
+	return 0;
 }
 
 /* An admin key sees all tenants unless it names one; any other key its own. */
-void answer_usage(struct host *host, const struct asked *asked)
+void handle_usage(struct host *host, const struct asked *asked, const struct api_usage_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	const bool names = front_find(asked->items, asked->count, FRONT_TAG_TENANT) != NULL;
-	const bool sees_all = (asked->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !names;
-	char from[DAY_SIZE] = "0000-00-00", to[DAY_SIZE] = "9999-99-99";
-	const struct tenant *tenant = sees_all ? asked->tenant : tenant_asked(host, asked);
+	const bool sees_all = (asked->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && in->tenant == NULL;
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	struct report report = { 0 };
 	struct err err;
 
 	if (tenant == NULL)
 		return;
-	(void)front_text(asked->items, asked->count, FRONT_TAG_FROM, from, sizeof(from));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TO, to, sizeof(to));
-	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id, from, to, add_day, &payload,
-			  &err) < 0)
+	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id,
+			  in->from != NULL ? in->from : "0000-00-00",
+			  in->to != NULL ? in->to : "9999-99-99", add_day, &report, &err) < 0)
 		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		peer_reply(host, asked->id, &payload, -1);
+		reply_usage(host, asked->id,
+			    &(struct api_usage){ .usage = { report.items, report.count } });
+	free(report.items);
+	arena_done(&report.arena);
 }

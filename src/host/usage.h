@@ -38,4 +38,3 @@ void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_
 /* Whether the tenant made this artifact or output. */
 bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle);
 
-void answer_usage(struct host *host, const struct asked *asked);

@@ -65,15 +65,6 @@ enum front_type {
 	FRONT_FILE_COMMIT = 20,	   /* TICKET, the id of the PUT -> nothing                   */
 	FRONT_FILE_DELETE = 21,	   /* -> nothing                                             */
 	FRONT_ARTIFACT_GET = 22,   /* -> SIZE, descriptor                                    */
-	FRONT_USAGE = 23,	   /* -> (TENANT DAY USAGE)*                                 */
-	FRONT_TENANT_CREATE = 30,  /* -> a tenant                                            */
-	FRONT_TENANT_LIST = 31,	   /* -> tenants, newest first; with an ID that one          */
-	FRONT_TENANT_PATCH = 32,   /* -> a tenant                                            */
-	FRONT_TENANT_DELETE = 33,  /* -> nothing                                             */
-	FRONT_KEY_CREATE = 34,	   /* -> a key with its text; with an ID its successor       */
-	FRONT_KEY_LIST = 35,	   /* -> keys, newest first                                  */
-	FRONT_KEY_DELETE = 36,	   /* -> nothing                                             */
-	FRONT_AUDIT_LIST = 40,	   /* -> BODY                                                */
 	FRONT_ARCHIVE_GET = 45,	   /* -> SIZE COUNTS, descriptor                             */
 	FRONT_ARCHIVE_PUT = 46,	   /* -> as FILE_PUT; its COMMIT -> COUNTS [ARTIFACT]        */
 	FRONT_FILE_MOVE = 47,	   /* -> [ARTIFACT of what it replaced]                      */
@@ -82,7 +73,6 @@ enum front_type {
 	FRONT_LINK_CREATE = 50,	   /* -> LINK (id) TOKEN NAME EXPIRES_AT                     */
 	FRONT_LINK_DELETE = 51,	   /* -> nothing                                             */
 	FRONT_LINK_GET = 52,	   /* TOKEN, no key -> as FILE_GET                           */
-	FRONT_TEMPLATE_LIST = 53,  /* -> BODY                                                */
 	FRONT_KEPT_LIST = 54,	   /* WHAT (enum front_kept) -> what is kept of a session    */
 	FRONT_RUN_CREATE = 60,	   /* a model answers -> BODY, the answer; or a run          */
 	FRONT_RUN_SHOW = 61,	   /* ID -> BODY, the answer, or a run                       */
@@ -114,21 +104,10 @@ enum front_tag {
 	FRONT_TAG_TICKET = 21,
 	FRONT_TAG_ID = 23,	   /* of something else: whatever the request is about */
 	/* tenants and keys */
-	FRONT_TAG_TENANT = 70,	   /* its id */
 	FRONT_TAG_NAME = 71,
-	FRONT_TAG_SCOPES = 72,	   /* FRONT_SCOPE_… */
-	FRONT_TAG_QUOTAS = 73,	   /* struct front_quotas */
-	FRONT_TAG_EXPIRES_MS = 74, /* from now on; 0: never */
-	FRONT_TAG_EXPIRES_AT = 75,
-	FRONT_TAG_KEY_TEXT = 76,
-	FRONT_TAG_STATE = 77,
-	FRONT_TAG_FROM = 78, /* a day, YYYY-MM-DD; TO is the last one */
-	FRONT_TAG_TO = 79,
-	FRONT_TAG_USAGE = 80,	/* struct front_usage */
 	FRONT_TAG_QUOTA = 81,	/* of an ERROR: its name */
 	FRONT_TAG_NUMBERS = 82, /* struct front_numbers: what was reached */
 	FRONT_TAG_QUEUE = 83,	/* struct front_queue */
-	FRONT_TAG_DAY = 84,
 	/* of any request: what it is known by in logs */
 	FRONT_TAG_REQUEST = 85,
 	FRONT_TAG_TRACE = 86, /* 32 digits of the trace, 16 of the request's span */
@@ -141,7 +120,6 @@ enum front_tag {
 	FRONT_TAG_BODY = 37, /* JSON; a long one is a descriptor, with SIZE */
 	FRONT_TAG_STATUS = 38,
 	FRONT_TAG_CREATED_AT = 39,
-	FRONT_TAG_USED_AT = 41,
 	FRONT_TAG_WHY = 42,
 	FRONT_TAG_EVENT_ID = 45,
 	FRONT_TAG_EVENT_NAME = 46,

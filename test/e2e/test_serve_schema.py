@@ -12,9 +12,11 @@ import os
 import hypothesis
 import pytest
 import schemathesis
+import schemathesis.config
 import schemathesis.openapi
 from hypothesis import strategies as st
 from reckon_serve import PREFIX, Server
+from schemathesis.config import _checks
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
@@ -37,7 +39,13 @@ def server(place):
 
 @pytest.fixture(scope="module")
 def schema(server):
-    return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}{PREFIX}/openapi.json")
+    # 412 beside what it expects itself: the key that we add may be all that was wrong, and then an
+    # If-Match is judged.
+    rejected = [*_checks.NegativeDataRejectionConfig().expected_statuses, "412"]
+    config = schemathesis.config.SchemathesisConfig.from_dict({
+        "checks": {"negative_data_rejection": {"expected-statuses": rejected}}})
+    return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}{PREFIX}/openapi.json",
+                                         config=config)
 
 
 class World:

@@ -210,7 +210,6 @@ def test_a_daemon_without_an_admin_key_makes_one(reckon):
     ("/keys", {"scopes": ["read"], "name": ""}, "name"),
     ("/keys", {"scopes": ["read"], "name": "a\nb"}, "name"),
     ("/keys", {"scopes": ["read"], "name": "a\0b"}, "name"),
-    ("/keys", {"scopes": ["read"], "tenant": "x" * 40}, "tenant"),
     ("/tenants", {}, "name"), ("/tenants", {"name": "a", "quota": {}}, "quota"),
     ("/tenants", {"name": "a", "quotas": []}, "quotas"),
     ("/tenants", {"name": "a", "quotas": {"session": 1}}, "quotas.session"),
@@ -225,6 +224,12 @@ def test_what_is_no_key_and_no_tenant(server, path, body, word):
     answer = server.ask("POST", path, body)
     assert (answer.status, answer.code) == (400, "invalid")
     assert word in answer.json["error"]["message"]
+
+
+@as_root
+def test_what_no_id_can_be_names_no_tenant(server):
+    answer = server.ask("POST", "/keys", {"scopes": ["read"], "tenant": "x" * 40})
+    assert (answer.status, answer.code) == (404, "tenant_not_found")
 
 
 # ---- scopes -------------------------------------------------------------------------------------
@@ -311,9 +316,7 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
                                    background=True)
         assert error is None
         theirs = theirs["execution"]["id"]
-        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=4)
-        assert error is None
-        weak = made["KEY_TEXT"].decode()
+        weak = front.call("key_create", front.key, scopes=4)[1]["key"]
         for extra in ({}, {"GOES_ON": b""}):
             error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs, **extra)
             assert error == "SCOPE" and b"read" in answer["MESSAGE"]
@@ -339,18 +342,14 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
         error, made = front.call("session_create", front.key, template="python")
         assert error is None
         session = made["id"]
-        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="weak", SCOPES=16)
-        assert error is None
-        weak = made["KEY_TEXT"].decode()
-        error, made = front.ask("TENANT_CREATE", KEY=front.key, NAME="other")
-        error, made = front.ask("KEY_CREATE", KEY=front.key, NAME="theirs", SCOPES=63,
-                                TENANT=made["TENANT"].decode())
-        stranger = made["KEY_TEXT"].decode()
+        weak = front.call("key_create", front.key, scopes=16)[1]["key"]
+        other = front.call("tenant_create", front.key, name="other")[1]["id"]
+        stranger = front.call("key_create", front.key, tenant=other, scopes=63)[1]["key"]
         for row in field_table.table().CALLS:
             given = {field.name: session if field.name == "session" else "ctx_x"
                      for field in row.takes if field.place == "path"}
-            if any(field.name == "code" for field in row.takes):
-                given["code"] = "a"
+            given |= {field.name: 16 if field.kind == "words" else "a" for field in row.body_fields
+                      if field.required}
             for key in (None, "rk_" + "A" * 43):
                 error, _ = front.call(row.name, key, **given)
                 assert error == ("UNAUTHORIZED" if row.scope else None), row.name

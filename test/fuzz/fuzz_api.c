@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "codec/api.h"
-#include "codec/api_admin.h"
 #include "codec/api_files.h"
 #include "codec/api_run.h"
 
@@ -21,49 +20,6 @@ static void check(int code, const struct err *err)
 	if (code < 0 && (err->text[0] == '\0' ||
 			 (err->code != ERR_INVALID && err->code != ERR_LIMIT)))
 		abort();
-}
-
-static void tenant(const char *text, size_t len, bool is_patch)
-{
-	static const struct api_quota_kind kinds[] = { { "sessions", false, 1000 },
-						       { "max_wall_s", true, 86400000 } };
-	struct api_tenant body;
-	struct err err;
-	const int code = api_tenant_parse(text, len, is_patch, kinds, 2, &body, &err);
-
-	check(code, &err);
-	if (code == 0 && ((!is_patch && (body.name == NULL || body.state != NULL)) ||
-			  body.given > 3 || body.value[0] > 1000 || body.value[1] > 86400000 ||
-			  (body.name != NULL && (body.name[0] == '\0' || strlen(body.name) > 63))))
-		abort();
-	api_tenant_done(&body);
-}
-
-/* 'a', 'b': tenants; 'c': keys; 'd': rotation. */
-static void admin(const char *text, size_t len, uint8_t which)
-{
-	static const char *const scopes[] = { "admin", "sessions", "execute", "files", "read",
-					     "agent" };
-	struct api_key body;
-	struct err err;
-	uint64_t ms;
-	int code;
-
-	if (which <= 'b') {
-		tenant(text, len, which == 'b');
-	} else if (which == 'c') {
-		code = api_key_parse(text, len, scopes, 6, &body, &err);
-		check(code, &err);
-		if (code == 0 && (body.scopes == 0 || body.scopes > 63 ||
-				  (double)body.expires_ms > API_LIFETIME_S_MAX * 1000))
-			abort();
-		api_key_done(&body);
-	} else {
-		code = api_rotate_parse(text, len, 5, &ms, &err);
-		check(code, &err);
-		if (code == 0 && (double)ms > API_LIFETIME_S_MAX * 1000)
-			abort();
-	}
 }
 
 static bool is_text(const char *text, size_t max)
@@ -126,9 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	if (data[0] >= 'a' && data[0] <= 'd')
-		admin(text, size - 1, data[0]);
-	else if (data[0] >= 'e' && data[0] <= 'g')
+	if (data[0] >= 'e' && data[0] <= 'g')
 		files(text, size - 1, data[0]);
 	else if (data[0] == 'h')
 		question(text, size - 1);

@@ -123,7 +123,7 @@ class CapturedFront:
         frame = HEAD.pack(MAGIC, kind, flags, number, len(payload), count) + payload
         self.sock.sendall(struct.pack("=I", len(frame)) + frame)
 
-    def call(self, name, key, **values):
+    def call(self, name, key, /, **values):
         """A typed call: the error's name or None, then what it gives; a record as fields."""
         number = self.send_call(name, key, **values)
         while True:
@@ -134,7 +134,7 @@ class CapturedFront:
             answer = field_table.read(field_table.call(name)[1].gives_struct, answer)
         return error, answer
 
-    def send_call(self, name, key, number=None, **values):
+    def send_call(self, name, key, /, number=None, **values):
         """The request's id."""
         kind, row = field_table.call(name)
         caller = {"key": key, "request": "captured"}

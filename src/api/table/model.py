@@ -28,7 +28,7 @@ KINDS = ("flag", "number", "seconds", "time", "text", "id", "code", "word", "wor
          "object", "env", "one", "many")
 # whole: the answer is this field's value itself; of several one is given.
 PLACES = ("body", "path", "query", "header", "whole")
-FORMS = ("", "path", "date-time", "session-name")
+FORMS = ("", "path", "date-time", "session-name", "day", "line")
 ID_MAX = 31
 TEXT_MAX = 64 << 20
 
@@ -48,7 +48,7 @@ class Field:
     most: Optional[int] = None
     words: tuple = ()
     of: Optional["Struct"] = None
-    form: str = ""          # of a text: "path" (absolute), "date-time", "session-name"
+    form: str = ""          # of a text: "path" (absolute), "date-time", "session-name", "day", "line" (no control characters)
     default: object = None  # what holds when it is left out, where that is a plain value
     schema: Optional[dict] = None  # JSON Schema where the kind does not say enough
     example: object = None
@@ -59,7 +59,7 @@ class Field:
         assert (self.kind in ("word", "words")) == bool(self.words), f"{self.name}: words"
         assert (self.kind in ("one", "many")) == (self.of is not None), f"{self.name}: of"
         assert self.form in FORMS, f"{self.name}: form {self.form}"
-        assert self.kind != "seconds" or self.name.endswith("_s"), f"{self.name}: in seconds"
+        assert self.kind != "seconds" or "_s" in self.name, f"{self.name}: in seconds"
         assert self.place != "path" or self.required, f"{self.name}: a path has all its parts"
         assert self.doc or self.schema or self.words or self.of, f"{self.name}: no documentation"
 
@@ -68,7 +68,7 @@ class Field:
         """Its name in C."""
         name = self.name.lower().replace("-", "_")
         if self.kind == "seconds":
-            return name[:-len("_s")] + "_ms"
+            return name[:-2] + "_ms" if name.endswith("_s") else name.replace("_s_", "_ms_")
         return name + "_ms" if self.kind == "time" else name
 
     @property
@@ -114,6 +114,7 @@ class Call:
     description: str = ""
     own_scope: Optional[str] = None  # enough for what the key itself began
     streams: bool = False  # the answer may be a stream of events
+    also_media: tuple = ()  # of an answer that may have another form
     takes_struct: Struct = field(init=False)
     gives_struct: Struct = field(init=False)
 

@@ -14,6 +14,8 @@ DRAINING = Struct("draining", "Whether new sessions are taken, and how many ther
     Field("sessions", "number", "Sessions that are left", required=True),
 ))
 
+TEMPLATE = {"$ref": "#/components/schemas/Template"}
+
 STRUCTS = (DIALECT, DRAINING)
 
 CALLS = (
@@ -36,4 +38,12 @@ CALLS = (
          gives=DRAINING),
     Call("undrain", "DELETE", "drain", "Take new sessions again", "What is there", "admin",
          gives=DRAINING),
+    Call("template_list", "GET", "templates", "Templates that are built", "They", "read",
+         gives=(Field("templates", "json", "By name", required=True,
+                      schema={"type": "array", "items": TEMPLATE}),),
+         operation="listTemplates"),
+    Call("template_show", "GET", "templates/{template}", "One template", "It", "read",
+         takes=(Field("template", "id", "Its name", place="path", required=True, most=63),),
+         gives=(Field("shown", "json", place="whole", required=True, schema=TEMPLATE),),
+         errors=(404,), operation="showTemplate"),
 )

@@ -12,7 +12,7 @@ OUTPUT = Field("output_bytes", "number", "That one execution writes", least=1, m
 LIMITS = Struct("limits", "What is left out has a default, which the record of an execution names.", (
     WALL,
     Field("cpu_s", "seconds", "Of one execution, of processors", least=1, most=DAY_MS),
-    Field("memory_bytes", "number", "Of all that runs in the session", least=1, most=BYTES),
+    Field("memory_bytes", "number", "Of all that runs in the session", least=16 << 20, most=BYTES),
     Field("disk_bytes", "number", "Of the workspace", least=1, most=BYTES),
     Field("files", "number", "In the workspace", least=1, most=1000000000),
     Field("file_bytes", "number", "Of one file", least=1, most=BYTES),
