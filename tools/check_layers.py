@@ -13,6 +13,7 @@ import sys
 MAY_INCLUDE = {  # folder: other project folders it may include
     "base": set(),
     "languages": {"base"},
+    "dialects": set(),
     "codec": {"base"},
     "api": {"base", "codec"},
     "wire": {"base"},
@@ -23,7 +24,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "fence": {"base"},
     "peek": {"base", "wire", "fence"},
     "front": {"api", "base", "codec", "wire", "loop", "fence"},
-    "host": {"api", "base", "languages", "wire", "loop", "codec", "converse", "models"},
+    "host": {"api", "base", "dialects", "languages", "wire", "loop", "codec", "converse", "models"},
     "agent": {"base", "codec", "languages", "wire", "fence"},
     "converse": {"base", "codec", "languages", "wire"},
     "lib": {"base", "codec", "languages", "wire", "converse"},
@@ -38,6 +39,7 @@ ONLY = {  # all that the first may see of the second
     ("host", "codec"): {"codec/json_write.h"},
     ("host", "api"): {"api/arena.h", "api/calls.h", "api/check.h", "api/image.h"},
     ("inside", "languages"): {"languages/table.h"},
+    ("host", "dialects"): {"dialects/table.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
