@@ -8,6 +8,7 @@
 #include "wire/front.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -156,7 +157,8 @@ bool front_may_send(enum front_state state, uint16_t type)
 	case FRONT_STATE_STARTING:
 		return type == FRONT_READY;
 	case FRONT_STATE_SERVING:
-		return type < FRONT_REQUEST_COUNT && shapes[type].must != NULL;
+		return type == FRONT_HANDOFF ||
+		       (type < FRONT_REQUEST_COUNT && shapes[type].must != NULL);
 	}
 	return false;
 }
@@ -189,7 +191,7 @@ int front_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	struct tag_set seen = { 0 };
 	const struct shape *shape;
 
-	if (!front_may_send(FRONT_STATE_SERVING, type))
+	if (type >= FRONT_REQUEST_COUNT || shapes[type].must == NULL)
 		return err_set(err, ERR_PROTOCOL, "request %u is in no table", type);
 	shape = &shapes[type];
 	for (size_t i = 0; i < count; i++) {
@@ -307,6 +309,41 @@ int front_send_call(int sock, uint16_t type, uint64_t id, const struct buf *payl
 					       .flags = FRONT_FLAG_CALL,
 					       .id = id },
 			  payload, -1, err);
+}
+
+int front_send_handoff(int sock, enum front_type type, const struct buf *payload, int fd,
+		       struct err *err)
+{
+	return send_frame(sock,
+			  (struct front_head){ .magic = FRONT_MAGIC, .type = (uint16_t)type },
+			  payload, fd, err);
+}
+
+static bool has_option(int fd, int name, int value)
+{
+	socklen_t len = sizeof(int);
+	int got;
+
+	return getsockopt(fd, SOL_SOCKET, name, &got, &len) == 0 && got == value;
+}
+
+int front_check_handoff(const struct front_head *head, const struct buf *payload, int fd,
+			size_t own, size_t count, struct front_handoff *ret, struct err *err)
+{
+	if (head->id != 0 || head->field_count != 0 || (head->flags & FRONT_FLAG_CALL) != 0)
+		return err_set(err, ERR_PROTOCOL, "a hand-off that looks like a request");
+	if (payload->len < sizeof(*ret) || payload->len > sizeof(*ret) + FRONT_HANDOFF_MAX)
+		return err_set(err, ERR_PROTOCOL, "a hand-off of %zu bytes", payload->len);
+	memcpy(ret, payload->data, sizeof(*ret));
+	if (ret->dialect >= count || ret->dialect == own)
+		return err_set(err, ERR_PROTOCOL, "a hand-off from dialect %zu to %u", own,
+			       ret->dialect);
+	if (ret->hops > FRONT_HOPS_MAX)
+		return err_set(err, ERR_PROTOCOL, "a hand-off after %u hops", ret->hops);
+	/* Not a file, and not the socket that connections are accepted from. */
+	if (fd < 0 || !has_option(fd, SO_TYPE, SOCK_STREAM) || !has_option(fd, SO_ACCEPTCONN, 0))
+		return err_set(err, ERR_PROTOCOL, "a hand-off without a client's connection");
+	return 0;
 }
 
 /* The payload of a frame that was received whole; takes the blob's descriptor out of `fds`. */

@@ -13,6 +13,8 @@
  *    | <------------------ REPLY or ERROR (id) |   exactly one each, in any order
  *    | CANCEL (id) ------------------------->  |   whoever asked went away: the reply may not come;
  *                                                 also later, of what began a stream of events
+ *    | HANDOFF ----------------------------->  |   a client's connection for another dialect
+ *    | <--------------------------- CONNECTION |   the same, to that dialect's process
  *
  * Everything is a question with one answer, also the events of an execution (EVENTS answers with
  * what there is, or waits until there is something): so a slow client never makes a queue here.
@@ -21,6 +23,11 @@
  * A typed call (FRONT_FLAG_CALL) holds no fields: its type is the number of a row of the field table
  * (src/api), its payload the image of struct api_caller and of what that call takes; a REPLY with the
  * flag holds the image of what it gives.
+ *
+ * HANDOFF and CONNECTION have id 0, one descriptor (the client's connection) and no fields: the
+ * payload is a struct front_handoff and the bytes that were already read from the connection, which
+ * reckond passes on and never reads. The receiver treats them as a new connection of which these
+ * bytes have come.
  */
 #pragma once
 
@@ -52,11 +59,14 @@
 #define FRONT_KEY_MAX 128u
 #define FRONT_REQUEST_ID_MAX 64u
 #define FRONT_LIST_MAX 500u /* entries of one list reply */
+#define FRONT_HANDOFF_MAX (80u * 1024u) /* bytes already read: a head, and what came ahead */
+#define FRONT_HOPS_MAX 8u /* hand-offs of one connection without a request served in between */
 
 enum front_type {
 	/* front to reckond */
 	FRONT_READY = 1,
 	FRONT_CANCEL = 2,
+	FRONT_HANDOFF = 3,	   /* a connection for another dialect: no answer            */
 	FRONT_AUTH = 4,		   /* KEY -> nothing: is the key good                        */
 	FRONT_EVENTS = 13,	   /* -> [GAP] (EVENT_ID EVENT_NAME EVENT_DATA)* [END]       */
 	FRONT_FILE_LIST = 17,	   /* -> BODY                                                */
@@ -81,6 +91,7 @@ enum front_type {
 	/* reckond to front */
 	FRONT_REPLY = 64,
 	FRONT_ERROR = 65, /* ERROR MESSAGE [CAUSE] [REMEDY] [RETRY_S] */
+	FRONT_CONNECTION = 66,
 };
 
 #define FRONT_REQUEST_COUNT 64
@@ -266,6 +277,14 @@ struct front_head {
 	uint32_t field_count;
 };
 
+/* How the payload of HANDOFF and CONNECTION begins; the bytes that were read follow. */
+struct front_handoff {
+	uint32_t dialect; /* the number of the one that the connection is for */
+	/* Of a HANDOFF: what the CONNECTION said that brought it; 0 when the sender accepted it, or
+	 * has served a request of it since. reckond counts on, and closes it at FRONT_HOPS_MAX. */
+	uint32_t hops;
+};
+
 /* What reckond knows of its front. */
 enum front_state {
 	FRONT_STATE_STARTING, /* READY   */
@@ -309,3 +328,18 @@ int front_send_call(int sock, uint16_t type, uint64_t id, const struct buf *payl
  */
 int front_recv(int sock, struct front_head *ret_head, struct buf *payload, int *ret_fd,
 	       struct err *err);
+
+/*
+ * Sends HANDOFF or CONNECTION: `payload` is as described at struct front_handoff. ERR_TIMEOUT as
+ * with front_send(); `fd` stays the caller's.
+ */
+int front_send_handoff(int sock, enum front_type type, const struct buf *payload, int fd,
+		       struct err *err);
+
+/*
+ * Whether a received HANDOFF is whole: one descriptor that is a stream socket and does not listen,
+ * not too many bytes or hops, and one of `count` dialects other than the sender's `own`.
+ * ERR_PROTOCOL otherwise. Takes neither the payload nor `fd`.
+ */
+int front_check_handoff(const struct front_head *head, const struct buf *payload, int fd,
+			size_t own, size_t count, struct front_handoff *ret, struct err *err);

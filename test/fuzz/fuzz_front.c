@@ -6,7 +6,8 @@
  * Never:    leaves a descriptor open; a leak ends the run when they are used up.
  *
  * The first byte: bits 0-1 how many descriptors come along, bit 2 whether the last of them is
- * sealed, bit 3 whether a valid head is put in front; the second the type in that head.
+ * sealed, bit 3 whether a valid head is put in front, bit 4 whether the others are stream sockets;
+ * the second the type in that head.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -52,6 +53,22 @@ static void judge(const struct front_head *head, const struct buf *payload)
 	(void)front_u64(items, (size_t)count, FRONT_TAG_LIMIT, 0);
 }
 
+/* A hand-off that was let through is one that reckond can pass on. */
+static void judge_handoff(const struct front_head *head, const struct buf *payload, int fd)
+{
+	struct front_handoff handoff;
+	struct err err;
+
+	if (front_check_handoff(head, payload, fd, 0, 2, &handoff, &err) < 0) {
+		if (err.code != ERR_PROTOCOL)
+			abort();
+		return;
+	}
+	if (fd < 0 || handoff.dialect != 1 || handoff.hops > FRONT_HOPS_MAX ||
+	    payload->len > sizeof(handoff) + FRONT_HANDOFF_MAX)
+		abort();
+}
+
 static void receive(int sock)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1u << 20);
@@ -67,14 +84,17 @@ static void receive(int sock)
 	}
 	if (head.magic != FRONT_MAGIC || head.payload_len != payload.len)
 		abort();
-	judge(&head, &payload);
+	if (head.type == FRONT_HANDOFF)
+		judge_handoff(&head, &payload, fd);
+	else
+		judge(&head, &payload);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char frame[sizeof(struct front_head) + FRONT_INLINE_MAX + 64];
 	struct front_head head = { .magic = FRONT_MAGIC };
-	cleanup_fd int host = -1, front = -1, blob = -1;
+	cleanup_fd int host = -1, front = -1, blob = -1, client = -1;
 	size_t at = 0, nfds, len;
 	struct err err;
 	int sock[2], fds[3];
@@ -87,8 +107,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	host = sock[0];
 	front = sock[1];
 	nfds = data[0] & 3u;
+	if ((data[0] & 16u) != 0 && (client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0)
+		abort();
 	for (size_t i = 0; i < nfds; i++)
-		fds[i] = front;
+		fds[i] = client >= 0 ? client : front;
 	if (nfds > 0 && (data[0] & 4u) != 0) {
 		if (fd_memfd_sealed("fuzz", data + 3, len, &blob, &err) < 0)
 			abort();

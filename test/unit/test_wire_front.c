@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,7 +21,7 @@ static bool is_known(unsigned type)
 	static const struct {
 		unsigned first, last;
 	} ranges[] = {
-		{ FRONT_CANCEL, FRONT_CANCEL },
+		{ FRONT_CANCEL, FRONT_HANDOFF },
 		{ FRONT_AUTH, FRONT_AUTH },
 		{ FRONT_EVENTS, FRONT_EVENTS },
 		{ FRONT_FILE_LIST, FRONT_ARTIFACT_GET },
@@ -87,6 +88,7 @@ static void a_request_holds_what_the_table_says(void **state)
 	assert_int_equal(check(FRONT_CANCEL, &unknown, 1), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_CANCEL, &key, 1), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_READY, NULL, 0), ERR_PROTOCOL);
+	assert_int_equal(check(FRONT_HANDOFF, NULL, 0), ERR_PROTOCOL);
 	assert_int_equal(check(FRONT_REPLY, NULL, 0), ERR_PROTOCOL);
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
 }
@@ -193,6 +195,123 @@ static void texts_and_numbers(void **state)
 	assert_int_equal(front_u64(items, 4, FRONT_TAG_AFTER, 6), 6);
 }
 
+/* Sent and received; what front_check_handoff() says to it as one from dialect 0 of 3. */
+static int hand_over(int sock[2], const void *payload, size_t len, int fd, struct front_handoff *ret)
+{
+	struct buf sent = BUF_INIT(FRONT_PAYLOAD_MAX), got = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct front_head head;
+	struct err err;
+	int got_fd, code;
+
+	assert_ok(&err, buf_add(&sent, payload, len, &err));
+	assert_ok(&err, front_send_handoff(sock[0], FRONT_HANDOFF, &sent, fd, &err));
+	assert_int_equal(front_recv(sock[1], &head, &got, &got_fd, &err), 1);
+	assert_int_equal(head.type, FRONT_HANDOFF);
+	assert_int_equal(got_fd >= 0, fd >= 0);
+	assert_int_equal(got.len, len);
+	code = front_check_handoff(&head, &got, got_fd, 0, 3, ret, &err);
+	if (got_fd >= 0)
+		(void)close(got_fd);
+	buf_done(&sent);
+	buf_done(&got);
+	return code;
+}
+
+static int hand_over_to(int sock[2], uint32_t dialect, uint32_t hops, int fd)
+{
+	const struct front_handoff handoff = { dialect, hops };
+	struct front_handoff got = { 99, 99 };
+	const int code = hand_over(sock, &handoff, sizeof(handoff), fd, &got);
+
+	if (code == 0) {
+		assert_int_equal(got.dialect, dialect);
+		assert_int_equal(got.hops, hops);
+	}
+	return code;
+}
+
+static void a_hand_off_is_bounded(void **state)
+{
+	static char bytes[sizeof(struct front_handoff) + FRONT_HANDOFF_MAX + 1] = { 1 };
+	const int before = unit_open_fds();
+	const size_t most = sizeof(bytes) - 1;
+	struct front_handoff got;
+	int sock[2], client[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
+	assert_int_equal(hand_over(sock, bytes, most, client[0], &got), 0);
+	assert_int_equal(hand_over(sock, bytes, most + 1, client[0], &got), ERR_PROTOCOL);
+	assert_int_equal(hand_over(sock, bytes, sizeof(got), client[0], &got), 0);
+	assert_int_equal(hand_over(sock, bytes, sizeof(got) - 1, client[0], &got), ERR_PROTOCOL);
+	assert_int_equal(hand_over(sock, NULL, 0, client[0], &got), ERR_PROTOCOL);
+	assert_int_equal(hand_over_to(sock, 2, FRONT_HOPS_MAX, client[0]), 0);
+	assert_int_equal(hand_over_to(sock, 2, FRONT_HOPS_MAX + 1, client[0]), ERR_PROTOCOL);
+	/* To the sender itself, and to nobody. */
+	assert_int_equal(hand_over_to(sock, 0, 0, client[0]), ERR_PROTOCOL);
+	assert_int_equal(hand_over_to(sock, 3, 0, client[0]), ERR_PROTOCOL);
+	assert_int_equal(hand_over_to(sock, UINT32_MAX, 0, client[0]), ERR_PROTOCOL);
+	for (size_t i = 0; i < 2; i++) {
+		(void)close(sock[i]);
+		(void)close(client[i]);
+	}
+	assert_int_equal(unit_open_fds(), before);
+}
+
+static void a_hand_off_brings_a_connection(void **state)
+{
+	const struct sockaddr_un nameless = { .sun_family = AF_UNIX };
+	const int before = unit_open_fds();
+	int sock[2], fds[3];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
+	assert_ok(&err, fd_memfd_sealed("file", "x", 1, &fds[0], &err));
+	fds[1] = socket(AF_INET, SOCK_DGRAM, 0);
+	fds[2] = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fds[2], (const struct sockaddr *)&nameless, sizeof(sa_family_t)), 0);
+	assert_int_equal(hand_over_to(sock, 1, 0, fds[2]), 0);
+	assert_int_equal(listen(fds[2], 1), 0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(hand_over_to(sock, 1, 0, fds[i]), ERR_PROTOCOL);
+		(void)close(fds[i]);
+	}
+	assert_int_equal(hand_over_to(sock, 1, 0, -1), ERR_PROTOCOL);
+	assert_int_equal(hand_over_to(sock, 1, 0, sock[1]), ERR_PROTOCOL);
+	(void)close(sock[0]);
+	(void)close(sock[1]);
+	assert_int_equal(unit_open_fds(), before);
+}
+
+static void a_hand_off_is_no_request(void **state)
+{
+	const struct front_handoff handoff = { 1, 0 };
+	struct front_head heads[] = {
+		{ .type = FRONT_HANDOFF },
+		{ .type = FRONT_HANDOFF, .id = 1 },
+		{ .type = FRONT_HANDOFF, .field_count = 1 },
+		{ .type = FRONT_HANDOFF, .flags = FRONT_FLAG_CALL },
+	};
+	struct buf payload = BUF_INIT(64);
+	struct front_handoff got;
+	int client[2];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
+	assert_ok(&err, buf_add(&payload, &handoff, sizeof(handoff), &err));
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		assert_int_equal(front_check_handoff(&heads[i], &payload, client[0], 0, 2, &got,
+						     &err),
+				 i == 0 ? 0 : ERR_PROTOCOL);
+	buf_done(&payload);
+	(void)close(client[0]);
+	(void)close(client[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +320,9 @@ int main(void)
 		cmocka_unit_test(frames_of_every_size),
 		cmocka_unit_test(broken_frames_are_refused),
 		cmocka_unit_test(texts_and_numbers),
+		cmocka_unit_test(a_hand_off_is_bounded),
+		cmocka_unit_test(a_hand_off_brings_a_connection),
+		cmocka_unit_test(a_hand_off_is_no_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
