@@ -121,11 +121,11 @@ void cancel_abandoned(struct session *session)
 	}
 }
 
-void cancel_front_lost(struct host *host)
+void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
-			hold_lose_all(at->hold);
+			hold_lose(at->hold, first, last);
 	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
-		hold_lose_all(at->hold);
+		hold_lose(at->hold, first, last);
 }

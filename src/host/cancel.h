@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct execution;
 struct host;
@@ -11,5 +12,6 @@ struct session;
 void cancel_abandoned(struct session *session);
 void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
 bool cancel_is_abandoned(const struct execution *execution); /* it was, or is being, stopped so */
-/* The front died, and with it all connections: that ends nothing. */
-void cancel_front_lost(struct host *host);
+/* A dialect process died, and with it its connections: that ends nothing. Its requests had the ids
+ * from `first` to `last`. */
+void cancel_front_lost(struct host *host, uint64_t first, uint64_t last);

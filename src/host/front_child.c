@@ -1,9 +1,9 @@
 /*
- * front_child.c - the front's process: started fenced off, with a page that both see, and reaped.
+ * front_child.c - a dialect's process: started fenced off, with a page that both see, and reaped.
  *
  * Runs in:  reckond's loop.
  * Reads:    numbers that a front wrote into its page, which are counts and nothing else.
- * Never:    hands a front more than its socket, the listening one and its page.
+ * Never:    hands a process more than its socket, its page and, to the native one, the listener.
  */
 #include "host/front_child.h"
 
@@ -71,15 +71,25 @@ void front_child_settings(const struct front_child *child, const struct config *
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
-/* Between fork and exec of a program with threads: only what is safe there. */
+const char *front_child_program(size_t dialect)
+{
+	static char name[80];
+
+	(void)snprintf(name, sizeof(name), "reckon-front%s%s", dialect == DIALECT_NATIVE ? "" : "-",
+		       dialect == DIALECT_NATIVE ? "" : dialect_name(dialect));
+	return name;
+}
+
+/* Between fork and exec of a program with threads: only what is safe there. No `listener` (-1) is
+ * /dev/null in its place. */
 static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
 						   int listener, int page)
 {
 	static char *const environment[] = { NULL };
 	const int high_sock = fcntl(sock, F_DUPFD, 10);
-	const int high_listener = fcntl(listener, F_DUPFD, 10);
 	const int high_page = fcntl(page, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDONLY);
+	const int high_listener = fcntl(listener >= 0 ? listener : null_fd, F_DUPFD, 10);
 
 	child_reset_signals(0);
 	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
@@ -112,17 +122,18 @@ static int new_page(struct front_child *child, const struct config *config, int 
 	return 0;
 }
 
-int front_child_spawn(struct host *host, struct front_child *child, int *ret_sock,
-		      struct err *err)
+int front_child_spawn(struct host *host, size_t dialect, struct front_child *child,
+		      int *ret_sock, struct err *err)
 {
 	const struct config *config = &host->config;
 	cleanup_fd int ours = -1, theirs = -1, page = -1;
-	char path[600], connections[24];
-	char name[] = "reckon-front";
+	const int listener = dialect == DIALECT_NATIVE ? host->listen_fd : -1;
+	char path[600], connections[24], name[80];
 	char *argv[] = { name, connections, NULL };
 	int pair[2];
 
-	(void)snprintf(path, sizeof(path), "%s/reckon-front", host->libexec);
+	(void)snprintf(name, sizeof(name), "%s", front_child_program(dialect));
+	(void)snprintf(path, sizeof(path), "%s/%s", host->libexec, name);
 	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
 	if (access(path, X_OK) < 0)
 		return err_sys(err, "%.200s", path);
@@ -136,7 +147,7 @@ int front_child_spawn(struct host *host, struct front_child *child, int *ret_soc
 	if (child->pid < 0)
 		return err_sys(err, "fork");
 	if (child->pid == 0)
-		become_front(path, argv, theirs, host->listen_fd, page);
+		become_front(path, argv, theirs, listener, page);
 	*ret_sock = TAKE_FD(ours);
 	return 0;
 }

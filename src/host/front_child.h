@@ -1,7 +1,8 @@
-/* front_child.h - the front's process, and the page of numbers that it shares with us; for peer.c. */
+/* front_child.h - a dialect's process, and the page of numbers that it shares with us; for peer.c. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -16,9 +17,11 @@ struct front_child {
 	struct front_page before; /* what earlier ones counted */
 };
 
-/* Starts one, with a page of its own; *ret_sock does not block. */
-int front_child_spawn(struct host *host, struct front_child *child, int *ret_sock,
-		      struct err *err);
+/* The program in libexec that serves a dialect; valid until the next call. */
+const char *front_child_program(size_t dialect);
+/* Starts one, with a page of its own; *ret_sock does not block. The native one gets the listener. */
+int front_child_spawn(struct host *host, size_t dialect, struct front_child *child,
+		      int *ret_sock, struct err *err);
 /* Reaps it, after `sig` when that is not 0; fine when it has ended. */
 void front_child_end(struct front_child *child, int sig);
 bool front_child_has_ended(struct front_child *child); /* does not wait */

@@ -29,25 +29,30 @@ void hold_take(struct hold *hold, uint64_t request)
 	hold->alone_ns = 0;
 }
 
-void hold_drop(struct hold *hold, uint64_t request, uint64_t now_ns)
+/* Takes the ids of this range out; how many there were. */
+static size_t remove_range(struct hold *hold, uint64_t first, uint64_t last)
 {
 	const size_t before = hold != NULL ? hold->count : 0;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < before; i++)
-		if (hold->requests[i] != request)
+		if (hold->requests[i] < first || hold->requests[i] > last)
 			hold->requests[kept++] = hold->requests[i];
-	if (kept == before)
-		return;
-	hold->count = kept;
-	hold->alone_ns = kept == 0 ? now_ns : 0;
+	if (before > 0)
+		hold->count = kept;
+	return before - kept;
 }
 
-void hold_lose_all(struct hold *hold)
+void hold_drop(struct hold *hold, uint64_t request, uint64_t now_ns)
+{
+	if (remove_range(hold, request, request) > 0)
+		hold->alone_ns = hold->count == 0 ? now_ns : 0;
+}
+
+void hold_lose(struct hold *hold, uint64_t first, uint64_t last)
 {
 	/* Who went before that has gone by itself, and its grace goes on. */
-	if (hold != NULL)
-		hold->count = 0;
+	(void)remove_range(hold, first, last);
 }
 
 bool hold_is_over(const struct hold *hold, uint64_t now_ns)

@@ -6,7 +6,8 @@
  * front says CANCEL of that id when the connection is gone. When the last one has gone, and none
  * has come back within the grace, it is over.
  *
- * A front that dies takes all connections along, which is no client's doing: then nothing ends.
+ * A dialect process that dies takes its connections along, which is no client's doing: then nothing
+ * ends.
  */
 #pragma once
 
@@ -31,5 +32,6 @@ struct hold *hold_new(uint64_t grace_ms, uint64_t request);
 void hold_take(struct hold *hold, uint64_t request);
 /* Its connection is gone. */
 void hold_drop(struct hold *hold, uint64_t request, uint64_t now_ns);
-void hold_lose_all(struct hold *hold); /* the front died */
+/* The process of the connections with these ids died. */
+void hold_lose(struct hold *hold, uint64_t first, uint64_t last);
 bool hold_is_over(const struct hold *hold, uint64_t now_ns);

@@ -3,7 +3,8 @@
  *
  *   main.c            start, signals, the graceful end
  *   config.c          options: file, command line, reload; listen.c: the socket
- *   peer.c            the front's frames, what is unanswered; front_child.c: its process
+ *   peers.c           the dialect processes; peer.c: one of them, peer_frames.c: what it sends
+ *   front_child.c     how one is started and reaped; handoff.c: connections from one to another
  *   answer.c          the request table: one function for each request
  *   answer_session.c answer_execute.c answer_file.c
  *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
@@ -170,7 +171,8 @@ struct host {
 	struct db *db;
 	struct pool *pool;
 	struct pool *file_pool; /* for what is beside */
-	struct peer *peer;
+	struct peer *peers[DIALECTS_MAX]; /* NULL: no client has needed this dialect yet */
+	uint64_t peer_generation;	  /* the last that a dialect process got */
 	struct loop_io *wake_io, *file_wake_io;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */

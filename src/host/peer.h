@@ -1,7 +1,7 @@
 /*
- * peer.h - the front's process: its requests come to answer.c, its answers go out here.
+ * peer.h - the dialect processes: their requests come to answer.c, their answers go out here.
  *
- * `request` is the number that the front gave a request; 0 is none.
+ * `request` is the number of a request; it also names the process that asked. 0 is none.
  */
 #pragma once
 
@@ -12,18 +12,21 @@
 #include "api/calls.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "dialects/table.h"
 #include "reckon.h"
 #include "wire/front.h"
 #include "wire/front_page.h"
 
 struct host;
 
+/* Starts the native dialect's process, which accepts connections; others start when needed. */
 int peer_start(struct host *host, struct err *err);
-void peer_stop(struct host *host); /* ends the front and waits for it */
-void peer_settings(struct host *host); /* tells the front what the configuration says now */
-/* What all fronts counted so far. */
+void peer_stop(struct host *host); /* ends all processes and waits for them */
+void peer_settings(struct host *host); /* tells them what the configuration says now */
+/* The sums over all dialects, and over the processes that each had so far. */
 void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_restarts);
-enum api_dialect_state peer_state(const struct host *host); /* DOWN between two starts */
+/* Of each dialect; their number. */
+size_t peer_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX]);
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
 /* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */

@@ -81,19 +81,16 @@ void handle_health(struct host *host, const struct asked *asked, const struct ap
 
 static void reply(struct host *host, uint64_t request)
 {
-	struct api_dialect native = { .name = "native", .state = peer_state(host) };
-	struct front_page counts;
-	unsigned restarts;
+	struct api_dialect dialects[DIALECTS_MAX];
 	char why[256];
 
 	if (!observe_is_ready(host, why, sizeof(why))) {
 		peer_fail(host, request, FRONT_ERR_NOT_READY, why, "", "", 2);
 		return;
 	}
-	peer_counts(host, &counts, &restarts);
-	native.restarts = restarts;
 	reply_ready(host, request,
-		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY, { &native, 1 } });
+		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
+					     { dialects, peer_states(host, dialects) } });
 }
 
 void handle_ready(struct host *host, const struct asked *asked, const struct api_ready_in *in)

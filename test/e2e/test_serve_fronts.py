@@ -4,7 +4,7 @@ import http.client
 import threading
 import time
 
-from reckon_serve import SECONDS, Server, is_alive, kill
+from reckon_serve import SECONDS, Server, is_alive, kill, wait_gone
 
 KILLS = 100
 
@@ -44,6 +44,18 @@ def test_a_hundred_kills_in_a_row_lose_no_variable(reckon):
         assert native["restarts"] >= KILLS
         assert server.poll(session, started)["status"] == "ok"
         assert server.execute(session, "x")["results"][0]["data"]["text/plain"] == "2"
+
+
+def test_who_connects_while_none_runs_is_answered_by_the_next(reckon):
+    """The listening socket is the daemon's: connections wait in it."""
+    with Server(reckon) as server:
+        pids = set()
+        for _ in range(15):  # most of them in a pause before the next start
+            pids.add(pid := next_front(server, pids))
+            kill(pid)
+            wait_gone(pid)
+            assert server.ask("GET", "/ready", key=False).json["status"] == "ready"
+        assert "the front is gone" in server.log()
 
 
 def test_who_asks_while_it_dies_gets_an_answer_or_a_closed_connection(reckon):

@@ -8,20 +8,54 @@ The daemon starts this file in place of reckon-front. As a program it passes fra
 connection that the test makes to the daemon's port. Nothing of it is fenced.
 """
 import copy
+import fcntl
 import os
 import pathlib
+import queue
 import re
 import shutil
 import socket
 import struct
 import sys
+import threading
 
 HEAD = struct.Struct("=IHHQII")
 FIELD = struct.Struct("=II")
 MAGIC = 0x31464B52
 SOCKET, LISTENER = 3, 4
-READY, CANCEL, REPLY, ERROR = 1, 2, 64, 65
-CALL = 2  # FRONT_FLAG_CALL
+READY, CANCEL, HANDOFF, REPLY, ERROR, CONNECTION = 1, 2, 3, 64, 65, 66
+BLOB, CALL = 1, 2  # FRONT_FLAG_…
+INLINE_MAX = 48 << 10
+
+
+# What goes along with a frame of the test's: nothing, or descriptors that only the front has.
+NOTHING, CLIENT, FILE, DATAGRAM, LISTENING, RETURNED, TWO = range(7)
+
+
+def pass_up(daemon, test, returned):
+    """Frames of the daemon to the test; connections that it hands to us are kept for RETURNED."""
+    while True:
+        frame, fds, _, _ = socket.recv_fds(daemon, 1 << 20, 4)
+        if not frame:
+            os._exit(0)
+        if HEAD.unpack_from(frame)[1] == CONNECTION:
+            returned.put(fds.pop(0))
+        for fd in fds:
+            os.close(fd)
+        test.sendall(struct.pack("=I", len(frame)) + frame)
+
+
+def descriptors(what, listener, returned):
+    """Those that a frame takes along; to be closed."""
+    if what in (CLIENT, TWO):
+        return [listener.accept()[0].detach() for _ in range(1 if what == CLIENT else 2)]
+    if what == FILE:
+        return [os.open(__file__, os.O_RDONLY)]
+    if what == DATAGRAM:
+        return [socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
+    if what == LISTENING:
+        return [os.dup(LISTENER)]
+    return [returned.get()] if what == RETURNED else []
 
 
 def relay():
@@ -30,13 +64,21 @@ def relay():
     daemon.send(HEAD.pack(MAGIC, READY, 0, 0, 0, 0))
     listener.setblocking(True)
     test, _ = listener.accept()
-    if os.fork() == 0:
-        while frame := daemon.recv(1 << 20):
-            test.sendall(struct.pack("=I", len(frame)) + frame)
-        os._exit(0)
+    returned = queue.SimpleQueue()
+    threading.Thread(target=pass_up, args=(daemon, test, returned), daemon=True).start()
     stream = test.makefile("rb")
-    while size := stream.read(4):
-        daemon.send(stream.read(struct.unpack("=I", size)[0]))
+    while head := stream.read(5):
+        size, what = struct.unpack("=IB", head)
+        fds = descriptors(what, listener, returned)
+        frame = stream.read(size)
+        if size > INLINE_MAX + HEAD.size:
+            blob = os.memfd_create("frame", os.MFD_ALLOW_SEALING)
+            os.write(blob, frame[HEAD.size:])
+            fcntl.fcntl(blob, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+            fds, frame = [*fds, blob], frame[:HEAD.size]
+        socket.send_fds(daemon, [frame], fds)
+        for fd in fds:
+            os.close(fd)
     os._exit(0)
 
 
@@ -64,8 +106,10 @@ def errors():
 class CapturedFront:
     """A daemon with such a front, and the attacker's end of it."""
 
+    TREE = "captured"
+
     def __init__(self, reckon, *args):
-        tree = reckon.work / "captured"
+        tree = reckon.work / self.TREE
         if not tree.exists():
             self.arrange(reckon.place.program.parent.parent, tree)
         captured = copy.copy(reckon)
@@ -119,9 +163,11 @@ class CapturedFront:
         self.send_frame(self.types[name], 0, number, payload, len(fields))
         return number
 
-    def send_frame(self, kind, flags, number, payload, count=0):
+    def send_frame(self, kind, flags, number, payload, count=0, along=NOTHING):
+        if len(payload) > INLINE_MAX:
+            flags |= BLOB
         frame = HEAD.pack(MAGIC, kind, flags, number, len(payload), count) + payload
-        self.sock.sendall(struct.pack("=I", len(frame)) + frame)
+        self.sock.sendall(struct.pack("=IB", len(frame), along) + frame)
 
     def call(self, name, key, /, **values):
         """A typed call: the error's name or None, then what it gives; a record as fields."""

@@ -27,7 +27,7 @@ static void nobody_ever_went(void **state)
 	assert_false(hold_is_over(NULL, UINT64_MAX));
 	hold_take(NULL, 1);
 	hold_drop(NULL, 1, S);
-	hold_lose_all(NULL);
+	hold_lose(NULL, 0, UINT64_MAX);
 }
 
 static void the_last_one_ends_it(void **state)
@@ -66,15 +66,32 @@ static void a_front_that_died_took_nobody_away(void **state)
 	struct hold *hold = hold_new(3000, 1);
 
 	(void)state;
-	hold_lose_all(hold);
+	hold_lose(hold, 0, UINT64_MAX);
 	assert_false(hold_is_over(hold, UINT64_MAX));
 	/* Its connections are known no more; one that comes back is. */
 	hold_drop(hold, 1, 10 * S);
 	assert_false(hold_is_over(hold, UINT64_MAX));
 	hold_take(hold, 2);
 	hold_drop(hold, 2, 20 * S);
-	hold_lose_all(hold);
+	hold_lose(hold, 0, UINT64_MAX);
 	assert_true(hold_is_over(hold, 23 * S));
+	free(hold);
+}
+
+static void only_the_connections_of_the_dead_one_are_lost(void **state)
+{
+	struct hold *hold = hold_new(0, 5);
+
+	(void)state;
+	hold_take(hold, 10);
+	hold_take(hold, 19);
+	hold_take(hold, 20);
+	hold_lose(hold, 10, 19);
+	hold_drop(hold, 10, 1 * S);
+	hold_drop(hold, 5, 2 * S);
+	assert_false(hold_is_over(hold, UINT64_MAX));
+	hold_drop(hold, 20, 3 * S);
+	assert_true(hold_is_over(hold, 3 * S));
 	free(hold);
 }
 
@@ -99,6 +116,7 @@ int main(void)
 		cmocka_unit_test(the_last_one_ends_it),
 		cmocka_unit_test(whoever_comes_back_in_time_keeps_it),
 		cmocka_unit_test(a_front_that_died_took_nobody_away),
+		cmocka_unit_test(only_the_connections_of_the_dead_one_are_lost),
 		cmocka_unit_test(what_a_front_names_is_bounded),
 	};
 

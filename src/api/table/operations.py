@@ -3,8 +3,10 @@ from .model import Call, Field, Struct
 
 DIALECT = Struct("dialect", "A protocol that the daemon serves, by a process of its own.", (
     Field("name", "text", 'As in the documentation: "native" is this API', required=True),
-    Field("state", "word", '"down" is the pause before the next start of one that ended',
-          required=True, words=("up", "starting", "down")),
+    Field("state", "word",
+          '"idle": no client has needed it yet; "down": its process ended, and the next one starts '
+          "after a pause or when a client needs it",
+          required=True, words=("up", "starting", "down", "idle")),
     Field("restarts", "number",
           "How often its process had to be started again since the daemon began", required=True),
 ))
