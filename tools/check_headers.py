@@ -35,7 +35,7 @@ def make_headers(root, place):
     if not generator.exists():
         return
     (place / "api").mkdir()
-    subprocess.run([sys.executable, generator, root / "src/front/openapi.json",
+    subprocess.run([sys.executable, generator, root / "docs",
                     *(place / "api" / name for name in ("calls.h", "calls.c", "openapi.json"))],
                    check=True)
 

@@ -42,6 +42,7 @@ bool api_is_given(const struct api_field *field, const void *value)
 	case API_NUMBER:
 	case API_SECONDS:
 	case API_TIME:
+	case API_MONEY:
 		return field->given_offset == API_NO_OFFSET ||
 		       *(const bool *)((const char *)value + field->given_offset);
 	case API_TEXT:
@@ -52,6 +53,7 @@ bool api_is_given(const struct api_field *field, const void *value)
 	case API_CODE:
 	case API_JSON:
 	case API_OBJECT:
+	case API_BASE64:
 		return ((const struct api_bytes *)at)->data != NULL;
 	case API_WORD:
 		memcpy(&word, at, sizeof(word));
@@ -101,10 +103,13 @@ static int check_number(const struct where *where, uint64_t number, struct err *
 	if ((number >= field->least && number <= field->most) ||
 	    (number == 0 && field->is_nullable))
 		return 0;
-	if (field->kind == API_SECONDS)
-		return err_set(err, ERR_INVALID, "%s%s must be from %g to %g", where->prefix,
-			       field->name, (double)field->least / 1000,
-			       (double)field->most / 1000);
+	if (field->kind == API_SECONDS || field->kind == API_MONEY) {
+		const double unit = field->kind == API_SECONDS ? 1000 : API_MONEY_UNIT;
+
+		return err_set(err, ERR_INVALID, "%s%s must be from %g to %.15g", where->prefix,
+			       field->name, (double)field->least / unit,
+			       (double)field->most / unit);
+	}
 	return err_set(err, ERR_INVALID, "%s%s must be from %" PRIu64 " to %" PRIu64,
 		       where->prefix, field->name, field->least, field->most);
 }
@@ -261,6 +266,7 @@ static int check_given(const struct where *where, const void *value, struct err 
 	case API_NUMBER:
 	case API_SECONDS:
 	case API_TIME:
+	case API_MONEY:
 		return check_number(where, *(const uint64_t *)at, err);
 	case API_TEXT:
 		return check_text(where, *(const char *const *)at, err);
@@ -272,6 +278,7 @@ static int check_given(const struct where *where, const void *value, struct err 
 	case API_CODE:
 	case API_JSON:
 	case API_OBJECT:
+	case API_BASE64:
 		return check_bytes(where, at, err);
 	case API_WORD:
 		memcpy(&word, at, sizeof(word));
@@ -310,22 +317,22 @@ static int check_need(const struct api_type *type, const struct api_field *field
 			       : err_set(err, ERR_INVALID, "%s goes with \"%s\": true",
 					 field->name, other->name);
 	memcpy(&word, api_at(other, value), sizeof(word));
-	if (word == field->needs_value)
+	if (word == field->needs_value || (word == 0 && field->needs_or_none))
 		return 0;
 	return err_set(err, ERR_INVALID, "%s goes with \"%s\": \"%s\"", field->name, other->name,
 		       other->words[field->needs_value - 1]);
 }
 
 /* What stands beside it. */
-static int check_beside(const struct api_type *type, const struct api_field *field,
+static int check_beside(const struct api_type *type, const struct where *where,
 			const void *value, struct err *err)
 {
-	const struct api_field *other;
+	const struct api_field *field = where->field, *other;
 
 	for (const char *const *name = field->excludes; name != NULL && *name != NULL; name++)
 		if ((other = find(type, *name)) != NULL && is_set(other, value))
-			return err_set(err, ERR_INVALID, "%s and %s exclude each other",
-				       field->name, *name);
+			return err_set(err, ERR_INVALID, "%s%s and %s%s exclude each other",
+				       where->prefix, field->name, where->prefix, *name);
 	return field->needs != NULL ? check_need(type, field, value, err) : 0;
 }
 
@@ -347,7 +354,7 @@ static int check_type(const struct api_type *type, const void *value, const char
 		}
 		if (check_given(&where, value, err) < 0 ||
 		    (is_set(where.field, value) &&
-		     check_beside(type, where.field, value, err) < 0))
+		     check_beside(type, &where, value, err) < 0))
 			return (int)err->code;
 	}
 	return 0;

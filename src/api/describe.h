@@ -13,6 +13,7 @@
 
 #define API_NO_OFFSET UINT16_MAX
 #define API_NAMED_MAX 63u  /* of what may be given for one: a longer text is no name at all */
+#define API_MONEY_UNIT 1000000 /* of a `money`, in one */
 #define API_ENV_TOTAL_MAX (32u * 1024u) /* all variables, each with "=" and NUL */
 
 /* Bytes that may hold a NUL; `data` NULL: not given. */
@@ -40,11 +41,13 @@ enum api_kind { /* table/model.py says what each is in C and in JSON */
 	API_JSON,
 	API_OBJECT,
 	API_ENV,
+	API_BASE64,
+	API_MONEY,
 	API_ONE,
 	API_MANY,
 };
 
-enum api_place { API_BODY, API_PATH, API_QUERY, API_HEADER, API_WHOLE };
+enum api_place { API_BODY, API_PATH, API_QUERY, API_HEADER, API_WHOLE, API_INTERNAL };
 
 enum api_form { API_FORM_ANY, API_FORM_PATH, API_FORM_SESSION_NAME, API_FORM_DAY,
 		API_FORM_LINE };
@@ -67,6 +70,10 @@ struct api_field {
 	const char *const *excludes; /* fields that may not be set beside it, closed by NULL */
 	const char *needs;	     /* the field that must have `needs_value` beside it, or NULL */
 	unsigned needs_value;
+	bool needs_or_none; /* or be left out */
+	bool has_default;   /* a client that sends `default_value` says nothing */
+	uint64_t default_value;
+	const char *short_name; /* of a `many`: the field of an entry that is a string alone */
 	unsigned status; /* of a whole answer; 0: that of the call */
 };
 
@@ -86,17 +93,30 @@ enum api_scope {
 	API_SCOPE_FILES = 8,
 	API_SCOPE_READ = 16,
 	API_SCOPE_AGENT = 32,
+	API_SCOPE_ANY = 128, /* any key that is good */
+};
+
+/* What an error of a call is called towards clients of the native API. */
+struct api_error_row {
+	const char *name;
+	unsigned status;
 };
 
 struct api_call {
 	const char *name;
-	const char *path; /* of the native API, as in its table of endpoints */
+	const char *path; /* of the native API; "": no client can ask for it */
 	enum http_verb verb;
 	unsigned status; /* of success */
 	enum api_scope scope;
 	enum api_scope own_scope; /* enough for what the key itself began */
 	const struct api_type *takes, *gives;
 	uint16_t session_offset; /* of the session's id in what it takes; or API_NO_OFFSET */
+	uint16_t execution_offset;
 	const char *media;	 /* of an answer that is no JSON, else NULL */
 	bool is_whole;		 /* the answer is the value of the one field that is given */
+	bool gives_descriptor;	 /* one comes along: of a file, or to write an upload to */
+	bool gives_events;	 /* the answer is a stream, which is asked for piece by piece */
+	bool is_part;		 /* of a client's request that another call counts */
+	bool is_local;		 /* what speaks for clients answers it, reckond does not know it */
+	unsigned commits;	 /* of an upload: the enum api_id that takes what was written; or 0 */
 };

@@ -1,24 +1,26 @@
 """Makes calls.h, calls.c and the OpenAPI document of the field table.
 
-usage: generate.py BASE CALLS_H CALLS_C OPENAPI
+usage: generate.py DOCS CALLS_H CALLS_C OPENAPI
 
-BASE is the part of the document that is written by hand: what is in no row of the table yet.
+DOCS is the folder of the schemas of records and answers.
 """
 import json
 import pathlib
+import re
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from table import CALLS, STRUCTS  # noqa: E402 - found through the line above
+from table import CALLS, ERRORS, STRUCTS  # noqa: E402 - found through the line above
 from openapi import document  # noqa: E402
 
 NOTE = "/* Made by src/api/generate.py of the field table, src/api/table. */\n"
 C_TYPES = {"flag": "bool ", "number": "uint64_t ", "text": "const char *", "id": "const char *",
            "code": "struct api_bytes ", "json": "struct api_bytes ", "env": "struct api_list ",
            "object": "struct api_bytes ", "many": "struct api_list ", "seconds": "uint64_t ",
-           "time": "uint64_t ", "words": "uint64_t "}
+           "time": "uint64_t ", "words": "uint64_t ", "money": "uint64_t ",
+           "base64": "struct api_bytes "}
 
 
 def structs():
@@ -46,7 +48,7 @@ def comment(text):
 def write_words(struct, field, out):
     name = enum_of(struct, field)
     numbers = [1 << at if field.kind == "words" else at + 1 for at in range(len(field.words))]
-    words = ", ".join(f"{name.upper()}_{word.upper()} = {number}"
+    words = ", ".join(f"{name.upper()}_{re.sub('[^A-Z0-9]', '_', word.upper())} = {number}"
                       for number, word in zip(numbers, field.words))
     out.append(f"enum {name} {{ {words} }};")
 
@@ -74,10 +76,11 @@ def header():
     out = [NOTE, "#pragma once\n", '#include "api/describe.h"\n']
     for struct in structs():
         write_struct(struct, out)
-    out.append("/* X(NAME, name, struct it takes, struct it gives), for each call. */")
+    out.append("/* X(NAME, name, struct it takes, struct it gives), for each call of reckond. */")
     out.append("#define API_EACH_CALL(X) \\")
     out.append(" \\\n".join(f"\tX({call.name.upper()}, {call.name}, {call.takes_struct.name}, "
-                            f"{call.gives_struct.name})" for call in CALLS) + "\n")
+                            f"{call.gives_struct.name})" for call in CALLS if not call.local) +
+               "\n")
     out.append("/* Numbers of the calls, in frames too. */")
     out.append("enum api_id {")
     out += [f"\tAPI_{call.name.upper()} = {number}," for number, call in enumerate(CALLS, 1)]
@@ -85,6 +88,12 @@ def header():
     out.append(f"#define API_CALL_COUNT {len(CALLS) + 1} /* 0 is none */")
     out.append("extern const struct api_call api_calls[API_CALL_COUNT];")
     out += [f"extern const struct api_type api_type_{each.name};" for each in structs()]
+    out.append("\n/* What is wrong; numbers of it are in frames and in the database. */")
+    out.append("enum api_error {")
+    out += [f"\tAPI_ERR_{error.word} = {error.number},{comment(error.doc)}" for error in ERRORS]
+    out.append("};\n")
+    out.append(f"#define API_ERROR_COUNT {len(ERRORS)}")
+    out.append("extern const struct api_error_row api_errors[API_ERROR_COUNT];")
     return "\n".join(out) + "\n"
 
 
@@ -106,6 +115,11 @@ def field_row(struct, field):
         parts.append(".is_nullable = true")
     if field.form in ("path", "session-name", "day", "line"):
         parts.append(f".form = API_FORM_{field.form.upper().replace('-', '_')}")
+    if field.default_value is not None:
+        parts += [".has_default = true", f".default_value = {field.default_value}ull"]
+    if field.short:
+        assert field.short in {each.name for each in field.of.fields}, field.name
+        parts.append(f".short_name = {quoted(field.short)}")
     if field.excludes:
         parts.append(f".excludes = excludes_{struct.name}_{field.member}")
     if field.needs:
@@ -121,11 +135,12 @@ def field_row(struct, field):
 
 def need(struct, field):
     """What must be beside it: a flag that is true, or a word."""
-    name, value = field.needs
+    name, value, *or_none = field.needs
     other = next(each for each in struct.fields if each.name == name)
     number = other.words.index(value) + 1 if other.words else 1
     assert other.kind == "word" or (other.kind == "flag" and value is True), field.name
-    return [f".needs = {quoted(name)}", f".needs_value = {number}"]
+    return [f".needs = {quoted(name)}", f".needs_value = {number}"] + (
+        [".needs_or_none = true"] if or_none else [])
 
 
 def type_rows(struct, out):
@@ -152,19 +167,32 @@ def scope_of(scope):
     return f"API_SCOPE_{scope.upper()}" if scope else "API_SCOPE_NONE"
 
 
+def offset_of(call, name):
+    """Of the id of that name in what the call takes."""
+    return (f"offsetof(struct api_{call.takes_struct.name}, {name})"
+            if any(each.name == name and each.kind == "id" for each in call.takes) else
+            "API_NO_OFFSET")
+
+
 def call_row(call):
-    session = next((each for each in call.takes if each.name == "session"), None)
+    verb = f"HTTP_VERB_{call.verb}" if call.verb else "(enum http_verb)0"
     parts = [f".name = {quoted(call.name)}", f".path = {quoted(call.path)}",
-             f".verb = HTTP_VERB_{call.verb}", f".status = {call.status}",
+             f".verb = {verb}", f".status = {call.status}",
              f".takes = &api_type_{call.takes_struct.name}",
              f".gives = &api_type_{call.gives_struct.name}",
              f".scope = {scope_of(call.scope)}", f".own_scope = {scope_of(call.own_scope)}",
-             ".session_offset = " + (f"offsetof(struct api_{call.takes_struct.name}, session)"
-                                     if session else "API_NO_OFFSET")]
+             f".session_offset = {offset_of(call, 'session')}",
+             f".execution_offset = {offset_of(call, 'execution')}"]
     if call.media:
         parts.append(f".media = {quoted(call.media)}")
-    if call.whole:
-        parts.append(".is_whole = true")
+    for flag, name in ((call.whole, "is_whole"), (call.gives_file, "gives_descriptor"),
+                       (call.gives_events, "gives_events"), (call.is_part, "is_part"),
+                       (call.local, "is_local")):
+        if flag:
+            parts.append(f".{name} = true")
+    if call.commits:
+        assert call.commits in {each.name for each in CALLS}, call.name
+        parts.append(f".commits = API_{call.commits.upper()}")
     return f"\t[API_{call.name.upper()}] = {{ " + ",\n\t  ".join(parts) + " },"
 
 
@@ -174,16 +202,20 @@ def source():
         type_rows(struct, out)
     out.append("const struct api_call api_calls[API_CALL_COUNT] = {")
     out += [call_row(call) for call in CALLS]
+    out.append("};\n")
+    out.append("const struct api_error_row api_errors[API_ERROR_COUNT] = {")
+    out += [f"\t[API_ERR_{error.word}] = {{ {quoted(error.name)}, {error.status} }},"
+            for error in ERRORS]
     out.append("};")
     return "\n".join(out) + "\n"
 
 
 def main():
-    base, to_header, to_source, to_document = map(pathlib.Path, sys.argv[1:])
+    docs, to_header, to_source, to_document = map(pathlib.Path, sys.argv[1:])
     to_header.write_text(header(), encoding="utf-8")
     to_source.write_text(source(), encoding="utf-8")
-    whole = document(json.loads(base.read_text(encoding="utf-8")), CALLS)
-    to_document.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    to_document.write_text(json.dumps(document(docs), indent=1, ensure_ascii=False) + "\n",
+                           encoding="utf-8")
 
 
 if __name__ == "__main__":

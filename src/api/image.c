@@ -74,6 +74,7 @@ static int write_field(const struct api_field *field, const void *value, struct 
 	case API_NUMBER:
 	case API_SECONDS:
 	case API_TIME:
+	case API_MONEY:
 	case API_WORDS:
 		return buf_add(ret, at, sizeof(uint64_t), err);
 	case API_TEXT:
@@ -87,6 +88,7 @@ static int write_field(const struct api_field *field, const void *value, struct 
 	case API_CODE:
 	case API_JSON:
 	case API_OBJECT:
+	case API_BASE64:
 		return write_bytes(((const struct api_bytes *)at)->data,
 				   ((const struct api_bytes *)at)->len, ret, err);
 	case API_WORD:
@@ -237,6 +239,7 @@ static int read_field(const struct api_field *field, struct api_bytes *rest, str
 	case API_NUMBER:
 	case API_SECONDS:
 	case API_TIME:
+	case API_MONEY:
 	case API_WORDS:
 		return read_raw(rest, to, sizeof(uint64_t), err);
 	case API_TEXT:
@@ -247,6 +250,7 @@ static int read_field(const struct api_field *field, struct api_bytes *rest, str
 	case API_CODE:
 	case API_JSON:
 	case API_OBJECT:
+	case API_BASE64:
 		return read_bytes(rest, to, err);
 	case API_WORD:
 		if (read_raw(rest, &byte, 1, err) < 0)

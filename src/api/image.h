@@ -4,8 +4,8 @@
  * Its fields stand one after the other, in the order of the table, in host order:
  *
  *   flag                         1 byte, 0 or 1
- *   number seconds time words    8 bytes
- *   text id code json object     length (4 bytes), then so many; UINT32_MAX: not given
+ *   number seconds time words money    8 bytes
+ *   text id code json object base64    length (4 bytes), then so many; UINT32_MAX: not given
  *   word                         1 byte, 0: not given
  *   env, many                    count (4 bytes), then each as a text or a struct
  *   one                          1 byte, 0 or 1: whether it is there; then the struct

@@ -17,6 +17,7 @@
 #include "api/check.h"
 #include "api/moment.h"
 #include "base/cleanup.h"
+#include "codec/base64.h"
 #include "codec/json_read.h"
 
 #define EXACT_MAX 9007199254740992.0 /* up to here each whole number is a double */
@@ -109,6 +110,25 @@ static int take_text(const struct taking *taking, const char **ret, struct err *
 	return 0;
 }
 
+/* To the nearest millionth. */
+static int take_money(const struct taking *taking, uint64_t *ret, struct err *err)
+{
+	const double least = (double)taking->field->least / API_MONEY_UNIT;
+	const double most = (double)taking->field->most / API_MONEY_UNIT;
+	double amount;
+	int64_t whole;
+
+	if (json_read_int(taking->value, &whole))
+		amount = (double)whole;
+	else if (!json_read_double(taking->value, &amount))
+		return refuse(taking, "be an amount of money, a number", err);
+	if (!isfinite(amount) || amount < least || amount > most)
+		return err_set(err, ERR_INVALID, "%s%s must be an amount of money, from %g to %.15g",
+			       taking->prefix, taking->field->name, least, most);
+	*ret = (uint64_t)(amount * API_MONEY_UNIT + 0.5);
+	return 0;
+}
+
 /* What can be no id is one that nothing has. */
 static int take_id(const struct taking *taking, const char **ret, struct err *err)
 {
@@ -131,6 +151,19 @@ static int take_code(const struct taking *taking, struct api_bytes *ret, struct 
 	if (text == NULL)
 		return refuse(taking, "be a string", err);
 	ret->data = arena_text(taking->arena, text, ret->len);
+	return 0;
+}
+
+static int take_base64(const struct taking *taking, struct api_bytes *ret, struct err *err)
+{
+	size_t len = 0;
+	const char *text = json_read_text(taking->value, &len);
+	cleanup_buf struct buf bytes = BUF_INIT(len + 1);
+
+	if (text == NULL || base64_decode(text, len, &bytes, err) < 0)
+		return refuse(taking, "be a string in base64", err);
+	*ret = (struct api_bytes){ arena_text(taking->arena, buf_text(&bytes), bytes.len),
+				   bytes.len };
 	return 0;
 }
 
@@ -243,6 +276,74 @@ static int take_one(const struct taking *taking, const void **ret, struct err *e
 	return take_members(type, taking->value, prefix, taking->arena, value, err);
 }
 
+/* An entry is an object, or the string that stands for one. */
+static int take_entry(const struct taking *list, const struct json_value *value, void *ret,
+		      struct err *err)
+{
+	const struct api_field *field = list->field;
+	struct taking entry = { .arena = list->arena, .value = value };
+	char prefix[64];
+
+	(void)snprintf(prefix, sizeof(prefix), "%s%s.", list->prefix, field->name);
+	if (json_read_kind(value) == JSON_KIND_OBJECT)
+		return take_members(field->type, value, prefix, list->arena, ret, err);
+	entry.prefix = prefix;
+	if (field->short_name != NULL)
+		entry.field = find(field->type, field->short_name, API_BODY);
+	if (entry.field == NULL || json_read_text(value, NULL) == NULL)
+		return err_set(err, ERR_INVALID, "%s%s must be a list of objects%s", list->prefix,
+			       field->name, entry.field != NULL ? " or strings" : "");
+	return take_text(&entry, api_to(entry.field, ret), err);
+}
+
+static int take_many(const struct taking *taking, struct api_list *ret, struct err *err)
+{
+	const struct api_field *field = taking->field;
+	size_t count;
+	char *items;
+
+	if (json_read_kind(taking->value) != JSON_KIND_ARRAY)
+		return refuse(taking, "be a list", err);
+	count = json_read_count(taking->value);
+	if (count > field->most)
+		return err_set(err, ERR_INVALID, "%s%s: at most %" PRIu64, taking->prefix,
+			       field->name, field->most);
+	items = arena_new(taking->arena, count + 1, field->type->size);
+	*ret = (struct api_list){ items, count };
+	for (size_t i = 0; i < count; i++)
+		if (take_entry(taking, json_read_at(taking->value, i),
+			       items + i * field->type->size, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* What is said of a field that holds anyway is as good as left out. */
+static void drop_default(const struct api_field *field, void *ret)
+{
+	void *to = api_to(field, ret);
+	const unsigned none = 0;
+	unsigned word;
+
+	if (!field->has_default || !api_is_given(field, ret))
+		return;
+	if (field->kind == API_WORD) {
+		memcpy(&word, to, sizeof(word));
+		if (word == field->default_value)
+			memcpy(to, &none, sizeof(none));
+		return;
+	}
+	if (field->given_offset == API_NO_OFFSET)
+		return;
+	if (field->kind == API_FLAG ? *(const bool *)to != (field->default_value != 0)
+				    : *(const uint64_t *)to != field->default_value)
+		return;
+	*(bool *)((char *)ret + field->given_offset) = false;
+	if (field->kind == API_FLAG)
+		*(bool *)to = false;
+	else
+		*(uint64_t *)to = 0;
+}
+
 static int take_value(const struct taking *taking, void *ret, struct err *err)
 {
 	const struct api_field *field = taking->field;
@@ -274,10 +375,15 @@ static int take_value(const struct taking *taking, void *ret, struct err *err)
 		return take_object(taking, to, err);
 	case API_ENV:
 		return take_env(taking, to, err);
+	case API_BASE64:
+		return take_base64(taking, to, err);
+	case API_MONEY:
+		return take_money(taking, to, err);
 	case API_ONE:
 		return take_one(taking, to, err);
-	case API_JSON:
 	case API_MANY:
+		return take_many(taking, to, err);
+	case API_JSON:
 		break;
 	}
 	return refuse(taking, "come from the daemon", err);
@@ -297,6 +403,7 @@ static int take_members(const struct api_type *type, const struct json_value *ob
 			return err_set(err, ERR_INVALID, "unknown field %s%.60s", prefix, name);
 		if (take_value(&taking, ret, err) < 0)
 			return (int)err->code;
+		drop_default(taking.field, ret);
 	}
 	return 0;
 }
@@ -392,6 +499,7 @@ int api_take_query(const struct api_type *type, const char *query, struct arena 
 			return err_set(err, ERR_INVALID, "unknown parameter %.60s", name);
 		if (query_value(field, value, arena, ret, err) < 0)
 			return (int)err->code;
+		drop_default(field, ret);
 	}
 	return more;
 }

@@ -7,10 +7,15 @@
  */
 #include "api/json_out.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "api/calls.h"
 #include "api/check.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/base64.h"
 #include "codec/json_write.h"
 
 static void write_members(struct json_writer *json, const struct api_type *type,
@@ -67,6 +72,26 @@ static void write_env(struct json_writer *json, const struct api_list *list)
 	json_write_object_end(json);
 }
 
+static void write_money(struct json_writer *json, uint64_t micro)
+{
+	char text[32];
+	const int len = snprintf(text, sizeof(text), "%" PRIu64 ".%06u", micro / API_MONEY_UNIT,
+				 (unsigned)(micro % API_MONEY_UNIT));
+
+	json_write_raw(json, text, (size_t)len);
+}
+
+static void write_base64(struct json_writer *json, const struct api_bytes *bytes)
+{
+	cleanup_buf struct buf text = BUF_INIT(bytes->len * 2 + 16);
+	struct err ignored;
+
+	if (base64_encode(bytes->data, bytes->len, &text, &ignored) == 0)
+		json_write_text(json, buf_text(&text), text.len);
+	else
+		json_write_null(json);
+}
+
 static void write_value(struct json_writer *json, const struct api_field *field,
 			const void *value)
 {
@@ -103,6 +128,12 @@ static void write_value(struct json_writer *json, const struct api_field *field,
 	case API_WORD:
 		memcpy(&word, at, sizeof(word));
 		json_write_string(json, field->words[word - 1]);
+		return;
+	case API_MONEY:
+		write_money(json, *(const uint64_t *)at);
+		return;
+	case API_BASE64:
+		write_base64(json, at);
 		return;
 	case API_CODE:
 	case API_JSON:
@@ -163,5 +194,52 @@ int api_write_body(const struct api_call *call, const void *value, struct buf *r
 		write_value(&json, whole_of(call, value), value);
 	else
 		write_members(&json, call->gives, value);
+	return json_write_finish(&json, err);
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static void write_reached(struct json_writer *json, const char *name, uint64_t value, bool in_ms)
+{
+	json_write_key(json, name);
+	if (in_ms)
+		json_write_seconds(json, value * 1000000u);
+	else
+		json_write_uint(json, value);
+}
+
+const struct api_error_row *api_error_of(const struct api_failure *failure)
+{
+	return &api_errors[failure->error < API_ERROR_COUNT ? failure->error : API_ERR_INTERNAL];
+}
+
+int api_write_failure(const struct api_failure *failure, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_key(&json, "error");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "code", api_error_of(failure)->name);
+	json_write_member_string(&json, "message", failure->message);
+	json_write_member_string(&json, "cause", failure->cause);
+	json_write_member_string(&json, "remedy", failure->remedy);
+	if (failure->scope != NULL)
+		json_write_member_string(&json, "scope", failure->scope);
+	if (failure->quota != NULL) {
+		json_write_key(&json, "quota");
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "name", failure->quota->name);
+		write_reached(&json, "value", failure->quota->value, failure->quota->in_ms);
+		write_reached(&json, "limit", failure->quota->limit, failure->quota->in_ms);
+		json_write_object_end(&json);
+	}
+	if (failure->queue != NULL) {
+		json_write_key(&json, "queue");
+		write_members(&json, &api_type_queue_place, failure->queue);
+	}
+	json_write_object_end(&json);
+	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }

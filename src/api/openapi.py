@@ -1,4 +1,9 @@
-"""The OpenAPI document of the field table, put into what is written by hand."""
+"""The OpenAPI document of the field table, with the schemas of docs/ that records and answers keep."""
+import json
+
+from table import CALLS, ERRORS, HTTP_ERRORS, PARTS, TAGS
+from events import EXECUTION_EVENTS, RUN_EVENTS
+
 PREFIX = "/reckon/v1/"
 ERROR = {"$ref": "#/components/responses/Error"}
 ENV_NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -9,14 +14,18 @@ def schema_of(field):
     schema = dict(field.schema or {})
     if field.schema is None:
         schema = plain_schema(field)
-    if field.nullable:
+    if field.nullable and "$ref" in schema:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    elif field.nullable:
         schema["type"] = [schema["type"], "null"]
     if field.doc and field.place != "whole":
         schema["description"] = field.doc
     if field.example is not None:
         schema["examples"] = [field.example]
     if field.default is not None:
-        schema["default"] = field.default
+        # In a query a flag is 0 or 1.
+        is_number = field.kind == "flag" and field.place == "query"
+        schema["default"] = int(field.default) if is_number else field.default
     return schema
 
 
@@ -45,8 +54,22 @@ def plain_schema(field):
         return {"type": "object", "additionalProperties": {"type": "string"},
                 "propertyNames": {"pattern": ENV_NAME}, "maxProperties": field.maximum}
     if field.kind == "many":
-        return {"type": "array", "items": struct_schema(field.of)}
+        return many_schema(field)
+    if field.kind == "base64":
+        return {"type": "string", "contentEncoding": "base64"}
+    if field.kind == "money":
+        return {"type": "number", "minimum": plain_number(field.least / 1000000),
+                "maximum": plain_number(field.maximum / 1000000)}
     return text_schema(field)
+
+
+def many_schema(field):
+    items = struct_schema(field.of)
+    if field.short:
+        alone = next(each for each in field.of.fields if each.name == field.short)
+        items = {"anyOf": [plain_schema(alone), items]}
+    return {"type": "array", "items": items} | (
+        {"maxItems": field.most} if field.most is not None else {})
 
 
 def seconds_schema(field):
@@ -118,8 +141,35 @@ def answer_of(call):
     return {"application/json": {"schema": struct_schema(call.gives_struct)}}
 
 
+def bytes_of(call):
+    """Of a file: whole, a part of it, or nothing because the client has it."""
+    content = {media: {"schema": {"type": "string", "format": "binary"}}
+               for media in call.file_media}
+    answers = {"200": {"description": call.answer, "content": content},
+               "206": {"description": "The range that was asked for", "content": content}}
+    if any(field.name == "If-None-Match" for field in call.takes):
+        answers["304"] = {"description": "It is the one that If-None-Match names"}
+    if call.name == "archive_get":
+        answers["200"]["headers"] = {"Reckon-Archive": {
+            "description": "files=, folders=, links=, skipped=, changed=",
+            "schema": {"type": "string"}}}
+    return answers
+
+
+def stream_of(call):
+    """Server-sent events: no schema of OpenAPI 3.1 says what each of them is."""
+    return {"text/event-stream": {
+        "x-reckon-event": {"$ref": f"#/components/schemas/{call.streams}"}}}
+
+
 def answers_of(call):
     """By status."""
+    if call.commits:
+        return answers_of(next(each for each in CALLS if each.name == call.commits))
+    if call.gives_file:
+        return bytes_of(call)
+    if call.gives_events:
+        return {"200": {"description": call.answer, "content": stream_of(call)}}
     if not call.whole or call.media:
         content = answer_of(call) | {media: {"schema": {"type": "string"}}
                                      for media in call.also_media}
@@ -135,17 +185,18 @@ def answers_of(call):
             "description": call.answer if status == call.status else fields[0].doc,
             "content": {"application/json": {"schema": schema}}}
     if call.streams:
-        answers[str(call.status)]["content"]["text/event-stream"] = {}
-        answers[str(call.status)]["headers"] = {"Reckon-Execution": {
-            "description": "With events: the execution's id", "schema": {"type": "string"}}}
+        name, doc = call.head
+        answers[str(call.status)]["content"] |= stream_of(call)
+        answers[str(call.status)]["headers"] = {
+            name: {"description": doc, "schema": {"type": "string"}}}
     return answers
 
 
 def parameter(field):
     schema = schema_of(field)
     schema.pop("description", None)
-    return {"name": field.name, "in": field.place, "required": field.required,
-            "description": field.doc, "schema": schema}
+    return {"name": field.name, "in": "header" if field.place == "http" else field.place,
+            "required": field.required, "description": field.doc, "schema": schema}
 
 
 def body_of(call, schemas):
@@ -158,16 +209,21 @@ def body_of(call, schemas):
 
 
 def operation(call, schemas):
-    made = {"operationId": call.operation or call.name, "summary": call.summary}
+    made = {"operationId": call.operation or call.name, "tags": [TAGS[call.name]],
+            "summary": call.summary}
     if call.description:
         made["description"] = call.description
     made["responses"] = answers_of(call)
     made["responses"] |= {str(status): ERROR for status in statuses(call)}
-    outside = [field for field in call.takes if field.place in ("path", "query", "header")]
+    outside = [field for field in call.takes
+               if field.place in ("path", "query", "header", "http")]
     if outside:
         made["parameters"] = [parameter(field) for field in outside]
     if call.verb in ("POST", "PATCH"):
         made["requestBody"] = body_of(call, schemas)
+    if call.commits:
+        made["requestBody"] = {"required": True, "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
     if call.scope is None:
         made["security"] = []
     else:
@@ -185,16 +241,129 @@ def structs_of(struct):
             yield from structs_of(field.of)
 
 
-def document(base, calls):
-    """`base` with an operation for each call."""
-    schemas = base["components"]["schemas"]
-    for call in calls:
+def error_schema():
+    """Of every answer that is none of success."""
+    by_name = {}
+    for name, status, doc in ((each.name, each.status, each.doc) for each in ERRORS):
+        by_name.setdefault(name, f"{name} ({status}): {doc}")
+    for name, status, doc in HTTP_ERRORS:
+        by_name.setdefault(name, f"{name} ({status}): {doc}")
+    text_or_null = {"type": ["string", "null"]}
+    error = {
+        "code": {"type": "string", "examples": ["session_not_found"],
+                 "description": "For programs. More may be added. " + " ".join(by_name.values())},
+        "message": {"type": "string", "description": "What happened, for people"},
+        "cause": text_or_null | {"description": "Why"},
+        "remedy": text_or_null | {"description": "What to do"},
+        "scope": {"type": "string", "description": "Of scope_missing: what the key lacks"},
+        "quota": closed({"name": {"type": "string"}, "value": {"type": "number"},
+                         "limit": {"type": "number"}}),
+        "queue": closed({"position": {"type": "integer"}, "estimate_s": {"type": "number"}}),
+    }
+    return closed({"error": closed(error, ("code", "message", "cause", "remedy"))})
+
+
+def closed(properties, required=None):
+    return {"type": "object", "required": list(required or properties),
+            "additionalProperties": False, "properties": properties}
+
+
+def components_of(schema, name):
+    """A schema file of docs/ as components: itself, and each of its $defs as NAME and the def's."""
+    def words(text):
+        return "".join(part.capitalize() for part in text.split("_"))
+
+    def moved(value):
+        if isinstance(value, dict):
+            return {key: f"#/components/schemas/{name}{words(each.rpartition('/')[2])}"
+                    if key == "$ref" and each.startswith("#/$defs/") else moved(each)
+                    for key, each in value.items()}
+        return [moved(each) for each in value] if isinstance(value, list) else value
+
+    whole = {key: value for key, value in schema.items()
+             if key not in ("$schema", "$id", "$defs", "title")}
+    return {name: moved(whole)} | {name + words(each): moved(value)
+                                   for each, value in schema.get("$defs", {}).items()}
+
+
+FILE = {"type": "object", "required": ["path", "kind", "modified"], "properties": {
+    "path": {"type": "string"}, "kind": {"enum": ["file", "folder"]},
+    "size": {"type": "integer"}, "mime": {"type": "string"},
+    "modified": {"type": "string", "format": "date-time"},
+    "etag": {"type": ["string", "null"], "description": "null: it changed a moment ago"}}}
+FILE_LIST = {"type": "object", "required": ["files", "next", "complete"], "properties": {
+    "files": {"type": "array", "items": {"$ref": "#/components/schemas/File"}},
+    "next": {"type": ["string", "null"], "description": "For `cursor`; null: there is no more"},
+    "complete": {"type": "boolean", "description": "false: more is there than is looked at"}}}
+STRINGS = {"type": "array", "items": {"type": "string"}}
+TEMPLATE = {"type": "object", "required": ["name", "python", "languages", "preload", "env",
+                                           "limits", "packages"], "properties": {
+    "name": {"type": "string"}, "python": {"type": ["string", "null"]}, "languages": STRINGS,
+    "preload": STRINGS, "env": {"type": "object"}, "limits": {"type": "object"},
+    "packages": {"type": "array", "items": {
+        "type": "object", "required": ["name", "version"],
+        "properties": {"name": {"type": "string"}, "version": {"type": "string"}}}}}}
+
+
+def answer_schema(schema):
+    """ask.schema.json as the daemon answers it: with the records typed, and ids."""
+    answer = components_of(schema, "Answer")["Answer"]
+    properties = answer["properties"]
+    step = properties["steps"]["items"]
+    step["properties"]["record"]["anyOf"] = [{"$ref": "#/components/schemas/Record"},
+                                             {"type": "null"}]
+    step["required"] = ["code", "status", "execution", "record"]
+    file = properties["files"]["items"]
+    file["properties"]["url"] = {
+        "type": ["string", "null"],
+        "description": "Where its content is, also when the session has ended"}
+    file["required"] = ["path", "size", "url"]
+    answer["properties"] = {"id": {"type": "string"}, "session": {"type": "string"}} | properties
+    answer["required"] = ["id", "session", *answer["required"]]
+    return {"Answer": answer}
+
+
+def components(docs):
+    record = json.loads((docs / "record.schema.json").read_text(encoding="utf-8"))
+    ask = json.loads((docs / "ask.schema.json").read_text(encoding="utf-8"))
+    schemas = components_of(record, "Record") | answer_schema(ask)
+    schemas |= {"Error": error_schema(), "File": FILE, "FileList": FILE_LIST,
+                "Template": TEMPLATE}
+    for name, events in (("ExecutionEvent", EXECUTION_EVENTS), ("RunEvent", RUN_EVENTS)):
+        for event, schema in events.items():
+            schemas.setdefault(event, schema)
+        schemas[name] = {"oneOf": [{"$ref": f"#/components/schemas/{event}"} for event in events]}
+    return {
+        "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "rk_…"}},
+        "responses": {"Error": {
+            "description": "What is wrong, why, and what to do",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}},
+        "schemas": schemas}
+
+
+def document(docs):
+    """The whole; `docs` is the folder of the schemas."""
+    whole = {
+        "openapi": "3.1.0",
+        "info": {"title": "Reckon", "version": "1",
+                 "description": "Sessions that run code: docs/http-api.md",
+                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "servers": [{"url": "/", "description": "The daemon that handed this out"},
+                    {"url": "http://127.0.0.1:7263",
+                     "description": "`reckon serve`, where it listens unless told otherwise"}],
+        "security": [{"key": []}],
+        "tags": [{"name": part.TAG[0], "description": part.TAG[1]} for part in PARTS],
+        "paths": {}, "components": components(docs)}
+    schemas = whole["components"]["schemas"]
+    for call in CALLS:
         for struct in (*structs_of(call.takes_struct), *structs_of(call.gives_struct)):
             if struct.schema:
                 schema = {"description": struct.doc} | object_schema(struct.fields)
                 assert schemas.setdefault(struct.schema, schema) == schema, f"{struct.schema} twice"
+        if not call.path:
+            continue
         path = call.path if call.path.startswith("/") else PREFIX + call.path
-        operations = base["paths"].setdefault(path, {})
-        assert call.verb.lower() not in operations, f"{call.verb} {path} is written by hand, too"
+        operations = whole["paths"].setdefault(path, {})
+        assert call.verb.lower() not in operations, f"{call.verb} {path} twice"
         operations[call.verb.lower()] = operation(call, schemas)
-    return base
+    return whole

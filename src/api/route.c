@@ -3,7 +3,7 @@
  *
  * Runs in:  what speaks for clients.
  * Reads:    paths as they were sent.
- * Never:    decodes one: what an id can be needs no escape.
+ * Never:    decodes an id: what one can be needs no escape. A file's path is decoded once.
  */
 #include "api/route.h"
 
@@ -31,31 +31,51 @@ static const struct api_field *part_of(const struct api_type *type, const char *
 	return NULL;
 }
 
-/* Walks along; fills in `ret` unless that is NULL. */
-static bool match(const struct api_call *call, const char *path, struct arena *arena, void *ret)
+/* One of them as it is in a struct; false when it is malformed. */
+static bool take_part(const struct api_field *field, const char *text, size_t len,
+		      struct arena *arena, void *ret)
+{
+	const char **to = api_to(field, ret);
+	char *path;
+
+	if (field->kind == API_ID) {
+		*to = api_is_id(field, text, len) ? arena_text(arena, text, len) : "-";
+		return true;
+	}
+	path = arena_new(arena, len + 1, 1);
+	*to = path;
+	return http_decode(text, len, path, len + 1);
+}
+
+/* 1: it is this one; 0: it is not; -1: it is, and malformed. Fills in `ret` unless that is NULL. */
+static int match(const struct api_call *call, const char *path, struct arena *arena, void *ret)
 {
 	const char *pattern = call->path;
+	int result = 1;
 
+	if (*pattern == '\0')
+		return 0;
 	while (*pattern != '\0') {
-		const size_t len = strcspn(path, "/");
 		const size_t name_len = strcspn(pattern, "}");
 		const struct api_field *field;
+		size_t len;
 
 		if (*pattern != '{') {
 			if (*pattern++ != *path++)
-				return false;
+				return 0;
 			continue;
 		}
-		if (len == 0)
-			return false;
 		field = part_of(call->takes, pattern + 1, name_len - 1);
-		if (ret != NULL && field != NULL)
-			*(const char **)api_to(field, ret) =
-				api_is_id(field, path, len) ? arena_text(arena, path, len) : "-";
+		/* A file's path is all that is left. */
+		len = field != NULL && field->kind == API_TEXT ? strlen(path) : strcspn(path, "/");
+		if (len == 0)
+			return 0;
+		if (ret != NULL && field != NULL && !take_part(field, path, len, arena, ret))
+			result = -1;
 		pattern += name_len + 1;
 		path += len;
 	}
-	return *path == '\0';
+	return *path == '\0' ? result : 0;
 }
 
 const struct api_call *api_route(enum http_verb verb, const char *path, unsigned *ret_verbs)
@@ -65,18 +85,23 @@ const struct api_call *api_route(enum http_verb verb, const char *path, unsigned
 	*ret_verbs = 0;
 	for (size_t i = 1; i < API_CALL_COUNT; i++) {
 		const struct api_call *call = &api_calls[i];
-		const bool has_head = call->verb == HTTP_VERB_GET;
+		/* A stream of events has no head worth knowing without them. */
+		const bool has_head = call->verb == HTTP_VERB_GET && !call->gives_events;
 
-		if (!match(call, below(call, path), NULL, NULL))
+		if (match(call, below(call, path), NULL, NULL) == 0)
 			continue;
 		*ret_verbs |= (unsigned)call->verb | (has_head ? HTTP_VERB_HEAD : 0u);
-		if (call->verb == verb || (has_head && verb == HTTP_VERB_HEAD))
+		if (found == NULL &&
+		    (call->verb == verb || (has_head && verb == HTTP_VERB_HEAD)))
 			found = call;
 	}
 	return found;
 }
 
-void api_take_path(const struct api_call *call, const char *path, struct arena *arena, void *ret)
+int api_take_path(const struct api_call *call, const char *path, struct arena *arena, void *ret,
+		  struct err *err)
 {
-	(void)match(call, below(call, path), arena, ret);
+	if (match(call, below(call, path), arena, ret) < 0)
+		return err_set(err, ERR_INVALID, "the file's path is malformed");
+	return 0;
 }

@@ -166,6 +166,22 @@ static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 	       now - host->available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
 }
 
+/* What this host has in all, and could never give: waiting would not help. */
+static bool is_beyond_host(struct host *host, const struct asked *asked, uint64_t need)
+{
+	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	char message[160];
+
+	if (need <= all)
+		return false;
+	(void)snprintf(message, sizeof(message),
+		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has %" PRIu64
+		       " MiB in all",
+		       need >> 20, all >> 20);
+	peer_fail(host, asked->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
+	return true;
+}
+
 bool admission_check(struct host *host, const struct asked *asked,
 		     const struct front_limits *limits)
 {
@@ -175,6 +191,8 @@ bool admission_check(struct host *host, const struct asked *asked,
 	uint64_t wanted, left;
 	char message[192];
 
+	if (is_beyond_host(host, asked, need))
+		return false;
 	if (is_stale(host, now, need)) {
 		host->available = admission_available("");
 		host->available_ns = now;
@@ -193,7 +211,7 @@ bool admission_check(struct host *host, const struct asked *asked,
 		       "%" PRIu64 " are kept in reserve, %" PRIu64 " would be needed",
 		       left >> 20, host->config.memory_reserve >> 20, need >> 20);
 	refuse(host, asked->id,
-	       &(struct refusal){ .error = FRONT_ERR_OVERLOADED,
+	       &(struct refusal){ .error = API_ERR_OVERLOADED,
 				  .message = message,
 				  .remedy = "wait until sessions end, or close some",
 				  .retry_s = quota_retry_s(&queue) < 60 ? quota_retry_s(&queue) : 60,

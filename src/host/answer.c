@@ -1,9 +1,9 @@
 /*
- * answer.c - the request table of the front: who it comes from, what it names, who answers it.
+ * answer.c - a call that came from the front: whose key it has, what that may, who handles it.
  *
  * Runs in:  reckond's loop.
- * Reads:    fields that passed front_check().
- * Never:    answers without a good key what the tables do not say is open.
+ * Reads:    structs that passed api_check().
+ * Never:    handles without a good key what the table does not say is open.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,37 +17,6 @@
 #include "host/quota.h"
 #include "host/usage.h"
 
-typedef void answer_fn(struct host *host, const struct asked *asked);
-
-static void answer_auth(struct host *host, const struct asked *asked)
-{
-	peer_reply(host, asked->id, NULL, -1);
-}
-
-static answer_fn *const table[FRONT_REQUEST_COUNT] = {
-	[FRONT_AUTH] = answer_auth,
-	[FRONT_EVENTS] = answer_events,
-	[FRONT_FILE_LIST] = answer_file,
-	[FRONT_FILE_GET] = answer_file,
-	[FRONT_FILE_PUT] = answer_file_put,
-	[FRONT_FILE_COMMIT] = answer_file_commit,
-	[FRONT_FILE_DELETE] = answer_file,
-	[FRONT_ARTIFACT_GET] = answer_artifact,
-	[FRONT_ARCHIVE_GET] = answer_archive_get,
-	[FRONT_ARCHIVE_PUT] = answer_file_put,
-	[FRONT_FILE_MOVE] = answer_file,
-	[FRONT_FILE_MKDIR] = answer_file,
-	[FRONT_VERSION_LIST] = answer_version_list,
-	[FRONT_LINK_CREATE] = answer_link_create,
-	[FRONT_LINK_DELETE] = answer_link_delete,
-	[FRONT_LINK_GET] = answer_link_get,
-	[FRONT_KEPT_LIST] = answer_kept_list,
-	[FRONT_RUN_CREATE] = answer_run_create,
-	[FRONT_RUN_SHOW] = answer_run_show,
-	[FRONT_RUN_EVENTS] = answer_run_events,
-	[FRONT_RUN_INTERRUPT] = answer_run_interrupt,
-};
-
 /* What the lines of the log until the answer are about. */
 static void answer_about(struct host *host, const char *trace)
 {
@@ -60,20 +29,14 @@ static void answer_about(struct host *host, const char *trace)
 	log_about(about);
 }
 
-static void about_fields(struct host *host, const struct asked *asked)
+/* An id of what the call takes; "" when it has none. */
+static const char *id_at(const struct asked *asked, uint16_t offset)
 {
-	struct log_context *about = &host->about;
-	char trace[49] = "";
+	const char *id = NULL;
 
-	memset(about, 0, sizeof(*about));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_REQUEST, about->request,
-			 sizeof(about->request));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, about->session,
-			 sizeof(about->session));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, about->execution,
-			 sizeof(about->execution));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TRACE, trace, sizeof(trace));
-	answer_about(host, trace);
+	if (offset != API_NO_OFFSET)
+		id = *(const char *const *)((const char *)asked->in + offset);
+	return id != NULL ? id : "";
 }
 
 static void about_call(struct host *host, const struct asked *asked,
@@ -84,10 +47,10 @@ static void about_call(struct host *host, const struct asked *asked,
 	memset(about, 0, sizeof(*about));
 	(void)snprintf(about->request, sizeof(about->request), "%s",
 		       caller->request != NULL ? caller->request : "");
-	if (asked->call->session_offset != API_NO_OFFSET)
-		(void)snprintf(about->session, sizeof(about->session), "%s",
-			       *(const char *const *)((const char *)asked->in +
-						      asked->call->session_offset));
+	(void)snprintf(about->session, sizeof(about->session), "%s",
+		       id_at(asked, asked->call->session_offset));
+	(void)snprintf(about->execution, sizeof(about->execution), "%s",
+		       id_at(asked, asked->call->execution_offset));
 	answer_about(host, caller->trace);
 }
 
@@ -103,24 +66,15 @@ static void name_actor(struct host *host, const struct asked *asked)
 			       asked->tenant->row.id);
 }
 
-void answer_hash_item(const struct host *host, const struct kernel_item *item,
+void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
 		      unsigned char sum[32])
 {
 	unsigned char next[32 + 32 + 1];
 
 	memcpy(next, sum, 32);
-	key_hash(host, item->data, item->len, next + 32);
-	next[64] = (unsigned char)item->tag;
+	key_hash(host, data, len, next + 32);
+	next[64] = tag;
 	key_hash(host, next, sizeof(next), sum);
-}
-
-void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
-		       unsigned char sum[32])
-{
-	const struct kernel_item *item = front_find(asked->items, asked->count, (uint32_t)tag);
-
-	if (item != NULL)
-		answer_hash_item(host, item, sum);
 }
 
 bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
@@ -128,7 +82,7 @@ bool answer_check_same(struct host *host, const struct asked *asked, const unsig
 {
 	if (memcmp(before, now, 32) == 0)
 		return true;
-	peer_fail(host, asked->id, FRONT_ERR_CONFLICT,
+	peer_fail(host, asked->id, API_ERR_CONFLICT,
 		  "this Idempotency-Key was used for another request", "",
 		  "use a new key for new code, or a new question", 0);
 	return false;
@@ -166,11 +120,11 @@ static bool is_known(struct host *host, struct asked *asked, const char *text, s
 	}
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	audit_denied(host);
-	if (judged == FRONT_ERR_KEY_EXPIRED)
-		peer_fail(host, asked->id, FRONT_ERR_KEY_EXPIRED, "this API key has expired", "",
+	if (judged == API_ERR_KEY_EXPIRED)
+		peer_fail(host, asked->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_UNAUTHORIZED,
+		peer_fail(host, asked->id, API_ERR_UNAUTHORIZED,
 			  len == 0 ? "an API key is needed" : "this API key is not known",
 			  "", "send the header Authorization: Bearer rk_...", 0);
 	return false;
@@ -186,9 +140,11 @@ static bool is_open(const struct host *host, const struct api_call *call)
 /* What a client sees as one request is counted once, however often the front has to ask. */
 static bool is_second_half(const struct asked *asked)
 {
-	return asked->call == NULL &&
-	       (asked->type == FRONT_AUTH || asked->type == FRONT_FILE_COMMIT ||
-		front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) != NULL);
+	if (asked->call == &api_calls[API_EXECUTION_EVENTS])
+		return ((const struct api_execution_events_in *)asked->in)->goes_on;
+	if (asked->call == &api_calls[API_RUN_EVENTS])
+		return ((const struct api_run_events_in *)asked->in)->goes_on;
+	return asked->call->is_part;
 }
 
 /*
@@ -197,24 +153,19 @@ static bool is_second_half(const struct asked *asked)
  */
 static bool is_own(struct host *host, const struct asked *asked)
 {
-	const uint32_t own = asked->call != NULL ? (uint32_t)asked->call->own_scope
-						 : scope_of_own(asked->type);
+	const void *in = asked->in;
 
-	if ((asked->key->row.scopes & own) == 0)
+	if ((asked->key->row.scopes & (uint32_t)asked->call->own_scope) == 0)
 		return false;
-	if (asked->call == &api_calls[API_EXECUTION_SHOW]) {
-		const struct api_execution_show_in *in = asked->in;
-
-		return execution_is_own(host, asked, in->session, in->execution);
-	}
-	if (asked->call != NULL)
-		return false;
-	switch (asked->type) {
-	case FRONT_EVENTS:
-		return answer_execution_is_own(host, asked);
-	case FRONT_RUN_SHOW:
-	case FRONT_RUN_EVENTS:
-		return answer_run_is_own(host, asked);
+	switch (asked->call - api_calls) {
+	case API_EXECUTION_SHOW:
+	case API_EXECUTION_EVENTS:
+		return execution_is_own(host, asked, id_at(asked, asked->call->session_offset),
+					id_at(asked, asked->call->execution_offset));
+	case API_RUN_SHOW:
+		return run_is_own(host, asked, ((const struct api_run_show_in *)in)->id);
+	case API_RUN_EVENTS:
+		return run_is_own(host, asked, ((const struct api_run_events_in *)in)->id);
 	default:
 		return false;
 	}
@@ -223,7 +174,7 @@ static bool is_own(struct host *host, const struct asked *asked)
 /* A private daemon is its user's, whose key may be older than a scope. */
 static bool has_scope(const struct host *host, const struct asked *asked, uint32_t scope)
 {
-	return scope == 0 || host->config.is_private || (asked->key->row.scopes & scope) != 0;
+	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private || (asked->key->row.scopes & scope) != 0;
 }
 
 /* Answers, and is always false. */
@@ -238,7 +189,7 @@ static bool refuse_scope(struct host *host, const struct asked *asked, uint32_t 
 		       front_scope_names[bit]);
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	refuse(host, asked->id,
-	       &(struct refusal){ .error = FRONT_ERR_SCOPE,
+	       &(struct refusal){ .error = API_ERR_SCOPE,
 				  .message = message,
 				  .remedy = "use a key that has it, or ask for one",
 				  .quota = front_scope_names[bit] });
@@ -253,11 +204,10 @@ bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t s
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct asked *asked)
 {
-	const uint32_t needed = asked->call != NULL ? (uint32_t)asked->call->scope
-						    : scope_of(asked->type);
+	const uint32_t needed = asked->call->scope;
 
 	if (strcmp(asked->tenant->row.state, "active") != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_TENANT_SUSPENDED,
+		peer_fail(host, asked->id, API_ERR_TENANT_SUSPENDED,
 			  "the tenant of this API key is suspended", "",
 			  "ask whoever runs this daemon", 0);
 		return false;
@@ -266,35 +216,6 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 		return false;
 	return has_scope(host, asked, needed) || is_own(host, asked) ||
 	       refuse_scope(host, asked, needed);
-}
-
-bool answer_knows(uint16_t type)
-{
-	return type < FRONT_REQUEST_COUNT && table[type] != NULL;
-}
-
-void answer(struct host *host, const struct asked *given)
-{
-	struct asked asked = *given;
-	const struct kernel_item *key = front_find(asked.items, asked.count, FRONT_TAG_KEY);
-
-	host->asked_ns = clock_mono_ns();
-	once_end(host); /* to whoever looks, what was answered is over */
-	/* The table of front_check() says which requests bring a key; a COMMIT has a ticket. */
-	about_fields(host, &asked);
-	if (!answer_knows(asked.type)) {
-		peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this request", "", "",
-			  0);
-	} else if (key == NULL || is_known(host, &asked, key->data, key->len)) {
-		name_actor(host, &asked);
-		/* A row that the frames know and this table lacks is our mistake, and no crash. */
-		if (table[asked.type] == NULL)
-			peer_fail(host, asked.id, FRONT_ERR_INTERNAL, "nobody answers this", "", "",
-				  0);
-		else if (asked.tenant == NULL || is_allowed(host, &asked))
-			table[asked.type](host, &asked);
-	}
-	answer_end(host);
 }
 
 void answer_call(struct host *host, const struct asked *given, const struct api_caller *caller,
@@ -317,6 +238,13 @@ void answer_call(struct host *host, const struct asked *given, const struct api_
 	answer_end(host);
 }
 
+void handle_key_check(struct host *host, const struct asked *asked,
+		      const struct api_key_check_in *in)
+{
+	(void)in;
+	reply_done(host, asked->id);
+}
+
 void answer_cancel(struct host *host, uint64_t id)
 {
 	execution_forget(host, id);
@@ -330,7 +258,7 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 		 const char *session_id)
 {
 	struct db_session row;
-	enum front_error error = FRONT_ERR_SESSION_LOST;
+	enum api_error error = API_ERR_SESSION_LOST;
 	char message[128];
 	struct err err;
 	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
@@ -342,20 +270,20 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
 		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
 			       session_id);
-		peer_fail(host, request, FRONT_ERR_EXPIRED, message, "session-keep of the daemon", "",
+		peer_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon", "",
 			  0);
 		return;
 	}
 	if (found == 0) {
 		(void)snprintf(message, sizeof(message), "there is no session %s", session_id);
-		peer_fail(host, request, FRONT_ERR_SESSION_NOT_FOUND, message, "",
+		peer_fail(host, request, API_ERR_SESSION_NOT_FOUND, message, "",
 			  "create one: POST /reckon/v1/sessions", 0);
 		return;
 	}
 	if (strcmp(row.state, "closed") == 0)
-		error = FRONT_ERR_SESSION_CLOSED;
+		error = API_ERR_SESSION_CLOSED;
 	else if (strcmp(row.state, "expired") == 0)
-		error = FRONT_ERR_SESSION_EXPIRED;
+		error = API_ERR_SESSION_EXPIRED;
 	(void)snprintf(message, sizeof(message), "session %s is %s: its variables and files are gone",
 		       session_id, row.state);
 	peer_fail(host, request, error, message, row.why,
@@ -364,24 +292,16 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	db_session_done(&row);
 }
 
-struct session *answer_session_beside(struct host *host, const struct asked *asked)
+struct session *answer_session_beside(struct host *host, const struct asked *asked, const char *id)
 {
-	struct session *session = answer_session(host, asked, false);
+	struct session *session = answer_session_named(host, asked, id, false);
 
 	if (session == NULL || !beside_is_full(session))
 		return session;
 	observe_refused(host, "queue");
-	peer_fail(host, asked->id, FRONT_ERR_BUSY,
+	peer_fail(host, asked->id, API_ERR_BUSY,
 		  "too many requests about files wait for this session", "", "wait for those", 1);
 	return NULL;
-}
-
-struct session *answer_session(struct host *host, const struct asked *asked, bool for_job)
-{
-	char id[ID_SIZE] = "";
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, sizeof(id));
-	return answer_session_named(host, asked, id, for_job);
 }
 
 struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
@@ -391,7 +311,7 @@ struct session *answer_session_named(struct host *host, const struct asked *aske
 
 	session = session_find(host, asked->tenant, id);
 	if (host->is_stopping && (session == NULL || session->is_leaving)) {
-		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
+		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return NULL;
 	}
@@ -401,7 +321,7 @@ struct session *answer_session_named(struct host *host, const struct asked *aske
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
 		observe_refused(host, "queue");
-		peer_fail(host, asked->id, FRONT_ERR_BUSY,
+		peer_fail(host, asked->id, API_ERR_BUSY,
 			  "too many requests wait for this session", "",
 			  "wait for those, interrupt the running one, or use another session", 1);
 		return NULL;

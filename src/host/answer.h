@@ -1,5 +1,5 @@
 /*
- * answer.h - the request table of the front, and one function for each request; part of host.h.
+ * answer.h - what the handlers of calls share; part of host.h.
  */
 #pragma once
 
@@ -9,32 +9,24 @@
 
 struct asked {
 	uint64_t id;
-	const struct api_call *call; /* NULL: a request of fields */
-	const void *in;		     /* what a call takes */
-	uint16_t type;
-	const struct kernel_item *items;
-	size_t count;
+	const struct api_call *call;
+	const void *in; /* what it takes */
 	const struct key *key;	/* NULL: this request brings none */
 	struct tenant *tenant;	/* whose it is; with a key */
 };
-/* `request` passed front_check(). */
-void answer(struct host *host, const struct asked *asked);
-/* A typed call: `in` is what it takes. */
+/* A call: `in` is what it takes. */
 void answer_call(struct host *host, const struct asked *asked, const struct api_caller *caller,
 		 const void *in);
-/* Whether somebody answers it: the table here has to keep up with that of front_check(). */
-bool answer_knows(uint16_t type);
 /* What happens from now on comes of this job's request; and no more. */
 void answer_note(const struct host *host, struct job *job); /* the request that is answered */
 void answer_begin(struct host *host, const struct job *job);
 void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
-/* The session that the request names, ready for a job; NULL when it was answered with an error. */
-struct session *answer_session(struct host *host, const struct asked *asked, bool for_job);
+/* The session of this id, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
 				     bool for_job);
 /* The same for a job about its files. */
-struct session *answer_session_beside(struct host *host, const struct asked *asked);
+struct session *answer_session_beside(struct host *host, const struct asked *asked, const char *id);
 /* What somebody wants of a new session; NULL, zero and false: it was left out. */
 struct session_wish {
 	const char *template_name, *language, *name;
@@ -61,45 +53,25 @@ bool session_ends(struct host *host, const struct asked *asked, const uint64_t *
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
-void answer_events(struct host *host, const struct asked *asked);
 /* Whether the key has what a field of its request needs besides; answers when it has not. */
 bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope);
-/* Whether the key that asks started the execution, or the run, that the request names. */
-bool answer_execution_is_own(struct host *host, const struct asked *asked);
+/* Whether the key that asks started that execution, or that run. */
 bool execution_is_own(struct host *host, const struct asked *asked, const char *session,
 		      const char *execution);
-bool answer_run_is_own(struct host *host, const struct asked *asked);
-/* LIST, GET, DELETE, MOVE, MKDIR */
-void answer_file(struct host *host, const struct asked *asked);
-void answer_file_put(struct host *host, const struct asked *asked);
-void answer_file_commit(struct host *host, const struct asked *asked);
-void answer_artifact(struct host *host, const struct asked *asked);
-void answer_archive_get(struct host *host, const struct asked *asked);
-void answer_kept_list(struct host *host, const struct asked *asked);
-void answer_version_list(struct host *host, const struct asked *asked);
-void answer_link_create(struct host *host, const struct asked *asked);
-void answer_link_delete(struct host *host, const struct asked *asked);
-void answer_link_get(struct host *host, const struct asked *asked);
-/* Whether there ever was such a session, whose id is copied; answers when there was not. */
-bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE]);
+bool run_is_own(struct host *host, const struct asked *asked, const char *id);
+/* Whether there ever was such a session; answers when there was not. */
 bool was_session_named(struct host *host, const struct asked *asked, const char *id);
-char *answer_text(const struct asked *asked, enum front_tag tag); /* or NULL; free() it */
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
 void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
 		 const char *session_id);
 
-/* The row of the execution that the request names; false when it was answered with an error. */
-bool answer_find_execution(struct host *host, const struct asked *asked,
-			   struct db_execution *ret);
+/* The row of that execution; false when it was answered with an error. */
 bool execution_find_named(struct host *host, const struct asked *asked, const char *session,
 			  const char *execution, struct db_execution *ret);
 /* Adds a field to a sum that says whether two requests are the same. */
-void answer_hash_item(const struct host *host, const struct kernel_item *item,
+void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
 		      unsigned char sum[32]);
-/* The same, if the request has it. */
-void answer_hash_field(const struct host *host, const struct asked *asked, enum front_tag tag,
-		       unsigned char sum[32]);
 /* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
 bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
 		       const unsigned char now[32]);
@@ -126,14 +98,14 @@ struct context *context_new(struct session *session);
 void context_enqueue(struct session *session, struct context *context, struct job *job);
 void context_job_done(struct job *job);
 /* `request` (0: none) is answered when it is gone. */
-void context_end(struct context *context, enum front_error end, const char *why, uint64_t request);
+void context_end(struct context *context, enum api_error end, const char *why, uint64_t request);
 /* A fresh kernel; `context` NULL: the session's own. */
 void context_restart(struct session *session, struct context *context, uint64_t request);
-void context_end_all(struct session *session, enum front_error end, const char *why);
+void context_end_all(struct session *session, enum api_error end, const char *why);
 bool context_is_running(const struct session *session);
 void context_tick(struct session *session);
 void context_pump_all(struct session *session);
-void context_fail_waiting(struct session *session, enum front_error end, const char *why);
+void context_fail_waiting(struct session *session, enum api_error end, const char *why);
 /* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);

@@ -33,7 +33,7 @@ static bool is_room_to_wait(struct host *host, const struct asked *asked,
 {
 	if ((context != NULL ? context->queued : session->queued) < HOST_QUEUE_MAX)
 		return true;
-	peer_fail(host, asked->id, FRONT_ERR_BUSY,
+	peer_fail(host, asked->id, API_ERR_BUSY,
 		  context != NULL ? "too many requests wait for this context"
 				  : "too many requests wait for this session", "",
 		  "wait for those, interrupt the running one, or use another context", 1);
@@ -49,7 +49,7 @@ bool context_named(struct host *host, const struct asked *asked, struct session 
 	if (id != NULL && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
 		(void)snprintf(message, sizeof(message), "there is no context %.31s in session %s",
 			       id, session->row.id);
-		peer_fail(host, asked->id, FRONT_ERR_CONTEXT_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_CONTEXT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/contexts", 0);
 		return false;
 	}
@@ -65,7 +65,7 @@ static bool is_room(struct host *host, const struct asked *asked, const struct s
 		count += at->phase != SESSION_CLOSING;
 	if (count < KERNELS_MAX)
 		return true;
-	peer_fail(host, asked->id, FRONT_ERR_LIMIT, "a session has at most 8 kernels", "",
+	peer_fail(host, asked->id, API_ERR_LIMIT, "a session has at most 8 kernels", "",
 		  "delete a context, or create another session", 0);
 	return false;
 }
@@ -107,7 +107,7 @@ bool context_for_code(struct host *host, const struct asked *asked, struct sessi
 		if (*ret != NULL) {
 			(void)snprintf(message, sizeof(message), "context %s is not of language %s",
 				       (*ret)->row.id, language);
-			peer_fail(host, asked->id, FRONT_ERR_INVALID, message, "",
+			peer_fail(host, asked->id, API_ERR_INVALID, message, "",
 				  "leave one of the two out", 0);
 			return false;
 		}
@@ -135,7 +135,7 @@ void handle_context_create(struct host *host, const struct asked *asked,
 		return;
 	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
 	if (answer_take_env(job, &in->env, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, err.text, "", "", 0);
+		peer_fail(host, asked->id, API_ERR_INVALID, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}
@@ -176,7 +176,7 @@ void handle_context_delete(struct host *host, const struct asked *asked,
 	    !context_named(host, asked, session, in->context, false, &context) || context == NULL)
 		return;
 	context->is_deleted = true;
-	context_end(context, FRONT_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
+	context_end(context, API_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
 }
 
 void handle_restart(struct host *host, const struct asked *asked, const struct api_restart_in *in)

@@ -16,6 +16,9 @@
 #include "host/quota.h"
 
 #define LIST_DEFAULT 100u
+/* In sums that rows keep: these stay as they are. */
+#define HASH_CONTEXT 60
+#define HASH_LANGUAGE 5
 #define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
 
 /* What it points at is the row's, or constant. */
@@ -53,15 +56,11 @@ static void reply_state(struct host *host, uint64_t request, const struct db_exe
 
 /* ---- execute -------------------------------------------------------------------------------- */
 
-static void add_to_hash(const struct host *host, enum front_tag tag, const char *text,
+static void add_to_hash(const struct host *host, unsigned char tag, const char *text,
 			unsigned char sum[32])
 {
 	if (text != NULL)
-		answer_hash_item(host,
-				 &(struct kernel_item){ .tag = (uint32_t)tag,
-							.len = (uint32_t)strlen(text),
-							.data = text },
-				 sum);
+		answer_hash_item(host, tag, text, strlen(text), sum);
 }
 
 /* What makes two requests with one key the same: the code, what bounds it, and its kernel. Rows keep
@@ -75,8 +74,8 @@ static void hash_request(const struct host *host, const struct api_execute_in *i
 	key_hash(host, in->code.data, in->code.len, both);
 	memcpy(both + 32, bounds, sizeof(bounds));
 	key_hash(host, both, sizeof(both), ret);
-	add_to_hash(host, FRONT_TAG_CONTEXT, in->context, ret);
-	add_to_hash(host, FRONT_TAG_LANGUAGE, in->language, ret);
+	add_to_hash(host, HASH_CONTEXT, in->context, ret);
+	add_to_hash(host, HASH_LANGUAGE, in->language, ret);
 }
 
 /* Whether whoever asks does not wait for the record. */
@@ -102,9 +101,11 @@ static void answer_again(struct host *host, const struct asked *asked, struct se
 	if (is_behind(in)) {
 		reply_state(host, asked->id, row);
 	} else if (live != NULL && live->state != EXECUTION_FINISHED) {
-		execution_wait(live, asked->id);
+		execution_wait(live, asked);
 	} else if (row->record.len > 0) {
-		peer_reply_body(host, asked->id, row->record.data, row->record.len);
+		reply_execute(host, asked->id,
+			      &(struct api_execute_out){
+				      .record = { row->record.data, row->record.len } });
 	} else {
 		told = tell(host, row);
 		reply_execute(host, asked->id, &(struct api_execute_out){ .ended = &told });
@@ -134,7 +135,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
 	if (!is_behind(in))
-		execution_wait(execution, asked->id);
+		execution_wait(execution, asked);
 	context_enqueue(session, context, job);
 	if (is_behind(in))
 		reply_state(host, asked->id, &row);
@@ -181,14 +182,6 @@ bool was_session_named(struct host *host, const struct asked *asked, const char 
 	}
 	answer_gone(host, asked->tenant, asked->id, id);
 	return false;
-}
-
-/* Whether the id ever was a session's; answers when it was not. */
-bool answer_was_session(struct host *host, const struct asked *asked, char id[ID_SIZE])
-{
-	id[0] = '\0';
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, id, ID_SIZE);
-	return was_session_named(host, asked, id);
 }
 
 /* A page of a list. */
@@ -249,18 +242,6 @@ void handle_execution_list(struct host *host, const struct asked *asked,
 	arena_done(&page.arena);
 }
 
-/* The row of the execution that the request names; false when it was answered with an error. */
-bool answer_find_execution(struct host *host, const struct asked *asked,
-			   struct db_execution *ret)
-{
-	char session[ID_SIZE] = "", execution[ID_SIZE] = "";
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, session, sizeof(session));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
-			 sizeof(execution));
-	return execution_find_named(host, asked, session, execution, ret);
-}
-
 bool execution_find_named(struct host *host, const struct asked *asked, const char *id,
 			  const char *execution, struct db_execution *ret)
 {
@@ -277,25 +258,15 @@ bool execution_find_named(struct host *host, const struct asked *asked, const ch
 	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
 		       execution, id);
 	if (found == 0 && retain_is_expired(host->config.history_keep_ms, execution))
-		peer_fail(host, asked->id, FRONT_ERR_EXPIRED,
+		peer_fail(host, asked->id, API_ERR_EXPIRED,
 			  "this execution is older than what is kept",
 			  "history-keep of the daemon", "", 0);
 	else if (found == 0)
-		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else
 		peer_fail_err(host, asked->id, &err);
 	return false;
-}
-
-bool answer_execution_is_own(struct host *host, const struct asked *asked)
-{
-	char session[ID_SIZE] = "", execution[ID_SIZE] = "";
-
-	(void)front_text(asked->items, asked->count, FRONT_TAG_SESSION, session, sizeof(session));
-	(void)front_text(asked->items, asked->count, FRONT_TAG_EXECUTION, execution,
-			 sizeof(execution));
-	return execution_is_own(host, asked, session, execution);
 }
 
 bool execution_is_own(struct host *host, const struct asked *asked, const char *id,
@@ -326,65 +297,61 @@ void handle_execution_show(struct host *host, const struct asked *asked,
 		return;
 	told = tell(host, &row);
 	if (row.record.len > 0)
-		peer_reply_body(host, asked->id, row.record.data, row.record.len);
+		reply_execution_show(host, asked->id,
+				     &(struct api_execution_show_out){
+					     .record = { row.record.data, row.record.len } });
 	else
 		reply_execution_show(host, asked->id,
 				     &(struct api_execution_show_out){ .execution = &told });
 	db_execution_done(&row);
 }
 
-/* Of an execution whose events are gone: how many are not known, then its end from the record. */
+/* Of an execution whose events are gone: its end, from the record or for want of one. */
 static void replay_end(struct host *host, const struct asked *asked,
-		       const struct db_execution *row)
+		       const struct db_execution *row, uint64_t after)
 {
-	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	cleanup_buf struct buf event = BUF_INIT(FRONT_PAYLOAD_MAX);
+	cleanup_buf struct buf data = BUF_INIT(FRONT_PAYLOAD_MAX);
+	const struct api_failure failure = {
+		.error = strcmp(row->status, "cancelled") == 0 ? API_ERR_EXECUTION_CANCELLED
+							       : API_ERR_EXECUTION_LOST,
+		.message = row->why,
+	};
+	struct api_event done = { .id = after + 1, .name = "done" };
+	struct api_events told = { .is_last = true };
 	struct err err;
-	int code = 0;
 
-	if (row->record.len > 0) {
-		if (buf_addf(&event, &err, "{\"event\":\"done\",\"record\":") < 0 ||
-		    buf_add(&event, row->record.data, row->record.len, &err) < 0 ||
-		    buf_addc(&event, '}', &err) < 0 ||
-		    front_pack_u64(&payload, FRONT_TAG_GAP, 0, &err) < 0 ||
-		    front_pack_u64(&payload, FRONT_TAG_EVENT_ID, after + 1, &err) < 0 ||
-		    front_pack_text(&payload, FRONT_TAG_EVENT_NAME, "done", &err) < 0 ||
-		    front_pack(&payload, FRONT_TAG_EVENT_DATA, event.data, event.len, &err) < 0)
-			code = (int)err.code;
-	} else if (front_pack_u64(&payload, FRONT_TAG_ERROR,
-				  strcmp(row->status, "cancelled") == 0
-					  ? FRONT_ERR_EXECUTION_CANCELLED
-					  : FRONT_ERR_EXECUTION_LOST, &err) < 0 ||
-		   front_pack_text(&payload, FRONT_TAG_MESSAGE, row->why, &err) < 0) {
-		code = (int)err.code;
+	if (row->record.len == 0) {
+		told.failure = &failure;
+	} else if (buf_addf(&data, &err, "{\"event\":\"done\",\"record\":") < 0 ||
+		   buf_add(&data, row->record.data, row->record.len, &err) < 0 ||
+		   buf_addc(&data, '}', &err) < 0) {
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
+		return;
+	} else {
+		done.data = (struct api_bytes){ data.data, data.len };
+		told.events = (struct api_list){ &done, 1 };
 	}
-	if (code < 0 || front_pack(&payload, FRONT_TAG_END, "", 0, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, asked->id, &payload, -1);
+	reply_execution_events(host, asked->id, &told);
 }
 
-void answer_events(struct host *host, const struct asked *asked)
+void handle_execution_events(struct host *host, const struct asked *asked,
+			     const struct api_execution_events_in *in)
 {
-	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
 	struct execution *live = NULL;
 	struct session *session;
 	struct db_execution row;
 
-	if (!answer_find_execution(host, asked, &row))
+	if (!execution_find_named(host, asked, in->session, in->execution, &row))
 		return;
 	session = session_find(host, asked->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
 	/* What goes on is known by the id that it began with. */
-	if (live != NULL && front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
+	if (live != NULL && !in->goes_on)
 		hold_take(live->hold, asked->id);
 	if (live != NULL)
-		execution_wait_events(live, asked->id, after);
+		execution_wait_events(live, asked->id, in->after);
 	else
-		replay_end(host, asked, &row);
+		replay_end(host, asked, &row, in->after);
 	db_execution_done(&row);
 }
-
-/* ---- interrupt, questions ------------------------------------------------------------------- */

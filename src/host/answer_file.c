@@ -2,7 +2,7 @@
  * answer_file.c - files of a workspace: listed, read, changed, and put by way of a nameless file.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests. What a client uploads is never read here, only handed on.
+ * Reads:    checked calls. What a client uploads is never read here, only handed on.
  * Never:    lets half an upload into a workspace: it is copied in after its COMMIT.
  *
  * A PUT makes a file without a name below the state directory and hands its descriptor to the
@@ -19,67 +19,91 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
+#define TICKET_MASK ((1ull << 48) - 1) /* of a request id: what its process knows it by */
 
-char *answer_text(const struct asked *asked, enum front_tag tag)
+static char *copy(const char *text)
 {
-	const struct kernel_item *item = front_find(asked->items, asked->count, tag);
-	char *text;
-
-	if (item == NULL)
-		return NULL;
-	text = mem_new0(item->len + 1, 1);
-	if (memchr(item->data, '\0', item->len) == NULL)
-		memcpy(text, item->data, item->len);
-	return text;
+	return text != NULL ? mem_strdup(text) : NULL;
 }
 
-/* "" is refused by libreckon where a file is meant, as is every path that leads outside. */
-static char *path_of(const struct asked *asked)
+/*
+ * A job about files; NULL when it was answered with an error. A path of "" is refused by libreckon
+ * where a file is meant, as is every path that leads outside.
+ */
+static struct job *file_job(struct host *host, const struct asked *asked, const char *id,
+			    enum job_kind kind, const char *path)
 {
-	char *path = answer_text(asked, FRONT_TAG_PATH);
-
-	return path != NULL ? path : mem_strdup("");
-}
-
-static enum job_kind kind_of(uint16_t type)
-{
-	switch (type) {
-	case FRONT_FILE_GET:
-		return JOB_FILE_GET;
-	case FRONT_FILE_DELETE:
-		return JOB_FILE_DELETE;
-	case FRONT_FILE_MOVE:
-		return JOB_FILE_MOVE;
-	case FRONT_FILE_MKDIR:
-		return JOB_FILE_MKDIR;
-	default:
-		return JOB_FILE_LIST;
-	}
-}
-
-void answer_file(struct host *host, const struct asked *asked)
-{
-	struct session *session = answer_session_beside(host, asked);
-	const enum job_kind kind = kind_of(asked->type);
+	struct session *session = answer_session_beside(host, asked, id);
 	struct job *job;
 
 	if (session == NULL)
-		return;
+		return NULL;
 	job = job_new(session, kind, asked->id);
-	job->path = path_of(asked);
-	job->files.to = answer_text(asked, FRONT_TAG_TO_PATH);
-	job->files.if_match = answer_text(asked, FRONT_TAG_IF_MATCH);
-	job->files.overwrite =
-		front_find(asked->items, asked->count, FRONT_TAG_OVERWRITE) != NULL;
-	job->files.recursive = front_u64(asked->items, asked->count, FRONT_TAG_RECURSIVE,
-					 kind == JOB_FILE_LIST) != 0;
-	job->files.limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, 0);
-	beside_enqueue(session, job);
+	job->path = mem_strdup(path != NULL ? path : "");
+	return job;
 }
+
+void handle_file_list(struct host *host, const struct asked *asked,
+		      const struct api_file_list_in *in)
+{
+	struct job *job = file_job(host, asked, in->session, JOB_FILE_LIST, in->path);
+
+	if (job == NULL)
+		return;
+	job->files.to = copy(in->cursor);
+	job->files.recursive = !in->has_recursive || in->recursive;
+	job->files.limit = in->limit;
+	beside_enqueue(job->session, job);
+}
+
+void handle_file_get(struct host *host, const struct asked *asked,
+		     const struct api_file_get_in *in)
+{
+	struct job *job = file_job(host, asked, in->session, JOB_FILE_GET, in->path);
+
+	if (job != NULL)
+		beside_enqueue(job->session, job);
+}
+
+void handle_file_delete(struct host *host, const struct asked *asked,
+			const struct api_file_delete_in *in)
+{
+	struct job *job = file_job(host, asked, in->session, JOB_FILE_DELETE, in->path);
+
+	if (job == NULL)
+		return;
+	job->files.if_match = copy(in->if_match);
+	job->files.recursive = in->recursive;
+	beside_enqueue(job->session, job);
+}
+
+void handle_file_move(struct host *host, const struct asked *asked,
+		      const struct api_file_move_in *in)
+{
+	struct job *job = file_job(host, asked, in->session, JOB_FILE_MOVE, in->from);
+
+	if (job == NULL)
+		return;
+	job->files.to = copy(in->to);
+	job->files.overwrite = in->overwrite;
+	beside_enqueue(job->session, job);
+}
+
+void handle_file_mkdir(struct host *host, const struct asked *asked,
+		       const struct api_file_mkdir_in *in)
+{
+	struct job *job = file_job(host, asked, in->session, JOB_FILE_MKDIR, in->path);
+
+	if (job != NULL)
+		beside_enqueue(job->session, job);
+}
+
+/* ---- uploads -------------------------------------------------------------------------------- */
 
 void upload_drop(struct upload *upload)
 {
@@ -118,32 +142,42 @@ static struct upload *free_upload(struct host *host)
 	return NULL;
 }
 
-void answer_file_put(struct host *host, const struct asked *asked)
+/* What a client wants to put somewhere, and where. */
+struct put {
+	const char *session, *path, *if_match, *if_none;
+	uint64_t size; /* 0: not known */
+	bool is_archive;
+};
+
+/* How much it may have; false when it was answered that it is too much. */
+static bool may_put(struct host *host, const struct asked *asked, const struct session *session,
+		    uint64_t size, uint64_t *ret_limit)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct session *session = answer_session_beside(host, asked);
-	const uint64_t size = front_u64(asked->items, asked->count, FRONT_TAG_SIZE, 0);
+	uint64_t limit = session->limits.disk_bytes != 0 ? session->limits.disk_bytes : GIB_1;
+
+	if (quota_disk_left(host, asked->tenant) < limit && size == 0)
+		limit = quota_disk_left(host, asked->tenant);
+	*ret_limit = limit;
+	if (size <= limit)
+		return quota_disk(host, asked, size);
+	peer_fail(host, asked->id, API_ERR_LIMIT, "the file is larger than the session's workspace",
+		  "", "create the session with a larger limits.disk_bytes", 0);
+	return false;
+}
+
+static void put(struct host *host, const struct asked *asked, const struct put *wanted)
+{
+	struct session *session = answer_session_beside(host, asked, wanted->session);
 	struct upload *upload = free_upload(host);
-	uint64_t limit;
+	struct api_upload told = { .ticket = asked->id & TICKET_MASK };
 	struct err err;
 	int fd, theirs;
 
-	if (session == NULL)
-		return;
-	limit = session->limits.disk_bytes != 0 ? session->limits.disk_bytes : GIB_1;
-	if (quota_disk_left(host, asked->tenant) < limit && size == 0)
-		limit = quota_disk_left(host, asked->tenant);
-	if (size > limit) {
-		peer_fail(host, asked->id, FRONT_ERR_LIMIT,
-			  "the file is larger than the session's workspace", "",
-			  "create the session with a larger limits.disk_bytes", 0);
-		return;
-	}
-	if (!quota_disk(host, asked, size))
+	if (session == NULL || !may_put(host, asked, session, wanted->size, &told.size_max))
 		return;
 	if (upload == NULL) {
 		observe_refused(host, "uploads");
-		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many uploads at once", "",
+		peer_fail(host, asked->id, API_ERR_BUSY, "too many uploads at once", "",
 			  "wait for some to end", 1);
 		return;
 	}
@@ -155,79 +189,119 @@ void answer_file_put(struct host *host, const struct asked *asked)
 	*upload = (struct upload){ .ticket = asked->id,
 				   .fd = fd,
 				   .tenant = asked->tenant,
-				   .is_archive = asked->type == FRONT_ARCHIVE_PUT,
-				   .path = path_of(asked),
-				   .if_match = answer_text(asked, FRONT_TAG_IF_MATCH),
-				   .if_none = answer_text(asked, FRONT_TAG_IF_NONE) };
+				   .is_archive = wanted->is_archive,
+				   .path = mem_strdup(wanted->path != NULL ? wanted->path : ""),
+				   .if_match = copy(wanted->if_match),
+				   .if_none = copy(wanted->if_none) };
 	memcpy(upload->actor, host->actor, sizeof(upload->actor));
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	keep_use(session);
-	if (theirs < 0 || front_pack_u64(&payload, FRONT_TAG_SIZE, limit, &err) < 0) {
+	if (theirs < 0) {
 		upload_drop(upload);
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no descriptor for an upload", "", "",
+		peer_fail(host, asked->id, API_ERR_INTERNAL, "no descriptor for an upload", "", "",
 			  0);
 		return;
 	}
-	peer_reply(host, asked->id, &payload, theirs);
+	peer_reply_call_fd(host, asked->id, &api_type_upload, &told, theirs);
 }
 
-void answer_file_commit(struct host *host, const struct asked *asked)
+void handle_file_put(struct host *host, const struct asked *asked,
+		     const struct api_file_put_in *in)
 {
-	/* The front names the request's id as it knows it: without its generation. */
-	const uint64_t mask = (1ull << 48) - 1;
-	const uint64_t ticket = (asked->id & ~mask) |
-				(front_u64(asked->items, asked->count, FRONT_TAG_TICKET, 0) & mask);
+	put(host, asked,
+	    &(struct put){ .session = in->session,
+			   .path = in->path,
+			   .if_match = in->if_match,
+			   .if_none = in->if_none_match,
+			   .size = in->size });
+}
+
+void handle_archive_put(struct host *host, const struct asked *asked,
+			const struct api_archive_put_in *in)
+{
+	put(host, asked,
+	    &(struct put){ .session = in->session,
+			   .path = in->path,
+			   .size = in->size,
+			   .is_archive = true });
+}
+
+/* The front names the id of the PUT as it knows it: without what is its process's. */
+static struct upload *find_upload(struct host *host, const struct asked *asked, uint64_t ticket,
+				  bool is_archive)
+{
+	const uint64_t whole = (asked->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
+
+	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
+		if (host->uploads[i].ticket != 0 && host->uploads[i].ticket == whole &&
+		    host->uploads[i].is_archive == is_archive)
+			return &host->uploads[i];
+	peer_fail(host, asked->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
+	return NULL;
+}
+
+static void commit(struct host *host, const struct asked *asked, uint64_t ticket, bool is_archive)
+{
+	struct upload *upload = find_upload(host, asked, ticket, is_archive);
 	struct session *session;
 	struct job *job;
 
-	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++) {
-		struct upload *upload = &host->uploads[i];
-
-		if (upload->ticket == 0 || upload->ticket != ticket)
-			continue;
-		session = session_find(host, upload->tenant, upload->session);
-		if (session == NULL || session->phase == SESSION_CLOSING) {
-			answer_gone(host, upload->tenant, asked->id, upload->session);
-		} else {
-			/* A COMMIT brings no key: it is whoever began the upload. */
-			memcpy(host->actor, upload->actor, sizeof(host->actor));
-			(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
-				       upload->tenant->row.id);
-			job = job_new(session,
-				      upload->is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT,
-				      asked->id);
-			job->path = TAKE_PTR(upload->path);
-			job->fd = TAKE_FD(upload->fd);
-			job->files.if_match = TAKE_PTR(upload->if_match);
-			job->files.if_none = TAKE_PTR(upload->if_none);
-			beside_enqueue(session, job);
-		}
-		upload_drop(upload);
+	if (upload == NULL)
 		return;
+	session = session_find(host, upload->tenant, upload->session);
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, upload->tenant, asked->id, upload->session);
+	} else {
+		/* It brings no key: it is whoever began the upload. */
+		memcpy(host->actor, upload->actor, sizeof(host->actor));
+		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
+			       upload->tenant->row.id);
+		job = job_new(session, is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT, asked->id);
+		job->path = TAKE_PTR(upload->path);
+		job->fd = TAKE_FD(upload->fd);
+		job->files.if_match = TAKE_PTR(upload->if_match);
+		job->files.if_none = TAKE_PTR(upload->if_none);
+		beside_enqueue(session, job);
 	}
-	peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
+	upload_drop(upload);
+}
+
+void handle_file_commit(struct host *host, const struct asked *asked,
+			const struct api_file_commit_in *in)
+{
+	commit(host, asked, in->ticket, false);
+}
+
+void handle_archive_commit(struct host *host, const struct asked *asked,
+			   const struct api_archive_commit_in *in)
+{
+	commit(host, asked, in->ticket, true);
 }
 
 /*
  * An archive is written to a nameless file too, and goes out from there at the client's pace: its
  * length is known before its first byte, and what fails is an error, not half an archive.
  */
-void answer_archive_get(struct host *host, const struct asked *asked)
+void handle_archive_get(struct host *host, const struct asked *asked,
+			const struct api_archive_get_in *in)
 {
-	struct session *session = answer_session_beside(host, asked);
-	struct job *job;
+	static const char *const formats[] = {
+		[API_ARCHIVE_GET_IN_FORMAT_TAR] = "tar",
+		[API_ARCHIVE_GET_IN_FORMAT_TAR_GZ] = "tar.gz",
+		[API_ARCHIVE_GET_IN_FORMAT_TAR_ZST] = "tar.zst",
+		[API_ARCHIVE_GET_IN_FORMAT_ZIP] = "zip",
+	};
+	const unsigned format = in->format != 0 ? in->format : API_ARCHIVE_GET_IN_FORMAT_TAR_GZ;
+	struct job *job = file_job(host, asked, in->session, JOB_ARCHIVE_GET, in->path);
 	struct err err;
-	int fd;
 
-	if (session == NULL)
+	if (job == NULL)
 		return;
-	if (nameless_file(host, &fd, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	if (nameless_file(host, &job->fd, &err) < 0) {
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		job_free(job);
 		return;
 	}
-	job = job_new(session, JOB_ARCHIVE_GET, asked->id);
-	job->fd = fd;
-	job->path = path_of(asked);
-	job->files.format = answer_text(asked, FRONT_TAG_FORMAT);
-	beside_enqueue(session, job);
+	job->files.format = copy(formats[format]);
+	beside_enqueue(job->session, job);
 }

@@ -20,7 +20,7 @@
 static void fail_removed(struct host *host, const struct asked *asked, const char *message,
 			 const char *cause)
 {
-	peer_fail(host, asked->id, FRONT_ERR_EXPIRED, message, cause,
+	peer_fail(host, asked->id, API_ERR_EXPIRED, message, cause,
 		  "run the code again that made it", 0);
 }
 
@@ -42,23 +42,22 @@ static bool was_removed(struct host *host, const struct asked *asked, const char
 	return true;
 }
 
-void answer_artifact(struct host *host, const struct asked *asked)
+/* Artifacts and outputs: what the store has under that handle, if it is the tenant's. */
+static void get(struct host *host, const struct asked *asked, const char *handle)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
-	char handle[64] = "", message[128];
+	struct api_download told;
 	reckon_file_info info;
+	char message[128];
 	reckon_error error;
 	uint64_t size;
-	struct err err;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_HANDLE, handle, sizeof(handle));
 	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
 	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
 	if (!usage_owns(host, asked->tenant, handle)) {
 		if (was_removed(host, asked, handle, message))
 			return;
-		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, message, "",
 			  "the records of executions name those that there are", 0);
 		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
 		return;
@@ -73,136 +72,203 @@ void answer_artifact(struct host *host, const struct asked *asked)
 		audit_note(host, "artifact.get", handle, "failed", "bytes=0");
 		return;
 	}
-	/* Named by its content. */
-	(void)snprintf(info.etag, sizeof(info.etag), "%s", handle);
 	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = info.size });
 	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu",
 		   (unsigned long long)info.size);
-	if (file_pack_info(&payload, &info, &err) == 0)
-		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+	told = file_tell(&info);
+	told.etag = handle; /* it is named by its content */
+	reply_download(host, asked->id, &told, TAKE_FD(fd));
 }
 
-static int pack_version(const struct db_version *row, void *arg, struct err *err)
+void handle_artifact_get(struct host *host, const struct asked *asked,
+			 const struct api_artifact_get_in *in)
 {
-	struct buf *payload = arg;
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_ID, row->id },
-		{ FRONT_TAG_PATH, row->path },
-		{ FRONT_TAG_ARTIFACT, row->artifact },
-		{ FRONT_TAG_SHA256, row->sha256 },
-		{ FRONT_TAG_MIME, row->mime },
-		{ FRONT_TAG_SOURCE, row->source },
-		{ FRONT_TAG_EXECUTION, row->execution },
-		{ FRONT_TAG_CREATED_AT, row->created_at },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (texts[i].text[0] != '\0' &&
-		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_SIZE, row->size, err);
+	get(host, asked, in->artifact);
 }
 
-static int pack_receipt(const struct db_receipt *row, void *arg, struct err *err)
+void handle_output_get(struct host *host, const struct asked *asked,
+		       const struct api_output_get_in *in)
 {
-	struct buf *payload = arg;
-
-	if (front_pack_text(payload, FRONT_TAG_EXECUTION, row->execution, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_STATUS, row->status, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_CREATED_AT, row->created_at, err) < 0)
-		return (int)err->code;
-	return front_pack(payload, FRONT_TAG_METADATA, row->receipt, row->receipt_len, err);
+	get(host, asked, in->handle);
 }
 
-static int pack_link(const struct db_link *row, void *arg, struct err *err)
-{
-	struct buf *payload = arg;
-
-	if (front_pack_text(payload, FRONT_TAG_ID, row->id, err) < 0 ||
-	    (row->path[0] != '\0' &&
-	     front_pack_text(payload, FRONT_TAG_PATH, row->path, err) < 0) ||
-	    (row->artifact[0] != '\0' &&
-	     front_pack_text(payload, FRONT_TAG_ARTIFACT, row->artifact, err) < 0) ||
-	    front_pack_text(payload, FRONT_TAG_FILE_NAME, row->name, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_CREATED_AT, row->created_at, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_LINK_ENDS, row->expires, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_COUNT, row->downloads, err) < 0)
-		return (int)err->code;
-	return row->max_downloads == 0
-		       ? 0
-		       : front_pack_u64(payload, FRONT_TAG_MAX_DOWNLOADS, row->max_downloads, err);
-}
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 struct page {
-	char session[ID_SIZE];
-	char before_text[ID_SIZE];
-	const char *before;
-	unsigned limit;
+	struct arena arena;
+	size_t size; /* of an entry */
+	char *items;
+	size_t count;
+	const char *next; /* what the page after this one begins behind */
 };
 
-/* False when it was answered with an error. */
-static bool take_page(struct host *host, const struct asked *asked, struct page *ret)
+static void list_begin(struct page *page, unsigned limit, size_t size)
 {
-	const uint64_t limit = front_u64(asked->items, asked->count, FRONT_TAG_LIMIT, LIST_DEFAULT);
-
-	ret->limit = limit > FRONT_LIST_MAX ? FRONT_LIST_MAX : (unsigned)limit;
-	ret->before = front_text(asked->items, asked->count, FRONT_TAG_BEFORE, ret->before_text,
-				 sizeof(ret->before_text))
-			      ? ret->before_text
-			      : NULL;
-	return answer_was_session(host, asked, ret->session);
+	*page = (struct page){ .size = size };
+	page->items = arena_new(&page->arena, limit, size);
 }
 
-void answer_kept_list(struct host *host, const struct asked *asked)
+static void *list_add(struct page *page)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	return page->items + page->size * page->count++;
+}
+
+static struct api_list list_of(const struct page *page)
+{
+	return (struct api_list){ page->items, page->count };
+}
+
+static const char *keep_text(struct page *page, const char *text)
+{
+	return arena_text(&page->arena, text, strlen(text));
+}
+
+/* The same; "" is not known. */
+static const char *keep_known(struct page *page, const char *text)
+{
+	return text[0] != '\0' ? keep_text(page, text) : NULL;
+}
+
+static int add_version(const struct db_version *row, void *arg, struct err *err)
+{
+	struct page *page = arg;
+	struct api_version *told = list_add(page);
+
+	(void)err;
+	*told = (struct api_version){
+		.artifact = keep_text(page, row->artifact),
+		.path = keep_known(page, row->path),
+		.size = row->size,
+		.mime = keep_known(page, row->mime),
+		.sha256 = keep_known(page, row->sha256),
+		.source = keep_text(page, row->source),
+		.execution = keep_known(page, row->execution),
+		.created_at = keep_text(page, row->created_at),
+	};
+	page->next = keep_text(page, row->id);
+	return 0;
+}
+
+static int add_receipt(const struct db_receipt *row, void *arg, struct err *err)
+{
+	struct page *page = arg;
+	struct api_receipt *told = list_add(page);
+
+	(void)err;
+	*told = (struct api_receipt){
+		.execution = keep_text(page, row->execution),
+		.status = keep_text(page, row->status),
+		.created_at = keep_text(page, row->created_at),
+	};
+	if (row->receipt_len > 0)
+		told->receipt = (struct api_bytes){
+			arena_text(&page->arena, row->receipt, row->receipt_len),
+			row->receipt_len
+		};
+	page->next = told->execution;
+	return 0;
+}
+
+static int add_link(const struct db_link *row, void *arg, struct err *err)
+{
+	struct page *page = arg;
+	struct api_link *told = list_add(page);
+
+	(void)err;
+	*told = (struct api_link){
+		.id = keep_text(page, row->id),
+		.name = keep_text(page, row->name),
+		.expires_at_ms = row->expires * 1000,
+		.path = keep_known(page, row->path),
+		.artifact = keep_known(page, row->artifact),
+		.created_at = keep_text(page, row->created_at),
+		.downloads = row->downloads,
+		.has_max_downloads = row->max_downloads != 0,
+		.max_downloads = row->max_downloads,
+	};
+	page->next = told->id;
+	return 0;
+}
+
+static void fail_list(struct host *host, const struct asked *asked, const struct err *err)
+{
+	peer_fail(host, asked->id, API_ERR_INTERNAL, err->text, "", err->remedy, 0);
+}
+
+void handle_artifact_list(struct host *host, const struct asked *asked,
+			  const struct api_artifact_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
 	struct page page;
 	struct err err;
-	int code;
 
-	if (!take_page(host, asked, &page))
+	if (!was_session_named(host, asked, in->session))
 		return;
-	switch (front_u64(asked->items, asked->count, FRONT_TAG_WHAT, 0)) {
-	case FRONT_KEPT_ARTIFACTS:
-		code = db_version_list(host->db, page.session, NULL, page.before, page.limit,
-				       pack_version, &payload, &err);
-		break;
-	case FRONT_KEPT_RECEIPTS:
-		code = db_receipt_list(host->db, page.session, page.before, page.limit,
-				       pack_receipt, &payload, &err);
-		break;
-	case FRONT_KEPT_LINKS:
-		code = db_link_list(host->db, page.session, page.before, page.limit, pack_link,
-				    &payload, &err);
-		break;
-	default:
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "there is no such list", "", "", 0);
-		return;
-	}
-	if (code < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	list_begin(&page, limit, sizeof(struct api_version));
+	if (db_version_list(host->db, in->session, NULL, in->before, limit, add_version, &page,
+			    &err) < 0)
+		fail_list(host, asked, &err);
 	else
-		peer_reply(host, asked->id, &payload, -1);
+		reply_artifact_list(host, asked->id,
+				    &(struct api_artifacts){ list_of(&page), page.next });
+	arena_done(&page.arena);
 }
 
-void answer_version_list(struct host *host, const struct asked *asked)
+void handle_version_list(struct host *host, const struct asked *asked,
+			 const struct api_version_list_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	cleanup_free char *path = answer_text(asked, FRONT_TAG_PATH);
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
 	struct page page;
 	struct err err;
 
-	if (!take_page(host, asked, &page))
+	if (!was_session_named(host, asked, in->session))
 		return;
-	if (db_version_list(host->db, page.session, path != NULL ? path : "", page.before,
-			    page.limit, pack_version, &payload, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	list_begin(&page, limit, sizeof(struct api_version));
+	if (db_version_list(host->db, in->session, in->path, in->before, limit, add_version,
+			    &page, &err) < 0)
+		fail_list(host, asked, &err);
 	else
-		peer_reply(host, asked->id, &payload, -1);
+		reply_version_list(host, asked->id,
+				   &(struct api_versions){ list_of(&page), page.next });
+	arena_done(&page.arena);
 }
+
+void handle_receipt_list(struct host *host, const struct asked *asked,
+			 const struct api_receipt_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	struct page page;
+	struct err err;
+
+	if (!was_session_named(host, asked, in->session))
+		return;
+	list_begin(&page, limit, sizeof(struct api_receipt));
+	if (db_receipt_list(host->db, in->session, in->before, limit, add_receipt, &page, &err) < 0)
+		fail_list(host, asked, &err);
+	else
+		reply_receipt_list(host, asked->id,
+				   &(struct api_receipts){ list_of(&page), page.next });
+	arena_done(&page.arena);
+}
+
+void handle_link_list(struct host *host, const struct asked *asked,
+		      const struct api_link_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	struct page page;
+	struct err err;
+
+	if (!was_session_named(host, asked, in->session))
+		return;
+	list_begin(&page, limit, sizeof(struct api_link));
+	if (db_link_list(host->db, in->session, in->before, limit, add_link, &page, &err) < 0)
+		fail_list(host, asked, &err);
+	else
+		reply_link_list(host, asked->id, &(struct api_links){ list_of(&page), page.next });
+	arena_done(&page.arena);
+}
+
+/* ---- templates ------------------------------------------------------------------------------ */
 
 void handle_template_list(struct host *host, const struct asked *asked,
 			  const struct api_template_list_in *in)

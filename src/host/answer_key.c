@@ -69,7 +69,7 @@ static const struct key *make(struct host *host, const struct asked *asked, stru
 
 	if (key == NULL) {
 		peer_fail(host, asked->id,
-			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
+			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
 		return NULL;
 	}
@@ -98,7 +98,7 @@ static struct key *named(struct host *host, const struct asked *asked, const cha
 
 	(void)snprintf(message, sizeof(message), "there is no key %s", id);
 	if (key == NULL)
-		peer_fail(host, asked->id, FRONT_ERR_KEY_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_KEY_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/keys", 0);
 	return key;
 }
@@ -193,13 +193,13 @@ void handle_key_delete(struct host *host, const struct asked *asked,
 	if (key == NULL)
 		return;
 	if ((key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !key_admin_left(host, key, NULL)) {
-		peer_fail(host, asked->id, FRONT_ERR_LAST_ADMIN_KEY,
+		peer_fail(host, asked->id, API_ERR_LAST_ADMIN_KEY,
 			  "this is the last admin key: nobody could make another one", "",
 			  "create or rotate an admin key first", 0);
 		return;
 	}
 	if (revoke_audited(host, key, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		peer_reply(host, asked->id, NULL, -1);
+		reply_done(host, asked->id);
 }

@@ -2,7 +2,7 @@
  * answer_link.c - links that need no key: made, listed, revoked, followed.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests; tokens of anybody.
+ * Reads:    checked calls; tokens of anybody.
  * Never:    looks anything up for a token that it did not make.
  *
  * A token is the link's id and a keyed hash of it, under a secret that only the database knows. It
@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/call.h"
 #include "host/db_files.h"
 #include "host/host.h"
 #include "host/usage.h"
@@ -22,7 +24,7 @@
 #define MAC_TEXT 43 /* 32 bytes as base64 without padding */
 #define ID_TEXT 29
 #define TOKEN_SIZE (ID_TEXT + MAC_TEXT + 1)
-#define EXPIRES_S_MAX (366ull * 86400)
+#define EXPIRES_S_DEFAULT 3600u
 
 static int make_token(struct host *host, const char *id, char ret[TOKEN_SIZE], struct err *err)
 {
@@ -64,33 +66,34 @@ static void take_name(struct db_link *link, const char *path)
 }
 
 /* What it leads to; false when it was answered with an error. */
-static bool take_what(struct host *host, const struct asked *asked, struct db_link *link)
+static bool take_what(struct host *host, const struct asked *asked,
+		      const struct api_link_create_in *in, struct db_link *link)
 {
 	char path[4097] = "";
 	struct err err;
 	int found;
 
-	if (front_text(asked->items, asked->count, FRONT_TAG_PATH, link->path,
-		       sizeof(link->path))) {
+	if (in->path != NULL) {
+		(void)snprintf(link->path, sizeof(link->path), "%s", in->path);
 		take_name(link, link->path);
 		/* Of a session that is gone it could never be followed. */
-		return answer_session(host, asked, false) != NULL;
+		return answer_session_named(host, asked, in->session, false) != NULL;
 	}
-	if (!front_text(asked->items, asked->count, FRONT_TAG_ARTIFACT, link->artifact,
-			sizeof(link->artifact))) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "path or artifact is missing", "", "",
+	if (in->artifact == NULL) {
+		peer_fail(host, asked->id, API_ERR_INVALID, "path or artifact is missing", "", "",
 			  0);
 		return false;
 	}
+	(void)snprintf(link->artifact, sizeof(link->artifact), "%s", in->artifact);
 	found = db_artifact_find(host->db, link->session, link->artifact, path, sizeof(path), &err);
 	if (found == 1)
 		take_name(link, path[0] != '\0' ? path : link->artifact);
 	else if (found == 0)
-		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND,
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND,
 			  "this session has no such artifact", "",
 			  "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	return found == 1;
 }
 
@@ -107,40 +110,58 @@ static int add_audited(struct host *host, const struct db_link *link, struct err
 	return audit_commit(host, code, err);
 }
 
-static int make_link(struct host *host, const struct asked *asked, struct db_link *link,
-		     struct buf *payload, struct err *err)
+/* The token stands in the url, and is not shown again. */
+static int write_url(const char *token, const char *name, struct buf *ret, struct err *err)
 {
-	uint64_t lives_s = front_u64(asked->items, asked->count, FRONT_TAG_EXPIRES_S, 0);
+	if (buf_addf(ret, err, "/reckon/v1/links/%s/", token) < 0)
+		return (int)err->code;
+	for (; *name != '\0'; name++) {
+		const unsigned char byte = (unsigned char)*name;
+		const bool is_plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+				      (byte >= 'a' && byte <= 'z') || strchr("-_~.", byte) != NULL;
+
+		if ((is_plain ? buf_addc(ret, (char)byte, err)
+			      : buf_addf(ret, err, "%%%02X", byte)) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int make_link(struct host *host, const struct asked *asked,
+		     const struct api_link_create_in *in, struct db_link *link, struct buf *url,
+		     struct err *err)
+{
+	const uint64_t lives_s = in->has_expires_in_s ? in->expires_in_s : EXPIRES_S_DEFAULT;
 	char token[TOKEN_SIZE];
 
-	if (lives_s > EXPIRES_S_MAX)
-		lives_s = EXPIRES_S_MAX;
 	link->expires = strict_now(&host->strict) / 1000 + lives_s;
-	link->max_downloads =
-		front_u64(asked->items, asked->count, FRONT_TAG_MAX_DOWNLOADS, 0) & INT64_MAX;
+	link->max_downloads = in->max_downloads;
 	clock_rfc3339_now(link->created_at);
 	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
-	    add_audited(host, link, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_ID, link->id, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_TOKEN, token, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_FILE_NAME, link->name, err) < 0)
+	    write_url(token, link->name, url, err) < 0)
 		return (int)err->code;
-	return front_pack_u64(payload, FRONT_TAG_LINK_ENDS, link->expires, err);
+	return add_audited(host, link, err);
 }
 
-void answer_link_create(struct host *host, const struct asked *asked)
+void handle_link_create(struct host *host, const struct asked *asked,
+			const struct api_link_create_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	cleanup_buf struct buf url = BUF_INIT(2048);
 	struct db_link link = { 0 };
 	struct err err;
 
-	if (!answer_was_session(host, asked, link.session) || !take_what(host, asked, &link))
+	(void)snprintf(link.session, sizeof(link.session), "%s", in->session);
+	if (!was_session_named(host, asked, in->session) || !take_what(host, asked, in, &link))
 		return;
-	if (make_link(host, asked, &link, &payload, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	if (make_link(host, asked, in, &link, &url, &err) < 0)
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		peer_reply(host, asked->id, &payload, -1);
+		reply_link_create(host, asked->id,
+				  &(struct api_link_created){ .id = link.id,
+							      .name = link.name,
+							      .expires_at_ms = link.expires * 1000,
+							      .url = buf_text(&url) });
 }
 
 static int remove_audited(struct host *host, const char *session, const char *id, struct err *err)
@@ -155,61 +176,58 @@ static int remove_audited(struct host *host, const char *session, const char *id
 	return audit_commit(host, code, err);
 }
 
-void answer_link_delete(struct host *host, const struct asked *asked)
+void handle_link_delete(struct host *host, const struct asked *asked,
+			const struct api_link_delete_in *in)
 {
-	char session[ID_SIZE], id[ID_SIZE] = "";
 	struct err err;
 	int found;
 
-	if (!answer_was_session(host, asked, session))
+	if (!was_session_named(host, asked, in->session))
 		return;
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	found = remove_audited(host, session, id, &err);
+	found = remove_audited(host, in->session, in->link, &err);
 	if (found == 1)
-		peer_reply(host, asked->id, NULL, -1);
+		reply_done(host, asked->id);
 	else if (found == 0)
-		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "this session has no such link", "",
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this session has no such link", "",
 			  "list them: GET /reckon/v1/sessions/ID/links", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 }
 
 /* ---- following ------------------------------------------------------------------------------ */
 
 static void gone(struct host *host, const struct asked *asked, const char *why)
 {
-	peer_fail(host, asked->id, FRONT_ERR_LINK_GONE, why, "",
+	peer_fail(host, asked->id, API_ERR_LINK_GONE, why, "",
 		  "ask whoever gave it to you for a new one", 0);
 }
 
 static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link,
 			  struct tenant *tenant)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	cleanup_fd int fd = -1;
+	struct api_download told;
 	reckon_file_info info;
 	reckon_error error;
 	uint64_t size;
-	struct err err;
 
 	if (reckon_artifact_open(host->engine, link->artifact, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, link->name, &info, &error) < 0) {
 		peer_fail_reckon(host, asked->id, &error);
 		return;
 	}
-	(void)snprintf(info.etag, sizeof(info.etag), "%s", link->artifact);
 	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
 	audit_note(host, "artifact.get", link->artifact, "ok", "session=%s", link->session);
-	if (file_pack_info(&payload, &info, &err) == 0 &&
-	    front_pack_text(&payload, FRONT_TAG_FILE_NAME, link->name, &err) == 0)
-		peer_reply(host, asked->id, &payload, TAKE_FD(fd));
+	told = file_tell(&info);
+	told.etag = link->artifact;
+	told.name = link->name;
+	reply_download(host, asked->id, &told, TAKE_FD(fd));
 }
 
 static void open_file(struct host *host, const struct asked *asked, const struct db_link *link,
 		      struct tenant *tenant)
 {
 	struct session *session = session_find(host, tenant, link->session);
-	struct err err;
 	struct job *job;
 
 	if (session == NULL || session->phase == SESSION_CLOSING) {
@@ -217,33 +235,27 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 		return;
 	}
 	if (beside_is_full(session) || host->is_stopping) {
-		peer_fail(host, asked->id, FRONT_ERR_BUSY, "too many requests wait for this session",
+		peer_fail(host, asked->id, API_ERR_BUSY, "too many requests wait for this session",
 			  "", "ask again in a while", 1);
 		return;
 	}
 	job = job_new(session, JOB_FILE_GET, asked->id);
-	job->path = strdup(link->path);
-	if (job->path == NULL ||
-	    front_pack_text(&job->files.reply, FRONT_TAG_FILE_NAME, link->name, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, "no memory", "", "", 0);
-		job_free(job);
-		return;
-	}
+	job->path = mem_strdup(link->path);
+	job->files.name = mem_strdup(link->name);
 	beside_enqueue(session, job);
 }
 
-void answer_link_get(struct host *host, const struct asked *asked)
+void handle_link_get(struct host *host, const struct asked *asked,
+		     const struct api_link_get_in *in)
 {
-	const bool is_look = front_find(asked->items, asked->count, FRONT_TAG_HEAD_ONLY) != NULL;
-	char token[96] = "", id[ID_SIZE];
+	char id[ID_SIZE];
 	struct tenant *tenant = NULL;
 	struct db_link link;
 	struct err err;
 	int found;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_TOKEN, token, sizeof(token));
-	if (!is_our_token(host, token, id)) {
-		peer_fail(host, asked->id, FRONT_ERR_DENIED, "this is no link of this server", "",
+	if (!is_our_token(host, in->token, id)) {
+		peer_fail(host, asked->id, API_ERR_DENIED, "this is no link of this server", "",
 			  "use the whole url, as it was given", 0);
 		return;
 	}
@@ -264,10 +276,10 @@ void answer_link_get(struct host *host, const struct asked *asked)
 	}
 	if (found == 1 && link.max_downloads != 0 && link.downloads >= link.max_downloads)
 		found = 2;
-	else if (found == 1 && !is_look)
+	else if (found == 1 && !in->head_only)
 		found = db_link_use(host->db, id, &err) == 1 ? 1 : 2;
 	if (found < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else if (found == 0)
 		gone(host, asked, "the link was revoked");
 	else if (found == 2)

@@ -67,11 +67,13 @@ static void answer_again(struct host *host, const struct asked *asked,
 	struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
 
 	if (row->record.len > 0)
-		peer_reply_body(host, asked->id, row->record.data, row->record.len);
+		reply_execute_once(host, asked->id,
+				   &(struct api_execute_once_out){
+					   { row->record.data, row->record.len } });
 	else if (live != NULL && live->state != EXECUTION_FINISHED)
-		execution_wait(live, asked->id);
+		execution_wait(live, asked);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_EXECUTION_LOST,
+		peer_fail(host, asked->id, API_ERR_EXECUTION_LOST,
 			  "the code of this Idempotency-Key began, and there is no record of it",
 			  row->why[0] != '\0' ? row->why : "it could not be kept",
 			  "use a new key to run it again", 0);
@@ -98,7 +100,7 @@ static bool was_asked(struct host *host, const struct asked *asked, const struct
 
 	if (opening != NULL) {
 		if (answer_check_same(host, asked, opening->once_key->hash, key->hash))
-			peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE,
+			peer_fail(host, asked->id, API_ERR_UNAVAILABLE,
 				  "the session for the code of this Idempotency-Key is being opened",
 				  "", "ask again", 1);
 		return true;
@@ -212,7 +214,9 @@ void once_not_run(struct job *opened)
 
 void once_opened(struct session *session, const struct job *opened)
 {
-	const struct asked asked = { .id = opened->request, .tenant = session->tenant };
+	const struct asked asked = { .id = opened->request,
+				     .call = &api_calls[API_EXECUTE_ONCE],
+				     .tenant = session->tenant };
 	struct host *host = session->host;
 	struct job *job = opened->then;
 	struct err err;
@@ -224,13 +228,13 @@ void once_opened(struct session *session, const struct job *opened)
 			peer_fail_err(host, opened->request, &err);
 	}
 	if (job == NULL) {
-		session_end(session, FRONT_ERR_SESSION_CLOSED, "its code was not run", 0);
+		session_end(session, API_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
 	if (session->once_key == NULL)
 		job->execution->hold = hold_new(0, opened->request);
 	free(TAKE_PTR(session->once_key));
-	execution_wait(job->execution, opened->request);
+	execution_wait(job->execution, &asked);
 	if (opened->then == NULL)
 		session_enqueue(session, job);
 }
@@ -307,7 +311,7 @@ void once_end(void *arg)
 	is_joined = keep_turn_join(host, &is_own, &err) == 0;
 	while ((session = host->over) != NULL) {
 		host->over = session->next_over;
-		session_end(session, FRONT_ERR_SESSION_CLOSED, has_ended, 0);
+		session_end(session, API_ERR_SESSION_CLOSED, has_ended, 0);
 		count++;
 	}
 	if (is_joined)

@@ -12,16 +12,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api/image.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "host/call.h"
 #include "host/db_run.h"
 #include "host/host.h"
 #include "host/quota.h"
 
-#define FILES_MAX 100u
-#define FIELDS_MAX (2u * FILES_MAX)
+#define FILE_BYTES_MAX (6u * 1024u * 1024u)
 #define BUSY_RETRY_S 5u
 #define STREAM_GRACE_MS 60000u
 
@@ -34,13 +35,13 @@ static bool may_begin(struct host *host, const struct asked *asked)
 	const uint64_t mine = inquiry_count(host, asked->tenant);
 
 	if (host->is_stopping) {
-		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
+		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;
 	}
 	if (mine >= host->config.tenant_runs_max) {
 		refuse(host, asked->id,
-		       &(struct refusal){ .error = FRONT_ERR_QUOTA,
+		       &(struct refusal){ .error = API_ERR_QUOTA,
 					  .message = "as many questions of this tenant are being "
 						     "answered as may be",
 					  .remedy = "wait for one, or interrupt one",
@@ -52,7 +53,7 @@ static bool may_begin(struct host *host, const struct asked *asked)
 	}
 	if (all < host->config.runs_max)
 		return true;
-	peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many questions are being answered as may be",
+	peer_fail(host, asked->id, API_ERR_BUSY, "as many questions are being answered as may be",
 		  "", "ask again later, or start the daemon with a larger --agent-runs",
 		  BUSY_RETRY_S);
 	return false;
@@ -60,71 +61,87 @@ static bool may_begin(struct host *host, const struct asked *asked)
 
 static int refuse_model(struct host *host, const struct asked *asked, const struct err *err)
 {
-	enum front_error error = FRONT_ERR_INVALID;
+	enum api_error error = API_ERR_INVALID;
 
 	if (err->code == ERR_NOT_FOUND)
-		error = FRONT_ERR_MODEL_MISSING;
+		error = API_ERR_MODEL_MISSING;
 	else if (err->code == ERR_LIMIT)
-		error = FRONT_ERR_DENIED;
+		error = API_ERR_DENIED;
 	peer_fail(host, asked->id, error, err->text, "", err->remedy, 0);
 	return -1;
 }
 
 /* Model, settings and question; -1 when it was answered. */
-static int take_question(struct inquiry *inquiry, const struct asked *asked)
+static int take_question(struct inquiry *inquiry, const struct asked *asked,
+			 const struct api_run_create_in *in)
 {
-	const struct kernel_item *text =
-		front_find(asked->items, asked->count, FRONT_TAG_QUESTION);
-	const struct kernel_item *item =
-		front_find(asked->items, asked->count, FRONT_TAG_RUN_LIMITS);
+	static const struct api_run_limits none;
+	const struct api_run_limits *limits = in->limits != NULL ? in->limits : &none;
+	const size_t len = strlen(in->question);
 	struct host *host = inquiry->host;
-	struct front_run_limits limits = { 0 };
 	char model[MODELS_NAME_MAX + MODELS_MODEL_MAX + 2];
 	cleanup_choice struct models_choice choice = { 0 };
-	const bool has_model = front_text(asked->items, asked->count, FRONT_TAG_MODEL, model,
-					  sizeof(model));
 	struct err err;
 
-	if (item != NULL)
-		memcpy(&limits, item->data, sizeof(limits));
-	if (!utf8_is_valid(text->data, text->len) ||
-	    memchr(text->data, '\0', text->len) != NULL) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "a question is UTF-8 text", "", "", 0);
+	if (!utf8_is_valid(in->question, len)) {
+		peer_fail(host, asked->id, API_ERR_INVALID, "a question is UTF-8 text", "", "", 0);
 		return -1;
 	}
-	if (inquiry_model_choose(host, has_model ? model : NULL, &choice, &err) < 0 ||
-	    inquiry_model_settings(&choice, &limits, &inquiry->settings, &err) < 0)
+	if (inquiry_model_choose(host, in->model, &choice, &err) < 0 ||
+	    inquiry_model_settings(&choice, limits, &inquiry->settings, &err) < 0)
 		return refuse_model(host, asked, &err);
 	(void)snprintf(model, sizeof(model), "%s/%s", choice.provider, choice.model);
 	inquiry->model = mem_strdup(model);
 	inquiry->has_price = choice.has_price;
-	(void)buf_add(&inquiry->question, text->data, text->len, &err); /* has its ceiling */
+	(void)buf_add(&inquiry->question, in->question, len, &err); /* has its ceiling */
 	return 0;
 }
 
-/* What is put into the workspace, and what is there, by name. */
-static int put_file(struct inquiry *inquiry, const char *path, const struct kernel_item *content,
-		    struct err *err)
+/* What is put there; `data` NULL: it is there already. */
+static struct api_bytes content_of(const struct api_run_file *file)
 {
+	return file->text.data != NULL ? file->text : file->base64;
+}
+
+/* Of all files, with their names. */
+static uint64_t bytes_of(const struct api_list *files, uint64_t *ret_content)
+{
+	const struct api_run_file *file = files->items;
+	uint64_t sum = 0;
+
+	*ret_content = 0;
+	for (size_t i = 0; i < files->count; i++, file++) {
+		*ret_content += content_of(file).len;
+		sum += strlen(file->path) + content_of(file).len;
+	}
+	return sum;
+}
+
+/* What is put into the workspace, and what is there, by name. */
+static int put_file(struct inquiry *inquiry, const struct api_run_file *file, struct err *err)
+{
+	const struct api_bytes content = content_of(file);
 	struct job *job;
 	cleanup_fd int fd = -1;
 	char line[4200];
 
-	if (content != NULL) {
+	if (!utf8_is_valid(file->path, strlen(file->path)))
+		return err_set(err, ERR_INVALID, "files: that is no path");
+	if (content.data != NULL) {
 		fd = memfd_create("reckon-file", MFD_CLOEXEC);
 		if (fd < 0)
 			return err_sys(err, "make a file");
-		if (fd_write_full(fd, content->data, content->len, err) < 0)
+		if (fd_write_full(fd, content.data, content.len, err) < 0)
 			return (int)err->code;
 		(void)lseek(fd, 0, SEEK_SET);
-		(void)snprintf(line, sizeof(line), "%s (%u bytes)", path, content->len);
+		(void)snprintf(line, sizeof(line), "%s (%zu bytes)", file->path, content.len);
 		job = job_new(inquiry->session, JOB_FILE_PUT, 0);
-		job->path = mem_strdup(path);
+		job->path = mem_strdup(file->path);
 		job->fd = TAKE_FD(fd);
 		job->next = inquiry->puts;
 		inquiry->puts = job;
 	} else {
-		(void)snprintf(line, sizeof(line), "%s", path);
+		(void)snprintf(line, sizeof(line), "%s", file->path);
 	}
 	inquiry->files = mem_grow(inquiry->files, inquiry->file_count + 1,
 				  sizeof(*inquiry->files));
@@ -132,100 +149,82 @@ static int put_file(struct inquiry *inquiry, const char *path, const struct kern
 	return 0;
 }
 
-/* (PATH [BODY])*; the jobs wait until there is a session. */
-static int put_files(struct inquiry *inquiry, const struct kernel_item *files, struct err *err)
+/* The jobs wait until there is a session. */
+static int put_files(struct inquiry *inquiry, const struct api_list *files, struct err *err)
 {
-	struct kernel_item items[FIELDS_MAX];
-	const uint32_t fields = kernel_count_fields(
-		&(struct buf){ .data = (char *)(uintptr_t)files->data, .len = files->len });
-	const int count = kernel_unpack(files->data, files->len, fields, items, FIELDS_MAX, err);
-	char path[4096];
+	const struct api_run_file *file = files->items;
 
-	if (count < 0)
-		return err_set(err, ERR_INVALID, "files: at most %u", FILES_MAX);
-	for (int i = 0; i < count; i++) {
-		const struct kernel_item *content =
-			i + 1 < count && items[i + 1].tag == FRONT_TAG_BODY ? &items[i + 1] : NULL;
-
-		if (items[i].tag != FRONT_TAG_PATH ||
-		    !front_text(&items[i], 1, FRONT_TAG_PATH, path, sizeof(path)) ||
-		    path[0] == '\0' || !utf8_is_valid(path, strlen(path)))
-			return err_set(err, ERR_INVALID, "files: that is no path");
-		if (put_file(inquiry, path, content, err) < 0)
+	for (size_t i = 0; i < files->count; i++, file++)
+		if (put_file(inquiry, file, err) < 0)
 			return (int)err->code;
-		i += content != NULL;
-	}
 	return 0;
 }
 
 /* The session that the request names, or a new one; NULL: answered. */
-static struct session *take_session(struct host *host, const struct asked *asked, bool *ret_made)
+static struct session *take_session(struct host *host, const struct asked *asked,
+				    const struct api_run_create_in *in)
 {
-	struct session_wish wish = { 0 };
-	char template_name[64], language[64];
+	const struct session_wish wish = { .template_name = in->template,
+					   .language = in->language };
 
-	*ret_made = front_find(asked->items, asked->count, FRONT_TAG_SESSION) == NULL;
-	if (!*ret_made)
-		return answer_session(host, asked, true);
-	if (front_text(asked->items, asked->count, FRONT_TAG_TEMPLATE, template_name,
-		       sizeof(template_name)))
-		wish.template_name = template_name;
-	if (front_text(asked->items, asked->count, FRONT_TAG_LANGUAGE, language, sizeof(language)))
-		wish.language = language;
-	return answer_session_add(host, asked, &wish);
+	return in->session != NULL ? answer_session_named(host, asked, in->session, true)
+				   : answer_session_add(host, asked, &wish);
 }
 
-static void reply_state(struct host *host, uint64_t request, const char *id, const char *session,
-			const char *model, const char *status)
+/* It was begun, or is under way: what is known of it. */
+static void reply_state(struct host *host, const struct asked *asked, const struct api_run *run)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
-
-	if (front_pack_text(&payload, FRONT_TAG_RUN, id, &err) < 0 ||
-	    (session[0] != '\0' &&
-	     front_pack_text(&payload, FRONT_TAG_SESSION, session, &err) < 0) ||
-	    front_pack_text(&payload, FRONT_TAG_MODEL, model, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_STATUS, status, &err) < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+	if (asked->call == &api_calls[API_RUN_SHOW])
+		reply_run_show(host, asked->id, &(struct api_run_show_out){ .run = run });
 	else
-		peer_reply(host, request, &payload, -1);
+		reply_run_create(host, asked->id, &(struct api_run_create_out){ .run = run });
 }
 
-static void reply_run(struct host *host, uint64_t request, const struct inquiry *inquiry)
+static void reply_run(struct host *host, const struct asked *asked, const struct inquiry *inquiry)
 {
-	static const char *const states[] = { [INQUIRY_PREPARING] = "preparing",
-					      [INQUIRY_ASKING] = "running",
-					      [INQUIRY_ENDED] = "ended" };
+	static const enum api_run_status states[] = {
+		[INQUIRY_PREPARING] = API_RUN_STATUS_PREPARING,
+		[INQUIRY_ASKING] = API_RUN_STATUS_RUNNING,
+		[INQUIRY_ENDED] = API_RUN_STATUS_ENDED,
+	};
+	const char *session = inquiry->session_id;
 
-	reply_state(host, request, inquiry->id, inquiry->session_id, inquiry->model,
-		    states[inquiry->state]);
+	reply_state(host, asked,
+		    &(struct api_run){ .id = inquiry->id,
+				       .session = session[0] != '\0' ? session : NULL,
+				       .model = inquiry->model,
+				       .status = states[inquiry->state] });
 }
 
-static bool has(const struct asked *asked, enum front_tag tag)
+/* Whether the client does not wait for the answer, but for events or nothing. */
+static bool is_followed(const struct api_run_create_in *in)
 {
-	return front_find(asked->items, asked->count, tag) != NULL;
+	return in->followed || in->stream;
+}
+
+static bool is_behind(const struct api_run_create_in *in)
+{
+	return in->background || is_followed(in);
 }
 
 /* Models cost money: unless the request says otherwise, a run ends with the connection. */
-static struct hold *hold_asked(const struct asked *asked)
+static struct hold *hold_asked(const struct asked *asked, const struct api_run_create_in *in)
 {
-	const bool is_stream = has(asked, FRONT_TAG_FOLLOWED);
-	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND) && !is_stream;
-	const uint64_t usual = is_behind ? FRONT_DISCONNECT_CONTINUE : FRONT_DISCONNECT_CANCEL;
+	const bool is_stream = is_followed(in);
+	const bool ends = in->on_disconnect != 0
+				  ? in->on_disconnect == API_RUN_CREATE_IN_ON_DISCONNECT_CANCEL
+				  : is_stream || !in->background;
+	const uint64_t usual = is_stream ? STREAM_GRACE_MS : 0;
 
-	if (front_u64(asked->items, asked->count, FRONT_TAG_ON_DISCONNECT, usual) !=
-	    FRONT_DISCONNECT_CANCEL)
-		return NULL;
-	return hold_new(front_u64(asked->items, asked->count, FRONT_TAG_GRACE_MS,
-				  is_stream ? STREAM_GRACE_MS : 0),
-			asked->id);
+	return ends ? hold_new(in->has_disconnect_grace_ms ? in->disconnect_grace_ms : usual,
+			       asked->id)
+		    : NULL;
 }
 
 /* Everything is good: its jobs begin, and the last of them begins the question. */
-static void begin(struct inquiry *inquiry, const struct asked *asked)
+static void begin(struct inquiry *inquiry, const struct asked *asked,
+		  const struct api_run_create_in *in)
 {
-	const struct kernel_item *files =
-		front_find(asked->items, asked->count, FRONT_TAG_RUN_FILES);
 	struct host *host = inquiry->host;
 	struct job *job;
 	struct err err;
@@ -243,50 +242,62 @@ static void begin(struct inquiry *inquiry, const struct asked *asked)
 	}
 	audit_note(host, "agent.start", inquiry->session_id, "ok", "run=%s model=%.320s",
 		   inquiry->id, inquiry->model);
-	if (files != NULL && put_files(inquiry, files, &err) < 0)
-		inquiry_fail(inquiry, err.code == ERR_INVALID ? FRONT_ERR_INVALID
-							      : FRONT_ERR_INTERNAL, err.text);
-	inquiry->hold = hold_asked(asked);
-	if (!has(asked, FRONT_TAG_BACKGROUND) || inquiry->failed)
-		inquiry_wait(inquiry, asked->id);
+	if (put_files(inquiry, &in->files, &err) < 0)
+		inquiry_fail(inquiry, err.code == ERR_INVALID ? API_ERR_INVALID
+							      : API_ERR_INTERNAL, err.text);
+	inquiry->hold = hold_asked(asked, in);
+	if (!is_behind(in) || inquiry->failed)
+		inquiry_wait(inquiry, asked);
 	else
-		reply_run(host, asked->id, inquiry);
+		reply_run(host, asked, inquiry);
 	inquiry_opened(inquiry); /* which takes ours back */
 }
 
 /* What makes two requests with one key the same question: all that the answer may come from. */
-static void hash_request(const struct host *host, const struct asked *asked,
-			 unsigned char ret[32])
+static int hash_request(const struct host *host, const struct api_run_create_in *in,
+			unsigned char ret[32], struct err *err)
 {
-	static const enum front_tag tags[] = {
-		FRONT_TAG_QUESTION, FRONT_TAG_MODEL,	  FRONT_TAG_SESSION, FRONT_TAG_TEMPLATE,
-		FRONT_TAG_LANGUAGE, FRONT_TAG_RUN_LIMITS, FRONT_TAG_KEEP,    FRONT_TAG_RUN_FILES,
-	};
+	cleanup_buf struct buf image = BUF_INIT(FRONT_PAYLOAD_MAX);
+	const struct api_run_create_in same = { .question = in->question,
+						.model = in->model,
+						.session = in->session,
+						.template = in->template,
+						.language = in->language,
+						.has_keep = in->keep,
+						.keep = in->keep,
+						.files = in->files,
+						.limits = in->limits };
 
-	memset(ret, 0, 32);
-	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
-		answer_hash_field(host, asked, tags[i], ret);
+	if (api_image_write(&api_type_run_create_in, &same, &image, err) < 0)
+		return (int)err->code;
+	key_hash(host, image.data, image.len, ret);
+	return 0;
 }
 
 /* The same question, once more: it is not asked again. */
 static void answer_again(struct host *host, const struct asked *asked, const struct db_run *row,
 			 const unsigned char hash[32])
 {
-	const bool is_behind = has(asked, FRONT_TAG_BACKGROUND);
+	const bool is_in_background = is_behind(asked->in);
 	struct inquiry *live = inquiry_find(host, asked->tenant, row->id);
 
 	if (!answer_check_same(host, asked, row->request_hash, hash))
 		return;
 	if (live != NULL && live->state != INQUIRY_ENDED)
 		hold_take(live->hold, asked->id);
-	if (live != NULL && is_behind)
-		reply_run(host, asked->id, live);
+	if (live != NULL && is_in_background)
+		reply_run(host, asked, live);
 	else if (live != NULL)
-		inquiry_wait(live, asked->id);
-	else if (is_behind)
-		reply_state(host, asked->id, row->id, row->session, row->model, "ended");
+		inquiry_wait(live, asked);
+	else if (is_in_background)
+		reply_state(host, asked,
+			    &(struct api_run){
+				    .id = row->id,
+				    .session = row->session[0] != '\0' ? row->session : NULL,
+				    .model = row->model,
+				    .status = API_RUN_STATUS_ENDED });
 	else
-		inquiry_kept_reply(host, asked->id, row);
+		inquiry_kept_reply(host, asked, row);
 }
 
 /* Whether this key has its question already, which is answered; so is what goes wrong. */
@@ -308,24 +319,24 @@ static bool was_asked(struct host *host, const struct asked *asked, const char *
 
 /* Everything that may be refused; NULL: it was. */
 static struct inquiry *take_on(struct host *host, const struct asked *asked,
-			       const char *idempotency, const unsigned char hash[32])
+			       const struct api_run_create_in *in, const unsigned char hash[32])
 {
 	struct err err;
 	struct inquiry *inquiry = inquiry_new(host, asked->tenant, &err);
-	bool made = false, is_kept = false;
+	bool is_kept = false;
 
 	if (inquiry == NULL) {
 		peer_fail_err(host, asked->id, &err);
 		return NULL;
 	}
-	if (take_question(inquiry, asked) == 0) {
-		is_kept = inquiry_keep_begin(inquiry, idempotency, hash, &err) == 0;
+	if (take_question(inquiry, asked, in) == 0) {
+		is_kept = inquiry_keep_begin(inquiry, in->idempotency_key, hash, &err) == 0;
 		if (!is_kept)
 			peer_fail_err(host, asked->id, &err);
 	}
 	if (is_kept)
-		inquiry->session = take_session(host, asked, &made);
-	inquiry->made_session = made;
+		inquiry->session = take_session(host, asked, in);
+	inquiry->made_session = in->session == NULL;
 	if (inquiry->session != NULL)
 		return inquiry;
 	if (is_kept && db_run_drop(host->db, inquiry->id, &err) < 0)
@@ -335,37 +346,42 @@ static struct inquiry *take_on(struct host *host, const struct asked *asked,
 	return NULL;
 }
 
-void answer_run_create(struct host *host, const struct asked *asked)
+void handle_run_create(struct host *host, const struct asked *asked,
+		       const struct api_run_create_in *in)
 {
-	const struct kernel_item *files =
-		front_find(asked->items, asked->count, FRONT_TAG_RUN_FILES);
-	char idempotency[FRONT_KEY_MAX + 1];
-	const bool has_key = front_text(asked->items, asked->count, FRONT_TAG_IDEMPOTENCY,
-					idempotency, sizeof(idempotency));
+	uint64_t content;
+	const uint64_t bytes = bytes_of(&in->files, &content);
 	unsigned char hash[32];
 	struct inquiry *inquiry;
+	struct err err;
 
-	hash_request(host, asked, hash);
-	if ((has_key && was_asked(host, asked, idempotency, hash)) || !may_begin(host, asked) ||
-	    (files != NULL && !quota_disk(host, asked, files->len)))
+	if (content > FILE_BYTES_MAX) {
+		peer_fail(host, asked->id, API_ERR_INVALID, "files of more than 6 MiB", "",
+			  "upload them first, and name their paths", 0);
 		return;
-	inquiry = take_on(host, asked, has_key ? idempotency : NULL, hash);
+	}
+	if (hash_request(host, in, hash, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	if ((in->idempotency_key != NULL && was_asked(host, asked, in->idempotency_key, hash)) ||
+	    !may_begin(host, asked) || (bytes > 0 && !quota_disk(host, asked, bytes)))
+		return;
+	inquiry = take_on(host, asked, in, hash);
 	if (inquiry == NULL)
 		return;
-	inquiry->keeps_session = has(asked, FRONT_TAG_KEEP);
-	begin(inquiry, asked);
+	inquiry->keeps_session = in->keep;
+	begin(inquiry, asked, in);
 }
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-bool answer_run_is_own(struct host *host, const struct asked *asked)
+bool run_is_own(struct host *host, const struct asked *asked, const char *id)
 {
-	const struct inquiry *inquiry;
-	char id[ID_SIZE] = "", by[ID_SIZE];
+	const struct inquiry *inquiry = inquiry_find(host, asked->tenant, id);
+	char by[ID_SIZE];
 	struct err err;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
-	inquiry = inquiry_find(host, asked->tenant, id);
 	if (inquiry != NULL)
 		return strcmp(inquiry->actor, asked->key->row.id) == 0;
 	return db_run_asker(host->db, asked->tenant->row.id, id, by, &err) == 1 &&
@@ -373,15 +389,14 @@ bool answer_run_is_own(struct host *host, const struct asked *asked)
 }
 
 /* In memory, else *ret_row is filled in; NULL and false: it was answered that there is none. */
-static struct inquiry *find(struct host *host, const struct asked *asked, struct db_run *ret_row,
-			    bool *ret_found)
+static struct inquiry *find(struct host *host, const struct asked *asked, const char *id,
+			    struct db_run *ret_row, bool *ret_found)
 {
-	char id[ID_SIZE] = "", message[96];
+	char message[96];
 	struct inquiry *inquiry;
 	struct err err;
 	int found;
 
-	(void)front_text(asked->items, asked->count, FRONT_TAG_ID, id, sizeof(id));
 	db_run_init(ret_row);
 	inquiry = inquiry_find(host, asked->tenant, id);
 	*ret_found = true;
@@ -395,59 +410,59 @@ static struct inquiry *find(struct host *host, const struct asked *asked, struct
 	if (found < 0)
 		peer_fail_err(host, asked->id, &err);
 	else if (retain_is_expired(host->config.history_keep_ms, id))
-		peer_fail(host, asked->id, FRONT_ERR_EXPIRED, "this run is older than what is kept",
+		peer_fail(host, asked->id, API_ERR_EXPIRED, "this run is older than what is kept",
 			  "history-keep of the daemon", "", 0);
 	else
-		peer_fail(host, asked->id, FRONT_ERR_RUN_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_RUN_NOT_FOUND, message, "",
 			  "POST /reckon/v1/agent answers with the id of the one that it begins", 0);
 	return NULL;
 }
 
-void answer_run_show(struct host *host, const struct asked *asked)
+void handle_run_show(struct host *host, const struct asked *asked,
+		     const struct api_run_show_in *in)
 {
 	struct db_run row;
 	bool found;
-	struct inquiry *inquiry = find(host, asked, &row, &found);
+	struct inquiry *inquiry = find(host, asked, in->id, &row, &found);
 
 	if (inquiry == NULL && found)
-		inquiry_kept_reply(host, asked->id, &row);
+		inquiry_kept_reply(host, asked, &row);
 	else if (inquiry != NULL && inquiry->state == INQUIRY_ENDED)
-		inquiry_wait(inquiry, asked->id);
+		inquiry_wait(inquiry, asked);
 	else if (inquiry != NULL)
-		reply_run(host, asked->id, inquiry);
+		reply_run(host, asked, inquiry);
 	db_run_done(&row);
 }
 
-void answer_run_events(struct host *host, const struct asked *asked)
+void handle_run_events(struct host *host, const struct asked *asked,
+		       const struct api_run_events_in *in)
 {
-	const uint64_t after = front_u64(asked->items, asked->count, FRONT_TAG_AFTER, 0);
 	struct db_run row;
 	bool found;
-	struct inquiry *inquiry = find(host, asked, &row, &found);
+	struct inquiry *inquiry = find(host, asked, in->id, &row, &found);
 
 	/* What goes on is known by the id that it began with. */
-	if (inquiry != NULL && inquiry->state != INQUIRY_ENDED &&
-	    front_find(asked->items, asked->count, FRONT_TAG_GOES_ON) == NULL)
+	if (inquiry != NULL && inquiry->state != INQUIRY_ENDED && !in->goes_on)
 		hold_take(inquiry->hold, asked->id);
 	if (inquiry != NULL)
-		inquiry_wait_events(inquiry, asked->id, after);
+		inquiry_wait_events(inquiry, asked->id, in->after);
 	else if (found)
-		inquiry_kept_events(host, asked->id, after, &row);
+		inquiry_kept_events(host, asked->id, in->after, &row);
 	db_run_done(&row);
 }
 
-void answer_run_interrupt(struct host *host, const struct asked *asked)
+void handle_run_interrupt(struct host *host, const struct asked *asked,
+			  const struct api_run_interrupt_in *in)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
 	struct db_run row;
 	bool found;
-	struct inquiry *inquiry = find(host, asked, &row, &found);
+	struct inquiry *inquiry = find(host, asked, in->id, &row, &found);
 	const bool runs = inquiry != NULL && inquiry->state != INQUIRY_ENDED;
-	struct err err;
 
 	if (runs)
 		inquiry_stop(inquiry);
-	if (found && front_pack_u64(&payload, FRONT_TAG_COUNT, runs, &err) == 0)
-		peer_reply(host, asked->id, &payload, -1);
+	if (found)
+		reply_run_interrupt(host, asked->id,
+				    &(struct api_run_interrupt_out){ .interrupted = runs });
 	db_run_done(&row);
 }

@@ -159,7 +159,7 @@ static bool is_free(struct host *host, const struct asked *asked, const char *na
 	if (name == NULL || session_named(host, asked->tenant, name) == NULL)
 		return true;
 	(void)snprintf(message, sizeof(message), "a session named %.63s is there already", name);
-	peer_fail(host, asked->id, FRONT_ERR_SESSION_EXISTS, message, "",
+	peer_fail(host, asked->id, API_ERR_SESSION_EXISTS, message, "",
 		  "use that one, delete it, or choose another name", 0);
 	return false;
 }
@@ -175,7 +175,7 @@ bool session_ends(struct host *host, const struct asked *asked, const uint64_t *
 		*ret = *at_ms;
 	if (at_ms == NULL || *at_ms == 0 || (*at_ms > now && *at_ms <= now + EXPIRES_MS_MAX))
 		return true;
-	peer_fail(host, asked->id, FRONT_ERR_INVALID,
+	peer_fail(host, asked->id, API_ERR_INVALID,
 		  *at_ms <= now ? "expires_at is over already"
 				: "expires_at is more than a year away", "", "", 0);
 	return false;
@@ -185,19 +185,19 @@ bool session_ends(struct host *host, const struct asked *asked, const uint64_t *
 static bool takes_sessions(struct host *host, const struct asked *asked)
 {
 	if (host->is_stopping) {
-		peer_fail(host, asked->id, FRONT_ERR_UNAVAILABLE, "the daemon is stopping", "",
+		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;
 	}
 	if (host->is_draining) {
-		peer_fail(host, asked->id, FRONT_ERR_DRAINING, "the daemon takes no new sessions",
+		peer_fail(host, asked->id, API_ERR_DRAINING, "the daemon takes no new sessions",
 			  "it is being drained", "use another one, or ask again later", 30);
 		return false;
 	}
 	if (quota_staying(host->session_count, host->leaving, host->config.sessions_max) >=
 	    host->config.sessions_max) {
 		observe_refused(host, "sessions");
-		peer_fail(host, asked->id, FRONT_ERR_BUSY, "as many sessions are open as may be",
+		peer_fail(host, asked->id, API_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return false;
 	}
@@ -405,5 +405,5 @@ void handle_session_delete(struct host *host, const struct asked *asked,
 	struct session *session = answer_session_named(host, asked, in->session, false);
 
 	if (session != NULL)
-		session_end(session, FRONT_ERR_SESSION_CLOSED, "a client closed it", asked->id);
+		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", asked->id);
 }

@@ -60,14 +60,14 @@ static struct tenant *named(struct host *host, const struct asked *asked, const 
 
 	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
 	if (tenant == NULL)
-		peer_fail(host, asked->id, FRONT_ERR_TENANT_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_TENANT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/tenants", 0);
 	return tenant;
 }
 
 static bool refuse_last(struct host *host, const struct asked *asked)
 {
-	peer_fail(host, asked->id, FRONT_ERR_LAST_ADMIN_KEY,
+	peer_fail(host, asked->id, API_ERR_LAST_ADMIN_KEY,
 		  "no admin key would be left: the last one is of this tenant", "",
 		  "create an admin key in another tenant first", 0);
 	return false;
@@ -99,7 +99,7 @@ static bool take_fields(struct host *host, const struct asked *asked, const char
 		(void)snprintf(row->name, sizeof(row->name), "%s", name);
 	other = tenant_named(host, row->name);
 	if (other != NULL && strcmp(other->row.id, row->id) != 0) {
-		peer_fail(host, asked->id, FRONT_ERR_NAME_TAKEN,
+		peer_fail(host, asked->id, API_ERR_NAME_TAKEN,
 			  "there is a tenant of this name already", "", "choose another name", 0);
 		return false;
 	}
@@ -175,7 +175,7 @@ void handle_tenant_create(struct host *host, const struct asked *asked,
 	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
 		peer_fail(host, asked->id,
-			  err.code == ERR_LIMIT ? FRONT_ERR_LIMIT : FRONT_ERR_INTERNAL, err.text, "",
+			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
 		return;
 	}
@@ -242,7 +242,7 @@ void handle_tenant_change(struct host *host, const struct asked *asked,
 		return;
 	}
 	if (change_audited(host, tenant, &row, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		return;
 	}
 	told = tell(tenant, &space);
@@ -258,7 +258,7 @@ void handle_tenant_delete(struct host *host, const struct asked *asked,
 	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, asked)))
 		return;
 	if (delete_audited(host, tenant, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		peer_reply(host, asked->id, NULL, -1);
+		reply_done(host, asked->id);
 }

@@ -256,7 +256,8 @@ void handle_audit_list(struct host *host, const struct asked *asked,
 	json_write_member_uint(&json, "last", host->auditor.head.sequence);
 	json_write_object_end(&json);
 	if (code < 0 || json_write_finish(&json, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		peer_reply_body(host, asked->id, text.data, text.len);
+		reply_audit_list(host, asked->id,
+				 &(struct api_audit_list_out){ { text.data, text.len } });
 }

@@ -59,7 +59,7 @@ bool beside_is_idle(const struct session *session)
 	return session->beside.running == NULL && session->beside.first == NULL;
 }
 
-void beside_fail_waiting(struct session *session, enum front_error end, const char *why)
+void beside_fail_waiting(struct session *session, enum api_error end, const char *why)
 {
 	struct beside *beside = &session->beside;
 	struct job *job;

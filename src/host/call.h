@@ -25,6 +25,21 @@ API_EACH_CALL(DECLARE_HANDLER)
 API_EACH_CALL(DECLARE_REPLY)
 #undef DECLARE_REPLY
 
+/* Of a call that gives nothing but that it was done. */
+static inline void reply_done(struct host *host, uint64_t request)
+{
+	peer_reply_call(host, request, &api_type_nothing, &(struct api_nothing){ 0 });
+}
+/* A file that was opened, of the calls that give a struct api_download; `fd` is closed. */
+static inline void reply_download(struct host *host, uint64_t request,
+				  const struct api_download *out, int fd)
+{
+	peer_reply_call_fd(host, request, &api_type_download, out, fd);
+}
+/* To one that waits for a record, or for the answer of a run. */
+void call_reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record);
+void call_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer);
+
 /* What a call that makes a session takes, as a struct session_wish, but for when it ends. */
 #define SESSION_WISH_OF(in)                                                                        \
 	{                                                                                          \
@@ -47,3 +62,5 @@ API_EACH_CALL(DECLARE_REPLY)
 void call_handle(struct host *host, const struct asked *asked, const void *in);
 /* Answers a question to a kernel that was answered; false when the job was none. */
 bool call_answer_job(struct host *host, const struct job *job);
+/* The same of a job about files, which did what it should. */
+bool files_answer_job(struct host *host, struct job *job);

@@ -39,7 +39,7 @@ void handle_variables(struct host *host, const struct asked *asked,
 		return;
 	if (in->has_wait && !in->wait &&
 	    (context != NULL ? context->running : session->running) != NULL) {
-		peer_fail(host, asked->id, FRONT_ERR_BUSY, "the kernel is busy", "",
+		peer_fail(host, asked->id, API_ERR_BUSY, "the kernel is busy", "",
 			  "ask when what runs has ended, or without wait=0", 1);
 		return;
 	}
@@ -67,7 +67,7 @@ static void ask(struct host *host, const struct asked *asked, const struct quest
 	    !context_named(host, asked, session, question->context, true, &context))
 		return;
 	if (question->cursor != UINT64_MAX && question->cursor > code->len) {
-		peer_fail(host, asked->id, FRONT_ERR_INVALID, "cursor is past the end of code", "",
+		peer_fail(host, asked->id, API_ERR_INVALID, "cursor is past the end of code", "",
 			  "a byte offset from 0 to the length of code in UTF-8", 0);
 		return;
 	}
@@ -75,7 +75,7 @@ static void ask(struct host *host, const struct asked *asked, const struct quest
 	job->cursor = question->cursor != UINT64_MAX ? (size_t)question->cursor : code->len;
 	job->wants_detail = question->wants_detail;
 	if (code->len > 0 && buf_add(&job->code, code->data, code->len, &err) < 0) {
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}

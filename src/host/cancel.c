@@ -69,10 +69,10 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 		return;
 	execution->is_cancelled = true;
 	execution_release_key(execution);
-	execution_fail(execution, FRONT_ERR_EXECUTION_CANCELLED, why);
+	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
 	/* A model waits for what its cell gave. */
 	if (job->inquiry != NULL)
-		inquiry_job_failed(job->inquiry, FRONT_ERR_EXECUTION_CANCELLED, why);
+		inquiry_job_failed(job->inquiry, API_ERR_EXECUTION_CANCELLED, why);
 	job_free(job);
 }
 

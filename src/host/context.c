@@ -49,7 +49,7 @@ static void context_free(struct context *context)
 		session_forget(session);
 }
 
-static void fail_waiting(struct context *context, enum front_error end, const char *why)
+static void fail_waiting(struct context *context, enum api_error end, const char *why)
 {
 	struct job *job;
 
@@ -71,7 +71,7 @@ static void reopen(struct context *context)
 	job->context = context;
 	if (job_fill_env(job, &context->row.env, &err) < 0) {
 		job_free(job);
-		fail_waiting(context, FRONT_ERR_INTERNAL, err.text);
+		fail_waiting(context, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	context->running = job;
@@ -136,11 +136,11 @@ static void stop_running(struct job *running, reckon_session *handle)
 	reckon_kill(handle);
 }
 
-void context_end(struct context *context, enum front_error end, const char *why,
+void context_end(struct context *context, enum api_error end, const char *why,
 		 uint64_t request)
 {
 	if (context->phase == SESSION_CLOSING) {
-		peer_reply(context->session->host, request, NULL, -1);
+		reply_done(context->session->host, request);
 		return;
 	}
 	fail_waiting(context, end, why);
@@ -152,7 +152,7 @@ void context_end(struct context *context, enum front_error end, const char *why,
 			job_new(context->session, JOB_CONTEXT_CLOSE, request));
 }
 
-void context_end_all(struct session *session, enum front_error end, const char *why)
+void context_end_all(struct session *session, enum api_error end, const char *why)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next)
 		if (at->phase != SESSION_CLOSING)
@@ -215,7 +215,7 @@ static void reopened(struct context *context, const struct job *job)
 		    session->phase == SESSION_LIVE)
 			restore_park(session, job->error.message); /* what waits goes on then */
 		else
-			fail_waiting(context, FRONT_ERR_UNAVAILABLE, job->error.message);
+			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!session->is_parked && context->phase == SESSION_LIVE) {
 		context->is_parked = context->kernel_lost = false;
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
@@ -253,12 +253,12 @@ static void opened(struct context *context, struct job *job)
 			       reckon_context_id(context->handle));
 		clock_rfc3339_now(context->row.created_at);
 		if (context->phase == SESSION_CLOSING) {
-			peer_fail(host, job->request, FRONT_ERR_SESSION_CLOSED,
+			peer_fail(host, job->request, API_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
 		} else if (job->request != 0 && !peer_is_pending(host, job->request)) {
 			/* Whoever asked for it never got its id. */
 			context->phase = SESSION_LIVE;
-			context_end(context, FRONT_ERR_SESSION_CLOSED, "nobody waited for it", 0);
+			context_end(context, API_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
 		} else {
 			context->phase = SESSION_LIVE;
@@ -296,7 +296,7 @@ void context_job_done(struct job *job)
 		if (context->is_deleted &&
 		    db_context_drop(session->host->db, context->row.id, &err) < 0)
 			keep_fail(session->host, &err);
-		peer_reply(session->host, job->request, NULL, -1);
+		reply_done(session->host, job->request);
 		job_free(job);
 		is_last = session->is_closed;
 		context_free(context);
@@ -343,7 +343,7 @@ void context_pump_all(struct session *session)
 		pump(at);
 }
 
-void context_fail_waiting(struct session *session, enum front_error end, const char *why)
+void context_fail_waiting(struct session *session, enum api_error end, const char *why)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next)
 		if (at->phase != SESSION_CLOSING)
@@ -369,7 +369,7 @@ void context_turn_failed(struct session *session, uint64_t first)
 		if (!at->is_unborn || at->unborn_turn < first)
 			continue;
 		at->is_unborn = false;
-		context_end(at, FRONT_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
+		context_end(at, API_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
 	}
 }
 
@@ -406,10 +406,10 @@ void context_restart(struct session *session, struct context *context, uint64_t 
 	static const char why[] = "the kernel was restarted before it began";
 
 	if (context != NULL) {
-		fail_waiting(context, FRONT_ERR_KERNEL_LOST, why);
+		fail_waiting(context, API_ERR_KERNEL_LOST, why);
 		stop_running(context->running, context->handle);
 	} else {
-		session_fail_executions(session, FRONT_ERR_KERNEL_LOST, why);
+		session_fail_executions(session, API_ERR_KERNEL_LOST, why);
 		stop_running(session->running, session->handle);
 	}
 	context_enqueue(session, context, job_new(session, JOB_RESTART, request));

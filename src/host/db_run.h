@@ -18,7 +18,7 @@ struct db_run {
 	char model[DB_RUN_MODEL_SIZE];
 	char state[DB_STATE_SIZE]; /* "pending", "ended", "failed", "lost", "dropped" */
 	unsigned char request_hash[32];
-	uint32_t failure;     /* enum front_error, of a failed one */
+	uint32_t failure;     /* enum api_error, of a failed one */
 	char why[DB_WHY_SIZE]; /* it failed or was lost */
 	struct buf question;  /* until there is an answer, which holds it */
 	struct buf answer;    /* JSON, of one that ended */

@@ -23,6 +23,7 @@
 #include "host/doctor.h"
 #include "host/host.h"
 
+#define FRONT_NAME "reckon-front-"
 #define ANSWER_S 10
 
 /* A small file of /proc, or -1. */
@@ -50,7 +51,7 @@ static bool status_word(const char *status, const char *name, char *ret, size_t 
 	return true;
 }
 
-/* A child named reckon-front; of any thread, since a front may be started anew by another one. */
+/* A child that speaks HTTP; of any thread, since a front may be started anew by another one. */
 static long find_front(long pid)
 {
 	char path[80], children[4096], name[32];
@@ -69,7 +70,7 @@ static long find_front(long pid)
 		for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
 			(void)snprintf(path, sizeof(path), "/proc/%ld/comm", child);
 			if (slurp(path, name, sizeof(name)) == 0 &&
-			    strcmp(name, "reckon-front\n") == 0)
+			    strncmp(name, FRONT_NAME, strlen(FRONT_NAME)) == 0)
 				return child;
 		}
 	}

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
 #include "host/usage.h"
@@ -94,33 +95,29 @@ struct execution *execution_find(struct session *session, const char *id)
 	return NULL;
 }
 
-void execution_wait(struct execution *execution, uint64_t request)
+void execution_wait(struct execution *execution, const struct asked *asked)
 {
+	const unsigned call = (unsigned)(asked->call - api_calls);
+
 	execution->waiters = mem_grow(execution->waiters, execution->waiter_count + 1,
 				      sizeof(*execution->waiters));
-	execution->waiters[execution->waiter_count++] = request;
+	execution->waiters[execution->waiter_count++] = (struct waiter){ asked->id, call };
 }
 
-/* Answers an EVENTS request if there is something to say. */
+/* Answers a request for events if there is something to say. */
 static bool try_events(struct execution *execution, uint64_t request, uint64_t after)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	struct err err;
-	int packed = ring_read(execution->ring, after, &payload, &err);
+	const struct api_failure failure = { .error = execution->failure,
+					     .message = execution->why.text };
+	cleanup_arena struct arena arena = { 0 };
+	struct api_events told;
 
-	if (packed < 0) {
-		peer_fail(execution->session->host, request, FRONT_ERR_INTERNAL, err.text, "", "",
-			  0);
-		return true;
-	}
-	if (packed == 0)
+	if (!ring_read(execution->ring, after, &arena, &told))
 		return false;
 	/* What a client that only sees events has to know; harmless before the end. */
-	if (execution->failed &&
-	    (front_pack_u64(&payload, FRONT_TAG_ERROR, execution->failure, &err) < 0 ||
-	     front_pack_text(&payload, FRONT_TAG_MESSAGE, execution->why.text, &err) < 0))
-		log_line(LOG_WARN, "an error could not be told", NULL);
-	peer_reply(execution->session->host, request, &payload, -1);
+	if (execution->failed)
+		told.failure = &failure;
+	reply_execution_events(execution->session->host, request, &told);
 	return true;
 }
 
@@ -174,7 +171,7 @@ static void forget_one(struct execution *execution, uint64_t request)
 	execution->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		if (execution->waiters[i] != request)
+		if (execution->waiters[i].request != request)
 			execution->waiters[kept++] = execution->waiters[i];
 	execution->waiter_count = kept;
 	hold_drop(execution->hold, request, clock_mono_ns());
@@ -307,7 +304,7 @@ void execution_drop(struct execution *execution, const struct err *failed)
 		      "not be kept: %s", failed->text);
 	execution->why.errnum = failed->errnum;
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		peer_fail(host, execution->waiters[i], execution->failure, execution->why.text, "",
+		peer_fail(host, execution->waiters[i].request, execution->failure, execution->why.text, "",
 			  failed->remedy, 0);
 	settle(execution);
 }
@@ -320,19 +317,20 @@ void execution_finish(struct execution *execution, const struct job *job)
 		execution->failed = true;
 	} else if (job->json == NULL) {
 		execution->failed = true;
-		execution->failure = job->error.code == RECKON_ELOST ? FRONT_ERR_SESSION_LOST
-								     : FRONT_ERR_INTERNAL;
+		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_SESSION_LOST
+								     : API_ERR_INTERNAL;
 		(void)err_set(&execution->why, ERR_LOST, "%s", job->error.message);
 	}
 	keep(execution, job);
 	for (size_t i = 0; i < execution->waiter_count; i++) {
 		if (execution->is_rowless)
-			peer_fail(host, execution->waiters[i], execution->failure,
+			peer_fail(host, execution->waiters[i].request, execution->failure,
 				  execution->why.text, "", "", 0);
 		else if (job->json != NULL)
-			peer_reply_body(host, execution->waiters[i], job->json, job->json_len);
+			call_reply_record(host, &execution->waiters[i],
+					  (struct api_bytes){ job->json, job->json_len });
 		else
-			peer_fail_reckon(host, execution->waiters[i], &job->error);
+			peer_fail_reckon(host, execution->waiters[i].request, &job->error);
 	}
 	settle(execution);
 }
@@ -346,14 +344,14 @@ void execution_release_key(const struct execution *execution)
 		keep_fail(host, &err);
 }
 
-void execution_fail(struct execution *execution, enum front_error error, const char *why)
+void execution_fail(struct execution *execution, enum api_error error, const char *why)
 {
 	execution->failed = true;
 	execution->failure = error;
 	(void)err_set(&execution->why, ERR_LOST, "%s", why);
 	keep(execution, NULL);
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		peer_fail(execution->session->host, execution->waiters[i], error, why,
+		peer_fail(execution->session->host, execution->waiters[i].request, error, why,
 			  "it had not begun", "", 0);
 	settle(execution);
 }

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back.
- * Never:    answers: a note that fails is logged, the file is there all the same.
+ * Never:    answers with an error because a note failed: that is logged, the file is there.
  */
 #include "host/files.h"
 
@@ -13,22 +13,18 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/call.h"
 #include "host/db_files.h"
 #include "host/host.h"
 #include "host/usage.h"
 
-void file_work_init(struct file_work *work)
-{
-	work->reply = BUF_INIT(FRONT_INLINE_MAX);
-}
-
 void file_work_done(struct file_work *work)
 {
 	free(work->to);
+	free(work->name);
 	free(work->if_match);
 	free(work->if_none);
 	free(work->format);
-	buf_done(&work->reply);
 	for (size_t i = 0; i < work->kept_count; i++)
 		free(work->kept[i].path);
 	free(work->kept);
@@ -46,27 +42,21 @@ void file_work_keep(struct file_work *work, const char *path, const char *source
 	work->kept[work->kept_count++] = (struct file_kept){ mem_strdup(path), source, *info };
 }
 
-int file_pack_info(struct buf *payload, const reckon_file_info *info, struct err *err)
+/* "" is not known. */
+static const char *known(const char *text)
 {
-	const struct {
-		enum front_tag tag;
-		const char *text;
-	} texts[] = {
-		{ FRONT_TAG_ETAG, info->etag },
-		{ FRONT_TAG_MIME, info->mime },
-		{ FRONT_TAG_ARTIFACT, info->artifact },
-		{ FRONT_TAG_SHA256, info->sha256 },
-	};
+	return text[0] != '\0' ? text : NULL;
+}
 
-	if (front_pack_u64(payload, FRONT_TAG_SIZE, info->size, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_MODIFIED_S,
-			   info->modified_s > 0 ? (uint64_t)info->modified_s : 0, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (texts[i].text[0] != '\0' &&
-		    front_pack_text(payload, texts[i].tag, texts[i].text, err) < 0)
-			return (int)err->code;
-	return 0;
+struct api_download file_tell(const reckon_file_info *info)
+{
+	return (struct api_download){
+		.size = info->size,
+		.mime = known(info->mime),
+		.etag = known(info->etag),
+		.has_modified_ms = info->modified_s > 0,
+		.modified_ms = info->modified_s > 0 ? (uint64_t)info->modified_s * 1000 : 0,
+	};
 }
 
 static bool changes_files(const struct job *job)
@@ -101,4 +91,89 @@ void files_changed(struct session *session, const struct job *job)
 	if (changes_files(job) && note(session, job, &err) < 0)
 		log_line(LOG_ERROR, "versions of files could not be noted",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void reply_put(struct host *host, const struct job *job)
+{
+	const reckon_file_info *info = &job->files.info;
+
+	reply_file_commit(host, job->request,
+			  &(struct api_file_put){ .path = job->path,
+						  .size = info->size,
+						  .mime = known(info->mime),
+						  .etag = known(info->etag),
+						  .sha256 = known(info->sha256),
+						  .artifact = known(info->artifact) });
+}
+
+static void reply_unpacked(struct host *host, const struct job *job)
+{
+	const reckon_archive_info *info = &job->files.archive;
+
+	reply_archive_commit(host, job->request,
+			     &(struct api_archive_put){ .files = info->files,
+							.folders = info->folders,
+							.links = info->links,
+							.bytes = info->bytes,
+							.replaced = info->replaced,
+							.renamed = info->renamed,
+							.artifact = known(info->artifact) });
+}
+
+static void reply_archive(struct host *host, struct job *job)
+{
+	const reckon_archive_info *info = &job->files.archive;
+	const struct api_archive_counts counts = { info->files, info->folders, info->links,
+						   info->skipped, info->changed };
+
+	reply_download(host, job->request,
+		       &(struct api_download){ .size = job->ret_size, .counts = &counts },
+		       TAKE_FD(job->ret_fd));
+}
+
+static void reply_file(struct host *host, struct job *job)
+{
+	struct api_download told = file_tell(&job->files.info);
+
+	told.name = job->files.name;
+	reply_download(host, job->request, &told, TAKE_FD(job->ret_fd));
+}
+
+static bool reply_changed(struct host *host, const struct job *job)
+{
+	const struct file_work *work = &job->files;
+
+	if (job->kind == JOB_FILE_PUT)
+		reply_put(host, job);
+	else if (job->kind == JOB_ARCHIVE_PUT)
+		reply_unpacked(host, job);
+	else if (job->kind == JOB_FILE_DELETE)
+		reply_file_delete(host, job->request,
+				  &(struct api_file_delete_out){ .deleted = work->removed });
+	else if (job->kind == JOB_FILE_MOVE)
+		reply_file_move(host, job->request,
+				&(struct api_file_move_out){ .path = work->to,
+							     .replaced = known(work->replaced) });
+	else if (job->kind == JOB_FILE_MKDIR)
+		reply_done(host, job->request);
+	else
+		return false;
+	return true;
+}
+
+bool files_answer_job(struct host *host, struct job *job)
+{
+	const struct api_bytes list = { job->json, job->json_len };
+
+	if (job->kind == JOB_FILE_GET)
+		reply_file(host, job);
+	else if (job->kind == JOB_ARCHIVE_GET)
+		reply_archive(host, job);
+	else if (job->kind == JOB_FILE_LIST)
+		reply_file_list(host, job->request, &(struct api_file_list_out){ list });
+	else
+		return reply_changed(host, job);
+	return true;
 }

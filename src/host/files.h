@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "api/calls.h"
 #include "reckon_files.h"
-#include "wire/front.h"
 
 #define FILES_KEPT_MAX 10000u /* versions that one job is noted for */
 
@@ -21,21 +20,24 @@ struct file_kept {
 struct file_work {
 	/* what to do */
 	char *to;
+	char *name; /* for whoever reads it, where its path is not to say it; or NULL */
 	char *if_match, *if_none; /* headers, or NULL */
 	char *format;
 	bool overwrite, recursive;
 	uint64_t limit;
 	/* what came of it */
-	struct buf reply; /* fields */
-	enum front_error refusal; /* instead of the error's own; 0: none */
+	reckon_file_info info;	     /* of one that was read, or put */
+	reckon_archive_info archive; /* of one that was written, or read */
+	uint64_t removed;
+	char replaced[40]; /* artifact of what was moved over */
+	enum api_error refusal; /* instead of the error's own; 0: none */
 	struct file_kept *kept;
 	size_t kept_count, kept_capacity;
 };
 
-void file_work_init(struct file_work *work);
 void file_work_done(struct file_work *work);
 /* Notes that a content is kept; what has no artifact is passed over. */
 void file_work_keep(struct file_work *work, const char *path, const char *source,
 		    const reckon_file_info *info);
-/* Fields of a file that is read, or was put. */
-int file_pack_info(struct buf *payload, const reckon_file_info *info, struct err *err);
+/* What a client is told of a file that is read; it points at `info`. */
+struct api_download file_tell(const reckon_file_info *info);

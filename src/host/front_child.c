@@ -75,8 +75,7 @@ const char *front_child_program(size_t dialect)
 {
 	static char name[80];
 
-	(void)snprintf(name, sizeof(name), "reckon-front%s%s", dialect == DIALECT_NATIVE ? "" : "-",
-		       dialect == DIALECT_NATIVE ? "" : dialect_name(dialect));
+	(void)snprintf(name, sizeof(name), "reckon-front-%s", dialect_name(dialect));
 	return name;
 }
 

@@ -47,7 +47,7 @@ static void pass_on(struct peer *to, const struct front_handoff *handoff, struct
 		return;
 	}
 	memcpy(payload->data, &next, sizeof(next));
-	peer_post(to, FRONT_CONNECTION, false, 0, payload, TAKE_FD(*fd));
+	peer_post(to, FRONT_CONNECTION, 0, payload, TAKE_FD(*fd));
 	peer_want(to);
 }
 

@@ -118,7 +118,7 @@ struct session {
 	struct db_session row; /* id, template, … as in the database */
 	struct front_limits limits;
 	enum session_phase phase;
-	enum front_error end; /* CLOSING: what its id is answered with from now on */
+	enum api_error end; /* CLOSING: what its id is answered with from now on */
 	reckon_engine *engine;	 /* the running job's, if there is one */
 	reckon_session *handle;
 	struct job *running;
@@ -264,7 +264,7 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name);
 void session_forget(struct session *session);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
-void session_end(struct session *session, enum front_error end, const char *why,
+void session_end(struct session *session, enum api_error end, const char *why,
 		 uint64_t request);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
 /* In OPENING, counted as the tenant's. */
@@ -282,7 +282,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 void job_free(struct job *job);
 void job_arm(struct job *job); /* with what its session has for it, before a thread sees it */
 /* Nobody will run it: whoever waits is told. Frees it. */
-void job_fail(struct job *job, enum front_error error, const char *why);
+void job_fail(struct job *job, enum api_error error, const char *why);
 void session_enqueue(struct session *session, struct job *job);
 /* The job of this execution, out of the queue in which it waits; NULL: it does not. */
 struct job *session_unqueue(struct session *session, const struct execution *execution);
@@ -290,9 +290,9 @@ void session_pump(struct session *session);
 void session_answer_job(struct session *session, struct job *job);
 int session_commit_start(struct session *session, struct err *err);
 void session_job_done(struct session *session, struct job *job);
-void session_fail_waiting(struct session *session, enum front_error end, const char *why);
+void session_fail_waiting(struct session *session, enum api_error end, const char *why);
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
-void session_fail_executions(struct session *session, enum front_error end, const char *why);
+void session_fail_executions(struct session *session, enum api_error end, const char *why);
 
 /* ---- keep.c ---- */
 /* What an earlier run left, as sessions without a box. */
@@ -323,11 +323,11 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as
 /* ---- execution.c ---- */
 struct execution *execution_find(struct session *session, const char *id);
 void execution_free(struct execution *execution);
-void execution_wait(struct execution *execution, uint64_t request);
+void execution_wait(struct execution *execution, const struct asked *asked);
 void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after);
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
-void execution_fail(struct execution *execution, enum front_error error, const char *why);
+void execution_fail(struct execution *execution, enum api_error error, const char *why);
 /* Its row could not be kept, and so it is not to run: whoever waits is told. */
 void execution_drop(struct execution *execution, const struct err *failed);
 /* It never began, and the caller is told to ask again: then its Idempotency-Key is to run it. */
@@ -386,7 +386,7 @@ void beside_enqueue(struct session *session, struct job *job);
 void beside_pump(struct session *session);
 bool beside_is_full(const struct session *session);
 bool beside_is_idle(const struct session *session);
-void beside_fail_waiting(struct session *session, enum front_error end, const char *why);
+void beside_fail_waiting(struct session *session, enum api_error end, const char *why);
 void beside_job_done(struct session *session, struct job *job);
 reckon_session *beside_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
 

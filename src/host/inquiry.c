@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
 
@@ -130,20 +131,16 @@ void inquiry_act(struct inquiry *inquiry)
 /* Answers a request for events if there is something to say. */
 static bool try_events(struct inquiry *inquiry, uint64_t request, uint64_t after)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	struct err err;
-	int packed = ring_read(inquiry->ring, after, &payload, &err);
+	const struct api_failure failure = { .error = inquiry->failure,
+					     .message = inquiry->why.text };
+	cleanup_arena struct arena arena = { 0 };
+	struct api_events told;
 
-	if (packed == 0)
+	if (!ring_read(inquiry->ring, after, &arena, &told))
 		return false;
-	if (packed > 0 && inquiry->failed &&
-	    (front_pack_u64(&payload, FRONT_TAG_ERROR, inquiry->failure, &err) < 0 ||
-	     front_pack_text(&payload, FRONT_TAG_MESSAGE, inquiry->why.text, &err) < 0))
-		packed = -1;
-	if (packed < 0)
-		peer_fail(inquiry->host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(inquiry->host, request, &payload, -1);
+	if (inquiry->failed)
+		told.failure = &failure;
+	reply_run_events(inquiry->host, request, &told);
 	return true;
 }
 
@@ -181,25 +178,28 @@ void inquiry_publish(struct host *host)
 			inquiry_tell(at);
 }
 
-static void answer_waiter(struct inquiry *inquiry, uint64_t request)
+static void answer_waiter(struct inquiry *inquiry, const struct waiter *waiter)
 {
 	if (inquiry->failed)
-		peer_fail(inquiry->host, request, inquiry->failure, inquiry->why.text, "",
+		peer_fail(inquiry->host, waiter->request, inquiry->failure, inquiry->why.text, "",
 			  inquiry->why.remedy, 0);
 	else
-		peer_reply_body(inquiry->host, request, buf_text(&inquiry->json),
-				inquiry->json.len);
+		call_reply_answer(inquiry->host, waiter,
+				  (struct api_bytes){ buf_text(&inquiry->json),
+						      inquiry->json.len });
 }
 
-void inquiry_wait(struct inquiry *inquiry, uint64_t request)
+void inquiry_wait(struct inquiry *inquiry, const struct asked *asked)
 {
+	const struct waiter waiter = { asked->id, (unsigned)(asked->call - api_calls) };
+
 	if (inquiry->state == INQUIRY_ENDED) {
-		answer_waiter(inquiry, request);
+		answer_waiter(inquiry, &waiter);
 		return;
 	}
 	inquiry->waiters = mem_grow(inquiry->waiters, inquiry->waiter_count + 1,
 				    sizeof(*inquiry->waiters));
-	inquiry->waiters[inquiry->waiter_count++] = request;
+	inquiry->waiters[inquiry->waiter_count++] = waiter;
 }
 
 static void forget_one(struct inquiry *inquiry, uint64_t request)
@@ -213,7 +213,7 @@ static void forget_one(struct inquiry *inquiry, uint64_t request)
 	inquiry->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < inquiry->waiter_count; i++)
-		if (inquiry->waiters[i] != request)
+		if (inquiry->waiters[i].request != request)
 			inquiry->waiters[kept++] = inquiry->waiters[i];
 	inquiry->waiter_count = kept;
 	hold_drop(inquiry->hold, request, clock_mono_ns());
@@ -309,7 +309,7 @@ static void settle(struct inquiry *inquiry)
 	push_end(inquiry);
 	inquiry_tell(inquiry);
 	for (size_t i = 0; i < inquiry->waiter_count; i++)
-		answer_waiter(inquiry, inquiry->waiters[i]);
+		answer_waiter(inquiry, &inquiry->waiters[i]);
 	inquiry->waiter_count = 0;
 	inquiry->session = NULL;
 	/* What nobody reads any more. */
@@ -317,7 +317,7 @@ static void settle(struct inquiry *inquiry)
 	buf_done(&inquiry->answer);
 	outcome_done(&inquiry->outcome);
 	if (session != NULL && ends_session && session->row.id[0] != '\0')
-		session_end(session, FRONT_ERR_SESSION_CLOSED,
+		session_end(session, API_ERR_SESSION_CLOSED,
 			    "the question that it was made for has its answer", 0);
 }
 
@@ -367,13 +367,13 @@ void inquiry_end(struct inquiry *inquiry, enum agent_stop stop, const char *mess
 		message = "the client that asked went away";
 	(void)err_set(&inquiry->why, ERR_LIMIT, "%s", message);
 	if (write_answer(inquiry, &err) < 0) {
-		inquiry_fail(inquiry, FRONT_ERR_INTERNAL, err.text);
+		inquiry_fail(inquiry, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	end(inquiry);
 }
 
-void inquiry_fail(struct inquiry *inquiry, enum front_error error, const char *why)
+void inquiry_fail(struct inquiry *inquiry, enum api_error error, const char *why)
 {
 	if (inquiry->state == INQUIRY_ENDED)
 		return;
@@ -456,13 +456,13 @@ void inquiry_job_done(struct inquiry *inquiry, const struct job *job)
 		inquiry_cell_done(inquiry, job);
 	else if (job->error.code < 0)
 		inquiry_fail(inquiry, job->files.refusal != 0 ? job->files.refusal
-							      : FRONT_ERR_INVALID,
+							      : API_ERR_INVALID,
 			     job->error.message);
 	else
 		go_on(inquiry);
 }
 
-void inquiry_job_failed(struct inquiry *inquiry, enum front_error error, const char *why)
+void inquiry_job_failed(struct inquiry *inquiry, enum api_error error, const char *why)
 {
 	inquiry->jobs--;
 	inquiry->cell = NULL;
@@ -470,7 +470,7 @@ void inquiry_job_failed(struct inquiry *inquiry, enum front_error error, const c
 		inquiry_fail(inquiry, error, why);
 	else if (inquiry->state == INQUIRY_ASKING)
 		inquiry_refuse(inquiry,
-			       error == FRONT_ERR_EXECUTION_CANCELLED ? "refused" : "lost", why);
+			       error == API_ERR_EXECUTION_CANCELLED ? "refused" : "lost", why);
 }
 
 /* ---- what happens around it ----------------------------------------------------------------- */

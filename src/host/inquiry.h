@@ -30,6 +30,7 @@
 #include "host/job.h"
 #include "host/ring.h"
 #include "models/models.h"
+#include "api/calls.h"
 #include "wire/front.h"
 
 struct asked;
@@ -67,14 +68,14 @@ struct inquiry {
 	struct outcome outcome;
 	struct agent_usage usage;
 	enum agent_stop stop;
-	enum front_error failure; /* with `why`, when it ended before it could be asked */
+	enum api_error failure; /* with `why`, when it ended before it could be asked */
 	bool failed;
 	struct err why;
 	struct buf answer;
 	bool has_answer;
 	struct buf json; /* the whole, when it has ended */
 	uint64_t ended_ns, deadline_ns;
-	uint64_t *waiters;
+	struct waiter *waiters;
 	size_t waiter_count;
 	struct event_waiter *event_waiters;
 	size_t event_waiter_count;
@@ -91,12 +92,6 @@ struct job_told {
 	struct outcome changes; /* files alone */
 };
 
-/* ---- answer_run.c ---- */
-void answer_run_create(struct host *host, const struct asked *asked);
-void answer_run_show(struct host *host, const struct asked *asked);
-void answer_run_events(struct host *host, const struct asked *asked);
-void answer_run_interrupt(struct host *host, const struct asked *asked);
-
 /* ---- inquiry.c ---- */
 /* In PREPARING, with a job to wait for; the caller begins those. */
 struct inquiry *inquiry_new(struct host *host, struct tenant *tenant, struct err *err);
@@ -106,7 +101,7 @@ struct inquiry *inquiry_find(struct host *host, const struct tenant *tenant, con
 bool inquiry_is_unread(const struct host *host);
 /* Of those that have not ended; `tenant` NULL: of all. */
 unsigned inquiry_count(const struct host *host, const struct tenant *tenant);
-void inquiry_wait(struct inquiry *inquiry, uint64_t request);
+void inquiry_wait(struct inquiry *inquiry, const struct asked *asked);
 void inquiry_wait_events(struct inquiry *inquiry, uint64_t request, uint64_t after);
 void inquiry_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void inquiry_publish(struct host *host);		  /* new events to those who wait */
@@ -116,9 +111,9 @@ void inquiry_expect(struct inquiry *inquiry, struct job *job);
 void inquiry_opened(struct inquiry *inquiry);
 /* A job came back; or will not run. Either may free the inquiry. */
 void inquiry_job_done(struct inquiry *inquiry, const struct job *job);
-void inquiry_job_failed(struct inquiry *inquiry, enum front_error error, const char *why);
+void inquiry_job_failed(struct inquiry *inquiry, enum api_error error, const char *why);
 void inquiry_end(struct inquiry *inquiry, enum agent_stop stop, const char *message);
-void inquiry_fail(struct inquiry *inquiry, enum front_error error, const char *why);
+void inquiry_fail(struct inquiry *inquiry, enum api_error error, const char *why);
 void inquiry_stop(struct inquiry *inquiry); /* soon, by itself */
 void inquiry_session_ends(struct session *session, const char *why);
 void inquiry_session_gone(struct session *session);
@@ -154,7 +149,7 @@ int inquiry_keep_begin(const struct inquiry *inquiry, const char *idempotency,
 void inquiry_keep_session(const struct inquiry *inquiry);
 void inquiry_keep_end(const struct inquiry *inquiry);
 /* As of one that ended in this daemon. */
-void inquiry_kept_reply(struct host *host, uint64_t request, const struct db_run *row);
+void inquiry_kept_reply(struct host *host, const struct asked *asked, const struct db_run *row);
 void inquiry_kept_events(struct host *host, uint64_t request, uint64_t after,
 			 const struct db_run *row);
 
@@ -168,5 +163,5 @@ int inquiry_models_load(struct host *host, struct err *err);
 int inquiry_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
 			 struct err *err);
 /* Of one question, within what the file allows. */
-int inquiry_model_settings(struct models_choice *choice, const struct front_run_limits *limits,
+int inquiry_model_settings(struct models_choice *choice, const struct api_run_limits *limits,
 			   struct agent_settings *ret, struct err *err);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "codec/json_write.h"
+#include "host/call.h"
 #include "host/db_run.h"
 #include "host/host.h"
 
@@ -111,7 +112,7 @@ static int write_lost(const struct db_run *row, struct buf *json, struct err *er
 }
 
 /* What it has to say, or *ret_error with why there is nothing. */
-static int answer_of(const struct db_run *row, struct buf *json, enum front_error *ret_error,
+static int answer_of(const struct db_run *row, struct buf *json, enum api_error *ret_error,
 		     char why[DB_WHY_SIZE], struct err *err)
 {
 	(void)snprintf(why, DB_WHY_SIZE, "%s", row->why);
@@ -119,62 +120,63 @@ static int answer_of(const struct db_run *row, struct buf *json, enum front_erro
 		return buf_add(json, row->answer.data, row->answer.len, err);
 	if (strcmp(row->state, "lost") == 0)
 		return write_lost(row, json, err);
-	*ret_error = (enum front_error)row->failure;
+	*ret_error = (enum api_error)row->failure;
 	if (strcmp(row->state, "dropped") == 0) {
-		*ret_error = FRONT_ERR_EXPIRED;
+		*ret_error = API_ERR_EXPIRED;
 		(void)snprintf(why, DB_WHY_SIZE, "the answer of this run made room for later ones");
 	}
 	return 0;
 }
 
-static int pack_done(struct buf *payload, uint64_t after, const struct buf *answer, struct err *err)
+static int write_done(struct buf *event, const struct buf *answer, struct err *err)
 {
-	cleanup_buf struct buf event = BUF_INIT(JSON_MAX + 64);
 	struct json_writer writer;
 
-	inquiry_event_begin(&writer, &event, "done");
+	inquiry_event_begin(&writer, event, "done");
 	json_write_key(&writer, "answer");
 	json_write_raw(&writer, buf_text(answer), answer->len);
 	json_write_object_end(&writer);
-	if (json_write_finish(&writer, err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_EVENT_ID, after + 1, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_EVENT_NAME, "done", err) < 0)
-		return (int)err->code;
-	return front_pack(payload, FRONT_TAG_EVENT_DATA, event.data, event.len, err);
+	return json_write_finish(&writer, err);
 }
 
-void inquiry_kept_reply(struct host *host, uint64_t request, const struct db_run *row)
+void inquiry_kept_reply(struct host *host, const struct asked *asked, const struct db_run *row)
 {
+	const struct waiter waiter = { asked->id, (unsigned)(asked->call - api_calls) };
 	cleanup_buf struct buf json = BUF_INIT(JSON_MAX);
-	enum front_error error = FRONT_ERR_INTERNAL;
+	enum api_error error = API_ERR_INTERNAL;
 	char why[DB_WHY_SIZE];
 	struct err err;
 
 	if (answer_of(row, &json, &error, why, &err) < 0)
-		peer_fail_err(host, request, &err);
+		peer_fail_err(host, asked->id, &err);
 	else if (json.len > 0)
-		peer_reply_body(host, request, json.data, json.len);
+		call_reply_answer(host, &waiter, (struct api_bytes){ json.data, json.len });
 	else
-		peer_fail(host, request, error, why, "",
-			  error == FRONT_ERR_EXPIRED ? "its executions are in its session" : "", 0);
+		peer_fail(host, asked->id, error, why, "",
+			  error == API_ERR_EXPIRED ? "its executions are in its session" : "", 0);
 }
 
 void inquiry_kept_events(struct host *host, uint64_t request, uint64_t after,
 			 const struct db_run *row)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX), json = BUF_INIT(JSON_MAX);
-	enum front_error error = FRONT_ERR_INTERNAL;
+	cleanup_buf struct buf data = BUF_INIT(JSON_MAX + 64), json = BUF_INIT(JSON_MAX);
+	struct api_event done = { .id = after + 1, .name = "done" };
+	struct api_events told = { .is_last = true };
+	enum api_error error = API_ERR_INTERNAL;
+	struct api_failure failure;
 	char why[DB_WHY_SIZE];
 	struct err err;
-	int code = answer_of(row, &json, &error, why, &err);
 
-	if (code == 0 && json.len > 0)
-		code = pack_done(&payload, after, &json, &err);
-	else if (code == 0 && (front_pack_u64(&payload, FRONT_TAG_ERROR, error, &err) < 0 ||
-			       front_pack_text(&payload, FRONT_TAG_MESSAGE, why, &err) < 0))
-		code = (int)err.code;
-	if (code < 0 || front_pack(&payload, FRONT_TAG_END, "", 0, &err) < 0)
+	if (answer_of(row, &json, &error, why, &err) < 0 ||
+	    (json.len > 0 && write_done(&data, &json, &err) < 0)) {
 		peer_fail_err(host, request, &err);
+		return;
+	}
+	failure = (struct api_failure){ .error = error, .message = why };
+	done.data = (struct api_bytes){ data.data, data.len };
+	if (json.len > 0)
+		told.events = (struct api_list){ &done, 1 };
 	else
-		peer_reply(host, request, &payload, -1);
+		told.failure = &failure;
+	reply_run_events(host, request, &told);
 }

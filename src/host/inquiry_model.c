@@ -119,7 +119,7 @@ static int limit(const char *name, uint64_t asked, uint64_t most, uint64_t *ret,
 	return 0;
 }
 
-int inquiry_model_settings(struct models_choice *choice, const struct front_run_limits *limits,
+int inquiry_model_settings(struct models_choice *choice, const struct api_run_limits *limits,
 			   struct agent_settings *ret, struct err *err)
 {
 	const struct models_entry *most = choice->standard;

@@ -27,7 +27,6 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->kind = kind;
 	job->request = request;
 	job->fd = job->ret_fd = -1;
-	file_work_init(&job->files);
 	job->code = BUF_INIT(FRONT_CODE_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
@@ -143,9 +142,9 @@ struct job *session_unqueue(struct session *session, const struct execution *exe
 	return job;
 }
 
-void job_fail(struct job *job, enum front_error error, const char *why)
+void job_fail(struct job *job, enum api_error error, const char *why)
 {
-	if (job->execution != NULL && error == FRONT_ERR_UNAVAILABLE)
+	if (job->execution != NULL && error == API_ERR_UNAVAILABLE)
 		execution_release_key(job->execution);
 	if (job->execution != NULL)
 		execution_fail(job->execution, error, why);
@@ -156,7 +155,7 @@ void job_fail(struct job *job, enum front_error error, const char *why)
 	job_free(job);
 }
 
-void session_fail_waiting(struct session *session, enum front_error end, const char *why)
+void session_fail_waiting(struct session *session, enum api_error end, const char *why)
 {
 	struct job *next;
 
@@ -168,7 +167,7 @@ void session_fail_waiting(struct session *session, enum front_error end, const c
 	session->queued = 0;
 }
 
-void session_fail_executions(struct session *session, enum front_error end, const char *why)
+void session_fail_executions(struct session *session, enum api_error end, const char *why)
 {
 	struct job *first = session->first, *next;
 
@@ -239,15 +238,10 @@ void session_answer_job(struct session *session, struct job *job)
 			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
 		peer_fail_reckon(host, job->request, &job->error);
-	} else if (job->files.reply.len > 0) {
-		note_transfer(session, job);
-		peer_reply(host, job->request, &job->files.reply, TAKE_FD(job->ret_fd));
-	} else if (call_answer_job(host, job)) {
-		/* It was a question to a kernel. */
-	} else if (job->json != NULL) {
-		peer_reply_body(host, job->request, job->json, job->json_len);
 	} else {
-		peer_reply(host, job->request, NULL, -1);
+		note_transfer(session, job);
+		if (!files_answer_job(host, job) && !call_answer_job(host, job))
+			reply_done(host, job->request); /* a restart */
 	}
 	if (job->inquiry != NULL)
 		inquiry_job_done(job->inquiry, job);

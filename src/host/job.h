@@ -39,6 +39,12 @@ struct upload {
 	char *if_match, *if_none;
 };
 
+/* A request that waits for a record or an answer, and the enum api_id of its call. */
+struct waiter {
+	uint64_t request;
+	unsigned call;
+};
+
 struct execution {
 	struct execution *next; /* of the session, newest first */
 	struct session *session;
@@ -54,14 +60,14 @@ struct execution {
 	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */
 	bool is_cancelled;	     /* before it began */
 	struct ring *ring;
-	uint64_t *waiters; /* requests that get the record */
+	struct waiter *waiters; /* requests that get the record */
 	size_t waiter_count;
 	struct event_waiter {
 		uint64_t request;
 		uint64_t after;
 	} *event_waiters;
 	size_t event_waiter_count;
-	enum front_error failure; /* when it finished without a record */
+	enum api_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
 	bool is_uncommitted; /* its record is in a turn that is not on the disk */

@@ -134,9 +134,9 @@ int key_judge(struct host *host, const char *text, size_t len, struct key **ret)
 		if (sodium_memcmp(at->row.hash, hash, sizeof(hash)) == 0)
 			found = at;
 	if (found == NULL)
-		return FRONT_ERR_UNAUTHORIZED;
+		return API_ERR_UNAUTHORIZED;
 	if (key_is_expired(host, found))
-		return FRONT_ERR_KEY_EXPIRED;
+		return API_ERR_KEY_EXPIRED;
 	note_use(host, found);
 	*ret = found;
 	return 0;

@@ -287,7 +287,7 @@ void handle_session_metrics(struct host *host, const struct asked *asked,
 	json_write_array_end(&json);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
 	else
 		reply_session_metrics(host, asked->id,
 				      &(struct api_session_metrics_out){ { text.data, text.len } });
@@ -408,13 +408,13 @@ void handle_metrics(struct host *host, const struct asked *asked, const struct a
 
 	(void)in;
 	if (host->config.metrics == CONFIG_METRICS_OFF) {
-		peer_fail(host, asked->id, FRONT_ERR_NOT_FOUND, "metrics are off", "",
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "metrics are off", "",
 			  "start the daemon with --metrics key", 0);
 		return;
 	}
 	see(host, &now);
 	if (metrics_write(&host->seen.metrics, &now, &text, &err) < 0)
-		peer_fail(host, asked->id, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
 	else
 		reply_metrics(host, asked->id, &(struct api_metrics_out){ buf_text(&text) });
 }

@@ -116,11 +116,8 @@ static int send_frame(const struct peer *peer, const struct outgoing *at, struct
 {
 	if (at->type == FRONT_CONNECTION)
 		return front_send_handoff(peer->sock, at->type, &at->payload, at->fd, err);
-	if (at->is_call)
-		return front_send_call(peer->sock, (uint16_t)at->type, at->request & PEER_ID_MASK,
-				       &at->payload, err);
-	return front_send(peer->sock, at->type, at->request & PEER_ID_MASK, &at->payload, at->fd,
-			  err);
+	return front_send_image(peer->sock, (uint16_t)at->type, at->request & PEER_ID_MASK,
+				&at->payload, at->fd, err);
 }
 
 void peer_flush(struct peer *peer)
@@ -144,22 +141,18 @@ void peer_flush(struct peer *peer)
 
 /* At most one for each request that is unanswered, and as many connections as handoff.c lets in: so
  * the queue is bounded. */
-void peer_post(struct peer *peer, enum front_type type, bool is_call, uint64_t request,
-	       const struct buf *payload, int fd)
+void peer_post(struct peer *peer, enum front_type type, uint64_t request, struct buf *payload,
+	       int fd)
 {
 	struct outgoing *outgoing = mem_new0(1, sizeof(*outgoing));
-	struct err err;
 
 	outgoing->type = type;
-	outgoing->is_call = is_call;
 	outgoing->request = request;
 	outgoing->fd = fd;
 	/* A connection tells nothing that a commit could take back. */
 	outgoing->turn = type == FRONT_CONNECTION ? 0 : turn_of_answer(peer->host);
-	outgoing->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	if (payload != NULL && payload->len > 0 &&
-	    buf_add(&outgoing->payload, payload->data, payload->len, &err) < 0)
-		log_line(LOG_ERROR, "an answer was lost", "why=\"%s\"", err.text);
+	outgoing->payload = *payload;
+	*payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	if (type == FRONT_CONNECTION) {
 		peer->connection_count++;
 		peer->connection_bytes += outgoing->payload.len;
@@ -315,7 +308,6 @@ struct peer *peer_new(struct host *host, size_t dialect, struct err *err)
 	peer->sock = -1;
 	peer->child.pid = -1;
 	peer->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	peer->items = mem_new0(FRONT_FIELDS_MAX, sizeof(*peer->items));
 	if (loop_timer_new(host->loop, on_timer, peer, &peer->timer, err) < 0) {
 		peer_free(peer);
 		return NULL;
@@ -329,6 +321,5 @@ void peer_free(struct peer *peer)
 	loop_timer_free(peer->timer);
 	front_child_drop_page(&peer->child);
 	buf_done(&peer->payload);
-	free(peer->items);
 	free(peer);
 }

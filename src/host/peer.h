@@ -29,24 +29,22 @@ void peer_counts(const struct host *host, struct front_page *ret, unsigned *ret_
 size_t peer_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX]);
 bool peer_is_pending(const struct host *host, uint64_t request);
 bool peer_is_busy(const struct host *host); /* whether any request is unanswered */
-/* Both do nothing when nobody waits for `request` any more. `fd` is closed in any case. */
-void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd);
-/* What a call gives; call.h has one for each. */
+/* What a call gives; call.h has one for each. Nothing happens when nobody waits for it any more. */
 void peer_reply_call(struct host *host, uint64_t request, const struct api_type *type,
 		     const void *out);
-void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
+/* The same with a descriptor, which is closed in any case. */
+void peer_reply_call_fd(struct host *host, uint64_t request, const struct api_type *type,
+			const void *out, int fd);
+void peer_failure(struct host *host, uint64_t request, const struct api_failure *failure);
+void peer_fail(struct host *host, uint64_t request, enum api_error error, const char *message,
 	       const char *cause, const char *remedy, unsigned retry_s);
-/* A body of any size: inline, or as a sealed memory file. */
-void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len);
 /* An answer waits for the turn that it is of (turn_of_answer()); to be called when `synced` is more,
  * or when turns from `first` on did not happen: then it becomes an error. */
 void peer_release(struct host *host);
 void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed);
 /* What it is called towards a client that something could not be kept. */
-enum front_error peer_unkept(const struct err *err);
+enum api_error peer_unkept(const struct err *err);
 /* Something of ours failed: a full disk, or worse. */
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err);
-/* An ERROR whose fields are packed already. */
-void peer_error(struct host *host, uint64_t request, const struct buf *payload);
-enum front_error peer_error_of(const reckon_error *error);
+enum api_error peer_error_of(const reckon_error *error);
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error);

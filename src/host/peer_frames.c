@@ -2,8 +2,8 @@
  * peer_frames.c - what a dialect process sends, judged and handed on.
  *
  * Runs in:  reckond's loop.
- * Reads:    frames of a process that may be captured; front_may_send(), front_check(),
- *           front_check_handoff() and the field table judge them.
+ * Reads:    frames of a process that may be captured; front_may_send(), front_check_handoff()
+ *           and the field table judge them.
  * Never:    goes on with a process that broke a rule.
  */
 #include <inttypes.h>
@@ -45,7 +45,8 @@ static int take_call(struct peer *peer, const struct front_head *head, struct er
 	struct asked asked = { 0 };
 	void *in;
 
-	if (peer->state != FRONT_STATE_SERVING || head->type == 0 || head->type >= API_CALL_COUNT)
+	if (peer->state != FRONT_STATE_SERVING || head->type == 0 ||
+	    head->type >= API_CALL_COUNT || api_calls[head->type].is_local)
 		return err_set(err, ERR_PROTOCOL, "call %u in state %d", head->type,
 			       (int)peer->state);
 	asked.call = &api_calls[head->type];
@@ -61,33 +62,19 @@ static int take_call(struct peer *peer, const struct front_head *head, struct er
 	return 0;
 }
 
-static int take_request(struct peer *peer, const struct front_head *head, struct err *err)
+static int take_control(struct peer *peer, const struct front_head *head, struct err *err)
 {
-	struct asked asked = { .type = head->type, .items = peer->items };
-	int count;
-
 	if (!front_may_send(peer->state, head->type))
-		return err_set(err, ERR_PROTOCOL, "request %u in state %d", head->type,
+		return err_set(err, ERR_PROTOCOL, "frame %u in state %d", head->type,
 			       (int)peer->state);
 	if (head->type == FRONT_READY) {
 		peer_came_up(peer);
 		return 0;
 	}
-	count = kernel_unpack(buf_text(&peer->payload), peer->payload.len, head->field_count,
-			      peer->items, FRONT_FIELDS_MAX, err);
-	if (count < 0 || front_check(head->type, peer->items, (size_t)count, err) < 0)
-		return (int)err->code;
-	asked.count = (size_t)count;
-	if (head->type == FRONT_CANCEL) {
-		if (head->id > PEER_ID_MASK)
-			return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
-		(void)peer_take_pending(peer, request_of(peer, head));
-		answer_cancel(peer->host, request_of(peer, head));
-		return 0;
-	}
-	if (take_id(peer, head, &asked.id, err) < 0)
-		return (int)err->code;
-	answer(peer->host, &asked);
+	if (head->id > PEER_ID_MASK)
+		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
+	(void)peer_take_pending(peer, request_of(peer, head));
+	answer_cancel(peer->host, request_of(peer, head));
 	return 0;
 }
 
@@ -99,7 +86,7 @@ static int take_frame(struct peer *peer, const struct front_head *head, int *fd,
 		return handoff_take(peer, head, fd, err);
 	if (*fd >= 0)
 		return err_set(err, ERR_PROTOCOL, "a descriptor from the front");
-	return is_call ? take_call(peer, head, err) : take_request(peer, head, err);
+	return is_call ? take_call(peer, head, err) : take_control(peer, head, err);
 }
 
 void peer_on_frame(unsigned ready, void *arg)

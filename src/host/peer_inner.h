@@ -25,7 +25,6 @@ struct pending;
 struct outgoing {
 	struct outgoing *next;
 	enum front_type type;
-	bool is_call; /* of a REPLY: its payload is an image */
 	uint64_t request;
 	struct buf payload;
 	int fd;
@@ -55,7 +54,6 @@ struct peer {
 	uint64_t started_ns;
 	bool was_started, was_ready;
 	struct buf payload;
-	struct kernel_item *items;
 };
 
 /* ---- peers.c ---- */
@@ -74,9 +72,9 @@ int peer_spawn(struct peer *peer, struct err *err);
 void peer_came_up(struct peer *peer); /* it said READY */
 /* Its process ended or broke a rule: ends it, and forgets all that it asked. */
 void peer_lost(struct peer *peer, const char *why);
-/* Appends to its queue and sends what can be sent; `fd` is taken. */
-void peer_post(struct peer *peer, enum front_type type, bool is_call, uint64_t request,
-	       const struct buf *payload, int fd);
+/* Appends to its queue and sends what can be sent; takes `payload` and `fd`. */
+void peer_post(struct peer *peer, enum front_type type, uint64_t request, struct buf *payload,
+	       int fd);
 void peer_flush(struct peer *peer);
 
 void peer_add_pending(struct peer *peer, uint64_t request);

@@ -64,39 +64,39 @@ static struct peer *take_asker(const struct host *host, uint64_t request)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-void peer_reply(struct host *host, uint64_t request, const struct buf *payload, int fd)
-{
-	struct peer *peer = take_asker(host, request);
-
-	if (peer != NULL)
-		peer_post(peer, FRONT_REPLY, false, request, payload, fd);
-	else if (fd >= 0)
-		(void)close(fd);
-}
-
 void peer_reply_call(struct host *host, uint64_t request, const struct api_type *type,
 		     const void *out)
 {
+	peer_reply_call_fd(host, request, type, out, -1);
+}
+
+void peer_reply_call_fd(struct host *host, uint64_t request, const struct api_type *type,
+			const void *out, int fd)
+{
 	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	cleanup_fd int file = fd;
 	struct peer *peer;
 	struct err err;
 
+	if (!peer_is_pending(host, request))
+		return;
 	if (api_image_write(type, out, &payload, &err) < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
+		peer_fail(host, request, API_ERR_INTERNAL, err.text, "", "", 0);
 	else if ((peer = take_asker(host, request)) != NULL)
-		peer_post(peer, FRONT_REPLY, true, request, &payload, -1);
+		peer_post(peer, FRONT_REPLY, request, &payload, TAKE_FD(file));
 }
 
-static void pack_error(struct buf *payload, enum front_error error, const char *message,
-		       const char *cause, const char *remedy, unsigned retry_s)
+/* "" is none. */
+static const char *text_or_null(const char *text)
+{
+	return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+static void write_failure(struct buf *payload, const struct api_failure *failure)
 {
 	struct err err;
 
-	if (front_pack_u64(payload, FRONT_TAG_ERROR, error, &err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_MESSAGE, message, &err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_CAUSE, cause, &err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_REMEDY, remedy, &err) < 0 ||
-	    front_pack_u64(payload, FRONT_TAG_RETRY_S, retry_s, &err) < 0)
+	if (api_image_write(&api_type_failure, failure, payload, &err) < 0)
 		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
 }
 
@@ -107,9 +107,9 @@ void peer_release(struct host *host)
 			peer_flush(host->peers[i]);
 }
 
-enum front_error peer_unkept(const struct err *err)
+enum api_error peer_unkept(const struct err *err)
 {
-	return err->errnum == ENOSPC ? FRONT_ERR_DISK_FULL : FRONT_ERR_INTERNAL;
+	return err->errnum == ENOSPC ? API_ERR_DISK_FULL : API_ERR_INTERNAL;
 }
 
 static void fail_turns(struct peer *peer, uint64_t first, const struct err *failed)
@@ -122,10 +122,11 @@ static void fail_turns(struct peer *peer, uint64_t first, const struct err *fail
 			(void)close(at->fd);
 		at->fd = -1;
 		at->type = FRONT_ERROR;
-		at->is_call = false;
-		pack_error(&at->payload,
-			   peer_unkept(failed),
-			   "what was done could not be kept", failed->text, failed->remedy, 0);
+		write_failure(&at->payload,
+			      &(struct api_failure){ .error = peer_unkept(failed),
+						     .message = "what was done could not be kept",
+						     .cause = text_or_null(failed->text),
+						     .remedy = text_or_null(failed->remedy) });
 		at->turn = first - 1;
 	}
 	peer_flush(peer);
@@ -138,24 +139,26 @@ void peer_fail_turns(struct host *host, uint64_t first, const struct err *failed
 			fail_turns(host->peers[i], first, failed);
 }
 
-void peer_error(struct host *host, uint64_t request, const struct buf *payload)
+void peer_failure(struct host *host, uint64_t request, const struct api_failure *failure)
 {
-	struct peer *peer = take_asker(host, request);
-
-	if (peer != NULL)
-		peer_post(peer, FRONT_ERROR, false, request, payload, -1);
-}
-
-void peer_fail(struct host *host, uint64_t request, enum front_error error, const char *message,
-	       const char *cause, const char *remedy, unsigned retry_s)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	struct peer *peer = take_asker(host, request);
 
 	if (peer == NULL)
 		return;
-	pack_error(&payload, error, message, cause, remedy, retry_s);
-	peer_post(peer, FRONT_ERROR, false, request, &payload, -1);
+	write_failure(&payload, failure);
+	peer_post(peer, FRONT_ERROR, request, &payload, -1);
+}
+
+void peer_fail(struct host *host, uint64_t request, enum api_error error, const char *message,
+	       const char *cause, const char *remedy, unsigned retry_s)
+{
+	peer_failure(host, request,
+		     &(struct api_failure){ .error = error,
+					    .message = message,
+					    .cause = text_or_null(cause),
+					    .remedy = text_or_null(remedy),
+					    .retry_s = retry_s });
 }
 
 void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
@@ -164,55 +167,35 @@ void peer_fail_err(struct host *host, uint64_t request, const struct err *err)
 	const bool is_busy = err->errnum == EBUSY;
 
 	peer_fail(host, request,
-		  is_busy ? FRONT_ERR_UNAVAILABLE : peer_unkept(err),
+		  is_busy ? API_ERR_UNAVAILABLE : peer_unkept(err),
 		  err->text, "", err->remedy, is_busy ? 1 : 0);
 }
 
-enum front_error peer_error_of(const reckon_error *error)
+enum api_error peer_error_of(const reckon_error *error)
 {
 	static const struct {
 		int code;
-		enum front_error error;
+		enum api_error error;
 	} known[] = {
-		{ RECKON_EINVALID, FRONT_ERR_INVALID },
-		{ RECKON_ENOT_FOUND, FRONT_ERR_NOT_FOUND },
-		{ RECKON_EDENIED, FRONT_ERR_DENIED },
-		{ RECKON_ELIMIT, FRONT_ERR_LIMIT },
-		{ RECKON_ETIMEOUT, FRONT_ERR_TIMEOUT },
-		{ RECKON_ELOST, FRONT_ERR_SESSION_LOST },
-		{ RECKON_EUNAVAILABLE, FRONT_ERR_UNAVAILABLE },
-		{ RECKON_EKERNEL_LOST, FRONT_ERR_KERNEL_LOST },
+		{ RECKON_EINVALID, API_ERR_INVALID },
+		{ RECKON_ENOT_FOUND, API_ERR_NOT_FOUND },
+		{ RECKON_EDENIED, API_ERR_DENIED },
+		{ RECKON_ELIMIT, API_ERR_LIMIT },
+		{ RECKON_ETIMEOUT, API_ERR_TIMEOUT },
+		{ RECKON_ELOST, API_ERR_SESSION_LOST },
+		{ RECKON_EUNAVAILABLE, API_ERR_UNAVAILABLE },
+		{ RECKON_EKERNEL_LOST, API_ERR_KERNEL_LOST },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i].code == error->code)
 			return known[i].error;
-	return FRONT_ERR_INTERNAL;
+	return API_ERR_INTERNAL;
 }
 
 void peer_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
 {
 	peer_fail(host, request, peer_error_of(error), error->message, "", error->remedy, 0);
-}
-
-void peer_reply_body(struct host *host, uint64_t request, const char *json, size_t len)
-{
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	cleanup_fd int fd = -1;
-	struct err err;
-	int code;
-
-	if (len + 64 < FRONT_INLINE_MAX) {
-		code = front_pack(&payload, FRONT_TAG_BODY, json, len, &err);
-	} else {
-		code = fd_memfd_sealed("reckon-body", json, len, &fd, &err);
-		if (code == 0)
-			code = front_pack_u64(&payload, FRONT_TAG_SIZE, len, &err);
-	}
-	if (code < 0)
-		peer_fail(host, request, FRONT_ERR_INTERNAL, err.text, "", "", 0);
-	else
-		peer_reply(host, request, &payload, TAKE_FD(fd));
 }
 
 /* ---- what they count, and how they are ------------------------------------------------------ */

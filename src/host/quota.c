@@ -23,26 +23,37 @@
 #define RETRY_MAX_S 3600u
 #define RETRY_OFTEN_S 60u /* what ends when somebody wishes may end sooner than it seems */
 
+static bool is_in_ms(const char *name)
+{
+	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++)
+		if (strcmp(front_quota_kinds[i].name, name) == 0)
+			return front_quota_kinds[i].is_seconds;
+	return false;
+}
+
 void refuse(struct host *host, uint64_t request, const struct refusal *refusal)
 {
-	cleanup_buf struct buf payload = BUF_INIT(FRONT_INLINE_MAX);
-	struct err err;
+	const char *name = refusal->quota;
+	const struct api_reached_quota reached = {
+		.name = name,
+		.value = refusal->numbers.value,
+		.limit = refusal->numbers.limit,
+		.in_ms = name != NULL && is_in_ms(name),
+	};
+	const struct api_queue_place place = { refusal->queue.position,
+					       refusal->queue.estimate_ms };
 
-	if (front_pack_u64(&payload, FRONT_TAG_ERROR, refusal->error, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_MESSAGE, refusal->message, &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_CAUSE,
-			    refusal->cause != NULL ? refusal->cause : "", &err) < 0 ||
-	    front_pack_text(&payload, FRONT_TAG_REMEDY,
-			    refusal->remedy != NULL ? refusal->remedy : "", &err) < 0 ||
-	    front_pack_u64(&payload, FRONT_TAG_RETRY_S, refusal->retry_s, &err) < 0 ||
-	    (refusal->quota != NULL &&
-	     front_pack_text(&payload, FRONT_TAG_QUOTA, refusal->quota, &err) < 0) ||
-	    (refusal->has_numbers && front_pack(&payload, FRONT_TAG_NUMBERS, &refusal->numbers,
-						sizeof(refusal->numbers), &err) < 0) ||
-	    (refusal->has_queue && front_pack(&payload, FRONT_TAG_QUEUE, &refusal->queue,
-					      sizeof(refusal->queue), &err) < 0))
-		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
-	peer_error(host, request, &payload);
+	peer_failure(host, request,
+		     &(struct api_failure){
+			     .error = refusal->error,
+			     .message = refusal->message,
+			     .cause = refusal->cause,
+			     .remedy = refusal->remedy,
+			     .retry_s = refusal->retry_s,
+			     .scope = name != NULL && !refusal->has_numbers ? name : NULL,
+			     .quota = name != NULL && refusal->has_numbers ? &reached : NULL,
+			     .queue = refusal->has_queue ? &place : NULL,
+		     });
 }
 
 /* What the configuration gives to everybody. */
@@ -84,7 +95,7 @@ static bool reached(struct host *host, const struct asked *asked, enum front_quo
 	const struct front_quota_kind *kind = &front_quota_kinds[quota];
 	const uint64_t unit = kind->is_seconds ? 1000 : 1;
 	char message[160];
-	struct refusal refusal = { .error = FRONT_ERR_QUOTA,
+	struct refusal refusal = { .error = API_ERR_QUOTA,
 				   .message = message,
 				   .quota = kind->name,
 				   .has_numbers = true,
@@ -101,8 +112,8 @@ static bool reached(struct host *host, const struct asked *asked, enum front_quo
 		if (quota != FRONT_QUOTA_CPU && refusal.retry_s > RETRY_OFTEN_S)
 			refusal.retry_s = RETRY_OFTEN_S;
 	} else {
-		refusal.error = quota == FRONT_QUOTA_DISK ? FRONT_ERR_QUOTA_SIZE
-							  : FRONT_ERR_QUOTA_CAP;
+		refusal.error = quota == FRONT_QUOTA_DISK ? API_ERR_QUOTA_SIZE
+							  : API_ERR_QUOTA_CAP;
 		refusal.remedy = quota == FRONT_QUOTA_DISK
 					 ? "close sessions, or ask for a larger quota"
 					 : "ask for less, or for a larger quota";

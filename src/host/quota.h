@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/calls.h"
 #include "wire/front.h"
 
 struct host;
@@ -17,7 +18,7 @@ struct tenant;
 
 /* A refusal with what a client can act on. Texts are the caller's. */
 struct refusal {
-	enum front_error error;
+	enum api_error error;
 	const char *message;
 	const char *cause;  /* or NULL */
 	const char *remedy; /* or NULL */

@@ -85,7 +85,7 @@ static void reply(struct host *host, uint64_t request)
 	char why[256];
 
 	if (!observe_is_ready(host, why, sizeof(why))) {
-		peer_fail(host, request, FRONT_ERR_NOT_READY, why, "", "", 2);
+		peer_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
 		return;
 	}
 	reply_ready(host, request,
@@ -105,7 +105,7 @@ void handle_ready(struct host *host, const struct asked *asked, const struct api
 		return;
 	}
 	if (readiness->waiting_count == WAITING_MAX) {
-		peer_fail(host, asked->id, FRONT_ERR_NOT_READY, "the warden has not answered yet",
+		peer_fail(host, asked->id, API_ERR_NOT_READY, "the warden has not answered yet",
 			  "", "", 2);
 		return;
 	}

@@ -48,7 +48,7 @@ static void tell_not_kept(struct session *session, const reckon_workspace *manif
 		       len > 0 ? "; " : "", count, session->kept.not_kept_why);
 }
 
-static void fail_waiting(struct session *session, enum front_error error, const char *why)
+static void fail_waiting(struct session *session, enum api_error error, const char *why)
 {
 	session_fail_waiting(session, error, why);
 	beside_fail_waiting(session, error, why);
@@ -71,7 +71,7 @@ static void begin(struct session *session)
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
 	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
-		fail_waiting(session, FRONT_ERR_INTERNAL, err.text);
+		fail_waiting(session, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	tell_not_kept(session, job->manifest);
@@ -175,10 +175,10 @@ void restore_done(struct session *session, struct job *job)
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
 			       job->error.message);
 		if (job->error.code == RECKON_ELOST)
-			session_end(session, FRONT_ERR_SESSION_LOST, why, 0);
+			session_end(session, API_ERR_SESSION_LOST, why, 0);
 		else
 			/* Something else is wrong with this host: it may be tried again. */
-			fail_waiting(session, FRONT_ERR_UNAVAILABLE, why);
+			fail_waiting(session, API_ERR_UNAVAILABLE, why);
 	}
 	job_free(job);
 	session_pump(session);

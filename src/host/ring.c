@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "wire/front.h"
 
 #define PLACES_FIRST 8u
+#define EVENT_HEAD_BYTES 64u /* of each in a frame, about */
+#define BATCH_EVENTS (RING_BATCH_BYTES / EVENT_HEAD_BYTES)
 
 struct event {
 	uint64_t id;
@@ -182,64 +183,65 @@ size_t ring_shrink(struct ring *ring)
 	return bytes;
 }
 
-static int pack_event(const struct event *event, struct buf *payload, struct err *err)
+static void tell(const struct event *event, struct arena *arena, struct api_event *ret)
 {
-	if (front_pack_u64(payload, FRONT_TAG_EVENT_ID, event->id, err) < 0 ||
-	    front_pack_text(payload, FRONT_TAG_EVENT_NAME, event->name, err) < 0 ||
-	    front_pack(payload, FRONT_TAG_EVENT_DATA, event->json, event->len, err) < 0)
-		return (int)err->code;
-	return 0;
+	ret->id = event->id;
+	ret->name = arena_text(arena, event->name, strlen(event->name));
+	ret->data = (struct api_bytes){ arena_text(arena, event->json, event->len), event->len };
 }
 
-static int read_locked(struct ring *ring, uint64_t after, struct buf *payload, bool *ret_end,
-		       struct err *err)
+/* Those from the place `i` on, as many as fit; returns the place of the first that did not. */
+static size_t tell_batch(struct ring *ring, size_t i, struct arena *arena, struct api_events *ret)
 {
-	uint64_t known = after;
-	int packed = 0;
-	size_t i = 0;
+	const size_t left = ring->count - i;
+	struct api_event *events = arena_new(arena, left < BATCH_EVENTS ? left + 1 : BATCH_EVENTS,
+					     sizeof(*events));
+	size_t count = 0, bytes = 0;
 
-	while (i < ring->count && event_at(ring, i)->id <= known)
-		i++;
-	for (; i < ring->count && (packed == 0 || payload->len < RING_BATCH_BYTES); i++) {
+	for (; i < ring->count && count < BATCH_EVENTS; i++) {
 		const struct event *event = event_at(ring, i);
 
-		if (!ring->is_finished && strcmp(event->name, "done") == 0)
-			return packed;
-		/* A gap stands alone, before what follows it, so that ids stay in order. */
-		if (event->id > known + 1) {
-			if (packed > 0)
-				return packed;
-			if (front_pack_u64(payload, FRONT_TAG_GAP, event->id - known - 1, err) < 0)
-				return (int)err->code;
-			packed++;
-		}
-		if (packed > 1 && payload->len + event->len > RING_BATCH_BYTES)
-			return packed;
-		if (pack_event(event, payload, err) < 0)
-			return (int)err->code;
-		packed += 3;
-		known = event->id;
+		/* Of two in a row with a gap between them the second is of the next batch. */
+		if ((!ring->is_finished && strcmp(event->name, "done") == 0) ||
+		    (count > 0 && (event->id != events[count - 1].id + 1 ||
+				   bytes + event->len > RING_BATCH_BYTES)))
+			break;
+		tell(event, arena, &events[count++]);
+		bytes += event->len + EVENT_HEAD_BYTES;
 	}
-	if (ring->is_finished && i == ring->count) {
-		if (front_pack(payload, FRONT_TAG_END, "", 0, err) < 0)
-			return (int)err->code;
-		packed++;
-		*ret_end = true;
-	}
-	return packed;
+	ret->events = (struct api_list){ events, count };
+	return i;
 }
 
-int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err *err)
+static bool read_locked(struct ring *ring, uint64_t after, struct arena *arena,
+			struct api_events *ret)
 {
-	bool is_end = false;
-	int packed;
+	const struct api_event *first;
+	size_t i = 0;
 
+	while (i < ring->count && event_at(ring, i)->id <= after)
+		i++;
+	i = tell_batch(ring, i, arena, ret);
+	first = ret->events.items;
+	if (ret->events.count > 0 && first->id > after + 1) {
+		ret->has_missing = true;
+		ret->missing = first->id - after - 1;
+	}
+	ret->is_last = ring->is_finished && i == ring->count;
+	return ret->events.count > 0 || ret->is_last;
+}
+
+bool ring_read(struct ring *ring, uint64_t after, struct arena *arena, struct api_events *ret)
+{
+	bool found;
+
+	*ret = (struct api_events){ 0 };
 	(void)pthread_mutex_lock(&ring->lock);
-	packed = read_locked(ring, after, payload, &is_end, err);
-	ring->is_awaited = ring->is_awaited || packed == 0;
-	ring->away += packed > 0 && !is_end;
+	found = read_locked(ring, after, arena, ret);
+	ring->is_awaited = ring->is_awaited || !found;
+	ring->away += found && !ret->is_last;
 	(void)pthread_mutex_unlock(&ring->lock);
-	return packed;
+	return found;
 }
 
 void ring_reader_back(struct ring *ring)

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "api/arena.h"
+#include "api/calls.h"
 
 #define RING_EVENTS_MAX 4096u
 #define RING_BYTES_MAX ((size_t)8 * 1024 * 1024)
@@ -45,8 +45,7 @@ void ring_reader_back(struct ring *ring);
 bool ring_is_unread(struct ring *ring);
 
 /*
- * Packs events after `after` as GAP, EVENT_… and END fields (wire/front.h): at least one if there
- * is one, then as many as fit into RING_BATCH_BYTES. Returns how many fields were packed; 0: there
- * is nothing new yet.
+ * The events after `after`: at least one if there is one, then as many as fit into RING_BATCH_BYTES;
+ * and whether they are the last. What it gives is of the arena. False: there is nothing new yet.
  */
-int ring_read(struct ring *ring, uint64_t after, struct buf *payload, struct err *err);
+bool ring_read(struct ring *ring, uint64_t after, struct arena *arena, struct api_events *ret);

@@ -142,11 +142,11 @@ void session_forget(struct session *session)
 		loop_stop(host->loop);
 }
 
-static const char *state_of(enum front_error end)
+static const char *state_of(enum api_error end)
 {
-	if (end == FRONT_ERR_SESSION_CLOSED)
+	if (end == API_ERR_SESSION_CLOSED)
 		return "closed";
-	return end == FRONT_ERR_SESSION_EXPIRED ? "expired" : "lost";
+	return end == API_ERR_SESSION_EXPIRED ? "expired" : "lost";
 }
 
 static int commit_end(struct session *session, const char *state, const char *why, struct err *err)
@@ -204,7 +204,7 @@ static void interrupt(struct session *session)
 	reckon_interrupt(session->handle);
 }
 
-void session_end(struct session *session, enum front_error end, const char *why,
+void session_end(struct session *session, enum api_error end, const char *why,
 		 uint64_t request)
 {
 	struct host *host = session->host;
@@ -242,12 +242,12 @@ void session_leave(struct session *session)
 	if (session->phase == SESSION_CLOSING)
 		return;
 	if (once_is(session) && !(session->is_to_stay && session->phase == SESSION_LIVE)) {
-		session_end(session, FRONT_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
+		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
-	session_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
-	beside_fail_waiting(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
-	context_end_all(session, FRONT_ERR_UNAVAILABLE, "the daemon is stopping");
+	session_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	beside_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	context_end_all(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 	interrupt(session);
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
@@ -257,7 +257,7 @@ void session_leave(struct session *session)
 	else
 		job_free(look);
 	session->phase = SESSION_CLOSING;
-	session->end = FRONT_ERR_UNAVAILABLE;
+	session->end = API_ERR_UNAVAILABLE;
 	session->is_leaving = true;
 	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
 	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
@@ -312,9 +312,9 @@ void session_opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already, behind code that may run (answer_once.c). */
 		interrupt(session);
-		peer_fail(host, job->request, FRONT_ERR_UNAVAILABLE, session->row.why, "", "", 0);
+		peer_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		if (job->inquiry != NULL)
-			inquiry_job_failed(job->inquiry, FRONT_ERR_UNAVAILABLE, session->row.why);
+			inquiry_job_failed(job->inquiry, API_ERR_UNAVAILABLE, session->row.why);
 		if (session->is_leaving)
 			early_undo(session, session->row.why);
 		session_pump(session);
@@ -325,8 +325,8 @@ void session_opened(struct session *session, struct job *job)
 		if (job->inquiry != NULL)
 			inquiry_job_failed(job->inquiry,
 					   job->error.code == RECKON_ENOT_FOUND
-						   ? FRONT_ERR_NOT_FOUND
-						   : FRONT_ERR_UNAVAILABLE, job->error.message);
+						   ? API_ERR_NOT_FOUND
+						   : API_ERR_UNAVAILABLE, job->error.message);
 		early_undo(session, job->error.message);
 		session_forget(session);
 		return;
@@ -334,11 +334,11 @@ void session_opened(struct session *session, struct job *job)
 	if (note_opened(session, &err) < 0) {
 		peer_fail_err(host, job->request, &err);
 		execution_rowless(session, &err);
-		session_end(session, FRONT_ERR_SESSION_LOST, err.text, 0);
+		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || host->is_stopping) {
 		/* Whoever asked for it never got its id. */
 		usage_unopened(host, session->tenant);
-		session_end(session, FRONT_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
+		session_end(session, API_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else {
 		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
 			 session->row.tenant);
@@ -372,7 +372,7 @@ void session_closed(struct session *session, const struct job *job)
 
 	if (session->end_unkept && keep_end_again(session, &err) < 0)
 		keep_fail(session->host, &err);
-	peer_reply(session->host, job->request, NULL, -1);
+	reply_done(session->host, job->request);
 	session->is_closed = true;
 }
 
@@ -388,7 +388,7 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->phase != SESSION_LIVE)
 		return;
 	if (keep_expired(session, now) != NULL) {
-		session_end(session, FRONT_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+		session_end(session, API_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
 		return;
 	}
 	if (session->running == NULL && session->first == NULL && session->ran_since &&
@@ -403,7 +403,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
 		       (unsigned long long)(session->row.idle_ms / 1000));
-	session_end(session, FRONT_ERR_SESSION_EXPIRED, why, 0);
+	session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
 }
 
 void session_tick(struct host *host)

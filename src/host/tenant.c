@@ -226,7 +226,7 @@ void tenant_deleted(struct host *host, struct tenant *tenant)
 	for (struct session *at = host->sessions; at != NULL; at = next_session) {
 		next_session = at->next;
 		if (at->tenant == tenant)
-			session_end(at, FRONT_ERR_SESSION_CLOSED, "its tenant was deleted", 0);
+			session_end(at, API_ERR_SESSION_CLOSED, "its tenant was deleted", 0);
 	}
 	tenant_apply(host);
 	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
@@ -242,7 +242,7 @@ struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const 
 	/* Before it is looked for: who may not ask does not learn whether it is there. */
 	if ((asked->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {
 		refuse(host, asked->id,
-		       &(struct refusal){ .error = FRONT_ERR_SCOPE,
+		       &(struct refusal){ .error = API_ERR_SCOPE,
 					  .message = "another tenant takes a key with the scope "
 						     "admin",
 					  .quota = "admin" });
@@ -251,7 +251,7 @@ struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const 
 	tenant = tenant_find(host, id);
 	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
 	if (tenant == NULL)
-		peer_fail(host, asked->id, FRONT_ERR_TENANT_NOT_FOUND, message, "",
+		peer_fail(host, asked->id, API_ERR_TENANT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/tenants", 0);
 	return tenant;
 }

@@ -85,7 +85,7 @@ struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const 
 #define KEY_TEXT_SIZE 64
 /* Makes an admin key when none is good any more: its text is in ret_key, else "". */
 int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err);
-/* 0: *ret is the key. FRONT_ERR_UNAUTHORIZED or FRONT_ERR_KEY_EXPIRED otherwise. */
+/* 0: *ret is the key. API_ERR_UNAUTHORIZED or API_ERR_KEY_EXPIRED otherwise. */
 int key_judge(struct host *host, const char *text, size_t len, struct key **ret);
 void key_hash(const struct host *host, const void *bytes, size_t len, unsigned char ret[32]);
 struct key *key_find(struct host *host, const char *id);
@@ -98,13 +98,3 @@ void key_forget(struct host *host, struct key *key); /* nobody has it any more; 
 bool key_admin_left(const struct host *host, const struct key *without,
 		    const struct tenant *without_tenant);
 bool key_is_expired(const struct host *host, const struct key *key);
-
-/* ---- scope.c ---- */
-/* FRONT_SCOPE_… that a request needs; 0: any key. What the table does not name needs admin. */
-uint32_t scope_of(uint16_t type);
-/* FRONT_SCOPE_… that is enough for what the same key started; 0: none is. */
-uint32_t scope_of_own(uint16_t type);
-bool scope_is_named(uint16_t type); /* for the test that looks for forgotten ones */
-
-/* ---- answer_tenant.c ---- */
-/* ---- answer_key.c ---- */

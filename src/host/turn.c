@@ -206,7 +206,7 @@ static void end_lost(struct session *lost, const struct err *failed)
 		lost = at->next_in_turn;
 		execution_rowless(at, failed);
 		if (at->phase != SESSION_OPENING)
-			session_end(at, FRONT_ERR_SESSION_LOST, failed->text, 0);
+			session_end(at, API_ERR_SESSION_LOST, failed->text, 0);
 	}
 }
 

@@ -60,7 +60,7 @@ static bool may_change(struct job *job)
 				     !names_etag(work->if_none, now.etag));
 	if (good)
 		return true;
-	job->files.refusal = FRONT_ERR_PRECONDITION;
+	job->files.refusal = API_ERR_PRECONDITION;
 	failed(job, RECKON_EDENIED,
 	       is_there ? "the file is not the one that the condition names"
 			: "there is no file for the condition to name",
@@ -70,73 +70,49 @@ static bool may_change(struct job *job)
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
-static void pack_failed(struct job *job, const struct err *err)
-{
-	failed(job, RECKON_ESYSTEM, err->text, err->remedy);
-}
-
 static void work_get(struct job *job)
 {
-	reckon_file_info info;
-	struct err err;
-
-	if (reckon_file_open_info(job->session->beside.handle, job->path, &job->ret_fd, &info,
-				  &job->error) < 0)
-		return;
-	job->ret_size = info.size;
-	if (file_pack_info(&job->files.reply, &info, &err) < 0)
-		pack_failed(job, &err);
+	if (reckon_file_open_info(job->session->beside.handle, job->path, &job->ret_fd,
+				  &job->files.info, &job->error) == 0)
+		job->ret_size = job->files.info.size;
 }
 
 static void work_put(struct job *job)
 {
-	reckon_file_info new, old;
-	struct err err;
+	reckon_file_info *new = &job->files.info, old;
 
-	if (!may_change(job) || reckon_file_store(job->session->beside.handle, job->path, job->fd, &new,
-						  &old, &job->error) < 0)
+	if (!may_change(job) || reckon_file_store(job->session->beside.handle, job->path, job->fd,
+						  new, &old, &job->error) < 0)
 		return;
 	file_work_keep(&job->files, job->path, "replaced", &old);
-	file_work_keep(&job->files, job->path, "upload", &new);
-	if (front_pack_text(&job->files.reply, FRONT_TAG_PATH, job->path, &err) < 0 ||
-	    file_pack_info(&job->files.reply, &new, &err) < 0)
-		pack_failed(job, &err);
+	file_work_keep(&job->files, job->path, "upload", new);
 }
 
 static void work_delete(struct job *job)
 {
-	uint64_t removed = 1;
-	struct err err;
-	int code;
-
 	if (!may_change(job))
 		return;
+	job->files.removed = 1;
 	if (job->files.recursive)
-		code = reckon_file_delete_tree(job->session->beside.handle, job->path, &removed,
-					       &job->error);
+		(void)reckon_file_delete_tree(job->session->beside.handle, job->path,
+					      &job->files.removed, &job->error);
 	else
-		code = reckon_file_delete(job->session->beside.handle, job->path, &job->error);
-	if (code == 0 && front_pack_u64(&job->files.reply, FRONT_TAG_COUNT, removed, &err) < 0)
-		pack_failed(job, &err);
+		(void)reckon_file_delete(job->session->beside.handle, job->path, &job->error);
 }
 
 static void work_move(struct job *job)
 {
 	reckon_file_info old;
-	struct err err;
 
 	if (reckon_file_move(job->session->beside.handle, job->path, job->files.to, job->files.overwrite,
 			     &old, &job->error) < 0) {
 		if (job->error.code == RECKON_EDENIED &&
 		    strstr(job->error.message, " exists") != NULL)
-			job->files.refusal = FRONT_ERR_EXISTS;
+			job->files.refusal = API_ERR_EXISTS;
 		return;
 	}
 	file_work_keep(&job->files, job->files.to, "replaced", &old);
-	if (front_pack_text(&job->files.reply, FRONT_TAG_PATH, job->files.to, &err) < 0 ||
-	    (old.artifact[0] != '\0' &&
-	     front_pack_text(&job->files.reply, FRONT_TAG_ARTIFACT, old.artifact, &err) < 0))
-		pack_failed(job, &err);
+	(void)snprintf(job->files.replaced, sizeof(job->files.replaced), "%s", old.artifact);
 }
 
 static void work_list(struct job *job)
@@ -155,28 +131,12 @@ static void work_list(struct job *job)
 
 /* ---- archives ------------------------------------------------------------------------------- */
 
-static void pack_counts(struct job *job, const reckon_archive_info *info)
-{
-	const struct front_counts counts = {
-		info->files,	info->folders, info->links,   info->bytes,
-		info->replaced, info->renamed, info->skipped, info->changed,
-	};
-	struct err err;
-
-	if (front_pack(&job->files.reply, FRONT_TAG_COUNTS, &counts, sizeof(counts), &err) < 0 ||
-	    (info->artifact[0] != '\0' &&
-	     front_pack_text(&job->files.reply, FRONT_TAG_ARTIFACT, info->artifact, &err) < 0))
-		pack_failed(job, &err);
-}
-
 static void work_archive_get(struct job *job)
 {
-	reckon_archive_info info;
-	struct err err;
 	off_t size;
 
 	if (reckon_archive_write(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
-				 job->files.format, job->fd, &info, &job->error) < 0)
+				 job->files.format, job->fd, &job->files.archive, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
 	if (size < 0) {
@@ -185,9 +145,6 @@ static void work_archive_get(struct job *job)
 	}
 	job->ret_fd = TAKE_FD(job->fd);
 	job->ret_size = (uint64_t)size;
-	pack_counts(job, &info);
-	if (front_pack_u64(&job->files.reply, FRONT_TAG_SIZE, (uint64_t)size, &err) < 0)
-		pack_failed(job, &err);
 }
 
 static void on_replaced(const char *path, const reckon_file_info *info, void *arg)
@@ -200,17 +157,16 @@ static void on_replaced(const char *path, const reckon_file_info *info, void *ar
 static void work_archive_put(struct job *job)
 {
 	reckon_file_info archive = { .mime = "application/octet-stream" };
-	reckon_archive_info info;
+	reckon_archive_info *info = &job->files.archive;
 	off_t size;
 
 	if (reckon_archive_read(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
-				job->fd, on_replaced, job, &info, &job->error) < 0)
+				job->fd, on_replaced, job, info, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
 	archive.size = size > 0 ? (uint64_t)size : 0;
-	(void)snprintf(archive.artifact, sizeof(archive.artifact), "%s", info.artifact);
+	(void)snprintf(archive.artifact, sizeof(archive.artifact), "%s", info->artifact);
 	file_work_keep(&job->files, job->path, "archive", &archive);
-	pack_counts(job, &info);
 }
 
 static void work_mkdir(struct job *job)

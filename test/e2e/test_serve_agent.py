@@ -176,7 +176,7 @@ def test_files_come_with_a_question(asking):
     ({"limits": {"steps": 0}}, "limits.steps"), ({"limits": {"wall_s": -1}}, "limits.wall_s"),
     ({"limits": {"budget": "1"}}, "limits.budget"), ({"limits": {"x": 1}}, "limits.x"),
     ({"stream": True, "background": True}, "exclude"),
-    ({"session": "se_1", "keep": True}, "new session"), ({"model": ""}, "model"),
+    ({"session": "se_1", "keep": True}, "session and keep"), ({"model": ""}, "model"),
     ({"limits": {"budget": 1}}, "price"),
 ])
 def test_what_is_wrong_is_named(asking, body, why):

@@ -314,25 +314,25 @@ def test_what_a_captured_front_may_end(reckon):
 
     def status(front, session, execution):
         _, answer = front.call("execution_show", front.key, session=session, execution=execution)
-        return answer["execution"]["status"] if "execution" in answer else "ended"
+        return answer["execution"]["status"] if answer["execution"] else "ended"
 
     with CapturedFront(reckon) as front:
         session = front.call("session_create", front.key, template="python")[1]["id"]
         number, execution = begin(front, session)
         until(lambda: status(front, session, execution) == "running", "it does not run")
         for each in (number, number + 1, 1, 1 << 40):
-            front.send("CANCEL", each)
+            front.cancel(each)
         time.sleep(0.5)
         assert status(front, session, execution) == "running"
         front.call("interrupt", front.key, session=session)
         until(lambda: status(front, session, execution) == "ended", "it goes on")
         number, execution = begin(front, session, on_disconnect="cancel", disconnect_grace_s=0)
         for _ in range(300):  # readers without end
-            front.send("EVENTS", KEY=front.key, SESSION=session, EXECUTION=execution,
-                       AFTER=1 << 40)
+            front.send_call("execution_events", front.key, session=session, execution=execution,
+                            after=1 << 40)
         until(lambda: status(front, session, execution) == "running", "it does not run")
         for each in range(number, front.number + 1):
-            front.send("CANCEL", each)
+            front.cancel(each)
         until(lambda: status(front, session, execution) == "ended", "it goes on")
         assert "the front is gone" not in front.server.log()
 
@@ -344,7 +344,6 @@ def test_what_a_captured_front_may_end(reckon):
     ({"on_disconnect": "stop"}, "on_disconnect"), ({"on_disconnect": None}, "on_disconnect"),
     ({"on_disconnect": True}, "on_disconnect"),
     ({"background": True, "on_disconnect": "cancel"}, "on_disconnect and background"),
-    ({"background": True, "on_disconnect": "continue"}, "on_disconnect and background"),
     ({"background": True, "disconnect_grace_s": 1}, "disconnect_grace_s and background"),
     ({"on_disconnect": "continue", "disconnect_grace_s": 1}, "disconnect_grace_s"),
     ({"on_disconnect": "cancel", "disconnect_grace_s": -1}, "disconnect_grace_s"),
@@ -357,6 +356,18 @@ def test_what_is_wrong_is_named(server, path, body, word):
                         {("code" if "executions" in path else "question"): "1", **body})
     assert (answer.status, answer.code) == (400, "invalid")
     assert word in answer.json["error"]["message"]
+
+
+def test_what_holds_anyway_may_be_said(server):
+    """A client that is made of the document sends the defaults that it names."""
+    session = server.create()
+    for body in ({"background": True}, {"stream": False}, {}):
+        answer = server.ask("POST", f"/sessions/{session}/executions", {
+            "code": "1", "on_disconnect": "continue", "disconnect_grace_s": 0, **body})
+        assert answer.status == (202 if "background" in body else 200), answer
+    answer = server.ask("POST", "/agent", {"question": "1", "background": True,
+                                           "on_disconnect": "continue"})
+    assert (answer.status, answer.code) == (400, "invalid")
 
 
 def test_a_grace_alone_says_nothing_of_an_execution(server):

@@ -317,22 +317,23 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
         assert error is None
         theirs = theirs["execution"]["id"]
         weak = front.call("key_create", front.key, scopes=4)[1]["key"]
-        for extra in ({}, {"GOES_ON": b""}):
-            error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs, **extra)
-            assert error == "SCOPE" and b"read" in answer["MESSAGE"]
+        for goes_on in (None, True):
+            error, answer = front.call("execution_events", weak, session=session,
+                                       execution=theirs, goes_on=goes_on)
+            assert (error, answer["scope"]) == ("SCOPE", "read")
         error, answer = front.call("execution_show", weak, session=session, execution=theirs)
-        assert error == "SCOPE" and b"read" in answer["MESSAGE"]
+        assert (error, answer["scope"]) == ("SCOPE", "read")
         # Nor does an id that the front asked for with another key, in the same breath.
         number = front.send_call("execute", front.key, session=session, code="'more'",
                                  background=True)
-        error, answer = front.ask("EVENTS", KEY=weak, SESSION=session, EXECUTION=theirs,
-                                  GOES_ON=b"", AFTER=0)
+        error, answer = front.call("execution_events", weak, session=session, execution=theirs,
+                                   goes_on=True, after=0)
         assert error == "SCOPE" and number < front.number
         error, mine = front.call("execute", weak, session=session, code="'mine'", background=True)
         assert error is None
-        error, answer = front.ask("EVENTS", KEY=weak, SESSION=session,
-                                  EXECUTION=mine["execution"]["id"], AFTER=0, GOES_ON=b"")
-        assert error is None and b"mine" in answer["EVENT_DATA"]
+        error, answer = front.call("execution_events", weak, session=session,
+                                   execution=mine["execution"]["id"], after=0, goes_on=True)
+        assert error is None and b"mine" in b"".join(each["data"] for each in answer["events"])
         assert "the front is gone" not in front.server.log()
 
 
@@ -346,19 +347,60 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
         other = front.call("tenant_create", front.key, name="other")[1]["id"]
         stranger = front.call("key_create", front.key, tenant=other, scopes=63)[1]["key"]
         for row in field_table.table().CALLS:
+            if row.local:
+                continue
             given = {field.name: session if field.name == "session" else "ctx_x"
-                     for field in row.takes if field.place == "path"}
-            given |= {field.name: 16 if field.kind == "words" else "a" for field in row.body_fields
-                      if field.required}
+                     for field in row.takes_struct.fields if field.place == "path"}
+            given |= {field.name: 16 if field.kind == "words" else
+                      1 << 40 if field.kind == "number" else "a"
+                      for field in row.takes_struct.fields
+                      if field.required and field.place in ("body", "internal")}
+            # What no key is needed for is a ticket or a token, which nobody gave.
+            closed = {"link_get": "DENIED", "file_commit": "NOT_FOUND",
+                      "archive_commit": "NOT_FOUND"}.get(row.name)
             for key in (None, "rk_" + "A" * 43):
                 error, _ = front.call(row.name, key, **given)
-                assert error == ("UNAUTHORIZED" if row.scope else None), row.name
+                assert error == ("UNAUTHORIZED" if row.scope else closed), row.name
             error, answer = front.call(row.name, weak, **given)
-            assert (error == "SCOPE") == (row.scope not in (None, "read")), row.name
+            assert (error == "SCOPE") == (row.scope not in (None, "any", "read")), row.name
             error, answer = front.call(row.name, stranger, **given)
             if "session" in given:
                 assert error == "SESSION_NOT_FOUND", row.name
         assert front.call("variables", weak, session=session, wait=1)[0] is None
+        assert "the front is gone" not in front.server.log()
+
+
+@as_root
+@pytest.mark.parametrize("kind,flags,payload,reserved", [
+    (0, 2, b"", 0), (999, 2, b"", 0),  # no such calls
+    (3, 0, b"", 0), (64, 0, b"", 0), (1, 0, b"", 0),  # frames that no front sends, or not twice
+    (2, 0, b"x", 0), (2, 0, b"", 1), (2, 4, b"", 0),  # a CANCEL that holds something
+])
+def test_a_front_that_sends_a_wrong_frame_is_ended_and_nothing_else(reckon, kind, flags, payload,
+                                                                    reserved):
+    with CapturedFront(reckon) as front:
+        front.send_frame(kind, flags, 1, payload, reserved)
+        assert front.sock.recv(1) == b""
+        assert is_alive(front.server.process.pid)
+        assert "the front is gone" in front.server.log()
+
+
+@as_root
+def test_a_ticket_of_another_front_commits_nothing(reckon):
+    """What a call that needs no key may name is what this very process was given."""
+    with CapturedFront(reckon) as front:
+        session = front.call("session_create", front.key, template="python")[1]["id"]
+        error, place = front.call("file_put", front.key, session=session, path="a")
+        assert error is None and place["ticket"] == front.number and place["size_max"] > 0
+        for ticket in (place["ticket"] + 1, place["ticket"] + (1 << 20), (1 << 64) - 1, 0):
+            assert front.call("file_commit", None, ticket=ticket)[0] == "NOT_FOUND"
+        assert front.call("archive_commit", None, ticket=place["ticket"])[0] == "NOT_FOUND"
+        error, put = front.call("file_commit", None, ticket=place["ticket"])
+        assert (error, put["path"], put["size"]) == (None, "a", 0)
+        assert front.call("file_commit", None, ticket=place["ticket"])[0] == "NOT_FOUND"
+        error, place = front.call("file_put", front.key, session=session, path="b")
+        front.cancel(place["ticket"])
+        assert front.call("file_commit", None, ticket=place["ticket"])[0] == "NOT_FOUND"
         assert "the front is gone" not in front.server.log()
 
 
@@ -846,7 +888,8 @@ def test_what_is_promised_counts_by_its_share(reckon):
         server.create(limits=limits)
     with Server(reckon, "--overcommit", "1", key=server.key) as server:
         answer = server.ask("POST", "/sessions", {"template": "python", "limits": limits})
-        assert (answer.status, answer.code) == (503, "overloaded")
+        assert (answer.status, answer.code) == (400, "invalid"), "waiting would not help"
+        assert "limits.memory_bytes" in answer.json["error"]["message"]
         server.create()
 
 

@@ -2,7 +2,7 @@
  * fuzz_call.c - typed calls: images of a captured process, bodies and queries of anybody.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes. The first says what they are, the second which call.
+ * Reads:    the fuzzer's bytes. The first says what they are, what follows up to a line feed which call.
  * Never:    keeps anything.
  */
 #include <stdint.h>
@@ -31,6 +31,15 @@ static void same_again(const struct api_type *type, const void *value, const cha
 		abort();
 }
 
+static bool has_json(const struct api_type *type)
+{
+	for (size_t i = 0; i < type->count; i++)
+		if (type->fields[i].kind == API_JSON ||
+		    (type->fields[i].type != NULL && has_json(type->fields[i].type)))
+			return true;
+	return false;
+}
+
 static void image(const struct api_call *call, bool is_answer, const char *text, size_t len)
 {
 	const struct api_type *type = is_answer ? call->gives : call->takes;
@@ -47,8 +56,27 @@ static void image(const struct api_call *call, bool is_answer, const char *text,
 	}
 	same_again(type, value, text, len - rest.len);
 	/* Its JSON is reckond's own: not for strangers to make. */
-	if (is_answer && !call->is_whole && call != &api_calls[API_VARIABLES] &&
+	if (is_answer && !has_json(call->gives) &&
 	    api_write_body(call, value, &body, &err) < 0 && err.code != ERR_LIMIT)
+		abort();
+}
+
+/* What an error looks like to clients. */
+static void failure(const char *text, size_t len)
+{
+	cleanup_buf struct buf body = BUF_INIT(1u << 24);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_bytes rest = { text, len };
+	struct api_failure value = { 0 };
+	struct err err;
+
+	if (api_image_read(&api_type_failure, &rest, &arena, &value, &err) < 0) {
+		if (err.code != ERR_PROTOCOL)
+			abort();
+		return;
+	}
+	same_again(&api_type_failure, &value, text, len - rest.len);
+	if (api_write_failure(&value, &body, &err) < 0 && err.code != ERR_LIMIT)
 		abort();
 }
 
@@ -60,7 +88,9 @@ static void request(const struct api_call *call, bool is_query, const char *text
 	struct err err;
 	int code;
 
-	api_take_path(call, query, &arena, in);
+	code = api_take_path(call, query, &arena, in, &err);
+	if (code < 0 && err.code != ERR_INVALID)
+		abort();
 	code = is_query ? api_take_query(call->takes, query, &arena, in, &err)
 			: api_take_body(call->takes, text, len, &arena, in, &err);
 	if (code == 0)
@@ -72,24 +102,43 @@ static void request(const struct api_call *call, bool is_query, const char *text
 		same_again(call->takes, in, NULL, 0);
 }
 
+/* By its name, so that a corpus outlives new rows; a name that none has is as good as any. */
+static const struct api_call *find(const char *name, size_t len)
+{
+	size_t number = len;
+
+	for (size_t i = 1; i < API_CALL_COUNT; i++)
+		if (strlen(api_calls[i].name) == len && memcmp(api_calls[i].name, name, len) == 0)
+			return &api_calls[i];
+	for (size_t i = 0; i < len; i++)
+		number = number * 31 + (unsigned char)name[i];
+	return &api_calls[1 + number % (API_CALL_COUNT - 1)];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct api_call *call;
+	const uint8_t *rest;
+	size_t len;
 	char *text;
 
-	if (size < 2)
+	if (size < 2 || (rest = memchr(data + 1, '\n', size - 1)) == NULL)
 		return 0;
-	call = &api_calls[1 + data[1] % (API_CALL_COUNT - 1)];
+	call = find((const char *)data + 1, (size_t)(rest - data) - 1);
+	rest++;
+	len = size - (size_t)(rest - data);
 	/* As long as it is, so that one byte too many is seen. */
-	text = malloc(size - 1);
+	text = malloc(len + 1);
 	if (text == NULL)
 		abort();
-	memcpy(text, data + 2, size - 2);
-	text[size - 2] = '\0';
-	if (data[0] % 4 < 2)
-		image(call, data[0] % 4 == 1, text, size - 2);
+	memcpy(text, rest, len);
+	text[len] = '\0';
+	if (data[0] == 'F')
+		failure(text, len);
+	else if (data[0] % 4 < 2)
+		image(call, data[0] % 4 == 1, text, len);
 	else
-		request(call, data[0] % 4 == 3, text, size - 2);
+		request(call, data[0] % 4 == 3, text, len);
 	free(text);
 	return 0;
 }

@@ -2,9 +2,9 @@
 """A front that an attacker owns: whatever a test wants is sent to the daemon as a frame.
 
     with CapturedFront(reckon) as front:
-        status, fields = front.ask("EVENTS", KEY=key, SESSION=session, EXECUTION=execution, ...)
+        error, events = front.call("execution_events", key, session=session, execution=execution)
 
-The daemon starts this file in place of reckon-front. As a program it passes frames on between the daemon and the one
+The daemon starts this file in place of reckon-front-native. As a program it passes frames on between the daemon and the one
 connection that the test makes to the daemon's port. Nothing of it is fenced.
 """
 import copy
@@ -12,7 +12,6 @@ import fcntl
 import os
 import pathlib
 import queue
-import re
 import shutil
 import socket
 import struct
@@ -20,7 +19,6 @@ import sys
 import threading
 
 HEAD = struct.Struct("=IHHQII")
-FIELD = struct.Struct("=II")
 MAGIC = 0x31464B52
 SOCKET, LISTENER = 3, 4
 READY, CANCEL, HANDOFF, REPLY, ERROR, CONNECTION = 1, 2, 3, 64, 65, 66
@@ -32,17 +30,30 @@ INLINE_MAX = 48 << 10
 NOTHING, CLIENT, FILE, DATAGRAM, LISTENING, RETURNED, TWO = range(7)
 
 
+def unsealed(frame, files):
+    """The frame with what it brought as a sealed file put into it, which is closed."""
+    magic, kind, flags, number, size, reserved = HEAD.unpack_from(frame)
+    if not flags & BLOB:
+        return frame
+    frame = HEAD.pack(magic, kind, flags ^ BLOB, number, size, reserved) + os.pread(files[-1], size, 0)
+    os.close(files.pop())
+    return frame
+
+
 def pass_up(daemon, test, returned):
-    """Frames of the daemon to the test; connections that it hands to us are kept for RETURNED."""
+    """Frames of the daemon to the test, each with the number of files that came along; connections
+    that it hands to us are kept for RETURNED."""
     while True:
-        frame, fds, _, _ = socket.recv_fds(daemon, 1 << 20, 4)
+        frame, files, _, _ = socket.recv_fds(daemon, 1 << 20, 4)
         if not frame:
             os._exit(0)
+        frame = unsealed(frame, files)
+        count = len(files)
         if HEAD.unpack_from(frame)[1] == CONNECTION:
-            returned.put(fds.pop(0))
-        for fd in fds:
-            os.close(fd)
-        test.sendall(struct.pack("=I", len(frame)) + frame)
+            returned.put(files.pop(0))
+        for file in files:
+            os.close(file)
+        test.sendall(struct.pack("=II", len(frame), count) + frame)
 
 
 def descriptors(what, listener, returned):
@@ -90,19 +101,6 @@ from reckon_cli import ROOT  # noqa: E402 - the program has none of the tests' m
 from reckon_serve import SECONDS, Server  # noqa: E402
 
 
-def names(kind, prefix):
-    """NAME: number, of an enum of wire/front.h."""
-    header = (ROOT / "src/wire/front.h").read_text()
-    body = re.search(rf"enum {kind} {{(.*?)\n}};", header, re.S)[1]
-    return {name: int(number) for name, number in re.findall(rf"{prefix}(\w+) = (\d+)", body)}
-
-
-def errors():
-    header = (ROOT / "src/wire/front.h").read_text()
-    body = re.search(r"enum front_error {(.*?)\n};", header, re.S)[1]
-    return re.findall(r"^\s*FRONT_ERR_(\w+)", body, re.M)
-
-
 class CapturedFront:
     """A daemon with such a front, and the attacker's end of it."""
 
@@ -116,10 +114,7 @@ class CapturedFront:
         captured.place = copy.copy(reckon.place)
         captured.place.program = tree / "bin/reckon"
         self.server = Server(captured, *args)
-        self.types, self.tags = names("front_type", "FRONT_"), names("front_tag", "FRONT_TAG_")
-        self.tag_names = {number: name for name, number in self.tags.items()}
-        self.errors = errors()
-        self.number = 0
+        self.number = self.files = 0
 
     @staticmethod
     def arrange(real, tree):
@@ -130,10 +125,10 @@ class CapturedFront:
         for path in (real / "libexec").iterdir():
             if path.name == "reckond":
                 shutil.copy2(path, tree / "libexec/reckond")
-            elif path.name != "reckon-front" and not path.name.endswith(".p"):
+            elif path.name != "reckon-front-native" and not path.name.endswith(".p"):
                 (tree / "libexec" / path.name).symlink_to(path)
-        shutil.copy2(pathlib.Path(__file__), tree / "libexec/reckon-front")
-        (tree / "libexec/reckon-front").chmod(0o755)
+        shutil.copy2(pathlib.Path(__file__), tree / "libexec/reckon-front-native")
+        (tree / "libexec/reckon-front-native").chmod(0o755)
 
     def __enter__(self):
         self.server.start()
@@ -150,35 +145,27 @@ class CapturedFront:
     def key(self):
         return self.server.key
 
-    def send(self, name, number=None, **fields):
-        """The request's id."""
-        payload = b""
-        for tag, value in fields.items():
-            value = (value.encode() if isinstance(value, str) else
-                     struct.pack("=Q", value) if isinstance(value, int) else value)
-            payload += FIELD.pack(self.tags[tag], len(value)) + value
-        if number is None:
-            self.number += 1
-            number = self.number
-        self.send_frame(self.types[name], 0, number, payload, len(fields))
-        return number
+    def cancel(self, number):
+        """Tells that whoever asked `number` went away."""
+        self.send_frame(CANCEL, 0, number, b"")
 
-    def send_frame(self, kind, flags, number, payload, count=0, along=NOTHING):
+    def send_frame(self, kind, flags, number, payload, reserved=0, along=NOTHING):
         if len(payload) > INLINE_MAX:
             flags |= BLOB
-        frame = HEAD.pack(MAGIC, kind, flags, number, len(payload), count) + payload
+        frame = HEAD.pack(MAGIC, kind, flags, number, len(payload), reserved) + payload
         self.sock.sendall(struct.pack("=IB", len(frame), along) + frame)
 
     def call(self, name, key, /, **values):
-        """A typed call: the error's name or None, then what it gives; a record as fields."""
+        """A call: the error's name or None, then what it gives, or the struct of the error."""
         number = self.send_call(name, key, **values)
         while True:
-            got, error, answer = self.receive()
+            got, is_error, answer = self.receive()
             if got == number:
                 break
-        if error is None and isinstance(answer, bytes):
-            answer = field_table.read(field_table.call(name)[1].gives_struct, answer)
-        return error, answer
+        if is_error:
+            failure = field_table.read(field_table.table().common.FAILURE, answer)
+            return field_table.errors()[failure["error"]], failure
+        return None, field_table.read(field_table.call(name)[1].gives_struct, answer)
 
     def send_call(self, name, key, /, number=None, **values):
         """The request's id."""
@@ -193,26 +180,9 @@ class CapturedFront:
         return number
 
     def receive(self):
-        """(id, None or the error's name, {tag: bytes})"""
-        size, = struct.unpack("=I", self.stream.read(4))
+        """(id, whether it is an error, its image); files that came along are counted, no more."""
+        size, self.files = struct.unpack("=II", self.stream.read(8))
         frame = self.stream.read(size)
         _, kind, flags, number, _, _ = HEAD.unpack_from(frame)
-        at, fields = HEAD.size, {}
-        if flags & CALL:
-            return number, None, frame[at:]
-        while at < len(frame):
-            tag, length = FIELD.unpack_from(frame, at)
-            at += FIELD.size
-            fields[self.tag_names[tag]] = frame[at:at + length]
-            at += length
-        if kind == ERROR:
-            return number, self.errors[struct.unpack("=Q", fields["ERROR"])[0]], fields
-        assert kind == REPLY
-        return number, None, fields
-
-    def ask(self, name, **fields):
-        number = self.send(name, **fields)
-        while True:
-            got, error, answer = self.receive()
-            if got == number:
-                return error, answer
+        assert kind in (REPLY, ERROR) and flags & CALL
+        return number, kind == ERROR, frame[HEAD.size:]

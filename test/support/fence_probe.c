@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "front/fence.h"
+#include "httpd/fence.h"
 #include "peek/peek.h"
 
 #define FILE_FD 20
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 		try_more_than_a_peek_may();
 		return 0;
 	}
-	if (fence_enter(64, &err) < 0) {
+	if (httpd_fence(64, &err) < 0) {
 		(void)dprintf(STDOUT_FILENO, "fence: %s\n", err.text);
 		return 1;
 	}

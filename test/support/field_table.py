@@ -1,32 +1,37 @@
 """The field table of src/api, for tests: its calls, the whole OpenAPI document, images of structs."""
 import functools
-import json
+import importlib
 import struct
 import sys
 
 from reckon_cli import ROOT
 
-BASE = ROOT / "src/front/openapi.json"  # what is in no row of the table
+NUMBERS = ("flag", "number", "seconds", "time", "words", "money")
+
+
+def part(name):
+    """A module of src/api."""
+    sys.path.insert(0, str(ROOT / "src/api"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
 
 
 @functools.cache
 def table():
-    sys.path.insert(0, str(ROOT / "src/api"))
-    try:
-        import table as found
-        return found
-    finally:
-        sys.path.pop(0)
+    return part("table")
+
+
+@functools.cache
+def errors():
+    """The words of enum api_error, by number."""
+    return [each.word for each in table().ERRORS]
 
 
 def document():
     """What the daemon hands out as openapi.json."""
-    sys.path.insert(0, str(ROOT / "src/api"))
-    try:
-        import openapi
-    finally:
-        sys.path.pop(0)
-    return openapi.document(json.loads(BASE.read_text()), table().CALLS)
+    return part("openapi").document(ROOT / "docs")
 
 
 def call(name):
@@ -40,7 +45,7 @@ def of_bytes(value):
 
 
 def of_field(field, value):
-    if field.kind in ("flag", "number", "seconds", "time", "words"):
+    if field.kind in NUMBERS:
         if field.has_given and value is None:
             return b"\0"
         given = b"\1" if field.has_given else b""
@@ -51,7 +56,9 @@ def of_field(field, value):
         return struct.pack("=I", len(value or ())) + b"".join(map(of_bytes, value or ()))
     if field.kind == "one":
         return b"\0" if value is None else b"\1" + image(field.of, value)
-    assert field.kind != "many", field.name
+    if field.kind == "many":
+        return struct.pack("=I", len(value or ())) + b"".join(image(field.of, each)
+                                                              for each in value or ())
     return of_bytes(value)
 
 
@@ -83,7 +90,7 @@ class Reader:
             return None
         if field.kind == "flag":
             return bool(self.number("=B"))
-        if field.kind in ("number", "seconds", "time", "words"):
+        if field.kind in NUMBERS:
             return self.number("=Q")
         if field.kind == "word":
             word = self.number("=B")

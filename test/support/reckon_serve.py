@@ -104,7 +104,7 @@ class Server:
         for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             with contextlib.suppress(OSError):
                 for pid in (task / "children").read_text().split():
-                    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "reckon-front\n":
+                    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "reckon-front-na\n":
                         found.add(int(pid))
         return list(found)
 

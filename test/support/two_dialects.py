@@ -7,6 +7,7 @@
 import pathlib
 import shutil
 import socket
+import struct
 
 from captured_front import CLIENT, HANDOFF, HEAD, CapturedFront
 from reckon_cli import parse_json
@@ -45,7 +46,7 @@ class TwoDialects(CapturedFront):
 
     def receive_connection(self):
         """(hops, bytes) of one that is handed to us; its descriptor goes with RETURNED."""
-        size = int.from_bytes(self.stream.read(4), "little")
+        size, _ = struct.unpack("=II", self.stream.read(8))
         frame = self.stream.read(size)
         dialect, hops = HANDOFF_HEAD.unpack_from(frame, HEAD.size)
         assert dialect == NATIVE

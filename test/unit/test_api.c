@@ -27,6 +27,8 @@ static int drop_arena(void **state)
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
+#define FILE_VERBS (HTTP_VERB_GET | HTTP_VERB_HEAD | HTTP_VERB_PUT | HTTP_VERB_DELETE)
+
 static void a_path_names_a_call(void **state)
 {
 	static const struct {
@@ -52,6 +54,20 @@ static void a_path_names_a_call(void **state)
 		{ HTTP_VERB_POST, "/reckon/v1/sessions/a/b/restart", 0, 0 },
 		{ HTTP_VERB_DELETE, "/reckon/v1/sessions/a/contexts/b", API_CONTEXT_DELETE,
 		  HTTP_VERB_DELETE },
+		/* A file's path is all that is left; of two that fit one knows the method. */
+		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/b/c", API_FILE_GET, FILE_VERBS },
+		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/move", API_FILE_GET,
+		  FILE_VERBS | HTTP_VERB_POST },
+		{ HTTP_VERB_POST, "/reckon/v1/sessions/a/files/move", API_FILE_MOVE,
+		  FILE_VERBS | HTTP_VERB_POST },
+		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/", 0, 0 },
+		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files", API_FILE_LIST,
+		  HTTP_VERB_GET | HTTP_VERB_HEAD },
+		/* A stream of events has no head alone; what no client may ask has no path. */
+		{ HTTP_VERB_HEAD, "/reckon/v1/agent/run_1/events", 0, HTTP_VERB_GET },
+		{ HTTP_VERB_GET, "", 0, 0 },
+		{ HTTP_VERB_GET, "/reckon/v1/openapi.json", API_OPENAPI,
+		  HTTP_VERB_GET | HTTP_VERB_HEAD },
 	};
 
 	(void)state;
@@ -67,18 +83,36 @@ static void a_path_names_a_call(void **state)
 static void what_is_no_id_names_nothing(void **state)
 {
 	struct api_context_delete_in in = { 0 };
+	struct err err;
 
 	(void)state;
-	api_take_path(&api_calls[API_CONTEXT_DELETE],
-		      "/reckon/v1/sessions/se_1/contexts/%41", &arena, &in);
+	assert_ok(&err, api_take_path(&api_calls[API_CONTEXT_DELETE],
+		      "/reckon/v1/sessions/se_1/contexts/%41", &arena, &in, &err));
 	assert_string_equal(in.session, "se_1");
 	assert_string_equal(in.context, "-");
-	api_take_path(&api_calls[API_CONTEXT_DELETE],
+	assert_ok(&err, api_take_path(&api_calls[API_CONTEXT_DELETE],
 		      "/reckon/v1/sessions/0123456789012345678901234567890/contexts/"
 		      "01234567890123456789012345678901",
-		      &arena, &in);
+		      &arena, &in, &err));
 	assert_int_equal(strlen(in.session), 31);
 	assert_string_equal(in.context, "-");
+}
+
+static void a_path_of_a_file_is_decoded_once(void **state)
+{
+	struct api_file_get_in in = { 0 };
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, api_take_path(&api_calls[API_FILE_GET],
+				      "/reckon/v1/sessions/se_1/files/a%20b/%252F", &arena, &in,
+				      &err));
+	assert_string_equal(in.session, "se_1");
+	assert_string_equal(in.path, "a b/%2F");
+	assert_int_equal(api_take_path(&api_calls[API_FILE_GET],
+				       "/reckon/v1/sessions/se_1/files/a%00b", &arena, &in, &err),
+			 ERR_INVALID);
+	assert_non_null(strstr(err.text, "malformed"));
 }
 
 /* ---- bodies and queries --------------------------------------------------------------------- */
@@ -267,6 +301,8 @@ static void what_is_wrong_is_named(void **state)
 		{ API_SESSION_CREATE, "{\"policy\":{\"network\":\"all\"}}",
 		  "policy.network must be \"none\"" },
 		{ API_SESSION_CREATE, "{\"policy\":{\"isolate_cpu\":[\"cache\"]}}",
+		  "policy.isolate_cpu: unknown word \"cache\"" },
+		{ API_SESSION_CREATE, "{\"policy\":{\"isolate_cpu\":\"core\"}}",
 		  "must be a list of \"core\" or \"speculation\"" },
 		{ API_SESSION_CREATE, "{\"metadata\":[]}", "metadata must be an object" },
 		{ API_SESSION_CREATE, "{\"name\":\"se_1\"}", "not begin with se_" },
@@ -479,7 +515,7 @@ static void answers_are_written(void **state)
 	const struct api_contexts contexts = { .contexts = { &context, 1 } };
 	const struct api_complete_out whole = { { "{\"a\":1}", 7 } };
 	const struct api_metrics_out metrics = { "a 1\n" };
-	const struct api_restart_out nothing = { 0 };
+	const struct api_nothing nothing = { 0 };
 	const struct {
 		enum api_id call;
 		const void *out;
@@ -511,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_path_names_a_call, drop_arena),
 		cmocka_unit_test_teardown(what_is_no_id_names_nothing, drop_arena),
+		cmocka_unit_test_teardown(a_path_of_a_file_is_decoded_once, drop_arena),
 		cmocka_unit_test_teardown(a_body_becomes_a_struct, drop_arena),
 		cmocka_unit_test_teardown(a_wrong_body_is_refused_with_its_field, drop_arena),
 		cmocka_unit_test_teardown(variables_have_names, drop_arena),

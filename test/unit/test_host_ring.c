@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "host/ring.h"
-#include "wire/front.h"
 
 struct got {
 	uint64_t gap, first, last;
@@ -23,33 +22,26 @@ struct got {
 /* What one ring_read() after `after` gives; ids have to follow one another. */
 static bool read_once(struct ring *ring, uint64_t after, struct got *ret)
 {
-	static struct kernel_item items[FRONT_FIELDS_MAX];
-	struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	struct err err;
-	const int count = ring_read(ring, after, &payload, &err);
+	struct arena arena = { 0 };
+	struct api_events told;
+	const bool found = ring_read(ring, after, &arena, &told);
+	const struct api_event *event = told.events.items;
 
 	memset(ret, 0, sizeof(*ret));
-	assert_true(count >= 0);
-	assert_int_equal(kernel_unpack(buf_text(&payload), payload.len, (uint32_t)count, items,
-				       FRONT_FIELDS_MAX, &err),
-			 count);
-	for (int i = 0; i < count; i++) {
-		if (items[i].tag == FRONT_TAG_GAP)
-			ret->gap = front_u64(items + i, 1, FRONT_TAG_GAP, 0);
-		if (items[i].tag == FRONT_TAG_END)
-			ret->end = true;
-		if (items[i].tag != FRONT_TAG_EVENT_ID)
-			continue;
-		const uint64_t id = front_u64(items + i, 1, FRONT_TAG_EVENT_ID, 0);
-
+	assert_int_equal(told.has_missing, told.missing != 0);
+	ret->gap = told.missing;
+	ret->end = told.is_last;
+	for (size_t i = 0; i < told.events.count; i++, event++) {
+		assert_int_equal(event->data.len, strlen(event->data.data));
 		if (ret->events++ == 0)
-			ret->first = id;
+			ret->first = event->id;
 		else
-			assert_int_equal(id, ret->last + 1);
-		ret->last = id;
+			assert_int_equal(event->id, ret->last + 1);
+		ret->last = event->id;
 	}
-	buf_done(&payload);
-	return count > 0;
+	assert_int_equal(found, ret->events > 0 || ret->end);
+	arena_done(&arena);
+	return found;
 }
 
 static void in_order_and_from_any_id(void **state)

@@ -7,6 +7,62 @@ CALLER = Struct("caller", "Who calls, and what the call is known by in logs. Bef
     Field("trace", "text", "32 digits of the trace, 16 of the request's span", least=48, most=48),
 ))
 
+IN_NUMBERS = Struct("reached_quota", "What of a quota is in use, and what it allows.", (
+    Field("name", "text", "Of the quota", required=True),
+    Field("value", "number", "In use, or asked for", required=True),
+    Field("limit", "number", "What there may be", required=True),
+    Field("in_ms", "flag", "Both are milliseconds, of a quota that clients know in seconds",
+          required=True),
+))
+
+IN_QUEUE = Struct("queue_place", "Where a request that was refused would wait.", (
+    Field("position", "number", "How many are before it", required=True),
+    Field("estimate_s", "seconds", "Until it is its turn", required=True),
+))
+
+FAILURE = Struct("failure", "An error, in place of what a call gives.", (
+    Field("error", "number", "enum api_error", required=True),
+    Field("message", "text", "What happened", required=True),
+    Field("cause", "text", "Why"),
+    Field("remedy", "text", "What to do"),
+    Field("retry_s", "number", "When to ask again; 0: that would not help", required=True),
+    Field("scope", "text", "Of API_ERR_SCOPE: what the key lacks"),
+    Field("quota", "one", "What was reached", of=IN_NUMBERS),
+    Field("queue", "one", "Where it would wait", of=IN_QUEUE),
+))
+
+EVENT = Struct("event", "One event of an execution, or of a run.", (
+    Field("id", "number", "1, 2, 3, … in the stream", required=True),
+    Field("name", "text", "As in docs/events.md", required=True),
+    Field("data", "json", "The event: an object", required=True),
+))
+
+EVENTS = Struct("events", "What happened since, at least one thing.", (
+    Field("missing", "number", "So many are gone before the first of these"),
+    Field("events", "many", "In order", of=EVENT),
+    Field("is_last", "flag", "No more will come", required=True),
+    Field("failure", "one", "Of one that ended without a record or an answer", of=FAILURE),
+))
+
+# Of both streams.
+FOLLOW = (
+    Field("after", "number", "Events with larger ids", place="query"),
+    Field("Last-Event-ID", "text", "As `after`; wins over it", place="http",
+          schema={"type": "integer", "minimum": 0}),
+    Field("goes_on", "flag", "One request of a client asks for what comes next",
+          place="internal"),
+)
+
+RANGE = Field("Range", "text", "One byte range", place="http")
+PATH_MAX = 4095
+
+
+def path(doc, **more):
+    """A file's, at the end of a request line."""
+    return Field("path", "text", doc, place="path", required=True, least=1, most=PATH_MAX,
+                 schema={"type": "string"}, **more)
+
+
 SESSION = Field("session", "id", "Id of a session, se_…", place="path", required=True)
 EXECUTION = Field("execution", "id", "Id of an execution, ex_…", place="path", required=True)
 CODE = Field("code", "code", "What the cursor stands in", required=True, most=4 << 20)
@@ -17,6 +73,8 @@ LIMIT = Field("limit", "number", "At most so many entries", place="query", least
               default=100)
 BEFORE = Field("before", "id", "Entries older than this id: `next` of the page before",
                place="query", schema={"type": "string", "pattern": "^(se|ex)_[0-9A-Z]{26}$"})
+BEFORE_ROW = Field("before", "id", "Entries older than this id: `next` of the page before",
+                   place="query", schema={"type": "string", "minLength": 1})
 NEXT = Field("next", "text", "For `before`: the last entry; null: there is none", nullable=True)
 NO_NEXT = Field("next", "text", "Always null: this list has one page", nullable=True)
 

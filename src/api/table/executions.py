@@ -1,9 +1,10 @@
 """Executions: run, looked at, cancelled."""
-from .common import (BEFORE, EXECUTION, LIMIT, NEXT, SESSION, idempotency, moment)
+from .common import (BEFORE, EVENTS, EXECUTION, FOLLOW, LIMIT, NEXT, SESSION, idempotency, moment)
 from .model import Call, Field, Struct
 from .sessions import DAY_MS, MADE_OF, NAMED, life, name
 
-EVENTS = ("Server-sent events with Jupyter's names (docs/events.md), `id` per event; `gap` says how "
+TAG = ("Executions", "Code that runs in a session, and what became of it")
+STREAM = ("Server-sent events with Jupyter's names (docs/events.md), `id` per event; `gap` says how "
           "many are missing, `failed` ends an execution without a record, `done` holds the record.")
 
 EXECUTION_STRUCT = Struct("execution", "An execution without its record.", (
@@ -28,7 +29,8 @@ RECORD = Field("record", "json", "The record", place="whole",
                schema={"$ref": "#/components/schemas/Record"})
 
 CODE = (
-    Field("code", "code", "What runs, at most 4 MiB", required=True, most=4 << 20),
+    Field("code", "code", "What runs, at most 4 MiB", required=True, most=4 << 20,
+          example="print(6 * 7)"),
     Field("timeout_s", "seconds", "The session's `wall_s` when left out", least=1, most=DAY_MS),
     Field("max_text", "number", "Bytes of the record's `text`", least=1024, most=1 << 20),
 )
@@ -52,10 +54,10 @@ CALLS = (
          body="ExecutionOnce"),
     Call("execution_list", "GET", "sessions/{session}/executions",
          "History, newest first; also of sessions that are gone", "A page", "read",
-         takes=(SESSION, LIMIT, BEFORE), gives=EXECUTIONS, errors=(404,),
+         takes=(SESSION, LIMIT, BEFORE), gives=EXECUTIONS, errors=(404, 410),
          operation="listExecutions"),
     Call("execute", "POST", "sessions/{session}/executions", "Run a cell",
-         "The record; with `stream` (or Accept: text/event-stream) events. " + EVENTS, "execute",
+         "The record; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
          takes=(SESSION, idempotency("in a session"), *CODE,
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),
@@ -74,13 +76,18 @@ CALLS = (
                               status=202, of=EXECUTION_STRUCT),
                 Field("ended", "one", "Of a key that is known: it ended without a record",
                       place="whole", of=EXECUTION_STRUCT)),
-         errors=(404, 409, 410, 507), body="ExecutionCreate", streams=True),
+         errors=(404, 409, 410, 507), body="ExecutionCreate",
+         streams="ExecutionEvent", head=("Reckon-Execution", "With events: the execution's id")),
     Call("execution_show", "GET", "sessions/{session}/executions/{execution}",
          "The record, or how far it is", "The record when it has ended, else the execution", "read",
          takes=(SESSION, EXECUTION),
          gives=(RECORD, Field("execution", "one", "How far it is", place="whole",
                               of=EXECUTION_STRUCT)),
-         errors=(404,), operation="showExecution", own_scope="execute"),
+         errors=(404, 410), operation="showExecution", own_scope="execute"),
+    Call("execution_events", "GET", "sessions/{session}/executions/{execution}/events",
+         "Events, from the first that is kept or after an id", STREAM, "read",
+         takes=(SESSION, EXECUTION, *FOLLOW), gives=EVENTS, errors=(404, 410), operation="events",
+         own_scope="execute", streams="ExecutionEvent", gives_events=True),
     Call("execution_cancel", "POST", "sessions/{session}/executions/{execution}/cancel",
          "End an execution: one that waits leaves the queue (`cancelled`), one that runs is "
          "interrupted", "Whether it had not ended yet", "execute", takes=(SESSION, EXECUTION),

@@ -3,6 +3,8 @@ from .common import (CODE, CONTEXT, CONTEXT_OF_QUERY, CURSOR, IN_SESSION, KERNEL
                      STARTS)
 from .model import Call, Field, Struct
 
+TAG = ("Kernels", "Kernels of a session: contexts, variables, completions")
+
 
 CONTEXT_STRUCT = Struct("context", "A further kernel of a session.", (
     Field("id", "text", "ctx_…", required=True),

@@ -1,6 +1,8 @@
 """How the daemon is, and what whoever runs it asks of it."""
 from .model import Call, Field, Struct
 
+TAG = ("Operations", "How the daemon is, and what whoever runs it asks of it")
+
 DIALECT = Struct("dialect", "A protocol that the daemon serves, by a process of its own.", (
     Field("name", "text", 'As in the documentation: "native" is this API', required=True),
     Field("state", "word",
@@ -36,6 +38,11 @@ CALLS = (
          gives=(Field("text", "text", "Lines of NAME{LABELS} VALUE", place="whole",
                       required=True),),
          media="text/plain; version=0.0.4; charset=utf-8", errors=(404,)),
+    Call("openapi", "GET", "openapi.json", "This document", "It", None,
+         gives=(Field("document", "json", place="whole", required=True,
+                      schema={"type": "object"}),), local=True),
+    Call("key_check", "", "", "Whether the key is good, before a body is read", "It is", "any",
+         is_part=True),
     Call("drain", "POST", "drain", "Take no new sessions", "What is left", "admin",
          gives=DRAINING),
     Call("undrain", "DELETE", "drain", "Take new sessions again", "What is there", "admin",

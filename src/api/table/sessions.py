@@ -2,6 +2,8 @@
 from .common import BEFORE, IN_SESSION, LIMIT, NEXT, SESSION, STARTS, moment
 from .model import Call, Field, Struct
 
+TAG = ("Sessions", "Boxes with a workspace and kernels, opened and ended")
+
 BYTES = 1 << 50
 DAY_MS = 86400 * 1000
 NAMED = {"least": 1, "most": 63}

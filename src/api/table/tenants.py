@@ -4,6 +4,8 @@ from .model import Call, Field, Struct
 
 BEFORE = Field("before", "id", "Entries older than this id: `next` of the page before",
                place="query", schema={"type": "string"})
+
+TAG = ("Tenants", "Tenants, keys, usage and the audit")
 BYTES = 1 << 50
 WEEK_MS = 7 * 86400 * 1000
 LIFETIME_MS = 10 * 366 * 86400 * 1000

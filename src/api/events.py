@@ -1,0 +1,65 @@
+"""What each server-sent event holds: docs/events.md, as schemas."""
+
+ANY = {"type": "object"}
+BUNDLE = {"data": {"type": "object", "description": "Media types and their content"},
+          "metadata": ANY, "display_id": {"type": ["string", "null"]}}
+USAGE = {"type": "object", "required": ["requests", "steps", "input_tokens", "cached_tokens",
+                                        "output_tokens", "reasoning_tokens"],
+         "properties": {name: {"type": "integer", "minimum": 0} for name in (
+             "requests", "steps", "input_tokens", "cached_tokens", "output_tokens",
+             "reasoning_tokens")}}
+TEXT = {"type": "string"}
+RECORD = {"$ref": "#/components/schemas/Record"}
+
+
+def event(name, doc, required=(), /, **members):
+    """Readers ignore what they do not know: nothing is closed here."""
+    return {"type": "object", "description": doc, "required": ["event", *required, *members],
+            "properties": {"event": {"const": name}} | members}
+
+
+def of_execution(name, doc, /, **members):
+    """With what each event of an execution has."""
+    made = event(name, doc, ("seq", "t"), **members)
+    made["properties"] |= {
+        "seq": {"type": "integer", "minimum": 1, "description": "1, 2, 3, … in an execution"},
+        "t": {"type": "number", "minimum": 0, "description": "Seconds since it began"}}
+    return made
+
+
+OF_CELL = {
+    "StreamEvent": of_execution("stream", "The program printed",
+                                name={"enum": ["stdout", "stderr"]}, text=TEXT),
+    "DisplayEvent": of_execution("display_data", "Something was displayed", **BUNDLE),
+    "UpdateDisplayEvent": of_execution(
+        "update_display_data", "Replaces every display with this display_id", **BUNDLE),
+    "ResultEvent": of_execution("execute_result", "The value of the cell", **BUNDLE),
+    "ErrorEvent": of_execution("error", "The code raised",
+                               error={"$ref": "#/components/schemas/RecordError"}),
+    "ClearOutputEvent": of_execution("clear_output", "Displays so far are void",
+                                     wait={"type": "boolean"}),
+    "InputEvent": of_execution("input_request", "The program waits for a line of input",
+                               prompt=TEXT, password={"type": "boolean"}),
+}
+OF_STREAM = {
+    "GapEvent": event("gap", "So many events are gone", missing={"type": "integer", "minimum": 1}),
+    "FailedEvent": {"description": "The end, of what has no record and no answer: an error; the "
+                    "event's name is `failed`", "type": "object", "required": ["error"],
+                    "properties": {"error": ANY}},
+}
+EXECUTION_EVENTS = OF_CELL | {
+    "DoneEvent": event("done", "The end", record=RECORD)} | OF_STREAM
+RUN_EVENTS = {
+    "RunBeginEvent": event("run", "The model is about to be asked", id=TEXT, session=TEXT,
+                           model=TEXT),
+    "TextEvent": event("text", "A piece of what the model says", text=TEXT),
+    "ThoughtEvent": event("thought", "A piece of what it thinks", text=TEXT),
+    "NoticeEvent": event("notice", "For example why it waits", text=TEXT),
+    "TurnEvent": event("turn", "An answer of the model is complete; sums so far", usage=USAGE),
+    "CellEvent": event("cell", "This code is about to run", step={"type": "integer"},
+                       execution=TEXT, code=TEXT),
+    "RecordEvent": event("record", "What became of it", step={"type": "integer"}, execution=TEXT,
+                         record={"anyOf": [RECORD, {"type": "null"}]}),
+    "AnswerEvent": event("done", "The end",
+                         answer={"$ref": "#/components/schemas/Answer"}),
+} | OF_CELL | OF_STREAM

@@ -1,0 +1,86 @@
+"""Questions to models, which answer by running code: runs."""
+from .common import EVENTS, FOLLOW
+from .model import Call, Field, Struct
+from .sessions import NAMED
+
+TAG = ("Runs", "Questions that a model answers by running code")
+RUN_EVENTS = ("Server-sent events (docs/events.md), `id` per event: `run`, `text`, `thought`, "
+              "`notice`, `turn`, `cell`, those of the cell, `record`; `done` holds the answer, "
+              "`failed` ends a run that could not begin.")
+
+RUN_LIMITS = Struct("run_limits",
+                    "Of this question; at most what the daemon's file of models says.", (
+                        Field("steps", "number", "Cells", least=1, most=1000),
+                        Field("tokens", "number", "In and out together", least=1, most=1000000000),
+                        Field("budget", "money", "What it may cost, in the currency of the prices",
+                              least=1, most=1000000 * 1000000),
+                        Field("wall_s", "seconds", "By the clock", least=1, most=86400 * 1000),
+                    ))
+
+RUN_FILE = Struct("run_file", "A file that the model is told of.", (
+    Field("path", "text", "In the workspace", required=True, least=1, most=4095),
+    Field("text", "code", "What is put there", excludes=("base64",)),
+    Field("base64", "base64", "The same, of any bytes"),
+))
+
+RUN = Struct("run", "A run that has no answer yet.", (
+    Field("id", "text", "run_…", required=True),
+    Field("session", "text", "Null while it is made", nullable=True),
+    Field("model", "text", "PROVIDER/NAME", required=True),
+    Field("status", "word", "ended: only of a request repeated with its Idempotency-Key in the "
+          "background", required=True, words=("preparing", "running", "ended")),
+), schema="Run")
+
+ID = Field("id", "id", "Id of a run, run_…", place="path", required=True)
+ANSWER = Field("answer", "json", "The answer", place="whole",
+               schema={"$ref": "#/components/schemas/Answer"})
+
+STRUCTS = (RUN_LIMITS, RUN_FILE, RUN)
+
+CALLS = (
+    Call("run_create", "POST", "agent", "A model answers a question by running code",
+         "The answer; with `stream` (or Accept: text/event-stream) events. " + RUN_EVENTS, "agent",
+         takes=(Field("Idempotency-Key", "text", "The same key never asks a model twice for a "
+                      "tenant", place="header", least=1, most=128),
+                Field("question", "text", "At most 1 MiB", required=True, least=1, most=1 << 20,
+                      example="What is the median of column b?",
+                      schema={"type": "string", "minLength": 1, "maxLength": 262144}),
+                Field("model", "text", "PROVIDER/NAME of the daemon's file of models; the standard "
+                      "one without it", least=1, most=318),
+                Field("session", "id", "Without it a new one is made",
+                      excludes=("keep", "template", "language")),
+                Field("template", "text", "Of a new session, as are `language` and `keep`",
+                      **NAMED),
+                Field("language", "text", "Of its first kernel", **NAMED),
+                Field("keep", "flag", "The new session stays; else it ends with the run"),
+                Field("files", "many", "What the model is told of; with content it is put into the "
+                      "workspace first, 6 MiB together", most=100, of=RUN_FILE, short="path"),
+                Field("limits", "one", of=RUN_LIMITS),
+                Field("stream", "flag", "Answer with events", excludes=("background",)),
+                Field("background", "flag", "Answer at once"),
+                Field("on_disconnect", "word", "What becomes of it when the connection that waits "
+                      "for it, or reads its events, is gone before the end; cancel when left out; "
+                      "not with background", words=("continue", "cancel"),
+                      excludes=("background",)),
+                Field("disconnect_grace_s", "seconds", "With cancel: so long a client may take to "
+                      "come back; 60 for a stream, else 0", most=3600 * 1000,
+                      excludes=("background",), needs=("on_disconnect", "cancel", True)),
+                Field("followed", "flag", "Its events are what the client waits for",
+                      place="internal")),
+         gives=(ANSWER, Field("run", "one", "With `background`: begun", place="whole", status=202,
+                              of=RUN)),
+         errors=(404, 409, 410, 507), operation="ask", body="Ask", streams="RunEvent",
+         head=("Reckon-Run", "With events: the run's id")),
+    Call("run_show", "GET", "agent/{id}", "A run: its answer, when it has ended", "It", "read",
+         takes=(ID,), gives=(ANSWER, Field("run", "one", "How far it is", place="whole", of=RUN)),
+         errors=(404, 410), operation="run", own_scope="agent"),
+    Call("run_events", "GET", "agent/{id}/events",
+         "Events of a run, from the first that is kept or after an id", RUN_EVENTS, "read",
+         takes=(ID, *FOLLOW), gives=EVENTS, errors=(404, 410), operation="runEvents",
+         own_scope="agent", streams="RunEvent", gives_events=True),
+    Call("run_interrupt", "POST", "agent/{id}/interrupt",
+         "End a run: the model's answer and the cell that runs", "Whether it was going on", "agent",
+         takes=(ID,),
+         gives=(Field("interrupted", "flag", "Whether it was going on", required=True),),
+         errors=(404, 410), operation="interruptRun"),
+)

@@ -1,0 +1,151 @@
+/*
+ * call.c - typed calls of the field table, as a handler makes them.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    images of reckond.
+ * Never:    passes on what api_check() did not see.
+ */
+#include "dialects/call.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "api/check.h"
+#include "api/image.h"
+#include "api/json_out.h"
+#include "base/cleanup.h"
+#include "wire/front.h"
+
+#define FRAME_MAX ((size_t)64 * 1024 * 1024)
+#define TRACE_SIZE 49
+
+void call_done(struct call *call)
+{
+	arena_done(&call->arena);
+	upstream_reply_done(&call->reply);
+	call->failure = NULL;
+}
+
+static int write_caller(const struct request *request, const char *key, struct buf *payload,
+			struct err *err)
+{
+	struct api_caller caller = { 0 };
+	char trace[TRACE_SIZE];
+
+	if (key[0] != '\0')
+		caller.key = key;
+	if (request_id(request)[0] != '\0')
+		caller.request = request_id(request);
+	request_trace(request, trace, sizeof(trace));
+	if (trace[0] != '\0')
+		caller.trace = trace;
+	return api_image_write(&api_type_caller, &caller, payload, err);
+}
+
+/* As a failure of reckond would be. */
+static enum call_status fail(struct call *call, enum api_error error, const char *text)
+{
+	struct api_failure *failure = arena_new(&call->arena, 1, sizeof(*failure));
+
+	failure->error = error;
+	failure->message = arena_text(&call->arena, text, strlen(text));
+	call->failure = failure;
+	return CALL_FAILED;
+}
+
+enum call_status call_ask(struct request *request, enum api_id id, const void *in,
+			  struct call *call)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRAME_MAX);
+	const struct api_call *row = &api_calls[id];
+	char key[FRONT_KEY_MAX + 1] = "";
+	struct err err;
+
+	call_done(call);
+	call->id = id;
+	if (row->scope != API_SCOPE_NONE)
+		request_key(request, key, sizeof(key));
+	if (api_check(row->takes, in, &err) < 0)
+		return fail(call, API_ERR_INVALID, err.text);
+	if (write_caller(request, key, &payload, &err) < 0 ||
+	    api_image_write(row->takes, in, &payload, &err) < 0)
+		return fail(call, API_ERR_INTERNAL, err.text);
+	call->frame = upstream_ask(request, (uint16_t)id, &payload);
+	return call->frame != 0 ? CALL_OK : CALL_GONE;
+}
+
+/* Whether the key was known: any other answer than this says that it was. */
+static void learn_key(struct request *request, const struct call *call)
+{
+	const bool is_wrong =
+		call->failure != NULL && call->failure->error == API_ERR_UNAUTHORIZED;
+	char key[FRONT_KEY_MAX + 1];
+
+	if (api_calls[call->id].scope == API_SCOPE_NONE)
+		return;
+	request_key(request, key, sizeof(key));
+	if (key[0] != '\0')
+		request_learn_key(request, key, !is_wrong);
+}
+
+enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
+			   struct call *call)
+{
+	const struct api_type *gives = api_calls[call->id].gives;
+	struct api_bytes rest;
+	struct err err;
+	const int code = upstream_take(request, wait_ms, &call->reply);
+	const bool has_failed = call->reply.type != FRONT_REPLY;
+
+	if (code <= 0)
+		return code < 0 ? CALL_GONE : CALL_WAITS;
+	rest = (struct api_bytes){ buf_text(&call->reply.payload), call->reply.payload.len };
+	if (has_failed) {
+		struct api_failure *failure = arena_new(&call->arena, 1, sizeof(*failure));
+
+		if (api_image_read(&api_type_failure, &rest, &call->arena, failure, &err) < 0)
+			return fail(call, API_ERR_INTERNAL, err.text);
+		call->failure = failure;
+	} else {
+		void *to = out != NULL ? out : arena_new(&call->arena, 1, gives->size);
+
+		memset(to, 0, gives->size);
+		if (api_image_read(gives, &rest, &call->arena, to, &err) < 0)
+			return fail(call, API_ERR_INTERNAL, err.text);
+	}
+	learn_key(request, call);
+	return has_failed ? CALL_FAILED : CALL_OK;
+}
+
+enum call_status call_make(struct request *request, enum api_id id, const void *in, void *out,
+			   struct call *call)
+{
+	const enum call_status asked = call_ask(request, id, in, call);
+
+	return asked == CALL_OK ? call_take(request, 0, out, call) : asked;
+}
+
+int call_or_refuse(struct request *request, enum api_id id, const void *in, void *out,
+		   struct call *call)
+{
+	const enum call_status status = call_make(request, id, in, out, call);
+
+	if (status == CALL_FAILED)
+		call_refuse(request, call->failure);
+	return status == CALL_OK ? 0 : -1;
+}
+
+void call_refuse(struct request *request, const struct api_failure *failure)
+{
+	const struct api_error_row *row = api_error_of(failure);
+
+	answer_refuse(request, &(struct refusal){
+				       .status = row->status,
+				       .code = row->name,
+				       .message = failure->message,
+				       .cause = failure->cause,
+				       .remedy = failure->remedy,
+				       .retry_s = (unsigned)failure->retry_s,
+				       .more = failure,
+			       });
+}

@@ -1,0 +1,38 @@
+/*
+ * match.c - which dialect a request belongs to.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    heads of anybody.
+ * Never:    looks at a body.
+ */
+#include "dialects/match.h"
+
+#include <string.h>
+
+#include "dialects/matches.h"
+
+static bool has_prefix(const char *path, const char *prefix)
+{
+	const size_t len = strlen(prefix);
+
+	return strncmp(path, prefix, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_of(const struct dialect_match *match, const struct http *http)
+{
+	for (size_t i = 0; match->prefixes != NULL && match->prefixes[i] != NULL; i++)
+		if (has_prefix(http->path, match->prefixes[i]))
+			return true;
+	for (size_t i = 0; match->headers != NULL && match->headers[i] != NULL; i++)
+		if (http_header(http, match->headers[i]) != NULL)
+			return true;
+	return match->is_ours != NULL && match->is_ours(http);
+}
+
+unsigned dialect_recognise(const struct http *http)
+{
+	for (unsigned i = 1; dialect_matches[i] != NULL; i++)
+		if (is_of(dialect_matches[i], http))
+			return i;
+	return 0;
+}

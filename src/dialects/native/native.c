@@ -1,0 +1,380 @@
+/*
+ * native.c - the native API: each row of the field table is a route, and most need nothing more.
+ *
+ * Runs in:  reckon-front-native.
+ * Reads:    heads and bodies of anybody; what reckond gives.
+ * Never:    passes on what it did not check: the table says what that is.
+ */
+#include "dialects/native/native.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/check.h"
+#include "api/json_in.h"
+#include "api/json_out.h"
+#include "api/route.h"
+#include "base/cleanup.h"
+#include "dialects/native/openapi.h"
+
+#define KEY_SIZE 129
+#define OUT_MAX ((size_t)64 * 1024 * 1024)
+#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read after the key was looked at */
+
+extern const struct dialect dialect_native;
+
+/* ---- what it takes -------------------------------------------------------------------------- */
+
+/* Of each field that stands in one; checked like any other. */
+static void take_headers(const struct http *http, const struct api_type *type, void *ret)
+{
+	char name[64];
+
+	for (size_t i = 0; i < type->count; i++) {
+		const struct api_field *field = &type->fields[i];
+		size_t at = 0;
+
+		if (field->place != API_HEADER)
+			continue;
+		for (; field->name[at] != '\0' && at + 1 < sizeof(name); at++)
+			name[at] = (char)tolower((unsigned char)field->name[at]);
+		name[at] = '\0';
+		*(const char **)api_to(field, ret) = http_header(http, name);
+	}
+}
+
+static const char *id_at(const void *in, uint16_t offset)
+{
+	return offset != API_NO_OFFSET ? *(const char *const *)((const char *)in + offset) : NULL;
+}
+
+/* Everything but the body; it is checked when that is there. */
+static int take_head(const struct native *native, struct err *err)
+{
+	const struct api_call *call = native->call;
+	const struct http *http = request_head(native->request);
+	char route[128];
+
+	if (api_take_path(call, http->path, native->arena, native->in, err) < 0)
+		return (int)err->code;
+	(void)snprintf(route, sizeof(route), "%s%s", call->path[0] == '/' ? "" : "/reckon/v1/",
+		       call->path);
+	request_note(native->request, route, id_at(native->in, call->session_offset),
+		     id_at(native->in, call->execution_offset));
+	take_headers(http, call->takes, native->in);
+	return api_take_query(call->takes, http->query, native->arena, native->in, err);
+}
+
+static bool is_media(const char *type, const char *want)
+{
+	const size_t len = strlen(want);
+
+	return strncasecmp(type, want, len) == 0 &&
+	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
+}
+
+/* A body is JSON; the type of an empty one says nothing. */
+static bool may_be_json(const struct http *http)
+{
+	const char *type = http_header(http, "content-type");
+
+	return type == NULL || (http->length == 0 && !http->is_chunked) ||
+	       is_media(type, "application/json") ||
+	       is_media(type, "application/x-www-form-urlencoded");
+}
+
+static int take_body(const struct native *native)
+{
+	cleanup_buf struct buf body = BUF_INIT(API_JSON_MAX);
+	struct request *request = native->request;
+	const struct http *http = request_head(request);
+	struct err err;
+
+	if (!may_be_json(http)) {
+		answer_refuse_simple(request, 415, "unsupported_media_type",
+				     "the body must be JSON", "send Content-Type: application/json");
+		return -1;
+	}
+	if (http->length > API_JSON_MAX) {
+		answer_refuse_simple(request, 413, "body_too_large",
+				     "the body is longer than 8 MiB",
+				     "put large data into files: PUT .../files/PATH");
+		return -1;
+	}
+	if (http->is_chunked || http->length > BODY_BEFORE_KEY) {
+		cleanup_call struct call call = CALL_INIT;
+
+		if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL,
+				   &call) < 0)
+			return -1;
+	}
+	if (request_body(request, API_JSON_MAX, &body) < 0)
+		return -1;
+	if (api_take_body(native->call->takes, buf_text(&body), body.len, native->arena, native->in,
+			  &err) == 0)
+		return 0;
+	native_refuse_invalid(request, &err);
+	return -1;
+}
+
+static int drop_body(struct request *request)
+{
+	cleanup_buf struct buf none = BUF_INIT(0);
+
+	return request_body(request, 0, &none);
+}
+
+/* ---- calls that are more than a row --------------------------------------------------------- */
+
+static bool wants_media(const struct request *request, const char *media)
+{
+	const char *accept = http_header(request_head(request), "accept");
+
+	return accept != NULL && strcasecmp(accept, media) == 0;
+}
+
+static void execute(const struct native *native, struct call *call, struct buf *body)
+{
+	struct request *request = native->request;
+	struct api_execute_in *in = native->in;
+	struct api_execute_out out;
+	char headers[256];
+	struct err err;
+
+	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
+		in->has_stream = in->stream = true;
+	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
+		request_end_at_eof(request);
+	if (call_or_refuse(request, native->id, in, &out, call) < 0)
+		return;
+	if (!in->stream || out.execution == NULL) {
+		if (api_write_body(native->call, &out, body, &err) < 0)
+			native_refuse_invalid(request, &err);
+		else
+			answer_text(request, api_status(native->call, &out), NATIVE_JSON, body,
+				    NULL);
+		return;
+	}
+	upstream_cancel_when_gone(request, call->frame);
+	request_note(request, NULL, NULL, out.execution->id);
+	(void)snprintf(headers, sizeof(headers),
+		       "Reckon-Execution: %s\r\nLocation: /reckon/v1/sessions/%s/executions/%s\r\n",
+		       out.execution->id, in->session, out.execution->id);
+	native_follow_execution(request,
+				&(struct api_execution_events_in){
+					.session = in->session,
+					.execution = out.execution->id },
+				headers);
+}
+
+static void run_create(const struct native *native, struct call *call, struct buf *body)
+{
+	struct request *request = native->request;
+	struct api_run_create_in *in = native->in;
+	struct api_run_create_out out;
+	char headers[160];
+	struct err err;
+
+	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
+		in->has_stream = in->stream = true;
+	in->has_followed = in->followed = in->stream;
+	/* What nobody may be waiting for any more is not worth what a model costs. */
+	if (!in->background && in->on_disconnect != API_RUN_CREATE_IN_ON_DISCONNECT_CONTINUE)
+		request_end_at_eof(request);
+	if (call_or_refuse(request, native->id, in, &out, call) < 0)
+		return;
+	if (!in->stream || out.run == NULL) {
+		if (api_write_body(native->call, &out, body, &err) < 0)
+			native_refuse_invalid(request, &err);
+		else
+			answer_text(request, api_status(native->call, &out), NATIVE_JSON, body,
+				    NULL);
+		return;
+	}
+	upstream_cancel_when_gone(request, call->frame);
+	(void)snprintf(headers, sizeof(headers),
+		       "Reckon-Run: %s\r\nLocation: /reckon/v1/agent/%s\r\n", out.run->id,
+		       out.run->id);
+	native_follow_run(request, &(struct api_run_events_in){ .id = out.run->id }, headers);
+}
+
+/* ---- a call that is only a row -------------------------------------------------------------- */
+
+static void make(const struct native *native, struct call *call, struct buf *body)
+{
+	struct request *request = native->request;
+	const struct api_call *row = native->call;
+	void *out = arena_new(native->arena, 1, row->gives->size);
+	struct err err;
+
+	if (call_or_refuse(request, native->id, native->in, out, call) < 0)
+		return;
+	if (native->id == API_USAGE) {
+		const struct api_usage_in *in = native->in;
+
+		if (in->format == API_USAGE_IN_FORMAT_CSV || wants_media(request, "text/csv")) {
+			native_usage_csv(request, out);
+			return;
+		}
+	}
+	if (api_write_body(row, out, body, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		answer_text(request, api_status(row, out),
+			    row->media != NULL ? row->media : NATIVE_JSON, body, NULL);
+}
+
+static void answer_document(struct request *request)
+{
+	if (answer_begin(request, 200, NATIVE_JSON, openapi_json_len, NULL) == 0 &&
+	    answer_write(request, openapi_json, openapi_json_len) == 0)
+		answer_end(request);
+}
+
+static void answer_call(const struct native *native)
+{
+	cleanup_buf struct buf body = BUF_INIT(OUT_MAX);
+	cleanup_call struct call call = CALL_INIT;
+
+	if (native->call->is_local)
+		answer_document(native->request);
+	else if (native->call->gives_events)
+		native_events(native);
+	else if (native->call->gives_descriptor)
+		native_download(native);
+	else if (native->id == API_EXECUTE)
+		execute(native, &call, &body);
+	else if (native->id == API_RUN_CREATE)
+		run_create(native, &call, &body);
+	else
+		make(native, &call, &body);
+}
+
+/* ---- a request ------------------------------------------------------------------------------ */
+
+static void refuse_verb(struct request *request, unsigned verbs)
+{
+	static const struct {
+		enum http_verb verb;
+		const char *name;
+	} names[] = { { HTTP_VERB_GET, "GET" },	  { HTTP_VERB_HEAD, "HEAD" },
+		      { HTTP_VERB_POST, "POST" }, { HTTP_VERB_PUT, "PUT" },
+		      { HTTP_VERB_PATCH, "PATCH" }, { HTTP_VERB_DELETE, "DELETE" } };
+	char allow[96] = "Allow";
+	const char *between = ": ";
+	size_t used = strlen(allow);
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if ((verbs & names[i].verb) != 0) {
+			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s", between,
+						 names[i].name);
+			between = ", ";
+		}
+	(void)snprintf(allow + used, sizeof(allow) - used, "\r\n");
+	answer_refuse(request, &(struct refusal){
+				       .status = 405,
+				       .code = "method_not_allowed",
+				       .message = "this method does nothing here",
+				       .remedy = "the Allow header names what does",
+				       .headers = allow,
+			       });
+}
+
+/* Of an address that guesses, no key is looked at but those that were good. */
+static bool may_ask(const struct native *native)
+{
+	char key[KEY_SIZE];
+
+	request_key(native->request, key, sizeof(key));
+	if (native->call->scope == API_SCOPE_NONE || key[0] == '\0' ||
+	    request_may_present(native->request, key))
+		return true;
+	answer_refuse_simple(native->request, 429, "too_many_attempts",
+			     "too many unknown keys came from this address",
+			     "use a key that is known, or wait");
+	return false;
+}
+
+/* Without a key nobody else can have its record, or knows of its session. */
+static void before(const struct native *native)
+{
+	if (native->id == API_EXECUTE_ONCE &&
+	    ((const struct api_execute_once_in *)native->in)->idempotency_key == NULL)
+		request_end_at_eof(native->request);
+	if (native->id == API_LINK_GET && request_head(native->request)->verb == HTTP_VERB_HEAD) {
+		struct api_link_get_in *in = native->in;
+
+		in->has_head_only = in->head_only = true;
+	}
+}
+
+static void serve(const struct native *native)
+{
+	struct request *request = native->request;
+	const struct http *http = request_head(request);
+	const char *expect = http_header(http, "expect");
+	const bool has_body = (http->verb & (HTTP_VERB_POST | HTTP_VERB_PATCH)) != 0;
+	struct err err;
+
+	if (take_head(native, &err) < 0) {
+		native_refuse_invalid(request, &err);
+		return;
+	}
+	if (!may_ask(native))
+		return;
+	if (expect != NULL && strcasecmp(expect, "100-continue") != 0) {
+		answer_refuse_simple(request, 417, "invalid", "an expectation that is not known",
+				     NULL);
+		return;
+	}
+	if (native->call->commits == 0 &&
+	    (has_body ? take_body(native) : drop_body(request)) < 0)
+		return;
+	if (api_check(native->call->takes, native->in, &err) < 0) {
+		native_refuse_invalid(request, &err);
+		return;
+	}
+	before(native);
+	if (native->call->commits != 0)
+		native_upload(native);
+	else
+		answer_call(native);
+}
+
+static void handle(struct request *request)
+{
+	const struct http *http = request_head(request);
+	cleanup_arena struct arena arena = { 0 };
+	unsigned verbs;
+	const struct api_call *call = api_route(http->verb, http->path, &verbs);
+	char message[160];
+
+	if (call == NULL && verbs != 0) {
+		refuse_verb(request, verbs);
+		return;
+	}
+	if (call == NULL) {
+		(void)snprintf(message, sizeof(message), "there is nothing at %.100s", http->path);
+		answer_refuse_simple(request, 404, "not_found", message,
+				     "see GET /reckon/v1/openapi.json");
+		return;
+	}
+	serve(&(struct native){
+		.request = request,
+		.call = call,
+		.id = (enum api_id)(call - api_calls),
+		.arena = &arena,
+		.in = arena_new(&arena, 1, call->takes->size),
+	});
+}
+
+static const struct key_place keys[] = { { KEY_BEARER, NULL }, { KEY_NONE, NULL } };
+
+const struct dialect dialect_native = {
+	.name = "native",
+	.keys = keys,
+	.handle = handle,
+	.refuse = native_refuse,
+};

@@ -1,0 +1,40 @@
+/*
+ * native.h - what the files of the native API share.
+ *
+ *   native.c    a request: which call, its parts, its answer
+ *   follow.c    answers that are streams of events
+ *   download.c  answers that are files: types, names, conditions, ranges
+ *   upload.c    bodies that are files
+ *   refuse.c    how an error looks
+ *   usage.c     usage as CSV
+ */
+#pragma once
+
+#include "dialects/call.h"
+
+#define NATIVE_JSON "application/json"
+
+/* What a request names, and what it takes: a struct of its call. */
+struct native {
+	struct request *request;
+	const struct api_call *call;
+	enum api_id id;
+	struct arena *arena;
+	void *in;
+};
+
+/* 400, with what is wrong. */
+void native_refuse_invalid(struct request *request, const struct err *err);
+void native_refuse(struct request *request, const struct refusal *refusal);
+
+/* The events of an execution, or of a run: `in` of execution_events or run_events. */
+void native_follow_execution(struct request *request, struct api_execution_events_in *in,
+			     const char *headers);
+void native_follow_run(struct request *request, struct api_run_events_in *in,
+		       const char *headers);
+/* Until somebody has asked for a stream that began so, its client's going ends what it follows. */
+void native_events(const struct native *native);
+
+void native_download(const struct native *native);
+void native_upload(const struct native *native);
+void native_usage_csv(struct request *request, const struct api_usage *usage);

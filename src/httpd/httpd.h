@@ -1,0 +1,148 @@
+/*
+ * httpd.h - HTTP/1.1 as a dialect sees it: a request, its body, its answer, what is asked of reckond.
+ *
+ * A handler is straight-line code. What takes time (a slow client, an answer of reckond) makes the
+ * function that needs it wait; other requests go on meanwhile. There is one rule for all functions
+ * that return int: **negative means that there is nobody left to answer**. Either the client is gone
+ * or what was wrong has been answered already: release what you hold and return.
+ *
+ *   static void hello(struct request *request)
+ *   {
+ *           cleanup_buf struct buf body = BUF_INIT(4096);
+ *
+ *           if (request_body(request, 4096, &body) < 0)
+ *                   return;
+ *           answer_text(request, 200, "text/plain", &body, NULL);
+ *   }
+ *
+ * A connection serves one request at a time, and has at most one question to reckond unanswered.
+ * What a client sends ahead is read up to HTTPD_AHEAD_MAX bytes and no further.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "codec/http.h"
+
+#define HTTPD_AHEAD_MAX (64u * 1024u)
+#define HTTPD_LENGTH_UNKNOWN UINT64_MAX /* of an answer: in chunks, or up to the end */
+
+struct request;
+
+/* What is wrong with a request, before a dialect gives it its form. Texts may be NULL. */
+struct refusal {
+	unsigned status;
+	const char *code;    /* short, lower case, stable: "not_found" */
+	const char *message; /* what happened */
+	const char *cause, *remedy;
+	unsigned retry_s;    /* of 429 and 503: for Retry-After; 0: 1 */
+	const char *headers; /* further lines, each with CRLF */
+	const void *more;    /* what the dialect's own code knows besides; NULL from httpd */
+};
+
+/* Where a key may stand; the first that is there counts. */
+enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY };
+struct key_place {
+	enum key_kind kind;
+	const char *name; /* of the header, in lower case, or of the parameter */
+};
+
+/* What speaks in this process. */
+struct dialect {
+	const char *name;
+	const struct key_place *keys; /* KEY_NONE at the end */
+	void (*handle)(struct request *request);
+	/* Answers; `refusal` is complete. Called for what httpd itself refuses, too. */
+	void (*refuse)(struct request *request, const struct refusal *refusal);
+};
+
+/* ---- what was asked ------------------------------------------------------------------------- */
+
+const struct http *request_head(const struct request *request);
+const struct dialect *request_dialect(const struct request *request);
+/* For what belongs to the dialect and this request; NULL until it is set. Not freed. */
+void *request_data(const struct request *request);
+void request_set_data(struct request *request, void *data);
+/* For the access log: which pattern of a path it is, and whose. Copied; NULL: unknown. */
+void request_note(struct request *request, const char *route, const char *session,
+		  const char *execution);
+/* As in the log: "" when there is none. The trace is 32 digits and 16 of the span. */
+const char *request_id(const struct request *request);
+void request_trace(const struct request *request, char *ret, size_t size);
+
+/* The key that was presented; "" when there is none, or it is too long to be one. */
+void request_key(const struct request *request, char *ret, size_t size);
+/* Whether a key from this address may be asked about, and what reckond said of one. */
+bool request_may_present(const struct request *request, const char *key);
+void request_learn_key(struct request *request, const char *key, bool is_good);
+
+/* A client that sends no more is taken for gone while it waits, too. Without this only a reader of
+ * a stream and a sender of a body are. */
+void request_end_at_eof(struct request *request);
+
+/* ---- its body ------------------------------------------------------------------------------- */
+
+/* All of it, appended to `ret`; longer than `max` is refused with 413. */
+int request_body(struct request *request, uint64_t max, struct buf *ret);
+/* Straight into a file. 507 when that is full. */
+int request_body_to(struct request *request, int fd, uint64_t max);
+/* Piece by piece. `fn` returns false when it wants no more: request_body_each() returns 1 then. */
+typedef bool request_body_fn(const char *bytes, size_t len, void *arg);
+int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg);
+
+/* ---- its answer ----------------------------------------------------------------------------- */
+
+/* `headers`: further lines, each with CRLF; NULL: none. Then answer_write() and answer_end(). */
+int answer_begin(struct request *request, unsigned status, const char *media, uint64_t length,
+		 const char *headers);
+int answer_write(struct request *request, const void *bytes, size_t len);
+int answer_file(struct request *request, int fd, uint64_t at, uint64_t length);
+void answer_end(struct request *request);
+/* All of it. */
+void answer_text(struct request *request, unsigned status, const char *media,
+		 const struct buf *text, const char *headers);
+/* Through the dialect. */
+void answer_refuse(struct request *request, const struct refusal *refusal);
+void answer_refuse_simple(struct request *request, unsigned status, const char *code,
+			  const char *message, const char *remedy);
+/* Ends the connection in the middle of the answer: the client sees that it is not whole. */
+void answer_break_off(struct request *request);
+bool answer_has_begun(const struct request *request);
+
+/* Server-sent events. After sse_begin() a client that goes away is gone at once. */
+int sse_begin(struct request *request, const char *headers);
+/* `id` 0: none; `data` has no line break. */
+int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len);
+/* A comment, which keeps proxies from closing a silent stream; negative also when the client has
+ * taken nothing since the last one. */
+int sse_beat(struct request *request);
+
+/* ---- reckond -------------------------------------------------------------------------------- */
+
+struct upstream_reply {
+	uint16_t type;
+	struct buf payload;
+	int fd; /* the reader's to close; -1: none */
+};
+#define UPSTREAM_REPLY_INIT ((struct upstream_reply){ .fd = -1 })
+void upstream_reply_done(struct upstream_reply *reply);
+#define cleanup_reply __attribute__((cleanup(upstream_reply_done)))
+
+/* Sends a frame; its id, which only upstream_take() answers. One at a time. */
+uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *payload);
+/* The answer: 1. 0: not within `wait_ms` (0: however long it takes); ask for it again. */
+int upstream_take(struct request *request, uint64_t wait_ms, struct upstream_reply *ret);
+/* When the client goes away, reckond is told so of this frame too, though it was answered; 0 takes
+ * the last such wish back. */
+void upstream_cancel_when_gone(struct request *request, uint64_t id);
+/* The same at once: what was begun for this request is not gone on with. */
+void upstream_cancel_now(struct request *request);
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+/* Serves until reckond stops. `recognise`: the number of the dialect that a head belongs to. */
+int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned number,
+	       unsigned (*recognise)(const struct http *http));

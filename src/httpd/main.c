@@ -1,0 +1,173 @@
+/*
+ * main.c - a process that speaks HTTP with anybody, and asks reckond for everything.
+ *
+ * Runs in:  reckon-front-NAME, one for each dialect, started by reckond: descriptor 3 is the socket to it, 4 the listener, 5 a
+ *           page of numbers.
+ * Reads:    the network; before that one number and the page that it shares with reckond.
+ * Never:    opens, connects, executes, or holds a secret longer than a request.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/priority.h"
+#include "httpd/fence.h"
+#include "httpd/server.h"
+
+#define ACCEPT_IN_A_ROW 64
+#define ACCEPT_PAUSE_MS 100u
+#define OWN_DESCRIPTORS 64u
+
+/* One more than may be: told so, as far as that goes without waiting. */
+static void turn_away(int fd)
+{
+	static const char full[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+		"Content-Length: 110\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+		"{\"error\":{\"code\":\"unavailable\",\"message\":\"too many connections\","
+		"\"cause\":null,\"remedy\":\"ask again in a while\"}}";
+
+	(void)send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL);
+	(void)close(fd);
+}
+
+/* On a socket of one user whoever connects must be that user. */
+static bool is_stranger(const struct server *server, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!server->is_local)
+		return false;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	       peer.uid != server->local_uid;
+}
+
+static void on_listen(unsigned ready, void *arg)
+{
+	struct server *server = arg;
+
+	(void)ready;
+	for (int i = 0; i < ACCEPT_IN_A_ROW; i++) {
+		struct sockaddr_storage from;
+		struct auth_peer peer;
+		socklen_t len = sizeof(from);
+		const int fd = accept4(FRONT_LISTEN_FD, (struct sockaddr *)&from, &len,
+				       SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			/* Out of descriptors or memory: some of both come back when others end. */
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM) {
+				loop_io_want(server->listen_io, 0);
+				loop_timer_set(server->accept_timer, ACCEPT_PAUSE_MS);
+			}
+			return;
+		}
+		auth_peer_of((const struct sockaddr *)&from, len, &peer);
+		if (is_stranger(server, fd)) {
+			(void)close(fd);
+		} else if (server->conn_count >= server->conn_max) {
+			page_add(server->page->turned_away, 1);
+			turn_away(fd);
+		} else {
+			(void)conn_new(server, fd, &peer, NULL, 0, 0);
+		}
+	}
+}
+
+static void on_accept_again(void *arg)
+{
+	struct server *server = arg;
+
+	if (server->listen_io != NULL)
+		loop_io_want(server->listen_io, LOOP_READ);
+}
+
+/* The first dialect alone: the others get connections from it. */
+static bool accepts(const struct server *server)
+{
+	return server->number == 0;
+}
+
+static int start(struct server *server, struct err *err)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	if (loop_new(&server->loop, err) < 0 || upstream_open(server, err) < 0)
+		return (int)err->code;
+	server->chunk = mem_new0(HTTPD_AHEAD_MAX, 1);
+	server->throttle = auth_throttle_new();
+	if (!accepts(server))
+		return 0;
+	/* Now, before the fence: afterwards we are somebody else. */
+	server->local_uid = geteuid();
+	if (getsockname(FRONT_LISTEN_FD, (struct sockaddr *)&address, &len) < 0)
+		return err_sys(err, "getsockname");
+	server->is_local = address.ss_family == AF_UNIX;
+	/* reckond may start another one of us on the same socket: it must not make us wait. */
+	if (loop_timer_new(server->loop, on_accept_again, server, &server->accept_timer, err) < 0 ||
+	    loop_io_new(server->loop, FRONT_LISTEN_FD, on_listen, server, &server->listen_io, err) < 0)
+		return (int)err->code;
+	loop_io_want(server->listen_io, LOOP_READ);
+	return 0;
+}
+
+void server_stop_listening(struct server *server)
+{
+	loop_io_free(server->listen_io);
+	server->listen_io = NULL;
+}
+
+int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned number,
+	       unsigned (*recognise)(const struct http *http))
+{
+	struct server *server = mem_new0(1, sizeof(*server));
+	struct rlimit files = { 1024, 1024 };
+	struct err err;
+
+	server->dialect = dialect;
+	server->number = number;
+	server->recognise = recognise;
+	log_init(dialect->name);
+	if (argc != 2 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    (accepts(server) && fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) ||
+	    (server->page = mmap(NULL, sizeof(*server->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+				FRONT_PAGE_FD, 0)) == MAP_FAILED) {
+		log_line(LOG_ERROR, "reckond starts this program", NULL);
+		return 2;
+	}
+	server->conn_max = (unsigned)strtoul(argv[1], NULL, 10);
+	(void)close(FRONT_PAGE_FD);
+	access_settings(server->page);
+	/* Two for each connection: itself, and a file on its way. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_max < 2ull * server->conn_max + OWN_DESCRIPTORS) {
+		server->conn_max = (unsigned)(files.rlim_max - OWN_DESCRIPTORS) / 2;
+		log_line(LOG_WARN, "fewer connections than asked for: the limit of open files",
+			 "connections=%u", server->conn_max);
+	}
+	priority_raise();
+	tzset(); /* reads a file, once */
+	if (start(server, &err) < 0 ||
+	    httpd_fence(2ull * server->conn_max + OWN_DESCRIPTORS, &err) < 0) {
+		log_line(LOG_ERROR, "cannot start", "why=\"%s\"", err.text);
+		return 125;
+	}
+	upstream_ready(server);
+	if (loop_run(server->loop, &err) < 0) {
+		log_line(LOG_ERROR, "the loop failed", "why=\"%s\"", err.text);
+		return 125;
+	}
+	return 0;
+}

@@ -1,0 +1,242 @@
+/*
+ * request.c - one request: the coroutine that handles it, and what that waits for.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    nothing.
+ * Never:    leaves a handler hanging: when the client is gone, each wait ends at once.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "httpd/server.h"
+
+const struct http *request_head(const struct request *request)
+{
+	const struct conn *conn =
+		(const struct conn *)((const char *)request - offsetof(struct conn, request));
+
+	return &conn->http;
+}
+
+const struct dialect *request_dialect(const struct request *request)
+{
+	const struct conn *conn =
+		(const struct conn *)((const char *)request - offsetof(struct conn, request));
+
+	return conn->server->dialect;
+}
+
+void *request_data(const struct request *request)
+{
+	return request->data;
+}
+
+void request_set_data(struct request *request, void *data)
+{
+	request->data = data;
+}
+
+void request_note(struct request *request, const char *route, const char *session,
+		  const char *execution)
+{
+	struct log_context *about = &request->access.about;
+
+	if (route != NULL)
+		(void)snprintf(request->access.route, sizeof(request->access.route), "%s", route);
+	if (session != NULL)
+		(void)snprintf(about->session, sizeof(about->session), "%s", session);
+	if (execution != NULL)
+		(void)snprintf(about->execution, sizeof(about->execution), "%s", execution);
+}
+
+const char *request_id(const struct request *request)
+{
+	return request->access.about.request;
+}
+
+void request_trace(const struct request *request, char *ret, size_t size)
+{
+	const struct log_context *about = &request->access.about;
+
+	ret[0] = '\0';
+	if (about->trace[0] != '\0')
+		(void)snprintf(ret, size, "%s%s", about->trace, about->span);
+}
+
+static const char *bearer(const char *value)
+{
+	if (value == NULL || strncasecmp(value, "bearer ", 7) != 0)
+		return NULL;
+	return value + 7 + strspn(value + 7, " ");
+}
+
+static void key_of_query(const char *query, const char *want, char *ret, size_t size)
+{
+	char name[64], value[512];
+	struct err ignored;
+
+	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &ignored) > 0)
+		if (strcmp(name, want) == 0 && strlen(value) < size) {
+			(void)snprintf(ret, size, "%s", value);
+			return;
+		}
+}
+
+void request_key(const struct request *request, char *ret, size_t size)
+{
+	const struct http *http = request_head(request);
+
+	ret[0] = '\0';
+	for (const struct key_place *at = request_dialect(request)->keys;
+	     at->kind != KEY_NONE && ret[0] == '\0'; at++) {
+		const char *found = NULL;
+
+		if (at->kind == KEY_BEARER)
+			found = bearer(http_header(http, "authorization"));
+		else if (at->kind == KEY_HEADER)
+			found = http_header(http, at->name);
+		else
+			key_of_query(http->query, at->name, ret, size);
+		if (found != NULL && strlen(found) < size)
+			(void)snprintf(ret, size, "%s", found);
+	}
+}
+
+bool request_may_present(const struct request *request, const char *key)
+{
+	const struct conn *conn =
+		(const struct conn *)((const char *)request - offsetof(struct conn, request));
+
+	return auth_may_ask(conn->server->throttle, &conn->peer, key);
+}
+
+void request_learn_key(struct request *request, const char *key, bool is_good)
+{
+	struct conn *conn = conn_of(request);
+
+	auth_learn(conn->server->throttle, key, is_good);
+	if (!is_good)
+		auth_failed(conn->server->throttle, &conn->peer);
+}
+
+void request_end_at_eof(struct request *request)
+{
+	request->ends_at_eof = true;
+	if (conn_of(request)->read_ended)
+		request->is_gone = true;
+}
+
+/* ---- its coroutine -------------------------------------------------------------------------- */
+
+void request_start(struct conn *conn, coroutine_fn *fn)
+{
+	struct err err;
+
+	conn->request.wait = WAIT_NOTHING;
+	loop_timer_clear(conn->timer);
+	if (coroutine_new(fn, conn, &conn->request.coroutine, &err) < 0)
+		conn_abort(conn);
+}
+
+static bool may_go_on(const struct conn *conn)
+{
+	const struct request *request = &conn->request;
+
+	if (request->is_gone || request->has_timed_out)
+		return true;
+	switch (request->wait) {
+	case WAIT_NOTHING:
+		return true;
+	case WAIT_BODY:
+		return conn->in.len > 0;
+	case WAIT_OUT:
+		return conn->out.len - conn->out_at <= CONN_OUT_LOW;
+	case WAIT_REPLY:
+		return request->has_reply;
+	}
+	return true;
+}
+
+static void finish(struct conn *conn)
+{
+	struct request *request = &conn->request;
+
+	request->coroutine = NULL;
+	upstream_reply_done(&request->reply);
+	request->has_reply = false;
+	if (request->is_gone)
+		upstream_forget(conn);
+	memset(request->cancels, 0, sizeof(request->cancels));
+	if (!request->has_ended || request->answer_left > 0)
+		conn_abort(conn); /* a client has to see that this is no whole answer */
+}
+
+bool request_go_on(struct conn *conn)
+{
+	if (!may_go_on(conn))
+		return false;
+	if (coroutine_resume(conn->request.coroutine))
+		finish(conn);
+	return true;
+}
+
+/* A body, or an answer, has one time limit for all its waits: each byte would begin a new one. */
+static void set_timer(struct conn *conn, enum wait wait, uint64_t ms)
+{
+	struct request *request = &conn->request;
+
+	if (wait != WAIT_NOTHING && request->timer_of == wait)
+		return;
+	request->timer_of = wait;
+	request->wait_ms = ms;
+	if (ms == 0) {
+		loop_timer_clear(conn->timer);
+		return;
+	}
+	if (wait != WAIT_REPLY)
+		conn->progress = 0;
+	loop_timer_set(conn->timer, ms);
+}
+
+int request_wait(struct request *request, enum wait wait, uint64_t ms)
+{
+	struct conn *conn = conn_of(request);
+
+	if (request->is_gone)
+		return -1;
+	conn_flush(conn);
+	if (request->is_gone)
+		return -1;
+	request->wait = wait;
+	request->has_timed_out = false;
+	if (may_go_on(conn))
+		return 0;
+	set_timer(conn, wait, ms);
+	coroutine_yield();
+	request->wait = WAIT_NOTHING;
+	if (wait == WAIT_REPLY)
+		set_timer(conn, WAIT_NOTHING, 0);
+	if (request->is_gone)
+		return -1;
+	return request->has_timed_out ? 1 : 0;
+}
+
+void request_drop(struct conn *conn)
+{
+	struct request *request = &conn->request;
+
+	request->is_gone = true;
+	upstream_forget(conn);
+	if (request->coroutine != NULL && coroutine_resume(request->coroutine))
+		request->coroutine = NULL;
+	upstream_reply_done(&request->reply);
+}
+
+void request_reset(struct request *request)
+{
+	upstream_reply_done(&request->reply);
+	memset(request, 0, sizeof(*request));
+	request->reply = UPSTREAM_REPLY_INIT;
+}

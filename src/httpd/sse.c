@@ -1,0 +1,49 @@
+/*
+ * sse.c - server-sent events: `id: N`, `event: NAME`, `data: …` on one line, an empty line.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    events that the dialect made.
+ * Never:    takes more events before the client has taken what there is.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "httpd/server.h"
+
+int sse_begin(struct request *request, const char *headers)
+{
+	request->is_stream = true;
+	if (conn_of(request)->read_ended)
+		conn_abort(conn_of(request));
+	return answer_begin(request, 200, "text/event-stream", HTTPD_LENGTH_UNKNOWN, headers);
+}
+
+int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
+{
+	cleanup_buf struct buf text = BUF_INIT(len + 256);
+	struct err err;
+
+	if ((id != 0 && buf_addf(&text, &err, "id: %" PRIu64 "\n", id) < 0) ||
+	    (name != NULL && buf_addf(&text, &err, "event: %s\n", name) < 0) ||
+	    buf_adds(&text, "data: ", &err) < 0 || buf_add(&text, data, len, &err) < 0 ||
+	    buf_adds(&text, "\n\n", &err) < 0) {
+		answer_break_off(request);
+		return -1;
+	}
+	return answer_write(request, text.data, text.len);
+}
+
+int sse_beat(struct request *request)
+{
+	static const char beat[] = ": still running\n\n";
+	struct conn *conn = conn_of(request);
+	const bool is_stuck = conn->out.len > conn->out_at && conn->progress == 0;
+
+	if (is_stuck) {
+		conn_abort(conn);
+		return -1;
+	}
+	conn->progress = 0;
+	return answer_write(request, beat, sizeof(beat) - 1);
+}

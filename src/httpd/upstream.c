@@ -1,0 +1,322 @@
+/*
+ * upstream.c - frames to and from reckond, and which request waits for which.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    frames of reckond, which is trusted more than we are.
+ * Never:    lets an answer reach a request that did not ask for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "httpd/server.h"
+
+#define BUCKETS 4096u
+#define END_MS 2000u
+#define FRAMES_IN_A_ROW 64
+
+struct waiting_table {
+	struct conn *buckets[BUCKETS];
+};
+
+struct frame {
+	struct frame *next;
+	uint16_t type;
+	bool is_call;
+	uint64_t id;
+	struct buf payload;
+	int fd; /* -1: none; closed when it is sent */
+};
+
+/* What the socket did not take yet: at most a frame and two CANCELs for each connection. */
+struct outbox {
+	struct frame *first, *last;
+};
+
+static struct conn **find(struct server *server, uint64_t id)
+{
+	struct conn **at = &server->waiting->buckets[id % BUCKETS];
+
+	while (*at != NULL && (*at)->request.waiting != id)
+		at = &(*at)->request.next_waiting;
+	return at;
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static void frame_free(struct frame *frame)
+{
+	buf_done(&frame->payload);
+	if (frame->fd >= 0)
+		(void)close(frame->fd);
+	free(frame);
+}
+
+static int send_frame(const struct frame *frame, struct err *err)
+{
+	if (frame->type == FRONT_HANDOFF && !frame->is_call)
+		return front_send_handoff(FRONT_FD, FRONT_HANDOFF, &frame->payload, frame->fd, err);
+	if (frame->is_call)
+		return front_send_image(FRONT_FD, frame->type, frame->id, &frame->payload, -1, err);
+	return front_send(FRONT_FD, (enum front_type)frame->type, frame->id, err);
+}
+
+static void flush(struct server *server)
+{
+	struct outbox *outbox = server->outbox;
+	struct frame *frame;
+	struct err err;
+
+	while ((frame = outbox->first) != NULL) {
+		if (send_frame(frame, &err) < 0 && err.code == ERR_TIMEOUT)
+			break;
+		outbox->first = frame->next;
+		frame_free(frame);
+	}
+	if (outbox->first == NULL)
+		outbox->last = NULL;
+	loop_io_want(server->upstream_io, LOOP_READ | (outbox->first != NULL ? LOOP_WRITE : 0));
+}
+
+static void post(struct server *server, uint16_t type, bool is_call, uint64_t id,
+		 const struct buf *payload, int fd)
+{
+	struct frame *frame = mem_new0(1, sizeof(*frame));
+	struct err err;
+
+	frame->type = type;
+	frame->is_call = is_call;
+	frame->id = id;
+	frame->fd = fd;
+	frame->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	if (payload != NULL && payload->len > 0 &&
+	    buf_add(&frame->payload, payload->data, payload->len, &err) < 0)
+		log_line(LOG_ERROR, "a request was lost", "why=\"%s\"", err.text);
+	if (server->outbox->last != NULL)
+		server->outbox->last->next = frame;
+	else
+		server->outbox->first = frame;
+	server->outbox->last = frame;
+	flush(server);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+void upstream_reply_done(struct upstream_reply *reply)
+{
+	buf_done(&reply->payload);
+	if (reply->fd >= 0)
+		(void)close(reply->fd);
+	*reply = UPSTREAM_REPLY_INIT;
+}
+
+uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *payload)
+{
+	struct conn *conn = conn_of(request);
+	struct server *server = conn->server;
+
+	if (request->is_gone)
+		return 0;
+	request->waiting = server->next_id++;
+	request->next_waiting = server->waiting->buckets[request->waiting % BUCKETS];
+	server->waiting->buckets[request->waiting % BUCKETS] = conn;
+	post(server, type, true, request->waiting, payload, -1);
+	return request->waiting;
+}
+
+int upstream_take(struct request *request, uint64_t wait_ms, struct upstream_reply *ret)
+{
+	const int code = request_wait(request, WAIT_REPLY, wait_ms);
+
+	if (code != 0)
+		return code < 0 ? -1 : 0;
+	upstream_reply_done(ret);
+	*ret = request->reply;
+	request->reply = UPSTREAM_REPLY_INIT;
+	request->has_reply = false;
+	return 1;
+}
+
+void upstream_cancel_when_gone(struct request *request, uint64_t id)
+{
+	for (unsigned i = 0; i < CANCELS_MAX; i++)
+		if (id == 0 || request->cancels[i] == 0) {
+			request->cancels[i] = id;
+			if (id != 0)
+				return;
+		}
+}
+
+static void unlink_waiting(struct conn *conn)
+{
+	struct conn **at = find(conn->server, conn->request.waiting);
+
+	if (*at == conn)
+		*at = conn->request.next_waiting;
+	conn->request.next_waiting = NULL;
+	conn->request.waiting = 0;
+}
+
+void upstream_forget(struct conn *conn)
+{
+	struct request *request = &conn->request;
+	const uint64_t id = request->waiting;
+
+	if (id != 0) {
+		unlink_waiting(conn);
+		post(conn->server, FRONT_CANCEL, false, id, NULL, -1);
+	}
+	for (unsigned i = 0; i < CANCELS_MAX; i++) {
+		if (request->cancels[i] != 0 && request->cancels[i] != id)
+			post(conn->server, FRONT_CANCEL, false, request->cancels[i], NULL,
+			     -1);
+		request->cancels[i] = 0;
+	}
+}
+
+void upstream_cancel_now(struct request *request)
+{
+	upstream_forget(conn_of(request));
+}
+
+void upstream_hand_off(struct server *server, unsigned number, unsigned hops, int fd,
+		       const struct buf *bytes)
+{
+	const struct front_handoff head = { .dialect = number, .hops = hops };
+	cleanup_buf struct buf payload = BUF_INIT(sizeof(head) + FRONT_HANDOFF_MAX);
+	struct err err;
+
+	if (buf_add(&payload, &head, sizeof(head), &err) < 0 ||
+	    buf_add(&payload, bytes->data, bytes->len, &err) < 0)
+		(void)close(fd);
+	else
+		post(server, FRONT_HANDOFF, false, 0, &payload, fd);
+}
+
+/* ---- frames that come ----------------------------------------------------------------------- */
+
+static void take_connection(struct server *server, int fd)
+{
+	struct front_handoff handoff;
+	struct sockaddr_storage from;
+	struct auth_peer peer;
+	socklen_t len = sizeof(from);
+	struct conn *conn;
+
+	if (fd < 0)
+		return;
+	if (server->payload.len < sizeof(handoff) || server->conn_count >= server->conn_max || server->is_ending ||
+	    getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
+		page_add(server->page->turned_away, 1);
+		(void)close(fd);
+		return;
+	}
+	auth_peer_of((const struct sockaddr *)&from, len, &peer);
+	memcpy(&handoff, server->payload.data, sizeof(handoff));
+	conn = conn_new(server, fd, &peer, server->payload.data + sizeof(handoff),
+			server->payload.len - sizeof(handoff), handoff.hops);
+	if (conn != NULL)
+		conn_settle(conn);
+}
+
+static void take_frame(struct server *server, const struct front_head *head, int fd)
+{
+	struct conn *conn = *find(server, head->id);
+	struct request *request;
+
+	if (head->type == FRONT_CONNECTION) {
+		take_connection(server, fd);
+		return;
+	}
+	/* Whoever asked is gone: our CANCEL met the answer on its way. */
+	if (conn == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	request = &conn->request;
+	unlink_waiting(conn);
+	upstream_reply_done(&request->reply);
+	request->reply.type = head->type;
+	request->reply.fd = fd;
+	request->reply.payload = server->payload;
+	server->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	request->has_reply = true;
+	conn_settle(conn);
+}
+
+static void on_end(void *arg)
+{
+	struct server *server = arg;
+
+	loop_stop(server->loop);
+}
+
+/* reckond stops, or is gone: what is on its way to clients may still go. */
+static void end(struct server *server)
+{
+	struct conn *next;
+	struct err err;
+
+	server->is_ending = true;
+	server_stop_listening(server);
+	loop_io_want(server->upstream_io, 0);
+	for (struct conn *at = server->conns; at != NULL; at = next) {
+		next = at->next;
+		if (at->state != CONN_SEND && at->state != CONN_CLOSING)
+			conn_free(at);
+	}
+	if (server->conns == NULL ||
+	    loop_timer_new(server->loop, on_end, server, &server->end_timer, &err) < 0)
+		loop_stop(server->loop);
+	else
+		loop_timer_set(server->end_timer, END_MS);
+}
+
+static void on_upstream(unsigned ready, void *arg)
+{
+	struct server *server = arg;
+	struct front_head head;
+	struct err err;
+
+	if ((ready & LOOP_WRITE) != 0)
+		flush(server);
+	for (int i = 0; i < FRAMES_IN_A_ROW; i++) {
+		int fd, n = front_recv(FRONT_FD, &head, &server->payload, &fd, &err);
+
+		if (n == ERR_TIMEOUT)
+			return;
+		if (n <= 0) {
+			if (n < 0)
+				log_line(LOG_ERROR, "reckond cannot be read", "why=\"%s\"",
+					 err.text);
+			end(server);
+			return;
+		}
+		take_frame(server, &head, fd);
+		if (server->payload.cap > FRONT_INLINE_MAX * 2)
+			buf_done(&server->payload); /* a large one is no reason to stay large */
+	}
+}
+
+int upstream_open(struct server *server, struct err *err)
+{
+	server->waiting = mem_new0(1, sizeof(*server->waiting));
+	server->outbox = mem_new0(1, sizeof(*server->outbox));
+	server->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	server->next_id = 1;
+	if (fd_set_nonblock(FRONT_FD, true, err) < 0 ||
+	    loop_io_new(server->loop, FRONT_FD, on_upstream, server, &server->upstream_io, err) < 0)
+		return (int)err->code;
+	loop_io_want(server->upstream_io, LOOP_READ);
+	return 0;
+}
+
+void upstream_ready(struct server *server)
+{
+	post(server, FRONT_READY, false, 0, NULL, -1);
+}

@@ -1,0 +1,101 @@
+/*
+ * test_front_guess.c - wrong keys are counted by address; good ones go on.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    the clock, as far as that a burst is used up faster than it fills.
+ * Never:    waits.
+ */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "httpd/auth_throttle.h"
+
+static struct auth_peer peer_of(const char *text)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct auth_peer peer;
+
+	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+		auth_peer_of((const struct sockaddr *)&v4, sizeof(v4), &peer);
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, text, &v6.sin6_addr), 1);
+		auth_peer_of((const struct sockaddr *)&v6, sizeof(v6), &peer);
+	}
+	return peer;
+}
+
+static void exhaust(struct auth_throttle *guess, const struct auth_peer *peer)
+{
+	for (unsigned i = 0; i < AUTH_BURST * 100; i++)
+		auth_failed(guess, peer);
+}
+
+static void a_burst_then_no_more(void **state)
+{
+	struct auth_throttle *guess = auth_throttle_new();
+	const struct auth_peer bad = peer_of("10.0.0.1"), other = peer_of("10.0.0.2");
+
+	(void)state;
+	auth_learn(guess, "rk_good", true);
+	for (unsigned i = 0; i < AUTH_BURST - 1; i++)
+		auth_failed(guess, &bad);
+	assert_true(auth_may_ask(guess, &bad, "rk_any"));
+	exhaust(guess, &bad);
+	assert_false(auth_may_ask(guess, &bad, "rk_any"));
+	assert_true(auth_may_ask(guess, &other, "rk_any"));
+	assert_true(auth_may_ask(guess, &bad, "rk_good"));
+	auth_learn(guess, "rk_good", false);
+	assert_false(auth_may_ask(guess, &bad, "rk_good"));
+	free(guess);
+}
+
+static void addresses_count_coarsely(void **state)
+{
+	struct auth_throttle *guess = auth_throttle_new();
+	const struct auth_peer one = peer_of("2001:db8:1:2::1"), near = peer_of("2001:db8:1:2:3::9"),
+				far = peer_of("2001:db8:1:3::1"), mapped = peer_of("::ffff:10.0.0.1"),
+				plain = peer_of("10.0.0.1");
+
+	(void)state;
+	exhaust(guess, &one);
+	assert_false(auth_may_ask(guess, &near, "rk_any"));
+	assert_true(auth_may_ask(guess, &far, "rk_any"));
+	assert_true(auth_may_ask(guess, &mapped, "rk_any"));
+	exhaust(guess, &mapped);
+	assert_false(auth_may_ask(guess, &plain, "rk_any"));
+	free(guess);
+}
+
+/* A flood from everywhere is bounded in memory, and makes nobody else wait. */
+static void many_addresses(void **state)
+{
+	struct auth_throttle *guess = auth_throttle_new();
+	const struct auth_peer quiet = peer_of("192.0.2.1");
+	char text[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		(void)snprintf(text, sizeof(text), "10.%u.%u.1", i / 250, i % 250);
+		const struct auth_peer peer = peer_of(text);
+
+		auth_failed(guess, &peer);
+	}
+	assert_true(auth_may_ask(guess, &quiet, "rk_any"));
+	free(guess);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_burst_then_no_more),
+		cmocka_unit_test(addresses_count_coarsely),
+		cmocka_unit_test(many_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
