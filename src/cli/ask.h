@@ -176,10 +176,12 @@ int ask_agent_receive(struct ask *ask, struct err *err);
 /* ---- ask_step.c ---- */
 
 int ask_step(struct ask *ask, struct err *err);
-/* For the cell that was just shown: 'y', 'n', or 'q', which is a Ctrl-C as well. */
-char ask_leave(struct ask *ask);
-/* Whether ask_leave() is going to ask. */
-bool ask_must_ask(const struct ask *ask);
+
+/* ---- ask_approve.c ---- */
+
+bool ask_needs_approval(const struct ask *ask);
+/* Shows the cell at the terminal and asks: 'y', 'n', or 'q', which is a Ctrl-C as well. */
+char ask_approval(struct ask *ask, const char *code, size_t len);
 
 /* ---- ask_session.c ---- */
 
@@ -209,6 +211,8 @@ int ask_past_tell(struct ask *ask, struct err *err);
 void ask_show_text(struct ask *ask, const char *text, size_t len);
 void ask_show_notice(struct ask *ask, const char *text, size_t len);
 void ask_show_code(struct ask *ask, const char *code, size_t len);
+/* Whether steps are shown at a terminal. */
+bool ask_shows_at_terminal(const struct ask *ask);
 /* A reckon_event_fn; `arg` is the struct ask. */
 int ask_show_event(const reckon_event *event, void *arg);
 void ask_show_record(struct ask *ask, const struct json_value *record);

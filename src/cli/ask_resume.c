@@ -231,14 +231,13 @@ static bool did_run(const struct journal_item *cell)
 	return cell->status != NULL && strcmp(cell->status, "refused") != 0;
 }
 
-/* A stored run is anybody's word: its cells need the leave that those of a model need. */
-static char leave_for(struct ask *ask, const struct journal_item *cell, size_t number)
+/* A stored run is anybody's word: its cells need the approval that those of a model need. */
+static char approval_of(struct ask *ask, const struct journal_item *cell, size_t number)
 {
-	if (!ask_must_ask(ask))
+	if (!ask_needs_approval(ask))
 		return 'y';
 	run_output_line("reckon: cell %zu of run %s:", number, ask->keep.journal.id);
-	ask_show_code(ask, cell->text, strlen(cell->text));
-	return ask_leave(ask);
+	return ask_approval(ask, cell->text, strlen(cell->text));
 }
 
 /* Whether it ended as before; negative: nothing can run any more. */
@@ -263,7 +262,7 @@ struct reruns {
 	size_t ran, other, left_out;
 };
 
-static int run_those_with_leave(struct ask *ask, struct reruns *counts, struct err *err)
+static int run_approved(struct ask *ask, struct reruns *counts, struct err *err)
 {
 	for (size_t i = 1; i <= ask->resume.cells && ask_interrupts() == 0; i++) {
 		const struct journal_item *cell = journal_cell(&ask->keep.journal, i);
@@ -272,7 +271,7 @@ static int run_those_with_leave(struct ask *ask, struct reruns *counts, struct e
 
 		if (!did_run(cell))
 			continue;
-		word = leave_for(ask, cell, i);
+		word = approval_of(ask, cell, i);
 		if (word == 'q')
 			break;
 		if (word == 'n') {
@@ -297,7 +296,7 @@ static int run_all_again(struct ask *ask, struct err *err)
 
 	run_output_line("reckon: running the cells of run %s again", ask->keep.journal.id);
 	ask->is_quiet = true;
-	rc = run_those_with_leave(ask, &counts, err);
+	rc = run_approved(ask, &counts, err);
 	ask->is_quiet = false;
 	if (rc < 0)
 		return rc;

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/term_reveal.h"
 #include "cli/term_width.h"
 
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
@@ -23,6 +24,11 @@
 static int fd_of_steps(const struct ask *ask)
 {
 	return ask->to_terminal ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+bool ask_shows_at_terminal(const struct ask *ask)
+{
+	return isatty(fd_of_steps(ask)) == 1;
 }
 
 static void put(struct ask *ask, int fd, const char *text, size_t len)
@@ -143,6 +149,18 @@ void ask_show_turn(struct ask *ask)
 	buf_clear(&ask->prose);
 }
 
+/* At a terminal so that nothing in it can be overlooked; a file or a pipe gets it as it is. */
+static void put_code_line(struct ask *ask, int fd, const char *line, size_t len)
+{
+	cleanup_buf struct buf shown = BUF_INIT(RUN_SOURCE_MAX * 16);
+	struct err err;
+
+	if (!ask_shows_at_terminal(ask))
+		put(ask, fd, line, len);
+	else if (term_reveal_line(line, len, ask->view.coloured, &shown, &err) == 0)
+		put(ask, fd, buf_text(&shown), shown.len);
+}
+
 void ask_show_code(struct ask *ask, const char *code, size_t len)
 {
 	static const char bar[] = "\xe2\x94\x82 "; /* │ */
@@ -155,8 +173,7 @@ void ask_show_code(struct ask *ask, const char *code, size_t len)
 		const size_t line = end != NULL ? (size_t)(end - code) : len;
 
 		put(ask, fd, bar, sizeof(bar) - 1);
-		put(ask, fd, code, line);
-		/* Colours of one line do not reach into what we write. */
+		put_code_line(ask, fd, code, line);
 		run_output_end_line(&ask->view.output, fd);
 		code += line + (end != NULL);
 		len -= line + (end != NULL);

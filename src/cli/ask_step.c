@@ -1,17 +1,11 @@
 /*
- * ask_step.c - a cell the model wants: allowed, run, reported back.
+ * ask_step.c - a cell the model wants: approved, run, reported back.
  *
  * Runs in:  reckon ask.
- * Reads:    code from the agent, which goes to the box as it is; records; a word of the person.
- * Never:    runs anything outside the box, or without the leave that was asked for.
+ * Reads:    code from the agent, which goes to the box as it is; records.
+ * Never:    runs anything outside the box, or without an approval that it needs.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -23,56 +17,6 @@
 #define LOST_NOTE                                                                                \
 	"\nThe session was lost, with its variables and the files made in it. A new one has "      \
 	"begun, in which the person's files are again."
-
-/* ---- leave to run ---- */
-
-static bool has_writable_mount(const struct ask *ask)
-{
-	for (size_t i = 0; i < ask->view.run.mount_count; i++)
-		if (ask->view.run.mounts[i].writable)
-			return true;
-	return false;
-}
-
-bool ask_must_ask(const struct ask *ask)
-{
-	if (ask->approved_all)
-		return false;
-	return ask->approve == ASK_APPROVE_ALWAYS ||
-	       (ask->approve == ASK_APPROVE_WRITES && has_writable_mount(ask));
-}
-
-/* 'y', 'n', 'a' or 'q' (also at the end of input, and after Ctrl-C). */
-static char ask_person(void)
-{
-	static const char words[] = "Run it? [y]es, [n]o, [a]ll from here on, [q]uit: ";
-	cleanup_fd int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	char line[64];
-
-	if (fd < 0)
-		return 'q';
-	for (;;) {
-		ssize_t n;
-
-		if (write(fd, words, sizeof(words) - 1) < 0)
-			return 'q';
-		n = read(fd, line, sizeof(line));
-		if (n <= 0)
-			return 'q';
-		if (strchr("ynaq", line[0]) != NULL)
-			return line[0];
-	}
-}
-
-char ask_leave(struct ask *ask)
-{
-	const char word = ask_must_ask(ask) ? ask_person() : 'y';
-
-	if (word == 'q')
-		raise(SIGINT);
-	ask->approved_all = ask->approved_all || word == 'a';
-	return word == 'a' ? 'y' : word;
-}
 
 /* ---- what goes back ---- */
 
@@ -170,18 +114,21 @@ int ask_step(struct ask *ask, struct err *err)
 	ask_show_turn(ask);
 	ask->view.number = ask->view.output.cell = number;
 	ask->view.figures = 0;
-	ask_show_code(ask, code->data, code->len);
+	/* What is asked for is shown with the question. */
+	if (!ask_needs_approval(ask) || !ask_shows_at_terminal(ask))
+		ask_show_code(ask, code->data, code->len);
 	if (run_input_check_source(code->data, code->len, &why) < 0)
 		return refuse(ask, number, why.text, err);
-	switch (ask_leave(ask)) {
+	if (!ask_needs_approval(ask))
+		return execute(ask, number, code, err);
+	switch (ask_approval(ask, code->data, code->len)) {
+	case 'y':
+		return execute(ask, number, code, err);
 	case 'n':
 		return refuse(ask, number,
 			      "The person did not allow this cell to run. Take another way, or "
 			      "say what you would need it for.", err);
-	case 'q':
-		return refuse(ask, number, "The person ended the session.", err);
 	default:
-		break;
+		return refuse(ask, number, "The person ended the session.", err);
 	}
-	return execute(ask, number, code, err);
 }

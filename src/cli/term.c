@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "cli/term_reveal.h"
 
 #define ESC 0x1b
 
@@ -145,11 +146,13 @@ int term_filter_end(struct term_filter *filter, struct buf *ret, struct err *err
 	return 0;
 }
 
-int term_escape_line(const char *text, size_t len, struct buf *ret, struct err *err)
+static int escape_line(const char *text, size_t len, bool reveals, struct buf *ret, struct err *err)
 {
 	for (size_t at = 0; at < len;) {
 		const unsigned char byte = (unsigned char)text[at];
 		const size_t n = utf8_sequence(text + at, len - at);
+		uint32_t character;
+		int rc;
 
 		if (n == 0 || byte < 0x20 || byte == 0x7f) {
 			if (byte == '\n' ? buf_adds(ret, "\\n", err) < 0
@@ -158,13 +161,26 @@ int term_escape_line(const char *text, size_t len, struct buf *ret, struct err *
 			at++;
 			continue;
 		}
-		if (is_c1((const unsigned char *)text + at, n)) {
-			if (show_byte((unsigned char)text[at + 1], ret, err) < 0)
-				return (int)err->code;
-		} else if (buf_add(ret, text + at, n, err) < 0) {
-			return (int)err->code;
-		}
+		character = term_decode(text + at, n);
+		if (is_c1((const unsigned char *)text + at, n))
+			rc = show_byte((unsigned char)text[at + 1], ret, err);
+		else if (reveals && term_is_hidden(character))
+			rc = term_show_character(character, ret, err);
+		else
+			rc = buf_add(ret, text + at, n, err);
+		if (rc < 0)
+			return rc;
 		at += n;
 	}
 	return 0;
+}
+
+int term_escape_line(const char *text, size_t len, struct buf *ret, struct err *err)
+{
+	return escape_line(text, len, true, ret, err);
+}
+
+int term_escape_prose(const char *text, size_t len, struct buf *ret, struct err *err)
+{
+	return escape_line(text, len, false, ret, err);
 }

@@ -32,5 +32,11 @@ int term_filter_add(struct term_filter *filter, const char *text, size_t len, st
 /* The stream is over: shows what was pending, and turns colours off. */
 int term_filter_end(struct term_filter *filter, struct buf *ret, struct err *err);
 
-/* Whole text in one line for a message: newlines and tabs are escaped as well. */
+/*
+ * Whole text in one line for a message: newlines, tabs and hidden characters (term_reveal.h) are
+ * escaped as well, so that a name cannot look like another one.
+ */
 int term_escape_line(const char *text, size_t len, struct buf *ret, struct err *err);
+
+/* The same for prose of any language, which needs its joiners and marks of direction. */
+int term_escape_prose(const char *text, size_t len, struct buf *ret, struct err *err);

@@ -52,7 +52,7 @@ int term_text_add(struct term_text *text, unsigned styles, const char *bytes, si
 		const char *tab = memchr(bytes, '\t', len);
 		const size_t n = tab != NULL ? (size_t)(tab - bytes) : len;
 
-		if (term_escape_line(bytes, n, &text->text, err) < 0 ||
+		if (term_escape_prose(bytes, n, &text->text, err) < 0 ||
 		    (tab != NULL && buf_adds(&text->text, "    ", err) < 0))
 			return (int)err->code;
 		bytes += n + (tab != NULL);

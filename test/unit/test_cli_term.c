@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "cli/term.h"
+#include "cli/term_reveal.h"
 
 /* Sends `text` in pieces of `step` bytes. */
 static void filter_in(struct buf *ret, const char *text, size_t len, size_t step, bool escape)
@@ -125,6 +126,94 @@ static void a_message_stays_one_line(void **state)
 			    "a\\nreckon: forged\\x0d\\x09\\x1b[31m\\x85\\xff\xc3\xbc");
 }
 
+static void assert_revealed(const char *text, size_t len, const char *want)
+{
+	cleanup_buf struct buf got = BUF_INIT(4096);
+	struct err err;
+
+	assert_ok(&err, term_reveal_line(text, len, false, &got, &err));
+	assert_string_equal(buf_text(&got), want);
+}
+
+static void nothing_in_code_is_hidden(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "x = 'Gr\xc3\xbc\xc3\x9f" "e \xe4\xb8\xad \xf0\x9f\x98\x80'",
+		  "x = 'Gr\xc3\xbc\xc3\x9f" "e \xe4\xb8\xad \xf0\x9f\x98\x80'" },
+		{ "\t\tx\ty\r", "        x\\ty\\r" },
+		{ "1 \x1b[8m; rm()\x1b[0m", "1 \\x1b[8m; rm()\\x1b[0m" },
+		{ "a\b\x7f\xff\xe4\xb8", "a\\x08\\x7f\\xff\\xe4\\xb8" },
+		{ "\xc2\x9b" "8m \xc2\x85", "\\x9b" "8m \\x85" },
+		{ "\xc2\xa0\xc2\xad", "\\xa0\\xad" },
+		/* Every control of direction: U+200E/F, U+202A-E, U+2066-9, U+061C. */
+		{ "\xe2\x80\x8e\xe2\x80\x8f", "\\u200e\\u200f" },
+		{ "\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad\xe2\x80\xae",
+		  "\\u202a\\u202b\\u202c\\u202d\\u202e" },
+		{ "\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8\xe2\x81\xa9",
+		  "\\u2066\\u2067\\u2068\\u2069" },
+		{ "\xd8\x9c", "\\u061c" },
+		/* Of no width, or blank: U+200B-D, U+2060, U+FEFF, U+3164, U+2800, U+2003. */
+		{ "\xe2\x80\x8b\xe2\x80\x8c\xe2\x80\x8d\xe2\x81\xa0\xef\xbb\xbf",
+		  "\\u200b\\u200c\\u200d\\u2060\\ufeff" },
+		{ "\xe3\x85\xa4\xe2\xa0\x80\xe2\x80\x83", "\\u3164\\u2800\\u2003" },
+		{ "\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029" },
+		/* Selectors, tags, private use, no characters. */
+		{ "\xef\xb8\x80\xef\xb8\x8f\xf3\xa0\x84\x80", "\\ufe00\\ufe0f\\U000e0100" },
+		{ "\xf3\xa0\x80\x81\xf3\xa0\x81\xbf", "\\U000e0001\\U000e007f" },
+		{ "\xee\x80\x80\xef\xbf\xbf\xf4\x8f\xbf\xbf", "\\ue000\\uffff\\U0010ffff" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_revealed(cases[i].text, strlen(cases[i].text), cases[i].want);
+	assert_revealed("a\0b", 3, "a\\x00b");
+}
+
+/* The table is searched by halves: every character of it, and those beside. */
+static void each_hidden_character_is_known(void **state)
+{
+	static const struct {
+		uint32_t first, last;
+	} runs[] = { { 0x0, 0x1f }, { 0x7f, 0xa0 }, { 0x2000, 0x200f }, { 0x2028, 0x202f },
+		     { 0x205f, 0x206f }, { 0xfe00, 0xfe0f }, { 0xe0000, 0xe0fff } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+		for (uint32_t c = runs[i].first; c <= runs[i].last; c++)
+			assert_true(term_is_hidden(c));
+	for (uint32_t c = 0x20; c < 0x7f; c++)
+		assert_false(term_is_hidden(c));
+	assert_false(term_is_hidden(0xa1));
+	assert_false(term_is_hidden(0x1f600));
+	assert_false(term_is_hidden(0x2010));
+	assert_false(term_is_hidden(0x3000));
+}
+
+static void an_escape_differs_from_the_same_text(void **state)
+{
+	cleanup_buf struct buf got = BUF_INIT(4096);
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, term_reveal_line("\\x1b\x1b", 5, true, &got, &err));
+	assert_string_equal(got.data, "\\x1b\x1b[7m\\x1b\x1b[0m");
+}
+
+static void a_name_in_a_message_is_what_it_looks_like(void **state)
+{
+	static const char text[] = "fdp\xe2\x80\xaegpj.exe\xe2\x80\x8b";
+	cleanup_buf struct buf got = BUF_INIT(4096), prose = BUF_INIT(4096);
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, term_escape_line(text, strlen(text), &got, &err));
+	assert_string_equal(got.data, "fdp\\u202egpj.exe\\u200b");
+	assert_ok(&err, term_escape_prose(text, strlen(text), &prose, &err));
+	assert_string_equal(prose.data, text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +225,10 @@ int main(void)
 		cmocka_unit_test(a_colour_without_end_is_not_waited_for),
 		cmocka_unit_test(files_get_every_byte),
 		cmocka_unit_test(a_message_stays_one_line),
+		cmocka_unit_test(nothing_in_code_is_hidden),
+		cmocka_unit_test(each_hidden_character_is_known),
+		cmocka_unit_test(an_escape_differs_from_the_same_text),
+		cmocka_unit_test(a_name_in_a_message_is_what_it_looks_like),
 	};
 
 	return cmocka_run_group_tests_name("cli_term", tests, NULL, NULL);
