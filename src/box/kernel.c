@@ -207,13 +207,14 @@ void kernel_drop_seed(struct box_kernel *kernel)
 }
 
 static struct twin_spawn spawn_of(const struct warden *warden, const struct box_kernel *kernel,
-				  const struct zygote_proc *zygote)
+				  struct zygote_proc *zygote)
 {
 	const struct session *session = kernel->session;
 
 	return (struct twin_spawn){ .zygote = zygote->pid,
 				    .zygote_sock = zygote->sock,
 				    .traced = zygote->traced,
+				    .code = &zygote->code,
 				    .shell = &session->shell,
 				    .cgroups = &warden->cgroups,
 				    .place = { .number = kernel->place,

@@ -81,6 +81,7 @@ struct zygote_proc {
 	int sock;
 	int root_ns_fd; /* mount namespace of the template's root */
 	bool traced;
+	struct trace_code code; /* of its twins */
 	struct watch watch;
 	struct err failure;
 	struct template *of;

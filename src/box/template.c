@@ -243,6 +243,7 @@ void template_forget(struct warden *warden, struct zygote_proc *zygote)
 		(void)kill(zygote->pid, SIGKILL);
 	zygote->state = ZYGOTE_ABSENT;
 	zygote->kernels = 0;
+	zygote->code = (struct trace_code){ 0 };
 }
 
 static void zygote_failed(struct warden *warden, struct zygote_proc *zygote, const struct err *why)

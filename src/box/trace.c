@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "box/sys.h"
 #include "box/trace_arch.h"
+#include "box/vma.h"
 
 #if defined(__x86_64__)
 #define FP_SET NT_X86_XSTATE
@@ -255,36 +256,104 @@ bool trace_stands_behind_call(pid_t pid, const struct trace_regs *regs)
 	return errno == 0 && trace_arch_is_call((uint64_t)word);
 }
 
+static int tampered(pid_t pid, const char *how, struct err *err)
+{
+	return err_set(err, ERR_DENIED, "process %d was tampered with (%s)", (int)pid, how);
+}
+
+/*
+ * Writing a word back to its page, as a debugger does, gives the process a copy of that page: what
+ * the file behind it holds from then on, which another box or the host may change, is not seen.
+ */
+static int take_page(pid_t pid, uint64_t address, const struct trace_code *code, struct err *err)
+{
+	void *word_at = (void *)(address & ~(uint64_t)7);
+	struct vma vma;
+	long word;
+
+	if (vma_at(pid, address, &vma, err) < 0 || vma.is_shared ||
+	    (!vma.is_anonymous && (vma.device != code->device || vma.inode != code->inode)))
+		return err_set(err, ERR_DENIED, "the session changed program code that branching "
+						"relies on: another file lies there");
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, word_at, NULL);
+	if (errno != 0 || ptrace(PTRACE_POKETEXT, pid, word_at, (void *)word) < 0)
+		return err_set(err, ERR_DENIED, "the session changed program code that branching "
+						"relies on: it cannot be read");
+	return 0;
+}
+
+int trace_code_find(pid_t pid, const struct trace_regs *regs, struct trace_code *ret,
+		    struct err *err)
+{
+	struct vma vma;
+
+	if (vma_at(pid, trace_arch_call_address(regs), &vma, err) < 0)
+		return (int)err->code;
+	*ret = (struct trace_code){ .device = vma.device, .inode = vma.inode };
+	return 0;
+}
+
+int trace_own_instruction(pid_t pid, const struct trace_regs *regs, const struct trace_code *code,
+			  struct err *err)
+{
+	const uint64_t first = trace_arch_call_address(regs), last = trace_address(regs) - 1;
+
+	if (take_page(pid, first, code, err) < 0 ||
+	    (first / PAGE_BYTES != last / PAGE_BYTES && take_page(pid, last, code, err) < 0))
+		return (int)err->code;
+	if (!trace_stands_behind_call(pid, regs))
+		return err_set(err, ERR_DENIED,
+			       "the session changed program code that branching relies on");
+	return 0;
+}
+
+/* One stop of a call. 1: it is done, 0: it goes on. */
+static int take_stop(pid_t pid, const struct trace_regs *base, pid_t *ret_child, long *ret,
+		     struct err *err)
+{
+	struct trace_regs regs;
+	int event;
+
+	if (trace_wait_stop(pid, &event, err) < 0)
+		return (int)err->code;
+	if (is_fork_event(event))
+		return ret_child != NULL ? trace_event_pid(pid, ret_child, err)
+					 : tampered(pid, "a child nobody asked for", err);
+	if (trace_regs_get(pid, &regs, err) < 0)
+		return (int)err->code;
+	/* A child of this one ended, before the step: no signal of user code gets here. */
+	if (event == SIGCHLD && trace_address(&regs) == trace_arch_call_address(base))
+		return 0;
+	if (event != SIGTRAP)
+		return err_set(err, ERR_DENIED, "process %d was tampered with (stop %x)", (int)pid,
+			       (unsigned)event);
+	if (trace_address(&regs) != trace_address(base))
+		return tampered(pid, "it stands elsewhere", err);
+	if (!trace_stands_behind_call(pid, base))
+		return tampered(pid, "its code changed", err);
+	*ret = trace_arch_result(&regs);
+	return 1;
+}
+
 int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
 	       pid_t *ret_child, long *ret, struct err *err)
 {
 	struct trace_regs regs = *base;
 
+	if (!trace_stands_behind_call(pid, base))
+		return tampered(pid, "its code changed", err);
 	trace_arch_call(&regs, nr, args);
 	if (trace_regs_set(pid, &regs, err) < 0)
 		return (int)err->code;
 	for (int stops = 0; stops < 16; stops++) {
-		int event;
+		int done;
 
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
 			return err_sys(err, "step process %d", (int)pid);
-		if (trace_wait_stop(pid, &event, err) < 0)
-			return (int)err->code;
-		if (is_fork_event(event)) {
-			if (ret_child != NULL && trace_event_pid(pid, ret_child, err) < 0)
-				return (int)err->code;
-			continue;
-		}
-		/* A child of this one ended: no signal of user code gets here. */
-		if (event == SIGCHLD)
-			continue;
-		if (event != SIGTRAP)
-			return err_set(err, ERR_DENIED, "process %d was tampered with (stop %x)",
-				       (int)pid, (unsigned)event);
-		if (trace_regs_get(pid, &regs, err) < 0)
-			return (int)err->code;
-		*ret = trace_arch_result(&regs);
-		return 0;
+		done = take_stop(pid, base, ret_child, ret, err);
+		if (done != 0)
+			return done < 0 ? done : 0;
 	}
 	return err_set(err, ERR_PROTOCOL, "a system call in process %d does not end", (int)pid);
 }
@@ -335,28 +404,45 @@ static int place_list(pid_t pid, uint64_t page, const struct trace_list_call *ca
 	return write_memory(pid, page, image, TABLE_OFFSET + table_len + data_len, err);
 }
 
+/* Memory of the process's own and of nobody else's, wherever it says that it was given some. */
+static int map_pages(pid_t pid, const struct trace_regs *base, uint64_t len, uint64_t *ret,
+		     struct err *err)
+{
+	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+	const uint64_t args[6] = { 0, len, (uint64_t)all, MAP_PRIVATE | MAP_ANONYMOUS,
+				   (uint64_t)-1, 0 };
+	struct vma vma;
+	uint64_t page;
+	long result;
+
+	if (trace_call(pid, base, SYS_mmap, args, NULL, &result, err) < 0)
+		return (int)err->code;
+	if (result < 0 && result > -4096)
+		return err_set(err, ERR_SYSTEM, "map a page in process %d: %s", (int)pid,
+			       strerror((int)-result));
+	page = (uint64_t)result;
+	if (page % PAGE_BYTES != 0 || vma_at(pid, page, &vma, err) < 0 || !vma.is_anonymous ||
+	    vma.prot != all || vma.to - page < len)
+		return tampered(pid, "it was given no memory", err);
+	*ret = page;
+	return 0;
+}
+
 int trace_own_page(pid_t pid, const struct trace_regs *base, struct trace_regs *ret_base,
 		   uint64_t *ret_page, struct err *err)
 {
 	const struct trace_list_code code = trace_arch_list_code();
-	const uint64_t args[6] = { 0, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-				   MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 };
-	long page;
 
-	if (trace_call(pid, base, SYS_mmap, args, NULL, &page, err) < 0)
+	if (map_pages(pid, base, TRACE_OWN_BYTES, ret_page, err) < 0)
 		return (int)err->code;
-	if (page < 0 && page > -4096)
-		return err_set(err, ERR_SYSTEM, "map a page in process %d: %s", (int)pid,
-			       strerror((int)-page));
-	*ret_page = (uint64_t)page;
 	*ret_base = *base;
-	trace_arch_stand_in_list(ret_base, (uint64_t)page);
-	return write_memory(pid, (uint64_t)page, code.bytes, code.len, err);
+	trace_arch_stand_in_list(ret_base, *ret_page);
+	return write_memory(pid, *ret_page, code.bytes, code.len, err);
 }
 
 int trace_drop_page(pid_t pid, const struct trace_regs *base, uint64_t page, struct err *err)
 {
-	const uint64_t args[6] = { page, PAGE_BYTES };
+	const uint64_t args[6] = { page, TRACE_OWN_BYTES };
 	long ignored;
 
 	return trace_call(pid, base, SYS_munmap, args, NULL, &ignored, err);
@@ -365,29 +451,26 @@ int trace_drop_page(pid_t pid, const struct trace_regs *base, uint64_t page, str
 int trace_run_list(pid_t pid, const struct trace_regs *base, struct trace_list_call *calls,
 		   size_t count, const void *data, size_t data_len, struct err *err)
 {
-	const uint64_t map_args[6] = { 0, LIST_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-				       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 };
 	uint64_t unmap_args[6] = { 0, LIST_PAGE_BYTES };
 	struct trace_regs regs = *base;
-	long page, ignored;
+	uint64_t page;
+	long ignored;
 	int event;
 
-	if (trace_call(pid, base, SYS_mmap, map_args, NULL, &page, err) < 0)
+	if (map_pages(pid, base, LIST_PAGE_BYTES, &page, err) < 0 ||
+	    place_list(pid, page, calls, count, data, data_len, err) < 0)
 		return (int)err->code;
-	if (page < 0 && page > -4096)
-		return err_set(err, ERR_SYSTEM, "map a page in process %d: %s", (int)pid,
-			       strerror((int)-page));
-	if (place_list(pid, (uint64_t)page, calls, count, data, data_len, err) < 0)
-		return (int)err->code;
-	trace_arch_list(&regs, (uint64_t)page, (uint64_t)page + TABLE_OFFSET, count);
+	trace_arch_list(&regs, page, page + TABLE_OFFSET, count);
 	if (trace_regs_set(pid, &regs, err) < 0 || trace_continue(pid, err) < 0 ||
-	    trace_wait_stop(pid, &event, err) < 0)
+	    trace_wait_stop(pid, &event, err) < 0 || trace_regs_get(pid, &regs, err) < 0)
 		return (int)err->code;
 	if (event != SIGTRAP)
 		return err_set(err, ERR_PROTOCOL, "list of system calls stopped with %x",
 			       (unsigned)event);
-	if (read_memory(pid, (uint64_t)page + TABLE_OFFSET, calls, count * sizeof(*calls), err) < 0)
+	if (trace_address(&regs) != trace_arch_list_end(page))
+		return tampered(pid, "the list of calls did not end", err);
+	if (read_memory(pid, page + TABLE_OFFSET, calls, count * sizeof(*calls), err) < 0)
 		return (int)err->code;
-	unmap_args[0] = (uint64_t)page;
+	unmap_args[0] = page;
 	return trace_call(pid, base, SYS_munmap, unmap_args, NULL, &ignored, err);
 }

@@ -55,19 +55,42 @@ long trace_blocked_in(const struct trace_regs *regs, uint64_t *ret_arg0);
 /* Makes regs of an interrupted call repeat it. */
 void trace_restart_call(struct trace_regs *regs);
 uint64_t trace_stack(const struct trace_regs *regs);
+uint64_t trace_address(const struct trace_regs *regs); /* of the next instruction */
 
 /* Whether the process stands right behind an untouched `syscall` instruction. */
 bool trace_stands_behind_call(pid_t pid, const struct trace_regs *regs);
 
+/* The file that a process's code is mapped from; zeros: not known yet. */
+struct trace_code {
+	uint64_t device, inode;
+};
+
+/* Where a process stands that has run nothing but our own code yet. */
+int trace_code_find(pid_t pid, const struct trace_regs *regs, struct trace_code *ret,
+		    struct err *err);
+
+/*
+ * Gives a process that stands behind a `syscall` a copy of that instruction's page that nobody
+ * outside of its memory can change, and checks it. Whoever shares the memory has to stand still.
+ * ERR_DENIED when the page is shared or of another file than `code`: a private page of a file goes
+ * away when that is truncated, and what comes back is what the file holds then.
+ */
+int trace_own_instruction(pid_t pid, const struct trace_regs *regs, const struct trace_code *code,
+			  struct err *err);
+
 /*
  * Executes one system call in `pid`, which stands as above with `base` registers. The result goes
- * to *ret (negative errno for a failed call). A child made by it is stopped and in *ret_child.
+ * to *ret (negative errno for a failed call). A child made by it is stopped and in *ret_child. The
+ * instruction is looked at before and after, and so is where the process stands: ERR_DENIED when
+ * it did anything else than this call.
  */
 int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
 	       pid_t *ret_child, long *ret, struct err *err);
 
+#define TRACE_OWN_BYTES 32768u
+
 /*
- * Maps a page of our own into `pid` with the list code on it, and *ret_base to stand behind its
+ * Maps TRACE_OWN_BYTES of our own into `pid` with the list code at their start, and *ret_base to stand behind its
  * `syscall`: what runs from there does not depend on memory that user code can still reach. The
  * mapping itself runs from `base`. trace_drop_page() unmaps it, from `base` of the process's own.
  */

@@ -57,6 +57,16 @@ void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code)
 	regs->user.pc = code + LIST_CALL + 4;
 }
 
+uint64_t trace_arch_list_end(uint64_t code)
+{
+	return code + sizeof(list_code) - 4; /* on the trap */
+}
+
+uint64_t trace_address(const struct trace_regs *regs)
+{
+	return regs->user.pc;
+}
+
 uint64_t trace_arch_call_address(const struct trace_regs *regs)
 {
 	return regs->user.pc - 4;

@@ -17,6 +17,8 @@ long trace_arch_result(const struct trace_regs *regs);
 void trace_arch_list(struct trace_regs *regs, uint64_t code, uint64_t table, uint64_t count);
 /* Loop over struct trace_list_call entries, then trap. */
 struct trace_list_code trace_arch_list_code(void);
+/* Where a process stands that ran a list of `code` to its trap. */
+uint64_t trace_arch_list_end(uint64_t code);
 /* Whether the word at (pc - 4 … pc) ends in a `syscall` instruction. */
 uint64_t trace_arch_call_address(const struct trace_regs *regs);
 /* Where the list code has its `syscall` instruction, and regs that stand right behind it. */

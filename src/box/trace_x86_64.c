@@ -64,6 +64,16 @@ void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code)
 	regs->user.rip = code + LIST_CALL + 2;
 }
 
+uint64_t trace_arch_list_end(uint64_t code)
+{
+	return code + sizeof(list_code); /* behind the trap */
+}
+
+uint64_t trace_address(const struct trace_regs *regs)
+{
+	return regs->user.rip;
+}
+
 uint64_t trace_arch_call_address(const struct trace_regs *regs)
 {
 	return regs->user.rip - 2;

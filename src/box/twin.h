@@ -21,6 +21,7 @@ struct twin_kernel {
 	int kernel_pidfd; /* readable once K has ended */
 	int notify_fd;	 /* denied system calls */
 	bool traced;	 /* T is a real twin */
+	struct trace_code code; /* where T stands */
 };
 
 struct twin_spawn {
@@ -32,6 +33,7 @@ struct twin_spawn {
 	struct cgroup_place place;
 	int control_fd; /* the kernel's end; stays the caller's */
 	bool no_speculation;
+	struct trace_code *code; /* where all twins of this zygote stand; the first one fills it in */
 };
 
 /* A kernel begun ahead of need: T, stopped at its birth; and K, stopped at its own. */

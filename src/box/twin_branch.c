@@ -34,6 +34,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "box/filter.h"
 #include "box/standstill.h"
 #include "box/sys.h"
 #include "box/trace.h"
@@ -175,15 +176,15 @@ static int copy_memory(struct branching *b, struct err *err)
 
 	if (trace_regs_get(twin, &b->twin_regs, err) < 0)
 		return (int)err->code;
-	if (!trace_stands_behind_call(twin, &b->twin_regs))
-		return err_set(err, ERR_DENIED,
-			       "the session changed program code that branching relies on");
+	/* The file behind its page may be written to from another box, which does not stand still. */
+	if (trace_own_instruction(twin, &b->twin_regs, &b->how->parent->code, err) < 0)
+		return (int)err->code;
 	code = trace_call(twin, &b->twin_regs, SYS_clone, args, &b->twin, &result, err);
 	/* Wherever the step led, T stands where it stood. */
 	(void)trace_regs_set(twin, &b->twin_regs, &ignored);
 	if (code < 0)
 		return code;
-	if (result <= 0 || b->twin <= 0)
+	if (result <= 0 || b->twin <= 0 || result != b->twin)
 		return err_set(err, ERR_SYSTEM, "the twin cannot fork: %s", strerror((int)-result));
 	if (trace_wait_stop(b->twin, &event, err) < 0 ||
 	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0)
@@ -249,7 +250,6 @@ struct list_data {
 		unsigned short pad[3];
 		uint64_t filter;
 	} program;
-	struct sock_filter filter[];
 };
 
 struct list {
@@ -338,23 +338,28 @@ static int check_list(const struct list *list, struct err *err)
 static int enter_box(const struct branching *b, long *ret_notify, struct err *err)
 {
 	const size_t filter_bytes = b->how->filter_len * sizeof(struct sock_filter);
-	const size_t data_len = sizeof(struct list_data) + filter_bytes;
-	/* The filter lies on K2's stack, well below the red zone: its memory is its own copy. */
-	const uint64_t stack = (trace_stack(&b->kernel_regs) - 4096 - filter_bytes) & ~15ull;
+	const size_t data_len = sizeof(struct list_data);
+	/*
+	 * On our page, not on K2's stack: that is wherever user code put it, for instance in a private
+	 * map of a file, whose pages somebody else can have taken away and filled anew.
+	 */
+	const uint64_t place = b->page + 4096;
 	cleanup_free struct list_data *data = calloc(1, data_len);
 	struct iovec local = { .iov_base = (void *)(uintptr_t)b->how->filter,
 			       .iov_len = filter_bytes };
-	struct iovec remote = { .iov_base = (void *)stack, .iov_len = filter_bytes };
+	struct iovec remote = { .iov_base = (void *)place, .iov_len = filter_bytes };
 	struct list list = { 0 };
 	struct trace_regs base;
 
+	_Static_assert(4096 + FILTER_INSNS_MAX * sizeof(struct sock_filter) <= TRACE_OWN_BYTES,
+		       "room for the filter on our page");
 	if (data == NULL)
 		return err_set(err, ERR_LIMIT, "no memory");
 	(void)snprintf(data->null_path, sizeof(data->null_path), "/dev/null");
 	(void)snprintf(data->workspace, sizeof(data->workspace), "/mnt/data");
 	data->cap_head.version = _LINUX_CAPABILITY_VERSION_3;
 	data->program.len = b->how->filter_len;
-	data->program.filter = stack;
+	data->program.filter = place;
 	if (process_vm_writev(b->kernel, &local, 1, &remote, 1, 0) != (ssize_t)filter_bytes)
 		return err_sys(err, "place the filter in the branch");
 	write_list(b, &list);
@@ -402,7 +407,8 @@ static int start_kernel(struct branching *b, struct err *err)
 int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err)
 {
 	struct branching b = { .how = how };
-	struct twin_kernel made = { .kernel_pidfd = -1, .notify_fd = -1, .traced = true };
+	struct twin_kernel made = { .kernel_pidfd = -1, .notify_fd = -1, .traced = true,
+				    .code = how->parent->code };
 	const struct cgroup_place first = { .number = 0 };
 	struct standstill still;
 	struct err ignored;

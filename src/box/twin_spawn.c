@@ -38,6 +38,9 @@ static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err
 
 	if (trace_regs_get(twin, &base, err) < 0)
 		return (int)err->code;
+	/* Asked once: reading maps costs as much as a good part of the start. */
+	if (how->code->inode == 0 && trace_code_find(twin, &base, how->code, err) < 0)
+		return (int)err->code;
 	/* Frozen with the box it could not be told to fork. */
 	if (cgroup_has_seats(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
 	    twin_leave_freezer(twin, &base, trace_stack(&base) - 512, err) < 0)
@@ -232,6 +235,7 @@ int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct t
 	cleanup_fd int boot = seed->boot;
 	pid_t sender = 0;
 
+	kernel.code = *how->code;
 	kernel.twin = seed->twin;
 	kernel.kernel = seed->kernel;
 	*seed = (struct twin_seed){ .boot = -1 };

@@ -9,125 +9,49 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/vma.h"
 
 #define AREAS_MAX 256
 #define BYTES_MAX (256ull << 20)
 #define CHUNK 65536u
 
-#ifndef PROCMAP_QUERY /* linux/fs.h of Linux 6.11 */
-struct procmap_query {
-	uint64_t size, query_flags, query_addr;
-	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
-	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
-	uint64_t vma_name_addr, build_id_addr;
-};
-#define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
-#define PROCMAP_QUERY_VMA_READABLE 0x01
-#define PROCMAP_QUERY_VMA_WRITABLE 0x02
-#define PROCMAP_QUERY_VMA_EXECUTABLE 0x04
-#define PROCMAP_QUERY_VMA_SHARED 0x08
-#define PROCMAP_QUERY_COVERING_OR_NEXT_VMA 0x10
-#endif
-
-struct area {
-	uint64_t from, to;
-	int prot;
-};
-
-/* "from-to rwxs offset device inode name"; private areas are passed over. */
-static bool parse_line(const char *line, struct area *ret)
-{
-	char *flags;
-
-	ret->from = strtoull(line, &flags, 16);
-	if (*flags != '-')
-		return false;
-	ret->to = strtoull(flags + 1, &flags, 16);
-	if (flags[0] != ' ' || strnlen(flags, 6) < 6 || flags[4] != 's')
-		return false;
-	flags++;
-	ret->prot = (flags[0] == 'r' ? PROT_READ : 0) | (flags[1] == 'w' ? PROT_WRITE : 0) |
-		    (flags[2] == 'x' ? PROT_EXEC : 0);
-	return true;
-}
-
 struct areas {
-	struct area area[AREAS_MAX];
+	struct vma area[AREAS_MAX];
 	size_t count;
 	uint64_t bytes;
 };
 
-static int add(struct areas *areas, const struct area *area, struct err *err)
-{
-	areas->bytes += area->to - area->from;
-	if (areas->count == AREAS_MAX || areas->bytes > BYTES_MAX) {
-		(void)err_set(err, ERR_LIMIT, "the session has too much shared memory");
-		return err_remedy(err, "close what it maps with MAP_SHARED (mmap, memmap, "
-				       "multiprocessing) before it is branched");
-	}
-	areas->area[areas->count++] = *area;
-	return 0;
-}
-
-/*
- * Linux 6.11 and later search for us: reading a data stack's 600 lines takes longer than the fork.
- * 1 when it is done, 0 when this kernel cannot.
- */
-static int ask_kernel(int maps, struct areas *areas, struct err *err)
-{
-	struct procmap_query query = { .size = sizeof(query) };
-
-	for (;;) {
-		struct area area;
-
-		query.query_flags = PROCMAP_QUERY_VMA_SHARED | PROCMAP_QUERY_COVERING_OR_NEXT_VMA;
-		if (ioctl(maps, PROCMAP_QUERY, &query) < 0)
-			return errno == ENOENT ? 1 : areas->count == 0 ? 0 : err_sys(err, "read maps");
-		area = (struct area){ .from = query.vma_start, .to = query.vma_end };
-		area.prot = (query.vma_flags & PROCMAP_QUERY_VMA_READABLE ? PROT_READ : 0) |
-			    (query.vma_flags & PROCMAP_QUERY_VMA_WRITABLE ? PROT_WRITE : 0) |
-			    (query.vma_flags & PROCMAP_QUERY_VMA_EXECUTABLE ? PROT_EXEC : 0);
-		if (add(areas, &area, err) < 0)
-			return (int)err->code;
-		query.query_addr = query.vma_end;
-	}
-}
-
 static int find_shared(pid_t pid, struct areas *areas, struct err *err)
 {
-	char path[64], line[512];
-	cleanup_file FILE *file = NULL;
-	bool starts = true;
-	int done;
+	cleanup_fd int maps = -1;
+	uint64_t address = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return err_sys(err, "open %s", path);
-	done = ask_kernel(fileno(file), areas, err);
-	if (done != 0)
-		return done < 0 ? done : 0;
-	while (fgets(line, sizeof(line), file) != NULL) {
-		struct area area;
-		/* A long name comes in pieces, of which only the first is a line. */
-		const bool is_first = starts;
+	if (vma_open(pid, &maps, err) < 0)
+		return (int)err->code;
+	for (;;) {
+		struct vma vma;
+		const int found = vma_next(maps, address, true, &vma, err);
 
-		starts = strchr(line, '\n') != NULL;
-		if (is_first && parse_line(line, &area) && add(areas, &area, err) < 0)
-			return (int)err->code;
+		if (found <= 0)
+			return found;
+		areas->bytes += vma.to - vma.from;
+		if (areas->count == AREAS_MAX || areas->bytes > BYTES_MAX) {
+			(void)err_set(err, ERR_LIMIT, "the session has too much shared memory");
+			return err_remedy(err, "close what it maps with MAP_SHARED (mmap, memmap, "
+					       "multiprocessing) before it is branched");
+		}
+		areas->area[areas->count++] = vma;
+		address = vma.to;
 	}
-	return ferror(file) ? err_sys(err, "read %s", path) : 0;
 }
 
 static int call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
@@ -144,7 +68,7 @@ static int call(pid_t pid, const struct trace_regs *base, long nr, const uint64_
 }
 
 /* What cannot be read (past the end of a file) is left as zeros, and zeros are not written. */
-static int copy_bytes(int memory, const struct area *area, uint64_t target, struct err *err)
+static int copy_bytes(int memory, const struct vma *area, uint64_t target, struct err *err)
 {
 	static const char zeros[CHUNK];
 	char chunk[CHUNK];
@@ -161,7 +85,7 @@ static int copy_bytes(int memory, const struct area *area, uint64_t target, stru
 	return 0;
 }
 
-static int replace(pid_t pid, const struct trace_regs *base, int memory, const struct area *area,
+static int replace(pid_t pid, const struct trace_regs *base, int memory, const struct vma *area,
 		   struct err *err)
 {
 	const uint64_t len = area->to - area->from;

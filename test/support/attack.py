@@ -106,11 +106,13 @@ class Driver:
         self.send(op, **more)
         return self.receive()
 
-    def open(self, template="python", flags=0, language=None, prelude=True, env=None, **limits):
+    def open(self, template="python", flags=0, language=None, prelude=True, env=None, shared=None,
+             **limits):
+        """shared: a directory of the host that is /mnt/shared in the box, for writing."""
         assert set(limits) <= set(LIMITS), limits
         more = {"language": language} if language else {}
         box = Box(self, self("open", template=template, flags=flags, limits=limits,
-                             env=env or [], **more))
+                             env=env or [], shared=[str(shared)] if shared else [], **more))
         if prelude and language in (None, "python"):
             box.expect("ok", PRELUDE.replace("{NUMBERS}", repr(NUMBERS)))
         return box

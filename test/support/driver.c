@@ -133,9 +133,12 @@ static void do_open(const struct json_value *line)
 {
 	const struct json_value *limits = json_read_member(line, "limits");
 	const struct json_value *env = json_read_member(line, "env");
+	const struct json_value *shared = json_read_member(line, "shared");
 	const char *variables[16] = { NULL };
+	reckon_mount mounts[1];
 	reckon_session_options options = {
 		.size = sizeof(options),
+		.mounts = mounts,
 		.template_name = text_of(line, "template"),
 		.language = text_of(line, "language"),
 		.flags = (unsigned)number_of(line, "flags"),
@@ -156,6 +159,13 @@ static void do_open(const struct json_value *line)
 
 	for (size_t i = 0; i < json_read_count(env) && i + 1 < ARRAY_LEN(variables); i++)
 		variables[i] = json_read_text(json_read_at(env, i), NULL);
+	for (; options.mount_count < json_read_count(shared) &&
+	       options.mount_count < ARRAY_LEN(mounts); options.mount_count++)
+		mounts[options.mount_count] = (reckon_mount){
+			.source = json_read_text(json_read_at(shared, options.mount_count), NULL),
+			.target = "/mnt/shared",
+			.writable = 1,
+		};
 	if (reckon_session_open(engine, &options, &session, &err) < 0)
 		say_error(&err);
 	else

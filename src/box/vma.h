@@ -1,0 +1,28 @@
+/* vma.h - the memory areas of another process, asked for by address. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct vma {
+	uint64_t from, to;
+	int prot;	/* PROT_… */
+	bool is_shared; /* MAP_SHARED: a write reaches whoever else maps it */
+	bool is_anonymous; /* private, and of no file */
+	uint64_t device, inode; /* of its file */
+};
+
+/* The process's open maps file, for vma_next(). */
+int vma_open(pid_t pid, int *ret_fd, struct err *err);
+
+/*
+ * The area that covers `address` or is the next one above, of the shared ones only when `shared`.
+ * 1: found, 0: none.
+ */
+int vma_next(int maps, uint64_t address, bool shared, struct vma *ret, struct err *err);
+
+/* The area that covers `address`; ERR_NOT_FOUND when there is none. */
+int vma_at(pid_t pid, uint64_t address, struct vma *ret, struct err *err);
