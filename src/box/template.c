@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -184,6 +185,29 @@ static size_t make_env(const struct template *of, const char **env, size_t max)
 	return count;
 }
 
+/*
+ * Twins are forks of a zygote and stand outside of every box. They join its namespaces and its root,
+ * and a branch's fetches descriptors of ours, which as root can do anything: all the rest goes.
+ */
+static int keep_needed_caps(struct err *err)
+{
+	static const int needed[] = { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE };
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (cap != needed[0] && cap != needed[1] && cap != needed[2] &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return err_sys(err, "drop a capability of a zygote");
+	/* What is inherited by exec would come past the bounding set. */
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return err_sys(err, "read the capabilities of a zygote");
+	caps[0].inheritable = caps[1].inheritable = 0;
+	return syscall(SYS_capset, &head, caps) < 0
+		       ? err_sys(err, "clear what a zygote inherits")
+		       : 0;
+}
+
 __attribute__((noreturn)) static void zygote_main(const struct start *start)
 {
 	const struct mount_tree tree = {
@@ -209,7 +233,8 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 	(void)umask(022);
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 		(void)err_sys(&report.err, "make namespaces for a zygote");
-	else if (mount_template_root(&tree, &report.err) == 0) {
+	else if (mount_template_root(&tree, &report.err) == 0 &&
+		 keep_needed_caps(&report.err) == 0) {
 		const int null_fd = open("/dev/null", O_RDWR);
 		/* 3 and 4 may be taken by each other: park both above first. */
 		const int sock = fcntl(start->sock, F_DUPFD, 100);

@@ -163,3 +163,16 @@ def test_stop_everything(box, neighbour):
                      "os.kill(os.getpid(), signal.SIGSTOP)", timeout_ms=1500)
     assert record["status"] in ("timeout", "killed", "kernel_died", "ok"), record["status"]
     neighbour.check()
+
+
+def test_a_twin_has_no_capability_that_it_does_not_need(box):
+    """Outside of every box, it holds what joining one takes: ADMIN and CHROOT, PTRACE for a copy."""
+    if not box.about["has_twin"]:
+        pytest.skip("no twins on this host")
+    needed = 1 << 21 | 1 << 18 | 1 << 19
+    for kernel in (box, box.branch()):
+        twin = status_of(status_of(kernel.pid)["PPid"])
+        assert twin["Name"].startswith("reckon-zygote"), twin["Name"]
+        for field in ("CapPrm", "CapEff", "CapBnd"):
+            assert int(twin[field], 16) & ~needed == 0, (field, twin[field])
+        assert int(twin["CapInh"], 16) == 0 and int(twin["CapAmb"], 16) == 0
