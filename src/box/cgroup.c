@@ -29,6 +29,8 @@
 #include "box/cgroup_settle.h"
 
 #define CLOSE_TRIES 200 /* of 10 ms */
+#define SOCKETS_MIN (4ull << 20)
+#define SOCKETS_MAX (64ull << 20)
 
 static const char *const controller_names[CG_COUNT] = { "memory", "pids", "cpu", "cpuacct",
 							"freezer" };
@@ -289,6 +291,20 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 	return 0;
 }
 
+/*
+ * Buffers of TCP and UDP: v1 counts them beside memory, and not at all before a limit is set. With v2
+ * they are memory like any other.
+ */
+static void limit_sockets(const struct cgroup_host *host, const char *group, uint64_t memory_bytes)
+{
+	uint64_t bytes = memory_bytes / 8;
+	struct err ignored; /* a kernel without them: probe.c says so */
+
+	bytes = bytes < SOCKETS_MIN ? SOCKETS_MIN : bytes > SOCKETS_MAX ? SOCKETS_MAX : bytes;
+	(void)cgroup_file_write_u64(host->base[CG_MEMORY], group, "memory.kmem.tcp.limit_in_bytes",
+				    bytes, &ignored);
+}
+
 static int limit_v1(const struct cgroup_host *host, const char *name,
 		    const struct cgroup_limits *limits, struct err *err)
 {
@@ -308,6 +324,7 @@ static int limit_v1(const struct cgroup_host *host, const char *name,
 		(void)cgroup_file_write_u64(host->base[CG_MEMORY], plain,
 					    "memory.memsw.limit_in_bytes", limits->memory_bytes,
 					    &ignored);
+		limit_sockets(host, plain, limits->memory_bytes);
 	}
 	if (host->base[CG_PIDS] >= 0 && limits->pids > 0 &&
 	    cgroup_file_write_u64(host->base[CG_PIDS], cgroup_name_in(host, CG_PIDS, name),

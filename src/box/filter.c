@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/futex.h>
-#include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -19,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "box/filter_args.h"
 #include "box/filter_list.h"
 
 #if defined(__x86_64__)
@@ -58,6 +59,9 @@ enum verdict {
 	VERDICT_PERSONALITY,
 	VERDICT_MADVISE,
 	VERDICT_FCNTL,
+	VERDICT_SETSOCKOPT,
+	VERDICT_RWF,
+	VERDICT_FADVISE,
 };
 
 static const struct checked {
@@ -71,24 +75,9 @@ static const struct checked {
 	{ "recvmmsg", VERDICT_OOB_ARG3 },  { "ioctl", VERDICT_IOCTL },
 	{ "prctl", VERDICT_PRCTL },	   { "futex", VERDICT_FUTEX },
 	{ "personality", VERDICT_PERSONALITY }, { "madvise", VERDICT_MADVISE },
-	{ "fcntl", VERDICT_FCNTL },
-};
-
-/* ioctl numbers that change a terminal, a file's flags or a file system; low 32 bits compared. */
-static const uint32_t ioctl_denied[] = {
-	0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */, 0x5423 /* TIOCSETD */, 0x540e /* TIOCSCTTY */,
-	0x40086602 /* FS_IOC_SETFLAGS */, 0x401c5820 /* FS_IOC_FSSETXATTR */,
-	0xc0045877 /* FIFREEZE */, 0xc0045878 /* FITHAW */, 0xc0185879 /* FITRIM */,
-	0x6601 /* FS_IOC_GETFLAGS, 32 bit form */, 0x8914 /* SIOCSIFFLAGS */,
-	0x8916 /* SIOCSIFADDR */, 0x8924 /* SIOCSIFHWADDR */, 0x89a0 /* SIOCBRADDBR */,
-};
-
-static const uint32_t prctl_allowed[] = {
-	PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS,
-	PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS,
-	PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
-	PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE,
-	PR_GET_THP_DISABLE, PR_GET_SPECULATION_CTRL, 0x53564d41 /* PR_SET_VMA */,
+	{ "fcntl", VERDICT_FCNTL },	   { "setsockopt", VERDICT_SETSOCKOPT },
+	{ "preadv2", VERDICT_RWF },	   { "pwritev2", VERDICT_RWF },
+	{ "fadvise64", VERDICT_FADVISE },
 };
 
 static void emit(struct filter_program *p, struct sock_filter insn)
@@ -154,13 +143,59 @@ static void check_futex(struct filter_program *p)
 	ret(p, RET_ALLOW);
 }
 
+/* Returns `action` when the loaded word is one of the values, else goes on. */
+static void ret_if_any(struct filter_program *p, const uint32_t *values, size_t count,
+		       uint32_t action)
+{
+	/* One jump for each, to the one return behind them: each kernel has the filter translated. */
+	for (size_t i = 0; i < count; i++)
+		emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values[i],
+						     (uint8_t)(count - i), 0));
+	emit(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1));
+	ret(p, action);
+}
+
 static void check_list(struct filter_program *p, unsigned arg, const uint32_t *values, size_t count,
 		       uint32_t on_match, uint32_t otherwise)
 {
 	load(p, OFF_ARG(arg));
-	for (size_t i = 0; i < count; i++)
-		ret_if(p, BPF_JEQ, values[i], on_match);
+	ret_if_any(p, values, count, on_match);
 	ret(p, otherwise);
+}
+
+/* A list of what is reported, one of what is allowed; `otherwise` is an ordinary error. */
+static void check_lists(struct filter_program *p, unsigned arg, const uint32_t *denied,
+			size_t denied_count, const uint32_t *allowed, size_t allowed_count,
+			uint32_t otherwise)
+{
+	load(p, OFF_ARG(arg));
+	ret_if_any(p, denied, denied_count, RET_REPORT);
+	ret_if_any(p, allowed, allowed_count, RET_ALLOW);
+	ret(p, otherwise);
+}
+
+static void check_setsockopt(struct filter_program *p)
+{
+	const size_t denied = ARRAY_LEN(sockopt_denied), ignored = ARRAY_LEN(sockopt_ignored);
+
+	for (size_t i = 0; i < ARRAY_LEN(sockopt_levels); i++) {
+		unsigned short test;
+
+		load(p, OFF_ARG(1));
+		test = p->len;
+		emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						     sockopt_levels[i].level, 0, 0));
+		load(p, OFF_ARG(2));
+		if (sockopt_levels[i].level == SOL_SOCKET) {
+			ret_if_any(p, sockopt_denied, denied, RET_REPORT);
+			ret_if_any(p, sockopt_ignored, ignored, RET_ERRNO(0));
+		}
+		ret_if_any(p, sockopt_levels[i].options, sockopt_levels[i].count, RET_ALLOW);
+		ret(p, RET_ERRNO(ENOPROTOOPT));
+		if (p->len <= FILTER_INSNS_MAX)
+			p->insn[test].jf = (uint8_t)(p->len - test - 1);
+	}
+	ret(p, RET_ERRNO(ENOPROTOOPT));
 }
 
 static void check_mask(struct filter_program *p, unsigned arg, uint32_t mask, uint32_t on_match)
@@ -174,7 +209,7 @@ static void emit_verdict(struct filter_program *p, enum verdict verdict)
 {
 	static const uint32_t personalities[] = { 0, 0xffffffffu };
 	static const uint32_t madvise_denied[] = { 100 /* HWPOISON */, 101 /* SOFT_OFFLINE */ };
-	static const uint32_t fcntl_denied[] = { 1024 /* F_SETLEASE */, 1026 /* F_NOTIFY */ };
+	static const uint32_t dontneed[] = { 4 /* POSIX_FADV_DONTNEED */ };
 	static const uint32_t unix_only[] = { AF_UNIX };
 	const uint32_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
 				    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
@@ -205,7 +240,8 @@ static void emit_verdict(struct filter_program *p, enum verdict verdict)
 		check_mask(p, 3, MSG_OOB, RET_ERRNO(EINVAL));
 		break;
 	case VERDICT_IOCTL:
-		check_list(p, 1, ioctl_denied, ARRAY_LEN(ioctl_denied), RET_REPORT, RET_ALLOW);
+		check_lists(p, 1, ioctl_denied, ARRAY_LEN(ioctl_denied), ioctl_allowed,
+			    ARRAY_LEN(ioctl_allowed), RET_ERRNO(ENOTTY));
 		break;
 	case VERDICT_PRCTL:
 		check_list(p, 0, prctl_allowed, ARRAY_LEN(prctl_allowed), RET_ALLOW, RET_REPORT);
@@ -220,7 +256,19 @@ static void emit_verdict(struct filter_program *p, enum verdict verdict)
 		check_list(p, 2, madvise_denied, 2, RET_REPORT, RET_ALLOW);
 		break;
 	case VERDICT_FCNTL:
-		check_list(p, 1, fcntl_denied, 2, RET_REPORT, RET_ALLOW);
+		check_lists(p, 1, fcntl_denied, ARRAY_LEN(fcntl_denied), fcntl_allowed,
+			    ARRAY_LEN(fcntl_allowed), RET_ERRNO(EINVAL));
+		break;
+	case VERDICT_SETSOCKOPT:
+		check_setsockopt(p);
+		break;
+	case VERDICT_RWF:
+		/* Whether a page is in memory is for nobody to ask who shares the file. */
+		check_mask(p, 5, RWF_NOWAIT, RET_ERRNO(EOPNOTSUPP));
+		break;
+	case VERDICT_FADVISE:
+		/* It is only advice: nobody has a page taken away that a neighbour may need. */
+		check_list(p, 3, dontneed, 1, RET_ERRNO(0), RET_ALLOW);
 		break;
 	}
 }

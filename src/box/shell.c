@@ -43,6 +43,28 @@ static int bring_lo_up(struct err *err)
 	return 0;
 }
 
+/*
+ * What a socket of TCP of this network namespace may hold. The host's values may be for fast links: with
+ * 32 MiB per socket the descriptors of one process would be gigabytes, where no group counts them. (That of other
+ * sockets is rmem_default of the host; the filter lets nobody ask for more.)
+ */
+static void bound_buffers(void)
+{
+	static const struct {
+		const char *path, *value;
+	} bounds[] = {
+		{ "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 262144" },
+		{ "/proc/sys/net/ipv4/tcp_wmem", "4096 16384 262144" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		cleanup_fd int fd = open(bounds[i].path, O_WRONLY | O_CLOEXEC);
+
+		if (fd >= 0)
+			(void)!write(fd, bounds[i].value, strlen(bounds[i].value));
+	}
+}
+
 static int join_root(const struct shell_plan *plan, int *ret_sysctl, struct err *err)
 {
 	if (setns(plan->root_ns_fd, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
@@ -77,8 +99,10 @@ static int child_prepare(const struct shell_plan *plan, const char *name, int so
 	if (plan->netns_fd >= 0) {
 		if (setns(plan->netns_fd, CLONE_NEWNET) < 0)
 			return err_sys(err, "join a recycled network namespace");
-	} else if (bring_lo_up(err) < 0) {
-		return (int)err->code;
+	} else {
+		if (bring_lo_up(err) < 0)
+			return (int)err->code;
+		bound_buffers();
 	}
 	if (cgroup_has_seats(plan->cgroups) && cgroup_join(plan->cgroups, name, err) < 0)
 		return (int)err->code;

@@ -2,7 +2,8 @@
 
 A test gets a `box` and tries to break out of it, or to do harm. After each test the neighbour must
 still answer with its secret, and what the host carries (processes, mounts, cgroups, descriptors of
-the warden) must be back to what it was before.
+the warden; buffers of sockets, slabs, code of BPF, open files, keys) must be back to what it was
+before.
 """
 import platform
 import secrets
@@ -10,6 +11,7 @@ import tempfile
 
 import pytest
 from attack import Driver, Weight
+from host_counters import HostCounters
 from leftovers import Leftovers
 
 
@@ -62,6 +64,7 @@ def base_weight(neighbour, weight):
 def driver(place, state, neighbour, base_weight, weight):
     """For sessions of one test; afterwards the host and the neighbour are as they were."""
     made = Driver(place, state)
+    counters = HostCounters()
     try:
         yield made
     finally:
@@ -69,6 +72,8 @@ def driver(place, state, neighbour, base_weight, weight):
     neighbour.check()
     over = weight.settle(base_weight)
     assert not over, f"more than before the attack: {over}"
+    over = counters.grown()
+    assert not over, f"the host holds more than before the attack: {over}"
 
 
 @pytest.fixture

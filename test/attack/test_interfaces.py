@@ -73,6 +73,64 @@ def test_prctl_is_refused(box, option):
     assert box.ask(f"answer = call('prctl', {option}, 2, 0, 0, 0)") == "EPERM"
 
 
+ATTACH = r'''
+import socket, struct
+code = _ct.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0xffffffff) * 4096)
+prog = struct.pack("HxxxxxxQ", 4096, _ct.addressof(code))
+sockets = [socket.socket(family, kind) for family in (socket.AF_UNIX, socket.AF_INET,
+           socket.AF_INET6) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+answer = [attempt(s.setsockopt, socket.SOL_SOCKET, option, value) for s in sockets
+          for option, value in ((26, prog), (50, struct.pack("i", 3)), (51, prog),
+                                (52, struct.pack("i", 3)), (44, 1), (27, 0), (68, 0))]
+'''
+
+
+def test_socket_filters_are_refused(box):
+    """Programs of BPF: memory of the host's that nobody is charged for, room for code that is all."""
+    assert set(box.ask(ATTACH)) == {"EPERM"}
+    assert box.run("").get("status") == "ok"
+
+
+def test_unlisted_socket_options_do_not_exist(box):
+    answer = box.ask(r'''
+import socket
+s = socket.socket()
+answer = [attempt(s.setsockopt, level, option, b"x" * 64) for level, option in
+          ((6, 31), (6, 19), (6, 14), (6, 13), (0, 64), (0, 35), (41, 64), (17, 103), (17, 100),
+           (1, 60), (1, 36), (1, 25), (1, 10), (282, 1), (132, 1), (255, 1))]
+''')
+    assert set(answer) == {"ENOPROTOOPT"}
+
+
+def test_unlisted_requests_to_files_do_not_exist(box):
+    answer = box.ask(r'''
+import fcntl, os
+fds = [os.open(p, os.O_RDONLY) for p in ("/dev/null", "/usr/bin/env", "/mnt/data", "/proc/self/maps",
+                                         "/proc/self/ns/user")]
+answer = [attempt(fcntl.ioctl, fd, request, bytes(128)) for fd in fds for request in
+          (0xae01, 0x4c00, 0xc020660b, 0xc0686611, 0xb701, 0xb702, 0x80086601, 0x1276, 0xc018937e,
+           0xc0109428, 0x5015, 0x54e3)]
+''')
+    assert set(answer) == {"ENOTTY"}
+
+
+def test_what_a_neighbour_reads_cannot_be_asked(box):
+    """Whether a page of a shared library is in memory; and no page is taken away from others."""
+    answer = box.ask(r'''
+import os
+fd = os.open("/usr/bin/env", os.O_RDONLY)
+size = os.fstat(fd).st_size
+os.read(fd, size)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+page = _ct.create_string_buffer(1)
+_libc.mmap.restype = _ct.c_void_p
+at = _libc.mmap(None, _ct.c_size_t(4096), 1, 1, fd, 0)
+_libc.mincore(_ct.c_void_p(at), _ct.c_size_t(4096), page)
+answer = [attempt(os.preadv, fd, [bytearray(1)], 0, os.RWF_NOWAIT), call(306, fd), page.raw[0]]
+''')
+    assert answer == ["ENOTSUP", "EPERM", 1]
+
+
 def test_unknown_numbers_are_not_implemented(box):
     # 335 and 336 are the kernel's own way back from probes: newer ones exempt them from filters and
     # end whoever else makes the call.
@@ -155,3 +213,43 @@ print("done")
 ''')
     assert record["status"] == "ok" and "done" in record["stdout"]
     neighbour.check()
+
+
+def test_ordinary_programs_pass_the_lists(box):
+    """What asyncio, multiprocessing, subprocess and terminals ask of sockets and descriptors."""
+    answer = box.ask(r'''
+import asyncio, fcntl, multiprocessing, os, shutil, socket, struct, subprocess, tempfile, termios
+answer = {}
+async def talk():
+    async def serve(reader, writer):
+        writer.write((await reader.read(5)).upper()); await writer.drain(); writer.close()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, reuse_port=True)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"hello"); got = await reader.read(5); writer.close(); server.close()
+    child = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1)
+    out, _ = await child.communicate(b"piped")
+    return [got.decode(), out.decode()]
+answer["asyncio"] = await talk()
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    answer["pool"] = pool.map(abs, [-1, -2])
+with socket.create_server(("::1", 0), family=socket.AF_INET6, dualstack_ipv6=False) as s:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    s.settimeout(0.5)
+    answer["options"] = [s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)]
+r, w = os.pipe(); os.write(w, b"abc")
+answer["waiting"] = struct.unpack("i", fcntl.ioctl(r, termios.FIONREAD, bytes(4)))[0]
+os.set_blocking(r, False); os.set_inheritable(w, True)
+answer["tty"] = [os.isatty(r), attempt(termios.tcgetattr, r), attempt(os.get_terminal_size, r)]
+with tempfile.TemporaryDirectory() as d:
+    shutil.copytree("/usr/share/zoneinfo/Europe", d + "/copy")
+    answer["copy"] = len(os.listdir(d + "/copy")) > 10 if os.path.isdir(d + "/copy") else False
+    with open(d + "/lock", "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX)
+answer["shell"] = subprocess.run("cp --reflink=auto /usr/bin/env /tmp/env; ls --color /tmp/env; "
+                                 "stty size 2>&1 | head -c 60; cat /tmp/env | wc -c | grep -c .",
+                                 shell=True, capture_output=True, text=True).returncode
+''')
+    assert answer["asyncio"] == ["HELLO", "piped"] and answer["pool"] == [1, 2]
+    assert answer["options"] != [0] and answer["waiting"] == 3 and answer["copy"] is True
+    assert answer["tty"] == [False, "error", "ENOTTY"] and answer["shell"] == 0

@@ -243,7 +243,7 @@ static void out_of_band(void **state)
 
 static void arguments_of_others(void **state)
 {
-	static const uint64_t ioctls[] = { 0x5412, 0x541c, 0x5423, 0x540e, 0x40086602, 0x8914, 0x8916 };
+	static const uint64_t ioctls[] = { 0x5412, 0x541c, 0x5423, 0x40086602, 0x8914, 0x8916 };
 	static const uint64_t pi[] = { FUTEX_LOCK_PI, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI,
 				       FUTEX_WAIT_REQUEUE_PI, FUTEX_CMP_REQUEUE_PI, 13 };
 	static const uint64_t prctls[] = { PR_SET_MM, PR_SET_PTRACER, 62 /* PR_SCHED_CORE */,
@@ -276,6 +276,88 @@ static void arguments_of_others(void **state)
 	assert_verdict(REPORT, SYS_fcntl, 0, 1026 /* F_NOTIFY */, 0, 0);
 }
 
+static uint32_t sockopt(uint64_t level, uint64_t option)
+{
+	return verdict(SYS_setsockopt, 3, level, option, 0);
+}
+
+/* Every pair below: what is not listed is an option that this system does not have. */
+static void socket_options(void **state)
+{
+	static const uint64_t programs[] = { 26, 27, 44, 50, 51, 52, 68 };
+	unsigned allowed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		assert_int_equal(sockopt(SOL_SOCKET, programs[i]), REPORT);
+		assert_int_equal(sockopt(SOL_SOCKET | 1ull << 32, programs[i] | 1ull << 33), REPORT);
+	}
+	for (uint64_t level = 0; level < 300; level++)
+		for (uint64_t option = 0; option < 130; option++) {
+			const uint32_t got = sockopt(level, option);
+
+			allowed += got == ALLOW;
+			if (got != ALLOW && got != REPORT && got != FAIL(0) && got != FAIL(ENOPROTOOPT))
+				fail_msg("level %u option %u is %x", (unsigned)level,
+					 (unsigned)option, got);
+		}
+	assert_int_equal(allowed, 15 + 12 + 8 + 8);
+	assert_int_equal(sockopt(SOL_SOCKET, SO_REUSEADDR), ALLOW);
+	assert_int_equal(sockopt(SOL_SOCKET, SO_RCVBUF), FAIL(0));
+	assert_int_equal(sockopt(SOL_SOCKET, SO_SNDBUF), FAIL(0));
+	assert_int_equal(sockopt(SOL_SOCKET, 33 /* SO_RCVBUFFORCE */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(IPPROTO_TCP, 1 /* TCP_NODELAY */), ALLOW);
+	assert_int_equal(sockopt(IPPROTO_IPV6, 26 /* IPV6_V6ONLY */), ALLOW);
+	assert_int_equal(sockopt(IPPROTO_TCP, 31 /* TCP_ULP */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(IPPROTO_TCP, 19 /* TCP_REPAIR */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(IPPROTO_IP, 64 /* IPT_SO_SET_REPLACE */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(IPPROTO_IP, 35 /* IP_ADD_MEMBERSHIP */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(SOL_SOCKET, 60 /* SO_ZEROCOPY */), FAIL(ENOPROTOOPT));
+	assert_int_equal(sockopt(IPPROTO_UDP, 103 /* UDP_SEGMENT */), FAIL(ENOPROTOOPT));
+}
+
+static void requests_to_files(void **state)
+{
+	static const uint64_t allowed[] = { 0x5401, 0x5413, 0x541b, 0x5421, 0x5451, 0x540e, 0x5441,
+					    0x80045430, 0x40045431, 0x802c542a, 0x8912 };
+	unsigned count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+		assert_verdict(ALLOW, SYS_ioctl, 0, allowed[i], 0, 0);
+	/* Each kind of 16 bit, and what drivers and file systems would take. */
+	for (uint64_t request = 0; request < 0x10000; request++)
+		count += verdict(SYS_ioctl, 0, request, 0, 0) == ALLOW;
+	assert_int_equal(count, 34);
+	assert_verdict(FAIL(ENOTTY), SYS_ioctl, 0, 0xae01 /* KVM_CREATE_VM */, 0, 0);
+	assert_verdict(FAIL(ENOTTY), SYS_ioctl, 0, 0x4c00 /* LOOP_SET_FD */, 0, 0);
+	assert_verdict(FAIL(ENOTTY), SYS_ioctl, 0, 0xc020660b /* FS_IOC_FIEMAP */, 0, 0);
+	assert_verdict(FAIL(ENOTTY), SYS_ioctl, 0, 0xc0686611 /* PROCMAP_QUERY */, 0, 0);
+	assert_verdict(FAIL(ENOTTY), SYS_ioctl, 0, 0xb701 /* NS_GET_USERNS */, 0, 0);
+	for (uint64_t command = 0; command < 2048; command++)
+		if (verdict(SYS_fcntl, 0, command, 0, 0) != ALLOW && command != 1024 &&
+		    command != 1026)
+			assert_verdict(FAIL(EINVAL), SYS_fcntl, 0, command, 0, 0);
+	assert_verdict(ALLOW, SYS_fcntl, 0, 1030 /* F_DUPFD_CLOEXEC */, 0, 0);
+	assert_verdict(ALLOW, SYS_fcntl, 0, 6 /* F_SETLK */, 0, 0);
+}
+
+/* What tells, or makes, which pages of a shared file are in memory. */
+static void page_cache(void **state)
+{
+	const struct seccomp_data nowait = { .nr = (int)SYS_preadv2, .arch = OWN_ARCH,
+					     .args = { 3, 0, 1, 0, 0, 8 /* RWF_NOWAIT */ } };
+	const struct seccomp_data plain = { .nr = (int)SYS_preadv2, .arch = OWN_ARCH,
+					    .args = { 3, 0, 1, 0, 0, 1 /* RWF_HIPRI */ } };
+
+	(void)state;
+	assert_int_equal(run(&nowait), FAIL(EOPNOTSUPP));
+	assert_int_equal(run(&plain), ALLOW);
+	assert_verdict(FAIL(0), SYS_fadvise64, 3, 0, 0, 4 /* DONTNEED */);
+	assert_verdict(ALLOW, SYS_fadvise64, 3, 0, 0, 3 /* WILLNEED */);
+	assert_verdict(REPORT, SYS_syncfs, 3, 0, 0, 0);
+}
+
 static void names(void **state)
 {
 	char name[32];
@@ -302,6 +384,9 @@ int main(void)
 		cmocka_unit_test(sockets),
 		cmocka_unit_test(out_of_band),
 		cmocka_unit_test(arguments_of_others),
+		cmocka_unit_test(socket_options),
+		cmocka_unit_test(requests_to_files),
+		cmocka_unit_test(page_cache),
 		cmocka_unit_test(names),
 	};
 
