@@ -192,6 +192,7 @@ int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *e
 	kernel->notify_watch = (struct watch){ .ready = denial_ready, .arg = kernel,
 					       .fd = kernel->made.notify_fd };
 	if (verify_kernel(kernel->made.kernel, warden->rootless, err) < 0 ||
+	    verify_landlock(session->shell.landlock_fd, err) < 0 ||
 	    verify_box(kernel->made.kernel, session->shell.init, err) < 0)
 		return (int)err->code;
 	if (watch_add(warden, &kernel->death_watch, EPOLLIN, err) < 0)

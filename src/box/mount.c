@@ -359,7 +359,14 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	const uint64_t all = abi >= 3 ? (1u << 15) - 1 : abi == 2 ? (1u << 14) - 1 : (1u << 13) - 1;
 	const uint64_t device = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
 				(all & (1u << 14));
-	struct landlock_ruleset_attr attr = { .handled_access_fs = all };
+	/*
+	 * ABI 6: no signal and no abstract socket leaves the kernel's domain. Ports (ABI 4) stay
+	 * unhandled: rules name ports, not addresses, and a box has nothing but its own loopback.
+	 */
+	const struct sys_landlock_attr attr = {
+		.handled_access_fs = all,
+		.scoped = abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0,
+	};
 	cleanup_fd int ruleset = -1;
 
 	*ret_fd = -1;

@@ -164,15 +164,32 @@ static void add_cgroup(const struct warden *warden, struct warden_walls *walls, 
 		    "%s", cost);
 }
 
+/* A file that may be written to by all cannot be any more. */
+static int try_landlock(void)
+{
+	const struct sys_landlock_attr attr = { .handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE };
+	const int ruleset = sys_landlock_create(&attr, sizeof(attr), 0);
+
+	if (ruleset < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		return -1;
+	if (open("/dev/null", O_WRONLY | O_CLOEXEC) < 0 && errno == EACCES)
+		return 0;
+	errno = EBADE;
+	return -1;
+}
+
 static void add_landlock(struct warden_walls *walls)
 {
 	const int abi = sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	const int why = abi > 0 ? try_in_child(try_landlock) : errno;
 
-	if (abi > 0)
-		add(walls, "landlock", "on", "", "ABI %d", abi);
+	if (why == 0)
+		add(walls, "landlock", "on", "", "ABI %d%s", abi,
+		    abi < 6 ? "" : ": files, signals, abstract sockets");
 	else
 		add(walls, "landlock", "off", "boot with lsm=landlock,… (Linux 5.13 or later)",
-		    "file access rests on mounts and uids alone (%s)", strerror(errno));
+		    "file access rests on mounts and uids alone (%s)", strerror(why));
 }
 
 /* Options of a session: no wall is missing where they are absent, until one asks for them. */

@@ -35,7 +35,15 @@ static inline int sys_pidfd_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
-static inline int sys_landlock_create(const struct landlock_ruleset_attr *attr, size_t size,
+/* struct landlock_ruleset_attr of Linux 6.12; an older one takes what is not zero. */
+struct sys_landlock_attr {
+	uint64_t handled_access_fs, handled_access_net, scoped;
+};
+
+#define SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX 1u
+#define SYS_LANDLOCK_SCOPE_SIGNAL 2u
+
+static inline int sys_landlock_create(const struct sys_landlock_attr *attr, size_t size,
 				      uint32_t flags)
 {
 	return (int)syscall(SYS_landlock_create_ruleset, attr, size, flags);

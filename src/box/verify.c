@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "box/procfile.h"
+#include "box/sys.h"
 
 /* A line of the status file, and what its value has to be. */
 static const struct expectation {
@@ -61,6 +62,14 @@ int verify_kernel(pid_t pid, bool rootless, struct err *err)
 	if (found != ARRAY_LEN(expected))
 		return err_set(err, ERR_UNAVAILABLE, "%s does not show every wall", path);
 	return 0;
+}
+
+int verify_landlock(int ruleset_fd, struct err *err)
+{
+	if (ruleset_fd >= 0 ||
+	    sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
+		return 0;
+	return err_set(err, ERR_DENIED, "a new box has no Landlock rules");
 }
 
 static int check_namespaces(pid_t pid, pid_t init, struct err *err)
