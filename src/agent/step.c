@@ -81,6 +81,30 @@ static int set_code(struct source *source, const char *code, size_t len, const c
 	return 0;
 }
 
+/* Some models write the namespace that a server puts before names. */
+static bool is_our_tool(const struct loop *loop, const char *name)
+{
+	static const char space[] = "functions.";
+
+	if (strncmp(name, space, sizeof(space) - 1) == 0)
+		name += sizeof(space) - 1;
+	return strcmp(name, loop->language) == 0 || strcmp(name, READING_TOOL) == 0;
+}
+
+/* An argument of a tool that is not there was not meant to be run. */
+static void complain_of_tool(const struct loop *loop, const char *name, struct source *source)
+{
+	char shown[41];
+	size_t len = 0;
+
+	for (; name[len] != '\0' && len + 1 < sizeof(shown); len++)
+		shown[len] = name[len] > ' ' && name[len] < 0x7f ? name[len] : '?';
+	shown[len] = '\0';
+	(void)snprintf(source->problem, sizeof(source->problem),
+		       "Error: there is no tool \"%s\", so nothing was run; the tools are %s and "
+		       READING_TOOL ".", shown, loop->language);
+}
+
 static int source_of_arguments(const struct loop *loop, const struct model_call *call,
 			       const struct json_value *args, struct source *source,
 			       struct err *err)
@@ -89,6 +113,10 @@ static int source_of_arguments(const struct loop *loop, const struct model_call 
 	struct err why;
 	size_t len = 0;
 
+	if (!is_our_tool(loop, call->name)) {
+		complain_of_tool(loop, call->name, source);
+		return 0;
+	}
 	if (strcmp(call->name, READING_TOOL) == 0 && json_read_member(args, "code") == NULL)
 		return set_reading(source, buf_text(&call->args), call->args.len,
 				   reading_of_arguments(args, &source->reading, &why), &why, err);

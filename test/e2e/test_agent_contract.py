@@ -85,6 +85,11 @@ def test_names_and_ids_that_are_none(provider):
     call = {"raw": '{"cmd": "print(6 * 7)"}', "id": 'x"\\\n' + ESCAPES + "\u202e" * 300,
             "name": "../../bin/sh" + ESCAPES}
     told, asked = converse(provider, Reply(calls=[call]), Reply(text="ok"), run=lambda code: ("ok", "42"))
+    assert told.cells == [] and told.answer == "ok"
+    assert 'there is no tool "../../bin/sh' in last_result(asked[1].body)
+    # An id of that kind at a call that can be run.
+    call["name"] = "python"
+    told, asked = converse(provider, Reply(calls=[call]), Reply(text="ok"), run=lambda code: ("ok", "42"))
     assert told.cells == ["print(6 * 7)"] and told.answer == "ok"
     assert last_result(asked[1].body) == "42"
 

@@ -591,6 +591,23 @@ def test_an_encrypted_server_by_name(ask, reckon):
     assert "resolve" in done.err.lower() or "time limit" in done.err
 
 
+def test_an_unknown_tool_runs_nothing(ask_each):
+    """Its argument was meant for something else, whatever it would do as code."""
+    names = ["web_search", "functions.web_search", "Python3", "bash", "\u202epython"]
+    script = [Reply(calls=[{"raw": json.dumps({"query": "print('it', 'ran')"}), "name": name}])
+              for name in names]
+    script.insert(2, Reply(calls=[{"raw": json.dumps({"code": "print('fine', 'too')"}),
+                                   "name": "functions.python"}]))
+    with ModelServer(*script, Reply(text="done")) as model:
+        answer = ask_each.json(model, "?")
+    assert answer["answer"] == "done"
+    assert [step["record"]["stdout"] for step in answer["steps"]] == ["fine too\n"]
+    last = texts_of(model.asked[-1])
+    assert any('no tool "web_search"' in text and "python and read_output" in text
+               for text in last)
+    assert not any(text.strip() == "it ran" for text in last)
+
+
 # ---- leave to run -----------------------------------------------------------------------------
 
 def test_cells_wait_for_leave(ask, reckon):
