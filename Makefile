@@ -58,6 +58,13 @@ host-test: setup-test
 	@$(BUILD)/bin/reckon template build python
 	@tools/host-test $(HOST_TEST)
 
+# Takes each wall of a box away, in a copy of the tree, and demands that a test notices: minutes, root.
+# WALLS="landlock 'pids group'" takes some.
+wall-test: setup-test
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/bin/reckon template build python
+	@tools/wall-test $(WALLS)
+
 bench: setup-run templates
 	@$(BUILD)/bin/reckon bench
 
@@ -66,6 +73,6 @@ bench-http: setup-run templates
 	@test/bench/http_bench.py --install
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-fuzz
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-walls
 
-.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test host-test bench bench-http clean
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test host-test wall-test bench bench-http clean

@@ -357,6 +357,9 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	/* Bits 0..12 are ABI 1, 13 (refer) is ABI 2, 14 (truncate) is ABI 3; device ioctls of
 	 * ABI 5 stay unhandled: seccomp judges ioctl. */
 	const uint64_t all = abi >= 3 ? (1u << 15) - 1 : abi == 2 ? (1u << 14) - 1 : (1u << 13) - 1;
+	/* Linux lets everybody make a device 0/0, which an overlay takes for a deleted file. */
+	const uint64_t own = all & ~(uint64_t)(LANDLOCK_ACCESS_FS_MAKE_CHAR |
+					       LANDLOCK_ACCESS_FS_MAKE_BLOCK);
 	const uint64_t device = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
 				(all & (1u << 14));
 	/*
@@ -376,9 +379,9 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	if (ruleset < 0)
 		return err_sys(err, "make a Landlock ruleset");
 	if (landlock_allow(ruleset, "/", LL_READ, err) < 0 ||
-	    landlock_allow(ruleset, "/mnt", all, err) < 0 ||
-	    landlock_allow(ruleset, "/tmp", all, err) < 0 ||
-	    landlock_allow(ruleset, "/dev/shm", all, err) < 0)
+	    landlock_allow(ruleset, "/mnt", own, err) < 0 ||
+	    landlock_allow(ruleset, "/tmp", own, err) < 0 ||
+	    landlock_allow(ruleset, "/dev/shm", own, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		if (landlock_allow(ruleset, devices[i], device, err) < 0)
