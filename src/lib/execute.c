@@ -88,7 +88,7 @@ static void take_output(const char *bytes, size_t len, void *arg)
 	const struct sink *sink = arg;
 	struct run *run = sink->run;
 
-	record_note_output(run->record);
+	record_note_output(run->record, (enum record_stream)(sink->index + 1), len);
 	if (!stream_take(&run->stream[sink->index], bytes, len))
 		stop_begin(run, STOP_OUTPUT);
 	emit_text(run, sink->index, bytes, len, false);

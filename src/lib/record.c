@@ -94,6 +94,7 @@ static void drop_results(struct record *record)
 		record_result_free(record->results[i]);
 	record->result_count = 0;
 	record->results_size = 0;
+	record_order_drop(record, RECORD_OUTPUT_RESULT);
 }
 
 void record_free(struct record *record)
@@ -117,6 +118,7 @@ void record_free(struct record *record)
 	record_failure_clear(&record->failure);
 	buf_done(&record->text);
 	free(record->left_out);
+	free(record->order.at);
 	free(record->id);
 	free(record->session);
 	free(record->kernel);
@@ -139,7 +141,7 @@ void record_clear(struct record *record, bool wait)
 		drop_results(record);
 }
 
-void record_note_output(struct record *record)
+void record_clear_waited(struct record *record)
 {
 	if (record->clear_waits)
 		record_clear(record, false);
@@ -187,6 +189,8 @@ void record_set_store(struct record *record, struct store *store)
 void record_set_error(struct record *record, const char *name, const char *value,
 		      const char *traceback, const char *repair)
 {
+	record_order_drop(record, RECORD_OUTPUT_ERROR);
+	record_order_add(record, RECORD_OUTPUT_ERROR, 0);
 	record_failure_clear(&record->failure);
 	record->failure.is_set = true;
 	record->failure.name = copy_string(name, 256);

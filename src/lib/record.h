@@ -91,10 +91,11 @@ const struct record_result *record_add_bundle(struct record *record, enum record
 
 /*
  * Drops the results so far, at once or (wait) when the next output comes. Printed text is kept: it
- * is what the program wrote. record_note_output() tells of stream text, which ends a wait.
+ * is what the program wrote. record_note_output() tells that the program wrote `bytes` more to a
+ * stream: it ends a wait, and places the text among the results.
  */
 void record_clear(struct record *record, bool wait);
-void record_note_output(struct record *record);
+void record_note_output(struct record *record, enum record_stream stream, size_t bytes);
 
 /* ---- streams, error --------------------------------------------------------------------- */
 

@@ -317,6 +317,7 @@ static void append_result(struct record *record, struct record_result *result)
 	record->results = mem_grow(record->results, count + 1, sizeof(*record->results));
 	record->results[record->result_count++] = result;
 	record->results_size += result_size(result);
+	record_order_add(record, RECORD_OUTPUT_RESULT, count);
 }
 
 static bool has_id(const struct record_result *result, const char *display_id)
@@ -394,7 +395,7 @@ const struct record_result *record_add_bundle(struct record *record, enum record
 		return NULL;
 	}
 	if (kind != RECORD_UPDATE_DISPLAY)
-		record_note_output(record);
+		record_clear_waited(record);
 	result = encode_bundle(record, items, count);
 	if (result == NULL)
 		return NULL;
@@ -520,6 +521,8 @@ void record_set_error_items(struct record *record, const struct kernel_item *ite
 	struct record_failure *failure = &record->failure;
 	const struct kernel_item *repair = kernel_find(items, count, KERNEL_TAG_REPAIR);
 
+	record_order_drop(record, RECORD_OUTPUT_ERROR);
+	record_order_add(record, RECORD_OUTPUT_ERROR, 0);
 	record_failure_clear(failure);
 	failure->is_set = true;
 	failure->name = copy_item(kernel_find(items, count, KERNEL_TAG_NAME), 256);

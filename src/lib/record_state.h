@@ -83,12 +83,35 @@ struct record_left_out {
 	char handle[STORE_ID_SIZE]; /* "" when it could not be stored */
 };
 
+/* The first two are also the places of the streams in struct record. */
+enum record_output_kind {
+	RECORD_OUTPUT_STDOUT,
+	RECORD_OUTPUT_STDERR,
+	RECORD_OUTPUT_RESULT,
+	RECORD_OUTPUT_ERROR,
+};
+
+struct record_output {
+	enum record_output_kind kind;
+	uint64_t start, end; /* of a stream: as it was written; settled: in its kept text */
+	size_t index;	     /* of a result */
+};
+
+/* Streams, results and the error in the order in which they came. */
+struct record_order {
+	struct record_output *at;
+	size_t count, cap;
+	size_t changes;	     /* parts of streams that were begun */
+	uint64_t written[2]; /* bytes of each stream */
+};
+
 struct record {
 	char *id, *session, *kernel, *context, *started_at;
 	uint64_t sequence;
 	struct record_result **results;
 	size_t result_count;
 	size_t results_size; /* of data and metadata of all results */
+	struct record_order order;
 	size_t displays_max;
 	uint64_t displays_dropped;
 	bool clear_waits;
@@ -118,6 +141,20 @@ char *record_copy_text(const char *text, size_t len, size_t max);
 void record_result_free(struct record_result *result); /* NULL is fine */
 void record_failure_clear(struct record_failure *failure);
 
+/* record.c: ends the wait of record_clear(). */
+void record_clear_waited(struct record *record);
+
+/* record_order.c */
+bool record_output_is_stream(const struct record_output *output);
+void record_order_add(struct record *record, enum record_output_kind kind, size_t index);
+void record_order_drop(struct record *record, enum record_output_kind kind);
+void record_order_settle(struct record *record); /* once, before it is rendered and written */
+/*
+ * What a text shows, in `ret`, which has room for as many entries as the order has: that order, but
+ * for streams that change too often; with more than `max` entries streams first, then the rest.
+ */
+size_t record_order_for_text(const struct record *record, size_t max, struct record_output *ret);
+
 /* record_note.c: the lines for what is no text; an image is stored when there is a store. */
 void record_note_data(struct record_result *result, const char *mime, const char *data, size_t len);
 void record_store_images(struct record *record, struct record_result *result);
@@ -140,6 +177,8 @@ void record_write_result(struct json_writer *writer, const struct record_result 
 /* record_repeat.c: the members "repeat" and "text_left_out". */
 void record_write_repeat(struct json_writer *writer, const struct record *record);
 void record_write_left_out(struct json_writer *writer, const struct record *record);
+/* record_order.c: the member "outputs". */
+void record_write_outputs(struct json_writer *writer, const struct record *record);
 
 /* Fills record->text; the last step before the record is written. */
 void render_text(struct record *record, enum record_status status);

@@ -244,6 +244,7 @@ static void write_record(struct json_writer *writer, struct record *record,
 	json_write_array_end(writer);
 	json_write_key(writer, "error");
 	record_write_failure(writer, &record->failure);
+	record_write_outputs(writer, record);
 	write_part(writer, record, RECORD_PART_FILES, write_files);
 	write_part(writer, record, RECORD_PART_RECEIPT, write_receipt);
 	write_diagnostics(writer, record);
@@ -267,6 +268,7 @@ int record_finish(struct record *record, enum record_status status, struct buf *
 		record_set_error(record, statuses[status].error_name, buf_text(&why), NULL, NULL);
 	}
 	record_report_dropped(record);
+	record_order_settle(record);
 	render_text(record, status);
 	json_write_init(&writer, ret_json);
 	write_record(&writer, record, status);

@@ -26,7 +26,7 @@
 #define MESSAGE_TOLD 700u   /* of an error's message, which a repair view tells as a whole */
 #define RESULT_ROOM_MIN 64u /* bytes for each result that is shown */
 
-/* In the order in which they are shown. */
+/* Who shares the room; the first two are the streams, at their places in struct record. */
 enum part {
 	PART_STDOUT,
 	PART_STDERR,
@@ -175,12 +175,21 @@ struct piece {
 	struct buf own;		   /* the source, when it was made here */
 	struct shape_source source;
 	struct shape *shape; /* or NULL */
-	const char *handle;  /* when it is stored already, else NULL */
+};
+
+/* A stream, of which several pieces may be parts. */
+struct stream_view {
+	const char *handle; /* when it is stored, else NULL */
+	char stored[STORE_ID_SIZE];
+	bool is_lossy; /* some piece does not show all of its part */
+	uint64_t bytes_shown;
 };
 
 struct pieces {
 	struct piece *at;
 	size_t count;
+	struct stream_view stream[2];
+	int last_stream; /* that was shown, so far; the first pieces need no label */
 };
 
 static struct piece *add_piece(struct pieces *pieces, enum part group)
@@ -221,27 +230,64 @@ static size_t piece_size(const struct piece *piece)
 	       piece->after.len;
 }
 
-static void add_stream(const struct record *record, struct pieces *pieces, int index)
+static uint64_t count_newlines(const struct buf *text, size_t from, size_t to)
 {
-	const struct buf *stream = &record->stream[index];
-	const struct record_cut *cut = &record->cut[index];
-	struct piece *piece = add_piece(pieces, index == 0 ? PART_STDOUT : PART_STDERR);
+	uint64_t count = 0;
 
-	if (cut->is_set && cut->gap_size > 0 && cut->gap_at + cut->gap_size <= stream->len) {
-		piece->source.gap_at = cut->gap_at;
-		piece->source.gap_size = cut->gap_size;
-		piece->source.gap_bytes = cut->bytes_total - cut->bytes_kept;
-		piece->source.lines_total = cut->lines_total;
+	for (size_t i = from; i < to; i++)
+		count += text->data[i] == '\n';
+	return count;
+}
+
+/* The place of a part in its stream: where its lines are, and whether the gap is in it. */
+static void place_part(const struct record *record, const struct record_output *part,
+		       struct shape_source *source)
+{
+	const struct buf *stream = &record->stream[part->kind];
+	const struct record_cut *cut = &record->cut[part->kind];
+	const bool has_gap = cut->is_set && cut->gap_size > 0 &&
+			     cut->gap_at + cut->gap_size <= stream->len;
+	const size_t start = (size_t)part->start, end = (size_t)part->end;
+	uint64_t rest = count_newlines(stream, end, stream->len);
+
+	source->whole_bytes = cut->is_set ? cut->bytes_total : stream->len;
+	source->lines_before = count_newlines(stream, 0, start);
+	if (!has_gap)
+		return;
+	rest += stream->len > end && stream->data[stream->len - 1] != '\n' ? 1 : 0;
+	if (start >= cut->gap_at + cut->gap_size) {
+		const uint64_t own = count_newlines(stream, start, end) +
+				     (stream->data[end - 1] != '\n' ? 1 : 0);
+
+		source->lines_before = cut->lines_total > rest + own ?
+					       cut->lines_total - rest - own : 0;
+	} else if (start <= cut->gap_at && end > cut->gap_at) {
+		source->gap_at = cut->gap_at - start;
+		source->gap_size = cut->gap_size;
+		source->gap_bytes = cut->bytes_total - cut->bytes_kept;
+		source->lines_total = cut->lines_total > rest + source->lines_before ?
+					      cut->lines_total - rest - source->lines_before : 0;
 	}
-	if (cut->is_set)
-		piece->handle = cut->handle;
-	shape_piece(piece, index == 0 ? "stdout" : "stderr", buf_text(stream), stream->len);
+}
+
+static void add_part(const struct record *record, struct pieces *pieces,
+		     const struct record_output *part)
+{
+	const char *name = part->kind == RECORD_OUTPUT_STDOUT ? "stdout" : "stderr";
+	struct piece *piece = add_piece(pieces, part->kind == RECORD_OUTPUT_STDOUT ? PART_STDOUT :
+										     PART_STDERR);
+
+	place_part(record, part, &piece->source);
+	shape_piece(piece, name, record->stream[part->kind].data + part->start,
+		    (size_t)(part->end - part->start));
 	/* Nothing but escapes, or an empty line. */
 	if (shape_size(piece->shape) <= 1) {
 		shape_free(piece->shape);
 		piece->shape = NULL;
-	} else if (index == 1) {
-		add_string(&piece->before, "[stderr]\n");
+	} else if ((int)part->kind != pieces->last_stream) {
+		add_string(&piece->before,
+			   part->kind == RECORD_OUTPUT_STDOUT ? "[stdout]\n" : "[stderr]\n");
+		pieces->last_stream = (int)part->kind;
 	}
 }
 
@@ -309,18 +355,16 @@ static void add_result(struct record *record, struct pieces *pieces, size_t inde
 }
 
 /* With room for some of them only, the first ones and the last, which is the cell's value. */
-static void add_results(struct record *record, struct pieces *pieces)
+static void add_some_result(struct record *record, struct pieces *pieces, size_t index)
 {
 	const size_t count = record->result_count, max = record->text_max / RESULT_ROOM_MIN;
 	struct err ignored;
 
-	for (size_t i = 0; i < count; i++) {
-		if (i + 1 < max || i + 1 == count)
-			add_result(record, pieces, i);
-		else if (i + 1 == max)
-			(void)buf_addf(&add_piece(pieces, PART_RESULTS)->after, &ignored,
-				       "\xe2\x80\xa6 %zu results left out \xe2\x80\xa6\n", count - max);
-	}
+	if (index + 1 < max || index + 1 == count)
+		add_result(record, pieces, index);
+	else if (index + 1 == max)
+		(void)buf_addf(&add_piece(pieces, PART_RESULTS)->after, &ignored,
+			       "\xe2\x80\xa6 %zu results left out \xe2\x80\xa6\n", count - max);
 }
 
 /* The repair view cuts a long message; the traceback has all of it. */
@@ -414,29 +458,77 @@ static void share_parts(const size_t wants[PART_COUNT], size_t room, size_t shar
 	shares[PART_REPEAT] = wants[PART_REPEAT];
 }
 
-static void write_shape(struct record *record, struct piece *piece, size_t room)
+/* The way to all of what the piece is of; NULL: there is none. */
+static const char *find_handle(struct record *record, struct pieces *pieces,
+			       const struct piece *piece, char ret[STORE_ID_SIZE])
 {
+	const struct buf *stream;
+	struct stream_view *view;
+
+	if (piece->group != PART_STDOUT && piece->group != PART_STDERR)
+		return keep(record, piece->source.text, piece->source.len, ret);
+	view = &pieces->stream[piece->group];
+	stream = &record->stream[piece->group];
+	if (record->cut[piece->group].is_set)
+		view->handle = record->cut[piece->group].handle;
+	if (view->handle == NULL && !view->is_lossy) /* else it has been tried */
+		view->handle = keep(record, stream->data, stream->len, view->stored);
+	view->is_lossy = true;
+	return view->handle;
+}
+
+static void write_shape(struct record *record, struct pieces *pieces, struct piece *piece,
+			size_t room)
+{
+	const bool is_stream = piece->group == PART_STDOUT || piece->group == PART_STDERR;
+	const bool is_lossy = shape_is_lossy(piece->shape, room);
 	const size_t before = record->text.len;
-	char handle[STORE_ID_SIZE] = "";
+	char stored[STORE_ID_SIZE] = "";
+	const char *handle = NULL;
 	struct record_left_out *left_out;
 
-	if (!shape_is_lossy(piece->shape, room)) {
-		shape_write(piece->shape, room, NULL, &record->text);
+	if (is_lossy)
+		handle = find_handle(record, pieces, piece, stored);
+	shape_write(piece->shape, room, handle, &record->text);
+	if (is_stream)
+		pieces->stream[piece->group].bytes_shown += record->text.len - before;
+	if (is_stream || !is_lossy)
 		return;
-	}
-	if (piece->handle == NULL)
-		piece->handle = keep(record, piece->source.text, piece->source.len, handle);
-	shape_write(piece->shape, room, piece->handle, &record->text);
 	left_out = add_left_out(record, piece->name, piece->index);
 	left_out->bytes_total = shape_bytes_total(piece->shape);
 	left_out->lines_total = shape_lines_total(piece->shape);
 	left_out->bytes_shown = record->text.len - before;
-	if (piece->handle != NULL)
-		(void)snprintf(left_out->handle, sizeof(left_out->handle), "%s", piece->handle);
-	piece->handle = NULL;
+	memcpy(left_out->handle, stored, sizeof(stored));
 }
 
-static void write_piece(struct record *record, struct piece *piece, size_t share)
+/* Of a stream once, however many parts of it are shown. */
+static void add_streams_left_out(struct record *record, const struct pieces *pieces)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct stream_view *view = &pieces->stream[i];
+		const struct record_cut *cut = &record->cut[i];
+		const struct buf *stream = &record->stream[i];
+		struct record_left_out *left_out;
+
+		if (!view->is_lossy)
+			continue;
+		left_out = add_left_out(record, names[i], 0);
+		left_out->bytes_total = cut->is_set ? cut->bytes_total : stream->len;
+		left_out->bytes_shown = view->bytes_shown;
+		left_out->lines_total = count_newlines(stream, 0, stream->len) +
+					(stream->data[stream->len - 1] != '\n' ? 1 : 0);
+		if (cut->is_set && cut->gap_size > 0)
+			left_out->lines_total = cut->lines_total;
+		if (view->handle != NULL)
+			(void)snprintf(left_out->handle, sizeof(left_out->handle), "%s",
+				       view->handle);
+	}
+}
+
+static void write_piece(struct record *record, struct pieces *pieces, struct piece *piece,
+			size_t share)
 {
 	size_t after = piece->after.len;
 
@@ -447,31 +539,47 @@ static void write_piece(struct record *record, struct piece *piece, size_t share
 	end_line(&record->text);
 	if (piece->shape != NULL && share > piece->before.len + after) {
 		add(&record->text, buf_text(&piece->before), piece->before.len);
-		write_shape(record, piece, share - piece->before.len - after);
+		write_shape(record, pieces, piece, share - piece->before.len - after);
 		end_line(&record->text);
 	}
 	text_cut(buf_text(&piece->after), piece->after.len, after, &record->text);
 }
 
-static void write_group(struct record *record, struct pieces *pieces, enum part group, size_t share)
+/* How much of each piece of a group is shown. */
+static void share_group(const struct pieces *pieces, enum part group, size_t room, size_t *shares)
 {
 	cleanup_free size_t *wants = mem_new0(pieces->count + 1, sizeof(*wants));
-	cleanup_free size_t *shares = mem_new0(pieces->count + 1, sizeof(*shares));
+	cleanup_free size_t *own = mem_new0(pieces->count + 1, sizeof(*own));
 
 	for (size_t i = 0; i < pieces->count; i++)
 		wants[i] = pieces->at[i].group == group ? piece_size(&pieces->at[i]) : 0;
-	share_room(wants, pieces->count, share, shares);
+	share_room(wants, pieces->count, room, own);
 	for (size_t i = 0; i < pieces->count; i++)
 		if (pieces->at[i].group == group)
-			write_piece(record, &pieces->at[i], shares[i]);
+			shares[i] = own[i];
 }
 
 static void add_pieces(struct record *record, enum record_status status, struct pieces *pieces)
 {
-	add_stream(record, pieces, 0);
-	add_stream(record, pieces, 1);
-	add_results(record, pieces);
-	add_error(record, status, pieces);
+	const size_t max = record->text_max / RESULT_ROOM_MIN;
+	cleanup_free struct record_output *order =
+		mem_new0(record->order.count + 1, sizeof(*order));
+	const size_t count = record_order_for_text(record, max, order);
+
+	for (size_t i = 0; i < count; i++) {
+		switch (order[i].kind) {
+		case RECORD_OUTPUT_STDOUT:
+		case RECORD_OUTPUT_STDERR:
+			add_part(record, pieces, &order[i]);
+			break;
+		case RECORD_OUTPUT_RESULT:
+			add_some_result(record, pieces, order[i].index);
+			break;
+		case RECORD_OUTPUT_ERROR:
+			add_error(record, status, pieces);
+			break;
+		}
+	}
 	render_files(record, &add_piece(pieces, PART_FILES)->after);
 	render_notes(record, &add_piece(pieces, PART_NOTES)->after);
 	add_repeat(record, pieces);
@@ -479,17 +587,22 @@ static void add_pieces(struct record *record, enum record_status status, struct 
 
 void render_text(struct record *record, enum record_status status)
 {
-	size_t wants[PART_COUNT] = { 0 }, shares[PART_COUNT] = { 0 };
+	size_t wants[PART_COUNT] = { 0 }, rooms[PART_COUNT] = { 0 };
 	__attribute__((cleanup(pieces_done))) struct pieces pieces = { 0 };
+	cleanup_free size_t *shares = NULL;
 
 	add_pieces(record, status, &pieces);
 	for (size_t i = 0; i < pieces.count; i++)
 		wants[pieces.at[i].group] += piece_size(&pieces.at[i]);
 	/* One byte for each piece: a cut may leave it without the newline at its end. */
-	share_parts(wants, record->text_max - pieces.count, shares);
-	buf_clear(&record->text);
+	share_parts(wants, record->text_max - pieces.count, rooms);
+	shares = mem_new0(pieces.count + 1, sizeof(*shares));
 	for (size_t group = 0; group < PART_COUNT; group++)
-		write_group(record, &pieces, (enum part)group, shares[group]);
+		share_group(&pieces, (enum part)group, rooms[group], shares);
+	buf_clear(&record->text);
+	for (size_t i = 0; i < pieces.count; i++)
+		write_piece(record, &pieces, &pieces.at[i], shares[i]);
+	add_streams_left_out(record, &pieces);
 	if (record->text.len == 0)
 		add_string(&record->text, "(no output)");
 	else if (record->text.data[record->text.len - 1] == '\n')

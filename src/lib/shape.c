@@ -167,10 +167,13 @@ static void take_source(struct shape *shape, const struct shape_source *source)
 	const bool had_gap = source->gap_bytes > 0;
 	const size_t split = had_gap ? source->gap_at : source->len;
 	const size_t rest = had_gap ? source->gap_at + source->gap_size : 0;
-	struct piece before = { .text = text, .line = 1 }, after = { .text = text };
+	struct piece before = { .text = text, .line = source->lines_before + 1 };
+	struct piece after = { .text = text };
 
+	shape->whole_bytes = source->whole_bytes;
 	shape->bytes_total = source->len - (had_gap ? source->gap_size : 0) + source->gap_bytes;
 	shape->lines_total = had_gap ? source->lines_total : count_lines(text, source->len);
+	shape->last_line = source->lines_before + shape->lines_total;
 	before.len = head_length(text, split);
 	if (!had_gap && before.len == source->len) {
 		add_piece(shape, &before);
@@ -184,6 +187,7 @@ static void take_source(struct shape *shape, const struct shape_source *source)
 	after.start = shape->bytes_total - after.len;
 	after.line = count_lines(after.text, after.len);
 	after.line = shape->lines_total >= after.line ? shape->lines_total - after.line + 1 : 1;
+	after.line += source->lines_before;
 	add_piece(shape, &before);
 	if (before.start + before.len < after.start)
 		add_gap(shape, &before, &after, !had_gap && after.text[-1] == '\n');

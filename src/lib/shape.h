@@ -33,6 +33,9 @@ struct shape_source {
 	size_t gap_at, gap_size;
 	uint64_t gap_bytes;
 	uint64_t lines_total;
+	/* Of a part of a stream; 0 when it is the whole of it. */
+	uint64_t lines_before;
+	uint64_t whole_bytes; /* of the stream, to which a handle leads */
 };
 
 struct shape;

@@ -89,7 +89,7 @@ static size_t end_mark(const struct shape *shape, const char *handle, char ret[S
 	ret[0] = '\0';
 	if (handle == NULL)
 		return 0;
-	text_count(shape->bytes_total, bytes);
+	text_count(shape->whole_bytes > 0 ? shape->whole_bytes : shape->bytes_total, bytes);
 	(void)snprintf(ret, SHAPE_MARK_MAX, "[all %s bytes: reckon output %s]", bytes, handle);
 	return strlen(ret);
 }
@@ -185,10 +185,10 @@ static void write_cut(const struct shape *shape, const struct items *items, size
 	for (size_t i = 0; i < items->count; i++)
 		if (items->at[i].kind == ITEM_GAP)
 			cut.gap = i;
-	if (max < cut_mark(1, shape->lines_total + 1, shape->bytes_total, handle, mark) + HANDLE_WORTH)
+	if (max < cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + HANDLE_WORTH)
 		handle = NULL;
 	/* Both line numbers of the mark may be as long as the last one. */
-	mark_len = cut_mark(1, shape->lines_total + 1, shape->bytes_total, handle, mark) + 21;
+	mark_len = cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + 21;
 	if (max < mark_len + 8) {
 		write_start(shape, items, max, ret);
 		return;

@@ -24,6 +24,8 @@ struct shape {
 	struct buf arena;
 	struct items items;
 	uint64_t bytes_total, lines_total;
+	uint64_t last_line;   /* by the numbers of the whole stream */
+	uint64_t whole_bytes; /* of it; 0: bytes_total */
 	bool is_lossy; /* the cleaning left something out */
 	bool has_gap;
 	uint64_t work;

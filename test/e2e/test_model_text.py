@@ -374,3 +374,72 @@ def test_bash_is_watched_as_well(run):
     records = run("ls /nowhere-$((1+1))\nfalse", "ls  /nowhere-$((1+1)) # again\nfalse",
                   args=["-l", "bash"])
     assert records[1]["repeat"]["count"] == 2
+
+
+# ---- order ------------------------------------------------------------------------------------
+
+LOOP = """
+import sys
+from IPython.display import display, HTML
+for name in ("north", "south"):
+    print("##", name)
+    display(HTML(f"<b>{name}</b>"))
+    print("warn", name, file=sys.stderr)
+name
+"""
+
+
+def merged(events):
+    """What outputs should be by the events: neighbouring text of one stream is one entry."""
+    outputs = []
+    for event in events:
+        kind = event["event"]
+        if kind == "stream":
+            if outputs and outputs[-1].get("name") == event["name"]:
+                outputs[-1]["text"] += event["text"]
+            else:
+                outputs.append({"output_type": "stream", "name": event["name"], "text": event["text"]})
+        elif kind in ("display_data", "execute_result"):
+            outputs.append({"output_type": kind, "data": event["data"], "metadata": event["metadata"]})
+        elif kind == "error":
+            outputs.append({"output_type": "error", "ename": event["error"]["name"],
+                            "evalue": event["error"]["value"],
+                            "traceback": event["error"]["traceback"].splitlines()})
+    return outputs
+
+
+def test_a_loop_is_told_in_its_order(run):
+    (record,) = run(LOOP)
+    html = "<IPython.core.display.HTML object>"
+    assert record["text"] == (f"## north\n{html}\n[stderr]\nwarn north\n"
+                              f"[stdout]\n## south\n{html}\n[stderr]\nwarn south\n'south'")
+    kinds = [(output["output_type"], output.get("name")) for output in record["outputs"]]
+    assert kinds == [("stream", "stdout"), ("display_data", None), ("stream", "stderr"),
+                     ("stream", "stdout"), ("display_data", None), ("stream", "stderr"),
+                     ("execute_result", None)]
+
+
+@pytest.mark.parametrize("code", [
+    LOOP,
+    "print('a'); display(1); 1/0",
+    "import os\nos.system('echo from a program')\ndisplay(2)\nprint('after')",
+    "display(1)\nfrom IPython.display import clear_output\nprint('x')\nclear_output()\nprint('y')",
+])
+def test_outputs_are_what_the_events_told(reckon, code):
+    events = reckon.events(code)
+    record = events[-1]["record"]
+    expected = merged(events)
+    if "clear_output" in code:
+        expected = [{"output_type": "stream", "name": "stdout", "text": "x\ny\n"}]
+    for output in record["outputs"]:
+        assert output.pop("execution_count", 1) == 1
+    assert record["outputs"] == expected
+
+
+def test_outputs_are_those_of_a_notebook(run):
+    (record,) = run(LOOP + "\n1/0")
+    cell = {"cell_type": "code", "id": "a", "execution_count": 1, "metadata": {}, "source": LOOP,
+            "outputs": record["outputs"]}
+    nbformat = pytest.importorskip("nbformat")
+    nbformat.validate({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
+    assert record["outputs"][-1]["ename"] == "ZeroDivisionError"

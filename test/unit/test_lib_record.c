@@ -120,7 +120,7 @@ static void an_empty_record_is_exactly_this(void **state)
 		"{\"schema\":\"reckon.execution/1\",\"id\":\"ex_1\",\"session\":\"se_1\","
 		"\"kernel\":\"python\",\"sequence\":3,\"status\":\"ok\","
 		"\"started_at\":\"2026-11-21T22:00:00.123Z\",\"stdout\":\"\",\"stderr\":\"\","
-		"\"results\":[],\"error\":null,\"files\":[],\"receipt\":null,\"diagnostics\":[],"
+		"\"results\":[],\"error\":null,\"outputs\":[],\"files\":[],\"receipt\":null,\"diagnostics\":[],"
 		"\"truncated\":{},\"repeat\":null,\"text_left_out\":[],\"text\":\"(no output)\"}");
 }
 
@@ -376,7 +376,7 @@ static void displays_are_updated_cleared_and_limited(void **state)
 	json_read_free(document);
 
 	record_clear(record, true);
-	record_note_output(record);
+	record_note_output(record, RECORD_STDOUT, 0);
 	document = finish(record, RECORD_OK);
 	assert_int_equal(count_at(document, "results"), 0);
 	json_read_free(document);
@@ -426,7 +426,7 @@ static void garbage_makes_valid_records(void **state)
 		record_add_file(record, &(struct record_file){ .path = "a\xff\"", .change = "created",
 							       .kind = "file" });
 		document = finish(record, (enum record_status)(round % RECORD_STATUS_COUNT));
-		assert_int_equal(json_read_count(document), 18);
+		assert_int_equal(json_read_count(document), 19);
 		json_read_free(document);
 	}
 }
