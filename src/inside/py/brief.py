@@ -293,6 +293,20 @@ def _numpy(value, limit):
     return f"{type_name(value)} object"
 
 
+def _sympy(value, limit):
+    """An expression as sympy writes it; of a large one only what it is."""
+    parts, pending = 0, [value]
+    while pending:
+        part = pending.pop()
+        parts += 1
+        number = getattr(part, "p", 0) if type_name(part) == "Integer" else 0
+        given = getattr(part, "args", ()) if is_from(part, "sympy") else ()
+        if parts > 120 or (_type(number) is int and number.bit_length() > 400):
+            return f"{type_name(value)} of sympy, a large one"
+        pending += given if _type(given) is tuple else ()
+    return clip(f"{one_line(str(value), limit)} ({type_name(value)} of sympy)", limit + 40)
+
+
 def _code_parameters(code, defaults, named):
     """The parameters of a Python function as they would be written."""
     names, at = code.co_varnames, code.co_argcount
@@ -439,6 +453,8 @@ def brief(value, limit=120, depth=0):
             return _pandas(value, type_name(value), limit)
         if is_from(value, "numpy"):
             return _numpy(value, limit)
+        if is_from(value, "sympy") and not is_a(value, type):
+            return _sympy(value, limit)
         for package in ("scipy.sparse", "polars", "xarray"):
             if is_from(value, package):
                 return f"{type_name(value)} {_shape_of(value)}".rstrip()

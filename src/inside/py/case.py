@@ -84,6 +84,7 @@ class Case:
             trace = trace.tb_next
         self.user = next((p for p in reversed(self.places) if p.is_users), None)
         self._trees, self._nodes = {}, {}
+        self.trials, self.is_fixed = 0, False  # of hints' code; one of them holds all that is wanted
 
     def check_time(self):
         if _clock() > self.until:

@@ -3,10 +3,9 @@
 import ast
 import re
 
-from _reckon import brief, case, hints
+from _reckon import brief, case, hints, hints_fixes
 
 _type = type
-_SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def _shape(value):
@@ -51,6 +50,28 @@ def _is_product(facts):
     )
 
 
+def _fits(facts, a, first, b, second):
+    """What may have been meant by a product or a sum of these shapes."""
+    if _is_product(facts) and len(first) == len(second) == 2:
+        if first[1] == second[1]:
+            yield f"{a} @ {b}.T"
+        if first[0] == second[0]:
+            yield f"{a}.T @ {b}"
+        if second[1] == first[0]:
+            yield f"{b} @ {a}"
+    if "broadcast" not in facts.value or not isinstance(facts.node, ast.BinOp):
+        return
+    sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}.get(_type(facts.node.op))
+    if sign is None:
+        return
+    if len(first) == 2 and second == first[:1]:
+        yield f"{a} {sign} {b}[:, None]"
+    if len(second) == 2 and first == second[:1]:
+        yield f"{a}[:, None] {sign} {b}"
+    if len(first) == len(second) == 2 and first == second[::-1]:
+        yield f"{a} {sign} {b}.T"
+
+
 @hints.on(
     "ValueError",
     says=r"could not be broadcast|not aligned|mismatch in its core dimension|matmul: |"
@@ -70,24 +91,10 @@ def _broadcast(facts, match):
         yield from _lengths(facts)
         return
     line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:4])
-    if len(told) >= 2 and _is_product(facts):
-        (a, first, _), (b, second, _) = told[0], told[1]
-        if len(first) == 2 and len(second) == 2:
-            if first[1] == second[1]:
-                line += f"; {a} @ {b}.T fits"
-            elif first[0] == second[0]:
-                line += f"; {a}.T @ {b} fits"
-            elif second[1] == first[0]:
-                line += f"; {b} @ {a} fits"
-    elif len(told) == 2 and "broadcast" in facts.value:
+    if len(told) == 2:
         (a, first, _), (b, second, _) = told
-        for (x, one), (_, other) in (((a, first), (b, second)), ((b, second), (a, first))):
-            if len(one) == 1 and len(other) == 2 and one[0] == other[0]:
-                line += f"; {x}[:, None] makes a column of it, which fits"
-                break
-        else:
-            if len(first) == len(second) == 2 and first == second[::-1]:
-                line += f"; {b}.T fits"
+        code = hints_fixes.fitting(facts, _fits(facts, a, first, b, second))
+        line += f"; {code} fits" if code else ""
     yield line
 
 
@@ -148,43 +155,6 @@ def _ragged(facts, match):
                         " a single value"
                     )
                 return
-
-
-@hints.on(
-    "ValueError",
-    says=r"[Tt]ruth value of (?:a|an) (\w+) (?:with more than one element )?is ambiguous",
-)
-def _truth(facts, match):
-    statement = facts.statement
-    for node in facts.nodes(ast.BoolOp, ast.UnaryOp, ast.Compare, within=statement):
-        if isinstance(node, ast.BoolOp):
-            sign, word = ("&", "and") if isinstance(node.op, ast.And) else ("|", "or")
-            first, second = facts.text_of(node.values[0], 60), facts.text_of(node.values[1], 60)
-            yield f"`{word}` wants one truth value: write ({first}) {sign} ({second})"
-            return
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield f"`not` wants one truth value: ~({facts.text_of(node.operand, 60)})"
-            return
-        if isinstance(node, ast.Compare) and len(node.ops) > 1:
-            parts = [facts.text_of(n, 40) for n in (node.left, *node.comparators)]
-            signs = [_SIGNS.get(_type(op), "?") for op in node.ops]
-            pairs = [f"({parts[at]} {sign} {parts[at + 1]})" for at, sign in enumerate(signs)]
-            yield f"a chained comparison wants one truth value: {' & '.join(pairs)}, or .between(…)"
-            return
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            known, value = facts.try_value(node.comparators[0])
-            if known and brief.exact(value, list, tuple):
-                yield (
-                    f"in compares {facts.text_of(node.left, 40)} with arrays one by one; any(x is y"
-                    " for y in …), or np.array_equal"
-                )
-                return
-    test = getattr(statement, "test", None) or facts.node
-    text = facts.text_of(test, 60) if test is not None else "the condition"
-    yield (
-        f"{text} is many values (a {match[1]}): ({text}).any() or .all() makes one of them; "
-        "np.where(condition, a, b) chooses item by item"
-    )
 
 
 @hints.on(

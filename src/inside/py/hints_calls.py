@@ -191,7 +191,7 @@ def _not_callable(facts, match):
             return
     if isinstance(function, (ast.Constant, ast.Tuple, ast.List, ast.BinOp)):
         yield f"{text} is followed by (: an operator or a comma is missing between them"
-    elif known:
+    elif known and not brief.is_from(value, "matplotlib"):
         yield f"{text} is {brief.typed(value, 80)}"
 
 

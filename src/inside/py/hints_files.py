@@ -209,6 +209,9 @@ def _not_found(facts):
         above = folder
         while above not in ("/", "") and not os.path.isdir(above):
             above = _dirname(above)
+        if _is_written(facts) and not _can_write(above or "."):
+            yield _writable(path)
+            return
         yield f"the folder {brief.brief(folder, 80)} does not exist" + (
             f"; os.makedirs({folder!r}, exist_ok=True) makes it" if _is_written(facts) else ""
         )
@@ -229,6 +232,11 @@ def _not_found(facts):
         listed = _listed(WORKSPACE)
         if listed:
             yield listed
+
+
+def _writable(path):
+    folders = [f for f in (WORKSPACE, "/tmp") if _can_write(f)]
+    return f"files can be written in {' and '.join(folders)}, not at {brief.brief(path, 100)}"
 
 
 def _is_written(facts):
@@ -263,9 +271,7 @@ def _refused(facts):
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         folders = [f for f in (WORKSPACE, "/tmp") if _can_write(f)]
         if folders and path is not None and not any(path.startswith(f + "/") for f in folders):
-            yield (
-                f"files can be written in {' and '.join(folders)}, not at {brief.brief(path, 100)}"
-            )
+            yield _writable(path)
     elif number == errno.ENOSPC:
         state = os.statvfs(WORKSPACE)
         yield (

@@ -60,13 +60,26 @@ def _scalars(facts, match):
     yield "pd.DataFrame([d]) makes one row of a dict of single values; pd.Series(d) makes a column"
 
 
+def _merged(facts):
+    """How the source calls the two tables of a merge."""
+    for node in facts.nodes(ast.Call, within=facts.statement):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("merge", "join"):
+            given = [node.func.value, *node.args]
+            if facts.text_of(node.func.value) in ("pd", "pandas"):
+                given = given[1:]
+            if len(given) > 1 and all(isinstance(n, ast.Name) for n in given[:2]):
+                return given[0].id, given[1].id
+    return "left", "right"
+
+
 @hints.on(
     "ValueError", says=r"You are trying to merge on (\S+) and (\S+) columns for key '([^']*)'"
 )
 def _merge_types(facts, match):
+    left, right = _merged(facts)
     yield (
         f"the key {match[3]!r} is {match[1]} on the left and {match[2]} on the right: make them"
-        f" equal, right[{match[3]!r}] = right[{match[3]!r}].astype(left[{match[3]!r}].dtype)"
+        f" equal, {right}[{match[3]!r}] = {right}[{match[3]!r}].astype({left}[{match[3]!r}].dtype)"
     )
 
 
@@ -166,6 +179,8 @@ def _nan_to_int(facts, match):
 )
 def _reduction(facts, match):
     how = match[1] or match[3] or match[4] or "mean"
+    if facts.is_fixed:
+        return
     for text, value in facts.tables()[:1]:
         names = [
             c
@@ -176,8 +191,7 @@ def _reduction(facts, match):
         if names:
             yield (
                 f"columns of {_shown(facts, text, value)} that are no numbers:"
-                f" {hints.listing(names, 200)}; {how}(numeric_only=True) leaves them out, or choose"
-                " columns before it"
+                f" {hints.listing(names, 200)}; choose the others before {how}()"
             )
             return
     for text, value in facts.receivers():

@@ -33,7 +33,7 @@ def _not_subscriptable(facts, match):
                     f"{text} is a str, which cannot be changed: make a new one, {text}.replace(…)"
                     " or slices"
                 )
-            else:
+            elif not brief.is_from(value, "matplotlib"):
                 yield f"{text} is {brief.typed(value, 100)}"
             return
         if not known and match[1] == "method" or "function" in match[1]:

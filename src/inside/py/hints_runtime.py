@@ -311,28 +311,14 @@ def _duckdb(facts):
 @hints.on(
     "TypeError",
     says=(
-        r"cannot determine truth value of Relational|Cannot convert expression to float|Cannot"
-        r" convert complex to float|can't convert expression to float"
+        r"cannot determine truth value of Relational"
     ),
 )
 def _symbols(facts, match):
-    if "Relational" in match[0]:
-        yield (
-            "a symbolic comparison is neither true nor false: give the symbols values with"
-            " .subs(…), or use sympy.Piecewise"
-        )
-    else:
-        free = []
-        for text, value in facts.receivers():
-            if brief.is_from(value, "sympy"):
-                symbols = getattr(value, "free_symbols", None)
-                free += [str(s) for s in list(symbols)[:5]] if _type(symbols) is set else []
-        names = sorted(set(free))
-        yield (
-            "symbols have no value yet"
-            + (f": {', '.join(names)}" if names else "")
-            + "; .subs({x: 1}) or sympy.lambdify gives them one"
-        )
+    yield (
+        "a symbolic comparison is neither true nor false: give the symbols values with"
+        " .subs(…), or use sympy.Piecewise"
+    )
 
 
 @hints.on(

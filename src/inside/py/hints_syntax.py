@@ -2,7 +2,7 @@
 
 import re
 
-from _reckon import brief, errors, hints
+from _reckon import brief, errors, hints, magic
 
 _type = type
 _QUOTES = {"“": '"', "”": '"', "‘": "'", "’": "'", "´": "'", "`": "'", "„": '"', "«": '"', "»": '"'}
@@ -129,12 +129,33 @@ def _characters(line, message):
         yield f"{character} means nothing in Python"
 
 
-def _f_string(line):
-    """An f-string that the quotes in its braces end (allowed from Python 3.12 on)."""
+def _compiles(lines, number, line):
+    """Whether the cell is free of syntax errors with this in place of its numbered line."""
+    if not number or not 0 < number <= len(lines) or len(lines) > 2000:
+        return False
+    text = "".join([*lines[: number - 1], line.rstrip("\n") + "\n", *lines[number:]])
+    try:
+        compile(magic.transform(text, "<trial>", 0x2000)[0], "<trial>", "exec", 0x2000)
+    except Exception:
+        return False
+    return True
+
+
+def _f_string(line, lines, number):
+    """An f-string with a brace left open, or that the quotes in its braces end (until Python 3.12)."""
     match = re.search(r"\b[fF][rR]?(\"|')[^\"']*\{[^}\"']*\1", line)
-    if match:
-        other = "'" if match[1] == '"' else '"'
-        yield f"the {match[1]} inside the braces ends the f-string (Python 3.11): use {other} there"
+    if match is None:
+        return
+    quote, end = match[1], match.end() - 1
+    if _compiles(lines, number, line[:end] + "}" + line[end:]):
+        yield f"a {{ of the f-string is not closed: {line[match.start() : end]}}}{quote}"
+        return
+    other = "'" if quote == '"' else '"'
+    start = match.start() + match[0].index("{")
+    close = line.find("}", start)
+    inner = line[start:close].replace(quote, other) if close > 0 else ""
+    if other not in line[start:close] and _compiles(lines, number, line[:start] + inner + line[close:]):
+        yield f"the {quote} inside the braces ends the f-string (Python 3.11): use {other} there"
 
 
 def _other_languages(line, lines, number):
@@ -165,8 +186,12 @@ def _other_languages(line, lines, number):
         yield f"{first} is not Python" + (
             ": write def" if first == "function" else ": write name = value"
         )
-    elif re.search(r"(?<![=!<>])!\s*\w", text) and "!=" not in text and not text.startswith("!"):
-        yield "write not for !"
+    elif re.search(r";\s*[!%]{1,2}\w", text):
+        command = re.search(r";\s*([!%]{1,2}\w.*)$", text)[1]
+        yield f"a command has a line of its own: {brief.one_line(command, 60)} on the next one"
+    elif re.search(r"(?<![=!<>])!\s*\w", text) and not text.startswith("!"):
+        if _compiles(lines, number, re.sub(r"(?<![=!<>])!\s*(?=[\w(])", "not ", line)):
+            yield "write not for !"
     elif re.match(r"(SELECT|INSERT|UPDATE|DELETE|CREATE)\s", text):
         yield "it is SQL: give it as a text to sqlite3, duckdb.sql('…') or pd.read_sql"
     elif re.match(r"except\s+\w+\s*,\s*\w+\s*:", text):
@@ -214,7 +239,7 @@ def _syntax(facts):
         or ("unmatched" in message)
         or "was never closed" in message
     ):
-        quoted = list(_f_string(line))
+        quoted = list(_f_string(line, lines, number))
         yield from quoted
         if quoted:
             return
@@ -222,7 +247,6 @@ def _syntax(facts):
         yield r"compute it before: nl = '\n', then f'{nl.join(x)}' (Python 3.11)"
     elif (
         "f-string: single '}'" in message
-        or "f-string: expecting '}'" in message
         or "f-string: empty expression" in message
     ):
         yield "a literal brace in an f-string is written {{ or }}"

@@ -381,7 +381,7 @@ GONE_OF = {
         "median": "np.median(x)", "length": "len(x) or x.size", "ptp": "np.ptp(x)",
         "newbyteorder": "x.view(x.dtype.newbyteorder(…))", "itemset": "x[i] = value",
         "columns": "pd.DataFrame(x).columns", "values": "x itself: it is an array already",
-        "index": "np.where(x == value)", "plot": "plt.plot(x)",
+        "index": "np.where(x == value)",
         "value_counts": "np.unique(x, return_counts=True)", "fillna": "np.nan_to_num(x)",
         "toarray": "x itself: it is not sparse", "shift": "np.roll",
         "count": "np.count_nonzero(x == value)", "percentile": "np.percentile(x, …)",

@@ -332,7 +332,7 @@ def _number(facts, match):
             f"{shown} has signs that are no digits: float(text.replace(',', '').strip('$€£% '))"
             f" gives {stripped}"
         )
-    elif not told:
+    elif not told and not facts.is_fixed:
         yield (
             f"{shown} is no number; in a column, pd.to_numeric(column, errors='coerce') makes NaN"
             " of such texts"
@@ -358,7 +358,7 @@ def _columns_of_texts(facts):
     for text, value in facts.receivers():
         if brief.is_series(value) and brief.dtype_text(value.dtype) in ("str", "object", "string"):
             bad, count, seen = bad_numbers(value)
-            if bad:
+            if bad and count < seen:
                 found = True
                 yield (
                     f"{text or f'the column {brief.brief(value.name, 40)}'}: {count} of {seen}"
@@ -366,7 +366,7 @@ def _columns_of_texts(facts):
                     " errors='coerce') makes NaN of them"
                 )
                 break
-    if found:
+    if found or facts.is_fixed:
         return
     for text, value in facts.receivers():
         if brief.is_frame(value):
