@@ -308,7 +308,7 @@ def test_names_that_are_traps(fresh):
 def test_input_without_anybody(shared):
     error = shared.execute("input('q')").error
     assert error.text("name") == "EOFError"
-    assert "pass stdin" in error.text("value")
+    assert "put the value into the code" in error.text("value")
 
 
 def test_input_reads_what_was_given_then_asks(shared):

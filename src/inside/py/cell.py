@@ -14,7 +14,8 @@ import warnings
 
 import _reckon_c
 from _reckon import (
-    brief, display, errors, figures, magic, magics, pretty, render, settings, shell, streams, wire)
+    brief, display, errors, events, figures, magic, magics, magics_more, pretty, render, settings, shell,
+    streams, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -218,8 +219,11 @@ def _is_silenced(source, last):
 def _tree(source, name):
     """(text, syntax tree) of a cell, in plain Python."""
     flags = _FLAGS | _futures
-    source, tree = magic.transform(source, name, flags)
-    return source, tree or _compile(source, name, "exec", flags | _ONLY_AST)
+    source, tree = magic.transform(events.cleaned(source), name, flags)
+    made = events.finished(source)
+    if made is not None:
+        source, tree = made, None
+    return source, events.visited(tree or _compile(source, name, "exec", flags | _ONLY_AST))
 
 
 def _parse(source, name):
@@ -440,6 +444,27 @@ def _stir():
     _setrecursionlimit(_recursion)
 
 
+def _as_user(function, *arguments, **options):
+    """Calls a function of the user's, as a cell would."""
+    was_calm = _calmed
+    if was_calm:
+        _stir()
+    try:
+        return function(*arguments, **options)
+    finally:
+        if was_calm:
+            _calm()
+
+
+events.around = _as_user
+
+
+def _debug_error():
+    """%pdb on: a debugger behind the error, if somebody answers it."""
+    if magics_more.wants_debugger():
+        _as_user(magics_more.post_mortem)
+
+
 def run(source, name, input_allowed):
     """Runs a cell; returns the status of its DONE."""
     global _count
@@ -451,17 +476,21 @@ def run(source, name, input_allowed):
     _keep_input(source)
     streams.begin(input_allowed)
     _remember_source(name, source)
-    status = "ok"
+    status, value, failed = "ok", None, None
     settings.before_cell()
     _warn_anew()
+    result = events.before_cell(source)
     try:
         value, has_value = _user_part(source, name)
     except BaseException as error:
+        failed = error
         _settrace(None)  # here, not in _calm(): calling a function would run the tracer
         _setprofile(None)
         _calm()
+        events.handle(error)
         status = _fail(error)
         has_value = False
+        _debug_error()
     else:
         _settrace(None)
         _setprofile(None)
@@ -476,6 +505,12 @@ def run(source, name, input_allowed):
         if status == "ok":
             status = _fail(error)
     figures.claim(None)
+    try:
+        events.after_cell(result, source, value, failed)
+    except BaseException as error:
+        if status == "ok":
+            status = _fail(error)
+    del result, failed
     try:
         tell_names()
     except BaseException:  # a name of a type of its own, an interrupt: it will be told another time

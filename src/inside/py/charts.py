@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 
 from _reckon import render
 
@@ -55,6 +56,8 @@ def _dates(raw):
 
 def _values(raw, axis):
     """Coordinates as JSON: dates as ISO text, categories by name, numbers as they are."""
+    if hasattr(raw, "filled"):  # a masked array: its gaps
+        raw = raw.astype(float).filled(float("nan"))
     if _is_date(axis):
         return _dates(raw)
     units = getattr(axis, "units", None)
@@ -285,6 +288,12 @@ def _chart(axes, budget):
 
 def extract(figure):
     """The chart as JSON text, or None when there is nothing to tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what only this module looks at
+        return _extract(figure)
+
+
+def _extract(figure):
     try:
         every = figure.axes
         if not any(axes.has_data() for axes in every):

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from _reckon import charts, pretty, render, wire
+from _reckon import charts, render, wire
 
 FIGURES_MAX = 64
 PIXELS_MAX = 20_000_000
@@ -158,18 +158,19 @@ def as_bundle(figure):
 
 
 def _display(figure):
+    """What keeps it from being drawn, or None."""
     try:
         data, metadata = as_bundle(figure)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        wire.note("display_failed", f"figure: {pretty.describe(error)}")
-        return
+    except Exception as error:
+        return error
     figure.stale = False
     render.show(wire.DISPLAY, data, metadata)
+    return None
 
 
 def _show_all(close, all_of_them):
+    """Raises what kept the first of them from being drawn, after the others are shown."""
+    failed = None
     managers = _managers()
     if not managers:
         return
@@ -177,12 +178,15 @@ def _show_all(close, all_of_them):
     for done, manager in enumerate(managers):
         figure = manager.canvas.figure
         if done < FIGURES_MAX and figure is not _claimed and (all_of_them or figure.stale):
-            _display(figure)
+            error = _display(figure)
+            failed = failed or error
         if close:
             gcf.destroy(manager)
     if len(managers) > FIGURES_MAX:
         wire.note("display_limit",
                   f"{len(managers)} figures were open; the first {FIGURES_MAX} are shown")
+    if failed is not None:
+        raise failed
 
 
 def flush(*_args, **_options):

@@ -157,8 +157,8 @@ def first_use():
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     variables.tell_names()
-    # Modules of the workspace. Last, so that a file called random.py breaks nobody's import.
-    sys.path.append("")
+    # Modules of the workspace come first, as in a notebook; what is imported already stays.
+    sys.path.insert(0, "")
     gc.collect()
     gc.freeze()
 

@@ -1,6 +1,7 @@
 """SyntaxError: what usually stands behind it."""
 
 import re
+import warnings
 
 from _reckon import brief, errors, hints, magic
 
@@ -135,7 +136,9 @@ def _compiles(lines, number, line):
         return False
     text = "".join([*lines[: number - 1], line.rstrip("\n") + "\n", *lines[number:]])
     try:
-        compile(magic.transform(text, "<trial>", 0x2000)[0], "<trial>", "exec", 0x2000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(magic.transform(text, "<trial>", 0x2000)[0], "<trial>", "exec", 0x2000)
     except Exception:
         return False
     return True

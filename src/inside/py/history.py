@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-from _reckon import magics, pretty, programs
+from _reckon import errors, magics, pretty, programs
 
 _namespace = programs.namespace
 _HIDDEN = {"In", "Out", "exit", "quit", "get_ipython"}
@@ -233,7 +233,7 @@ def _tb(rest):
     if error is None:
         print("No traceback available to show.")
     else:
-        traceback.print_exception(error)
+        traceback.print_exception(type(error), error, errors.strip(error.__traceback__))
 
 
 magics.add({"history": _history, "hist": _history, "save": _save, "macro": _macro,

@@ -6,7 +6,8 @@ import sys
 import types
 
 from _reckon import (
-    capture, display, figures, formatters, magics, objects, pretty, programs, shell)
+    capture, display, events, figures, formatters, magics, magics_more, objects, pretty, programs,
+    shell)
 
 _assignment = re.compile(r"\s*(\w+)\.(\w+)\s*=\s*(.+)", re.DOTALL).fullmatch
 
@@ -182,6 +183,12 @@ def fake():
             register_line_magic=_register("line"), register_cell_magic=_register("cell"),
             register_line_cell_magic=_register("line_cell"), line_magic=_mark("line"),
             cell_magic=_mark("cell"), line_cell_magic=_mark("line_cell"))
+    _module("IPython.core.magic_arguments", MagicArgumentParser=magics_more.MagicArgumentParser,
+            magic_arguments=magics_more.magic_arguments, argument=magics_more.argument,
+            argument_group=magics_more.argument_group, defaults=magics_more.defaults,
+            kwds=magics_more.kwds, parse_argstring=magics_more.parse_argstring,
+            construct_parser=magics_more.construct_parser)
+    _module("IPython.core.events", EventManager=events.EventManager)
     _module("IPython.core.pylabtools", figsize=figsize, print_figure=print_figure,
             select_figure_formats=select_figure_formats)
     _module("IPython.terminal")

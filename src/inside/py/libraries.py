@@ -1,8 +1,12 @@
 """Libraries that look for a front end, told about this one when they are imported."""
 
+import ast
+import os
+import tempfile
+import textwrap
 import types
 
-from _reckon import display, figures
+from _reckon import display, errors, figures, magics, programs
 
 _HTML = "text/html"
 
@@ -78,12 +82,53 @@ def tqdm_notebook(module):
     module.trange = module.tnrange = std.trange
 
 
+def _main_source():
+    """
+    What a process that multiprocessing starts anew finds in __main__: the imports, functions and
+    classes of the cells so far, and plain values; not what the cells did.
+    """
+    names, lines = programs.namespace(), []
+    for name, value in list(names.items()):
+        if not name.startswith("_") and type(value) in (int, float, str, bytes, bool, complex):
+            lines.append(f"{name} = {value!r}" if len(repr(value)) < 100_000 else "")
+    for file, source in list(errors.sources.items()):
+        if not file.startswith("<cell "):
+            continue
+        try:
+            tree = ast.parse(magics.plain("".join(source)))
+        except SyntaxError:
+            continue
+        for node in tree.body:
+            is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+            is_definition = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            if is_import or (is_definition and node.name in names):
+                lines.append("try:\n" + textwrap.indent(ast.unparse(node), "    ") + "\nexcept Exception: pass")
+    return "\n".join(lines) + "\n"
+
+
+def spawned_main(module):
+    """After the import of multiprocessing.spawn: functions of cells are there in new processes."""
+    prepare = module.get_preparation_data
+
+    def get_preparation_data(name):
+        data = prepare(name)
+        if not data.keys() & {"init_main_from_name", "init_main_from_path"}:
+            path = os.path.join(tempfile.gettempdir(), f".main-of-cells-{os.getpid()}.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(_main_source())
+            data["init_main_from_path"] = path
+        return data
+
+    module.get_preparation_data = get_preparation_data
+
+
 # By the module that is imported.
 HOOKS = {
     "bokeh.io.notebook": bokeh_notebook,
     "bokeh.io.showing": bokeh_showing,
     "matplotlib.backends.registry": matplotlib_backends,
     "matplotlib.pyplot": figures.hook,
+    "multiprocessing.spawn": spawned_main,
     "plotly.basedatatypes": plotly_figures,
     "plotly.io._renderers": plotly_renderers,
     "tqdm.notebook": tqdm_notebook,

@@ -211,6 +211,10 @@ def _run(rest):
     if path.endswith(".ipynb"):
         _run_notebook(path)
         return
+    if path.endswith(".ipy"):
+        with open(path, encoding="utf-8") as file:
+            prepare(file.read(), 1)()
+        return
     stem = os.path.splitext(os.path.basename(path))[0]
     clock = timing.Clock()
     _run_file(path, stem if "-n" in options else "__main__", words[1:], "-i" in options)
@@ -248,11 +252,16 @@ def _search(pattern):
 
 def _show_object(part):
     def show(rest):
+        if part == "pfile" and os.path.isfile(os.path.expanduser(rest.strip())):
+            _pycat(rest)
+            return
         value = eval(rest, _namespace())
         if part == "pdoc":
             print(inspect.getdoc(value) or f"No documentation found for {rest}")
         elif part == "pdef":
             print(f" {rest}{inspect.signature(value)}")
+        elif part == "pfile":
+            _pycat(inspect.getsourcefile(inspect.unwrap(value)))
         else:
             print(inspect.getsource(value))
 
@@ -302,14 +311,6 @@ def _alias_magic(rest):
             print(f"Created `{sign}{name}` as an alias for `{sign}{target}`.")
 
 
-def _not_here(why):
-    def refuse(rest):
-        raise UsageError(why)
-
-    return refuse
-
-
-_NO_TERMINAL = "no one is at a terminal to answer a debugger; print, or look at sys.last_traceback"
 _LIST = "ls -C -F -T 0"  # in columns, as at a terminal
 _LINE = {
     "pip": _pip,
@@ -345,7 +346,6 @@ _LINE = {
     "alias": _alias,
     "unalias": _unalias,
     "alias_magic": _alias_magic,
-    **dict.fromkeys(("debug", "pdb"), _not_here(_NO_TERMINAL)),
 }
 _AS_WRITTEN = ("time", "timeit", "prun", "alias", "macro")  # what they get is code
 
@@ -461,6 +461,11 @@ def find_line(name):
 def find_cell(name):
     """get_ipython().find_cell_magic()."""
     return _CELLS.get(name.lstrip("%"))
+
+
+def table(sign):
+    """A copy of the magics that begin with this sign, by name."""
+    return dict(_LINE if sign == "%" else _CELLS)
 
 
 def names(sign):

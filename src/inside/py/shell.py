@@ -10,15 +10,6 @@ _getframe = sys._getframe
 _type = type
 
 
-class _Events:
-    """Accepted and not called: a cell's end is the kernel's own business."""
-
-    def register(self, event, function):
-        pass
-
-    unregister = trigger = register
-
-
 class ExecutionResult:
     """What run_cell() returns."""
 
@@ -53,7 +44,6 @@ class ZMQInteractiveShell:
     last_execution_result = None
     find_line_magic = staticmethod(magics.find_line)
     find_cell_magic = staticmethod(magics.find_cell)
-    events = _Events()
     ast_node_interactivity = "last_expr"  # which expressions of a cell are shown
     display_formatter = formatters.display_formatter
     system = system_raw = system_piped = staticmethod(programs.shell)

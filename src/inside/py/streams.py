@@ -146,7 +146,8 @@ def begin(input_allowed):
 
 
 def _no_input():
-    return EOFError("input() has no one to answer: pass stdin (reckon run --stdin FILE)")
+    return EOFError("nobody answers input() here: put the value into the code, as in name = 'Ada'"
+                    " (whoever runs it may pass standard input: reckon run --stdin FILE)")
 
 
 def _ask(prompt, password):
