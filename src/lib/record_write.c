@@ -42,7 +42,7 @@ int record_status_exit_code(enum record_status status)
 	return statuses[status].exit_code;
 }
 
-/* "the limit of 1024 MiB": in the larger unit when that is exact. */
+/* "the limit of 30 s": in the larger unit when that is exact. */
 static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uint64_t step,
 			  const char *small, const char *large)
 {
@@ -54,6 +54,15 @@ static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uin
 		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit / step, large);
 	else
 		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit, small);
+}
+
+/* A size as people set it: 1 GiB, not 1024 MiB. */
+static void explain_bytes(struct buf *ret, const char *what, uint64_t limit)
+{
+	if (limit % (1u << 30) == 0)
+		explain_limit(ret, what, limit, 1u << 30, "bytes", "GiB");
+	else
+		explain_limit(ret, what, limit, 1u << 20, "bytes", "MiB");
 }
 
 void record_explain(const struct record *record, enum record_status status, struct buf *ret)
@@ -75,12 +84,10 @@ void record_explain(const struct record *record, enum record_status status, stru
 		(void)buf_adds(ret, "the execution was interrupted", &ignored);
 		break;
 	case RECORD_OUT_OF_MEMORY:
-		explain_limit(ret, "ended by the memory limit", receipt->limit_memory_bytes,
-			      1u << 20, "bytes", "MiB");
+		explain_bytes(ret, "ended by the memory limit", receipt->limit_memory_bytes);
 		break;
 	case RECORD_OUTPUT_LIMIT:
-		explain_limit(ret, "stopped by the output limit", receipt->limit_output_bytes,
-			      1u << 20, "bytes", "MiB");
+		explain_bytes(ret, "stopped by the output limit", receipt->limit_output_bytes);
 		break;
 	case RECORD_KILLED:
 		(void)buf_adds(ret, "the kernel was killed; its variables are gone", &ignored);

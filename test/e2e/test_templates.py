@@ -22,7 +22,8 @@ IMPORTS = {
     "scikit-learn": "sklearn", "vl-convert-python": "vl_convert", "pillow": "PIL",
     "scikit-image": "skimage", "python-calamine": "python_calamine", "python-docx": "docx",
     "python-pptx": "pptx", "fpdf2": "fpdf", "beautifulsoup4": "bs4", "pyyaml": "yaml",
-    "tomli-w": "tomli_w", "python-dateutil": "dateutil",
+    "tomli-w": "tomli_w", "python-dateutil": "dateutil", "opencv-python-headless": "cv2",
+    "pypdf2": "PyPDF2", "protobuf": "google.protobuf",
 }
 
 
@@ -399,7 +400,7 @@ def test_no_file_holds_a_path_of_the_build(tiny, templates):
 
 def wanted_packages():
     text = (ROOT / "share/templates/data.requirements.in").read_text(encoding="utf-8")
-    lines = [line.split("#")[0].strip() for line in text.splitlines()]
+    lines = [re.split("[<>=]", line.split("#")[0].strip())[0] for line in text.splitlines()]
     return [IMPORTS.get(name, name) for name in lines if name]
 
 
@@ -411,6 +412,16 @@ def test_every_package_of_data_imports_in_one_session(reckon):
                            "--memory", "2G")
     assert record["status"] == "ok", record.get("error")
     assert (record["stdout"], record["stderr"]) == ("all of them\n", "")
+
+
+def test_a_template_without_a_package_names_the_one_with_it(reckon):
+    """The list in the kernel is that of the lock's requirements."""
+    text = (ROOT / "src/inside/py/hints_packages.py").read_text(encoding="utf-8")
+    listed = text.partition('frozenset("""')[2].partition('"""')[0].split()
+    assert set(listed) == {name.partition(".")[0] for name in wanted_packages()} - {"pip"}
+    record = reckon.record("import pandas", "-t", "python")
+    assert record["error"]["hints"] == [
+        'pandas is in the template `data`: reckon run -t data; over HTTP a session with "template": "data"']
 
 
 def test_chinese_japanese_and_korean_in_a_figure(reckon):

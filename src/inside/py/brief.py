@@ -463,6 +463,14 @@ def brief(value, limit=120, depth=0):
         return f"{type_name(value)} object"
 
 
+def size_text(size):
+    """1 GiB, 1.5 MiB, 12 bytes."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size // scale} {unit}" if size % scale == 0 else f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"
+
+
 def sized(value, limit=120):
     """brief(), with the type and size of a container in front when not all of it is shown."""
     text = brief(value, limit)

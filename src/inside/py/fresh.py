@@ -11,7 +11,7 @@ import tempfile
 
 import _reckon_c
 from _reckon import (
-    cell, complete, errors, figures, inspect, interrupt, ipython, libraries, render, tables,
+    cell, complete, errors, figures, hints_runtime, inspect, interrupt, ipython, libraries, render, tables,
     variables, whole, wire)
 
 _seed = None
@@ -161,6 +161,7 @@ def first_use():
     sys.path.insert(0, "")
     gc.collect()
     gc.freeze()
+    hints_runtime.note_base()
 
 
 def reseed():
@@ -237,6 +238,7 @@ def forget_lost():
 def resume(seed, threads_lost, files_lost):
     """In a branch, before its first cell. It was not made by fork(), so no hook has run."""
     random.seed()
+    hints_runtime.note_base()
     reseed()
     _plant(seed)
     if threads_lost:

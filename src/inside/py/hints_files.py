@@ -276,7 +276,7 @@ def _refused(facts):
         state = os.statvfs(WORKSPACE)
         yield (
             f"the disk of the session is full: {state.f_bavail * state.f_frsize >> 20} MiB of"
-            f" {state.f_blocks * state.f_frsize >> 20} MiB free in {WORKSPACE}"
+            f" {brief.size_text(state.f_blocks * state.f_frsize)} free in {WORKSPACE}"
         )
     elif number == errno.EMFILE:
         yield "too many files are open at once: open them with a with block, one after the other"

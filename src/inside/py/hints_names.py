@@ -8,7 +8,7 @@ import sys
 import types
 from itertools import islice
 
-from _reckon import brief, case, errors, hints, hints_tables
+from _reckon import brief, case, errors, hints, hints_packages, hints_tables
 
 _type = type
 _open = open
@@ -452,7 +452,12 @@ def _module(facts):
             yield f"modules that can be imported: {', '.join(found)}"
     if rest and case.is_installed(top):
         return
-    if has_network() is False:
+    if top in hints_packages.DATA:
+        yield (
+            f"{top} is in the template `data`: reckon run -t data; over HTTP a session with"
+            ' "template": "data"'
+        )
+    elif has_network() is False:
         yield (
             f"{top} cannot be installed: {no_network()}; do without it, or bring a wheel as a file"
             " and %pip install it"

@@ -9,13 +9,24 @@ from _reckon import brief, hints
 
 _type = type
 _getsizeof = sys.getsizeof
+_base = 0  # bytes of data that the kernel was born with: its limit is on top of them
 
 
-def _size_text(size):
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"
+def note_base():
+    """In the zygote and in a branch: what RLIMIT_DATA has on top of the session's memory limit."""
+    global _base
+    with open("/proc/self/status", "rb") as status:
+        for line in status:
+            if line.startswith(b"VmData:"):
+                _base = int(line.split()[1]) * 1024
+
+
+def memory_limit():
+    """What the session may have, as it was set; None without a limit."""
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if limit == resource.RLIM_INFINITY or limit <= _base:
+        return None
+    return (limit - _base + (1 << 19)) >> 20 << 20
 
 
 def _bytes_of(value):
@@ -33,14 +44,13 @@ def _bytes_of(value):
 
 @hints.on("MemoryError")
 def _memory(facts):
-    limits = [resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    limits = [n for n in limits if n != resource.RLIM_INFINITY]
+    limit = memory_limit()
     wanted = re.search(r"Unable to allocate ([\d.]+ \w+)", facts.value)
     told = []
     if wanted:
         told.append(f"{wanted[1]} were asked for at once")
-    if limits:
-        told.append(f"a session may have {_size_text(min(limits))}")
+    if limit is not None:
+        told.append(f"a session may have {brief.size_text(limit)}")
     if told:
         yield ", and ".join(told)
     sizes = {}
@@ -54,7 +64,7 @@ def _memory(facts):
     if large:
         yield (
             "large variables: "
-            + ", ".join(f"{name} {_size_text(size)}" for size, name in large)
+            + ", ".join(f"{name} {brief.size_text(size)}" for size, name in large)
             + "; del frees one"
         )
     if "recursion" in facts.value:
