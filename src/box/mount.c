@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "box/procview.h"
 #include "box/sys.h"
 
 #define STAGE "/tmp" /* where the new root is put together; exists everywhere */
@@ -200,11 +201,11 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 	 * serves the zygote; every box covers it with one of its own. */
 	if (clone_tree(AT_FDCWD, "/proc", &proc_tree) < 0)
 		return err_sys(err, "copy the mount /proc");
-	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=200,mode=755") < 0)
+	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=300,mode=755") < 0)
 		return err_sys(err, "mount a tmpfs for the root");
 	if (chdir(STAGE) < 0)
 		return err_sys(err, "enter the new root");
-	if (make_skeleton(err) < 0 || attach_shown(trees, err) < 0)
+	if (make_skeleton(err) < 0 || procview_skeleton(err) < 0 || attach_shown(trees, err) < 0)
 		return (int)err->code;
 	if (template_tree >= 0 && attach_dir_ro(template_tree, "opt/template", err) < 0)
 		return (int)err->code;
@@ -246,9 +247,8 @@ int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 {
 	char owner[64];
 
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  "subset=pid,hidepid=invisible") < 0)
-		return err_sys(err, "mount the box's /proc");
+	if (procview_mount(quota, err) < 0)
+		return (int)err->code;
 	/* A /mnt of the box's own: the root is shared by the template's boxes, so there could be no
 	 * mount points for host directories; and Landlock's rule for /mnt has to lie on what is
 	 * mounted there, because it passes over covered directories. */
@@ -268,6 +268,8 @@ int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 
 int mount_session_resize(const struct mount_quota *quota, struct err *err)
 {
+	if (procview_resize(quota, err) < 0)
+		return (int)err->code;
 	if (mount_tmpfs("/mnt/data", MS_REMOUNT, quota->disk_bytes, quota->inodes, "", err) < 0)
 		return (int)err->code;
 	if (mount_tmpfs("/tmp", MS_REMOUNT, scratch_bytes(quota), quota->inodes, "", err) < 0)
@@ -381,7 +383,8 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	if (landlock_allow(ruleset, "/", LL_READ, err) < 0 ||
 	    landlock_allow(ruleset, "/mnt", own, err) < 0 ||
 	    landlock_allow(ruleset, "/tmp", own, err) < 0 ||
-	    landlock_allow(ruleset, "/dev/shm", own, err) < 0)
+	    landlock_allow(ruleset, "/dev/shm", own, err) < 0 ||
+	    landlock_allow(ruleset, "/run/box", own, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		if (landlock_allow(ruleset, devices[i], device, err) < 0)

@@ -92,14 +92,17 @@ def look():
 
 
 def test_host_wide_numbers(box):
-    """What tells of the neighbours' load is not there; what uname and sysinfo say is documented."""
+    """What tells of the neighbours' load is not there, or is a file of the session's own; what uname
+    and sysinfo say is documented."""
     answer = box.ask(r'''
 import os
 names = ["/proc/loadavg", "/proc/stat", "/proc/uptime", "/proc/meminfo", "/proc/diskstats",
          "/proc/vmstat", "/proc/net/dev", "/proc/net/sockstat", "/proc/schedstat", "/proc/pressure/cpu",
          "/proc/interrupts", "/proc/softirqs", "/proc/buddyinfo", "/proc/zoneinfo", "/sys/class/net",
          "/sys/devices/system/cpu", "/proc/sys/fs/inode-nr", "/proc/sys/fs/file-nr", "/proc/locks"]
-answer = [n for n in names if os.path.exists(n)]
+own = os.stat("/proc/self/").st_dev
+# /proc/net leads to the box's own network namespace.
+answer = [n for n in names if os.path.exists(n) and os.stat(n).st_dev == own and "/net/" not in n]
 import tempfile
 answer.append(len({tempfile.mktemp() for _ in range(100)}))
 ''')

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "inside/kernel.h"
+#include "inside/procview.h"
 #include "inside/resume.h"
 #include "wire/kernel.h"
 
@@ -234,6 +235,7 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 {
 	switch (head->type) {
 	case KERNEL_EXECUTE:
+		procview_refresh();
 		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds, err);
 	case KERNEL_VARIABLES:
 		return send_variables(head->id, err);

@@ -6,6 +6,6 @@ faker fpdf geopandas google h5py html5lib httpx hypothesis imageio jinja2 joblib
 lightgbm lxml markdown matplotlib mpmath networkx nltk numexpr numpy openpyxl orjson pandas
 pdfplumber plotly polars pptx psutil pyarrow pydantic pygments pypdf pypdfium2 pytest
 python_calamine pytz pyxlsb qrcode rapidfuzz regex reportlab requests rich scipy seaborn
-setuptools shapely skimage sklearn sqlalchemy squarify statsmodels striprtf sympy tables
+shapely skimage sklearn sqlalchemy squarify statsmodels striprtf sympy tables
 tabulate textblob tomli_w toolz tqdm tzdata vl_convert wordcloud xarray xlrd xlsxwriter yaml
 """.split())

@@ -8,6 +8,7 @@
  * While idle the GIL is free, so that threads of user code go on.
  */
 #include "inside/python/python.h"
+#include "inside/procview.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -255,6 +256,7 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 {
 	switch (head->type) {
 	case KERNEL_EXECUTE:
+		procview_refresh();
 		execute_packet(head, count, fds, nfds);
 		return;
 	case KERNEL_VARIABLES:

@@ -6,6 +6,7 @@
  * Never:    holds state of its own.
  */
 #include "inside/python/python.h"
+#include "inside/procview.h"
 
 #include <string.h>
 
@@ -215,6 +216,14 @@ static PyObject *wire_differing(PyObject *self, PyObject *args)
 	return found;
 }
 
+static PyObject *wire_procview(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	procview_refresh();
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef wire_methods[] = {
 	{ "write", wire_write, METH_VARARGS, "write(stream, text): print text" },
 	{ "write_bytes", wire_write_bytes, METH_VARARGS, "write_bytes(stream, bytes)" },
@@ -230,6 +239,7 @@ static PyMethodDef wire_methods[] = {
 	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
 	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },
 	{ "interrupt_hard", python_interrupt_hard, METH_VARARGS, "a third interrupt" },
+	{ "procview", wire_procview, METH_NOARGS, "procview(): files of /proc as of now" },
 	{ "alarm", python_interrupt_alarm, METH_O, "alarm(seconds): a hard interrupt then" },
 	{ "unraisablehook", python_interrupt_unraisable, METH_O, "unraisablehook(unraisable, /)" },
 	{ NULL, NULL, 0, NULL },
