@@ -25,12 +25,13 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "models": {"base", "wire"},
     "fence": {"base"},
     "peek": {"base", "wire", "fence"},
-    "host": {"api", "base", "dialects", "languages", "wire", "loop", "codec", "converse", "models"},
+    "host": {"api", "base", "dialects", "languages", "wire", "loop", "codec", "converse", "driver", "models"},
     "agent": {"base", "codec", "languages", "wire", "fence"},
     "converse": {"base", "codec", "languages", "wire"},
-    "lib": {"base", "codec", "languages", "wire", "converse"},
+    "driver": {"base", "converse", "wire"},
+    "lib": {"base", "codec", "converse", "driver", "languages", "wire"},
     "client": {"base", "codec"},
-    "cli": {"base", "codec", "client", "converse", "languages", "models", "wire"},
+    "cli": {"base", "codec", "client", "converse", "driver", "languages", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second

@@ -10,8 +10,8 @@
  *   remote_ask.c   or in one of a daemon (in reckon-client)
  *   ask_resume.c   a run that was kept is gone on with
  *   ask_past.c     what the model is told of it
- *   ask_agent.c    what reckon-agent is told of all this; how it is listened to (src/converse)
- *   ask_step.c     a cell the model wants: allowed, run, reported back
+ *   ask_agent.c    the agent driver (src/driver): begun, asked, heard
+ *   ask_step.c     a cell the model wants: noted, shown, allowed, run
  *   ask_show.c     what a person sees of it
  *   ask_picture.c  pictures that an answer shows (markdown.h)
  *   ask_keep.c     what is noted of it, to be saved, resumed, looked at (journal.h, runs.h)
@@ -31,7 +31,7 @@
 #include "cli/markdown.h"
 #include "cli/repl.h"
 #include "cli/journal_form.h"
-#include "converse/converse.h"
+#include "driver/driver.h"
 #include "models/models.h"
 #include "reckon.h"
 
@@ -96,8 +96,7 @@ struct ask {
 	bool said_files; /* the model was told of them */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
-	struct converse *talk;
-	struct converse_frame frame; /* the last one of it */
+	struct driver driver; /* what is asked, and what comes of it */
 	/* a model on this host */
 	bool is_local;
 	pid_t local_pid;
@@ -113,14 +112,11 @@ struct ask {
 	bool approved_all;
 	/* what came of it */
 	struct ask_keep keep;
-	struct buf prose; /* of the turn that is being written */
 	struct ask_link link;
 	struct markdown *markdown; /* NULL: prose is shown as it is written */
 	size_t preview; /* lines of it that stand there until they are drawn for good */
 	bool prose_open; /* some of it was shown, its line may not have ended */
-	struct agent_usage usage;
 	enum agent_stop stop;
-	struct buf answer;
 	struct err why;
 };
 
@@ -170,12 +166,15 @@ void ask_local_end(struct ask *ask);
 int ask_agent_start(struct ask *ask, struct err *err);
 void ask_agent_end(struct ask *ask);
 int ask_agent_question(struct ask *ask, struct err *err);
-/* The next frame. Tells the agent of Ctrl-C while it waits. */
-int ask_agent_receive(struct ask *ask, struct err *err);
 
 /* ---- ask_step.c ---- */
 
-int ask_step(struct ask *ask, struct err *err);
+/* Of struct driver_ops; `arg` is the struct ask. */
+void ask_step_begin(const struct driver_cell *cell, void *arg);
+const char *ask_step_approve(const struct driver_cell *cell, void *arg);
+int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg);
+void ask_step_end(const struct driver_cell_end *end, void *arg);
+enum driver_session ask_step_session(struct buf *note, struct err *err, void *arg);
 
 /* ---- ask_approve.c ---- */
 
@@ -236,7 +235,7 @@ void ask_keep_usage(struct ask *ask);
 /* Of ours, for whoever reads it later. */
 void ask_keep_note(struct ask *ask, const char *text);
 /* A cell that is to run, and the prose before it; its number. */
-size_t ask_keep_cell(struct ask *ask, const char *code, size_t len);
+size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell);
 /* What the daemon calls it, while it runs. */
 void ask_keep_execution(struct ask *ask, size_t number, const char *id);
 void ask_keep_record(struct ask *ask, size_t number, const char *record,

@@ -1,8 +1,8 @@
 /*
- * ask_agent.c - what reckon-agent is told of a question, and how it is listened to.
+ * ask_agent.c - the agent driver of reckon ask: begun, asked, heard.
  *
  * Runs in:  reckon ask.
- * Reads:    frames of the agent, which src/converse has checked.
+ * Reads:    words of a model, which ask_show.c escapes.
  * Never:    keeps the key once the agent has it.
  */
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "cli/ask.h"
 #include "cli/cli.h"
 
-#define POLL_MS 100
 #define LINE_MAX_BYTES 8192
 
 /* A converse_open_fn. */
@@ -24,6 +23,48 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 
 	return ask->place->open_output(ask, handle, ret_fd, err);
 }
+
+static int ready(struct err *err, void *arg)
+{
+	return ask_past_tell(arg, err);
+}
+
+static void on_event(const struct driver_event *event, void *arg)
+{
+	struct ask *ask = arg;
+
+	switch (event->kind) {
+	case DRIVER_EVENT_TEXT:
+		ask_show_text(ask, event->text, event->len);
+		return;
+	case DRIVER_EVENT_NOTICE:
+		ask_show_notice(ask, event->text, event->len);
+		return;
+	case DRIVER_EVENT_TURN:
+		ask_keep_usage(ask);
+		return;
+	case DRIVER_EVENT_THOUGHT: /* nothing to show */
+		return;
+	}
+}
+
+static bool wants_stop(void *arg)
+{
+	(void)arg;
+	return ask_interrupts() > 0;
+}
+
+static const struct driver_ops ops = {
+	.event = on_event,
+	.ready = ready,
+	.begin = ask_step_begin,
+	.approve = ask_step_approve,
+	.execute = ask_step_execute,
+	.end = ask_step_end,
+	.session = ask_step_session,
+	.wants_stop = wants_stop,
+	.open_output = open_output,
+};
 
 int ask_agent_start(struct ask *ask, struct err *err)
 {
@@ -36,11 +77,11 @@ int ask_agent_start(struct ask *ask, struct err *err)
 	};
 	char path[PATH_MAX];
 
+	driver_init(&ask->driver, &ops, ask, 0);
 	converse_network(&model);
 	if (cli_libexec_path("reckon-agent", path, err) < 0 ||
-	    converse_open(path, &model, &ask->talk, err) < 0)
+	    driver_open(&ask->driver, path, &model, err) < 0)
 		return (int)err->code;
-	converse_pages(ask->talk, open_output, ask);
 	/* It has a copy now; ours is not needed any more. */
 	explicit_bzero(ask->key, strlen(ask->key));
 	return 0;
@@ -48,7 +89,7 @@ int ask_agent_start(struct ask *ask, struct err *err)
 
 void ask_agent_end(struct ask *ask)
 {
-	converse_close(TAKE_PTR(ask->talk));
+	driver_close(&ask->driver);
 }
 
 static char *describe(const struct run_file *file)
@@ -68,33 +109,25 @@ int ask_agent_question(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
 	const size_t count = ask->said_files ? 0 : ask->new_files;
-	char **files;
-	int rc;
+	char **files = mem_new0(count + 1, sizeof(*files));
+	const struct driver_question question = {
+		.text = buf_text(&ask->question),
+		.len = ask->question.len,
+		.files = (const char *const *)files,
+		.file_count = count,
+	};
+	int rc = 0;
 
-	if (ask_past_tell(ask, err) < 0)
-		return (int)err->code;
-	files = mem_new0(count + 1, sizeof(*files));
 	for (size_t i = 0; i < count; i++)
 		files[i] = describe(&run->files[i]);
 	ask->said_files = true;
-	rc = converse_ask(ask->talk, buf_text(&ask->question), ask->question.len,
-			  (const char *const *)files, count, err);
+	/* Of the first question the agent is told when it is ready. */
+	if (ask->driver.state == DRIVER_IDLE)
+		rc = ask_past_tell(ask, err);
+	if (rc == 0)
+		rc = driver_ask(&ask->driver, &question, err);
 	for (size_t i = 0; i < count; i++)
 		free(files[i]);
 	free(files);
 	return rc;
-}
-
-int ask_agent_receive(struct ask *ask, struct err *err)
-{
-	for (;;) {
-		int rc;
-
-		if (ask_interrupts() > 0 && converse_interrupt(ask->talk, err) < 0)
-			return (int)err->code;
-		rc = converse_take(ask->talk, &ask->frame, err);
-		if (rc != 0)
-			return rc < 0 ? rc : 0;
-		converse_wait(ask->talk, -1, POLL_MS);
-	}
 }

@@ -179,18 +179,19 @@ void ask_keep_usage(struct ask *ask)
 	struct err err;
 
 	put_or_give_up(ask, &line,
-		       journal_write_usage(&line, &ask->usage, ask_has_price(ask), &err), &err);
+		       journal_write_usage(&line, &ask->driver.usage, ask_has_price(ask), &err), &err);
 }
 
-size_t ask_keep_cell(struct ask *ask, const char *code, size_t len)
+size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell)
 {
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	const size_t number = ask->keep.journal.cell_count + 1;
 	struct err err;
 
-	if (ask->prose.len > 0)
-		note_text(ask, JOURNAL_SAID, ask->prose.data, ask->prose.len);
-	put_or_give_up(ask, &line, journal_write_cell(&line, number, code, len, &err), &err);
+	if (cell->prose_len > 0)
+		note_text(ask, JOURNAL_SAID, cell->prose, cell->prose_len);
+	put_or_give_up(ask, &line, journal_write_cell(&line, number, cell->code, cell->len, &err),
+		       &err);
 	return number;
 }
 
@@ -235,11 +236,11 @@ void ask_keep_record(struct ask *ask, size_t number, const char *record,
 void ask_keep_answer(struct ask *ask)
 {
 	const struct journal_end end = {
-		.text = ask->answer.len > 0 ? ask->answer.data : NULL,
-		.len = ask->answer.len,
+		.text = ask->driver.answer.len > 0 ? ask->driver.answer.data : NULL,
+		.len = ask->driver.answer.len,
 		.stop = ask->stop,
 		.message = ask->why.text[0] != '\0' ? ask->why.text : NULL,
-		.usage = &ask->usage,
+		.usage = &ask->driver.usage,
 		.has_cost = ask_has_price(ask),
 	};
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);

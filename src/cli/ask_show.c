@@ -122,9 +122,6 @@ static void end_prose(struct ask *ask, int fd)
 
 void ask_show_text(struct ask *ask, const char *text, size_t len)
 {
-	struct err full; /* what does not fit was an answer that is cut anyway */
-
-	(void)buf_add(&ask->prose, text, len, &full);
 	if (ask->json)
 		return;
 	ask->prose_open = true;
@@ -142,11 +139,10 @@ void ask_show_notice(struct ask *ask, const char *text, size_t len)
 void ask_show_turn(struct ask *ask)
 {
 	if (ask->prose_open && !ask->to_terminal)
-		put_linked(ask, STDERR_FILENO, buf_text(&ask->prose), ask->prose.len);
+		put_linked(ask, STDERR_FILENO, buf_text(&ask->driver.prose), ask->driver.prose.len);
 	if (ask->prose_open)
 		end_prose(ask, fd_of_steps(ask));
 	ask->prose_open = false;
-	buf_clear(&ask->prose);
 }
 
 /* At a terminal so that nothing in it can be overlooked; a file or a pipe gets it as it is. */
@@ -229,7 +225,7 @@ void ask_show_record(struct ask *ask, const struct json_value *record)
 
 static void show_cost(struct ask *ask)
 {
-	const struct agent_usage *usage = &ask->usage;
+	const struct agent_usage *usage = &ask->driver.usage;
 	char cost[64] = "";
 
 	if (ask_has_price(ask))
@@ -246,8 +242,8 @@ void ask_show_end(struct ask *ask)
 		return;
 	if (ask->to_terminal) {
 		end_prose(ask, STDOUT_FILENO);
-	} else if (ask->answer.len > 0) {
-		put_linked(ask, STDOUT_FILENO, ask->answer.data, ask->answer.len);
+	} else if (ask->driver.answer.len > 0) {
+		put_linked(ask, STDOUT_FILENO, ask->driver.answer.data, ask->driver.answer.len);
 		end_prose(ask, STDOUT_FILENO);
 	} else {
 		ask_show_turn(ask); /* what it had begun to say */

@@ -84,66 +84,35 @@ static void set_signals(bool is_chat)
 
 /* ---- the question ---- */
 
-static int take_end(struct ask *ask, struct err *err)
+static void take_end(struct ask *ask)
 {
-	struct converse_end end;
-
-	converse_read_end(&ask->frame, &end);
-	ask->usage = end.usage;
-	ask->stop = end.stop;
-	err_set(&ask->why, ERR_LIMIT, "%s", end.message);
-	err_remedy(&ask->why, "%s", end.remedy);
-	if (end.answer != NULL &&
-	    buf_add(&ask->answer, end.answer, end.answer_len, err) < 0)
-		return (int)err->code;
+	ask->stop = ask->driver.stop;
+	err_set(&ask->why, ERR_LIMIT, "%s", ask->driver.message);
+	err_remedy(&ask->why, "%s", ask->driver.remedy);
 	ask_keep_answer(ask);
-	return 0;
-}
-
-/* One frame of the agent; 1: it was the last of this question. */
-static int take_frame(struct ask *ask, struct err *err)
-{
-	size_t len;
-	const char *text = converse_read_text(&ask->frame, &len);
-
-	switch (ask->frame.type) {
-	case AGENT_TEXT:
-		ask_show_text(ask, text, len);
-		return 0;
-	case AGENT_NOTICE:
-		ask_show_notice(ask, text, len);
-		return 0;
-	case AGENT_TURN:
-		converse_read_usage(&ask->frame, &ask->usage);
-		ask_keep_usage(ask);
-		return 0;
-	case AGENT_EXECUTE:
-		return ask_step(ask, err);
-	case AGENT_DONE:
-		return take_end(ask, err) < 0 ? (int)err->code : 1;
-	default: /* READY and thoughts have nothing to show */
-		return 0;
-	}
 }
 
 int ask_converse(struct ask *ask, struct err *err)
 {
-	int rc = 0;
+	enum driver_result result = DRIVER_WAITS;
 
 	ask_keep_question(ask);
-	while (rc == 0 && ask->view.output.status == 0) {
-		rc = ask_agent_receive(ask, err);
-		if (rc == 0)
-			rc = take_frame(ask, err);
-		if (rc == 0 && ask->frame.type == AGENT_READY)
-			rc = ask_agent_question(ask, err);
+	if (ask_agent_question(ask, err) < 0)
+		result = DRIVER_FAILED;
+	/* Until there is an end, or nobody can be shown anything any more. */
+	while (result == DRIVER_WAITS && ask->view.output.status == 0) {
+		result = driver_step(&ask->driver, err);
+		if (result == DRIVER_WAITS)
+			driver_wait(&ask->driver, -1);
 	}
-	if (rc < 0) {
-		ask->stop = AGENT_STOP_FAILED;
-		ask->why = *err;
-		ask_keep_answer(ask);
-	}
-	return rc < 0 ? rc : 0;
+	if (result == DRIVER_ENDED)
+		take_end(ask);
+	if (result != DRIVER_FAILED)
+		return 0;
+	ask->stop = AGENT_STOP_FAILED;
+	ask->why = *err;
+	ask_keep_answer(ask);
+	return (int)err->code;
 }
 
 static int complain(const struct err *err)
@@ -283,8 +252,6 @@ static void ask_init(struct ask *ask)
 	ask->keep.fd = -1;
 	ask->approve = ASK_APPROVE_WRITES;
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
-	ask->prose = BUF_INIT(AGENT_ANSWER_MAX);
-	ask->answer = BUF_INIT(AGENT_ANSWER_MAX);
 	ask->note = BUF_INIT(ASK_QUESTION_MAX);
 	ask->place = &ask_place_own;
 	models_settings_init(&ask->settings);
@@ -302,8 +269,7 @@ static void ask_done(struct ask *ask)
 		explicit_bzero(ask->key, strlen(ask->key));
 	free(ask->key);
 	buf_done(&ask->question);
-	buf_done(&ask->prose);
-	buf_done(&ask->answer);
+	driver_done(&ask->driver);
 	repl_cells_done(&ask->view);
 	run_done(&ask->view.run);
 }

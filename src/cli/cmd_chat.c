@@ -84,10 +84,7 @@ static bool read_question(struct ask *ask)
 /* What the last question left; steps and their records stay. */
 static void forget(struct ask *ask)
 {
-	buf_clear(&ask->answer);
-	buf_clear(&ask->prose);
 	ask->prose_open = false;
-	ask->usage = (struct agent_usage){ 0 };
 	err_clear(&ask->why);
 }
 
@@ -109,9 +106,6 @@ int ask_chat(struct ask *ask, struct err *err)
 	if (isatty(STDIN_FILENO))
 		(void)setvbuf(stdin, NULL, _IONBF, 0);
 	while (ask->view.output.status == 0 && read_question(ask)) {
-		/* The first one goes out when the agent is ready. */
-		if (begun && ask_agent_question(ask, err) < 0)
-			return (int)err->code;
 		begun = true;
 		if (ask_converse(ask, err) < 0)
 			return (int)err->code;

@@ -18,7 +18,6 @@
 #include "host/cancel.h"
 #include "host/host.h"
 
-#define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
 #define ENDED_KEPT 200u
 #define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all of them have rows */
@@ -48,10 +47,8 @@ struct inquiry *inquiry_new(struct host *host, struct tenant *tenant, struct err
 	inquiry->tenant = tenant;
 	inquiry->ring = ring_new();
 	inquiry->question = BUF_INIT(FRONT_QUESTION_MAX);
-	inquiry->prose = BUF_INIT(AGENT_ANSWER_MAX);
-	inquiry->answer = BUF_INIT(AGENT_ANSWER_MAX);
 	inquiry->json = BUF_INIT(JSON_MAX);
-	outcome_init(&inquiry->outcome, RECORDS_MAX);
+	inquiry_driver_init(inquiry);
 	inquiry->about = host->about;
 	memcpy(inquiry->actor, host->actor, sizeof(inquiry->actor));
 	inquiry->next = host->inquiries;
@@ -78,10 +75,8 @@ static void free_one(struct inquiry *inquiry)
 	inquiry->host->followers -= inquiry->event_waiter_count;
 	ring_free(inquiry->ring);
 	buf_done(&inquiry->question);
-	buf_done(&inquiry->prose);
-	buf_done(&inquiry->answer);
 	buf_done(&inquiry->json);
-	outcome_done(&inquiry->outcome);
+	driver_done(&inquiry->driver);
 	free(inquiry);
 }
 
@@ -248,7 +243,7 @@ void inquiry_forget(struct host *host, uint64_t request)
 
 static void count_up(struct inquiry *inquiry)
 {
-	const struct agent_usage *usage = &inquiry->usage;
+	const struct agent_usage *usage = &inquiry->driver.usage;
 	struct metrics *metrics = &inquiry->host->seen.metrics;
 	const struct {
 		const char *kind;
@@ -268,22 +263,23 @@ static void count_up(struct inquiry *inquiry)
 
 static int write_answer(struct inquiry *inquiry, struct err *err)
 {
+	const struct driver *driver = &inquiry->driver;
 	const struct outcome_frame frame = {
 		.run = inquiry->id,
 		.session = inquiry->session_id,
 		.model = inquiry->model,
 		.question = buf_text(&inquiry->question),
 		.question_len = inquiry->question.len,
-		.answer = inquiry->has_answer ? buf_text(&inquiry->answer) : NULL,
-		.answer_len = inquiry->answer.len,
+		.answer = driver->has_answer ? buf_text(&driver->answer) : NULL,
+		.answer_len = driver->answer.len,
 		.stop = agent_stop_name(inquiry->stop),
 		.message = inquiry->why.text,
-		.usage = &inquiry->usage,
+		.usage = &driver->usage,
 		.has_price = inquiry->has_price,
 		.link = ARTIFACTS,
 	};
 
-	return outcome_write(&inquiry->outcome, &frame, &inquiry->json, err);
+	return outcome_write(&driver->outcome, &frame, &inquiry->json, err);
 }
 
 /* The last event holds the answer. */
@@ -313,9 +309,7 @@ static void settle(struct inquiry *inquiry)
 	inquiry->waiter_count = 0;
 	inquiry->session = NULL;
 	/* What nobody reads any more. */
-	buf_done(&inquiry->prose);
-	buf_done(&inquiry->answer);
-	outcome_done(&inquiry->outcome);
+	driver_done(&inquiry->driver);
 	if (session != NULL && ends_session && session->row.id[0] != '\0')
 		session_end(session, API_ERR_SESSION_CLOSED,
 			    "the question that it was made for has its answer", 0);
@@ -325,7 +319,7 @@ static void settle(struct inquiry *inquiry)
 static void note_end(struct inquiry *inquiry)
 {
 	struct host *host = inquiry->host;
-	const struct agent_usage *usage = &inquiry->usage;
+	const struct agent_usage *usage = &inquiry->driver.usage;
 	const char *stop = agent_stop_name(inquiry->stop);
 	const struct log_context about = host->about;
 	char actor[sizeof(host->actor)];
@@ -396,9 +390,9 @@ void inquiry_stop(struct inquiry *inquiry)
 		return;
 	inquiry_cell_stop(inquiry);
 	/* One that has not said READY was not asked, so it has nothing to end. */
-	if (converse_state(inquiry->talk) == AGENT_STATE_STARTING)
+	if (inquiry->driver.state == DRIVER_STARTING)
 		inquiry_end(inquiry, AGENT_STOP_INTERRUPTED, "");
-	else if (converse_interrupt(inquiry->talk, &err) < 0)
+	else if (driver_interrupt(&inquiry->driver, &err) < 0)
 		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
 }
 
@@ -469,8 +463,8 @@ void inquiry_job_failed(struct inquiry *inquiry, enum api_error error, const cha
 	if (inquiry->state == INQUIRY_PREPARING)
 		inquiry_fail(inquiry, error, why);
 	else if (inquiry->state == INQUIRY_ASKING)
-		inquiry_refuse(inquiry,
-			       error == API_ERR_EXECUTION_CANCELLED ? "refused" : "lost", why);
+		inquiry_cell_refuse(inquiry, error == API_ERR_EXECUTION_CANCELLED ? "refused"
+										  : "lost", why);
 }
 
 /* ---- what happens around it ----------------------------------------------------------------- */
@@ -499,8 +493,7 @@ static void check(struct inquiry *inquiry, uint64_t now)
 	if (inquiry->session != NULL)
 		keep_use(inquiry->session);
 	stop_abandoned(inquiry);
-	if (inquiry->state == INQUIRY_ASKING && inquiry->cell == NULL &&
-	    now > inquiry->deadline_ns)
+	if (inquiry->state == INQUIRY_ASKING && driver_is_late(&inquiry->driver, now))
 		inquiry_end(inquiry, AGENT_STOP_FAILED,
 			    "reckon-agent did not keep its time limit");
 }

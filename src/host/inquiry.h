@@ -3,7 +3,7 @@
  *
  *   answer_run.c     what the front asks of it
  *   inquiry.c        its life: prepared, asked, ended; who waits for it
- *   inquiry_talk.c   frames of its reckon-agent
+ *   inquiry_talk.c   its driver (src/driver): begun, stepped by the loop, ended; its events
  *   inquiry_cell.c   a cell of it: an execution of the session like any other
  *   inquiry_model.c  which models there are
  *   inquiry_kept.c   what of it is in the database (db_run.h)
@@ -24,8 +24,8 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "converse/converse.h"
 #include "converse/outcome.h"
+#include "driver/driver.h"
 #include "host/hold.h"
 #include "host/job.h"
 #include "host/ring.h"
@@ -60,21 +60,16 @@ struct inquiry {
 	char *model; /* PROVIDER/NAME */
 	struct agent_settings settings;
 	bool has_price;
-	struct converse *talk;
+	struct driver driver; /* outcome, usage and answer are there */
 	struct loop_io *io;
 	struct execution *cell; /* that waits or runs */
 	unsigned refused;	/* cells in a row, by quotas */
-	struct buf prose;	/* of the turn that is being written */
-	struct outcome outcome;
-	struct agent_usage usage;
 	enum agent_stop stop;
 	enum api_error failure; /* with `why`, when it ended before it could be asked */
 	bool failed;
 	struct err why;
-	struct buf answer;
-	bool has_answer;
 	struct buf json; /* the whole, when it has ended */
-	uint64_t ended_ns, deadline_ns;
+	uint64_t ended_ns;
 	struct waiter *waiters;
 	size_t waiter_count;
 	struct event_waiter *event_waiters;
@@ -124,6 +119,8 @@ void inquiry_free_all(struct host *host);
 void inquiry_act(struct inquiry *inquiry);
 
 /* ---- inquiry_talk.c ---- */
+/* Before anything else of its driver. */
+void inquiry_driver_init(struct inquiry *inquiry);
 int inquiry_ask(struct inquiry *inquiry, struct err *err);
 void inquiry_hang_up(struct inquiry *inquiry);
 struct json_writer;
@@ -132,11 +129,13 @@ void inquiry_event_begin(struct json_writer *writer, struct buf *json, const cha
 void inquiry_event_end(struct inquiry *inquiry, struct json_writer *writer, const char *name);
 
 /* ---- inquiry_cell.c ---- */
-void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len);
+/* Of struct driver_ops. */
+int inquiry_cell_execute(const struct driver_cell *cell, struct err *err, void *arg);
+void inquiry_cell_end(const struct driver_cell_end *end, void *arg);
 void inquiry_cell_done(struct inquiry *inquiry, const struct job *job);
 /* The one that runs is to end. */
 void inquiry_cell_stop(struct inquiry *inquiry);
-void inquiry_refuse(struct inquiry *inquiry, const char *status, const char *why);
+void inquiry_cell_refuse(struct inquiry *inquiry, const char *status, const char *why);
 /* In a thread of the pool. */
 struct job_told *job_told_new(const reckon_execution *done);
 void job_told_free(struct job_told *told); /* NULL is fine */

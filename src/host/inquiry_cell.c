@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "codec/json_write.h"
 #include "host/host.h"
 #include "host/quota.h"
@@ -19,7 +18,6 @@
 
 #define REFUSED_MAX 3u
 #define EVENT_MAX ((size_t)48 * 1024 * 1024)
-#define GRACE_NS (UINT64_C(30) * 1000000000u)
 
 /* ---- for the model, in the thread of the cell ------------------------------------------------ */
 
@@ -85,24 +83,12 @@ void job_told_free(struct job_told *told)
 
 /* ---- what goes back ------------------------------------------------------------------------- */
 
-static void answer_cell(struct inquiry *inquiry, const struct converse_result *result)
+void inquiry_cell_refuse(struct inquiry *inquiry, const char *status, const char *why)
 {
-	const uint64_t later = clock_mono_ns() + GRACE_NS;
 	struct err err;
 
-	if (later > inquiry->deadline_ns)
-		inquiry->deadline_ns = later;
-	if (converse_answer(inquiry->talk, result, &err) < 0)
+	if (driver_cell_refuse(&inquiry->driver, status, why, &err) < 0)
 		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
-}
-
-void inquiry_refuse(struct inquiry *inquiry, const char *status, const char *why)
-{
-	const struct converse_result result = { .status = status, .text = why,
-						.len = strlen(why) };
-
-	outcome_end_step(&inquiry->outcome, status, NULL, NULL);
-	answer_cell(inquiry, &result);
 }
 
 static void push_record(struct inquiry *inquiry, const struct job *job)
@@ -113,17 +99,53 @@ static void push_record(struct inquiry *inquiry, const struct job *job)
 	if (job->json_len > EVENT_MAX / 2)
 		return; /* who wants it asks for the execution */
 	inquiry_event_begin(&writer, &json, "record");
-	json_write_member_uint(&writer, "step", inquiry->outcome.step_count - 1);
+	json_write_member_uint(&writer, "step", inquiry->driver.step);
 	json_write_member_string(&writer, "execution", job->execution->id);
 	json_write_key(&writer, "record");
 	json_write_raw(&writer, job->json, job->json_len);
 	inquiry_event_end(inquiry, &writer, "record");
 }
 
+/* A driver_ops.end. */
+void inquiry_cell_end(const struct driver_cell_end *end, void *arg)
+{
+	struct inquiry *inquiry = arg;
+
+	if (end->owner == NULL)
+		return;
+	push_record(inquiry, end->owner);
+	inquiry_tell(inquiry);
+}
+
+static void read_told(const struct job *job, struct converse_result *ret)
+{
+	const struct job_told *told = job->told;
+
+	*ret = (struct converse_result){
+		.status = job->status,
+		.text = buf_text(&told->text),
+		.len = told->text.len,
+		.repeat = told->repeat,
+		.same = told->same,
+		.image_count = told->image_count,
+	};
+	/* What its text leaves out, and nothing else of the store. */
+	for (size_t i = 0; i < job->object_count && ret->handle_count < CONVERSE_HANDLES_MAX; i++)
+		if (strncmp(job->objects[i].id, "out_", 4) == 0)
+			ret->handles[ret->handle_count++] = job->objects[i].id;
+	memcpy(ret->images, told->images, sizeof(ret->images));
+}
+
 void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
 {
 	const struct job_told *told = job->told;
-	struct converse_result result = { .status = job->status };
+	struct driver_cell_end end = {
+		.status = job->status,
+		.execution = job->execution->id,
+		.record = job->json,
+		.owner = job,
+	};
+	struct err err;
 
 	if (inquiry->cell == job->execution)
 		inquiry->cell = NULL;
@@ -131,29 +153,14 @@ void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
 		return;
 	inquiry_act(inquiry);
 	if (job->json == NULL || told == NULL) {
-		inquiry_refuse(inquiry, "infra_error", job->error.message);
+		inquiry_cell_refuse(inquiry, "infra_error", job->error.message);
 		return;
 	}
-	outcome_end_step(&inquiry->outcome, job->status, job->execution->id, job->json);
-	for (size_t i = 0; i < told->changes.file_count; i++) {
-		const struct outcome_file *file = &told->changes.files[i];
-
-		outcome_add_file(&inquiry->outcome, file->is_deleted ? "deleted" : "modified",
-				 file);
-	}
-	push_record(inquiry, job);
-	inquiry_tell(inquiry);
-	result.text = buf_text(&told->text);
-	result.len = told->text.len;
-	result.repeat = told->repeat;
-	result.same = told->same;
-	/* What its text leaves out, and nothing else of the store. */
-	for (size_t i = 0; i < job->object_count && result.handle_count < CONVERSE_HANDLES_MAX; i++)
-		if (strncmp(job->objects[i].id, "out_", 4) == 0)
-			result.handles[result.handle_count++] = job->objects[i].id;
-	result.image_count = told->image_count;
-	memcpy(result.images, told->images, sizeof(result.images));
-	answer_cell(inquiry, &result);
+	end.files = told->changes.files;
+	end.file_count = told->changes.file_count;
+	read_told(job, &end.told);
+	if (driver_cell_done(&inquiry->driver, &end, &err) < 0)
+		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
 }
 
 /* ---- the cell ------------------------------------------------------------------------------- */
@@ -164,7 +171,7 @@ static void push_cell(struct inquiry *inquiry, const char *execution, const char
 	struct json_writer writer;
 
 	inquiry_event_begin(&writer, &json, "cell");
-	json_write_member_uint(&writer, "step", inquiry->outcome.step_count - 1);
+	json_write_member_uint(&writer, "step", inquiry->driver.step);
 	json_write_member_string(&writer, "execution", execution);
 	json_write_member_text(&writer, "code", code, len);
 	inquiry_event_end(inquiry, &writer, "cell");
@@ -184,45 +191,35 @@ static const char *forbidden(struct inquiry *inquiry)
 	return NULL;
 }
 
-void inquiry_cell(struct inquiry *inquiry, const char *code, size_t len)
+/* A driver_ops.execute. */
+int inquiry_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 {
+	struct inquiry *inquiry = arg;
 	struct session *session = inquiry->session;
 	struct db_execution row = { 0 };
 	const char *why;
-	struct err err;
+	struct err broken;
 	struct job *job;
 
-	if (session == NULL || session->phase != SESSION_LIVE) {
-		inquiry_refuse(inquiry, "lost", "The session has ended.");
-		return;
-	}
-	if (!utf8_is_valid(code, len) || memchr(code, '\0', len) != NULL) {
-		inquiry_refuse(inquiry, "refused", "This is no source code: it holds NUL, or bytes "
-						   "that are no UTF-8.");
-		return;
-	}
+	if (session == NULL || session->phase != SESSION_LIVE)
+		return driver_cell_refuse(&inquiry->driver, "lost", "The session has ended.", err);
 	why = forbidden(inquiry);
-	if (why != NULL && ++inquiry->refused >= REFUSED_MAX) {
-		inquiry_end(inquiry, AGENT_STOP_FAILED, "a quota of the tenant is reached");
-		return;
-	}
-	if (why != NULL) {
-		inquiry_refuse(inquiry, "refused", why);
-		return;
-	}
+	if (why != NULL && ++inquiry->refused >= REFUSED_MAX)
+		return err_set(err, ERR_LIMIT, "a quota of the tenant is reached");
+	if (why != NULL)
+		return driver_cell_refuse(&inquiry->driver, "refused", why, err);
 	inquiry->refused = 0;
 	keep_use(session);
 	inquiry_act(inquiry);
-	inquiry->cell = execution_begin(session, &row, NULL, code, len, &err);
-	if (inquiry->cell == NULL) {
-		inquiry_refuse(inquiry, "infra_error", err.text);
-		return;
-	}
+	inquiry->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
+	if (inquiry->cell == NULL)
+		return driver_cell_refuse(&inquiry->driver, "infra_error", broken.text, err);
 	job = execution_job(inquiry->cell);
-	outcome_begin_step(&inquiry->outcome, job->execution->id);
+	driver_cell_begun(&inquiry->driver, job->execution->id);
 	inquiry_expect(inquiry, job);
-	push_cell(inquiry, job->execution->id, code, len);
+	push_cell(inquiry, job->execution->id, cell->code, cell->len);
 	session_enqueue(session, job);
+	return 0;
 }
 
 void inquiry_cell_stop(struct inquiry *inquiry)

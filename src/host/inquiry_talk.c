@@ -1,8 +1,8 @@
 /*
- * inquiry_talk.c - the reckon-agent of a question: started, listened to, ended.
+ * inquiry_talk.c - the driver of a run: begun, stepped by the loop, ended; its events.
  *
  * Runs in:  reckond's loop.
- * Reads:    frames that src/converse has checked; words of a model, which go out as JSON text.
+ * Reads:    words of a model, which go out as JSON text.
  * Never:    waits for the agent, or keeps the key once it was told.
  */
 #include <stdio.h>
@@ -14,10 +14,8 @@
 #include "codec/json_write.h"
 #include "host/host.h"
 
-#define FRAMES_IN_A_ROW 64
 #define EVENT_MAX ((size_t)8 * 1024 * 1024)
-/* An agent ends a question by itself. One that does not by so much later is taken for broken. */
-#define GRACE_NS (UINT64_C(30) * 1000000000u)
+#define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
 
 /* ---- events --------------------------------------------------------------------------------- */
 
@@ -68,99 +66,23 @@ static void push_turn(struct inquiry *inquiry)
 	struct json_writer writer;
 
 	inquiry_event_begin(&writer, &json, "turn");
-	outcome_write_usage(&writer, &inquiry->usage);
+	outcome_write_usage(&writer, &inquiry->driver.usage);
 	inquiry_event_end(inquiry, &writer, "turn");
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
-
-static int put_question(struct inquiry *inquiry, struct err *err)
+static void on_event(const struct driver_event *event, void *arg)
 {
-	return converse_ask(inquiry->talk, buf_text(&inquiry->question), inquiry->question.len,
-			    (const char *const *)inquiry->files, inquiry->file_count, err);
-}
+	static const char *const names[] = { [DRIVER_EVENT_TEXT] = "text",
+					     [DRIVER_EVENT_THOUGHT] = "thought",
+					     [DRIVER_EVENT_NOTICE] = "notice" };
 
-static void take_end(struct inquiry *inquiry, const struct converse_frame *frame)
-{
-	struct converse_end end;
-	struct err err; /* its ceiling is that of a frame */
-
-	converse_read_end(frame, &end);
-	inquiry->usage = end.usage;
-	inquiry->has_answer = end.answer != NULL && end.answer_len > 0 &&
-			      buf_add(&inquiry->answer, end.answer, end.answer_len, &err) == 0;
-	(void)err_set(&err, ERR_LIMIT, "%s", end.message);
-	inquiry_end(inquiry, end.stop, err.text);
-}
-
-static void take_cell(struct inquiry *inquiry, const struct converse_frame *frame)
-{
-	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
-
-	outcome_add_step(&inquiry->outcome, buf_text(&inquiry->prose), inquiry->prose.len,
-			 code->data, code->len);
-	buf_clear(&inquiry->prose);
-	inquiry_cell(inquiry, code->data, code->len);
-}
-
-static int take_frame(struct inquiry *inquiry, const struct converse_frame *frame,
-		      struct err *err)
-{
-	struct err full; /* prose past its ceiling is an answer that is cut anyway */
-	size_t len;
-	const char *text = converse_read_text(frame, &len);
-
-	switch (frame->type) {
-	case AGENT_READY:
-		return put_question(inquiry, err);
-	case AGENT_TEXT:
-		(void)buf_add(&inquiry->prose, text, len, &full);
-		push_text(inquiry, "text", text, len);
-		return 0;
-	case AGENT_THOUGHT:
-		push_text(inquiry, "thought", text, len);
-		return 0;
-	case AGENT_NOTICE:
-		push_text(inquiry, "notice", text, len);
-		return 0;
-	case AGENT_TURN:
-		converse_read_usage(frame, &inquiry->usage);
-		push_turn(inquiry);
-		return 0;
-	case AGENT_EXECUTE:
-		take_cell(inquiry, frame);
-		return 0;
-	case AGENT_DONE:
-		take_end(inquiry, frame);
-		return 0;
-	default:
-		return err_set(err, ERR_PROTOCOL, "reckon-agent: frame %u has no meaning here",
-			       frame->type);
-	}
-}
-
-static void on_frame(unsigned ready, void *arg)
-{
-	struct inquiry *inquiry = arg;
-	struct converse_frame frame;
-	struct err err;
-	int rc = 1;
-
-	(void)ready;
-	inquiry_act(inquiry);
-	for (unsigned i = 0; i < FRAMES_IN_A_ROW && rc > 0 && inquiry->talk != NULL; i++) {
-		rc = converse_take(inquiry->talk, &frame, &err);
-		if (rc > 0 && take_frame(inquiry, &frame, &err) < 0)
-			rc = -1;
-	}
-	if (rc < 0)
-		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+	if (event->kind == DRIVER_EVENT_TURN)
+		push_turn(arg);
 	else
-		inquiry_tell(inquiry);
-	answer_end(inquiry->host);
+		push_text(arg, names[event->kind], event->text, event->len);
 }
 
-/* ---- what was left out ---- */
+/* ---- the driver ----------------------------------------------------------------------------- */
 
 /* A converse_open_fn: of this talk's cells alone. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
@@ -174,7 +96,39 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return err_set(err, (enum err_code)error.code, "%s", error.message);
 }
 
-/* ---- the process ---------------------------------------------------------------------------- */
+static const struct driver_ops ops = {
+	.event = on_event,
+	.execute = inquiry_cell_execute,
+	.end = inquiry_cell_end,
+	.open_output = open_output,
+};
+
+void inquiry_driver_init(struct inquiry *inquiry)
+{
+	driver_init(&inquiry->driver, &ops, inquiry, RECORDS_MAX);
+}
+
+static void on_readable(unsigned ready, void *arg)
+{
+	struct inquiry *inquiry = arg;
+	struct err err;
+
+	(void)ready;
+	inquiry_act(inquiry);
+	switch (driver_step(&inquiry->driver, &err)) {
+	case DRIVER_WAITS:
+	case DRIVER_RUNS:
+		inquiry_tell(inquiry);
+		break;
+	case DRIVER_ENDED:
+		inquiry_end(inquiry, inquiry->driver.stop, inquiry->driver.message);
+		break;
+	case DRIVER_FAILED:
+		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+		break;
+	}
+	answer_end(inquiry->host);
+}
 
 static int start(struct inquiry *inquiry, struct models_choice *choice, struct err *err)
 {
@@ -190,10 +144,15 @@ static int start(struct inquiry *inquiry, struct models_choice *choice, struct e
 
 	converse_network(&model);
 	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
-	if (converse_open(path, &model, &inquiry->talk, err) < 0)
+	if (driver_open(&inquiry->driver, path, &model, err) < 0)
 		return (int)err->code;
-	converse_pages(inquiry->talk, open_output, inquiry);
-	return 0;
+	return driver_ask(&inquiry->driver,
+			  &(struct driver_question){
+				  .text = buf_text(&inquiry->question),
+				  .len = inquiry->question.len,
+				  .files = (const char *const *)inquiry->files,
+				  .file_count = inquiry->file_count,
+			  }, err);
 }
 
 int inquiry_ask(struct inquiry *inquiry, struct err *err)
@@ -208,14 +167,12 @@ int inquiry_ask(struct inquiry *inquiry, struct err *err)
 		return (int)err->code;
 	rc = start(inquiry, &choice, err);
 	models_choice_done(&choice);
-	if (rc < 0 || loop_io_new(inquiry->host->loop, converse_fd(inquiry->talk), on_frame, inquiry,
+	if (rc < 0 || loop_io_new(inquiry->host->loop, driver_fd(&inquiry->driver), on_readable, inquiry,
 				  &inquiry->io, err) < 0)
 		return (int)err->code;
 	loop_io_want(inquiry->io, LOOP_READ);
 	inquiry->state = INQUIRY_ASKING;
 	inquiry->was_asked = true;
-	inquiry->deadline_ns =
-		clock_mono_ns() + inquiry->settings.wall_ms * 1000000u + GRACE_NS;
 	push_begin(inquiry);
 	inquiry_tell(inquiry);
 	return 0;
@@ -224,5 +181,5 @@ int inquiry_ask(struct inquiry *inquiry, struct err *err)
 void inquiry_hang_up(struct inquiry *inquiry)
 {
 	loop_io_free(TAKE_PTR(inquiry->io));
-	converse_close(TAKE_PTR(inquiry->talk));
+	driver_close(&inquiry->driver);
 }

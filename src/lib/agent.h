@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "converse/converse.h"
 #include "converse/outcome.h"
+#include "driver/driver.h"
 #include "reckon_agent.h"
 
 #define ANSWER_RECORDS_MAX ((size_t)512 * 1024 * 1024)

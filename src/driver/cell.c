@@ -1,0 +1,146 @@
+/*
+ * cell.c - a cell that the model wants: allowed, run, reported back.
+ *
+ * Runs in:  reckon ask, libreckon, reckond.
+ * Reads:    code of a model, which goes to the box as it is.
+ * Never:    has a cell run that was not allowed, or tells the model before the owner has persisted it.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "driver/driver.h"
+
+#define GRACE_NS (UINT64_C(30) * 1000000000u)
+#define NOTE_MAX ((size_t)65536)
+
+static const char no_text[] = "This is no source code: it holds NUL, or bytes that are no UTF-8.";
+static const char stopped[] = "The question was ended.";
+
+static bool is_source(const struct kernel_item *code)
+{
+	return utf8_is_valid(code->data, code->len) && memchr(code->data, '\0', code->len) == NULL;
+}
+
+/* NULL: it may run. */
+static const char *refusal(struct driver *driver, const struct driver_cell *cell)
+{
+	const char *why = NULL;
+
+	if (driver->ops->approve != NULL)
+		why = driver->ops->approve(cell, driver->arg);
+	if (why == NULL && driver->ops->wants_stop != NULL && driver->ops->wants_stop(driver->arg))
+		why = stopped;
+	return why != NULL || !driver->is_stopping ? why : stopped;
+}
+
+int driver_take_cell(struct driver *driver, const struct converse_frame *frame, struct err *err)
+{
+	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
+	const struct driver_cell cell = {
+		.step = driver->step,
+		.prose = buf_text(&driver->prose),
+		.prose_len = driver->prose.len,
+		.code = code->data,
+		.len = code->len,
+	};
+	const char *why;
+
+	driver->state = DRIVER_RUNNING;
+	outcome_add_step(&driver->outcome, cell.prose, cell.prose_len, cell.code, cell.len);
+	if (driver->ops->begin != NULL)
+		driver->ops->begin(&cell, driver->arg);
+	buf_clear(&driver->prose);
+	why = is_source(code) ? refusal(driver, &cell) : no_text;
+	if (why != NULL)
+		return driver_cell_refuse(driver, "refused", why, err);
+	return driver->ops->execute(&cell, err, driver->arg);
+}
+
+/* The last thing of a cell: what the owner wants comes first, the agent then ends after it. */
+static int report(struct driver *driver, const struct converse_result *told, struct err *err)
+{
+	const uint64_t later = clock_mono_ns() + GRACE_NS;
+	int rc = driver_tell_stop(driver, err);
+
+	driver->step++;
+	driver->state = DRIVER_THINKING;
+	if (later > driver->deadline_ns)
+		driver->deadline_ns = later;
+	if (rc == 0)
+		rc = converse_answer(driver->talk, told, err);
+	return rc;
+}
+
+static void settle(struct driver *driver, const struct driver_cell_end *end)
+{
+	outcome_end_step(&driver->outcome, end->status, end->execution, end->record);
+	for (size_t i = 0; i < end->file_count; i++)
+		outcome_add_file(&driver->outcome,
+				 end->files[i].is_deleted ? "deleted" : "modified", &end->files[i]);
+	if (driver->ops->end != NULL)
+		driver->ops->end(end, driver->arg);
+}
+
+int driver_cell_refuse(struct driver *driver, const char *status, const char *why,
+		       struct err *err)
+{
+	const struct driver_cell_end end = {
+		.status = status,
+		.told = { .status = status, .text = why, .len = strlen(why) },
+	};
+
+	if (driver->state != DRIVER_RUNNING)
+		return err_set(err, ERR_INVALID, "no cell runs");
+	settle(driver, &end);
+	return report(driver, &end.told, err);
+}
+
+/* The output, as much of it as leaves room for the note behind it. */
+static void add_note(struct converse_result *told, const struct buf *note, struct buf *text)
+{
+	const size_t room = AGENT_RESULT_MAX - NOTE_MAX;
+	size_t len = told->len;
+	struct err full; /* it fits */
+
+	if (len > room)
+		len = room - utf8_incomplete_tail(told->text, room);
+	(void)buf_add(text, told->text, len, &full);
+	(void)buf_add(text, buf_text(note), note->len, &full);
+	told->text = buf_text(text);
+	told->len = text->len;
+}
+
+void driver_cell_begun(struct driver *driver, const char *execution)
+{
+	if (driver->state == DRIVER_RUNNING)
+		outcome_begin_step(&driver->outcome, execution);
+}
+
+int driver_cell_done(struct driver *driver, const struct driver_cell_end *end, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(AGENT_RESULT_MAX), note = BUF_INIT(NOTE_MAX);
+	enum driver_session session = DRIVER_SESSION_LIVE;
+	struct converse_result told = end->told;
+
+	if (driver->state != DRIVER_RUNNING)
+		return err_set(err, ERR_INVALID, "no cell runs");
+	settle(driver, end);
+	if (driver->ops->session != NULL)
+		session = driver->ops->session(&note, err, driver->arg);
+	switch (session) {
+	case DRIVER_SESSION_FAILED:
+		return (int)err->code;
+	case DRIVER_SESSION_NEW:
+		add_note(&told, &note, &text);
+		break;
+	case DRIVER_SESSION_LOST:
+		told = (struct converse_result){ .status = "lost", .text = buf_text(&note),
+						 .len = note.len };
+		break;
+	case DRIVER_SESSION_LIVE:
+		break;
+	}
+	return report(driver, &told, err);
+}
