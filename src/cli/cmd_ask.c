@@ -127,7 +127,6 @@ static int status_of(const struct ask *ask)
 {
 	switch (ask->stop) {
 	case AGENT_STOP_ANSWER:
-	case AGENT_STOP_REFUSED:
 		return ask->view.output.unsaved ? EXIT_CODE_RECKON : EXIT_CODE_OK;
 	case AGENT_STOP_INTERRUPTED:
 		return EXIT_CODE_INTERRUPTED;
@@ -142,6 +141,7 @@ static int status_of(const struct ask *ask)
 	case AGENT_STOP_TIME:
 	case AGENT_STOP_STUCK:
 	case AGENT_STOP_LENGTH:
+	case AGENT_STOP_REFUSED:
 		break;
 	}
 	return EXIT_CODE_STOPPED;

@@ -299,7 +299,7 @@ def test_gemini_says_itself_how_long_to_wait(reckon):
         assert "90 s" in Ask(reckon, "gemini")(model, "?").expect(125).err
 
 
-@pytest.mark.parametrize("stop,name,status", [("length", "length", 3), ("filter", "refused", 0)])
+@pytest.mark.parametrize("stop,name,status", [("length", "length", 3), ("filter", "refused", 3)])
 def test_an_answer_that_is_cut_or_refused(ask_each, stop, name, status):
     with ModelServer(Reply(text="I would", stop=stop)) as model:
         answer = ask_each.json(model, "?", status=status)
