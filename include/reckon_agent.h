@@ -51,6 +51,7 @@ typedef struct reckon_agent_options {
 	uint64_t text_bytes;  /* of a cell's output that it sees; as in reckon_execute_options */
 	/* Of the way there; when all three are NULL, as the environment says (https_proxy, …). */
 	const char *ca_file, *proxy, *no_proxy;
+	int keep_conversation; /* non-zero: each answer has reckon_answer_conversation() */
 } reckon_agent_options;
 
 /*
@@ -83,7 +84,10 @@ enum {
 	RECKON_AGENT_TURN,     /* usage: an answer of the model is complete; sums so far */
 	RECKON_AGENT_CELL,     /* text: code that is about to run */
 	RECKON_AGENT_OUTPUT,   /* output: an event of the cell that runs */
-	RECKON_AGENT_RECORD    /* execution: what became of the cell */
+	RECKON_AGENT_RECORD,   /* execution: what became of the cell */
+	RECKON_AGENT_CODE,     /* text: a piece of the code of a call, while it is written; call */
+	RECKON_AGENT_DISCARD   /* text: why what came since the last TURN does not hold: the answer
+				* broke off, and is asked for again */
 };
 
 /* Lent for the call. Later versions add kinds, and fields at the end. */
@@ -95,6 +99,7 @@ typedef struct reckon_agent_event {
 	const reckon_agent_usage *usage;
 	const reckon_event *output;
 	const reckon_execution *execution;
+	size_t call; /* of CODE: which call of this answer of the model, from 0 */
 } reckon_agent_event;
 
 /* Of CELL alone: the cell does not run, and the model is told that this was not allowed. */
@@ -122,6 +127,34 @@ RECKON_PUBLIC int reckon_agent_ask(reckon_agent *agent, const char *question,
 				   const reckon_ask_options *options, reckon_answer **ret,
 				   reckon_error *err);
 
+/*
+ * Takes a whole conversation in place of what was said so far, before the first question:
+ * instructions, messages with images, tools of the application's own, sampling. `json` is one document
+ * reckon.conversation/1 (docs/conversation.schema.json): the caller's own, or what
+ * reckon_answer_conversation() gave, in any process, on another day. It is copied. Where it is wrong the next
+ * answer says, whose stop is "failed".
+ */
+RECKON_PUBLIC int reckon_agent_load(reckon_agent *agent, const char *json, size_t len,
+				    reckon_error *err);
+
+/* What the application's tool gave. */
+typedef struct reckon_tool_result {
+	size_t size;      /* sizeof(reckon_tool_result) */
+	const char *id;   /* of the call */
+	const char *text; /* UTF-8 */
+	int failed;
+} reckon_tool_result;
+
+/*
+ * As reckon_agent_ask(), without a question. After an answer whose stop is "tool_calls" it goes on with
+ * their results, in any order; a call without one is told to the model as that. With no results the
+ * last message of the conversation that was loaded is answered, which is how a run that ended in an
+ * error is taken up again.
+ */
+RECKON_PUBLIC int reckon_agent_continue(reckon_agent *agent, const reckon_tool_result *results,
+					size_t count, const reckon_ask_options *options,
+					reckon_answer **ret, reckon_error *err);
+
 /* Ends the question that is being answered, and interrupts its cell. May be called from a
  * callback, a signal handler or another thread; when nothing is asked nothing happens. */
 RECKON_PUBLIC void reckon_agent_interrupt(reckon_agent *agent);
@@ -132,7 +165,7 @@ RECKON_PUBLIC void reckon_answer_free(reckon_answer *answer); /* NULL is fine */
 /* The model's last words; NULL when there are none. */
 RECKON_PUBLIC const char *reckon_answer_text(const reckon_answer *answer);
 /* "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck", "length", "refused",
- * "interrupted", "session_lost" or "failed". */
+ * "interrupted", "session_lost", "failed", or "tool_calls": it waits for the application. */
 RECKON_PUBLIC const char *reckon_answer_stop(const reckon_answer *answer);
 /* Why it was not "answer", for a person; both may be "". `ret_remedy` may be NULL. */
 RECKON_PUBLIC const char *reckon_answer_message(const reckon_answer *answer,
@@ -152,6 +185,19 @@ typedef struct reckon_agent_step {
 /* RECKON_ENOT_FOUND past the last one. */
 RECKON_PUBLIC int reckon_answer_step(const reckon_answer *answer, size_t index,
 				     reckon_agent_step *ret, reckon_error *err);
+typedef struct reckon_tool_call {
+	size_t size;      /* sizeof(reckon_tool_call), set by the caller */
+	const char *id;
+	const char *name; /* of one of the application's tools */
+	const char *arguments; /* a JSON object; whether it is as the tool wants, nobody checked */
+} reckon_tool_call;
+
+/* A call that waits for the application. RECKON_ENOT_FOUND past the last one. */
+RECKON_PUBLIC int reckon_answer_call(const reckon_answer *answer, size_t index,
+				     reckon_tool_call *ret, reckon_error *err);
+/* The conversation up to here for reckon_agent_load(), with what its model wants back (thoughts,
+ * signatures); NULL: it was not kept, or is longer than 15 MiB. *ret_len may be NULL. */
+RECKON_PUBLIC const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_len);
 /* All of it as one line, docs/ask.schema.json; *ret_json: free() it. */
 RECKON_PUBLIC int reckon_answer_json(const reckon_answer *answer, char **ret_json,
 				     reckon_error *err);

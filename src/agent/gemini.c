@@ -125,6 +125,24 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 	json_write_object_end(writer);
 }
 
+static void write_choice(struct json_writer *writer, const struct model_sampling *sampling)
+{
+	json_write_key(writer, "toolConfig");
+	json_write_object_begin(writer);
+	json_write_key(writer, "functionCallingConfig");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "mode",
+				 sampling->choice == MODEL_CHOICE_NONE ? "NONE" : "ANY");
+	if (sampling->choice == MODEL_CHOICE_TOOL) {
+		json_write_key(writer, "allowedFunctionNames");
+		json_write_array_begin(writer);
+		json_write_string(writer, sampling->choice_tool);
+		json_write_array_end(writer);
+	}
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
 static void write_tools(struct json_writer *writer, const struct model_talk *talk)
 {
 	json_write_key(writer, "tools");
@@ -140,6 +158,8 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 	json_write_array_end(writer);
 	json_write_object_end(writer);
 	json_write_array_end(writer);
+	if (talk->sampling.choice != MODEL_CHOICE_AUTO)
+		write_choice(writer, &talk->sampling);
 }
 
 static void write_config(struct json_writer *writer, const struct model_talk *talk,
@@ -148,6 +168,16 @@ static void write_config(struct json_writer *writer, const struct model_talk *ta
 	json_write_key(writer, "generationConfig");
 	json_write_object_begin(writer);
 	json_write_member_uint(writer, "maxOutputTokens", answer_tokens);
+	provider_write_number(writer, "temperature", talk->sampling.temperature);
+	provider_write_number(writer, "topP", talk->sampling.top_p);
+	provider_write_number(writer, "seed", talk->sampling.seed);
+	provider_write_stops(writer, "stopSequences", &talk->sampling);
+	if (talk->sampling.effort != NULL) {
+		json_write_key(writer, "thinkingConfig");
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "thinkingLevel", talk->sampling.effort);
+		json_write_object_end(writer);
+	}
 	if (talk->schema != NULL) {
 		json_write_member_string(writer, "responseMimeType", "application/json");
 		json_write_key(writer, "responseJsonSchema");
@@ -183,6 +213,17 @@ static int write_place(struct provider_request *request, struct err *err)
 	return provider_header(request, err, "x-goog-api-key: %s", request->key);
 }
 
+static void write_system(struct json_writer *writer, const struct buf *text)
+{
+	json_write_key(writer, "systemInstruction");
+	json_write_object_begin(writer);
+	json_write_key(writer, "parts");
+	json_write_array_begin(writer);
+	write_text(writer, text);
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+}
+
 static int request(const struct model_talk *talk, struct provider_request *request,
 		   struct err *err)
 {
@@ -192,13 +233,8 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 
 	json_write_init(&writer, &request->body);
 	json_write_object_begin(&writer);
-	json_write_key(&writer, "systemInstruction");
-	json_write_object_begin(&writer);
-	json_write_key(&writer, "parts");
-	json_write_array_begin(&writer);
-	write_text(&writer, &talk->system);
-	json_write_array_end(&writer);
-	json_write_object_end(&writer);
+	if (talk->system.len > 0)
+		write_system(&writer, &talk->system);
 	json_write_key(&writer, "contents");
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < talk->count; i++)
@@ -206,7 +242,7 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_array_end(&writer);
 	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
-	write_config(&writer, talk, request->answer_tokens);
+	write_config(&writer, talk, provider_answer_tokens(request, talk));
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

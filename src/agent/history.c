@@ -72,15 +72,15 @@ static int add_block(struct model_turn *turn, const char *language,
 static int add_call(struct model_turn *turn, const struct model_talk *talk,
 		    const struct history_way *way, const struct kernel_item *code, struct err *err)
 {
-	const char *const keys[] = { NULL, talk->tools[0].arguments[0].name };
+	static const char *const keys[] = { NULL, MODEL_CODE };
 	cleanup_buf struct buf args = BUF_INIT(JSON_MAX);
 	struct model_call *call = model_turn_call(turn, 0);
 
 	if (write_object(&args, keys, NULL, code, err) < 0)
 		return (int)err->code;
-	model_call_set_name(call, talk->tools[0].name);
+	model_call_set_name(call, model_talk_code_tool(talk)->name);
 	model_call_add(call, args.data, args.len);
-	return model_turn_settle(turn, talk->tools[0].arguments[0].name, ++*way->numbered, err);
+	return model_turn_settle(turn, MODEL_CODE, ++*way->numbered, err);
 }
 
 static int add_wish(struct model_turn *turn, const struct model_talk *talk,

@@ -35,7 +35,7 @@ int link_receive(struct link *link, struct err *err)
 	if (count < 0)
 		return count;
 	link->item_count = (size_t)count;
-	if (link->head.type == AGENT_ASK)
+	if (link->head.type == AGENT_ASK || link->head.type == AGENT_CONTINUE)
 		link->interrupted = false;
 	else if (link->head.type == AGENT_INTERRUPT)
 		link->interrupted = true;
@@ -87,6 +87,17 @@ int link_notice(struct link *link, struct err *err, const char *fmt, ...)
 	return link_text(link, AGENT_NOTICE, line, strlen(line), err);
 }
 
+int link_discard(struct link *link, struct err *err, const char *fmt, ...)
+{
+	char line[AGENT_MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	return link_text(link, AGENT_DISCARD, line, strlen(line), err);
+}
+
 int link_turn(struct link *link, const struct agent_usage *usage, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1024);
@@ -94,6 +105,44 @@ int link_turn(struct link *link, const struct agent_usage *usage, struct err *er
 	if (agent_pack(&payload, AGENT_TAG_USAGE, usage, sizeof(*usage), err) < 0)
 		return (int)err->code;
 	return agent_send(link->sock, AGENT_TURN, 0, &payload, err);
+}
+
+int link_code(struct link *link, size_t call, const char *text, size_t len, struct err *err)
+{
+	while (len > 0) {
+		cleanup_buf struct buf payload = BUF_INIT(AGENT_TEXT_MAX + 64);
+		size_t n = len < AGENT_TEXT_MAX ? len : AGENT_TEXT_MAX;
+
+		if (n < len)
+			n -= utf8_incomplete_tail(text, n);
+		if (agent_pack(&payload, AGENT_TAG_TEXT, text, n, err) < 0 ||
+		    agent_pack_u64(&payload, AGENT_TAG_COUNT, call, err) < 0 ||
+		    agent_send(link->sock, AGENT_CODE, 0, &payload, err) < 0)
+			return (int)err->code;
+		text += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int link_call(struct link *link, const struct model_call *call, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_ARGUMENTS_MAX + 4096);
+
+	if (agent_pack_text(&payload, AGENT_TAG_CALL, call->id, err) < 0 ||
+	    agent_pack_text(&payload, AGENT_TAG_NAME, call->name, err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_ARGUMENTS, call->args.data, call->args.len, err) < 0)
+		return (int)err->code;
+	return agent_send(link->sock, AGENT_CALL, 0, &payload, err);
+}
+
+int link_talked(struct link *link, const struct buf *json, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64);
+
+	if (agent_pack(&payload, AGENT_TAG_JSON, json->data, json->len, err) < 0)
+		return (int)err->code;
+	return agent_send(link->sock, AGENT_TALKED, 0, &payload, err);
 }
 
 /* Asks, and waits for what answers it. */

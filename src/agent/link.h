@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/model.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "wire/agent.h"
@@ -35,7 +36,17 @@ int link_text(struct link *link, enum agent_type type, const char *text, size_t 
 	      struct err *err);
 int link_notice(struct link *link, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* As link_notice(), of an answer that was begun to be told and is asked for again. */
+int link_discard(struct link *link, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 int link_turn(struct link *link, const struct agent_usage *usage, struct err *err);
+
+/* A piece of the code of the call of that index, while it is written. */
+int link_code(struct link *link, size_t call, const char *text, size_t len, struct err *err);
+/* A call of the application's tools. */
+int link_call(struct link *link, const struct model_call *call, struct err *err);
+/* The conversation as it is now. */
+int link_talked(struct link *link, const struct buf *json, struct err *err);
 
 /* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
 int link_execute(struct link *link, const char *code, size_t len, struct err *err);

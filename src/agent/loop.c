@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/history.h"
+#include "agent/parked.h"
 #include "agent/prompt.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -60,18 +61,25 @@ int loop_start(struct loop *loop, struct err *err)
 		return err_set(err, ERR_PROTOCOL, "a start without settings");
 	memcpy(&loop->settings, item->data, sizeof(loop->settings));
 	if (loop->settings.protocol >= AGENT_PROTOCOL_COUNT_ ||
-	    loop->settings.calling >= AGENT_CALLING_COUNT_)
+	    loop->settings.calling >= AGENT_CALLING_COUNT_ ||
+	    loop->settings.limit >= AGENT_LIMIT_COUNT_ || loop->settings.echo >= AGENT_ECHO_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "settings that are in no table");
 	loop->provider = providers[loop->settings.protocol];
 	loop->model = take_text(link, AGENT_TAG_MODEL);
 	loop->base_url = take_text(link, AGENT_TAG_BASE_URL);
 	loop->key = take_text(link, AGENT_TAG_KEY);
 	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
+	loop->headers = take_text(link, AGENT_TAG_HEADERS);
+	loop->ways.limit = (enum agent_limit)loop->settings.limit;
+	loop->ways.echo = (enum agent_echo)loop->settings.echo;
 	model_talk_init(&loop->talk);
 	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
 	loop->note = BUF_INIT(MODEL_TEXT_MAX);
 	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
 	loop->scale = 100;
+	conversation_init(&loop->conversation);
+	loop->conversation.made_by =
+		conversation_maker(&loop->settings, loop->base_url, loop->model);
 	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
 			    loop->language, err);
 }
@@ -79,6 +87,7 @@ int loop_start(struct loop *loop, struct err *err)
 void loop_done(struct loop *loop)
 {
 	model_talk_done(&loop->talk);
+	conversation_done(&loop->conversation);
 	buf_done(&loop->answer);
 	buf_done(&loop->note);
 	buf_done(&loop->failed_code);
@@ -88,6 +97,7 @@ void loop_done(struct loop *loop)
 	free(loop->base_url);
 	free(loop->key);
 	free(loop->language);
+	free(loop->headers);
 }
 
 int loop_remember(struct loop *loop, struct err *err)
@@ -217,7 +227,10 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 
 static void begin(struct loop *loop)
 {
-	loop->usage = (struct agent_usage){ 0 };
+	loop->usage = loop->conversation.usage;
+	loop->calls = loop->conversation.calls;
+	loop->conversation.usage = (struct agent_usage){ 0 };
+	loop->conversation.calls = 0;
 	loop->deadline_ns = clock_mono_ns() + loop->settings.wall_ms * NS_PER_MS;
 	buf_clear(&loop->answer);
 	buf_clear(&loop->failed_code);
@@ -236,21 +249,38 @@ static const struct buf *answer_of(const struct loop *loop)
 
 	if (loop->answer.len > 0)
 		return &loop->answer;
+	if (loop->talk.count == 0)
+		return NULL;
 	last = loop->talk.turns[loop->talk.count - 1];
 	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
 }
 
-int loop_ask(struct loop *loop, struct err *err)
+/* What the application has to answer, and the conversation, for whoever keeps it. */
+static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *err)
 {
-	struct model_turn *question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
+	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	const struct model_call *call;
+	struct err ignored; /* then it cannot be gone on with, which is seen by its absence */
+
+	for (size_t i = 0; end->stop == AGENT_STOP_CALLS &&
+			   (call = conversation_waiting(&loop->talk, i)) != NULL; i++)
+		if (link_call(loop->link, call, err) < 0)
+			return (int)err->code;
+	if (end->stop == AGENT_STOP_CALLS) {
+		loop->conversation.usage = loop->usage;
+		loop->conversation.calls = loop->calls;
+	}
+	if (loop->settings.keeps_talk != 0 &&
+	    conversation_write(&loop->conversation, &loop->talk, &json, &ignored) == 0)
+		return link_talked(loop->link, &json, err);
+	return 0;
+}
+
+static int answer(struct loop *loop, struct err *err)
+{
 	struct loop_end end = { 0 };
 	struct link_end told = { .usage = &loop->usage, .why = &end.why };
 
-	begin(loop);
-	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0 ||
-	    buf_add(&question->text, buf_text(&loop->note), loop->note.len, err) < 0)
-		return (int)err->code;
-	buf_clear(&loop->note);
 	loop->has_begun = true;
 	while (!end.over) {
 		check_limits(loop, &end);
@@ -259,5 +289,63 @@ int loop_ask(struct loop *loop, struct err *err)
 	}
 	told.stop = end.stop;
 	told.answer = answer_of(loop);
+	if (tell_talk(loop, &end, err) < 0)
+		return (int)err->code;
 	return link_done(loop->link, &told, err);
+}
+
+/* What was asked cannot be: it ends at once, and the conversation is as it was. */
+static int refuse(struct loop *loop, const struct err *why, struct err *err)
+{
+	const struct link_end told = { .stop = AGENT_STOP_FAILED, .usage = &loop->usage, .why = why };
+
+	return link_done(loop->link, &told, err);
+}
+
+int loop_ask(struct loop *loop, struct err *err)
+{
+	struct model_turn *question;
+
+	if (loop->broken.code != ERR_OK)
+		return refuse(loop, &loop->broken, err);
+	/* A question instead of results: nobody waits for those any more. */
+	loop->conversation.usage = (struct agent_usage){ 0 };
+	loop->conversation.calls = 0;
+	begin(loop);
+	if (conversation_close_calls(&loop->talk, err) < 0)
+		return (int)err->code;
+	question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
+	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0 ||
+	    buf_add(&question->text, buf_text(&loop->note), loop->note.len, err) < 0)
+		return (int)err->code;
+	buf_clear(&loop->note);
+	parked_add_images(loop, question);
+	return answer(loop, err);
+}
+
+int loop_continue(struct loop *loop, struct err *err)
+{
+	struct err why;
+
+	if (loop->broken.code != ERR_OK)
+		return refuse(loop, &loop->broken, err);
+	begin(loop);
+	if (parked_take_results(loop, &why) == 0)
+		return answer(loop, err);
+	loop->conversation.usage = loop->usage;
+	loop->conversation.calls = loop->calls;
+	if (why.code != ERR_PROTOCOL)
+		return refuse(loop, &why, err);
+	*err = why;
+	return (int)why.code;
+}
+
+int loop_talk(struct loop *loop, struct err *err)
+{
+	if (loop->has_begun)
+		return err_set(err, ERR_PROTOCOL, "a conversation after a question");
+	err_clear(&loop->broken);
+	/* Told with the next question: nobody waits for an answer to a document. */
+	(void)parked_take_talk(loop, &loop->broken);
+	return 0;
 }

@@ -2,6 +2,7 @@
  * loop.h - create, execute, observe, repair: one question until it is answered or a limit ends it.
  *
  *   loop.c    the question, its limits, how it ends
+ *   parked.c  a conversation of another day; results that the application gives
  *   turn.c    one answer of the model: request, stream, retries
  *   step.c    what the answer wants to have run
  *   outcome.c what came of it, and what the model is told
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/conversation.h"
 #include "agent/link.h"
 #include "agent/model.h"
 #include "agent/net.h"
@@ -28,8 +30,12 @@ struct loop {
 	struct net *net;
 	const struct provider *provider;
 	struct agent_settings settings;
-	char *model, *base_url, *key, *language;
+	char *model, *base_url, *key, *language, *headers;
 	struct model_talk talk;
+	struct conversation conversation;
+	struct provider_ways ways; /* learned of the server */
+	unsigned adapted;	   /* how often it had to be */
+	struct err broken; /* why the conversation that was loaded is none */
 	bool has_begun;	 /* a question was asked: no history can come before it any more */
 	struct buf note; /* told with the next question */
 	/* of the question that is being answered */
@@ -46,6 +52,7 @@ struct loop {
 	bool out_of_steps;	 /* the model was told to answer without further cells */
 	bool no_images;		 /* the model turned out to take none */
 	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
+	uint64_t calls;		 /* cells and calls of the application's tools, of this run */
 	uint64_t numbered;	 /* ids that were made here */
 	struct buf answer;	 /* when it is not the text of the last turn as it is */
 };
@@ -61,8 +68,12 @@ struct loop_end {
 int loop_start(struct loop *loop, struct err *err);
 /* Takes the history that is in loop->link. */
 int loop_remember(struct loop *loop, struct err *err);
+/* Takes the conversation that is in loop->link. */
+int loop_talk(struct loop *loop, struct err *err);
 /* Answers the question that is in loop->link; sends DONE. */
 int loop_ask(struct loop *loop, struct err *err);
+/* The same without a question: with the results of calls in loop->link, or the last message's. */
+int loop_continue(struct loop *loop, struct err *err);
 void loop_done(struct loop *loop);
 /* Ends it with an error in the words given. */
 void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
@@ -74,5 +85,6 @@ int probe_take(struct loop *loop, struct err *err);
 /* turn.c: adds one turn of the model to the talk, or ends it. */
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err);
 
-/* step.c: runs what the last turn wants; *ret_ran: something is to be told to the model. */
+/* step.c: runs what the last turn wants; *ret_ran: something is to be told to the model. Ends with
+ * AGENT_STOP_CALLS when the application's tools are called. */
 int step_take(struct loop *loop, struct loop_end *end, bool *ret_ran, struct err *err);

@@ -107,6 +107,24 @@ static void fail(struct loop *loop, const struct err *why)
 	(void)link_done(loop->link, &end, &ignored);
 }
 
+static int take_frame(struct loop *loop, struct err *err)
+{
+	switch (loop->link->head.type) {
+	case AGENT_HISTORY:
+		return loop_remember(loop, err);
+	case AGENT_TALK:
+		return loop_talk(loop, err);
+	case AGENT_LIST:
+		return probe_take(loop, err);
+	case AGENT_ASK:
+		return loop_ask(loop, err);
+	case AGENT_CONTINUE:
+		return loop_continue(loop, err);
+	default:
+		return err_set(err, ERR_PROTOCOL, "frame %u", loop->link->head.type);
+	}
+}
+
 static int serve(struct loop *loop, struct err *err)
 {
 	int rc;
@@ -116,15 +134,7 @@ static int serve(struct loop *loop, struct err *err)
 	while ((rc = link_receive(loop->link, err)) > 0) {
 		if (loop->link->head.type == AGENT_INTERRUPT)
 			continue; /* it came after the end */
-		if (loop->link->head.type == AGENT_HISTORY) {
-			if (loop_remember(loop, err) < 0)
-				return (int)err->code;
-			continue;
-		}
-		if (loop->link->head.type != AGENT_ASK && loop->link->head.type != AGENT_LIST)
-			return err_set(err, ERR_PROTOCOL, "frame %u", loop->link->head.type);
-		if ((loop->link->head.type == AGENT_LIST ? probe_take(loop, err)
-							 : loop_ask(loop, err)) < 0)
+		if (take_frame(loop, err) < 0)
 			return (int)err->code;
 	}
 	return rc;

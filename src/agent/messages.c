@@ -133,6 +133,12 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 
 static void write_tools(struct json_writer *writer, const struct model_talk *talk)
 {
+	static const char *const choices[] = { [MODEL_CHOICE_AUTO] = "auto",
+					       [MODEL_CHOICE_NONE] = "none",
+					       [MODEL_CHOICE_REQUIRED] = "any",
+					       [MODEL_CHOICE_TOOL] = "tool" };
+	const struct model_sampling *sampling = &talk->sampling;
+
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < talk->tool_count; i++) {
@@ -143,16 +149,37 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 	json_write_array_end(writer);
 	json_write_key(writer, "tool_choice");
 	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "auto");
+	json_write_member_string(writer, "type", choices[sampling->choice]);
+	if (sampling->choice == MODEL_CHOICE_TOOL)
+		json_write_member_string(writer, "name", sampling->choice_tool);
+	if (sampling->one_call && sampling->choice != MODEL_CHOICE_NONE)
+		json_write_member_bool(writer, "disable_parallel_tool_use", true);
 	json_write_object_end(writer);
 }
 
-static void write_schema(struct json_writer *writer, const char *schema)
+static void write_sampling(struct json_writer *writer, const struct model_sampling *sampling)
+{
+	provider_write_number(writer, "temperature", sampling->temperature);
+	provider_write_number(writer, "top_p", sampling->top_p);
+	provider_write_stops(writer, "stop_sequences", sampling);
+	if (sampling->effort == NULL)
+		return;
+	json_write_key(writer, "thinking");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "adaptive");
+	json_write_object_end(writer);
+}
+
+static void write_output(struct json_writer *writer, const char *schema, const char *effort)
 {
 	json_write_key(writer, "output_config");
 	json_write_object_begin(writer);
-	json_write_key(writer, "format");
-	provider_write_schema(writer, NULL, schema);
+	if (effort != NULL)
+		json_write_member_string(writer, "effort", effort);
+	if (schema != NULL) {
+		json_write_key(writer, "format");
+		provider_write_schema(writer, NULL, schema);
+	}
 	json_write_object_end(writer);
 }
 
@@ -177,12 +204,15 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_init(&writer, &request->body);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "model", request->model);
-	json_write_member_uint(&writer, "max_tokens", request->answer_tokens);
+	json_write_member_uint(&writer, "max_tokens", provider_answer_tokens(request, talk));
 	json_write_member_bool(&writer, "stream", true);
-	json_write_key(&writer, "system");
-	json_write_array_begin(&writer);
-	write_text(&writer, &talk->system, true);
-	json_write_array_end(&writer);
+	write_sampling(&writer, &talk->sampling);
+	if (talk->system.len > 0) {
+		json_write_key(&writer, "system");
+		json_write_array_begin(&writer);
+		write_text(&writer, &talk->system, true);
+		json_write_array_end(&writer);
+	}
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < talk->count; i++)
@@ -190,8 +220,8 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_array_end(&writer);
 	if (talk->tool_count > 0)
 		write_tools(&writer, talk);
-	if (talk->schema != NULL)
-		write_schema(&writer, talk->schema);
+	if (talk->schema != NULL || talk->sampling.effort != NULL)
+		write_output(&writer, talk->schema, talk->sampling.effort);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

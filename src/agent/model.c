@@ -46,6 +46,7 @@ void model_turn_done(struct model_turn *turn)
 		free(turn->calls[i].id);
 		free(turn->calls[i].name);
 		buf_done(&turn->calls[i].args);
+		buf_done(&turn->calls[i].extra);
 	}
 	for (size_t i = 0; i < turn->result_count; i++) {
 		free(turn->results[i].call_id);
@@ -66,6 +67,60 @@ void model_turn_done(struct model_turn *turn)
 void model_talk_init(struct model_talk *talk)
 {
 	*talk = (struct model_talk){ .system = BUF_INIT(MODEL_TEXT_MAX) };
+}
+
+int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, const char *name,
+			const char *description, const char *parameters, struct err *err)
+{
+	if (talk->tool_count == MODEL_TOOLS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u tools", MODEL_TOOLS_MAX);
+	talk->tools = mem_grow(talk->tools, talk->tool_count + 1, sizeof(*talk->tools));
+	talk->tools[talk->tool_count++] = (struct model_tool){
+		.kind = kind,
+		.name = mem_strdup(name),
+		.description = description != NULL ? mem_strdup(description) : NULL,
+		.parameters = mem_strdup(parameters),
+	};
+	return 0;
+}
+
+const struct model_tool *model_talk_tool(const struct model_talk *talk, const char *name)
+{
+	for (size_t i = 0; i < talk->tool_count; i++)
+		if (strcmp(talk->tools[i].name, name) == 0)
+			return &talk->tools[i];
+	return NULL;
+}
+
+const struct model_tool *model_talk_code_tool(const struct model_talk *talk)
+{
+	for (size_t i = 0; i < talk->tool_count; i++)
+		if (talk->tools[i].kind == MODEL_TOOL_CODE)
+			return &talk->tools[i];
+	return NULL;
+}
+
+void model_talk_drop_tools(struct model_talk *talk)
+{
+	while (talk->tool_count > 0) {
+		struct model_tool *tool = &talk->tools[--talk->tool_count];
+
+		free(tool->name);
+		free(tool->description);
+		free(tool->parameters);
+	}
+}
+
+void model_sampling_done(struct model_sampling *sampling)
+{
+	for (size_t i = 0; i < sampling->stop_count; i++)
+		free(sampling->stops[i]);
+	free(sampling->temperature);
+	free(sampling->top_p);
+	free(sampling->seed);
+	free(sampling->effort);
+	free(sampling->choice_tool);
+	*sampling = (struct model_sampling){ 0 };
 }
 
 void model_talk_cut(struct model_talk *talk, size_t count)
@@ -106,6 +161,9 @@ int model_talk_remark(struct model_talk *talk, const char *text, struct err *err
 void model_talk_done(struct model_talk *talk)
 {
 	model_talk_cut(talk, 0);
+	model_talk_drop_tools(talk);
+	free(talk->tools);
+	model_sampling_done(&talk->sampling);
 	free(talk->turns);
 	buf_done(&talk->system);
 	model_talk_init(talk);
@@ -132,7 +190,8 @@ struct model_call *model_turn_call(struct model_turn *turn, int64_t index)
 		return NULL;
 	turn->calls = mem_grow(turn->calls, turn->call_count + 1, sizeof(*turn->calls));
 	call = &turn->calls[turn->call_count++];
-	*call = (struct model_call){ .index = index, .args = BUF_INIT(MODEL_ARGS_MAX) };
+	*call = (struct model_call){ .index = index, .args = BUF_INIT(MODEL_ARGS_MAX),
+				     .extra = BUF_INIT(MODEL_EXTRA_MAX) };
 	return call;
 }
 
@@ -248,6 +307,23 @@ int model_turn_add_result(struct model_turn *turn, const struct model_call *call
 	return buf_add(&result->text, text, len, err);
 }
 
+void model_turn_sort_results(struct model_turn *results, const struct model_turn *calls)
+{
+	size_t sorted = 0;
+
+	for (size_t i = 0; i < calls->call_count; i++)
+		for (size_t j = sorted; j < results->result_count; j++) {
+			const struct model_result moved = results->results[j];
+
+			if (strcmp(moved.call_id, calls->calls[i].id) != 0)
+				continue;
+			memmove(results->results + sorted + 1, results->results + sorted,
+				(j - sorted) * sizeof(moved));
+			results->results[sorted++] = moved;
+			break;
+		}
+}
+
 int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
 			 struct err *err)
 {
@@ -259,28 +335,6 @@ int model_turn_add_image(struct model_turn *turn, const char *mime, const char *
 	image = &turn->images[turn->image_count++];
 	*image = (struct model_image){ mem_strdup(mime), BUF_INIT(MODEL_BODY_MAX) };
 	return buf_add(&image->base64, base64, len, err);
-}
-
-void model_write_parameters(struct json_writer *writer, const struct model_tool *tool)
-{
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "object");
-	json_write_key(writer, "properties");
-	json_write_object_begin(writer);
-	for (size_t i = 0; i < tool->argument_count; i++) {
-		json_write_key(writer, tool->arguments[i].name);
-		json_write_object_begin(writer);
-		json_write_member_string(writer, "type", "string");
-		json_write_member_string(writer, "description", tool->arguments[i].description);
-		json_write_object_end(writer);
-	}
-	json_write_object_end(writer);
-	json_write_key(writer, "required");
-	json_write_array_begin(writer);
-	json_write_string(writer, tool->arguments[0].name);
-	json_write_array_end(writer);
-	json_write_member_bool(writer, "additionalProperties", false);
-	json_write_object_end(writer);
 }
 
 int model_write_data_url(struct json_writer *writer, const struct model_image *image,

@@ -25,8 +25,10 @@
 #define MODEL_IMAGES_MAX 16u /* of one turn */
 #define MODEL_ID_MAX 256u
 #define MODEL_NAME_MAX 128u
-#define MODEL_TOOLS_MAX 2u
-#define MODEL_ARGUMENTS_MAX 3u
+#define MODEL_TOOLS_MAX 128u
+#define MODEL_EXTRA_MAX ((size_t)1024 * 1024) /* what else a provider says of a call */
+#define MODEL_STOPS_MAX 16u
+#define MODEL_CODE "code" /* the argument of the tool that runs code */
 
 enum model_role { MODEL_ROLE_USER, MODEL_ROLE_MODEL, MODEL_ROLE_RESULTS };
 
@@ -43,6 +45,7 @@ struct model_call {
 	struct buf args; /* as it came; model_turn_settle() makes it a JSON object */
 	bool too_long;	 /* longer than MODEL_ARGS_MAX: nothing of it is kept */
 	bool own_id;	 /* the id was made here */
+	struct buf extra; /* an object of what else the provider said of it, which goes back; or empty */
 };
 
 struct model_result {
@@ -72,6 +75,7 @@ struct model_turn {
 	enum model_role role;
 	struct buf text;
 	struct buf thoughts;
+	const char *thought_key; /* of Chat Completions: the member they came in; NULL: none */
 	struct model_call *calls;
 	size_t call_count;
 	struct model_result *results;
@@ -86,24 +90,53 @@ struct model_turn {
 	struct model_usage usage;
 };
 
-/* What the model can call; its arguments are texts, the first one is always needed. */
+enum model_tool_kind {
+	MODEL_TOOL_CODE,	/* has its argument `code` run */
+	MODEL_TOOL_READING,	/* shows what was left out of an output */
+	MODEL_TOOL_APPLICATION, /* whoever began the conversation answers it */
+};
+
+/* What the model can call. */
 struct model_tool {
-	const char *name, *description;
-	struct model_argument {
-		const char *name, *description;
-	} arguments[MODEL_ARGUMENTS_MAX];
-	size_t argument_count;
+	enum model_tool_kind kind;
+	char *name;
+	char *description; /* NULL: none */
+	char *parameters;  /* JSON schema of an object */
+};
+
+enum model_choice { MODEL_CHOICE_AUTO, MODEL_CHOICE_NONE, MODEL_CHOICE_REQUIRED, MODEL_CHOICE_TOOL };
+
+/* What the application wants of the model; passed on where the protocol has a word for it. */
+struct model_sampling {
+	char *temperature, *top_p, *seed; /* numbers of JSON; NULL: not said */
+	uint64_t answer_tokens; /* 0: that of the settings */
+	char *effort;		/* NULL: not said */
+	char *stops[MODEL_STOPS_MAX];
+	size_t stop_count;
+	enum model_choice choice;
+	char *choice_tool;  /* of MODEL_CHOICE_TOOL */
+	bool one_call; /* no calls beside each other */
 };
 
 struct model_talk {
 	struct buf system;
-	struct model_tool tools[MODEL_TOOLS_MAX]; /* none: the protocol's calls are not used */
+	struct model_tool *tools; /* none: the protocol's calls are not used */
 	size_t tool_count;
+	struct model_sampling sampling;
 	const char *schema;	      /* JSON schema that every answer obeys, or NULL */
 	struct model_turn **turns;
 	size_t count;
 	uint64_t results; /* how many there were */
 };
+
+/* Everything is copied. ERR_LIMIT when there are too many. */
+int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, const char *name,
+			const char *description, const char *parameters, struct err *err);
+/* NULL: there is none. */
+const struct model_tool *model_talk_tool(const struct model_talk *talk, const char *name);
+const struct model_tool *model_talk_code_tool(const struct model_talk *talk);
+void model_talk_drop_tools(struct model_talk *talk);
+void model_sampling_done(struct model_sampling *sampling);
 
 void model_talk_init(struct model_talk *talk);
 void model_talk_done(struct model_talk *talk);
@@ -147,8 +180,8 @@ size_t model_turn_drop_images(struct model_turn *turn);
 int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
 			 struct err *err);
 
-/* {"type":"object","properties":{ARGUMENT:…},…}: what the tool takes. */
-void model_write_parameters(struct json_writer *writer, const struct model_tool *tool);
+/* Puts the results into the order of the calls they answer. */
+void model_turn_sort_results(struct model_turn *results, const struct model_turn *calls);
 /* "data:MIME;base64,…" as a JSON string */
 int model_write_data_url(struct json_writer *writer, const struct model_image *image,
 			 struct err *err);

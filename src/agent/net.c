@@ -23,6 +23,7 @@
 #include "base/mem.h"
 
 #define CONNECT_MS 30000L
+#define SILENCE_S 300 /* without a byte; then the connection is given up */
 #define POLL_MS 1000
 #define CERTIFICATES_MAX ((size_t)8 * 1024 * 1024)
 #define NS_PER_MS UINT64_C(1000000)
@@ -210,6 +211,9 @@ static void prepare(struct transfer *transfer, struct curl_slist *headers)
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	/* A server that thinks for long sends signs of life; one that is gone sends nothing. */
+	(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
 	/* "": none, whatever the environment says; ours was emptied anyway. */
 	(void)curl_easy_setopt(easy, CURLOPT_PROXY, net->proxy != NULL ? net->proxy : "");
 	(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, net->no_proxy);

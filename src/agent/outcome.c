@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/parked.h"
 #include "agent/step.h"
 #include "base/cleanup.h"
 
@@ -108,24 +109,6 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 	return buf_adds(ret, how, err);
 }
 
-static void add_images(const struct loop *loop, struct model_turn *results)
-{
-	const struct link *link = loop->link;
-
-	for (size_t i = 0; i < link->item_count; i++) {
-		const struct kernel_item *image = &link->items[i];
-		const char *nul = image->tag == AGENT_TAG_IMAGE
-					  ? memchr(image->data, '\0', image->len)
-					  : NULL;
-		struct err full; /* one image more than a turn may have: it is left out */
-
-		if (nul == NULL || loop->settings.images == 0 || loop->no_images)
-			continue;
-		(void)model_turn_add_image(results, image->data, nul + 1,
-					   image->len - (size_t)(nul + 1 - image->data), &full);
-	}
-}
-
 /* Notes in `results` what is in the link; with end->over nothing more is to be done. */
 static int take_outcome(struct loop *loop, const struct model_call *call,
 			const struct source *source, struct model_turn *results,
@@ -152,7 +135,7 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 	    model_turn_add_result(results, call, shown.data, shown.len,
 				  outcome.failed || was_refused, err) < 0)
 		return (int)err->code;
-	add_images(loop, results);
+	parked_add_images(loop, results);
 	buf_clear(&loop->failed_code);
 	if (outcome.failed && buf_add(&loop->failed_code, buf_text(&source->code),
 				      source->code.len, err) < 0)

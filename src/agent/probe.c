@@ -40,6 +40,8 @@ static int get(struct loop *loop, struct net_answer *answer, struct err *err)
 	request.key = loop->key;
 	rc = list_request((enum agent_protocol)loop->settings.protocol, &request, err);
 	if (rc == 0)
+		rc = provider_more_headers(&request, loop->headers, err);
+	if (rc == 0)
 		rc = net_send(loop->net, &call, answer, err);
 	provider_request_done(&request);
 	return rc;

@@ -58,17 +58,23 @@ static const char schema[] =
 	"\"answer\"]},\"content\":{\"type\":\"string\"}},\"required\":[\"action\",\"content\"],"
 	"\"additionalProperties\":false}";
 
-#define RUN_ARGUMENTS { { "code", "the source code, and nothing else" } }, 1
+static const char code_parameters[] =
+	"{\"type\":\"object\",\"properties\":{\"" MODEL_CODE "\":{\"type\":\"string\","
+	"\"description\":\"the source code, and nothing else\"}},\"required\":[\"" MODEL_CODE
+	"\"],\"additionalProperties\":false}";
 
-static const struct model_tool read_output = {
-	READING_TOOL,
+static const char reading_description[] =
 	"Shows a part of an earlier output that was left out, where a mark in it says `reckon output "
-	"HANDLE`.",
-	{ { "handle", "the word in the mark, for example out_5f3a or result_3" },
-	  { "lines", "which lines, for example 151:400; else the first ones" },
-	  { "grep", "only lines that hold this text" } },
-	3,
-};
+	"HANDLE`.";
+
+static const char reading_parameters[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"handle\":{\"type\":\"string\",\"description\":\"the word in the mark, for example "
+	"out_5f3a or result_3\"},"
+	"\"lines\":{\"type\":\"string\",\"description\":\"which lines, for example 151:400; else "
+	"the first ones\"},"
+	"\"grep\":{\"type\":\"string\",\"description\":\"only lines that hold this text\"}},"
+	"\"required\":[\"handle\"],\"additionalProperties\":false}";
 
 int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
 		 struct err *err)
@@ -85,11 +91,12 @@ int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char
 	switch (calling) {
 	case AGENT_CALLING_TOOLS:
 	case AGENT_CALLING_COUNT_:
-		talk->tools[0] = (struct model_tool){ spoken->name, spoken->tool_description,
-						      RUN_ARGUMENTS };
-		talk->tools[1] = read_output;
-		talk->tool_count = 2;
-		return buf_addf(&talk->system, err, with_tools, talk->tools[0].name);
+		if (model_talk_add_tool(talk, MODEL_TOOL_CODE, spoken->name,
+					spoken->tool_description, code_parameters, err) < 0 ||
+		    model_talk_add_tool(talk, MODEL_TOOL_READING, READING_TOOL,
+					reading_description, reading_parameters, err) < 0)
+			return (int)err->code;
+		return buf_addf(&talk->system, err, with_tools, spoken->name);
 	case AGENT_CALLING_FENCED:
 		return buf_addf(&talk->system, err, with_fences, language);
 	case AGENT_CALLING_SCHEMA:

@@ -113,6 +113,21 @@ int provider_header(struct provider_request *request, struct err *err, const cha
 	return buf_adds(header, line, err);
 }
 
+int provider_more_headers(struct provider_request *request, const char *headers, struct err *err)
+{
+	const char *end;
+
+	for (const char *at = headers; at[0] != '\0'; at = end) {
+		const char *mark = strstr(at, AGENT_HEADERS_MARK);
+		const size_t len = mark != NULL ? (size_t)(mark - at) : strlen(at);
+
+		if (provider_header(request, err, "%.*s", (int)len, at) < 0)
+			return (int)err->code;
+		end = at + len + (mark != NULL ? sizeof(AGENT_HEADERS_MARK) - 1 : 0);
+	}
+	return 0;
+}
+
 int provider_bearer(struct provider_request *request, struct err *err)
 {
 	if (request->key[0] == '\0')
@@ -176,9 +191,38 @@ void provider_write_tool(struct json_writer *writer, const struct model_tool *to
 			 const char *parameters)
 {
 	json_write_member_string(writer, "name", tool->name);
-	json_write_member_string(writer, "description", tool->description);
+	if (tool->description != NULL)
+		json_write_member_string(writer, "description", tool->description);
 	json_write_key(writer, parameters);
-	model_write_parameters(writer, tool);
+	json_write_raw(writer, tool->parameters, strlen(tool->parameters));
+}
+
+void provider_write_number(struct json_writer *writer, const char *key, const char *number)
+{
+	if (number == NULL)
+		return;
+	json_write_key(writer, key);
+	json_write_raw(writer, number, strlen(number));
+}
+
+void provider_write_stops(struct json_writer *writer, const char *key,
+			  const struct model_sampling *sampling)
+{
+	if (sampling->stop_count == 0)
+		return;
+	json_write_key(writer, key);
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < sampling->stop_count; i++)
+		json_write_string(writer, sampling->stops[i]);
+	json_write_array_end(writer);
+}
+
+uint64_t provider_answer_tokens(const struct provider_request *request,
+				const struct model_talk *talk)
+{
+	const uint64_t wanted = talk->sampling.answer_tokens;
+
+	return wanted > 0 && wanted < request->answer_tokens ? wanted : request->answer_tokens;
 }
 
 void provider_write_schema(struct json_writer *writer, const char *name, const char *schema)

@@ -17,9 +17,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/json_read.h"
+#include "wire/agent.h"
 
 #define FAULT_TEXT_MAX 300u
-#define PROVIDER_HEADERS_MAX 4u
+#define PROVIDER_HEADERS_MAX (4u + AGENT_HEADERS_MAX)
 
 enum fault_kind {
 	FAULT_NONE,
@@ -86,11 +87,19 @@ int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret
 int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err);
 int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err);
 
+/* What is known of a server, by its section of models.ini and by what it refused. */
+struct provider_ways {
+	enum agent_limit limit;
+	enum agent_echo echo;
+	bool no_encrypted; /* Responses: it does not give out encrypted thoughts */
+};
+
 struct provider_request {
 	const char *base_url;
 	const char *model;
 	const char *key; /* "" when there is none */
 	uint64_t answer_tokens;
+	struct provider_ways ways;
 	struct buf url;
 	struct buf body;
 	struct buf headers[PROVIDER_HEADERS_MAX]; /* "Name: value" */
@@ -116,6 +125,9 @@ int provider_url(struct provider_request *request, const char *path, struct err 
 int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Those of models.ini, "NAME: VALUE | NAME: VALUE"; "": none. */
+int provider_more_headers(struct provider_request *request, const char *headers, struct err *err);
+
 void provider_request_init(struct provider_request *request);
 void provider_request_done(struct provider_request *request);
 
@@ -128,6 +140,14 @@ int provider_bearer(struct provider_request *request, struct err *err);
 /* Name, description and, as `parameters`, what the tool takes: members of an open object. */
 void provider_write_tool(struct json_writer *writer, const struct model_tool *tool,
 			 const char *parameters);
+/* A member whose value is a number as JSON; NULL: nothing. */
+void provider_write_number(struct json_writer *writer, const char *key, const char *number);
+/* A member that is an array of the stop texts, if there are any. */
+void provider_write_stops(struct json_writer *writer, const char *key,
+			  const struct model_sampling *sampling);
+/* What a sampling says of the length of an answer, else the request. */
+uint64_t provider_answer_tokens(const struct provider_request *request,
+				const struct model_talk *talk);
 /* {"type": "json_schema", ["name": …,] "schema": …} */
 void provider_write_schema(struct json_writer *writer, const char *name, const char *schema);
 

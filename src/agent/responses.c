@@ -122,6 +122,11 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 
 static void write_tools(struct json_writer *writer, const struct model_talk *talk)
 {
+	static const char *const choices[] = { [MODEL_CHOICE_AUTO] = "auto",
+					       [MODEL_CHOICE_NONE] = "none",
+					       [MODEL_CHOICE_REQUIRED] = "required" };
+	const struct model_sampling *sampling = &talk->sampling;
+
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < talk->tool_count; i++) {
@@ -132,7 +137,30 @@ static void write_tools(struct json_writer *writer, const struct model_talk *tal
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
-	json_write_member_string(writer, "tool_choice", "auto");
+	json_write_key(writer, "tool_choice");
+	if (sampling->choice == MODEL_CHOICE_TOOL) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "function");
+		json_write_member_string(writer, "name", sampling->choice_tool);
+		json_write_object_end(writer);
+	} else {
+		json_write_string(writer, choices[sampling->choice]);
+	}
+	if (sampling->one_call)
+		json_write_member_bool(writer, "parallel_tool_calls", false);
+}
+
+/* It has no words for stop texts and a seed. */
+static void write_sampling(struct json_writer *writer, const struct model_sampling *sampling)
+{
+	provider_write_number(writer, "temperature", sampling->temperature);
+	provider_write_number(writer, "top_p", sampling->top_p);
+	if (sampling->effort == NULL)
+		return;
+	json_write_key(writer, "reasoning");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "effort", sampling->effort);
+	json_write_object_end(writer);
 }
 
 /* llama.cpp's server looks for it where Chat Completions have it, and OpenAI's refuses that. */
@@ -164,9 +192,10 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_member_string(&writer, "model", request->model);
 	json_write_member_bool(&writer, "stream", true);
 	json_write_member_bool(&writer, "store", false);
-	json_write_member_uint(&writer, "max_output_tokens", request->answer_tokens);
+	json_write_member_uint(&writer, "max_output_tokens", provider_answer_tokens(request, talk));
+	write_sampling(&writer, &talk->sampling);
 	json_write_member_text(&writer, "instructions", buf_text(&talk->system), talk->system.len);
-	if (is_openai) { /* else reasoning could not go back without being stored there */
+	if (!request->ways.no_encrypted) { /* else reasoning could not go back without being stored */
 		json_write_key(&writer, "include");
 		json_write_array_begin(&writer);
 		json_write_string(&writer, "reasoning.encrypted_content");
@@ -203,6 +232,14 @@ static bool is_call(const struct json_value *item)
 	return strcmp(provider_text(item, "type"), "function_call") == 0;
 }
 
+/* A thought that is neither here nor encrypted is known only where nothing was stored. */
+static bool is_lost_thought(const struct json_value *item)
+{
+	return strcmp(provider_text(item, "type"), "reasoning") == 0 &&
+	       json_read_text(json_read_member(item, "encrypted_content"), NULL) == NULL &&
+	       json_read_count(json_read_member(item, "content")) == 0;
+}
+
 static int take_item(struct decoder *decoder, const struct json_value *event, bool is_whole,
 		     struct err *err)
 {
@@ -222,7 +259,7 @@ static int take_item(struct decoder *decoder, const struct json_value *event, bo
 		if (arguments != NULL && call->args.len == 0 && !call->too_long)
 			model_call_add(call, arguments, len);
 	}
-	return is_whole ? decoder_keep(decoder, item, err) : 0;
+	return is_whole && !is_lost_thought(item) ? decoder_keep(decoder, item, err) : 0;
 }
 
 static int take_arguments(struct decoder *decoder, const struct json_value *event, const char *key,

@@ -12,6 +12,8 @@
 #include "agent/step.h"
 #include "codec/json_read.h"
 
+#define NAME_SHOWN_MAX 40u
+
 static void source_init(struct source *source)
 {
 	source->code = BUF_INIT(AGENT_CODE_MAX);
@@ -82,27 +84,47 @@ static int set_code(struct source *source, const char *code, size_t len, const c
 }
 
 /* Some models write the namespace that a server puts before names. */
-static bool is_our_tool(const struct loop *loop, const char *name)
+static const char *plain_name(const struct model_call *call)
 {
 	static const char space[] = "functions.";
+	const size_t len = sizeof(space) - 1;
 
-	if (strncmp(name, space, sizeof(space) - 1) == 0)
-		name += sizeof(space) - 1;
-	return strcmp(name, loop->language) == 0 || strcmp(name, READING_TOOL) == 0;
+	return strncmp(call->name, space, len) == 0 ? call->name + len : call->name;
+}
+
+/* A call without a name means the one tool that runs code; another name means something else. */
+static bool is_code_tool(const struct loop *loop, const struct model_call *call)
+{
+	const struct model_tool *code = model_talk_code_tool(&loop->talk);
+
+	return code != NULL &&
+	       (call->name[0] == '\0' || strcmp(plain_name(call), code->name) == 0);
 }
 
 /* An argument of a tool that is not there was not meant to be run. */
-static void complain_of_tool(const struct loop *loop, const char *name, struct source *source)
+static int complain_of_name(const struct loop *loop, const struct model_call *call,
+			    struct source *source, struct err *err)
 {
-	char shown[41];
-	size_t len = 0;
+	const size_t count = loop->talk.tool_count;
+	char shown[NAME_SHOWN_MAX + 1];
+	size_t len = 0, at;
 
-	for (; name[len] != '\0' && len + 1 < sizeof(shown); len++)
-		shown[len] = name[len] > ' ' && name[len] < 0x7f ? name[len] : '?';
+	for (; call->name[len] != '\0' && len < NAME_SHOWN_MAX; len++)
+		shown[len] = call->name[len] > ' ' && call->name[len] < 0x7f ? call->name[len] : '?';
 	shown[len] = '\0';
-	(void)snprintf(source->problem, sizeof(source->problem),
-		       "Error: there is no tool \"%s\", so nothing was run; the tools are %s and "
-		       READING_TOOL ".", shown, loop->language);
+	at = (size_t)snprintf(source->problem, sizeof(source->problem),
+			      "Error: there is no tool \"%s\", so nothing was run; the tools are",
+			      shown);
+	/* As many names as there is room for. */
+	for (size_t i = 0; i < count; i++) {
+		const char *name = loop->talk.tools[i].name;
+		const char *before = i == 0 ? " " : i + 1 == count ? " and " : ", ";
+
+		if (at + strlen(name) + 8 < sizeof(source->problem))
+			at += (size_t)snprintf(source->problem + at, sizeof(source->problem) - at,
+					       "%s%s", before, name);
+	}
+	return buf_add(&source->code, buf_text(&call->args), call->args.len, err);
 }
 
 static int source_of_arguments(const struct loop *loop, const struct model_call *call,
@@ -113,13 +135,13 @@ static int source_of_arguments(const struct loop *loop, const struct model_call 
 	struct err why;
 	size_t len = 0;
 
-	if (!is_our_tool(loop, call->name)) {
-		complain_of_tool(loop, call->name, source);
-		return 0;
-	}
-	if (strcmp(call->name, READING_TOOL) == 0 && json_read_member(args, "code") == NULL)
+	if (strcmp(plain_name(call), READING_TOOL) == 0 &&
+	    model_talk_tool(&loop->talk, READING_TOOL) != NULL &&
+	    json_read_member(args, "code") == NULL)
 		return set_reading(source, buf_text(&call->args), call->args.len,
 				   reading_of_arguments(args, &source->reading, &why), &why, err);
+	if (!is_code_tool(loop, call))
+		return complain_of_name(loop, call, source, err);
 	code = find_code(args, &len);
 	if (code != NULL)
 		return set_code(source, code, len, loop->language, err);
@@ -157,6 +179,12 @@ static uint64_t repeat_of_refused(const struct model_call *call, const struct so
 	return repeat_hash(buf_text(words), words->len);
 }
 
+/* Cells and calls together; the application said how many there may be. */
+static bool is_out_of_calls(const struct loop *loop)
+{
+	return loop->conversation.calls_max > 0 && loop->calls >= loop->conversation.calls_max;
+}
+
 /* One cell, or what is said instead of its output. */
 static int one(struct loop *loop, const struct model_call *call, struct source *source,
 	       struct model_turn *results, struct loop_end *end, struct err *err)
@@ -169,15 +197,19 @@ static int one(struct loop *loop, const struct model_call *call, struct source *
 		loop->calls_refused = 0;
 		return outcome_read(loop, call, source, results, end, err);
 	}
-	if (source->problem[0] == '\0' && !source->is_reading && loop->usage.steps < max) {
+	if (source->problem[0] == '\0' && !source->is_reading && loop->usage.steps < max &&
+	    !is_out_of_calls(loop)) {
 		loop->calls_refused = 0;
+		loop->calls++;
 		return outcome_run(loop, call, source, results, end, err);
 	}
 	if (source->problem[0] == '\0') {
 		loop->out_of_steps = true;
 		if (buf_addf(&note, err, "Not run: the limit of %llu %s for this question is "
 			     "reached. Answer now, with what you know, without running more.",
-			     (unsigned long long)max,
+			     (unsigned long long)(is_out_of_calls(loop)
+							  ? loop->conversation.calls_max
+							  : max),
 			     source->is_reading ? "outputs to read again" : "cells") < 0)
 			return (int)err->code;
 		return model_turn_add_result(results, call, note.data, note.len, true, err);
@@ -195,15 +227,52 @@ static int one(struct loop *loop, const struct model_call *call, struct source *
 	return model_turn_add_result(results, call, note.data, note.len, true, err);
 }
 
+static bool is_application(const struct loop *loop, const struct model_call *call)
+{
+	const struct model_tool *tool = model_talk_tool(&loop->talk, call->name);
+
+	return tool != NULL && tool->kind == MODEL_TOOL_APPLICATION;
+}
+
+/* The application answers it, in a CONTINUE; *ret_waits: there is something to wait for. */
+static int take_application(struct loop *loop, const struct model_turn *turn,
+			    const struct model_call *call, struct model_turn *results,
+			    bool *ret_waits, struct err *err)
+{
+	static const char too_many[] = "Not called: the limit of calls is reached. Answer now, with "
+				       "what you know.";
+	static const char cut[] = "Error: your answer was cut at its length limit, so this was not "
+				  "called.";
+
+	if (call->too_long || (turn->stop == MODEL_STOP_LENGTH &&
+			       call == &turn->calls[turn->call_count - 1]))
+		return model_turn_add_result(results, call, cut, sizeof(cut) - 1, true, err);
+	if (is_out_of_calls(loop)) {
+		loop->out_of_steps = true;
+		return model_turn_add_result(results, call, too_many, sizeof(too_many) - 1, true,
+					     err);
+	}
+	loop->calls++;
+	*ret_waits = true;
+	return 0;
+}
+
+/* All that can be run here runs; then the application has its turn. */
 static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 {
 	const struct model_turn *turn = loop->talk.turns[loop->talk.count - 1];
 	struct model_turn *results = model_talk_add(&loop->talk, MODEL_ROLE_RESULTS);
+	bool waits = false;
 
 	for (size_t i = 0; i < turn->call_count; i++) {
 		struct source source;
 		int rc;
 
+		if (!end->over && is_application(loop, &turn->calls[i])) {
+			if (take_application(loop, turn, &turn->calls[i], results, &waits, err) < 0)
+				return (int)err->code;
+			continue;
+		}
 		source_init(&source);
 		/* Each call has its result, also when the talk goes on another day. */
 		rc = end->over ? model_turn_add_result(results, &turn->calls[i], "Not run.", 8,
@@ -215,6 +284,12 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 		if (rc < 0)
 			return rc;
 	}
+	if (end->over) /* it does not wait for anybody any more */
+		return conversation_close_calls(&loop->talk, err);
+	if (waits)
+		loop_stop(end, AGENT_STOP_CALLS, "%s", "");
+	if (waits && results->result_count == 0)
+		model_talk_cut(&loop->talk, loop->talk.count - 1);
 	return 0;
 }
 

@@ -3,12 +3,13 @@
  *
  * Runs in:  reckon-agent.
  * Reads:    what a model's server sends.
- * Never:    repeats a request whose answer has begun to be shown.
+ * Never:    repeats a request whose answer has begun to be shown without saying so.
  */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/code_stream.h"
 #include "agent/fenced.h"
 #include "agent/loop.h"
 #include "agent/retry.h"
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 
 #define CONTEXT_TRIES 3u
+#define ADAPT_MAX 3u /* of a whole conversation */
 #define SCALE_MAX 400u /* percent; beyond that a server counts something else */
 #define SCALE_FROM 2000u /* tokens; of a shorter talk most is what the server adds itself */
 #define ESTIMATE_BYTES 4u /* per token, when the server does not count */
@@ -26,6 +28,8 @@ struct attempt {
 	struct decoder decoder;
 	struct sse sse;
 	size_t shown; /* of the turn's text */
+	bool was_told; /* of anything: our parent has to discard it when this one fails */
+	struct code_stream codes[MODEL_CALLS_MAX];
 	bool enough;  /* a block of code is whole: the rest is not waited for */
 	bool gone;    /* our parent could not be told */
 };
@@ -52,6 +56,7 @@ static void show(struct attempt *attempt, bool at_end)
 	}
 	if (prose <= attempt->shown)
 		return;
+	attempt->was_told = true;
 	if (link_text(loop->link, AGENT_TEXT, text->data + attempt->shown, prose - attempt->shown,
 		      &err) < 0)
 		attempt->gone = true;
@@ -63,10 +68,33 @@ static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
 	struct attempt *attempt = arg;
 	struct err err;
 
+	attempt->was_told = attempt->was_told || is_thought;
 	if (!is_thought)
 		show(attempt, false);
 	else if (link_text(attempt->loop->link, AGENT_THOUGHT, text, len, &err) < 0)
 		attempt->gone = true;
+}
+
+/* What is new of the code in the calls. */
+static void show_code(struct attempt *attempt)
+{
+	const struct model_turn *turn = attempt->decoder.turn;
+	const struct model_tool *tool = model_talk_code_tool(&attempt->loop->talk);
+
+	for (size_t i = 0; tool != NULL && i < turn->call_count; i++) {
+		const struct model_call *call = &turn->calls[i];
+		cleanup_buf struct buf code = BUF_INIT(MODEL_ARGS_MAX);
+		struct err err; /* of a piece that is too long: the cell itself tells it all */
+
+		if (call->name == NULL || call->too_long || strcmp(call->name, tool->name) != 0 ||
+		    code_stream_feed(&attempt->codes[i], buf_text(&call->args), call->args.len,
+				     &code, &err) < 0 ||
+		    code.len == 0)
+			continue;
+		attempt->was_told = true;
+		if (link_code(attempt->loop->link, i, code.data, code.len, &err) < 0)
+			attempt->gone = true;
+	}
 }
 
 static int on_event(const char *name, const char *data, size_t len, void *arg, struct err *err)
@@ -76,6 +104,7 @@ static int on_event(const char *name, const char *data, size_t len, void *arg, s
 
 	if (attempt->loop->provider->event(decoder, name, data, len, err) < 0)
 		return (int)err->code;
+	show_code(attempt);
 	if (attempt->gone)
 		return err_set(err, ERR_LOST, "nobody listens any more");
 	if (decoder->fault.kind != FAULT_NONE)
@@ -116,7 +145,10 @@ static int post(struct attempt *attempt, struct net_answer *answer, struct err *
 	request.model = loop->model;
 	request.key = loop->key;
 	request.answer_tokens = loop->settings.answer_tokens;
+	request.ways = loop->ways;
 	rc = loop->provider->request(&loop->talk, &request, err);
+	if (rc == 0)
+		rc = provider_more_headers(&request, loop->headers, err);
 	if (rc == 0)
 		rc = net_send(loop->net, &call, answer, err);
 	if (rc == 0 && answer->status == 200 && answer->is_stream)
@@ -136,7 +168,7 @@ static void judge(struct attempt *attempt, const struct net_answer *answer, int 
 		return;
 	if (decoder->fault.kind != FAULT_NONE)
 		*ret = decoder->fault;
-	else if (rc < 0 && answer->may_retry && !decoder->begun)
+	else if (rc < 0 && answer->may_retry)
 		fault_set(ret, FAULT_BUSY, "%s", err->text);
 	else if (rc < 0)
 		fault_set(ret, FAULT_BROKEN, "%s", err->text);
@@ -227,9 +259,36 @@ static bool drop_images(struct loop *loop, const struct fault *fault)
 	return dropped;
 }
 
+/* What a server refuses by name is said in another way; false: there is none that was not tried. */
+static bool adapt(struct loop *loop, const struct fault *fault)
+{
+	struct provider_ways *ways = &loop->ways;
+	const struct provider_ways before = *ways;
+	const bool is_chat = loop->settings.protocol == AGENT_PROTOCOL_CHAT;
+
+	if (fault->kind != FAULT_REQUEST || loop->adapted >= ADAPT_MAX)
+		return false;
+	if (is_chat && strstr(fault->text, "max_completion_tokens") != NULL)
+		/* It names the one that it wants, or the one that it does not know. */
+		ways->limit = strstr(fault->text, "max_tokens") != NULL &&
+					      ways->limit != AGENT_LIMIT_COMPLETION
+				      ? AGENT_LIMIT_COMPLETION
+				      : AGENT_LIMIT_TOKENS;
+	else if (is_chat && strstr(fault->text, "reasoning") != NULL)
+		/* One that misses thoughts says that they must be there; others know no such member. */
+		ways->echo = strstr(fault->text, "must") != NULL ||
+					     strstr(fault->text, "missing") != NULL
+				     ? AGENT_ECHO_ALL
+				     : AGENT_ECHO_NONE;
+	else if (strstr(fault->text, "ncrypted") != NULL || strstr(fault->text, "nclude") != NULL)
+		ways->no_encrypted = true;
+	loop->adapted++;
+	return memcmp(&before, ways, sizeof(before)) != 0;
+}
+
 /* Waits before the next attempt; false: it is over. */
 static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt,
-		      struct loop_end *end)
+		      bool was_told, struct loop_end *end)
 {
 	uint32_t random = 0;
 	uint64_t wait, now = clock_mono_ns();
@@ -249,8 +308,11 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 			  "again: %s", loop->provider->name, fault->text);
 		return false;
 	}
-	if (link_notice(loop->link, &err, "%s: %s; trying again in %.1f s", loop->provider->name,
-			fault->text, (double)wait / 1000) < 0)
+	if ((was_told ? link_discard(loop->link, &err, "%s: %s; what it had begun to say does not "
+				     "count; trying again in %.1f s", loop->provider->name,
+				     fault->text, (double)wait / 1000)
+		      : link_notice(loop->link, &err, "%s: %s; trying again in %.1f s",
+				    loop->provider->name, fault->text, (double)wait / 1000)) < 0)
 		return false;
 	if (net_wait(wait, loop->link->sock, link_watch, loop->link)) {
 		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
@@ -260,8 +322,8 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 }
 
 /* One attempt; 1: the turn is there, 0: it is not, and `fault` or `end` says why. */
-static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end *end,
-			struct err *err)
+static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
+			struct loop_end *end, struct err *err)
 {
 	struct attempt attempt = { .loop = loop };
 	const uint64_t estimate = window_estimate(&loop->talk);
@@ -292,9 +354,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, struct loop_end 
 	decoder_done(&attempt.decoder);
 	net_answer_done(&answer);
 	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
-		/* What was shown cannot be taken back, so it is not said again either. */
-		if (fault->kind == FAULT_BUSY && attempt.shown > 0)
-			fault->kind = FAULT_BROKEN;
+		*ret_told = attempt.was_told;
 		if (attempt.decoder.begun)
 			count(loop, turn, estimate);
 		model_talk_cut(&loop->talk, loop->talk.count - 1);
@@ -311,17 +371,18 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 
 	for (;;) {
 		struct fault fault = { 0 };
+		bool was_told = false;
 		int rc;
 
 		(void)window_fit(&loop->talk, window);
-		rc = attempt_take(loop, &fault, end, err);
+		rc = attempt_take(loop, &fault, &was_told, end, err);
 		if (rc < 0 || end->over)
 			return rc < 0 ? rc : 0;
 		if (rc == 1)
 			return model_turn_settle(loop->talk.turns[loop->talk.count - 1],
 						 "code", ++loop->numbered, err);
 		if (fault.kind == FAULT_BUSY && tries < loop->settings.retries) {
-			if (!pause_for(loop, &fault, ++tries, end))
+			if (!pause_for(loop, &fault, ++tries, was_told, end))
 				return end->over ? 0 : err_set(err, ERR_LOST, "nobody listens");
 			continue;
 		}
@@ -329,7 +390,7 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 			window = window_estimate(&loop->talk) / 2;
 			continue;
 		}
-		if (drop_images(loop, &fault))
+		if (drop_images(loop, &fault) || adapt(loop, &fault))
 			continue;
 		describe(end, loop, &fault);
 		return 0;

@@ -51,11 +51,9 @@ static uint64_t turn_tokens(const struct model_turn *turn)
 
 static uint64_t tool_bytes(const struct model_tool *tool)
 {
-	uint64_t bytes = strlen(tool->name) + strlen(tool->description);
+	const size_t description = tool->description != NULL ? strlen(tool->description) : 0;
 
-	for (size_t i = 0; i < tool->argument_count; i++)
-		bytes += strlen(tool->arguments[i].name) + strlen(tool->arguments[i].description);
-	return bytes;
+	return strlen(tool->name) + description + strlen(tool->parameters);
 }
 
 uint64_t window_estimate(const struct model_talk *talk)

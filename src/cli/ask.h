@@ -87,6 +87,7 @@ struct ask {
 	const char *base_url_option;
 	char *provider;
 	char *model, *base_url, *key;
+	char *headers; /* of models.ini, or NULL */
 	bool has_own_url; /* not the provider's own service */
 	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
 	bool has_price;
@@ -215,6 +216,8 @@ bool ask_shows_at_terminal(const struct ask *ask);
 /* A reckon_event_fn; `arg` is the struct ask. */
 int ask_show_event(const reckon_event *event, void *arg);
 void ask_show_record(struct ask *ask, const struct json_value *record);
+/* What was shown of the turn does not hold; it comes again. */
+void ask_show_break(struct ask *ask);
 /* The turn is over: its text was no answer. */
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);

@@ -43,7 +43,12 @@ static void on_event(const struct driver_event *event, void *arg)
 	case DRIVER_EVENT_TURN:
 		ask_keep_usage(ask);
 		return;
+	case DRIVER_EVENT_DISCARD:
+		ask_show_break(ask);
+		ask_show_notice(ask, event->text, event->len);
+		return;
 	case DRIVER_EVENT_THOUGHT: /* nothing to show */
+	case DRIVER_EVENT_CODE:	   /* it is shown as a whole */
 		return;
 	}
 }
@@ -73,6 +78,7 @@ int ask_agent_start(struct ask *ask, struct err *err)
 		.model = ask->model,
 		.base_url = ask->base_url,
 		.key = ask->key,
+		.headers = ask->headers,
 		.language = ask->view.run.language,
 	};
 	char path[PATH_MAX];

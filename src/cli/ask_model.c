@@ -46,6 +46,8 @@ int ask_model_find(struct ask *ask, struct err *err)
 		ask->model = mem_strdup(choice.model);
 		ask->base_url = mem_strdup(choice.base_url);
 		ask->key = TAKE_PTR(choice.key);
+		if (choice.entry != NULL && choice.entry->headers != NULL)
+			ask->headers = mem_strdup(choice.entry->headers);
 	}
 	models_free(models);
 	return rc;

@@ -145,6 +145,13 @@ void ask_show_turn(struct ask *ask)
 	ask->prose_open = false;
 }
 
+void ask_show_break(struct ask *ask)
+{
+	if (ask->prose_open && ask->to_terminal)
+		end_prose(ask, STDOUT_FILENO);
+	ask->prose_open = false;
+}
+
 /* At a terminal so that nothing in it can be overlooked; a file or a pipe gets it as it is. */
 static void put_code_line(struct ask *ask, int fd, const char *line, size_t len)
 {

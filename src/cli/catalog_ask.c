@@ -32,6 +32,7 @@ static int begin(struct probe *probe, struct catalog_row *row, struct err *err)
 		.model = row->choice.model,
 		.base_url = row->choice.base_url,
 		.key = row->choice.key,
+		.headers = row->choice.entry != NULL ? row->choice.entry->headers : NULL,
 	};
 	char path[PATH_MAX];
 

@@ -105,7 +105,7 @@ int ask_converse(struct ask *ask, struct err *err)
 		if (result == DRIVER_WAITS)
 			driver_wait(&ask->driver, -1);
 	}
-	if (result == DRIVER_ENDED)
+	if (result == DRIVER_ENDED || result == DRIVER_PARKED)
 		take_end(ask);
 	if (result != DRIVER_FAILED)
 		return 0;
@@ -133,6 +133,7 @@ static int status_of(const struct ask *ask)
 	case AGENT_STOP_LOST:
 		return EXIT_CODE_KILLED;
 	case AGENT_STOP_FAILED:
+	case AGENT_STOP_CALLS: /* it has no tools of ours */
 	case AGENT_STOP_COUNT_:
 		return EXIT_CODE_RECKON;
 	case AGENT_STOP_STEPS:
@@ -265,6 +266,7 @@ static void ask_done(struct ask *ask)
 	free(ask->provider);
 	free(ask->model);
 	free(ask->base_url);
+	free(ask->headers);
 	if (ask->key != NULL)
 		explicit_bzero(ask->key, strlen(ask->key));
 	free(ask->key);

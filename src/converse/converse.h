@@ -34,6 +34,7 @@ struct converse_model {
 	const char *base_url;
 	const char *key;      /* "": none */
 	const char *language; /* NULL: the default of the language table */
+	const char *headers;  /* of each request, as in models.ini; NULL: none */
 	/* Of the way there, or NULL; see converse_network(). */
 	const char *ca_file;
 	const char *proxy;
@@ -99,6 +100,21 @@ const char *converse_read_text(const struct converse_frame *frame, size_t *ret_l
  */
 int converse_ask(struct converse *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
+
+/* A whole conversation (docs/conversation.schema.json), after READY and before any question. */
+int converse_load(struct converse *talk, const char *json, size_t len, struct err *err);
+
+/* What the application says of a call that waits. */
+struct converse_tool_result {
+	const char *call; /* its id */
+	const char *text;
+	size_t len;
+	bool failed;
+};
+
+/* Goes on without a question: with results of calls, or with the conversation's last message. */
+int converse_continue(struct converse *talk, const struct converse_tool_result *results,
+		      size_t count, struct err *err);
 
 /* Which models the server has, after READY: MODELS comes, or DONE with what went wrong. */
 int converse_list(struct converse *talk, struct err *err);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "codec/base64.h"
+#include "codec/json_read.h"
 #include "converse/inner.h"
 
 #define FIELD_ROOM 64u /* a field and its head */
@@ -57,6 +58,48 @@ int converse_ask(struct converse *talk, const char *question, size_t len,
 	talk->state = AGENT_STATE_THINKING;
 	talk->told_interrupt = false;
 	return converse_tell(talk, AGENT_ASK, &payload, err);
+}
+
+int converse_load(struct converse *talk, const char *json, size_t len, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_FRAME_MAX);
+
+	if (len > AGENT_TALK_MAX)
+		return err_set(err, ERR_LIMIT, "a conversation of %zu bytes; at most %u", len,
+			       AGENT_TALK_MAX);
+	if (agent_pack(&payload, AGENT_TAG_JSON, json, len, err) < 0)
+		return (int)err->code;
+	return converse_tell(talk, AGENT_TALK, &payload, err);
+}
+
+static int pack_tool_result(struct buf *payload, const struct converse_tool_result *result,
+			    struct err *err)
+{
+	size_t len = result->len;
+
+	if (len > AGENT_RESULT_MAX) {
+		len = AGENT_RESULT_MAX;
+		len -= utf8_incomplete_tail(result->text, len);
+	}
+	if (agent_pack_text(payload, AGENT_TAG_CALL, result->call, err) < 0 ||
+	    agent_pack_text(payload, AGENT_TAG_STATUS, result->failed ? "error" : "ok", err) < 0)
+		return (int)err->code;
+	return agent_pack(payload, AGENT_TAG_TEXT, result->text, len, err);
+}
+
+int converse_continue(struct converse *talk, const struct converse_tool_result *results,
+		      size_t count, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
+
+	if (count > AGENT_CALLS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u results", AGENT_CALLS_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (pack_tool_result(&payload, &results[i], err) < 0)
+			return (int)err->code;
+	talk->state = AGENT_STATE_THINKING;
+	talk->told_interrupt = false;
+	return converse_tell(talk, AGENT_CONTINUE, &payload, err);
 }
 
 int converse_list(struct converse *talk, struct err *err)
@@ -129,6 +172,27 @@ void converse_wait(const struct converse *talk, int wake_fd, int timeout_ms)
 	(void)poll(ready, ARRAY_LEN(ready), timeout_ms);
 }
 
+/* What is kept or handed on as JSON is JSON, and an object. */
+static int check_object(const struct converse *talk, size_t count, enum agent_tag tag,
+			struct err *err)
+{
+	const struct kernel_item *json = agent_find(talk->items, count, tag);
+	cleanup_buf struct buf compact = BUF_INIT(CONVERSE_FRAME_MAX);
+	enum json_kind kind;
+
+	if (json_read_compact(json->data, json->len, AGENT_TALK_MAX, &compact, &kind, err) < 0)
+		return (int)err->code;
+	return kind == JSON_KIND_OBJECT ? 0 : err_set(err, ERR_PROTOCOL, "JSON that is no object");
+}
+
+static bool is_word(const struct converse *talk, size_t count, enum agent_tag tag)
+{
+	const struct kernel_item *word = agent_find(talk->items, count, tag);
+
+	return utf8_is_valid(word->data, word->len) &&
+	       memchr(word->data, '\0', word->len) == NULL;
+}
+
 static int judge(struct converse *talk, const struct kernel_head *head, size_t *ret_count,
 		 struct err *err)
 {
@@ -141,7 +205,16 @@ static int judge(struct converse *talk, const struct kernel_head *head, size_t *
 	if (count < 0)
 		return (int)err->code;
 	*ret_count = (size_t)count;
-	return agent_check(head->type, talk->items, (size_t)count, err);
+	if (agent_check(head->type, talk->items, (size_t)count, err) < 0)
+		return (int)err->code;
+	if (head->type == AGENT_CALL && (!is_word(talk, (size_t)count, AGENT_TAG_CALL) ||
+					 !is_word(talk, (size_t)count, AGENT_TAG_NAME)))
+		return err_set(err, ERR_PROTOCOL, "a call without a name");
+	if (head->type == AGENT_CALL)
+		return check_object(talk, (size_t)count, AGENT_TAG_ARGUMENTS, err);
+	if (head->type == AGENT_TALKED)
+		return check_object(talk, (size_t)count, AGENT_TAG_JSON, err);
+	return 0;
 }
 
 /* What the parent knows of it from here on. */

@@ -107,6 +107,7 @@ static int send_start(struct converse *talk, const struct converse_model *model,
 	    agent_pack_text(&payload, AGENT_TAG_BASE_URL, model->base_url, err) < 0 ||
 	    agent_pack_text(&payload, AGENT_TAG_LANGUAGE, language, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_CA_FILE, model->ca_file, err) < 0 ||
+	    pack_some(&payload, AGENT_TAG_HEADERS, model->headers, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_PROXY, model->proxy, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_NO_PROXY, model->no_proxy, err) < 0 ||
 	    agent_pack_text(&payload, AGENT_TAG_KEY, model->key, err) < 0 ||

@@ -18,8 +18,6 @@
 #define FRAMES_IN_A_ROW 64u /* then a loop's other work has its turn */
 #define WAIT_MS 1000
 #define WAIT_UNWOKEN_MS 100 /* so that wants_stop() is heard without a wake_fd */
-/* An agent ends a question by itself. One that does not within this time is broken. */
-#define GRACE_NS (UINT64_C(30) * 1000000000u)
 
 void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 		 size_t records_max)
@@ -31,32 +29,26 @@ void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 		.question = BUF_INIT(QUESTION_MAX),
 		.prose = BUF_INIT(AGENT_ANSWER_MAX),
 		.answer = BUF_INIT(AGENT_ANSWER_MAX),
+		.load = BUF_INIT(AGENT_TALK_MAX),
+		.talked = BUF_INIT(AGENT_TALK_MAX),
 	};
 	outcome_init(&driver->outcome, records_max);
-}
-
-static void drop_question(struct driver *driver)
-{
-	for (size_t i = 0; i < driver->file_count; i++)
-		free(driver->files[i]);
-	free(driver->files);
-	driver->files = NULL;
-	driver->file_count = 0;
-	driver->has_question = false;
-	buf_clear(&driver->question);
 }
 
 void driver_close(struct driver *driver)
 {
 	converse_close(TAKE_PTR(driver->talk));
 	driver->state = DRIVER_CLOSED;
-	drop_question(driver);
+	driver_drop_request(driver);
 }
 
 void driver_done(struct driver *driver)
 {
 	driver_close(driver);
+	driver_drop_calls(driver);
 	buf_done(&driver->question);
+	buf_done(&driver->load);
+	buf_done(&driver->talked);
 	buf_done(&driver->prose);
 	buf_done(&driver->answer);
 	outcome_done(&driver->outcome);
@@ -79,66 +71,15 @@ int driver_fd(const struct driver *driver)
 	return converse_fd(driver->talk);
 }
 
-/* ---- questions ---- */
-
-static void forget(struct driver *driver)
-{
-	const size_t records_max = driver->outcome.records_max;
-
-	outcome_done(&driver->outcome);
-	outcome_init(&driver->outcome, records_max);
-	buf_clear(&driver->prose);
-	buf_clear(&driver->answer);
-	driver->usage = (struct agent_usage){ 0 };
-	driver->step = 0;
-	driver->stop = AGENT_STOP_FAILED;
-	driver->has_answer = driver->is_stopping = false;
-	driver->message[0] = driver->remedy[0] = '\0';
-}
-
-void driver_take_outcome(struct driver *driver, struct outcome *ret)
-{
-	*ret = driver->outcome;
-	outcome_init(&driver->outcome, ret->records_max);
-}
-
-static int send_question(struct driver *driver, struct err *err)
-{
-	const int rc = converse_ask(driver->talk, buf_text(&driver->question),
-				    driver->question.len, (const char *const *)driver->files,
-				    driver->file_count, err);
-
-	driver->state = DRIVER_THINKING;
-	drop_question(driver);
-	return rc;
-}
-
-int driver_ask(struct driver *driver, const struct driver_question *question, struct err *err)
-{
-	if ((driver->state != DRIVER_STARTING && driver->state != DRIVER_IDLE) ||
-	    driver->has_question)
-		return err_set(err, ERR_INVALID, "a question is being answered");
-	forget(driver);
-	drop_question(driver);
-	if (buf_add(&driver->question, question->text, question->len, err) < 0)
-		return (int)err->code;
-	driver->files = mem_new0(question->file_count + 1, sizeof(*driver->files));
-	for (size_t i = 0; i < question->file_count; i++)
-		driver->files[driver->file_count++] = mem_strdup(question->files[i]);
-	driver->has_question = true;
-	driver->deadline_ns = clock_mono_ns() + driver->wall_ms * 1000000u + GRACE_NS;
-	return driver->state == DRIVER_IDLE ? send_question(driver, err) : 0;
-}
+/* ---- frames ---- */
 
 static int take_ready(struct driver *driver, struct err *err)
 {
 	driver->state = DRIVER_IDLE;
 	if (driver->ops->ready != NULL && driver->ops->ready(err, driver->arg) < 0)
 		return (int)err->code;
-	return driver->has_question ? send_question(driver, err) : 0;
+	return driver_send_request(driver, err);
 }
-
-/* ---- an end ---- */
 
 static void take_end(struct driver *driver, const struct converse_frame *frame)
 {
@@ -155,11 +96,53 @@ static void take_end(struct driver *driver, const struct converse_frame *frame)
 	driver->state = DRIVER_IDLE;
 }
 
-/* ---- frames ---- */
+static char *copy_field(const struct converse_frame *frame, enum agent_tag tag)
+{
+	const struct kernel_item *item = agent_find(frame->items, frame->count, tag);
+	char *text = mem_new0((size_t)item->len + 1, 1);
+
+	memcpy(text, item->data, item->len);
+	return text;
+}
+
+static int take_call(struct driver *driver, const struct converse_frame *frame, struct err *err)
+{
+	if (driver->call_count == AGENT_CALLS_MAX)
+		return err_set(err, ERR_PROTOCOL, "reckon-agent: more than %u calls",
+			       AGENT_CALLS_MAX);
+	driver->calls[driver->call_count++] = (struct driver_call){
+		.id = copy_field(frame, AGENT_TAG_CALL),
+		.name = copy_field(frame, AGENT_TAG_NAME),
+		.arguments = copy_field(frame, AGENT_TAG_ARGUMENTS),
+	};
+	return 0;
+}
+
+static int take_talk(struct driver *driver, const struct converse_frame *frame, struct err *err)
+{
+	const struct kernel_item *json = agent_find(frame->items, frame->count, AGENT_TAG_JSON);
+
+	buf_clear(&driver->talked);
+	return buf_add(&driver->talked, json->data, json->len, err);
+}
 
 static void emit(struct driver *driver, enum driver_event_kind kind, const char *text, size_t len)
 {
 	const struct driver_event event = { .kind = kind, .text = text, .len = len };
+
+	if (driver->ops->event != NULL)
+		driver->ops->event(&event, driver->arg);
+}
+
+static void emit_code(struct driver *driver, const struct converse_frame *frame, const char *text,
+		      size_t len)
+{
+	const struct driver_event event = {
+		.kind = DRIVER_EVENT_CODE,
+		.text = text,
+		.len = len,
+		.call = (size_t)agent_u64(frame->items, frame->count, AGENT_TAG_COUNT, 0),
+	};
 
 	if (driver->ops->event != NULL)
 		driver->ops->event(&event, driver->arg);
@@ -185,6 +168,13 @@ static int take_frame(struct driver *driver, const struct converse_frame *frame,
 	case AGENT_NOTICE:
 		emit(driver, DRIVER_EVENT_NOTICE, text, len);
 		return 0;
+	case AGENT_CODE:
+		emit_code(driver, frame, text, len);
+		return 0;
+	case AGENT_DISCARD:
+		buf_clear(&driver->prose);
+		emit(driver, DRIVER_EVENT_DISCARD, text, len);
+		return 0;
 	case AGENT_TURN:
 		converse_read_usage(frame, &driver->usage);
 		emit(driver, DRIVER_EVENT_TURN, "", 0);
@@ -195,9 +185,13 @@ static int take_frame(struct driver *driver, const struct converse_frame *frame,
 		if (driver->state == DRIVER_RUNNING)
 			*ret = DRIVER_RUNS;
 		return 0;
+	case AGENT_CALL:
+		return take_call(driver, frame, err);
+	case AGENT_TALKED:
+		return take_talk(driver, frame, err);
 	case AGENT_DONE:
 		take_end(driver, frame);
-		*ret = DRIVER_ENDED;
+		*ret = driver->stop == AGENT_STOP_CALLS ? DRIVER_PARKED : DRIVER_ENDED;
 		return 0;
 	default:
 		return err_set(err, ERR_PROTOCOL, "reckon-agent: frame %u has no meaning here",

@@ -7,7 +7,8 @@
  * says how it ended. It never blocks: driver_step() does what can be done now and says what it waits
  * for. An event loop watches driver_fd(); a program that has nothing else to do calls driver_run().
  *
- *   driver.c   the state machine: questions, frames, limits, ends
+ *   driver.c   the state machine: frames, limits, ends
+ *   request.c  what is asked: questions, whole conversations, results of the application's tools
  *   cell.c     one cell: allowed, run, reported back
  *   stop.c     wishes to end a question, and its time limit
  *
@@ -17,6 +18,12 @@
  *   while (driver_step(&driver, &err) == DRIVER_WAITS)
  *           ... until driver_fd(&driver) can be read ...
  *   driver_done(&driver);
+ *
+ * A conversation may have tools of the application's. When the model calls one, the run is parked:
+ * driver_step() is DRIVER_PARKED, `calls` are there, and driver_continue() takes it up with their
+ * results. With settings.keeps_talk the conversation is in `talked` after each end, as one JSON
+ * document (docs/conversation.schema.json): driver_load() gives it to another driver, on any connection,
+ * in any process, on another day.
  *
  * What a model writes is hostile wherever it goes: the driver bounds it and checks that code is text.
  */
@@ -35,6 +42,7 @@
 enum driver_result {
 	DRIVER_WAITS,  /* for the model: call it again when driver_fd() can be read */
 	DRIVER_RUNS,   /* for a cell: driver_cell_done() or driver_cell_refuse() is to be called */
+	DRIVER_PARKED, /* for the application: its tools are called, driver_continue() goes on */
 	DRIVER_ENDED,  /* the question came to its end: stop, usage, answer and outcome say how */
 	DRIVER_FAILED, /* the agent is gone or broke the rules, or the owner failed: *err says why */
 };
@@ -51,6 +59,8 @@ enum driver_event_kind {
 	DRIVER_EVENT_TEXT,    /* a piece of what the model says */
 	DRIVER_EVENT_THOUGHT, /* a piece of what it says that it thinks */
 	DRIVER_EVENT_NOTICE,  /* one line, for example why it waits */
+	DRIVER_EVENT_CODE,    /* a piece of the code of a call, while it is written */
+	DRIVER_EVENT_DISCARD, /* why what came since the last TURN does not hold: it comes again */
 	DRIVER_EVENT_TURN,    /* an answer of the model is complete: usage holds the sums so far */
 };
 
@@ -59,6 +69,13 @@ struct driver_event {
 	enum driver_event_kind kind;
 	const char *text; /* never NULL */
 	size_t len;
+	size_t call; /* of CODE: which call of this answer, from 0 */
+};
+
+/* A call of the application's tools; owned by the driver until the next question. */
+struct driver_call {
+	char *id, *name;
+	char *arguments; /* a JSON object */
 };
 
 /* A cell that the model wants to have run; lent for the call. */
@@ -133,10 +150,15 @@ struct driver {
 	enum driver_state state;
 	struct converse *talk; /* NULL: there is no agent */
 	uint64_t wall_ms, deadline_ns;
-	struct buf question; /* that waits until the agent is ready */
+	/* of what is asked, and waits until the agent is ready */
+	struct buf question;
 	char **files;
 	size_t file_count;
+	struct buf load; /* a conversation */
 	bool has_question;
+	struct converse_tool_result results[AGENT_CALLS_MAX]; /* copies */
+	size_t result_count;
+	bool is_continued; /* no question: the conversation's last message is answered */
 	bool is_stopping; /* driver_interrupt() was called, or wants_stop() said so */
 	/* of the question that is being answered, or was last */
 	struct buf prose; /* of the turn that is being written */
@@ -146,6 +168,9 @@ struct driver {
 	enum agent_stop stop;
 	struct buf answer;
 	bool has_answer;
+	struct driver_call calls[AGENT_CALLS_MAX]; /* that wait for the application */
+	size_t call_count;
+	struct buf talked; /* the conversation as JSON, where it is kept; else empty */
 	char message[sizeof(((struct err *)NULL)->text)];
 	char remedy[sizeof(((struct err *)NULL)->remedy)];
 };
@@ -166,6 +191,20 @@ int driver_fd(const struct driver *driver);
 
 /* Begins the next question; what is left of the one before is gone. Everything is copied. */
 int driver_ask(struct driver *driver, const struct driver_question *question, struct err *err);
+
+/*
+ * Takes a whole conversation in place of what was said; before the first question. Whether it is one
+ * the agent finds out: the question then ends as failed, and says where the document is wrong.
+ */
+int driver_load(struct driver *driver, const char *json, size_t len, struct err *err);
+
+/*
+ * Begins without a question: `results` answer calls that wait, by their ids; with none of them the
+ * last message of the conversation that was loaded is answered. A call that gets no result is told
+ * to the model as that.
+ */
+int driver_continue(struct driver *driver, const struct converse_tool_result *results,
+		    size_t count, struct err *err);
 
 enum driver_result driver_step(struct driver *driver, struct err *err);
 
@@ -194,6 +233,10 @@ int driver_cell_refuse(struct driver *driver, const char *status, const char *wh
 
 /* ---- between the files of this folder ---- */
 
+/* Sends what was asked before the agent was ready. */
+int driver_send_request(struct driver *driver, struct err *err);
+void driver_drop_request(struct driver *driver);
+void driver_drop_calls(struct driver *driver);
 /* The EXECUTE that was taken. */
 int driver_take_cell(struct driver *driver, const struct converse_frame *frame, struct err *err);
 /* Tells the agent of a wish to stop, if there is one and it can be told. */

@@ -72,14 +72,23 @@ static void push_turn(struct inquiry *inquiry)
 
 static void on_event(const struct driver_event *event, void *arg)
 {
-	static const char *const names[] = { [DRIVER_EVENT_TEXT] = "text",
-					     [DRIVER_EVENT_THOUGHT] = "thought",
-					     [DRIVER_EVENT_NOTICE] = "notice" };
-
-	if (event->kind == DRIVER_EVENT_TURN)
+	switch (event->kind) {
+	case DRIVER_EVENT_TEXT:
+		push_text(arg, "text", event->text, event->len);
+		return;
+	case DRIVER_EVENT_THOUGHT:
+		push_text(arg, "thought", event->text, event->len);
+		return;
+	case DRIVER_EVENT_NOTICE:
+	case DRIVER_EVENT_DISCARD:
+		push_text(arg, "notice", event->text, event->len);
+		return;
+	case DRIVER_EVENT_TURN:
 		push_turn(arg);
-	else
-		push_text(arg, names[event->kind], event->text, event->len);
+		return;
+	case DRIVER_EVENT_CODE: /* the cell tells all of it in a moment */
+		return;
+	}
 }
 
 /* ---- the driver ----------------------------------------------------------------------------- */
@@ -120,6 +129,7 @@ static void on_readable(unsigned ready, void *arg)
 	case DRIVER_RUNS:
 		inquiry_tell(inquiry);
 		break;
+	case DRIVER_PARKED: /* it has no tools but ours */
 	case DRIVER_ENDED:
 		inquiry_end(inquiry, inquiry->driver.stop, inquiry->driver.message);
 		break;
@@ -138,6 +148,7 @@ static int start(struct inquiry *inquiry, struct models_choice *choice, struct e
 		.model = choice->model,
 		.base_url = choice->base_url,
 		.key = choice->key,
+		.headers = choice->entry != NULL ? choice->entry->headers : NULL,
 		.language = inquiry->session->row.language,
 	};
 	char path[600];

@@ -26,12 +26,6 @@
 #include "lib/text.h"
 #include "reckon_files.h"
 
-#define STEPS 8u
-#define STEPS_MAX 1000u
-#define WALL_MS (UINT64_C(15) * 60 * 1000)
-#define CONTEXT 100000u
-#define ANSWER_TOKENS 8192u
-#define RETRIES 4u
 #define QUESTION_MAX ((size_t)1024 * 1024)
 #define FILES_MAX 1000u
 
@@ -77,9 +71,9 @@ static void read_text(const char *text, size_t len, struct buf *ret)
 		text_plain(text, len, ret);
 }
 
-static int emit_text(reckon_agent *agent, int kind, const char *text, size_t len)
+static int emit_text(reckon_agent *agent, int kind, size_t call, const char *text, size_t len)
 {
-	reckon_agent_event event = { .kind = kind };
+	reckon_agent_event event = { .kind = kind, .call = call };
 
 	read_text(text, len, &agent->text);
 	event.text = buf_text(&agent->text);
@@ -100,12 +94,14 @@ static void on_event(const struct driver_event *event, void *arg)
 {
 	static const int kinds[] = { [DRIVER_EVENT_TEXT] = RECKON_AGENT_TEXT,
 				     [DRIVER_EVENT_THOUGHT] = RECKON_AGENT_THOUGHT,
-				     [DRIVER_EVENT_NOTICE] = RECKON_AGENT_NOTICE };
+				     [DRIVER_EVENT_NOTICE] = RECKON_AGENT_NOTICE,
+				     [DRIVER_EVENT_CODE] = RECKON_AGENT_CODE,
+				     [DRIVER_EVENT_DISCARD] = RECKON_AGENT_DISCARD };
 
 	if (event->kind == DRIVER_EVENT_TURN)
 		emit_turn(arg);
 	else
-		(void)emit_text(arg, kinds[event->kind], event->text, event->len);
+		(void)emit_text(arg, kinds[event->kind], event->call, event->text, event->len);
 }
 
 static int forward(const reckon_event *output, void *arg)
@@ -119,7 +115,7 @@ static int forward(const reckon_event *output, void *arg)
 
 static const char *approve(const struct driver_cell *cell, void *arg)
 {
-	return emit_text(arg, RECKON_AGENT_CELL, cell->code, cell->len) == RECKON_REFUSE
+	return emit_text(arg, RECKON_AGENT_CELL, 0, cell->code, cell->len) == RECKON_REFUSE
 		       ? "This cell was not allowed to run. Take another way, or say what you "
 			 "would need it for."
 		       : NULL;
@@ -268,73 +264,6 @@ static const struct driver_ops ops = {
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-static int choose(const char *what, const char *value, const char *const *words, size_t count,
-		  uint64_t *ret, struct err *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (value != NULL && strcmp(words[i], value) == 0) {
-			*ret = i;
-			return 0;
-		}
-	(void)err_set(err, ERR_INVALID, "%s is '%.40s'", what, value != NULL ? value : "");
-	return err_remedy(err, "see reckon_agent.h for what it may be");
-}
-
-static uint64_t or_default(uint64_t value, uint64_t otherwise)
-{
-	return value != 0 ? value : otherwise;
-}
-
-static int read_settings(const reckon_agent_options *options, struct agent_settings *ret,
-			 struct err *err)
-{
-	static const char *const protocols[AGENT_PROTOCOL_COUNT_] = { "chat", "responses",
-								      "messages", "gemini" };
-	static const char *const callings[AGENT_CALLING_COUNT_] = { "tools", "fenced", "schema" };
-	const char *calling = options->calling != NULL ? options->calling : callings[0];
-
-	*ret = (struct agent_settings){
-		.images = options->images != 0,
-		.steps_max = or_default(options->max_steps, STEPS),
-		.tokens_max = options->max_tokens,
-		.budget_micro = options->budget_micro,
-		.wall_ms = or_default(options->wall_ms, WALL_MS),
-		.context_tokens = or_default(options->context_tokens, CONTEXT),
-		.answer_tokens = or_default(options->answer_tokens, ANSWER_TOKENS),
-		.retries = or_default(options->retries, RETRIES),
-		.price_in = options->price_in,
-		.price_cached = options->price_cached,
-		.price_out = options->price_out,
-	};
-	if (choose("protocol", options->protocol, protocols, ARRAY_LEN(protocols), &ret->protocol,
-		   err) < 0 ||
-	    choose("calling", calling, callings, ARRAY_LEN(callings), &ret->calling, err) < 0)
-		return (int)err->code;
-	if (ret->steps_max > STEPS_MAX)
-		return err_set(err, ERR_INVALID, "max_steps is %" PRIu64 ", at most %u",
-			       ret->steps_max, STEPS_MAX);
-	if (options->text_bytes != 0 && (options->text_bytes < 1024 || options->text_bytes > 1048576))
-		return err_set(err, ERR_INVALID, "text_bytes is %" PRIu64 ", from 1 KiB to 1 MiB",
-			       options->text_bytes);
-	if (ret->budget_micro > 0 && ret->price_in == 0 && ret->price_out == 0)
-		return err_set(err, ERR_INVALID, "a budget needs prices");
-	return 0;
-}
-
-static int check_place(const reckon_agent_options *options, struct err *err)
-{
-	const char *url = options->base_url;
-
-	if (options->model == NULL || options->model[0] == '\0')
-		return err_set(err, ERR_INVALID, "no model is named");
-	if (url == NULL || (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)) {
-		(void)err_set(err, ERR_INVALID, "base_url '%.100s' is no address",
-			      url != NULL ? url : "");
-		return err_remedy(err, "it begins with https:// or http://");
-	}
-	return 0;
-}
-
 static int start(reckon_agent *agent, const reckon_agent_options *options, struct err *err)
 {
 	struct converse_model model = {
@@ -378,7 +307,7 @@ int reckon_agent_open(reckon_session *session, const reckon_agent_options *given
 
 	if (session_check_box(session, &inner) < 0 ||
 	    api_options("reckon_agent_options", &options, sizeof(options), given, &inner) < 0 ||
-	    read_settings(&options, &settings, &inner) < 0 || check_place(&options, &inner) < 0)
+	    agent_read_settings(&options, &settings, &inner) < 0)
 		return api_fail(err, &inner);
 	agent = mem_new0(1, sizeof(*agent));
 	agent->session = session;
@@ -428,20 +357,25 @@ void reckon_agent_interrupt(reckon_agent *agent)
 	errno = saved;
 }
 
-static int check_question(const reckon_agent *agent, const char *question, struct err *err)
+static int check_free(const reckon_agent *agent, struct err *err)
 {
-	const size_t len = question != NULL ? strlen(question) : 0;
-
 	if (agent->is_gone)
 		return err_set(err, ERR_LOST, "this conversation has ended");
 	if (atomic_load(&agent->is_asking) != 0)
 		return err_set(err, ERR_INVALID, "a question is being answered");
+	return 0;
+}
+
+static int check_question(const char *question, struct err *err)
+{
+	const size_t len = question != NULL ? strlen(question) : 0;
+
 	if (len == 0 || !utf8_is_valid(question, len))
 		return err_set(err, ERR_INVALID, "a question is UTF-8 text");
 	if (len > QUESTION_MAX)
 		return err_set(err, ERR_LIMIT, "a question of %zu bytes; at most %zu", len,
 			       QUESTION_MAX);
-	return session_check_box(agent->session, err);
+	return 0;
 }
 
 static char *describe(const reckon_agent *agent, const char *path)
@@ -481,12 +415,46 @@ static int put_question(reckon_agent *agent, const char *text, struct err *err)
 	return rc;
 }
 
-static int converse(reckon_agent *agent, const char *question, struct err *err)
+/* What is asked: a question, or results of the application's tools. */
+struct request {
+	const char *question; /* or NULL */
+	const reckon_tool_result *results;
+	size_t count;
+};
+
+static int put_results(reckon_agent *agent, const struct request *request, struct err *err)
 {
-	if (put_question(agent, question, err) < 0)
+	struct converse_tool_result results[AGENT_CALLS_MAX] = { 0 };
+
+	if (request->count > AGENT_CALLS_MAX)
+		return err_set(err, ERR_LIMIT, "%zu results; at most %u", request->count,
+			       AGENT_CALLS_MAX);
+	for (size_t i = 0; i < request->count; i++) {
+		reckon_tool_result given;
+
+		if (api_options("reckon_tool_result", &given, sizeof(given), &request->results[i],
+				err) < 0)
+			return (int)err->code;
+		if (given.id == NULL || given.text == NULL || !utf8_is_valid(given.text,
+									       strlen(given.text)))
+			return err_set(err, ERR_INVALID, "a result has an id and UTF-8 text");
+		results[i] = (struct converse_tool_result){ .call = given.id,
+							    .text = given.text,
+							    .len = strlen(given.text),
+							    .failed = given.failed != 0 };
+	}
+	return driver_continue(&agent->driver, results, request->count, err);
+}
+
+static int converse(reckon_agent *agent, const struct request *request, struct err *err)
+{
+	enum driver_result result;
+
+	if ((request->question != NULL ? put_question(agent, request->question, err)
+				       : put_results(agent, request, err)) < 0)
 		return (int)err->code;
-	return driver_run(&agent->driver, agent->wake_fd, err) == DRIVER_ENDED ? 0
-									       : (int)err->code;
+	result = driver_run(&agent->driver, agent->wake_fd, err);
+	return result == DRIVER_ENDED || result == DRIVER_PARKED ? 0 : (int)err->code;
 }
 
 static struct reckon_answer *take_answer(reckon_agent *agent, const char *question)
@@ -505,31 +473,69 @@ static struct reckon_answer *take_answer(reckon_agent *agent, const char *questi
 	answer->has_text = driver->has_answer;
 	read_text(buf_text(&driver->answer), driver->answer.len, &answer->text);
 	driver_take_outcome(driver, &answer->outcome);
+	memcpy(answer->calls, driver->calls, sizeof(answer->calls));
+	answer->call_count = driver->call_count;
+	driver->call_count = 0; /* they are the answer's now */
+	(void)buf_add(&answer->conversation, buf_text(&driver->talked), driver->talked.len, &full);
 	return answer;
 }
 
-int reckon_agent_ask(reckon_agent *agent, const char *question, const reckon_ask_options *options,
-		     reckon_answer **ret, reckon_error *err)
+static int ask(reckon_agent *agent, const struct request *request,
+	       const reckon_ask_options *options, reckon_answer **ret, reckon_error *err)
 {
 	reckon_ask_options chosen;
 	struct err inner;
 	int rc;
 
-	if (check_question(agent, question, &inner) < 0 ||
+	if (session_check_box(agent->session, &inner) < 0 ||
 	    api_options("reckon_ask_options", &chosen, sizeof(chosen), options, &inner) < 0)
 		return api_fail(err, &inner);
 	agent->ask = chosen;
 	drain_wake(agent);
 	atomic_store(&agent->is_stopped, 0);
 	atomic_store(&agent->is_asking, 1);
-	rc = converse(agent, question, &inner);
+	rc = converse(agent, request, &inner);
 	atomic_store(&agent->is_asking, 0);
 	atomic_store(&agent->is_stopped, 0);
 	agent->ask = (reckon_ask_options){ 0 };
 	if (rc < 0) {
-		agent->is_gone = true;
+		/* What was not even begun has left the agent as it was. */
+		agent->is_gone = agent->driver.state != DRIVER_IDLE &&
+				 agent->driver.state != DRIVER_STARTING;
 		return api_fail(err, &inner);
 	}
-	*ret = take_answer(agent, question);
+	*ret = take_answer(agent, request->question != NULL ? request->question : "");
 	return api_ok(err);
+}
+
+int reckon_agent_ask(reckon_agent *agent, const char *question, const reckon_ask_options *options,
+		     reckon_answer **ret, reckon_error *err)
+{
+	const struct request request = { .question = question };
+	struct err inner;
+
+	if (check_free(agent, &inner) < 0 || check_question(question, &inner) < 0)
+		return api_fail(err, &inner);
+	return ask(agent, &request, options, ret, err);
+}
+
+int reckon_agent_load(reckon_agent *agent, const char *json, size_t len, reckon_error *err)
+{
+	struct err inner;
+
+	if (check_free(agent, &inner) < 0 || driver_load(&agent->driver, json, len, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_agent_continue(reckon_agent *agent, const reckon_tool_result *results, size_t count,
+			  const reckon_ask_options *options, reckon_answer **ret,
+			  reckon_error *err)
+{
+	const struct request request = { .results = results, .count = count };
+	struct err inner;
+
+	if (check_free(agent, &inner) < 0)
+		return api_fail(err, &inner);
+	return ask(agent, &request, options, ret, err);
 }

@@ -17,10 +17,17 @@ struct reckon_answer {
 	enum agent_stop stop;
 	struct agent_usage usage;
 	bool has_price;
+	struct driver_call calls[AGENT_CALLS_MAX];
+	size_t call_count;
+	struct buf conversation;
 	char *model; /* PROTOCOL/NAME */
 	char message[sizeof(((struct err *)NULL)->text)];
 	char remedy[sizeof(((struct err *)NULL)->remedy)];
 };
+
+/* ERR_INVALID for options that are none. */
+int agent_read_settings(const reckon_agent_options *options, struct agent_settings *ret,
+			struct err *err);
 
 struct reckon_answer *answer_new(void);
 void answer_usage(const struct agent_usage *usage, reckon_agent_usage *ret); /* all but `size` */

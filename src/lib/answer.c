@@ -23,6 +23,7 @@ struct reckon_answer *answer_new(void)
 	answer->question = BUF_INIT(AGENT_ANSWER_MAX);
 	/* What is no UTF-8 of an answer becomes three bytes. */
 	answer->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
+	answer->conversation = BUF_INIT(AGENT_TALK_MAX);
 	answer->stop = AGENT_STOP_FAILED;
 	return answer;
 }
@@ -34,6 +35,12 @@ void reckon_answer_free(reckon_answer *answer)
 	outcome_done(&answer->outcome);
 	buf_done(&answer->question);
 	buf_done(&answer->text);
+	buf_done(&answer->conversation);
+	for (size_t i = 0; i < answer->call_count; i++) {
+		free(answer->calls[i].id);
+		free(answer->calls[i].name);
+		free(answer->calls[i].arguments);
+	}
 	free(answer->model);
 	free(answer);
 }
@@ -107,6 +114,39 @@ int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_s
 				    .record = step->record };
 	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
 	return api_ok(err);
+}
+
+int reckon_answer_call(const reckon_answer *answer, size_t index, reckon_tool_call *ret,
+		       reckon_error *err)
+{
+	const struct driver_call *call;
+	reckon_tool_call told;
+	struct err inner;
+
+	if (ret == NULL || api_options("reckon_tool_call", &told, sizeof(told), ret, &inner) < 0) {
+		if (ret == NULL)
+			(void)err_set(&inner, ERR_INVALID, "no reckon_tool_call");
+		return api_fail(err, &inner);
+	}
+	if (index >= answer->call_count) {
+		(void)err_set(&inner, ERR_NOT_FOUND, "the answer has %zu calls",
+			      answer->call_count);
+		return api_fail(err, &inner);
+	}
+	call = &answer->calls[index];
+	told = (reckon_tool_call){ .size = ret->size,
+				   .id = call->id,
+				   .name = call->name,
+				   .arguments = call->arguments };
+	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	return api_ok(err);
+}
+
+const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_len)
+{
+	if (ret_len != NULL)
+		*ret_len = answer->conversation.len;
+	return answer->conversation.len > 0 ? answer->conversation.data : NULL;
 }
 
 int reckon_answer_json(const reckon_answer *answer, char **ret_json, reckon_error *err)

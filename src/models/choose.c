@@ -340,7 +340,8 @@ void models_settings_init(struct agent_settings *settings)
 		.wall_ms = MODELS_UNSET,	.context_tokens = MODELS_UNSET,
 		.answer_tokens = MODELS_UNSET,	.retries = MODELS_UNSET,
 		.price_in = MODELS_UNSET,	.price_cached = MODELS_UNSET,
-		.price_out = MODELS_UNSET,
+		.price_out = MODELS_UNSET,	.limit = MODELS_UNSET,
+		.echo = MODELS_UNSET,
 	};
 }
 
@@ -415,6 +416,8 @@ int models_fill(struct models_choice *choice, struct agent_settings *settings, s
 	FILL(context_tokens, is_local ? LOCAL_CONTEXT : STANDARD_CONTEXT);
 	FILL(answer_tokens, is_local ? LOCAL_ANSWER : STANDARD_ANSWER);
 	FILL(retries, STANDARD_RETRIES);
+	FILL(limit, AGENT_LIMIT_AUTO);
+	FILL(echo, AGENT_ECHO_AUTO);
 #undef FILL
 	settings->protocol = choice->protocol;
 	fill_price(choice, settings);

@@ -44,6 +44,7 @@ static void entry_free(struct models_entry *entry)
 	free(entry->key_file);
 	free(entry->key);
 	free(entry->model);
+	free(entry->headers);
 	free(entry);
 }
 

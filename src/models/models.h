@@ -42,10 +42,11 @@ struct models_entry {
 	enum models_section section;
 	unsigned line;
 	char *name; /* "", "PROVIDER" or "PROVIDER/NAME" */
-	char *base_url, *key_env, *key_file, *key, *model;
+	char *base_url, *key_env, *key_file, *key, *model, *headers;
 	uint64_t protocol; /* enum agent_protocol */
 	uint64_t calling;  /* enum agent_calling */
 	uint64_t images;
+	uint64_t limit, echo; /* enum agent_limit, enum agent_echo */
 	uint64_t context_tokens, answer_tokens, retries;
 	uint64_t price_in, price_cached, price_out; /* millionths, of a million tokens */
 	uint64_t steps_max, tokens_max, budget_micro, wall_ms; /* of [default] alone */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -31,6 +32,11 @@ static const struct models_row rows[] = {
 	{ IN_PROVIDER, "key", MODELS_ROW_SECRET, AT(key), MODELS_KEY_MAX, NULL },
 	{ IN_PROVIDER | IN_MODEL, "calling", MODELS_ROW_CHOICE, AT(calling), AGENT_CALLING_COUNT_,
 	  "tools fenced schema" },
+	{ IN_PROVIDER | IN_MODEL, "answer-limit", MODELS_ROW_CHOICE, AT(limit), AGENT_LIMIT_COUNT_,
+	  "auto max_tokens max_completion_tokens" },
+	{ IN_PROVIDER | IN_MODEL, "echo-thoughts", MODELS_ROW_CHOICE, AT(echo), AGENT_ECHO_COUNT_,
+	  "auto all none" },
+	{ IN_PROVIDER, "headers", MODELS_ROW_HEADERS, AT(headers), 2000, NULL },
 	{ IN_PROVIDER | IN_MODEL, "images", MODELS_ROW_CHOICE, AT(images), 2, "no yes" },
 	{ IN_ANY, "context", MODELS_ROW_COUNT, AT(context_tokens), 100000000, NULL },
 	{ IN_ANY, "answer-tokens", MODELS_ROW_COUNT, AT(answer_tokens), 1000000, NULL },
@@ -115,11 +121,39 @@ static bool is_plain(const char *text)
 	return true;
 }
 
+/* "NAME: VALUE | NAME: VALUE"; what carries the request is not theirs to say. */
+static int check_headers(const char *value, const char *what, struct err *err)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char *const ours[] = { "host", "content-length", "content-type", "connection",
+					    "transfer-encoding", "expect", "accept" };
+	unsigned count = 0;
+
+	for (const char *at = value; at != NULL; count++) {
+		const char *mark = strstr(at, AGENT_HEADERS_MARK);
+		const size_t name = strspn(at, letters);
+
+		if (name == 0 || at[name] != ':' || at[name + 1] != ' ' || at[name + 2] == '\0' ||
+		    (mark != NULL && mark <= at + name + 1) || count == AGENT_HEADERS_MAX)
+			return err_set(err, ERR_INVALID, "%s takes up to %u of NAME: VALUE, with '"
+				       AGENT_HEADERS_MARK "' between them", what, AGENT_HEADERS_MAX);
+		for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+			if (strlen(ours[i]) == name && strncasecmp(ours[i], at, name) == 0)
+				return err_set(err, ERR_INVALID, "%s: %s is set by Reckon", what,
+					       ours[i]);
+		at = mark != NULL ? mark + sizeof(AGENT_HEADERS_MARK) - 1 : NULL;
+	}
+	return 0;
+}
+
 static int check_text(const struct models_row *row, const char *what, const char *value, struct err *err)
 {
 	if (value[0] == '\0' || strlen(value) > row->max || !is_plain(value))
 		return err_set(err, ERR_INVALID, "%s takes 1 to %llu characters of text", what,
 			       (unsigned long long)row->max);
+	if (row->kind == MODELS_ROW_HEADERS)
+		return check_headers(value, what, err);
 	if (row->kind == MODELS_ROW_URL)
 		return models_url_check(value, what, err);
 	if (row->kind == MODELS_ROW_NAME && !is_variable(value))

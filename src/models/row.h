@@ -8,6 +8,7 @@ enum models_row_kind {
 	MODELS_ROW_URL,
 	MODELS_ROW_NAME, /* of a variable */
 	MODELS_ROW_PATH,
+	MODELS_ROW_HEADERS,
 	MODELS_ROW_SECRET, /* up to here members are a char *, from here on a uint64_t */
 	MODELS_ROW_CHOICE,
 	MODELS_ROW_COUNT,

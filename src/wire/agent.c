@@ -15,7 +15,7 @@
 #include "base/fd.h"
 
 #define FIRST AGENT_READY
-#define COUNT (AGENT_PAGE - AGENT_READY + 1)
+#define COUNT (AGENT_DISCARD - AGENT_READY + 1)
 
 /* How long a field of this tag may be in a frame of the agent, and how long it must be. */
 static const struct bound {
@@ -30,6 +30,10 @@ static const struct bound {
 	[AGENT_TAG_REMEDY] = { 1, AGENT_MESSAGE_MAX },
 	[AGENT_TAG_COUNT] = { 8, 8 },
 	[AGENT_TAG_HANDLE] = { 1, AGENT_HANDLE_MAX },
+	[AGENT_TAG_CALL] = { 1, AGENT_CALL_ID_MAX },
+	[AGENT_TAG_NAME] = { 1, AGENT_TOOL_NAME_MAX },
+	[AGENT_TAG_ARGUMENTS] = { 2, AGENT_ARGUMENTS_MAX },
+	[AGENT_TAG_JSON] = { 2, AGENT_TALK_MAX },
 	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
 };
 
@@ -49,6 +53,10 @@ static const struct shape {
 	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY),
 				 true },
 	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
+	[AGENT_CODE - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
+	[AGENT_CALL - FIRST] = { BIT(CALL) | BIT(NAME) | BIT(ARGUMENTS), 0, true },
+	[AGENT_DISCARD - FIRST] = { BIT(TEXT), 0, true },
+	[AGENT_TALKED - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
 };
 
@@ -65,7 +73,7 @@ const char *agent_stop_name(enum agent_stop stop)
 		[AGENT_STOP_TIME] = "max_time",	  [AGENT_STOP_STUCK] = "stuck",
 		[AGENT_STOP_LENGTH] = "length",	  [AGENT_STOP_REFUSED] = "refused",
 		[AGENT_STOP_INTERRUPTED] = "interrupted", [AGENT_STOP_LOST] = "session_lost",
-		[AGENT_STOP_FAILED] = "failed",
+		[AGENT_STOP_FAILED] = "failed",	  [AGENT_STOP_CALLS] = "tool_calls",
 	};
 
 	return (unsigned)stop < AGENT_STOP_COUNT_ ? names[stop] : "failed";

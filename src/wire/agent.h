@@ -11,13 +11,17 @@
  *    | START -------------------------->  |   settings and key, once; then the agent fences itself
  *    | <------------------------- READY   |   the fence stands; nothing was sent to the network
  *    | HISTORY ------------------------>  |   any number: a talk that is gone on with
+ *    | or TALK ------------------------>  |   a whole conversation, see docs/conversation.schema.json
  *    | ASK ---------------------------->  |   a question
- *    | <-- TEXT, THOUGHT, NOTICE, TURN    |   any number: to be shown
+ *    | or CONTINUE -------------------->  |   none: the conversation's last message is answered
+ *    | <-- TEXT, THOUGHT, CODE, NOTICE, TURN |   any number: to be shown
  *    | <--------------------- EXECUTE (n) |   one cell at a time
  *    | RESULT (n) --------------------->  |   exactly one for each
  *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
  *    | PAGED (m) ---------------------->  |   exactly one for each
- *    | <-------------------------- DONE   |   how it ended; another ASK may follow
+ *    | <-------------------------- CALL   |   any number: the application's tools are called
+ *    | <------------------------ TALKED   |   the conversation as it is now, where that was wished
+ *    | <-------------------------- DONE   |   how it ended; another ASK or CONTINUE may follow
  *    | LIST --------------------------->  |   which models are there? instead of an ASK
  *    | <------------ MODELS, or DONE with what went wrong
  *    | INTERRUPT ---------------------->  |   at any time: DONE comes soon
@@ -46,18 +50,28 @@
 #define AGENT_HANDLE_MAX 64u
 #define AGENT_NEEDLE_MAX 256u
 #define AGENT_FIELDS_MAX 1200u
+#define AGENT_HEADERS_MAX 8u
+#define AGENT_HEADERS_MARK " | "
+#define AGENT_TALK_MAX (15u * 1024u * 1024u) /* a conversation as JSON */
+#define AGENT_CALL_ID_MAX 256u
+#define AGENT_TOOL_NAME_MAX 128u
+#define AGENT_ARGUMENTS_MAX (8u * 1024u * 1024u)
+#define AGENT_CALLS_MAX 16u /* of one answer */
 #define AGENT_NAMES_MAX 1000u		/* of models */
 #define AGENT_NAMES_BYTES (64u * 1024u)
 
 enum agent_type {
 	/* parent to agent */
-	AGENT_START = 1,     /* SETTINGS MODEL BASE_URL KEY LANGUAGE [CA_FILE] [PROXY] [NO_PROXY] */
+	AGENT_START = 1,     /* SETTINGS MODEL BASE_URL KEY LANGUAGE [CA_FILE] [PROXY] [NO_PROXY]
+			      * [HEADERS]                                                       */
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
 	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT SAME] IMAGE*; the id is that of the EXECUTE */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
 	AGENT_HISTORY = 8,   /* what was said another day, see struct agent_past; before an ASK */
 	AGENT_LIST = 9,	     /* nothing                                                         */
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
+	AGENT_TALK = 11,     /* JSON: before an ASK or CONTINUE, in place of what was said       */
+	AGENT_CONTINUE = 12, /* (CALL STATUS TEXT IMAGE*)*: results of calls that wait for them   */
 	/* agent to parent */
 	AGENT_READY = 32,
 	AGENT_TEXT = 33,    /* TEXT: what the model says, a piece                                */
@@ -68,6 +82,10 @@ enum agent_type {
 	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
 	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
 	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that hold TEXT                     */
+	AGENT_CODE = 41,    /* TEXT: a piece of the code of a call while it is written; COUNT     */
+	AGENT_CALL = 42,    /* CALL NAME ARGUMENTS: of a tool of the application's; DONE follows  */
+	AGENT_TALKED = 43,  /* JSON: the conversation as it is now; DONE follows                  */
+	AGENT_DISCARD = 44, /* TEXT: why what the model said since the last TURN holds no more    */
 };
 
 enum agent_tag {
@@ -89,6 +107,7 @@ enum agent_tag {
 	AGENT_TAG_STOP = 16,  /* enum agent_stop */
 	AGENT_TAG_MESSAGE = 17,
 	AGENT_TAG_REMEDY = 18,
+	AGENT_TAG_CALL = 19,   /* the id of a call of the application's tools */
 	AGENT_TAG_PAST = 20,   /* enum agent_past_kind: begins one */
 	AGENT_TAG_OUTPUT = 21, /* of a cell, as the model saw it */
 	AGENT_TAG_IMAGES = 22, /* how many it saw, that are not here */
@@ -96,6 +115,10 @@ enum agent_tag {
 	AGENT_TAG_PART = 26,   /* struct agent_part */
 	AGENT_TAG_SAME = 27,   /* AGENT_SAME_…: what did not change since this failure was seen */
 	AGENT_TAG_COUNT = 28,
+	AGENT_TAG_NAME = 23,	  /* of a tool */
+	AGENT_TAG_ARGUMENTS = 24, /* a JSON object */
+	AGENT_TAG_JSON = 29,	  /* reckon.conversation/1 */
+	AGENT_TAG_HEADERS = 30,	  /* of each request: "NAME: VALUE", with AGENT_HEADERS_MARK between */
 };
 
 enum agent_protocol {
@@ -114,6 +137,22 @@ enum agent_calling {
 	AGENT_CALLING_COUNT_
 };
 
+/* How a Chat Completions server is told how long an answer may be. */
+enum agent_limit {
+	AGENT_LIMIT_AUTO,	/* by its address, then by what it refuses */
+	AGENT_LIMIT_TOKENS,	/* max_tokens */
+	AGENT_LIMIT_COMPLETION, /* max_completion_tokens */
+	AGENT_LIMIT_COUNT_
+};
+
+/* Which thoughts go back to a Chat Completions server. */
+enum agent_echo {
+	AGENT_ECHO_AUTO, /* each under the name that it came under, then by what it refuses */
+	AGENT_ECHO_ALL,	 /* also none, as an empty text */
+	AGENT_ECHO_NONE,
+	AGENT_ECHO_COUNT_
+};
+
 struct agent_settings {
 	uint64_t protocol;     /* enum agent_protocol */
 	uint64_t calling;      /* enum agent_calling */
@@ -127,6 +166,8 @@ struct agent_settings {
 	uint64_t retries;
 	/* millionths per million tokens; all zero: no price is known */
 	uint64_t price_in, price_cached, price_out;
+	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; of Chat Completions */
+	uint64_t keeps_talk; /* non-zero: each DONE is preceded by a TALKED */
 };
 
 #define AGENT_SAME_CODE 1u
@@ -170,6 +211,7 @@ enum agent_stop {
 	AGENT_STOP_INTERRUPTED,
 	AGENT_STOP_LOST,   /* the session is gone */
 	AGENT_STOP_FAILED, /* provider or network; MESSAGE says what */
+	AGENT_STOP_CALLS,  /* it called the application's tools: CONTINUE takes their results */
 	AGENT_STOP_COUNT_
 };
 

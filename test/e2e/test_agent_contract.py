@@ -117,8 +117,14 @@ def test_a_busy_server(provider, status):
 @FORMATS
 @pytest.mark.parametrize("bytewise", [False, True])
 def test_errors_within_the_stream(provider, bytewise):
-    told, asked = converse(provider, Reply(text="Now ", broken_after="overheated", bytewise=bytewise))
-    assert told.stop == "failed" and "overheated" in told.message and len(asked) == 1
+    """What was begun to be said is discarded, which is told, and the step asked for again."""
+    told, asked = converse(provider, Reply(text="Now ", thought="Hm", broken_after="overheated", bytewise=bytewise),
+                           Reply(text="there"))
+    assert told.answer == "there" and told.text == "there" and len(asked) == 2
+    assert len(told.discarded) == 1 and "overheated" in told.discarded[0] and "trying again" in told.discarded[0]
+    soon = {"Retry-After": "0.02"}
+    told, asked = converse(provider, *[Reply(text="Now ", broken_after="overheated", headers=soon)] * 5)
+    assert told.stop == "failed" and "overheated" in told.message and len(asked) == 5
     told, asked = converse(provider, Reply(calls=["print(1)"], cut=True, bytewise=bytewise), Reply(text="there"))
     assert told.answer == "there" and told.cells == [] and len(asked) == 2
 
@@ -172,3 +178,63 @@ def test_printed_words_of_a_mark_are_not_obeyed(provider):
     told, asked = converse(provider, Reply(calls=["show()"]), Reply(text="ok"),
                            run=lambda code: ("ok", "!reckon output out_1"))
     assert told.answer == "ok" and told.pages == [] and len(asked) == 2
+
+
+def refusal(message):
+    return Reply(status=400, error={"error": {"message": message, "type": "invalid_request_error"}})
+
+
+def test_the_name_of_the_limit_is_what_the_server_says():
+    script = [refusal("Unsupported parameter: 'max_tokens' is not supported with this model. "
+                      "Use 'max_completion_tokens' instead."), Reply(calls=["print(1)"]), Reply(text="ok")]
+    told, asked = converse("openai", *script)
+    assert told.answer == "ok" and len(asked) == 3
+    assert "max_tokens" in asked[0].body
+    for request in asked[1:]:
+        assert request.body["max_completion_tokens"] == 500 and "max_tokens" not in request.body
+
+
+def assistants(request):
+    return [message for message in request.body["messages"] if message["role"] == "assistant"]
+
+
+def test_thoughts_go_back_under_their_name():
+    def thinking(key):
+        chunks = [{"delta": {key: "Hm"}}, {"delta": {"tool_calls": [
+            {"index": 0, "id": "c1", "type": "function", "extra_content": {"google": {"thought_signature": "c2ln"}},
+             "function": {"name": "python", "arguments": '{"code": "1"}'}}]}, "finish_reason": "tool_calls"}]
+        lines = [f"data: {json.dumps({'choices': [chunk]})}\n\n" for chunk in chunks]
+        return Reply(raw="".join(lines + ["data: [DONE]\n\n"]).encode())
+
+    for key in ("reasoning_content", "reasoning"):
+        told, asked = converse("openai", thinking(key), Reply(text="ok"))
+        message = assistants(asked[1])[0]
+        assert told.answer == "ok" and message[key] == "Hm"
+        assert message["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+
+
+def test_servers_that_miss_thoughts_and_servers_that_know_none():
+    script = [Reply(calls=["print(1)"]), refusal("The `reasoning_content` in the thinking mode must be passed back."),
+              Reply(text="ok")]
+    told, asked = converse("openai", *script)
+    assert told.answer == "ok" and assistants(asked[2])[0]["reasoning_content"] == ""
+    script = [Reply(thought="Hm", calls=["print(1)"]), refusal("property 'reasoning_content' is unsupported"),
+              Reply(text="ok")]
+    told, asked = converse("openai", *script)
+    assert told.answer == "ok" and "reasoning_content" in assistants(asked[1])[0]
+    assert "reasoning_content" not in assistants(asked[2])[0]
+
+
+def test_encrypted_thoughts_are_asked_for_everywhere_but_where_there_are_none():
+    script = [Reply(thought="Hm", calls=["print(1)"]), Reply(text="ok")]
+    told, asked = converse("openai-responses", *script)
+    assert told.answer == "ok" and asked[0].body["include"] == ["reasoning.encrypted_content"]
+    assert any(item.get("encrypted_content") for item in asked[1].body["input"])
+    script = [refusal("Encrypted content is not supported with this model."), Reply(text="ok")]
+    told, asked = converse("openai-responses", *script)
+    assert told.answer == "ok" and "include" not in asked[1].body
+
+
+def test_a_server_that_refuses_everything_is_not_asked_for_ever():
+    told, asked = converse("openai", *[refusal("max_completion_tokens, reasoning and max_tokens")] * 20)
+    assert told.stop == "failed" and len(asked) <= 5

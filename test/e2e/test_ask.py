@@ -423,18 +423,25 @@ def test_what_no_retry_mends_is_told_at_once(ask_each, status, error, words):
 
 
 def test_an_error_within_the_stream(ask_each):
-    script = [Reply(text="Now ", broken_after="overheated")]
+    script = [Reply(text="Now ", broken_after="overheated", headers={"Retry-After": "0.02"})] * 5
     with ModelServer(*script) as model:
         done = ask_each(model, "?").expect(125)
-    assert "overheated" in done.err
+    assert "overheated" in done.err and len(model.asked) == 5
 
 
-def test_a_stream_that_breaks_off_before_a_word_is_asked_again(ask_each):
+def test_a_stream_that_breaks_off_is_asked_again(ask_each):
     with ModelServer(Reply(calls=["print(1)"], cut=True), Reply(text="there")) as model:
         assert ask_each.json(model, "?")["answer"] == "there"
-    with ModelServer(Reply(text="Half an ans", cut=True), Reply(text="no")) as model:
-        done = ask_each(model, "?").expect(125)
-    assert "ended in the middle" in done.err and len(model.asked) == 1
+    script = [Reply(calls=["x = 41"]), Reply(text="Half an ans", cut=True), Reply(text="So: ", calls=["print(x + 1)"]),
+              Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        answer = ask_each.json(model, "?")
+    # The session goes on, and what was begun to be said is nowhere.
+    assert answer["answer"] == "It is 42." and answer["steps"][1]["record"]["stdout"] == "42\n"
+    assert "Half" not in str(texts_of(model.asked[-1]))
+    with ModelServer(*script) as model:
+        done = ask_each(model, "?").expect(0)
+    assert "does not count; trying again" in done.err and done.out.strip() == "It is 42."
 
 
 @pytest.mark.parametrize("raw", [

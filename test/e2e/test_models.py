@@ -94,6 +94,19 @@ def test_a_question_is_answered_by_a_provider_of_the_file(reckon, ini, models):
     assert model.asked[0].body["model"] == "big"
 
 
+def test_what_a_server_wants_stands_in_the_file(reckon, ini):
+    script = [Reply(calls=["print(6 * 7)"], thought="Hm"), Reply(text="42")]
+    with ModelServer(*script) as model:
+        ini(work(model, "chat", "headers = X-Title: Reckon | X-Team: a b", "answer-limit = max_completion_tokens",
+                 "echo-thoughts = none"))
+        env = {**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
+        reckon("ask", "-t", "python", "--model", "work/m", "?", env=env).expect(0)
+    for asked in model.asked:
+        assert asked.headers["x-title"] == "Reckon" and asked.headers["x-team"] == "a b"
+        assert "max_completion_tokens" in asked.body and "max_tokens" not in asked.body
+    assert "Hm" not in json.dumps(model.asked[1].body)
+
+
 def test_prices_and_a_budget_of_the_file_end_a_question(reckon, ini):
     def never_done(_):
         return Reply(calls=["1"], usage=(1000, 100))

@@ -90,8 +90,7 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 		return 0;
 	piece = data[0] % 64u + 1u;
 	model_talk_init(&talk);
-	talk.tools[0] = (struct model_tool){ "python", "what it is", { { "code", "it" } }, 1 };
-	talk.tool_count = 1;
+	expect(model_talk_add_tool(&talk, MODEL_TOOL_CODE, "python", "what it is", "{}", &err) == 0);
 	expect(buf_adds(&model_talk_add(&talk, MODEL_ROLE_USER)->text, "?", &err) == 0);
 	decoder_init(&stream.decoder, model_talk_add(&talk, MODEL_ROLE_MODEL));
 	stream.decoder.piece = fuzz_piece;

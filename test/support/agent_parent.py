@@ -11,9 +11,9 @@ from wire import FIELD, HEAD, MAGIC
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 AGENT = ROOT / "build/libexec/reckon-agent"
 START, ASK, RESULT, PAGED = 1, 2, 3, 10
-READY, TEXT, NOTICE, EXECUTE, DONE, PAGE = 32, 33, 35, 37, 38, 40
+READY, TEXT, NOTICE, EXECUTE, DONE, PAGE, CODE, DISCARD = 32, 33, 35, 37, 38, 40, 41, 44
 STOPS = ["answer", "max_steps", "max_tokens", "budget", "max_time", "stuck", "length", "refused",
-         "interrupted", "session_lost", "failed"]
+         "interrupted", "session_lost", "failed", "tool_calls"]
 PROTOCOLS = {"openai": (0, "/v1"), "openai-responses": (1, "/v1"), "anthropic": (2, ""), "gemini": (3, "")}
 
 
@@ -23,6 +23,8 @@ class Told:
     cells: list = dataclasses.field(default_factory=list)
     pages: list = dataclasses.field(default_factory=list)
     notices: list = dataclasses.field(default_factory=list)
+    discarded: list = dataclasses.field(default_factory=list)
+    code: str = ""  # as it was written
     text: str = ""
     stop: str = ""
     message: str = ""
@@ -61,7 +63,7 @@ def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0,
     agent = subprocess.Popen([AGENT], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
     theirs.close()
-    settings = struct.pack("=13Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4, 0, 0, 0)
+    settings = struct.pack("=16Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4, 0, 0, 0, 0, 0, 0)
     send(ours, START, 0, [(1, settings), (2, b"m"), (3, (url + path).encode()), (4, b"key"), (5, b"python")])
     told = Told()
     try:
@@ -73,6 +75,11 @@ def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0,
                 send(ours, ASK, 0, [(9, question.encode())])
             elif kind == TEXT:
                 told.text += fields[9].decode()
+            elif kind == CODE:
+                told.code += fields[9].decode()
+            elif kind == DISCARD:
+                told.discarded.append(fields[9].decode())
+                told.text = told.code = ""
             elif kind == NOTICE:
                 told.notices.append(fields[9].decode())
             elif kind == EXECUTE:

@@ -10,6 +10,10 @@
  *     =CODE         runs a cell of its own in between
  *     @PATH         the model is told of this file with the next question
  *     +NAME=NUMBER  an option of the conversation: steps, tokens, wall_ms, budget, price, images
+ *     &PATH         takes the conversation in this file
+ *     >             goes on without a question
+ *     >ID=TEXT      the result of a call (!ID=TEXT: of one that failed); the next '>' sends it
+ *     *PATH         the next answer's conversation goes to this file
  *     -refuse       no cell of the next question may run
  *     -stop=KIND    the next question ends at the first event of that kind
  *     -alarm=MS     a signal handler interrupts the next question after this time
@@ -35,12 +39,15 @@ static struct {
 	reckon_agent_options options;
 	const char *files[FILES_MAX + 1];
 	size_t file_count;
+	reckon_tool_result results[FILES_MAX];
+	size_t result_count;
+	const char *keep_path;
 	int refuses, kills, stop_at;
 	unsigned alarm_ms;
 } talk;
 
 static const char *const kinds[] = { "", "text", "thought", "notice", "turn", "cell", "output",
-				     "record" };
+				     "record", "code", "discard" };
 
 static int fail(const reckon_error *err)
 {
@@ -108,8 +115,22 @@ static int open_agent(void)
 		       : fail(&err);
 }
 
+static void keep(const reckon_answer *answer)
+{
+	size_t len = 0;
+	const char *json = reckon_answer_conversation(answer, &len);
+	FILE *file = talk.keep_path != NULL && json != NULL ? fopen(talk.keep_path, "w") : NULL;
+
+	talk.keep_path = NULL;
+	if (file == NULL)
+		return;
+	fwrite(json, 1, len, file);
+	fclose(file);
+}
+
 static void show(const reckon_answer *answer)
 {
+	reckon_tool_call call = { .size = sizeof(call) };
 	reckon_agent_usage usage = { .size = sizeof(usage) };
 	reckon_agent_step step = { .size = sizeof(step) };
 	const char *remedy = NULL;
@@ -123,6 +144,9 @@ static void show(const reckon_answer *answer)
 	while (reckon_answer_step(answer, count, &step, &err) == RECKON_OK)
 		count++;
 	printf("steps %zu %d %s\n", count, err.code, step.status != NULL ? step.status : "");
+	for (size_t i = 0; reckon_answer_call(answer, i, &call, &err) == RECKON_OK; i++)
+		printf("call %s %s %s\n", call.id, call.name, call.arguments);
+	keep(answer);
 	if (reckon_answer_usage(answer, &usage, &err) == RECKON_OK)
 		printf("tokens %llu\n", (unsigned long long)usage.input_tokens);
 	if (reckon_answer_json(answer, &json, &err) == RECKON_OK)
@@ -145,7 +169,10 @@ static int ask(const char *question)
 	timer.it_value.tv_sec = talk.alarm_ms / 1000;
 	timer.it_value.tv_usec = talk.alarm_ms % 1000 * 1000;
 	setitimer(ITIMER_REAL, &timer, NULL);
-	rc = reckon_agent_ask(talk.agent, question, &options, &answer, &err);
+	rc = question != NULL ? reckon_agent_ask(talk.agent, question, &options, &answer, &err)
+			      : reckon_agent_continue(talk.agent, talk.results, talk.result_count,
+						      &options, &answer, &err);
+	talk.result_count = 0;
 	if (rc == RECKON_OK)
 		show(answer);
 	else
@@ -155,6 +182,37 @@ static int ask(const char *question)
 	talk.refuses = talk.kills = talk.stop_at = 0;
 	talk.alarm_ms = 0;
 	memset(talk.files, 0, sizeof(talk.files));
+	return 0;
+}
+
+static int load(const char *path)
+{
+	static char json[1 << 20];
+	FILE *file = fopen(path, "r");
+	size_t len = file != NULL ? fread(json, 1, sizeof(json), file) : 0;
+	reckon_error err;
+
+	if (file == NULL)
+		return 2;
+	fclose(file);
+	if (open_agent() != 0)
+		return 1;
+	return reckon_agent_load(talk.agent, json, len, &err) == RECKON_OK ? 0 : fail(&err);
+}
+
+static int add_result(const char *word)
+{
+	char *text = strdup(word + 1), *equals = strchr(text, '=');
+
+	if (equals == NULL || talk.result_count == FILES_MAX) {
+		free(text);
+		return 2;
+	}
+	*equals = '\0';
+	talk.results[talk.result_count++] = (reckon_tool_result){ .size = sizeof(reckon_tool_result),
+								  .id = text,
+								  .text = equals + 1,
+								  .failed = word[0] == '!' };
 	return 0;
 }
 
@@ -197,6 +255,8 @@ static int set(const char *text)
 		talk.options.price_in = talk.options.price_out = value;
 	else if (strncmp(text, "images=", 7) == 0)
 		talk.options.images = (int)value;
+	else if (strncmp(text, "keep=", 5) == 0)
+		talk.options.keep_conversation = (int)value;
 	else if (strncmp(text, "retries=", 8) == 0)
 		talk.options.retries = (unsigned)value;
 	else
@@ -219,6 +279,15 @@ static int obey(const char *word)
 		return ask(word + 1);
 	case '=':
 		return run(word + 1);
+	case '&':
+		return load(word + 1);
+	case '*':
+		talk.keep_path = word + 1;
+		return 0;
+	case '!':
+		return add_result(word);
+	case '>':
+		return word[1] != '\0' ? add_result(word) : ask(NULL);
 	case '+':
 		return set(word + 1);
 	case '@':

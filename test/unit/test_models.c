@@ -131,6 +131,12 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refuse("[provider w]\nbase-url = https://x/v1?key=1\n", 2, "'?'");
 	refuse("[provider w]\nkey-env = A-B\n", 2, "name of a variable");
 	refuse("[provider w]\nkey-file = key\n", 2, "a path from /");
+	refuse("[provider openai]\nanswer-limit = 7\n", 2, "max_completion_tokens");
+	refuse("[provider openai]\necho-thoughts = yes\n", 2, "auto all none");
+	refuse("[provider openai]\nheaders = X-Title\n", 2, "NAME: VALUE");
+	refuse("[provider openai]\nheaders = X-Title: a | b\n", 2, "NAME: VALUE");
+	refuse("[provider openai]\nheaders = X Y: a\n", 2, "NAME: VALUE");
+	refuse("[provider openai]\nheaders = X-A: a | CONTENT-length: 0\n", 2, "set by Reckon");
 	refuse("[provider openai]\nkey = sk-1\n", 2, "others can read");
 	refuse("[provider openai]\nkey-env = A\ncontext = 0\n", 3, "from 1 to");
 	refuse("[provider openai]\ncontext = 1k\n", 2, "takes a number");

@@ -1,0 +1,151 @@
+/*
+ * request.c - what is asked: a question, a conversation, results of the application's tools.
+ *
+ * Runs in:  reckon ask, libreckon, reckond.
+ * Reads:    what the owner was told to ask.
+ * Never:    asks before the agent is ready, or two things at once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "driver/driver.h"
+
+/* An agent ends a question by itself. One that does not within this time is broken. */
+#define GRACE_NS (UINT64_C(30) * 1000000000u)
+
+void driver_drop_request(struct driver *driver)
+{
+	for (size_t i = 0; i < driver->file_count; i++)
+		free(driver->files[i]);
+	free(driver->files);
+	driver->files = NULL;
+	driver->file_count = 0;
+	for (; driver->result_count > 0; driver->result_count--) {
+		free((char *)(uintptr_t)driver->results[driver->result_count - 1].call);
+		free((char *)(uintptr_t)driver->results[driver->result_count - 1].text);
+	}
+	driver->has_question = driver->is_continued = false;
+	buf_clear(&driver->question);
+}
+
+void driver_drop_calls(struct driver *driver)
+{
+	while (driver->call_count > 0) {
+		struct driver_call *call = &driver->calls[--driver->call_count];
+
+		free(call->id);
+		free(call->name);
+		free(call->arguments);
+	}
+}
+
+void driver_take_outcome(struct driver *driver, struct outcome *ret)
+{
+	*ret = driver->outcome;
+	outcome_init(&driver->outcome, ret->records_max);
+}
+
+/* What the question before has left. */
+static void forget(struct driver *driver)
+{
+	const size_t records_max = driver->outcome.records_max;
+
+	outcome_done(&driver->outcome);
+	outcome_init(&driver->outcome, records_max);
+	driver_drop_calls(driver);
+	driver_drop_request(driver);
+	buf_clear(&driver->prose);
+	buf_clear(&driver->answer);
+	buf_clear(&driver->talked);
+	driver->usage = (struct agent_usage){ 0 };
+	driver->step = 0;
+	driver->stop = AGENT_STOP_FAILED;
+	driver->has_answer = driver->is_stopping = false;
+	driver->message[0] = driver->remedy[0] = '\0';
+}
+
+static int begin(struct driver *driver, struct err *err)
+{
+	if ((driver->state != DRIVER_STARTING && driver->state != DRIVER_IDLE) ||
+	    driver->has_question || driver->is_continued)
+		return err_set(err, ERR_INVALID, "a question is being answered");
+	forget(driver);
+	driver->deadline_ns = clock_mono_ns() + driver->wall_ms * 1000000u + GRACE_NS;
+	return 0;
+}
+
+static int send_load(struct driver *driver, struct err *err)
+{
+	int rc = 0;
+
+	if (driver->load.len > 0)
+		rc = converse_load(driver->talk, driver->load.data, driver->load.len, err);
+	buf_done(&driver->load);
+	return rc;
+}
+
+int driver_send_request(struct driver *driver, struct err *err)
+{
+	int rc;
+
+	if (!driver->has_question && !driver->is_continued)
+		return 0;
+	if (send_load(driver, err) < 0)
+		return (int)err->code;
+	rc = driver->has_question
+		     ? converse_ask(driver->talk, buf_text(&driver->question), driver->question.len,
+				    (const char *const *)driver->files, driver->file_count, err)
+		     : converse_continue(driver->talk, driver->results, driver->result_count,
+					 err);
+	driver->state = DRIVER_THINKING;
+	driver_drop_request(driver);
+	return rc;
+}
+
+int driver_ask(struct driver *driver, const struct driver_question *question, struct err *err)
+{
+	if (begin(driver, err) < 0 ||
+	    buf_add(&driver->question, question->text, question->len, err) < 0)
+		return (int)err->code;
+	driver->files = mem_new0(question->file_count + 1, sizeof(*driver->files));
+	for (size_t i = 0; i < question->file_count; i++)
+		driver->files[driver->file_count++] = mem_strdup(question->files[i]);
+	driver->has_question = true;
+	return driver->state == DRIVER_IDLE ? driver_send_request(driver, err) : 0;
+}
+
+int driver_load(struct driver *driver, const char *json, size_t len, struct err *err)
+{
+	if (driver->state != DRIVER_STARTING && driver->state != DRIVER_IDLE)
+		return err_set(err, ERR_INVALID, "a question is being answered");
+	buf_clear(&driver->load);
+	if (buf_add(&driver->load, json, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "a conversation of %zu bytes; at most %u", len,
+			       AGENT_TALK_MAX);
+	return 0;
+}
+
+int driver_continue(struct driver *driver, const struct converse_tool_result *results,
+		    size_t count, struct err *err)
+{
+	if (count > AGENT_CALLS_MAX)
+		return err_set(err, ERR_LIMIT, "%zu results; at most %u", count, AGENT_CALLS_MAX);
+	if (begin(driver, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < count; i++) {
+		char *text = mem_new0(results[i].len + 1, 1);
+
+		if (results[i].len > 0)
+			memcpy(text, results[i].text, results[i].len);
+		driver->results[driver->result_count++] = (struct converse_tool_result){
+			.call = mem_strdup(results[i].call),
+			.text = text,
+			.len = results[i].len,
+			.failed = results[i].failed,
+		};
+	}
+	driver->is_continued = true;
+	return driver->state == DRIVER_IDLE ? driver_send_request(driver, err) : 0;
+}

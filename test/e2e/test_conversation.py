@@ -1,0 +1,275 @@
+"""A conversation instead of a question: messages, the application's tools, parked runs (reckon_agent.h)."""
+import base64
+import json
+import os
+import pathlib
+
+import jsonschema
+import pytest
+from model_server import ModelServer, Reply
+from reckon_cli import ROOT, parse_json
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+PROTOCOLS = ["chat", "responses", "messages", "gemini"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+EACH = pytest.mark.parametrize("protocol", PROTOCOLS)
+
+SCHEMA = parse_json((ROOT / "docs/conversation.schema.json").read_bytes())
+PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+       "rkJggg==")
+WEATHER = {"name": "get_weather", "description": "The weather of a city.",
+           "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+
+
+def conversation(*messages, **more):
+    document = {"schema": "reckon.conversation/1", "messages": list(messages), **more}
+    jsonschema.validate(document, SCHEMA)
+    return document
+
+
+def user(text, **more):
+    return {"role": "user", "text": text, **more}
+
+
+def weather(city, call="w1"):
+    return {"raw": json.dumps({"city": city}), "name": "get_weather", "id": call}
+
+
+class Told:
+    """What the program printed, by the first word of each line."""
+
+    def __init__(self, done):
+        self.lines = done.out.splitlines()
+
+    def of(self, word):
+        return [line[len(word) + 1:] for line in self.lines if line.startswith(word + " ")]
+
+
+@pytest.fixture
+def talk(reckon):
+    """Runs reckon-agent-talk with these words; each call is a process of its own."""
+    here = pathlib.Path(os.environ.get("RECKON_BIN", ROOT / "build/bin/reckon")).parent.parent
+
+    def call(model, protocol, *words, documents=None):
+        for name, document in (documents or {}).items():
+            text = document if isinstance(document, str) else json.dumps(document)
+            (reckon.cwd / name).write_text(text)
+        path = "/v1" if protocol in ("chat", "responses") else ""
+        real = reckon.place.program
+        reckon.place.program = here / "test/support/reckon-agent-talk"
+        try:
+            done = reckon(protocol, model.url + path, "key", *words,
+                          env={"RECKON_LIBEXEC": str(real.parent.parent / "libexec")})
+        finally:
+            reckon.place.program = real
+        return Told(done.expect(0))
+
+    call.cwd = reckon.cwd
+    return call
+
+
+def walk(value):
+    """Every object in a request."""
+    if isinstance(value, dict):
+        yield value
+        for item in value.values():
+            yield from walk(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from walk(item)
+
+
+def results_of(body):
+    """{call or name: text} of what a request says tools gave, whatever the protocol."""
+    found = {}
+    for item in walk(body):
+        if item.get("role") == "tool":
+            found[item["tool_call_id"]] = item["content"]
+        elif item.get("type") == "function_call_output":
+            found[item["call_id"]] = item["output"]
+        elif item.get("type") == "tool_result":
+            found[item["tool_use_id"]] = item["content"][0]["text"]
+        elif "functionResponse" in item:
+            response = item["functionResponse"]["response"]
+            found[item["functionResponse"].get("id")] = response.get("output", response.get("error"))
+    return found
+
+
+def tool_names(body):
+    return [item["name"] for tool in body["tools"] for item in walk(tool)
+            if "name" in item and ("description" in item or "parameters" in item)]
+
+
+@EACH
+def test_messages_instructions_images_and_files(talk, protocol):
+    document = conversation(
+        {"role": "system", "text": "Speak like a pirate."},
+        user("Hello."), {"role": "assistant", "text": "Ahoy."},
+        user("What is this?", images=[{"mime": "image/png", "base64": PNG}], files=["sales.csv (9 bytes)"]))
+    with ModelServer(Reply(text="A pixel.")) as model:
+        told = talk(model, protocol, "&doc.json", ">", documents={"doc.json": document})
+    body = model.asked[0].body
+    text = json.dumps(body)
+    assert told.of("text") == ["A pixel."] and told.of("stop") == ["answer"]
+    assert "Speak like a pirate." in text and "You answer questions by running Python" in text
+    assert text.index("Hello.") < text.index("Ahoy.") < text.index("What is this?")
+    assert PNG in text and "sales.csv (9 bytes)" in text
+
+
+@EACH
+def test_a_run_is_parked_and_taken_up_in_another_process(talk, protocol):
+    document = conversation(user("Is it warm in Bern?"), tools=[WEATHER])
+    script = [Reply(thought="Hm.", text="Let me look.", calls=[weather("Bern"), "print(6 * 7)"]),
+              Reply(text="20 degrees; and 42.")]
+    with ModelServer(*script) as model:
+        first = talk(model, protocol, "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
+        assert first.of("stop") == ["tool_calls"] and len(model.asked) == 1
+        assert first.of("call") == ['w1 get_weather {"city":"Bern"}']
+        assert first.of("steps")[0].startswith("1 ") and first.of("steps")[0].endswith("ok")
+        kept = parse_json((talk.cwd / "kept.json").read_bytes())
+        jsonschema.validate(kept, SCHEMA)
+        second = talk(model, protocol, "+keep=1", "&kept.json", ">w1=20 degrees", "*after.json", ">")
+    assert second.of("text") == ["20 degrees; and 42."] and second.of("stop") == ["answer"]
+    assert tool_names(model.asked[0].body) == ["python", "read_output", "get_weather"]
+    results = results_of(model.asked[1].body)
+    assert results["w1"] == "20 degrees" and "42" in results.values() and len(results) == 2
+    assert list(results).index("w1") == 0, "in the order of the calls"
+    # What its provider wants back came through the document unchanged.
+    marks = {"chat": '"reasoning_content": "Hm."', "responses": "c2VjcmV0IHRob3VnaHRz",
+             "messages": '"signature": "c2lnbmVk"', "gemini": '"thoughtSignature": "c2lnbmVk0"'}
+    assert marks[protocol] in json.dumps(model.asked[1].body)
+    assert parse_json((talk.cwd / "after.json").read_bytes())["messages"][-1]["text"] == "20 degrees; and 42."
+    # Sums are of the whole run.
+    assert int(second.of("tokens")[0]) == 200
+
+
+@EACH
+def test_results_in_the_same_process_and_calls_without_one(talk, protocol):
+    calls = [weather("Bern", "w1"), weather("Basel", "w2"), weather("Chur", "w3")]
+    document = conversation(user("Where is it warm?"), tools=[WEATHER], code=False, instructions="Be brief.")
+    with ModelServer(Reply(calls=calls), Reply(text="In Basel.")) as model:
+        told = talk(model, protocol, "&doc.json", ">", "!w3=no such city", ">w2=20", ">",
+                    documents={"doc.json": document})
+    assert told.of("stop") == ["tool_calls", "answer"] and len(told.of("call")) == 3
+    body = model.asked[1].body
+    assert tool_names(body) == ["get_weather"] and "running Python" not in json.dumps(body)
+    results = results_of(body)
+    assert list(results) == ["w1", "w2", "w3"] and results["w2"] == "20" and results["w3"] == "no such city"
+    assert "gave no result" in results["w1"]
+
+
+@EACH
+def test_a_question_instead_of_results(talk, protocol):
+    document = conversation(user("Where is it warm?"), tools=[WEATHER])
+    with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="Never mind.")) as model:
+        told = talk(model, protocol, "&doc.json", ">", "?Forget it.", documents={"doc.json": document})
+    assert told.of("stop") == ["tool_calls", "answer"]
+    assert "gave no result" in results_of(model.asked[1].body)["w1"]
+
+
+@EACH
+def test_sampling_is_passed_on(talk, protocol):
+    document = conversation(
+        user("?"), tools=[WEATHER], tool_choice="get_weather", parallel_tool_calls=False,
+        sampling={"temperature": 0.25, "top_p": 0.5, "seed": 7, "stop": ["END"], "max_tokens": 99,
+                  "reasoning_effort": "low"})
+    with ModelServer(Reply(text="x")) as model:
+        talk(model, protocol, "&doc.json", ">", documents={"doc.json": document})
+    body = model.asked[0].body
+    if protocol == "chat":
+        assert (body["temperature"], body["top_p"], body["seed"], body["stop"]) == (0.25, 0.5, 7, ["END"])
+        assert body["max_tokens"] == 99 and body["reasoning_effort"] == "low"
+        assert body["tool_choice"] == {"type": "function", "function": {"name": "get_weather"}}
+        assert body["parallel_tool_calls"] is False
+    elif protocol == "responses":
+        assert (body["temperature"], body["top_p"], body["max_output_tokens"]) == (0.25, 0.5, 99)
+        assert body["reasoning"] == {"effort": "low"} and body["parallel_tool_calls"] is False
+        assert body["tool_choice"] == {"type": "function", "name": "get_weather"}
+    elif protocol == "messages":
+        assert (body["temperature"], body["stop_sequences"], body["max_tokens"]) == (0.25, ["END"], 99)
+        assert body["output_config"] == {"effort": "low"} and body["thinking"] == {"type": "adaptive"}
+        assert body["tool_choice"] == {"type": "tool", "name": "get_weather", "disable_parallel_tool_use": True}
+    else:
+        config = body["generationConfig"]
+        assert (config["temperature"], config["topP"], config["seed"]) == (0.25, 0.5, 7)
+        assert config["stopSequences"] == ["END"] and config["maxOutputTokens"] == 99
+        assert body["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["get_weather"]}
+
+
+@EACH
+def test_code_streams_while_it_is_written(talk, protocol):
+    source = 'print("a\\n\u00e4\U0001f600", 6 * 7)'
+    with ModelServer(Reply(calls=[source], pieces=3), Reply(text="ok")) as model:
+        told = talk(model, protocol, "?Go.")
+    lines = [line for line in told.lines if line.startswith("event ")]
+    pieces = [line.split(" ", 4)[4] for line in lines if line.startswith("event code ")]
+    assert "".join(pieces) == source
+    assert len(pieces) > 3 or protocol == "gemini", "Gemini sends a call whole"
+    names = [line.split()[1] for line in lines]
+    assert names.index("code") < names.index("cell")
+
+
+@EACH
+def test_a_cap_on_calls(talk, protocol):
+    document = conversation(user("Where is it warm?"), tools=[WEATHER], max_calls=2)
+    script = [Reply(calls=["print(1)", weather("Bern")]), Reply(calls=[weather("Basel", "w2")]),
+              Reply(text="In Bern.")]
+    with ModelServer(*script) as model:
+        told = talk(model, protocol, "&doc.json", ">", ">w1=20", ">", documents={"doc.json": document})
+    assert told.of("stop") == ["tool_calls", "max_steps"] and told.of("text")[-1] == "In Bern."
+    assert "limit of calls" in results_of(model.asked[2].body)["w2"]
+
+
+@EACH
+def test_a_run_that_failed_is_taken_up_again(talk, protocol):
+    script = [Reply(calls=["x = 41"]), Reply(status=400, error={"error": {"message": "no"}}), Reply(text="ok")]
+    with ModelServer(*script) as model:
+        first = talk(model, protocol, "+keep=1", "*kept.json", "?Count.", "=print(x)", ">")
+    assert first.of("stop") == ["failed", "answer"] and first.of("cell")[0].startswith("ok")
+    with ModelServer(Reply(text="again")) as model:
+        second = talk(model, protocol, "&kept.json", ">")
+    assert second.of("text") == ["again"] and "x = 41" in json.dumps(model.asked[0].body)
+
+
+def test_thoughts_are_for_the_model_that_made_them(talk):
+    document = conversation(user("?"), tools=[WEATHER])
+    with ModelServer(Reply(thought="Secret.", text="T", calls=[weather("Bern")])) as model:
+        talk(model, "chat", "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
+    for protocol in PROTOCOLS:
+        with ModelServer(Reply(text="ok")) as other:
+            told = talk(other, protocol, "&kept.json", ">w1=20", ">")
+        assert told.of("text") == ["ok"] and "Secret." not in json.dumps(other.asked[0].body)
+        assert results_of(other.asked[0].body)
+
+
+@pytest.mark.parametrize("document,words", [
+    ("{", "conversation"), ("[]", "schema"), ({"schema": "x"}, "schema"),
+    ({"messages": [{"role": "robot"}]}, "messages[0]: its role"),
+    ({"messages": [{"role": "user", "text": 7}]}, '"text" is no text'),
+    ({"messages": [{"role": "user", "images": [{"mime": "text/html", "base64": "x"}]}]}, "an image has"),
+    ({"messages": [{"role": "tool", "results": [{"id": "x"}]}]}, "results follow"),
+    ({"messages": [{"role": "user"}, {"role": "assistant", "calls": [{"id": "a"}]}]}, 'a call has "id"'),
+    ({"messages": [{"role": "assistant", "calls": [{"id": "a", "name": "b", "arguments": {}}]},
+                   {"role": "tool", "results": [{"id": "c"}]}]}, "no call of the message before"),
+    ({"tools": [{"name": "../x"}]}, "tools[0]: a tool has a name"),
+    ({"tools": [WEATHER, WEATHER]}, "tools[1]: there are two"),
+    ({"tools": [{"name": "python"}], "messages": [{"role": "user"}]}, "that of a tool of Reckon"),
+    ({"tool_choice": "nothing", "messages": [{"role": "user"}]}, "names no tool"),
+    ({"messages": []}, "nothing in the conversation"),
+    ({"messages": [{"role": "user"}, {"role": "assistant", "text": "ok"}]}, "nothing in the conversation"),
+])
+def test_documents_that_are_none(talk, document, words):
+    if isinstance(document, dict):
+        document = {"schema": "reckon.conversation/1", **document}
+    with ModelServer() as model:
+        told = talk(model, "chat", "&doc.json", ">", documents={"doc.json": document})
+    assert told.of("stop") == ["failed"] and words in told.of("message")[0] and not model.asked
+
+
+def test_results_of_calls_that_are_none(talk):
+    document = conversation(user("?"), tools=[WEATHER])
+    for word in (">w9=20", ">=20"):
+        with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="ok")) as model:
+            told = talk(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">", documents={"doc.json": document})
+        assert told.of("stop") == ["tool_calls", "failed", "answer"]
+        assert "waits for a result" in told.of("message")[1] and len(model.asked) == 2

@@ -1,0 +1,195 @@
+/*
+ * test_agent_conversation.c - a conversation as a document, and code while it is written.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    documents and arguments of its own.
+ * Never:    asks a model.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code_stream.h"
+#include "agent/conversation.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+/* ---- code ---- */
+
+/* All that comes of it in pieces of `size` bytes. */
+static void stream(const char *args, size_t size, const char *code)
+{
+	cleanup_buf struct buf all = BUF_INIT(4096);
+	struct code_stream at = { 0 };
+	struct err err;
+
+	for (size_t len = size;; len += size) {
+		if (len > strlen(args))
+			len = strlen(args);
+		assert_ok(&err, code_stream_feed(&at, args, len, &all, &err));
+		if (len == strlen(args))
+			break;
+	}
+	assert_string_equal(buf_text(&all), code);
+}
+
+static void code_is_known_while_it_is_written(void **state)
+{
+	static const struct {
+		const char *args, *code;
+	} cases[] = {
+		{ "{\"code\":\"print(1)\"}", "print(1)" },
+		{ " { \"code\" : \"a\\n\\\"\\\\\\u00e4\\ud83d\\ude00\\/\\tz\" , \"x\": 1}",
+		  "a\n\"\\\xc3\xa4\xf0\x9f\x98\x80/\tz" },
+		{ "{\"code\":\"\xc3\xa4\xf0\x9f\x98\x80\"}", "\xc3\xa4\xf0\x9f\x98\x80" },
+		{ "{\"code\":\"a\\ud83d!\"}", "a" }, /* half a pair: the whole call says it */
+		{ "{\"code\":\"a\\u0000b\"}", "a" },
+		{ "{\"code\":\"a\\xb\"}", "a" },
+		{ "{\"other\":\"b\",\"code\":\"c\"}", "" },
+		{ "{\"code\":[\"c\"]}", "" },
+		{ "print(1)", "" },
+		{ "", "" },
+		{ "{\"code\":\"open", "open" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (size_t size = 1; size <= strlen(cases[i].args) + 1; size++)
+			stream(cases[i].args, size, cases[i].code);
+}
+
+/* ---- documents ---- */
+
+static int read_json(const char *json, struct conversation *conversation, struct model_talk *talk,
+		struct err *err)
+{
+	conversation_init(conversation);
+	model_talk_init(talk);
+	return conversation_read(json, strlen(json), 7, conversation, talk, err);
+}
+
+static void drop(struct conversation *conversation, struct model_talk *talk)
+{
+	conversation_done(conversation);
+	model_talk_done(talk);
+}
+
+#define BEGIN "{\"schema\":\"reckon.conversation/1\","
+#define CALLS                                                                                    \
+	"{\"role\":\"assistant\",\"thoughts\":\"hm\",\"thought_key\":\"reasoning\","               \
+	"\"items\":[{\"type\":\"thinking\"}],\"calls\":["                                          \
+	"{\"id\":\"a\",\"name\":\"w\",\"arguments\":{},\"extra\":{\"e\":1}},"                      \
+	"{\"id\":\"b\",\"name\":\"python\",\"arguments\":\"print(1)\"},"                           \
+	"{\"id\":\"c\",\"name\":\"w\",\"arguments\":{}}]}"
+
+static void what_waits_is_known(void **state)
+{
+	static const char json[] =
+		BEGIN "\"tools\":[{\"name\":\"w\"}],\"made_by\":\"7\",\"messages\":["
+		      "{\"role\":\"user\",\"text\":\"?\"}," CALLS
+		      ",{\"role\":\"tool\",\"results\":[{\"id\":\"b\",\"text\":\"1\"}]}]}";
+	struct conversation conversation;
+	struct model_talk talk;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, read_json(json, &conversation, &talk, &err));
+	assert_int_equal(talk.count, 3);
+	assert_string_equal(conversation_waiting(&talk, 0)->id, "a");
+	assert_string_equal(conversation_waiting(&talk, 1)->id, "c");
+	assert_null(conversation_waiting(&talk, 2));
+	assert_string_equal(talk.turns[1]->thought_key, "reasoning");
+	assert_string_equal(buf_text(&talk.turns[1]->blob), "{\"type\":\"thinking\"}");
+	assert_string_equal(buf_text(&talk.turns[1]->calls[0].extra), "{\"e\":1}");
+	assert_string_equal(buf_text(&talk.turns[1]->calls[1].args), "{\"code\":\"print(1)\"}");
+	assert_ok(&err, conversation_close_calls(&talk, &err));
+	assert_null(conversation_waiting(&talk, 0));
+	assert_int_equal(talk.turns[2]->result_count, 3);
+	for (size_t i = 0; i < 3; i++) /* in the order of the calls */
+		assert_string_equal(talk.turns[2]->results[i].call_id, talk.turns[1]->calls[i].id);
+	drop(&conversation, &talk);
+}
+
+static void another_model_does_not_get_thoughts(void **state)
+{
+	static const char json[] = BEGIN "\"made_by\":\"8\",\"messages\":[" CALLS "]}";
+	struct conversation conversation;
+	struct model_talk talk;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, read_json(json, &conversation, &talk, &err));
+	assert_null(talk.turns[0]->thought_key);
+	assert_int_equal(talk.turns[0]->thoughts.len + talk.turns[0]->blob.len +
+				 talk.turns[0]->calls[0].extra.len, 0);
+	drop(&conversation, &talk);
+}
+
+static void models_take_turns(void **state)
+{
+	static const char json[] =
+		BEGIN "\"messages\":[{\"role\":\"user\",\"text\":\"a\"},{\"role\":\"system\","
+		      "\"text\":\"s\"},{\"role\":\"user\",\"text\":\"b\"}," CALLS
+		      ",{\"role\":\"user\",\"text\":\"c\"}]}";
+	struct conversation conversation;
+	struct model_talk talk;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, read_json(json, &conversation, &talk, &err));
+	assert_string_equal(buf_text(&talk.turns[0]->text), "a\n\nb");
+	assert_string_equal(buf_text(&conversation.instructions), "s");
+	assert_int_equal(talk.count, 4);
+	assert_int_equal(talk.turns[2]->role, MODEL_ROLE_RESULTS);
+	assert_int_equal(talk.turns[2]->result_count, 3);
+	drop(&conversation, &talk);
+}
+
+static void a_document_stays_within_its_bound(void **state)
+{
+	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	struct conversation conversation;
+	struct model_talk talk;
+	struct err err;
+	char *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
+
+	(void)state;
+	memset(image, 'A', AGENT_IMAGE_MAX);
+	conversation_init(&conversation);
+	model_talk_init(&talk);
+	for (unsigned i = 0; i < 4; i++) {
+		struct model_turn *turn =
+			model_talk_add(&talk, i % 2 == 0 ? MODEL_ROLE_USER : MODEL_ROLE_MODEL);
+
+		assert_ok(&err, buf_addf(&turn->text, &err, "text %u", i));
+		if (i % 2 == 0)
+			assert_ok(&err, model_turn_add_image(turn, "image/png", image,
+							     AGENT_IMAGE_MAX, &err));
+	}
+	/* Two images are too much: the older one goes, and every text stays. */
+	assert_ok(&err, conversation_write(&conversation, &talk, &json, &err));
+	assert_true(json.len > AGENT_IMAGE_MAX && json.len < 2u * AGENT_IMAGE_MAX);
+	for (unsigned i = 0; i < 4; i++) {
+		char text[16];
+
+		(void)snprintf(text, sizeof(text), "text %u", i);
+		assert_non_null(strstr(json.data, text));
+	}
+	drop(&conversation, &talk);
+	free(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_is_known_while_it_is_written),
+		cmocka_unit_test(what_waits_is_known),
+		cmocka_unit_test(another_model_does_not_get_thoughts),
+		cmocka_unit_test(models_take_turns),
+		cmocka_unit_test(a_document_stays_within_its_bound),
+	};
+
+	return cmocka_run_group_tests_name("agent_conversation", tests, NULL, NULL);
+}
