@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "agent/chat_details.h"
 #include "agent/provider.h"
 #include "base/cleanup.h"
 
@@ -91,6 +92,13 @@ static void write_thought(struct json_writer *writer, const struct model_turn *t
 {
 	const char *key = turn->thought_key;
 
+	if (turn->blob.len > 0 && echo != AGENT_ECHO_NONE) {
+		json_write_key(writer, "reasoning_details");
+		json_write_array_begin(writer);
+		json_write_raw(writer, turn->blob.data, turn->blob.len);
+		json_write_array_end(writer);
+		return;
+	}
 	if (echo == AGENT_ECHO_NONE || (key == NULL && echo != AGENT_ECHO_ALL))
 		return;
 	json_write_member_text(writer, key != NULL ? key : "reasoning_content",
@@ -380,6 +388,23 @@ static enum model_stop stop_of(const char *reason)
 	return MODEL_STOP_END;
 }
 
+/* Where nothing else says what it thinks. */
+static int take_details_text(struct decoder *decoder, const struct json_value *delta,
+			     struct err *err)
+{
+	const struct json_value *details = json_read_member(delta, "reasoning_details");
+
+	for (size_t i = 0; i < json_read_count(details); i++) {
+		size_t len;
+		const char *text = json_read_text(
+			json_read_member(json_read_at(details, i), "text"), &len);
+
+		if (text != NULL && decoder_thought(decoder, text, len, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
 /* The first that says something: some gateways send the same under two names. */
 static int take_thought(struct decoder *decoder, const struct json_value *delta, struct err *err)
 {
@@ -395,7 +420,7 @@ static int take_thought(struct decoder *decoder, const struct json_value *delta,
 			decoder->turn->thought_key = keys[i];
 		return decoder_thought(decoder, text, len, err);
 	}
-	return 0;
+	return take_details_text(decoder, delta, err);
 }
 
 /* Text, or an array of parts with text and thoughts. */
@@ -436,7 +461,8 @@ static int take_choice(struct decoder *decoder, const struct json_value *choice,
 
 	if (delta == NULL) /* a server that answers whole */
 		delta = json_read_member(choice, "message");
-	if (take_thought(decoder, delta, err) < 0 || take_content(decoder, delta, err) < 0)
+	if (details_take(&decoder->details, json_read_member(delta, "reasoning_details"), err) < 0 ||
+	    take_thought(decoder, delta, err) < 0 || take_content(decoder, delta, err) < 0)
 		return (int)err->code;
 	calls = json_read_member(delta, "tool_calls");
 	for (size_t i = 0; i < json_read_count(calls); i++)
@@ -446,6 +472,7 @@ static int take_choice(struct decoder *decoder, const struct json_value *choice,
 	if (text != NULL) {
 		decoder->turn->stop = stop_of(text);
 		decoder->ended = true;
+		return details_write(decoder->details, &decoder->turn->blob, err);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/chat_details.h"
 #include "base/cleanup.h"
 
 #define URL_MAX 4096u
@@ -50,6 +51,8 @@ void decoder_init(struct decoder *decoder, struct model_turn *turn)
 void decoder_done(struct decoder *decoder)
 {
 	buf_done(&decoder->scratch);
+	details_free(decoder->details);
+	decoder->details = NULL;
 }
 
 int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err)

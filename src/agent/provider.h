@@ -61,6 +61,8 @@ enum decoder_block {
 	DECODER_BLOCK_OTHER, /* kept as it came */
 };
 
+struct details;
+
 struct decoder {
 	struct model_turn *turn;
 	model_piece_fn *piece; /* or NULL */
@@ -72,6 +74,7 @@ struct decoder {
 	enum decoder_block block; /* the one that is open */
 	size_t text_from, thoughts_from; /* where it began */
 	struct buf scratch; /* what of it is in neither */
+	struct details *details; /* of Chat Completions; NULL: none came */
 };
 
 void decoder_init(struct decoder *decoder, struct model_turn *turn);

@@ -35,13 +35,12 @@ static uint64_t turn_bytes(const struct model_turn *turn)
 {
 	uint64_t bytes = turn->text.len;
 
-	if (turn->blob.len > 0)
-		return turn->blob.len;
 	for (size_t i = 0; i < turn->call_count; i++)
 		bytes += turn->calls[i].args.len;
 	for (size_t i = 0; i < turn->result_count; i++)
 		bytes += turn->results[i].text.len;
-	return bytes;
+	/* Where it goes back as it came it holds all of that; else it is thoughts beside it. */
+	return turn->blob.len > bytes ? turn->blob.len : bytes;
 }
 
 static uint64_t turn_tokens(const struct model_turn *turn)

@@ -213,6 +213,20 @@ def test_thoughts_go_back_under_their_name():
         assert message["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
 
 
+def test_details_of_thoughts_go_back_whole():
+    fragments = [{"type": "reasoning.text", "text": "Hm", "format": "f", "index": 0},
+                 {"text": ", so", "index": 0}, {"type": "reasoning.encrypted", "data": "c2Vj", "id": "c1", "index": 1},
+                 {"signature": "c2ln", "index": 0}]
+    chunks = [{"delta": {"reasoning_details": [fragment]}} for fragment in fragments]
+    chunks.append({"delta": {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {
+        "name": "python", "arguments": '{"code": "1"}'}}]}, "finish_reason": "tool_calls"})
+    body = "".join(f"data: {json.dumps({'choices': [chunk]})}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    told, asked = converse("openai", Reply(raw=body.encode()), Reply(text="ok"))
+    assert told.answer == "ok" and assistants(asked[1])[0]["reasoning_details"] == [
+        {"type": "reasoning.text", "format": "f", "signature": "c2ln", "text": "Hm, so", "index": 0},
+        {"type": "reasoning.encrypted", "id": "c1", "data": "c2Vj", "index": 1}]
+
+
 def test_servers_that_miss_thoughts_and_servers_that_know_none():
     script = [Reply(calls=["print(1)"]), refusal("The `reasoning_content` in the thinking mode must be passed back."),
               Reply(text="ok")]
