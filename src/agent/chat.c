@@ -430,8 +430,10 @@ static int take_content(struct decoder *decoder, const struct json_value *delta,
 	size_t len;
 	const char *text = json_read_text(content, &len);
 
-	if (text == NULL)
+	if (text == NULL) {
 		text = json_read_text(json_read_member(delta, "refusal"), &len);
+		decoder->refused = decoder->refused || (text != NULL && len > 0);
+	}
 	if (text != NULL)
 		return decoder_text(decoder, text, len, err);
 	if (json_read_kind(content) != JSON_KIND_ARRAY)
@@ -470,7 +472,7 @@ static int take_choice(struct decoder *decoder, const struct json_value *choice,
 			return (int)err->code;
 	text = json_read_text(json_read_member(choice, "finish_reason"), NULL);
 	if (text != NULL) {
-		decoder->turn->stop = stop_of(text);
+		decoder->turn->stop = decoder->refused ? MODEL_STOP_REFUSED : stop_of(text);
 		decoder->ended = true;
 		return details_write(decoder->details, &decoder->turn->blob, err);
 	}

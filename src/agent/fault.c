@@ -43,6 +43,8 @@ static enum fault_kind kind_of_word(const char *word)
 		{ "insufficient_quota", FAULT_QUOTA },
 		{ "billing_error", FAULT_QUOTA },
 		{ "billing_hard_limit_reached", FAULT_QUOTA },
+		{ "content_filter", FAULT_FILTERED },
+		{ "content_policy_violation", FAULT_FILTERED },
 		{ "context_length_exceeded", FAULT_CONTEXT },
 		{ "exceed_context_size_error", FAULT_CONTEXT },
 		{ "request_too_large", FAULT_CONTEXT },

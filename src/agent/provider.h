@@ -27,6 +27,7 @@ enum fault_kind {
 	FAULT_BUSY,    /* too much asked of it just now, or a failure of its own: worth a retry */
 	FAULT_QUOTA,   /* no credit; a retry changes nothing */
 	FAULT_KEY,     /* who are you */
+	FAULT_FILTERED, /* a filter of the provider's took the question or the answer */
 	FAULT_CONTEXT, /* the talk is longer than the model can read */
 	FAULT_REQUEST, /* it does not understand or allow what was asked */
 	FAULT_BROKEN,  /* what came is not what the protocol says */
@@ -68,6 +69,7 @@ struct decoder {
 	model_piece_fn *piece; /* or NULL */
 	void *arg;
 	bool ended;	   /* the stream said that it is complete */
+	bool refused;	   /* what it says is why it does not answer */
 	bool begun;
 	struct fault fault; /* what the stream said went wrong */
 	int64_t item;	   /* where the provider is within its answer */

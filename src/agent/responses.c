@@ -291,7 +291,7 @@ static void take_end(struct decoder *decoder, const struct json_value *response)
 				      "cached_tokens");
 	sum->reasoning = provider_tokens(json_read_member(usage, "output_tokens_details"),
 					 "reasoning_tokens");
-	if (strcmp(reason, "content_filter") == 0)
+	if (decoder->refused || strcmp(reason, "content_filter") == 0)
 		decoder->turn->stop = MODEL_STOP_REFUSED;
 	else if (reason[0] != '\0')
 		decoder->turn->stop = MODEL_STOP_LENGTH;
@@ -321,6 +321,8 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 		return 0;
 	}
 	decoder->begun = true;
+	if (strcmp(type, "response.refusal.delta") == 0)
+		decoder->refused = true;
 	if (strcmp(type, "response.output_text.delta") == 0 ||
 	    strcmp(type, "response.refusal.delta") == 0)
 		return take_text(decoder, event, false, err);

@@ -219,13 +219,15 @@ static void count(struct loop *loop, const struct model_turn *turn, uint64_t est
 
 static void describe(struct loop_end *end, const struct loop *loop, const struct fault *fault)
 {
+	const enum agent_stop stop = fault->kind == FAULT_FILTERED ? AGENT_STOP_REFUSED
+								   : AGENT_STOP_FAILED;
 	struct err *why = &end->why;
 
 	if (fault->status != 0)
-		loop_stop(end, AGENT_STOP_FAILED, "%s: HTTP %u: %s", loop->provider->name,
+		loop_stop(end, stop, "%s: HTTP %u: %s", loop->provider->name,
 			  fault->status, fault->text);
 	else
-		loop_stop(end, AGENT_STOP_FAILED, "%s: %s", loop->provider->name, fault->text);
+		loop_stop(end, stop, "%s: %s", loop->provider->name, fault->text);
 	switch (fault->kind) {
 	case FAULT_KEY:
 		err_remedy(why, "check the key, and that it may use %.60s", loop->model);
@@ -240,6 +242,7 @@ static void describe(struct loop_end *end, const struct loop *loop, const struct
 		err_remedy(why, "ask again in a while");
 		return;
 	case FAULT_NONE:
+	case FAULT_FILTERED:
 	case FAULT_REQUEST:
 	case FAULT_BROKEN:
 		return;

@@ -252,3 +252,29 @@ def test_encrypted_thoughts_are_asked_for_everywhere_but_where_there_are_none():
 def test_a_server_that_refuses_everything_is_not_asked_for_ever():
     told, asked = converse("openai", *[refusal("max_completion_tokens, reasoning and max_tokens")] * 20)
     assert told.stop == "failed" and len(asked) <= 5
+
+
+@FORMATS
+def test_a_filter_that_takes_the_question_refuses(provider):
+    error = {"error": {"message": "The prompt was filtered.", "code": "content_filter", "type": "content_filter"}}
+    told, asked = converse(provider, Reply(status=400, error=error))
+    assert told.stop == "refused" and "was filtered" in told.message and len(asked) == 1
+
+
+def test_a_refusal_in_words_is_none_of_the_answers():
+    chat = [{"choices": [{"delta": {"refusal": "I won't."}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chat) + "data: [DONE]\n\n"
+    told, _ = converse("openai", Reply(raw=body.encode()))
+    assert told.stop == "refused" and told.answer == "I won't."
+    events = [{"type": "response.refusal.delta", "delta": "I won't."},
+              {"type": "response.completed", "response": {"status": "completed", "output": []}}]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    told, _ = converse("openai-responses", Reply(raw=body.encode()))
+    assert told.stop == "refused" and told.answer == "I won't."
+
+
+@FORMATS
+def test_a_call_without_a_name_means_the_one_tool_that_runs_code(provider):
+    unnamed = {"raw": '{"cmd": "print(6 * 7)"}', "name": ""}
+    told, _ = converse(provider, Reply(calls=[unnamed]), Reply(text="ok"))
+    assert told.cells == ["print(6 * 7)"] and told.answer == "ok"
