@@ -19,6 +19,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* JSON that is a whole answer travels as a file of its own beside the image when it is longer. */
+#define API_APART_MIN ((size_t)256 * 1024)
+
 int api_image_write(const struct api_type *type, const void *value, struct buf *ret,
 		    struct err *err);
 /*

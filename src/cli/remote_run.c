@@ -156,11 +156,29 @@ static int exit_code_of(const char *status)
 	return EXIT_CODE_FAILED;
 }
 
+/* A `done` leaves out what came as events when that is much: `--json` shows the whole record. */
+static int fetch_record(struct remote_run *this, const struct json_value *brief, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(256);
+	struct json_value *whole = NULL;
+	int code;
+
+	if (remote_path(&path, this->at.session, "/executions/", err) < 0 ||
+	    client_path_add(&path, remote_text(brief, "id"), false, err) < 0 ||
+	    client_call(this->at.client, "GET", buf_text(&path), NULL, &whole, err) < 0)
+		return (int)err->code;
+	buf_clear(&this->record);
+	code = json_read_dump(whole, &this->record, err);
+	json_read_free(whole);
+	return code;
+}
+
 static int end_cell(struct remote_run *this)
 {
 	struct json_value *record;
 	struct err err;
-	int status;
+	bool is_brief = false;
+	int status, code = 0;
 
 	if (json_read_parse(buf_text(&this->record), this->record.len, CLIENT_JSON_MAX, &record,
 			    &err) < 0) {
@@ -168,7 +186,12 @@ static int end_cell(struct remote_run *this)
 		return remote_complain(this->self, &err);
 	}
 	status = exit_code_of(remote_text(record, "status"));
+	(void)json_read_bool(json_read_member(record, "streamed"), &is_brief);
+	if (is_brief && this->at.run->mode == RUN_MODE_JSON)
+		code = fetch_record(this, record, &err);
 	json_read_free(record);
+	if (code < 0)
+		return remote_complain(this->self, &err);
 	run_output_record(&this->output, buf_text(&this->record), this->record.len);
 	return this->output.status != 0 ? this->output.status : status;
 }

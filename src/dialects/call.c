@@ -8,6 +8,8 @@
 #include "dialects/call.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/check.h"
@@ -21,6 +23,10 @@
 
 void call_done(struct call *call)
 {
+	if (call->apart != NULL)
+		(void)munmap(call->apart, (size_t)call->apart_len);
+	call->apart = NULL;
+	call->apart_len = 0;
 	arena_done(&call->arena);
 	upstream_reply_done(&call->reply);
 	call->failure = NULL;
@@ -88,6 +94,33 @@ static void learn_key(struct request *request, const struct call *call)
 		request_learn_key(request, key, !is_wrong);
 }
 
+/* Its JSON is a sealed file, where the image holds null: shown in its place. */
+static int show_apart(const struct api_type *gives, struct call *call, void *out, struct err *err)
+{
+	struct stat stat;
+
+	for (size_t i = 0; i < gives->count; i++) {
+		const struct api_field *field = &gives->fields[i];
+
+		if (field->place != API_WHOLE || field->kind != API_JSON ||
+		    !api_is_given(field, out))
+			continue;
+		if (fstat(call->reply.fd, &stat) < 0 || stat.st_size <= 0)
+			return err_sys(err, "an answer's file");
+		call->apart = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE,
+				   call->reply.fd, 0);
+		if (call->apart == MAP_FAILED) {
+			call->apart = NULL;
+			return err_sys(err, "map an answer's file");
+		}
+		call->apart_len = (uint64_t)stat.st_size;
+		*(struct api_bytes *)api_to(field, out) =
+			(struct api_bytes){ call->apart, (size_t)stat.st_size };
+		return 0;
+	}
+	return 0;
+}
+
 enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 			   struct call *call)
 {
@@ -111,6 +144,9 @@ enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 
 		memset(to, 0, gives->size);
 		if (api_image_read(gives, &rest, &call->arena, to, &err) < 0)
+			return fail(call, API_ERR_INTERNAL, err.text);
+		if (!api_calls[call->id].gives_descriptor && call->reply.fd >= 0 &&
+		    show_apart(gives, call, to, &err) < 0)
 			return fail(call, API_ERR_INTERNAL, err.text);
 	}
 	learn_key(request, call);

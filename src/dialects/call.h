@@ -23,6 +23,10 @@ struct call {
 	struct arena arena;
 	struct upstream_reply reply;	   /* `fd`: what came along, taken with TAKE_FD or closed */
 	const struct api_failure *failure; /* of a call that failed */
+	/* JSON that is the whole answer and came as a file: `out` shows it, answer_file() can send
+	 * `reply.fd` as it is. 0: none. */
+	uint64_t apart_len;
+	void *apart;
 };
 #define CALL_INIT ((struct call){ .reply = UPSTREAM_REPLY_INIT })
 void call_done(struct call *call);

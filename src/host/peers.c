@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/check.h"
 #include "api/image.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -70,6 +71,32 @@ void peer_reply_call(struct host *host, uint64_t request, const struct api_type 
 	peer_reply_call_fd(host, request, type, out, -1);
 }
 
+/*
+ * JSON that is the whole answer and long goes as a sealed file beside the image, which then holds
+ * null in its place: the dialect may send the file as it is. *out becomes a copy with the null.
+ */
+static int put_apart(const struct api_type *type, const void **out, struct arena *arena, int *ret_fd,
+		     struct err *err)
+{
+	for (size_t i = 0; i < type->count; i++) {
+		const struct api_field *field = &type->fields[i];
+		const struct api_bytes *json = api_at(field, *out);
+		void *copy;
+
+		if (field->place != API_WHOLE || field->kind != API_JSON || json->data == NULL ||
+		    json->len <= API_APART_MIN)
+			continue;
+		if (fd_memfd_sealed("reckon-body", json->data, json->len, ret_fd, err) < 0)
+			return (int)err->code;
+		copy = arena_new(arena, 1, type->size);
+		memcpy(copy, *out, type->size);
+		*(struct api_bytes *)api_to(field, copy) = (struct api_bytes){ "null", 4 };
+		*out = copy;
+		return 0;
+	}
+	return 0;
+}
+
 void peer_reply_call_fd(struct host *host, uint64_t request, const struct api_type *type,
 			const void *out, int fd)
 {
@@ -78,9 +105,13 @@ void peer_reply_call_fd(struct host *host, uint64_t request, const struct api_ty
 	struct peer *peer;
 	struct err err;
 
+	cleanup_arena struct arena arena = { 0 };
+
 	if (!peer_is_pending(host, request))
 		return;
-	if (api_image_write(type, out, &payload, &err) < 0)
+	if (file < 0 && put_apart(type, &out, &arena, &file, &err) < 0)
+		peer_fail(host, request, API_ERR_INTERNAL, err.text, "", "", 0);
+	else if (api_image_write(type, out, &payload, &err) < 0)
 		peer_fail(host, request, API_ERR_INTERNAL, err.text, "", "", 0);
 	else if ((peer = take_asker(host, request)) != NULL)
 		peer_post(peer, FRONT_REPLY, request, &payload, TAKE_FD(file));

@@ -23,6 +23,7 @@
 #include "lib/execution.h"
 #include "lib/run.h"
 
+#define DONE_RECORD_MAX ((size_t)2 * 1024 * 1024) /* of a `done` event; a larger one is brief */
 #define CODE_MAX (32u * 1024u * 1024u)
 /* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
 #define GONE_NS (2000ull * 1000000u)
@@ -432,11 +433,24 @@ static int check_arguments(const char *code, size_t len, const reckon_execute_op
 	return 0;
 }
 
+/* A record of megabytes would come twice: its streams and results have been told as they came. */
+static void tell_done(struct run *run, const struct reckon_execution *execution)
+{
+	cleanup_buf struct buf brief = BUF_INIT(DONE_RECORD_MAX + RECORD_TEXT_MAX * 8);
+	const struct buf *record = &execution->record;
+	struct err ignored;
+
+	if (record->len > DONE_RECORD_MAX &&
+	    record_write_brief(run->record, execution->status, &brief, &ignored) == 0)
+		record = &brief;
+	buf_clear(&run->event);
+	if (record_event_done(run_moment(run), record->data, record->len, &run->event, &ignored) == 0)
+		run_emit(run, RECORD_EVENT_DONE, 0, NULL);
+}
+
 static int run_execution(struct run *run, const char *code, size_t len,
 			 struct reckon_execution *execution, struct err *err)
 {
-	struct err ignored;
-
 	if (run_begin(run, code, len, err) < 0)
 		return (int)err->code;
 	while (run->end == RUN_GOING)
@@ -444,11 +458,8 @@ static int run_execution(struct run *run, const char *code, size_t len,
 	run_settle(run);
 	if (report_finish(run, &execution->status, &execution->record, err) < 0)
 		return (int)err->code;
-	buf_clear(&run->event);
-	if (run->options->on_event != NULL &&
-	    record_event_done(run_moment(run), execution->record.data, execution->record.len,
-			      &run->event, &ignored) == 0)
-		run_emit(run, RECORD_EVENT_DONE, 0, NULL);
+	if (run->options->on_event != NULL)
+		tell_done(run, execution);
 	return 0;
 }
 

@@ -197,6 +197,13 @@ void record_set_repeat(struct record *record, const struct stuck_repeat *repeat)
 int record_finish(struct record *record, enum record_status status, struct buf *ret_json,
 		  struct err *err);
 
+/*
+ * The same record without what came as events, stdout, stderr, results and outputs, and with
+ * "streamed": true. After record_finish().
+ */
+int record_write_brief(struct record *record, enum record_status status, struct buf *ret_json,
+		       struct err *err);
+
 /* Where in what record_finish() wrote a member's value stands. */
 enum record_part { RECORD_PART_FILES, RECORD_PART_RECEIPT, RECORD_PART_COUNT_ };
 struct record_slice {

@@ -227,8 +227,39 @@ static void write_part(struct json_writer *writer, struct record *record, enum r
 	record->part[part].len = writer->out->len - record->part[part].at;
 }
 
+/* What came as events already: a brief record has none of it, and says so. */
+static void write_streamed(struct json_writer *writer)
+{
+	json_write_member_string(writer, "stdout", "");
+	json_write_member_string(writer, "stderr", "");
+	json_write_key(writer, "results");
+	json_write_array_begin(writer);
+	json_write_array_end(writer);
+	json_write_member_bool(writer, "streamed", true);
+}
+
+static void write_streams(struct json_writer *writer, const struct record *record)
+{
+	json_write_member_text(writer, "stdout", buf_text(&record->stream[0]),
+			       record->stream[0].len);
+	json_write_member_text(writer, "stderr", buf_text(&record->stream[1]),
+			       record->stream[1].len);
+	json_write_key(writer, "results");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < record->result_count; i++)
+		record_write_result(writer, record->results[i]);
+	json_write_array_end(writer);
+}
+
+static void write_no_outputs(struct json_writer *writer)
+{
+	json_write_key(writer, "outputs");
+	json_write_array_begin(writer);
+	json_write_array_end(writer);
+}
+
 static void write_record(struct json_writer *writer, struct record *record,
-			 enum record_status status)
+			 enum record_status status, bool is_brief)
 {
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "schema", "reckon.execution/1");
@@ -240,18 +271,16 @@ static void write_record(struct json_writer *writer, struct record *record,
 	json_write_member_uint(writer, "sequence", record->sequence);
 	json_write_member_string(writer, "status", record_status_name(status));
 	json_write_member_string(writer, "started_at", record->started_at);
-	json_write_member_text(writer, "stdout", buf_text(&record->stream[0]),
-			       record->stream[0].len);
-	json_write_member_text(writer, "stderr", buf_text(&record->stream[1]),
-			       record->stream[1].len);
-	json_write_key(writer, "results");
-	json_write_array_begin(writer);
-	for (size_t i = 0; i < record->result_count; i++)
-		record_write_result(writer, record->results[i]);
-	json_write_array_end(writer);
+	if (is_brief)
+		write_streamed(writer);
+	else
+		write_streams(writer, record);
 	json_write_key(writer, "error");
 	record_write_failure(writer, &record->failure);
-	record_write_outputs(writer, record);
+	if (is_brief)
+		write_no_outputs(writer);
+	else
+		record_write_outputs(writer, record);
 	write_part(writer, record, RECORD_PART_FILES, write_files);
 	write_part(writer, record, RECORD_PART_RECEIPT, write_receipt);
 	write_diagnostics(writer, record);
@@ -278,13 +307,27 @@ int record_finish(struct record *record, enum record_status status, struct buf *
 	record_order_settle(record);
 	render_text(record, status);
 	json_write_init(&writer, ret_json);
-	write_record(&writer, record, status);
+	write_record(&writer, record, status, false);
 	if (json_write_finish(&writer, err) < 0) {
 		if (ret_json->data != NULL)
 			ret_json->data[ret_json->len = before] = '\0';
 		return err_wrap(err, "record");
 	}
 	return 0;
+}
+
+int record_write_brief(struct record *record, enum record_status status, struct buf *ret_json,
+		       struct err *err)
+{
+	struct record_slice parts[RECORD_PART_COUNT_];
+	struct json_writer writer;
+
+	/* Those of the whole record stay what they are. */
+	memcpy(parts, record->part, sizeof(parts));
+	json_write_init(&writer, ret_json);
+	write_record(&writer, record, status, true);
+	memcpy(record->part, parts, sizeof(parts));
+	return json_write_finish(&writer, err);
 }
 
 struct record_slice record_part(const struct record *record, enum record_part part)

@@ -636,3 +636,20 @@ def test_a_strict_daemon_opens_what_strict_mode_opens(reckon):
                 assert answer.status == 201, answer
             else:
                 assert answer.status == 503 and "strict" in answer.json["error"]["message"], answer
+
+
+@pytest.mark.parametrize("char", ["y", r"\x01"], ids=["plain", "escaped"])
+def test_a_stream_of_many_megabytes_ends_with_done(reckon, char):
+    """And `done` does not repeat what came; the record has all of it."""
+    with Server(reckon) as server:
+        session = server.create(limits={"output_bytes": 64 << 20, "wall_s": 120})
+        code = f"for _ in range(20): print('{char}' * 999999)"
+        with server.events("POST", f"/sessions/{session}/executions",
+                           {"code": code, "stream": True}) as (events, _):
+            *_, (_, name, data) = events
+        assert name == "done"
+        record = data["record"]
+        assert record["streamed"] and record["stdout"] == "" and record["outputs"] == []
+        assert len(json.dumps(record)) < 1 << 20
+        kept = server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json
+        assert len(kept["stdout"]) == 20 * 1000000 and "streamed" not in kept

@@ -135,13 +135,33 @@ static bool wants_media(const struct request *request, const char *media)
 	return accept != NULL && strcasecmp(accept, media) == 0;
 }
 
+/* As JSON; what came as a file goes out as it is. */
+static void answer_out(const struct native *native, const void *out, const struct call *call,
+		       struct buf *body)
+{
+	struct request *request = native->request;
+	const struct api_call *row = native->call;
+	const unsigned status = api_status(row, out);
+	const char *media = row->media != NULL ? row->media : NATIVE_JSON;
+	struct err err;
+
+	if (call->apart_len > 0) {
+		if (answer_begin(request, status, media, call->apart_len, NULL) == 0 &&
+		    answer_file(request, call->reply.fd, 0, call->apart_len) == 0)
+			answer_end(request);
+	} else if (api_write_body(row, out, body, &err) < 0) {
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	} else {
+		answer_text(request, status, media, body, NULL);
+	}
+}
+
 static void execute(const struct native *native, struct call *call, struct buf *body)
 {
 	struct request *request = native->request;
 	struct api_execute_in *in = native->in;
 	struct api_execute_out out;
 	char headers[256];
-	struct err err;
 
 	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
 		in->has_stream = in->stream = true;
@@ -150,11 +170,7 @@ static void execute(const struct native *native, struct call *call, struct buf *
 	if (call_or_refuse(request, native->id, in, &out, call) < 0)
 		return;
 	if (!in->stream || out.execution == NULL) {
-		if (api_write_body(native->call, &out, body, &err) < 0)
-			native_refuse_invalid(request, &err);
-		else
-			answer_text(request, api_status(native->call, &out), NATIVE_JSON, body,
-				    NULL);
+		answer_out(native, &out, call, body);
 		return;
 	}
 	upstream_cancel_when_gone(request, call->frame);
@@ -175,7 +191,6 @@ static void run_create(const struct native *native, struct call *call, struct bu
 	struct api_run_create_in *in = native->in;
 	struct api_run_create_out out;
 	char headers[160];
-	struct err err;
 
 	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
 		in->has_stream = in->stream = true;
@@ -186,11 +201,7 @@ static void run_create(const struct native *native, struct call *call, struct bu
 	if (call_or_refuse(request, native->id, in, &out, call) < 0)
 		return;
 	if (!in->stream || out.run == NULL) {
-		if (api_write_body(native->call, &out, body, &err) < 0)
-			native_refuse_invalid(request, &err);
-		else
-			answer_text(request, api_status(native->call, &out), NATIVE_JSON, body,
-				    NULL);
+		answer_out(native, &out, call, body);
 		return;
 	}
 	upstream_cancel_when_gone(request, call->frame);
@@ -207,7 +218,6 @@ static void make(const struct native *native, struct call *call, struct buf *bod
 	struct request *request = native->request;
 	const struct api_call *row = native->call;
 	void *out = arena_new(native->arena, 1, row->gives->size);
-	struct err err;
 
 	if (call_or_refuse(request, native->id, native->in, out, call) < 0)
 		return;
@@ -219,11 +229,7 @@ static void make(const struct native *native, struct call *call, struct buf *bod
 			return;
 		}
 	}
-	if (api_write_body(row, out, body, &err) < 0)
-		answer_refuse_simple(request, 500, "internal", err.text, NULL);
-	else
-		answer_text(request, api_status(row, out),
-			    row->media != NULL ? row->media : NATIVE_JSON, body, NULL);
+	answer_out(native, out, call, body);
 }
 
 static void answer_document(struct request *request)
