@@ -21,7 +21,7 @@
 static const int allowed[] = {
 	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_close,
 	SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_accept4, SYS_shutdown,
-	SYS_setsockopt, SYS_getsockopt, SYS_epoll_ctl, SYS_epoll_pwait,
+	SYS_setsockopt, SYS_getsockopt, SYS_getpeername, SYS_epoll_ctl, SYS_epoll_pwait,
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
