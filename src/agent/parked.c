@@ -124,7 +124,7 @@ static int take_result(struct loop *loop, size_t *at, const struct model_turn *a
 		if (strlen(answer->calls[i].id) == id->len &&
 		    memcmp(answer->calls[i].id, id->data, id->len) == 0)
 			call = &answer->calls[i];
-	for (size_t i = 0; call != NULL && i < results->result_count; i++)
+	for (size_t i = 0; results != NULL && call != NULL && i < results->result_count; i++)
 		if (strcmp(results->results[i].call_id, call->id) == 0)
 			call = NULL;
 	if (call == NULL)

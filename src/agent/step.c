@@ -109,7 +109,7 @@ static int complain_of_name(const struct loop *loop, const struct model_call *ca
 	char shown[NAME_SHOWN_MAX + 1];
 	size_t len = 0, at;
 
-	for (; call->name[len] != '\0' && len < NAME_SHOWN_MAX; len++)
+	for (; len < NAME_SHOWN_MAX && call->name[len] != '\0'; len++)
 		shown[len] = call->name[len] > ' ' && call->name[len] < 0x7f ? call->name[len] : '?';
 	shown[len] = '\0';
 	at = (size_t)snprintf(source->problem, sizeof(source->problem),

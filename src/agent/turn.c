@@ -286,7 +286,8 @@ static bool adapt(struct loop *loop, const struct fault *fault)
 	else if (strstr(fault->text, "ncrypted") != NULL || strstr(fault->text, "nclude") != NULL)
 		ways->no_encrypted = true;
 	loop->adapted++;
-	return memcmp(&before, ways, sizeof(before)) != 0;
+	return before.limit != ways->limit || before.echo != ways->echo ||
+	       before.no_encrypted != ways->no_encrypted;
 }
 
 /* Waits before the next attempt; false: it is over. */

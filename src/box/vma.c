@@ -34,17 +34,33 @@ struct procmap_query {
 #define PROCMAP_QUERY_COVERING_OR_NEXT_VMA 0x10
 #endif
 
+/* A number and what ends it ('\0': anything), which is passed. */
+static bool take_number(const char **text, int base, char end, uint64_t *ret)
+{
+	char *at;
+
+	*ret = strtoull(*text, &at, base);
+	if (at == *text || (end != '\0' && *at != end))
+		return false;
+	*text = at + (end != '\0' ? 1 : 0);
+	return true;
+}
+
 /* "from-to rwxs offset device inode name" */
 static bool parse_line(const char *line, struct vma *ret)
 {
-	unsigned long long from, to, inode;
-	unsigned major, minor;
-	char flags[5];
+	uint64_t from, to, offset, major, minor, inode;
+	const char *flags;
 
-	if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu", &from, &to, flags, &major, &minor,
-		   &inode) != 6)
+	if (!take_number(&line, 16, '-', &from) || !take_number(&line, 16, ' ', &to) ||
+	    strnlen(line, 5) < 5 || line[4] != ' ')
 		return false;
-	ret->device = (uint64_t)major << 32 | minor;
+	flags = line;
+	line += 5;
+	if (!take_number(&line, 16, ' ', &offset) || !take_number(&line, 16, ':', &major) ||
+	    !take_number(&line, 16, ' ', &minor) || !take_number(&line, 10, '\0', &inode))
+		return false;
+	ret->device = major << 32 | minor;
 	ret->inode = inode;
 	ret->from = from;
 	ret->to = to;

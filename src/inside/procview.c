@@ -29,7 +29,7 @@ struct usage {
 	uint64_t rss_kib;
 	uint64_t user, system; /* ticks */
 	unsigned processes, running;
-	int last;
+	long last;
 };
 
 static size_t read_small(const char *path, char *ret, size_t size)
@@ -61,6 +61,28 @@ static uint64_t number_after(const char *text, const char *word)
 	return at != NULL ? strtoull(at + strlen(word), NULL, 10) : 0;
 }
 
+/* Between the state and the times of /proc/PID/stat. */
+#define STAT_BEFORE_TIMES 10u
+
+static const char *skip_words(const char *text, unsigned count)
+{
+	for (; count > 0; count--) {
+		text += strspn(text, " ");
+		text += strcspn(text, " ");
+	}
+	return text;
+}
+
+/* 0 where there is none; *text goes on behind it. */
+static unsigned long take_number(const char **text)
+{
+	char *end;
+	const unsigned long number = strtoul(*text, &end, 10);
+
+	*text = end;
+	return number;
+}
+
 static void add_process(const char *pid, struct usage *usage)
 {
 	unsigned long user = 0, system = 0, child_user = 0, child_system = 0;
@@ -72,19 +94,27 @@ static void add_process(const char *pid, struct usage *usage)
 	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
 	if (read_small(path, text, sizeof(text)) == 0 || (fields = strrchr(text, ')')) == NULL)
 		return;
-	if (sscanf(fields, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &state,
-		   &user, &system, &child_user, &child_system) != 5)
+	if (fields[1] != ' ' || fields[2] == '\0')
 		return;
+	state = fields[2];
+	fields = skip_words(fields + 3, STAT_BEFORE_TIMES);
+	user = take_number(&fields);
+	system = take_number(&fields);
+	child_user = take_number(&fields);
+	child_system = take_number(&fields);
 	usage->user += user + child_user;
 	usage->system += system + child_system;
 	usage->processes++;
 	usage->running += state == 'R' ? 1 : 0;
 	(void)snprintf(path, sizeof(path), "/proc/%.16s/statm", pid);
-	if (read_small(path, text, sizeof(text)) > 0 &&
-	    sscanf(text, "%*u %lu %lu", &resident, &shared) == 2)
+	if (read_small(path, text, sizeof(text)) > 0) {
+		fields = skip_words(text, 1);
+		resident = take_number(&fields);
+		shared = take_number(&fields);
 		usage->rss_kib += (resident > shared ? resident - shared : 0) * page_kib;
-	if (atoi(pid) > usage->last)
-		usage->last = atoi(pid);
+	}
+	if (strtol(pid, NULL, 10) > usage->last)
+		usage->last = strtol(pid, NULL, 10);
 }
 
 static void measure(struct usage *usage)
@@ -145,7 +175,7 @@ static double write_stat(const struct usage *usage, unsigned count, uint64_t beg
 				(unsigned long long)(usage->system / count),
 				(unsigned long long)(up > busy / count ? up - busy / count : 0));
 	len += snprintf(text + len, sizeof(text) - (size_t)len,
-			"intr 0\nctxt 0\nbtime %llu\nprocesses %d\nprocs_running %u\n"
+			"intr 0\nctxt 0\nbtime %llu\nprocesses %ld\nprocs_running %u\n"
 			"procs_blocked 0\nsoftirq 0\n",
 			(unsigned long long)begun, usage->last, usage->running);
 	write_small("stat", text, (size_t)len);
@@ -160,7 +190,7 @@ static void write_rest(const struct usage *usage, unsigned count, double seconds
 	int len = snprintf(text, sizeof(text), "%.2f %.2f\n", seconds, idle > 0 ? idle : 0);
 
 	write_small("uptime", text, (size_t)len);
-	len = snprintf(text, sizeof(text), "%u.00 %u.00 %u.00 %u/%u %d\n", usage->running,
+	len = snprintf(text, sizeof(text), "%u.00 %u.00 %u.00 %u/%u %ld\n", usage->running,
 		       usage->running, usage->running, usage->running, usage->processes,
 		       usage->last);
 	write_small("loadavg", text, (size_t)len);

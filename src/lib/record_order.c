@@ -28,7 +28,7 @@ static void append(struct record *record, struct record_output output)
 {
 	struct record_order *order = &record->order;
 
-	if (order->count == order->cap) {
+	if (order->at == NULL || order->count == order->cap) {
 		order->cap = order->cap > 0 ? order->cap * 2 : 16;
 		order->at = mem_grow(order->at, order->cap, sizeof(*order->at));
 	}
@@ -43,6 +43,8 @@ bool record_output_is_stream(const struct record_output *output)
 /* Past the bound: the last part of this stream that no result follows; NULL when there is none. */
 static struct record_output *find_part(struct record_order *order, enum record_output_kind kind)
 {
+	if (order->at == NULL)
+		return NULL;
 	for (size_t i = order->count; i-- > 0 && record_output_is_stream(&order->at[i]);)
 		if (order->at[i].kind == kind)
 			return &order->at[i];

@@ -350,7 +350,8 @@ print([os.path.join(path, name) for path in folders for name in os.listdir(path)
     assert shell.expect(0).out == "[]\n"
 
 
-def test_modules_of_the_workspace_come_last(tiny):
+def test_modules_of_the_workspace_come_first(tiny):
+    """As in Jupyter, before the template's packages; what the kernel has imported stays what it is."""
     for name in "helper.py", "random.py", "tiny.py":
         tiny.file(name, f"where = {name!r}\n")
     code = """
@@ -361,7 +362,7 @@ for name in "helper", "random", "tiny":
 """
     options = [word for name in ("helper", "random", "tiny") for word in ("-f", f"{name}.py")]
     done = tiny("run", "-t", "tiny", *options, "-c", code).expect(0)
-    assert done.out == "True\nFalse\nFalse\n"
+    assert done.out == "True\nFalse\nTrue\n"
 
 
 def test_the_tree_is_read_only_in_the_box(tiny):

@@ -2,12 +2,10 @@
 
 # Modules by the names that people import, and what does their work here.
 MODULES = {
-    "PyPDF2": ("pypdf", "pypdf is installed: from pypdf import PdfReader, PdfWriter"),
     "fitz": ("pypdf", "PyMuPDF is not installed; pypdf, pdfplumber and pypdfium2 are"),
     "pymupdf": ("pypdf", "PyMuPDF is not installed; pypdf, pdfplumber and pypdfium2 are"),
     "camelot": ("pdfplumber", "pdfplumber is installed and extracts tables: page.extract_tables()"),
     "tabula": ("pdfplumber", "pdfplumber is installed and extracts tables: page.extract_tables()"),
-    "cv2": ("skimage", "OpenCV is not installed; PIL, skimage (scikit-image) and imageio are"),
     "fuzzywuzzy": ("rapidfuzz", "rapidfuzz is installed: from rapidfuzz import fuzz, process"),
     "Levenshtein": ("rapidfuzz", "rapidfuzz is installed: rapidfuzz.distance.Levenshtein"),
     "xgboost":
