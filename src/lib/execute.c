@@ -23,7 +23,8 @@
 #include "lib/execution.h"
 #include "lib/run.h"
 
-#define DONE_RECORD_MAX ((size_t)2 * 1024 * 1024) /* of a `done` event; a larger one is brief */
+/* Of a `done` event; a larger one is brief. What a usual limit of output lets through is not. */
+#define DONE_RECORD_MAX ((size_t)6 * 1024 * 1024)
 #define CODE_MAX (32u * 1024u * 1024u)
 /* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
 #define GONE_NS (2000ull * 1000000u)

@@ -255,6 +255,8 @@ def test_a_flood_of_output(server, box, flood, stream):
                 shown += len(json.dumps(data))
                 record = data.get("record") if name == "done" else None
         assert shown < 64 * MIB
+        if "streamed" in record:
+            record = server.ask("GET", f"{path}/{record['id']}").json
     else:
         record = server.execute(box, code, timeout_s=8)
     assert record["status"] in ("ok", "timeout", "output_limit", "killed"), record["status"]
