@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "box/process.h"
 #include "box/state.h"
 
 #define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */
@@ -56,6 +57,7 @@ void client_drop(struct warden *warden, struct conn *conn)
 		fd_close_all(conn->pending_fds, conn->pending_nfds);
 	if (conn->member_of != NULL) {
 		drop_kernels(warden, conn, conn->member_of);
+		process_forget_conn(conn->member_of, conn);
 		conn->member_of->member_count--;
 	}
 	while (conn->sessions != NULL) {
@@ -175,7 +177,7 @@ static void on_ready(struct warden *warden, struct watch *watch, uint32_t events
 		client_drop(warden, conn);
 		return;
 	}
-	if (request.type != WARDEN_OPEN) {
+	if (request.type != WARDEN_OPEN && request.type != WARDEN_START) {
 		fd_close_all(fds, nfds);
 		nfds = 0;
 	}

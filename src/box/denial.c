@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "box/process.h"
 #include "box/state.h"
 
 #define BUDGET_PER_TURN 32
@@ -90,8 +91,13 @@ void denial_resume(struct warden *warden)
 	if (warden->denials_due_ns == 0 || clock_mono_ns() < warden->denials_due_ns)
 		return;
 	warden->denials_due_ns = 0;
-	for (size_t i = 0; i < warden->slot_count; i++)
+	for (size_t i = 0; i < warden->slot_count; i++) {
 		for (size_t k = 0; warden->sessions[i] != NULL && k < WARDEN_KERNELS_MAX; k++)
 			if (warden->sessions[i]->kernels[k] != NULL)
 				resume_one(warden, warden->sessions[i]->kernels[k]);
+		if (warden->sessions[i] != NULL)
+			for (struct box_process *at = warden->sessions[i]->processes; at != NULL;
+			     at = at->next)
+				resume_one(warden, &at->as);
+	}
 }

@@ -26,6 +26,7 @@
 #include "box/procview.h"
 #include "box/sys.h"
 
+#define TERMINALS_MAX "96" /* in one box; 64 are for the client, see WARDEN_TERMINALS_MAX */
 #define STAGE "/tmp" /* where the new root is put together; exists everywhere */
 
 static int clone_tree(int at, const char *path, int *ret_fd)
@@ -72,17 +73,19 @@ static const struct shown {
 	{ "/dev/full", "dev/full", 1, 1, 1 },
 	{ "/dev/random", "dev/random", 1, 1, 1 },
 	{ "/dev/urandom", "dev/urandom", 1, 1, 1 },
+	/* Whoever opens it gets the terminal that he is on already, or none. */
+	{ "/dev/tty", "dev/tty", 1, 1, 0 },
 };
 
 static const char *const root_dirs[] = { "usr", "etc", "etc/alternatives", "etc/fonts", "etc/ssl",
-	"etc/ssl/certs", "proc", "dev", "dev/shm", "tmp", "mnt", "mnt/data", "home", "run", "var",
+	"etc/ssl/certs", "proc", "dev", "dev/shm", "dev/pts", "tmp", "mnt", "mnt/data", "home", "run", "var",
 	"opt", "opt/template", "opt/reckon" };
 
 static const char *const root_links[][2] = {
 	{ "usr/bin", "bin" }, { "usr/sbin", "sbin" }, { "usr/lib", "lib" }, { "usr/lib64", "lib64" },
 	{ "/mnt/data", "home/user" }, { "/tmp", "var/tmp" }, { "/proc/self/fd", "dev/fd" },
 	{ "/proc/self/fd/0", "dev/stdin" }, { "/proc/self/fd/1", "dev/stdout" },
-	{ "/proc/self/fd/2", "dev/stderr" }, { "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
+	{ "/proc/self/fd/2", "dev/stderr" }, { "pts/ptmx", "dev/ptmx" }, { "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
 };
 
 static const char *const root_files[][2] = {
@@ -243,11 +246,23 @@ static int protect_mnt(unsigned long read_only, struct err *err)
 	return 0;
 }
 
+/*
+ * Terminals of the box's own: no name and no ioctl in it reaches those of another box or of the
+ * host. The host's limit (kernel.pty.max) is for all boxes together, so each has a small one.
+ */
+static int mount_terminals(struct err *err)
+{
+	if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+		  "newinstance,ptmxmode=0666,mode=0600,max=" TERMINALS_MAX) < 0)
+		return err_sys(err, "mount the box's /dev/pts");
+	return 0;
+}
+
 int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 {
 	char owner[64];
 
-	if (procview_mount(quota, err) < 0)
+	if (procview_mount(quota, err) < 0 || mount_terminals(err) < 0)
 		return (int)err->code;
 	/* A /mnt of the box's own: the root is shared by the template's boxes, so there could be no
 	 * mount points for host directories; and Landlock's rule for /mnt has to lie on what is
@@ -384,11 +399,14 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	    landlock_allow(ruleset, "/mnt", own, err) < 0 ||
 	    landlock_allow(ruleset, "/tmp", own, err) < 0 ||
 	    landlock_allow(ruleset, "/dev/shm", own, err) < 0 ||
-	    landlock_allow(ruleset, "/run/box", own, err) < 0)
+	    landlock_allow(ruleset, "/run/box", own, err) < 0 ||
+	    landlock_allow(ruleset, "/dev/pts", device | LANDLOCK_ACCESS_FS_READ_DIR, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		if (landlock_allow(ruleset, devices[i], device, err) < 0)
 			return (int)err->code;
+	if (access("/dev/tty", F_OK) == 0 && landlock_allow(ruleset, "/dev/tty", device, err) < 0)
+		return (int)err->code;
 	*ret_fd = TAKE_FD(ruleset);
 	return 0;
 }

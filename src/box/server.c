@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "box/guard.h"
+#include "box/process.h"
 #include "box/state.h"
 #include "box/sys.h"
 
@@ -285,9 +286,41 @@ static void answer_kernel(struct warden *warden, struct conn *conn, struct sessi
 	client_send(conn, reply, NULL, 0);
 }
 
+/* Requests about the processes of one session. True: it is answered later. */
+static bool answer_process(struct warden *warden, struct conn *conn, struct session *session,
+			   const struct warden_request *request, const int *fds, size_t nfds,
+			   struct warden_reply *reply)
+{
+	struct box_process *process = NULL;
+
+	if (request->type == WARDEN_START)
+		return process_start(warden, session, conn, request, fds, nfds, &reply->err) == 0;
+	if (request->type == WARDEN_LIST) {
+		process_list(session, &reply->list);
+		return false;
+	}
+	process = process_find(session, request->kernel);
+	if (process == NULL)
+		(void)err_set(&reply->err, ERR_NOT_FOUND, "no process %u in this session",
+			      request->kernel);
+	else if (request->type == WARDEN_SIGNAL)
+		(void)process_signal(process, &request->signal, &reply->err);
+	else if (request->type == WARDEN_STATUS)
+		process_status(warden, process, &reply->status);
+	else
+		process_release(warden, process);
+	return false;
+}
+
+static bool is_of_process(uint16_t type)
+{
+	return type == WARDEN_START || type == WARDEN_SIGNAL || type == WARDEN_STATUS ||
+	       type == WARDEN_RELEASE || type == WARDEN_LIST;
+}
+
 /* Requests about one session of this connection. */
 static void answer_session(struct warden *warden, struct conn *conn,
-			   const struct warden_request *request)
+			   const struct warden_request *request, const int *fds, size_t nfds)
 {
 	struct warden_reply reply = reply_to(request);
 	struct session *session = session_find(conn, request->session);
@@ -298,7 +331,10 @@ static void answer_session(struct warden *warden, struct conn *conn,
 		client_send(conn, &reply, NULL, 0);
 		return;
 	}
-	if (request->type == WARDEN_CONTEXT) {
+	if (is_of_process(request->type)) {
+		if (!answer_process(warden, conn, session, request, fds, nfds, &reply))
+			client_send(conn, &reply, NULL, 0);
+	} else if (request->type == WARDEN_CONTEXT) {
 		answer_context(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_DOOR) {
 		answer_door(warden, conn, session, &reply);
@@ -346,7 +382,13 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 	case WARDEN_RESTART:
 	case WARDEN_END:
 	case WARDEN_DOOR:
-		answer_session(warden, conn, request);
+	case WARDEN_START:
+	case WARDEN_SIGNAL:
+	case WARDEN_STATUS:
+	case WARDEN_RELEASE:
+	case WARDEN_LIST:
+		answer_session(warden, conn, request, fds, nfds);
+		fd_close_all(fds, nfds);
 		return;
 	case WARDEN_EVENT_ENDED:
 	case WARDEN_EVENT_REFUSED:

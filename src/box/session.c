@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "box/copy.h"
 #include "box/guard.h"
+#include "box/process.h"
 #include "box/resume.h"
 #include "box/state.h"
 
@@ -308,6 +309,7 @@ void session_end(struct warden *warden, struct session *session)
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
 		if (session->kernels[i] != NULL)
 			kernel_kill(warden, session->kernels[i]);
+	process_drop_all(warden, session);
 	cgroup_kill(&warden->cgroups, session->shell.name);
 	client_forget_session(warden, session);
 	session->state = SESSION_DYING;
@@ -340,6 +342,7 @@ void session_reap(struct warden *warden, pid_t pid, int status)
 		for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++)
 			if (at->kernels[k] != NULL)
 				reap_kernel(at->kernels[k], pid, status);
+		process_reap(at, pid, status);
 		/* Pid 1 or the twin gone means that the kernel is gone or going: its pidfd says so. */
 	}
 }
@@ -353,7 +356,8 @@ void session_collect(struct warden *warden)
 
 		if (at == NULL || at->state != SESSION_DYING || !at->init_reaped)
 			continue;
-		if (cgroup_remove(&warden->cgroups, at->shell.name, &err) < 0)
+		if (!process_remove_all(warden, at) ||
+		    cgroup_remove(&warden->cgroups, at->shell.name, &err) < 0)
 			continue;
 		group_leave(warden, at);
 		shell_done(&at->shell, &netns);

@@ -173,6 +173,8 @@ struct session {
 	uint64_t stamp; /* of the template when the box was built */
 	struct shell shell;
 	struct box_kernel *kernels[WARDEN_KERNELS_MAX]; /* the first one is always there */
+	struct box_process *processes; /* process.h */
+	size_t process_count;
 	struct warden_limits limits;
 	struct warden_limits in_force; /* of the box and its first kernel, if `is_limited` */
 	bool is_limited;

@@ -5,7 +5,7 @@
  * Reads:    cgroup.procs, or /proc where there is no freezer.
  * Never:    ends a process of another kernel that lives, or pid 1.
  *
- * When no other kernel lives, everything but pid 1 goes: one kill(-1) inside the pid namespace,
+ * When no other kernel and no client's process lives, everything but pid 1 goes: one kill(-1) inside the pid namespace,
  * which no fork can run away from. Else the kernel's group says what is its (cgroup_kernel.c).
  * Where the host gives us no freezer, descent does: a process belongs to the kernel among its
  * ancestors, and an orphan, adopted by pid 1, to the one whose session id it kept. An orphan that
@@ -26,6 +26,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "box/process.h"
 #include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
@@ -92,37 +93,47 @@ static int sweep_all(const struct shell *shell)
 
 struct members {
 	const struct session *session;
-	const struct box_kernel *gone;
+	const void *gone; /* kernel or process */
+	pid_t gone_pid;
 	ino_t ns;
 	pid_t init;
 };
 
-/* The kernel that a process descends from; NULL: an orphan's, or the one that is gone. */
-static const struct box_kernel *owner_of(const struct members *members, pid_t pid)
+/* The kernel or client's process that has this number, or had it. */
+static const void *owner_with(const struct members *members, pid_t pid)
+{
+	const struct session *session = members->session;
+
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
+		const struct box_kernel *at = session->kernels[i];
+
+		if (at != NULL && at->is_up && at->made.kernel == pid)
+			return at;
+	}
+	for (const struct box_process *at = session->processes; at != NULL; at = at->next)
+		if (at->as.is_up && at->as.made.kernel == pid)
+			return at;
+	return pid == members->gone_pid ? members->gone : NULL;
+}
+
+/* Whom a process descends from; NULL: nobody knows. */
+static const void *owner_of(const struct members *members, pid_t pid)
 {
 	static const int fields[2] = { 4, 6 }; /* parent and session id */
 	int64_t value[2];
 	pid_t sid = 0;
 
 	for (int depth = 0; depth < DEPTH_MAX && pid > 1 && pid != members->init; depth++) {
-		for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
-			const struct box_kernel *at = members->session->kernels[i];
+		const void *owner = owner_with(members, pid);
 
-			if (at != NULL && at->is_up && at->made.kernel == pid)
-				return at;
-		}
+		if (owner != NULL)
+			return owner;
 		procfile_stat(pid, fields, 2, value);
 		if (depth == 0)
 			sid = (pid_t)value[1];
 		pid = (pid_t)value[0];
 	}
-	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
-		const struct box_kernel *at = members->session->kernels[i];
-
-		if (at != NULL && at->is_up && at->made.kernel == sid)
-			return at;
-	}
-	return sid == members->gone->made.kernel ? members->gone : NULL;
+	return owner_with(members, sid);
 }
 
 static int kill_listed(const struct members *members)
@@ -146,9 +157,10 @@ static int kill_listed(const struct members *members)
 	return count;
 }
 
-static int sweep_listed(const struct session *session, const struct box_kernel *kernel)
+static int sweep_listed(const struct session *session, const void *gone, pid_t gone_pid)
 {
-	struct members members = { .session = session, .gone = kernel, .init = session->shell.init };
+	struct members members = { .session = session, .gone = gone, .gone_pid = gone_pid,
+				   .init = session->shell.init };
 	char path[64];
 	struct stat st;
 	int left = 0;
@@ -166,6 +178,12 @@ static int sweep_listed(const struct session *session, const struct box_kernel *
 	return left;
 }
 
+void sweep_process(const struct session *session, const struct box_process *process)
+{
+	if (process->as.made.kernel > 0)
+		(void)sweep_listed(session, process, process->as.made.kernel);
+}
+
 void sweep_after(struct warden *warden, struct box_kernel *kernel)
 {
 	const struct session *session = kernel->session;
@@ -173,14 +191,14 @@ void sweep_after(struct warden *warden, struct box_kernel *kernel)
 
 	if (session->init_reaped || session->state == SESSION_DYING)
 		return;
-	if (kernel_count_up(session, kernel) == 0)
+	if (kernel_count_up(session, kernel) == 0 && process_count_left(session) == 0)
 		for (int tries = 0; left != 0 && tries < ALL_AGAIN; tries++)
 			left = sweep_all(&session->shell);
 	else
 		left = cgroup_kernel_kill(&warden->cgroups, session->shell.name, kernel->place,
 					  session->shell.init);
 	if (left == ERR_UNAVAILABLE)
-		left = sweep_listed(session, kernel);
+		left = sweep_listed(session, kernel, kernel->made.kernel);
 	if (left != 0)
 		log_line(LOG_WARN, "processes of an ended kernel are still there",
 			 "session=%u kernel=%u", session->id, kernel->id);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "box/process.h"
 #include "box/state.h"
 #include "box/sys.h"
 #include "box/trace.h"
@@ -206,6 +207,18 @@ static int keep_needed_caps(struct err *err)
 	return syscall(SYS_capset, &head, caps) < 0
 		       ? err_sys(err, "clear what a zygote inherits")
 		       : 0;
+}
+
+size_t template_env(const struct template *of, const char **env, size_t max)
+{
+	const size_t count = make_env(of, env, max);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(env[i], "LD_BIND_NOW=1") != 0) /* the zygote's alone */
+			env[kept++] = env[i];
+	env[kept] = NULL;
+	return kept;
 }
 
 __attribute__((noreturn)) static void zygote_main(const struct start *start)

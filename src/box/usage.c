@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "box/cgroup_file.h"
+#include "box/process.h"
 #include "box/procfile.h"
 #include "box/state.h"
 
@@ -54,7 +55,7 @@ static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 static void begin_running(struct box_kernel *kernel)
 {
 	kernel->is_running = true;
-	kernel->is_shared = false;
+	kernel->is_shared = process_count_up(kernel->session) > 0;
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
 		struct box_kernel *at = kernel->session->kernels[i];
 
@@ -76,6 +77,13 @@ void usage_forget(struct session *session)
 			session->kernels[i]->is_measured = false;
 }
 
+void usage_note_process(struct session *session)
+{
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL && session->kernels[i]->is_running)
+			session->kernels[i]->is_shared = true;
+}
+
 void usage_begin(struct warden *warden, struct box_kernel *kernel)
 {
 	const struct session *session = kernel->session;
@@ -89,7 +97,8 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel)
 	/* After the first execution the last reading is the base: nothing but processor time moves
 	 * much between cells, and what does belongs to the next one. Opening a dozen control files
 	 * is a good part of a short cell. With other kernels in the box no reading lasts. */
-	if (kernel->is_measured && kernel_count_up(session, kernel) == 0) {
+	if (kernel->is_measured && kernel_count_up(session, kernel) == 0 &&
+	    process_count_up(session) == 0) {
 		kernel->base = kernel->last;
 		cgroup_read_cpu(&warden->cgroups, session->shell.name, &kernel->base);
 	} else {

@@ -25,7 +25,16 @@
 #include "wire/zygote.h"
 
 /* Where descriptors wait until the low numbers are free. */
-enum { PARK_CONTROL = 200, PARK_BOOT, PARK_LANDLOCK, PARK_NULL };
+enum { PARK_CONTROL = 200, PARK_BOOT, PARK_LANDLOCK, PARK_ORDER, PARK_STDIO,
+       PARK_END = PARK_STDIO + 3 };
+_Static_assert((int)PARK_ORDER == ENTER_ORDER_FD, "the order is found there");
+
+static int park(int fd, int place, struct err *err)
+{
+	if (fd >= 0 && dup3(fd, place, O_CLOEXEC) < 0)
+		return err_sys(err, "move descriptors");
+	return 0;
+}
 
 /* After this the process holds 0-2, 3 and PARK_… only. The old ones belong to the host side. */
 static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *err)
@@ -34,21 +43,23 @@ static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *e
 
 	if (null_fd < 0)
 		return err_sys(err, "open /dev/null in the box");
-	if (dup3(plan->control_fd, PARK_CONTROL, O_CLOEXEC) < 0 ||
-	    dup3(boot_fd, PARK_BOOT, O_CLOEXEC) < 0 || dup3(null_fd, PARK_NULL, O_CLOEXEC) < 0)
-		return err_sys(err, "move descriptors");
-	if (plan->landlock_fd >= 0 && dup3(plan->landlock_fd, PARK_LANDLOCK, O_CLOEXEC) < 0)
-		return err_sys(err, "move descriptors");
+	if (park(plan->control_fd, PARK_CONTROL, err) < 0 || park(boot_fd, PARK_BOOT, err) < 0 ||
+	    park(plan->landlock_fd, PARK_LANDLOCK, err) < 0 ||
+	    park(plan->order_fd, PARK_ORDER, err) < 0)
+		return (int)err->code;
+	for (int fd = 0; fd < 3; fd++)
+		if (park(plan->stdio[fd] >= 0 ? plan->stdio[fd] : null_fd, PARK_STDIO + fd, err) < 0)
+			return (int)err->code;
 	if (syscall(SYS_close_range, 0, PARK_CONTROL - 1, 0) < 0 ||
-	    syscall(SYS_close_range, PARK_NULL + 1, ~0u, 0) < 0)
+	    syscall(SYS_close_range, PARK_END, ~0u, 0) < 0)
 		return err_sys(err, "close inherited descriptors");
 	for (int fd = 0; fd < 3; fd++)
-		if (dup2(PARK_NULL, fd) < 0)
+		if (dup2(PARK_STDIO + fd, fd) < 0)
 			return err_sys(err, "set standard descriptors");
-	if (dup3(PARK_CONTROL, KERNEL_FD, O_CLOEXEC) < 0)
+	if (plan->control_fd >= 0 && dup3(PARK_CONTROL, KERNEL_FD, O_CLOEXEC) < 0)
 		return err_sys(err, "set the control descriptor");
 	(void)close(PARK_CONTROL);
-	(void)close(PARK_NULL);
+	(void)syscall(SYS_close_range, PARK_STDIO, PARK_END - 1, 0);
 	return 0;
 }
 
@@ -154,6 +165,9 @@ int enter_box(const struct enter_plan *plan, int boot_fd, int *ret_boot_fd, int 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(err, "forbid new privileges");
 	if (plan->no_speculation && forbid_speculation(err) < 0)
+		return (int)err->code;
+	/* As the box's user, so that it is the owner; and while system calls are still free. */
+	if (plan->before_filter != NULL && plan->before_filter(plan->arg, err) < 0)
 		return (int)err->code;
 	if (plan->landlock_fd >= 0 && syscall(SYS_landlock_restrict_self, PARK_LANDLOCK, 0) < 0)
 		return err_sys(err, "apply Landlock");

@@ -210,9 +210,10 @@ static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_
 {
 	const size_t seats_at = spawn->has_landlock != 0 ? 4 : 3;
 	const size_t want = seats_at + spawn->seat_count + (spawn->has_leave != 0);
-	struct enter_plan plan = { .filter = &filter };
+	struct enter_plan plan = ENTER_PLAN_NONE;
 
 	if (spawn->type == ZYGOTE_SPAWN && spawn->seat_count <= ZYGOTE_SEATS_MAX && nfds == want) {
+		plan.filter = &filter;
 		plan.init_pidfd = fds[0];
 		plan.control_fd = fds[1];
 		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;

@@ -260,6 +260,9 @@ void session_describe_end(const struct warden_ended *ended, char *ret, size_t si
 	case WARDEN_END_SYSCALL:
 		(void)snprintf(ret, size, "a system call of a foreign architecture");
 		return;
+	case WARDEN_END_WALL:
+	case WARDEN_END_CPU:
+		break; /* of processes alone */
 	}
 	(void)snprintf(ret, size, "cause %u", ended->cause);
 }

@@ -370,12 +370,19 @@ int shared_ask(struct shared *shared, struct client *client, uint32_t session,
 	       struct warden_request *request, struct client_call *call, int timeout_ms,
 	       struct err *err)
 {
+	return shared_ask_with(shared, client, session, request, NULL, 0, call, timeout_ms, err);
+}
+
+int shared_ask_with(struct shared *shared, struct client *client, uint32_t session,
+		    struct warden_request *request, const int *fds, size_t nfds,
+		    struct client_call *call, int timeout_ms, struct err *err)
+{
 	int code;
 
 	(void)pthread_mutex_lock(&shared->door_lock);
 	code = shared->door == NULL ? open_door(shared, client, session, err) : 0;
 	if (code == 0)
-		code = client_ask(shared->door, request, NULL, 0, call, timeout_ms, err);
+		code = client_ask(shared->door, request, fds, nfds, call, timeout_ms, err);
 	if (code == 0)
 		client_detach(shared->door, call);
 	(void)pthread_mutex_unlock(&shared->door_lock);

@@ -83,6 +83,10 @@ uint64_t shared_note_change(struct shared *shared);
 int shared_ask(struct shared *shared, struct client *client, uint32_t session,
 	       struct warden_request *request, struct client_call *call, int timeout_ms,
 	       struct err *err);
+/* The same with descriptors, which stay the caller's. */
+int shared_ask_with(struct shared *shared, struct client *client, uint32_t session,
+		    struct warden_request *request, const int *fds, size_t nfds,
+		    struct client_call *call, int timeout_ms, struct err *err);
 /* Makes that connection beforehand, in two parts; the call is on `client` until it was taken. */
 int shared_ask_door(struct client *client, uint32_t session, struct client_call *call,
 		    struct err *err);

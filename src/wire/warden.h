@@ -20,6 +20,9 @@
  *   END                      -> (none)   ends one kernel and its processes; the box stays
  *   DOOR                     -> [connection]   a further connection to a box
  *   GROUP                    -> (none)   what a group of sessions may have of the processors
+ *   START  [order, stdio]    -> [pidfd, terminal]   a program in a box (process.h)
+ *   SIGNAL, STATUS, RELEASE  -> about a process; RELEASE ends and forgets it
+ *   LIST                     -> the processes of a session
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
  * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
@@ -30,6 +33,10 @@
  * that a kernel was given to may name it. The connections of CONTEXT and DOOR belong to one box and
  * may ask for nothing beyond it; their end is the end of their kernel. So each kernel can be used
  * from a thread of its own without any locking.
+ *
+ * Processes share the kernels' numbers, belong to the session and may be named by each of its
+ * connections. They end with the session, and with RELEASE; no connection's end is theirs. START is
+ * answered when the program was executed, so answers of other requests may come before.
  */
 #pragma once
 
@@ -38,13 +45,15 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 6u
+#define WARDEN_VERSION 7u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
 #define WARDEN_DENIED_MAX 16
 #define WARDEN_WALLS_MAX 24
 #define WARDEN_KERNELS_MAX 8 /* in one box */
+#define WARDEN_PROCESSES_MAX 256 /* likewise, ended ones that were not released included */
+#define WARDEN_TERMINALS_MAX 64	 /* among them */
 
 enum warden_type {
 	WARDEN_HELLO = 1,
@@ -60,6 +69,11 @@ enum warden_type {
 	WARDEN_END = 11,
 	WARDEN_DOOR = 12,
 	WARDEN_GROUP = 13,
+	WARDEN_START = 14,
+	WARDEN_SIGNAL = 15,
+	WARDEN_STATUS = 16,
+	WARDEN_RELEASE = 17,
+	WARDEN_LIST = 18,
 	WARDEN_EVENT_ENDED = 64,
 	WARDEN_EVENT_REFUSED = 65, /* `err` says why this connection ends */
 };
@@ -121,17 +135,34 @@ struct warden_context {
 	uint32_t flags; /* WARDEN_OPEN_NO_WARM, WARDEN_OPEN_WAIT_WARM; of RESTART too */
 };
 
+#define WARDEN_START_TERMINAL 1u /* one of the box's own; else three descriptors come along */
+#define WARDEN_START_DETACH 2u	 /* what it leaves running may stay until RELEASE */
+
+struct warden_start {
+	uint32_t flags;
+	uint16_t rows, columns; /* of the terminal */
+	uint64_t wall_ms;	/* 0: no limit */
+	uint64_t cpu_ms;	/* of it and all that it started; 0: no limit */
+};
+
+struct warden_signal {
+	uint32_t number;   /* 1 to 31 */
+	uint32_t is_leader; /* to the process alone, not to its process group */
+};
+
 struct warden_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
 	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP */
-	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR */
+	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */
 		struct warden_group group;     /* GROUP; nothing happens when it has no session */
+		struct warden_start start;
+		struct warden_signal signal;
 		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
 		uint32_t is_last; /* USAGE: the execution that BEGIN began is over */
 	};
@@ -193,12 +224,36 @@ enum warden_end {
 	WARDEN_END_OOM = 3,    /* the box went over its memory limit                 */
 	WARDEN_END_CLOSED = 4, /* the client closed it, or the session it was in     */
 	WARDEN_END_SYSCALL = 5, /* killed for a system call of a foreign ABI         */
+	WARDEN_END_WALL = 6,	/* a process reached its limit of time               */
+	WARDEN_END_CPU = 7,	/* … of processor time                               */
 };
 
 struct warden_ended {
 	uint32_t cause; /* enum warden_end */
 	int32_t detail;
 	struct warden_usage usage; /* last known */
+};
+
+struct warden_started {
+	uint32_t process; /* what to call it in requests */
+	int32_t pid;	  /* inside the box */
+};
+
+struct warden_status {
+	uint32_t is_running;
+	uint32_t left; /* processes that it started and that are there */
+	struct warden_ended ended; /* not running: how it ended; `usage` always */
+};
+
+struct warden_listed {
+	uint32_t process;
+	int32_t pid; /* inside the box */
+	uint32_t is_running;
+};
+
+struct warden_list {
+	uint32_t count;
+	struct warden_listed process[WARDEN_PROCESSES_MAX];
 };
 
 struct warden_wall {
@@ -227,5 +282,8 @@ struct warden_reply {
 		struct warden_usage usage;
 		struct warden_ended ended;
 		struct warden_walls walls;
+		struct warden_started started;
+		struct warden_status status;
+		struct warden_list list;
 	};
 };

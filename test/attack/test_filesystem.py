@@ -313,16 +313,21 @@ answer += [attempt(os.mknod, "/mnt/data/b", stat.S_IFBLK | 0o666, os.makedev(8, 
     assert set(answer[:4]) <= {"EPERM", "EACCES"} and answer[4] in ("EPERM", "EACCES", None)
 
 
-def test_devices_are_five(box):
+def test_devices_are_few_and_terminals_its_own(box):
     answer = box.ask(r'''
 import os
 answer = {"list": sorted(os.listdir("/dev")),
           "open": {n: attempt(os.open, "/dev/" + n, os.O_RDWR) for n in
                    ("kvm", "mem", "kmem", "port", "fuse", "userfaultfd", "net/tun", "loop-control",
-                    "vsock", "vhost-vsock", "ptmx", "tty", "console", "sda", "vda", "kmsg")}}
+                    "vsock", "vhost-vsock", "console", "sda", "vda", "kmsg", "pts/0")},
+          "tty": attempt(os.open, "/dev/tty", os.O_RDWR),
+          "ptmx": isinstance(attempt(os.open, "/dev/ptmx", os.O_RDWR), int),
+          "pts": sorted(os.listdir("/dev/pts"))}
 ''')
     assert set(answer["list"]) <= {"null", "zero", "full", "random", "urandom", "shm", "fd", "stdin",
-                                   "stdout", "stderr"}
+                                   "stdout", "stderr", "tty", "pts", "ptmx"}
+    # A kernel has no terminal, and finds none but those that it makes.
+    assert answer["tty"] == "ENXIO" and answer["ptmx"] and answer["pts"] == ["0", "ptmx"]
     assert set(answer["open"].values()) == {"ENOENT"}
 
 

@@ -176,6 +176,15 @@ class Box:
             box.expect("ok", PRELUDE.replace("{NUMBERS}", repr(NUMBERS)))
         return box
 
+    def process(self, command=None, **more):
+        """A program beside the kernel: argv, cwd, env, terminal, input, detach, limits."""
+        if command is not None:
+            more["command"] = command
+        return Process(self.driver, self.driver("process_start", session=self.name, **more))
+
+    def processes(self):
+        return self.driver("process_list", session=self.name)
+
     def background(self, code):
         """Runs a cell in a thread of the driver; join() waits for its record."""
         assert self.driver("start", session=self.name, code=code) == {"ok": True}
@@ -236,6 +245,60 @@ class Box:
             except OSError:
                 continue
         raise LookupError(f"no process {number} in the warden's pid namespace")
+
+
+class Process:
+    """A program of a session, with its pipes or its terminal."""
+
+    def __init__(self, driver, started):
+        self.driver = driver
+        self.index, self.number, self.pid = (started[key] for key in ("process", "number", "pid"))
+
+    def __call__(self, op, **more):
+        return self.driver(f"process_{op}", process=self.index, **more)
+
+    def read(self, which=1, timeout=SECONDS):
+        """(bytes, whether that was the end); nothing when nothing came in time."""
+        answer = self("read", which=which, timeout_ms=int(timeout * 1000))
+        return bytes.fromhex(answer["hex"]), answer["end"]
+
+    def read_all(self, which=1):
+        found, end = b"", False
+        while not end:
+            more, end = self.read(which)
+            found += more
+        return found
+
+    def read_until(self, wanted, which=1, seconds=SECONDS):
+        """What came up to these bytes, and behind them in the same piece."""
+        found, until = b"", time.monotonic() + seconds
+        while wanted not in found:
+            assert time.monotonic() < until, found
+            more, end = self.read(which, timeout=1)
+            found += more
+            assert wanted in found or not end, found
+        return found
+
+    def write(self, text):
+        return self("write", text=text)["written"]
+
+    def close_input(self):
+        return self("close_input")
+
+    def signal(self, number, **more):
+        return self("signal", number=number, **more)
+
+    def resize(self, rows, columns):
+        return self("resize", rows=rows, columns=columns)
+
+    def state(self):
+        return self("state")
+
+    def wait(self, seconds=SECONDS):
+        return self("wait", timeout_ms=int(seconds * 1000))
+
+    def close(self):
+        return self("close")
 
 
 def show(record):

@@ -17,6 +17,9 @@
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
  *   {"op":"complete"|"inspect","session":"s0","code":"…","cursor":…,"detail":1}
+ *   {"op":"process_start","session":"s0","command":…|"argv":[…],"terminal":true,…}
+ *       -> {"process":0,"number":…,"pid":…}; process_list, and by "process": process_read,
+ *       _write, _wait, _state, _signal, _resize, _close_input, _close (driver_process.c)
  *   {"op":"layout"}      -> where struct warden_request has its members
  *
  * Each line is answered by one line; a refusal is {"failed":{"code":-3,"message":…,"remedy":…}}.
@@ -38,6 +41,7 @@
 #include "codec/json_write.h"
 #include "lib/branch.h"
 #include "lib/session.h"
+#include "driver_process.h"
 
 #define SESSIONS_MAX 512
 #define LINE_MAX_BYTES (64u << 20)
@@ -57,12 +61,12 @@ static struct background {
 	reckon_error err;
 } backgrounds[SESSIONS_MAX];
 
-static const char *text_of(const struct json_value *line, const char *key)
+const char *text_of(const struct json_value *line, const char *key)
 {
 	return json_read_text(json_read_member(line, key), NULL);
 }
 
-static uint64_t number_of(const struct json_value *line, const char *key)
+uint64_t number_of(const struct json_value *line, const char *key)
 {
 	int64_t value = 0;
 
@@ -70,13 +74,13 @@ static uint64_t number_of(const struct json_value *line, const char *key)
 	return (uint64_t)value;
 }
 
-static void say(const char *json)
+void say(const char *json)
 {
 	(void)printf("%s\n", json);
 	(void)fflush(stdout);
 }
 
-static void say_failed(int code, const char *message, const char *remedy)
+void say_failed(int code, const char *message, const char *remedy)
 {
 	cleanup_buf struct buf out = BUF_INIT(8192);
 	struct json_writer writer;
@@ -96,7 +100,7 @@ static void say_failed(int code, const char *message, const char *remedy)
 	say(buf_text(&out));
 }
 
-static void say_error(const reckon_error *err)
+void say_error(const reckon_error *err)
 {
 	say_failed(err->code, err->message, err->remedy);
 }
@@ -373,7 +377,9 @@ static void on_session(const char *op, const struct json_value *line)
 	const size_t at = name != NULL && name[0] == 's' ? strtoul(name + 1, NULL, 10) : SESSIONS_MAX;
 	reckon_session *session = at < session_count ? sessions[at] : NULL;
 
-	if (session == NULL) {
+	if (driver_process(op, line, session)) {
+		return;
+	} else if (session == NULL) {
 		say_failed(RECKON_ENOT_FOUND, "no such session in this driver", "");
 	} else if (strcmp(op, "exec") == 0) {
 		do_exec(line, session);

@@ -191,6 +191,11 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 		break;
 	case WARDEN_CONTEXT:
 	case WARDEN_DOOR:
+	case WARDEN_START:
+	case WARDEN_SIGNAL:
+	case WARDEN_STATUS:
+	case WARDEN_RELEASE:
+	case WARDEN_LIST:
 		(void)err_set(&reply.err, ERR_UNAVAILABLE, "this warden has no contexts");
 		break;
 	case WARDEN_PROBE:

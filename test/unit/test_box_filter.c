@@ -252,6 +252,7 @@ static void arguments_of_others(void **state)
 
 	(void)state;
 	assert_verdict(ALLOW, SYS_ioctl, 0, 0x5401 /* TCGETS */, 0, 0);
+	assert_verdict(ALLOW, SYS_ioctl, 0, 0x540e /* TIOCSCTTY */, 0, 0);
 	for (size_t i = 0; i < ARRAY_LEN(ioctls); i++) {
 		assert_verdict(REPORT, SYS_ioctl, 0, ioctls[i], 0, 0);
 		/* The kernel looks at 32 bits, and so does the filter. */

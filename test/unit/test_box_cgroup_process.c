@@ -1,0 +1,138 @@
+/*
+ * test_box_cgroup_process.c - groups of single processes, against fake trees of both versions.
+ *
+ * Runs in:  the unit suite; needs neither cgroups nor privilege.
+ * Reads:    files in a temporary directory that stand for the kernel's.
+ * Never:    touches a real group.
+ */
+#include "unit.h"
+
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/cgroup_process.h"
+#include "support/cgroup_tree.h"
+
+static const char *const own[] = { "memory", "pids", "cpuacct", "freezer" };
+
+static void v1_has_a_group_where_something_is_counted(void **state)
+{
+	struct tree *tree = *state;
+	struct err err;
+
+	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
+	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		assert_true(tree_has(tree, own[i], "box-1/p7"));
+	assert_false(tree_has(tree, "cpu", "box-1/p7"));
+	assert_true(cgroup_process_remove(&tree->host, "box-1", 7));
+	assert_false(tree_has(tree, "memory", "box-1/p7"));
+	assert_true(cgroup_process_remove(&tree->host, "box-1", 7));
+	/* The box's own group cannot be made up for. */
+	assert_err(&err, ERR_SYSTEM, cgroup_process_create(&tree->host, "box-2", 7, &err));
+}
+
+static void v1_accounts_are_those_of_the_group(void **state)
+{
+	struct tree *tree = *state;
+	struct cgroup_usage usage;
+	struct err err;
+
+	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
+	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
+	tree_put(tree, "memory", "box-1/memory.max_usage_in_bytes", "999999\n");
+	tree_put(tree, "memory", "box-1/p7/memory.max_usage_in_bytes", "4096\n");
+	tree_put(tree, "memory", "box-1/p7/memory.oom_control", "oom_kill_disable 0\noom_kill 2\n");
+	tree_put(tree, "cpuacct", "box-1/p7/cpuacct.usage", "1000\n");
+	tree_put(tree, "cpuacct", "box-1/p7/cpuacct.usage_user", "600\n");
+	tree_put(tree, "pids", "box-1/p7/pids.current", "3\n");
+	cgroup_process_read(&tree->host, "box-1", 7, &usage);
+	assert_int_equal(usage.memory_peak_bytes, 4096);
+	assert_int_equal(usage.oom_kills, 2);
+	assert_int_equal(usage.cpu_user_ns, 600);
+	assert_int_equal(usage.cpu_system_ns, 400);
+	assert_int_equal(usage.pids, 3);
+	/* The parts are read after the total, and may be more. */
+	tree_put(tree, "cpuacct", "box-1/p7/cpuacct.usage_user", "1200\n");
+	cgroup_process_read(&tree->host, "box-1", 7, &usage);
+	assert_int_equal(usage.cpu_user_ns + usage.cpu_system_ns, 1000);
+}
+
+static void v1_a_process_joins_each_group_itself(void **state)
+{
+	struct tree *tree = *state;
+	struct cgroup_seats seats;
+	struct err err;
+
+	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
+	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
+	tree_put(tree, "cpu", "box-1/tasks", "");
+	assert_err(&err, ERR_SYSTEM, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		tree_put(tree, own[i], "box-1/p7/tasks", "");
+	assert_ok(&err, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	assert_int_equal(seats.count, 5);
+	for (size_t i = 0; i < seats.count; i++)
+		assert_int_equal(write(seats.fd[i], "0", 1), 1);
+	cgroup_seats_close(&seats);
+	tree_holds(tree, "cpu", "box-1/tasks", "0");
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		tree_holds(tree, own[i], "box-1/p7/tasks", "0");
+}
+
+static void v2_is_put_below_the_box(void **state)
+{
+	struct tree *tree = *state;
+	struct cgroup_seats seats;
+	struct cgroup_usage usage;
+	struct err err;
+
+	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
+	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
+	assert_true(tree_has(tree, "", "box-1/box/p7"));
+	assert_ok(&err, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	assert_int_equal(seats.count, 0);
+	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "");
+	assert_ok(&err, cgroup_process_attach(&tree->host, "box-1", 7, 4711, &err));
+	tree_holds(tree, "", "box-1/box/p7/cgroup.procs", "4711");
+	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "4711\n4712\n");
+	tree_put(tree, "", "box-1/box/p7/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
+	cgroup_process_read(&tree->host, "box-1", 7, &usage);
+	assert_int_equal(usage.cpu_user_ns, 5000);
+	assert_int_equal(usage.cpu_system_ns, 4000);
+	assert_int_equal(usage.pids, 2);
+	assert_false(cgroup_process_remove(&tree->host, "box-1", 7)); /* files are in it here */
+}
+
+static void without_groups_nothing_is_done(void **state)
+{
+	struct cgroup_host host = CGROUP_HOST_NONE;
+	struct cgroup_seats seats;
+	struct cgroup_usage usage;
+	struct err err;
+
+	(void)state;
+	assert_ok(&err, cgroup_process_create(&host, "box-1", 7, &err));
+	assert_ok(&err, cgroup_process_seats(&host, "box-1", 7, &seats, &err));
+	assert_int_equal(seats.count, 0);
+	cgroup_process_read(&host, "box-1", 7, &usage);
+	assert_int_equal(usage.cpu_user_ns, 0);
+	assert_int_equal(cgroup_process_kill(&host, "box-1", 7), ERR_UNAVAILABLE);
+	assert_true(cgroup_process_remove(&host, "box-1", 7));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(v1_has_a_group_where_something_is_counted,
+						tree_make_v1, tree_unmake),
+		cmocka_unit_test_setup_teardown(v1_accounts_are_those_of_the_group, tree_make_v1,
+						tree_unmake),
+		cmocka_unit_test_setup_teardown(v1_a_process_joins_each_group_itself, tree_make_v1,
+						tree_unmake),
+		cmocka_unit_test_setup_teardown(v2_is_put_below_the_box, tree_make_v2, tree_unmake),
+		cmocka_unit_test(without_groups_nothing_is_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
