@@ -1,0 +1,140 @@
+"""A dialect is a folder: the toy dialect goes where the native API goes, and no code knows of it.
+
+For a build with -Dextra_dialects=toy: tools/run-tests makes one in its lane clang, and runs this
+file with RECKON_BIN. By hand:
+
+    meson setup build-toy -Dextra_dialects=toy && ninja -C build-toy
+    RECKON_BIN=build-toy/bin/reckon build/venv/bin/pytest test/dialects
+"""
+import http.client
+import json
+import time
+
+import pytest
+from reckon_serve import PREFIX, SECONDS, Server, parse_json
+
+SHOUT = "text = open('input').read(); open('output', 'w').write(text.upper()); print(len(text))"
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def toy(server, method="GET", path="/toy", body=None, connection=None, **headers):
+    """(status, text); X-Api-Key is where the toy looks for a key."""
+    own = connection or server.connect()
+    try:
+        own.request(method, path, body, {"X-Api-Key": server.key, **headers})
+        answer = own.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        if connection is None:
+            own.close()
+
+
+def native(server, connection, path="/sessions"):
+    connection.request("GET", PREFIX + path, headers=server.headers())
+    answer = connection.getresponse()
+    return answer.status, parse_json(answer.read())
+
+
+def states(server):
+    return {each["name"]: each for each in server.ask("GET", "/ready").json["dialects"]}
+
+
+def wait_for(server, state):
+    end = time.monotonic() + SECONDS
+    while states(server)["toy"]["state"] != state:
+        assert time.monotonic() < end, states(server)
+        time.sleep(0.02)
+
+
+def crash(server):
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        toy(server, "POST", "/toy/crash")
+
+
+def test_one_request_is_several_calls(server):
+    """Recognised by its header, wherever it is sent."""
+    status, text = toy(server, "POST", PREFIX + "/sessions", "many words", **{"X-Toy": SHOUT})
+    events = [dict(line.split(": ", 1) for line in event.splitlines())
+              for event in text.split("\n\n") if event]
+    names = [event["event"] for event in events]
+    assert status == 200 and names[-2:] == ["done", "file"], text
+    assert [int(event["id"]) for event in events[:-1]] == list(range(1, len(events)))
+    stream = events[names.index("stream")]
+    assert json.loads(stream["data"])["text"] == "10\n"
+    assert events[-1]["data"] == "MANY WORDS"
+    [session] = server.ask("GET", "/sessions").json["sessions"]
+    assert session["status"] == "closed"
+
+
+def test_one_connection_has_requests_of_both(server):
+    """The second and the third one are handed on, by the process that got them and by the other."""
+    connection = server.connect()
+    assert states(server)["toy"]["state"] == "idle"
+    for _ in range(3):
+        assert native(server, connection)[0] == 200
+        sock = connection.sock
+        assert toy(server, connection=connection) == (200, "hello from toy\n")
+        assert connection.sock is sock
+    assert native(server, connection)[0] == 200
+    connection.close()
+    assert states(server)["toy"] == {"name": "toy", "state": "up", "restarts": 0}
+    assert toy(server) == (200, "hello from toy\n")  # and at the first one
+
+
+def test_they_may_be_sent_ahead(server):
+    def head(path, *more):
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost", *more]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    answers = server.raw(head(PREFIX + "/health") + head("/toy") + head(PREFIX + "/health") +
+                         head("/toy", "Connection: close"))
+    assert answers.count(b"HTTP/1.1 200 OK") == 4
+    assert answers.count(b"hello from toy") == 2
+    assert answers.endswith(b"hello from toy\n")
+
+
+def test_its_errors_have_its_form(server):
+    headers = {"X-Toy": "1", "X-Api-Key": "rk_wrong"}
+    status, text = toy(server, "POST", "/toy", "", **headers)
+    assert status == 401 and text.startswith("toy: unauthorized: "), text
+    # Where other dialects have their keys it does not look.
+    status, text = toy(server, "POST", "/toy", "", **{**headers, **server.headers()})
+    assert (status, text.split(": ")[1]) == (401, "unauthorized")
+    assert toy(server, path="/toy/nothing") == (404,
+                                                "toy: not_found: the toy knows nothing of this\n")
+    # What httpd refuses is refused by the same function.
+    status, text = toy(server, "GET", "/toy", "a body where none is taken")
+    assert status == 413 and text.startswith("toy: body_too_large: ")
+    # And nothing of the toy has touched the native form.
+    assert server.ask("GET", "/sessions/se_none").code == "session_not_found"
+
+
+def test_a_body_that_is_too_long_leaves_no_file(server):
+    status, text = toy(server, "POST", "/toy", b"x" * ((1 << 20) + 1), **{"X-Toy": SHOUT})
+    assert (status, text.split(": ")[1]) == (413, "body_too_large")
+    [session] = server.ask("GET", "/sessions").json["sessions"]  # it stays for its idle time
+    assert server.ask("GET", f"/sessions/{session['id']}/files").json["files"] == []
+
+
+def test_its_crash_is_its_own(server):
+    session = server.create()
+    server.execute(session, "x = 42")
+    connection = server.connect()
+    assert native(server, connection)[0] == 200
+    sock = connection.sock
+    for crashes in range(1, 9):
+        crash(server)
+        wait_for(server, "down")
+        assert states(server)["toy"]["restarts"] == crashes - 1
+        assert states(server)["native"] == {"name": "native", "state": "up", "restarts": 0}
+        assert toy(server) == (200, "hello from toy\n")
+    # The connection that was there lives, and so does what the session holds.
+    assert native(server, connection)[0] == 200
+    assert connection.sock is sock
+    connection.close()
+    assert server.execute(session, "x")["results"][0]["data"]["text/plain"] == "42"
