@@ -175,8 +175,8 @@ static bool is_beyond_host(struct host *host, const struct asked *asked, uint64_
 	if (need <= all)
 		return false;
 	(void)snprintf(message, sizeof(message),
-		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has %" PRIu64
-		       " MiB in all",
+		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has "
+		       "%" PRIu64 " MiB in all",
 		       need >> 20, all >> 20);
 	peer_fail(host, asked->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
 	return true;

@@ -174,7 +174,8 @@ static bool is_own(struct host *host, const struct asked *asked)
 /* A private daemon is its user's, whose key may be older than a scope. */
 static bool has_scope(const struct host *host, const struct asked *asked, uint32_t scope)
 {
-	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private || (asked->key->row.scopes & scope) != 0;
+	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private ||
+	       (asked->key->row.scopes & scope) != 0;
 }
 
 /* Answers, and is always false. */

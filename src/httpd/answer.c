@@ -182,11 +182,6 @@ void answer_break_off(struct request *request)
 	conn_abort(conn_of(request));
 }
 
-bool answer_has_begun(const struct request *request)
-{
-	return request->has_begun;
-}
-
 void answer_text(struct request *request, unsigned status, const char *media,
 		 const struct buf *text, const char *headers)
 {

@@ -62,10 +62,11 @@ int request_body_each(struct request *request, uint64_t max, request_body_fn *fn
 	conn->http.body_max = max;
 	conn->http.body_fn = take;
 	conn->http.body_arg = request;
-	if (conn->http.length > max)
-		return http_refuse(&conn->http, 413, ERR_LIMIT,
-				   "the body is longer than %llu bytes", (unsigned long long)max),
-		       refuse_bad(conn);
+	if (conn->http.length > max) {
+		(void)http_refuse(&conn->http, 413, ERR_LIMIT, "the body is longer than %llu bytes",
+				  (unsigned long long)max);
+		return refuse_bad(conn);
+	}
 	if (expect != NULL && conn->http.has_body && conn->in.len == 0)
 		(void)answer_write(request, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 	while (!request->message_done && !request->sink_is_full) {

@@ -88,7 +88,6 @@ struct conn *conn_new(struct server *server, int fd, const struct auth_peer *pee
 		conn->next->previous = conn;
 	server->conns = conn;
 	page_set(server->page->connections, ++server->conn_count);
-	page_add(server->page->accepted, 1);
 	set_options(fd);
 	if (buf_add(&conn->in, early, early_len, &err) < 0 ||
 	    loop_io_new(server->loop, fd, on_ready, conn, &conn->io, &err) < 0 ||

@@ -63,9 +63,6 @@ struct dialect {
 
 const struct http *request_head(const struct request *request);
 const struct dialect *request_dialect(const struct request *request);
-/* For what belongs to the dialect and this request; NULL until it is set. Not freed. */
-void *request_data(const struct request *request);
-void request_set_data(struct request *request, void *data);
 /* For the access log: which pattern of a path it is, and whose. Copied; NULL: unknown. */
 void request_note(struct request *request, const char *route, const char *session,
 		  const char *execution);
@@ -110,7 +107,6 @@ void answer_refuse_simple(struct request *request, unsigned status, const char *
 			  const char *message, const char *remedy);
 /* Ends the connection in the middle of the answer: the client sees that it is not whole. */
 void answer_break_off(struct request *request);
-bool answer_has_begun(const struct request *request);
 
 /* Server-sent events. After sse_begin() a client that goes away is gone at once. */
 int sse_begin(struct request *request, const char *headers);

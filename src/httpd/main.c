@@ -1,8 +1,8 @@
 /*
  * main.c - a process that speaks HTTP with anybody, and asks reckond for everything.
  *
- * Runs in:  reckon-front-NAME, one for each dialect, started by reckond: descriptor 3 is the socket to it, 4 the listener, 5 a
- *           page of numbers.
+ * Runs in:  reckon-front-NAME, one for each dialect, started by reckond: descriptor 3 is the socket
+ *           to it, 4 the listener of the first dialect, 5 a page of numbers.
  * Reads:    the network; before that one number and the page that it shares with reckond.
  * Never:    opens, connects, executes, or holds a secret longer than a request.
  */
@@ -80,6 +80,7 @@ static void on_listen(unsigned ready, void *arg)
 			page_add(server->page->turned_away, 1);
 			turn_away(fd);
 		} else {
+			page_add(server->page->accepted, 1);
 			(void)conn_new(server, fd, &peer, NULL, 0, 0);
 		}
 	}

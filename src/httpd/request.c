@@ -12,30 +12,19 @@
 #include "base/cleanup.h"
 #include "httpd/server.h"
 
+static const struct conn *conn_of_const(const struct request *request)
+{
+	return (const struct conn *)((const char *)request - offsetof(struct conn, request));
+}
+
 const struct http *request_head(const struct request *request)
 {
-	const struct conn *conn =
-		(const struct conn *)((const char *)request - offsetof(struct conn, request));
-
-	return &conn->http;
+	return &conn_of_const(request)->http;
 }
 
 const struct dialect *request_dialect(const struct request *request)
 {
-	const struct conn *conn =
-		(const struct conn *)((const char *)request - offsetof(struct conn, request));
-
-	return conn->server->dialect;
-}
-
-void *request_data(const struct request *request)
-{
-	return request->data;
-}
-
-void request_set_data(struct request *request, void *data)
-{
-	request->data = data;
+	return conn_of_const(request)->server->dialect;
 }
 
 void request_note(struct request *request, const char *route, const char *session,
@@ -106,8 +95,7 @@ void request_key(const struct request *request, char *ret, size_t size)
 
 bool request_may_present(const struct request *request, const char *key)
 {
-	const struct conn *conn =
-		(const struct conn *)((const char *)request - offsetof(struct conn, request));
+	const struct conn *conn = conn_of_const(request);
 
 	return auth_may_ask(conn->server->throttle, &conn->peer, key);
 }

@@ -55,7 +55,6 @@ struct access {
 
 struct request {
 	struct coroutine *coroutine; /* NULL: none runs */
-	void *data;
 	enum wait wait, timer_of; /* that the timer of the connection runs for */
 	bool has_timed_out;
 	bool is_gone;	   /* whoever asked; every wait ends at once */

@@ -209,7 +209,8 @@ static void take_connection(struct server *server, int fd)
 
 	if (fd < 0)
 		return;
-	if (server->payload.len < sizeof(handoff) || server->conn_count >= server->conn_max || server->is_ending ||
+	if (server->payload.len < sizeof(handoff) || server->conn_count >= server->conn_max ||
+	    server->is_ending ||
 	    getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
 		page_add(server->page->turned_away, 1);
 		(void)close(fd);

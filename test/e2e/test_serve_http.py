@@ -328,3 +328,13 @@ def test_the_openapi_document_is_true(running):
 def test_nothing_of_it_was_logged_as_an_error(running):
     assert pathlib.Path(running.reckon.work / "serve.log").exists()
     assert "level=error" not in running.log()
+
+
+def test_an_empty_body_has_any_type(running):
+    """Some clients send a type with no body; a body has to be what its type says."""
+    for content, wanted in ((b"", 201), (b"{}", 415)):
+        with socket.create_connection(("127.0.0.1", running.port), 30) as sock:
+            sock.sendall(POST + f"Authorization: Bearer {running.key}\r\nConnection: close\r\n"
+                         f"Content-Type: application/octet-stream\r\n"
+                         f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
+            assert parse(read_all(sock))[0] == wanted

@@ -124,47 +124,37 @@ static void follow(struct stream *stream)
 	answer_end(stream->request);
 }
 
+/* With headers it goes on where a request began: its head can go out before the first event. */
+static void begin_and_follow(struct stream *stream)
+{
+	if (stream->headers != NULL) {
+		*stream->has_goes_on = *stream->goes_on = true;
+		if (begin(stream) < 0)
+			return;
+	}
+	follow(stream);
+}
+
+/* Both calls ask alike: `in` is what one of them takes. */
+#define STREAM_OF(request_, id_, in_, headers_)                                                    \
+	(&(struct stream){ .request = (request_),                                                  \
+			   .id = (id_),                                                            \
+			   .in = (in_),                                                            \
+			   .after = &(in_)->after,                                                 \
+			   .has_after = &(in_)->has_after,                                         \
+			   .goes_on = &(in_)->goes_on,                                             \
+			   .has_goes_on = &(in_)->has_goes_on,                                     \
+			   .headers = (headers_) })
+
 void native_follow_execution(struct request *request, struct api_execution_events_in *in,
 			     const char *headers)
 {
-	struct stream stream = {
-		.request = request,
-		.id = API_EXECUTION_EVENTS,
-		.in = in,
-		.after = &in->after,
-		.has_after = &in->has_after,
-		.goes_on = &in->goes_on,
-		.has_goes_on = &in->has_goes_on,
-		.headers = headers,
-	};
-
-	if (headers != NULL) {
-		in->has_goes_on = in->goes_on = true;
-		if (begin(&stream) < 0)
-			return;
-	}
-	follow(&stream);
+	begin_and_follow(STREAM_OF(request, API_EXECUTION_EVENTS, in, headers));
 }
 
 void native_follow_run(struct request *request, struct api_run_events_in *in, const char *headers)
 {
-	struct stream stream = {
-		.request = request,
-		.id = API_RUN_EVENTS,
-		.in = in,
-		.after = &in->after,
-		.has_after = &in->has_after,
-		.goes_on = &in->goes_on,
-		.has_goes_on = &in->has_goes_on,
-		.headers = headers,
-	};
-
-	if (headers != NULL) {
-		in->has_goes_on = in->goes_on = true;
-		if (begin(&stream) < 0)
-			return;
-	}
-	follow(&stream);
+	begin_and_follow(STREAM_OF(request, API_RUN_EVENTS, in, headers));
 }
 
 /* The header wins over the parameter: a browser that comes back sends it by itself. */

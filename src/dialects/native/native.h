@@ -27,12 +27,15 @@ struct native {
 void native_refuse_invalid(struct request *request, const struct err *err);
 void native_refuse(struct request *request, const struct refusal *refusal);
 
-/* The events of an execution, or of a run: `in` of execution_events or run_events. */
+/*
+ * The events of an execution, or of a run, from what its call of events takes. `headers`: the request
+ * began what it follows, and its answer has these lines; NULL: it asks for events alone.
+ */
 void native_follow_execution(struct request *request, struct api_execution_events_in *in,
 			     const char *headers);
 void native_follow_run(struct request *request, struct api_run_events_in *in,
 		       const char *headers);
-/* Until somebody has asked for a stream that began so, its client's going ends what it follows. */
+/* A request for events: Last-Event-ID counts. */
 void native_events(const struct native *native);
 
 void native_download(const struct native *native);
