@@ -131,6 +131,11 @@ int ask_command(const struct opt_command *self, int argc, char **argv,
 void ask_wake(int fd);
 /* How often Ctrl-C was pressed; from here on. */
 int ask_interrupts(void);
+/*
+ * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment, so
+ * there is none between the look whether it came and the read.
+ */
+bool ask_wait_for_line(int tty);
 void ask_interrupts_clear(void);
 /* Until the question is answered, or ended; negative: the agent is gone. */
 int ask_converse(struct ask *ask, struct err *err);

@@ -62,25 +62,6 @@ static int show_code(int tty, const char *code, size_t len, bool is_plain, struc
 	return 0;
 }
 
-/* False: Ctrl-C, which may come between a look whether it came and a read; or the end. */
-static bool wait_for_line(int tty)
-{
-	struct pollfd wait = { .fd = tty, .events = POLLIN };
-	sigset_t interrupt, before;
-	int ready = 0;
-
-	(void)sigemptyset(&interrupt);
-	(void)sigaddset(&interrupt, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
-	while (ask_interrupts() == 0 && ready == 0) {
-		ready = ppoll(&wait, 1, NULL, &before);
-		if (ready < 0 && errno == EINTR)
-			ready = 0;
-	}
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return ready > 0;
-}
-
 /* The letter or the word, and nothing else: "abort" does not mean [a]ll. 0: none of them. */
 static char read_word(const char *line, size_t len)
 {
@@ -107,7 +88,7 @@ static char ask_person(int tty)
 		ssize_t n;
 
 		if (fd_write_full(tty, question, sizeof(question) - 1, &ignored) < 0 ||
-		    !wait_for_line(tty))
+		    !ask_wait_for_line(tty))
 			return 'q';
 		n = read(tty, line, sizeof(line));
 		if (n <= 0)

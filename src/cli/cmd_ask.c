@@ -5,6 +5,7 @@
  * Reads:    frames of reckon-agent.
  * Never:    talks to the model itself.
  */
+#include <poll.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -33,6 +34,24 @@ void ask_interrupts_clear(void)
 int ask_interrupts(void)
 {
 	return atomic_load(&interrupts);
+}
+
+bool ask_wait_for_line(int tty)
+{
+	struct pollfd wait = { .fd = tty, .events = POLLIN };
+	sigset_t interrupt, before;
+	int ready = 0;
+
+	(void)sigemptyset(&interrupt);
+	(void)sigaddset(&interrupt, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
+	while (ask_interrupts() == 0 && ready == 0) {
+		ready = ppoll(&wait, 1, NULL, &before);
+		if (ready < 0 && errno == EINTR)
+			ready = 0;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ready > 0;
 }
 
 void ask_lend(reckon_session *session)

@@ -24,28 +24,6 @@ static void prompt(const struct ask *ask)
 			   ask->view.coloured ? "\x1b[0m" : "");
 }
 
-/*
- * Until a line can be read at the terminal; false: Ctrl-C. It may come at any moment, and between a
- * look whether it came and a read that waits there must be none.
- */
-static bool wait_for_line(void)
-{
-	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
-	sigset_t interrupt, before;
-	int ready = 0;
-
-	(void)sigemptyset(&interrupt);
-	(void)sigaddset(&interrupt, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
-	while (ask_interrupts() == 0 && ready == 0) {
-		ready = ppoll(&wait, 1, NULL, &before);
-		if (ready < 0 && errno == EINTR)
-			ready = 0;
-	}
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return ready != 0;
-}
-
 /* One line that says something; false at the end. */
 static bool read_question(struct ask *ask)
 {
@@ -59,7 +37,7 @@ static bool read_question(struct ask *ask)
 
 		ask_interrupts_clear();
 		prompt(ask);
-		if (!is_terminal || wait_for_line())
+		if (!is_terminal || ask_wait_for_line(STDIN_FILENO))
 			len = getline(&line, &size, stdin);
 		/* Ctrl-C at the prompt; the end may have come right behind it. */
 		if (len < 0 && ask_interrupts() > 0 && !feof(stdin)) {
