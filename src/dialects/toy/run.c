@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "dialects/events.h"
 #include "dialects/toy/toy.h"
 
 #define LINE_MAX_BYTES 4096u
@@ -47,24 +48,14 @@ static int put_input(struct request *request, const char *session, struct call *
 static int send_events(struct request *request, struct api_execution_events_in *in,
 		       struct call *call)
 {
-	struct api_events events;
+	struct event_reader reader = EVENT_READER(request, API_EXECUTION_EVENTS, in);
+	struct next_event next;
 
-	do {
-		const struct api_event *event;
-
-		if (call_or_refuse(request, API_EXECUTION_EVENTS, in, &events, call) < 0)
+	while (events_next(&reader, 0, call, &next) == EVENT_NEXT)
+		if (sse_event(request, next.event.id, next.event.name, next.event.data.data,
+			      next.event.data.len) < 0)
 			return -1;
-		event = events.events.items;
-		for (size_t i = 0; i < events.events.count; i++, event++) {
-			if (sse_event(request, event->id, event->name, event->data.data,
-				      event->data.len) < 0)
-				return -1;
-			in->has_after = true;
-			in->after = event->id;
-		}
-		in->has_goes_on = in->goes_on = true;
-	} while (!events.is_last);
-	return 0;
+	return next.kind == EVENT_END ? 0 : -1;
 }
 
 static int execute(struct request *request, const char *session, struct call *call)

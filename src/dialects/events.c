@@ -1,0 +1,85 @@
+/*
+ * events.c - the events of an execution, a run or whatever else has them, one after the other.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    events of hostile programs, as JSON that libreckon wrote.
+ * Never:    fetches more before the reader has taken what there is.
+ */
+#include "dialects/events.h"
+
+static enum event_kind give(struct next_event *ret, enum event_kind kind)
+{
+	ret->kind = kind;
+	return kind;
+}
+
+static enum event_kind fail(struct event_reader *reader, const struct api_failure *failure,
+			    struct next_event *ret)
+{
+	reader->is_over = true;
+	ret->failure = failure;
+	ret->is_refused = !reader->has_begun;
+	return give(ret, EVENT_FAILED);
+}
+
+/* What came with the last answer, in its order: the gap, the events, the failure. */
+static bool take(struct event_reader *reader, struct next_event *ret)
+{
+	const struct api_events *events = &reader->events;
+	const struct api_event *items = events->events.items;
+
+	if (!reader->gap_said && events->has_missing && events->missing > 0) {
+		reader->gap_said = true;
+		ret->missing = events->missing;
+		(void)give(ret, EVENT_GAP);
+		return true;
+	}
+	if (reader->at < events->events.count) {
+		ret->event = items[reader->at++];
+		*reader->after = ret->event.id;
+		*reader->has_after = true;
+		(void)give(ret, EVENT_NEXT);
+		return true;
+	}
+	if (events->failure != NULL) {
+		(void)fail(reader, events->failure, ret);
+		return true;
+	}
+	if (events->is_last) {
+		reader->is_over = true;
+		(void)give(ret, EVENT_END);
+		return true;
+	}
+	return false;
+}
+
+enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, struct call *call,
+			    struct next_event *ret)
+{
+	*ret = (struct next_event){ 0 };
+	if (reader->is_over)
+		return give(ret, EVENT_END);
+	for (;;) {
+		enum call_status status = CALL_OK;
+
+		if (!reader->is_asked && take(reader, ret))
+			return ret->kind;
+		if (!reader->is_asked)
+			status = call_ask(reader->request, reader->id, reader->in, call);
+		reader->is_asked = status == CALL_OK;
+		if (status == CALL_OK)
+			status = call_take(reader->request, quiet_ms, &reader->events, call);
+		if (status == CALL_GONE)
+			return give(ret, EVENT_GONE);
+		if (status == CALL_WAITS)
+			return give(ret, EVENT_QUIET);
+		reader->is_asked = false;
+		if (status == CALL_FAILED)
+			return fail(reader, call->failure, ret);
+		upstream_cancel_when_gone(reader->request, call->frame);
+		reader->at = 0;
+		reader->gap_said = false;
+		reader->has_begun = true;
+		*reader->has_goes_on = *reader->goes_on = true;
+	}
+}
