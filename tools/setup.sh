@@ -6,7 +6,9 @@
 #
 # Installs the packages that tools/packages.txt names in these sections. Asks dpkg first, so that
 # a second run touches neither network nor package lists. Without root it installs nothing and
-# says what to ask for. The section "test" also makes build/venv, where pytest lives.
+# says what to ask for. The section "test" also makes build/venv, where pytest and Node live, and for
+# each folder NAME of test/sdks build/sdks/NAME with the packages of its requirements.txt in venv and
+# those of its package-lock.json in node_modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -50,22 +52,56 @@ setup_packages() {
 	apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# The stamp holds the lock file's hash, so that a changed pin makes a new environment.
+# The stamp holds the hash of all lock files, so that a changed pin makes a new environment.
+is_current() { # FOLDER LOCK...
+	[ "$(cat "$1/stamp" 2>/dev/null)" = "$(sha256sum "${@:2}" 2>/dev/null)" ]
+}
+
+stamp() { # FOLDER LOCK...
+	sha256sum "${@:2}" >"$1/stamp" 2>/dev/null || true
+}
+
+# All that a package needs is in its lock file: nothing is resolved here.
+make_venv() { # FOLDER LOCK
+	rm -rf "$1"
+	"$python" -m venv "$1"
+	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$2"
+	"$1/bin/pip" check >/dev/null
+}
+
 setup_venv() {
-	local venv=build/venv stamp want
-	stamp=$venv/requirements.sha256
-	want=$(sha256sum test/requirements.txt | cut -d' ' -f1)
-	if [ -x "$venv/bin/pytest" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+	local venv=build/venv
+	if [ -x "$venv/bin/pytest" ] && is_current "$venv" test/requirements.txt; then
 		return 0
 	fi
 	echo "setup: making $venv"
 	mkdir -p build
-	rm -rf "$venv"
-	"$python" -m venv "$venv"
-	"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-		-r test/requirements.txt
-	"$venv/bin/pip" check >/dev/null
-	echo "$want" >"$stamp"
+	make_venv "$venv" test/requirements.txt
+	stamp "$venv" test/requirements.txt
+}
+
+setup_sdk() { # NAME
+	local from=test/sdks/$1 to=build/sdks/$1 locks=()
+	[ -f "$from/requirements.txt" ] && locks+=("$from/requirements.txt")
+	[ -f "$from/package-lock.json" ] && locks+=("$from/package-lock.json")
+	is_current "$to" "${locks[@]}" && return 0
+	echo "setup: making $to"
+	mkdir -p "$to"
+	if [ -f "$from/requirements.txt" ]; then
+		make_venv "$to/venv" "$from/requirements.txt"
+	fi
+	if [ -f "$from/package-lock.json" ]; then
+		cp "$from/package.json" "$from/package-lock.json" "$to"
+		PATH=$PWD/build/venv/bin:$PATH npm --prefix "$to" ci --no-audit --no-fund --silent
+	fi
+	stamp "$to" "${locks[@]}"
+}
+
+setup_sdks() {
+	local folder
+	for folder in test/sdks/*/; do
+		setup_sdk "$(basename "$folder")"
+	done
 }
 
 if [ $# -eq 0 ]; then
@@ -84,5 +120,8 @@ done
 
 setup_packages "$@"
 case " $* " in
-*" test "*) setup_venv ;;
+*" test "*)
+	setup_venv
+	setup_sdks
+	;;
 esac

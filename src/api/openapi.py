@@ -323,6 +323,31 @@ def answer_schema(schema):
     return {"Answer": answer}
 
 
+def say_enum_for_const(schema):
+    """Generators check the words of an enum; of `const` many know nothing."""
+    if isinstance(schema, list):
+        return [say_enum_for_const(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    said = {key: say_enum_for_const(value) for key, value in schema.items()}
+    if isinstance(said.get("const"), str):
+        return {"type": "string", "enum": [said.pop("const")]} | said
+    return said
+
+
+def add_discriminators(schemas):
+    """To each choice between named schemas that one property tells apart, for generated clients."""
+    for choice in schemas.values():
+        names = [one.get("$ref", "").rpartition("/")[2] for one in choice.get("oneOf", ())]
+        if not names or not all(names):
+            continue
+        words = [{key: value["enum"][0] for key, value in schemas[name]["properties"].items()
+                  if len(value.get("enum", ())) == 1} for name in names]
+        for key in set(words[0]).intersection(*words[1:]):
+            choice["discriminator"] = {"propertyName": key, "mapping": {
+                word[key]: f"#/components/schemas/{name}" for word, name in zip(words, names)}}
+
+
 def components(docs):
     record = json.loads((docs / "record.schema.json").read_text(encoding="utf-8"))
     ask = json.loads((docs / "ask.schema.json").read_text(encoding="utf-8"))
@@ -333,6 +358,8 @@ def components(docs):
         for event, schema in events.items():
             schemas.setdefault(event, schema)
         schemas[name] = {"oneOf": [{"$ref": f"#/components/schemas/{event}"} for event in events]}
+    schemas = say_enum_for_const(schemas)
+    add_discriminators(schemas)
     return {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "rk_…"}},
         "responses": {"Error": {

@@ -144,7 +144,7 @@ class Call:
     commits: str = ""      # of an upload: the call that takes what was written; its answer is ours
     is_part: bool = False  # of a request that is counted by another call
     local: bool = False    # answered by what speaks for the client, of itself
-    file_media: tuple = ("*/*",)
+    file_media: tuple = ("application/octet-stream", "*/*")
     also_media: tuple = ()  # of an answer that may have another form
     takes_struct: Struct = field(init=False)
     gives_struct: Struct = field(init=False)
