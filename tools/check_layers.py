@@ -56,6 +56,8 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "structmember.h": "inside",
     "jansson.h": "codec",
     "llhttp.h": "codec",
+    "wslay/wslay.h": "httpd",
+    "sha1.h": "httpd",
     "archive.h": "peek",
     "archive_entry.h": "peek",
     "sodium.h": ("lib", "host"),

@@ -127,7 +127,7 @@ enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 	const struct api_type *gives = api_calls[call->id].gives;
 	struct api_bytes rest;
 	struct err err;
-	const int code = upstream_take(request, wait_ms, &call->reply);
+	const int code = upstream_take(request, call->frame, wait_ms, &call->reply);
 	const bool has_failed = call->reply.type != FRONT_REPLY;
 
 	if (code <= 0)

@@ -81,7 +81,6 @@ struct conn *conn_new(struct server *server, int fd, const struct auth_peer *pee
 	conn->hops = hops;
 	conn->in = BUF_INIT(HTTPD_AHEAD_MAX);
 	conn->out = BUF_INIT(CONN_OUT_MAX);
-	conn->request.reply = UPSTREAM_REPLY_INIT;
 	http_init(&conn->http);
 	conn->next = server->conns;
 	if (conn->next != NULL)
@@ -432,7 +431,7 @@ static void on_timer(void *arg)
 		request_start(conn, handle_slow);
 		break;
 	case CONN_RUN:
-		if (conn->request.wait == WAIT_REPLY ||
+		if (conn->request.wait == WAIT_REPLY || conn->request.wait == WAIT_MESSAGE ||
 		    !has_moved(conn, conn->request.is_stream ? 1 : PROGRESS_BYTES,
 			       conn->request.wait_ms))
 			conn->request.has_timed_out = true;

@@ -15,7 +15,8 @@
  *           answer_text(request, 200, "text/plain", &body, NULL);
  *   }
  *
- * A connection serves one request at a time, and has at most one question to reckond unanswered.
+ * A connection serves one request at a time, which has at most UPSTREAM_QUESTIONS_MAX questions to
+ * reckond unanswered.
  * What a client sends ahead is read up to HTTPD_AHEAD_MAX bytes and no further.
  */
 #pragma once
@@ -28,6 +29,7 @@
 #include "codec/http.h"
 
 #define HTTPD_AHEAD_MAX (64u * 1024u)
+#define UPSTREAM_QUESTIONS_MAX 4u
 #define HTTPD_LENGTH_UNKNOWN UINT64_MAX /* of an answer: in chunks, or up to the end */
 
 struct request;
@@ -116,6 +118,36 @@ int sse_event(struct request *request, uint64_t id, const char *name, const char
  * taken nothing since the last one. */
 int sse_beat(struct request *request);
 
+/* ---- WebSocket (RFC 6455) -------------------------------------------------------------------- */
+
+enum websocket_kind { WEBSOCKET_TEXT = 1, WEBSOCKET_BINARY = 2 }; /* opcodes */
+struct websocket_message {
+	enum websocket_kind kind;
+	const char *bytes; /* until the next one is asked for; text is UTF-8 */
+	size_t len;
+};
+
+/* Whether the request wants to become one. */
+bool websocket_is_asked(const struct request *request);
+/*
+ * Becomes one, or refuses with 400 or 426. `protocols`: the subprotocols that are spoken, NULL at the
+ * end, the first that the client knows is chosen; NULL: none is. `message_max`: bytes of a message of
+ * the client; one that is longer ends the connection with 1009. Whether a page of somebody else's may
+ * be behind it the handler has judged before.
+ */
+int websocket_begin(struct request *request, const char *const *protocols, size_t message_max,
+		    const char **ret_protocol);
+/*
+ * What happens next: 1: a message; 2: reckond answered a question, see upstream_is_answered(); 0:
+ * neither within `wait_ms` (0: however long it takes). Negative: it has been closed, by either side.
+ * Pings are answered, and sent to a client that is silent; one that takes nothing is gone.
+ */
+int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_message *ret);
+/* Waits until the client has taken enough of what was sent before. */
+int websocket_send(struct request *request, enum websocket_kind kind, const void *bytes, size_t len);
+/* The last thing to do. `code`: RFC 6455 §7.4; `reason`: UTF-8, cut after 120 bytes, or NULL. */
+void websocket_close(struct request *request, unsigned code, const char *reason);
+
 /* ---- reckond -------------------------------------------------------------------------------- */
 
 struct upstream_reply {
@@ -127,10 +159,12 @@ struct upstream_reply {
 void upstream_reply_done(struct upstream_reply *reply);
 #define cleanup_reply __attribute__((cleanup(upstream_reply_done)))
 
-/* Sends a frame; its id, which only upstream_take() answers. One at a time. */
+/* Sends a frame; its id, for upstream_take(). 0: nobody waits any more, or too many are unanswered. */
 uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *payload);
-/* The answer: 1. 0: not within `wait_ms` (0: however long it takes); ask for it again. */
-int upstream_take(struct request *request, uint64_t wait_ms, struct upstream_reply *ret);
+/* The answer to it: 1. 0: not within `wait_ms` (0: however long it takes); ask for it again. */
+int upstream_take(struct request *request, uint64_t id, uint64_t wait_ms,
+		  struct upstream_reply *ret);
+bool upstream_is_answered(const struct request *request, uint64_t id);
 /* When the client goes away, reckond is told so of this frame too, though it was answered; 0 takes
  * the last such wish back. */
 void upstream_cancel_when_gone(struct request *request, uint64_t id);

@@ -142,7 +142,9 @@ static bool may_go_on(const struct conn *conn)
 	case WAIT_OUT:
 		return conn->out.len - conn->out_at <= CONN_OUT_LOW;
 	case WAIT_REPLY:
-		return request->has_reply;
+		return request->wanted->has_reply;
+	case WAIT_MESSAGE:
+		return conn->in.len > 0 || upstream_has_reply(request);
 	}
 	return true;
 }
@@ -152,10 +154,10 @@ static void finish(struct conn *conn)
 	struct request *request = &conn->request;
 
 	request->coroutine = NULL;
-	upstream_reply_done(&request->reply);
-	request->has_reply = false;
 	if (request->is_gone)
 		upstream_forget(conn);
+	else
+		upstream_end(conn);
 	memset(request->cancels, 0, sizeof(request->cancels));
 	if (!request->has_ended || request->answer_left > 0)
 		conn_abort(conn); /* a client has to see that this is no whole answer */
@@ -183,7 +185,7 @@ static void set_timer(struct conn *conn, enum wait wait, uint64_t ms)
 		loop_timer_clear(conn->timer);
 		return;
 	}
-	if (wait != WAIT_REPLY)
+	if (wait != WAIT_REPLY && wait != WAIT_MESSAGE)
 		conn->progress = 0;
 	loop_timer_set(conn->timer, ms);
 }
@@ -204,7 +206,7 @@ int request_wait(struct request *request, enum wait wait, uint64_t ms)
 	set_timer(conn, wait, ms);
 	coroutine_yield();
 	request->wait = WAIT_NOTHING;
-	if (wait == WAIT_REPLY)
+	if (wait == WAIT_REPLY || wait == WAIT_MESSAGE)
 		set_timer(conn, WAIT_NOTHING, 0);
 	if (request->is_gone)
 		return -1;
@@ -219,12 +221,13 @@ void request_drop(struct conn *conn)
 	upstream_forget(conn);
 	if (request->coroutine != NULL && coroutine_resume(request->coroutine))
 		request->coroutine = NULL;
-	upstream_reply_done(&request->reply);
+	upstream_end(conn);
+	websocket_free(request->websocket);
+	request->websocket = NULL;
 }
 
 void request_reset(struct request *request)
 {
-	upstream_reply_done(&request->reply);
+	websocket_free(request->websocket);
 	memset(request, 0, sizeof(*request));
-	request->reply = UPSTREAM_REPLY_INIT;
 }

@@ -6,6 +6,7 @@
  *   request.c        one request: its coroutine, and what that waits for
  *   body.c           the body of a request
  *   answer.c         heads and bodies of answers; sse.c: events
+ *   websocket.c      WebSocket messages over the connection of a request
  *   upstream.c       frames to and from reckond, and which request waits for which
  *   access_log.c     ids, traces, counts and a line of the log for each request
  *   auth_throttle.c  who tried unknown keys too often
@@ -41,7 +42,22 @@ enum conn_state {
 };
 
 /* What the coroutine of a request waits for. */
-enum wait { WAIT_NOTHING, WAIT_BODY, WAIT_OUT, WAIT_REPLY };
+enum wait {
+	WAIT_NOTHING,
+	WAIT_BODY,
+	WAIT_OUT,
+	WAIT_REPLY,
+	WAIT_MESSAGE, /* bytes of a WebSocket, or the reply to any question */
+};
+
+/* A frame that reckond has not answered, or whose answer nobody took yet. */
+struct question {
+	uint64_t id; /* 0: a free place */
+	struct conn *conn;
+	struct question *next; /* of the same bucket */
+	struct upstream_reply reply;
+	bool has_reply;
+};
 
 /* What a request leaves behind; all zero between requests. */
 struct access {
@@ -71,12 +87,11 @@ struct request {
 	request_body_fn *sink;
 	void *sink_arg;
 	bool sink_is_full;
-	/* its question */
-	uint64_t waiting; /* id of the unanswered frame, or 0 */
-	struct conn *next_waiting;
-	struct upstream_reply reply;
-	bool has_reply;
+	/* its questions */
+	struct question questions[UPSTREAM_QUESTIONS_MAX];
+	const struct question *wanted; /* of WAIT_REPLY */
 	uint64_t cancels[CANCELS_MAX];
+	struct websocket *websocket; /* NULL: plain HTTP */
 	struct access access;
 };
 
@@ -145,10 +160,15 @@ void request_reset(struct request *request);
 /* ---- upstream.c ---- */
 int upstream_open(struct server *server, struct err *err);
 void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
+bool upstream_has_reply(const struct request *request); /* to any question */
+void upstream_end(struct conn *conn);			/* of a request that is over */
 void upstream_ready(struct server *server);
 /* Hands a connection on, with the bytes that were read from it; the descriptor is closed. */
 void upstream_hand_off(struct server *server, unsigned number, unsigned hops, int fd,
 		       const struct buf *bytes);
+
+/* ---- websocket.c ---- */
+void websocket_free(struct websocket *websocket); /* NULL is fine */
 
 /* ---- main.c ---- */
 void server_stop_listening(struct server *server);

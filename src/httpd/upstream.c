@@ -20,7 +20,7 @@
 #define FRAMES_IN_A_ROW 64
 
 struct waiting_table {
-	struct conn *buckets[BUCKETS];
+	struct question *buckets[BUCKETS];
 };
 
 struct frame {
@@ -37,13 +37,21 @@ struct outbox {
 	struct frame *first, *last;
 };
 
-static struct conn **find(struct server *server, uint64_t id)
+static struct question **find(struct server *server, uint64_t id)
 {
-	struct conn **at = &server->waiting->buckets[id % BUCKETS];
+	struct question **at = &server->waiting->buckets[id % BUCKETS];
 
-	while (*at != NULL && (*at)->request.waiting != id)
-		at = &(*at)->request.next_waiting;
+	while (*at != NULL && (*at)->id != id)
+		at = &(*at)->next;
 	return at;
+}
+
+static struct question *question_of(struct request *request, uint64_t id)
+{
+	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
+		if (request->questions[i].id == id)
+			return &request->questions[i];
+	return NULL;
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -118,26 +126,52 @@ uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *
 {
 	struct conn *conn = conn_of(request);
 	struct server *server = conn->server;
+	struct question *question = question_of(request, 0);
+	struct question **bucket;
 
-	if (request->is_gone)
+	if (request->is_gone || question == NULL)
 		return 0;
-	request->waiting = server->next_id++;
-	request->next_waiting = server->waiting->buckets[request->waiting % BUCKETS];
-	server->waiting->buckets[request->waiting % BUCKETS] = conn;
-	post(server, type, true, request->waiting, payload, -1);
-	return request->waiting;
+	bucket = &server->waiting->buckets[server->next_id % BUCKETS];
+	*question = (struct question){ .id = server->next_id++,
+				       .conn = conn,
+				       .next = *bucket,
+				       .reply = UPSTREAM_REPLY_INIT };
+	*bucket = question;
+	post(server, type, true, question->id, payload, -1);
+	return question->id;
 }
 
-int upstream_take(struct request *request, uint64_t wait_ms, struct upstream_reply *ret)
+bool upstream_has_reply(const struct request *request)
 {
-	const int code = request_wait(request, WAIT_REPLY, wait_ms);
+	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
+		if (request->questions[i].has_reply)
+			return true;
+	return false;
+}
 
+bool upstream_is_answered(const struct request *request, uint64_t id)
+{
+	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
+		if (request->questions[i].id == id)
+			return request->questions[i].has_reply;
+	return false;
+}
+
+int upstream_take(struct request *request, uint64_t id, uint64_t wait_ms,
+		  struct upstream_reply *ret)
+{
+	struct question *question = id != 0 ? question_of(request, id) : NULL;
+	int code;
+
+	if (question == NULL)
+		return -1;
+	request->wanted = question;
+	code = request_wait(request, WAIT_REPLY, wait_ms);
 	if (code != 0)
 		return code < 0 ? -1 : 0;
 	upstream_reply_done(ret);
-	*ret = request->reply;
-	request->reply = UPSTREAM_REPLY_INIT;
-	request->has_reply = false;
+	*ret = question->reply;
+	*question = (struct question){ .reply = UPSTREAM_REPLY_INIT };
 	return 1;
 }
 
@@ -151,31 +185,49 @@ void upstream_cancel_when_gone(struct request *request, uint64_t id)
 		}
 }
 
-static void unlink_waiting(struct conn *conn)
+static void unlink_question(struct server *server, struct question *question)
 {
-	struct conn **at = find(conn->server, conn->request.waiting);
+	struct question **at = find(server, question->id);
 
-	if (*at == conn)
-		*at = conn->request.next_waiting;
-	conn->request.next_waiting = NULL;
-	conn->request.waiting = 0;
+	if (*at == question)
+		*at = question->next;
+	question->next = NULL;
+}
+
+/* Nobody waits for an answer any more. */
+void upstream_end(struct conn *conn)
+{
+	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++) {
+		struct question *question = &conn->request.questions[i];
+
+		if (question->has_reply) {
+			upstream_reply_done(&question->reply);
+		} else if (question->id != 0) {
+			unlink_question(conn->server, question);
+			post(conn->server, FRONT_CANCEL, false, question->id, NULL, -1);
+		}
+		*question = (struct question){ 0 };
+	}
+}
+
+static bool is_unanswered(const struct request *request, uint64_t id)
+{
+	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
+		if (request->questions[i].id == id)
+			return !request->questions[i].has_reply;
+	return false;
 }
 
 void upstream_forget(struct conn *conn)
 {
 	struct request *request = &conn->request;
-	const uint64_t id = request->waiting;
 
-	if (id != 0) {
-		unlink_waiting(conn);
-		post(conn->server, FRONT_CANCEL, false, id, NULL, -1);
-	}
 	for (unsigned i = 0; i < CANCELS_MAX; i++) {
-		if (request->cancels[i] != 0 && request->cancels[i] != id)
-			post(conn->server, FRONT_CANCEL, false, request->cancels[i], NULL,
-			     -1);
+		if (request->cancels[i] != 0 && !is_unanswered(request, request->cancels[i]))
+			post(conn->server, FRONT_CANCEL, false, request->cancels[i], NULL, -1);
 		request->cancels[i] = 0;
 	}
+	upstream_end(conn);
 }
 
 void upstream_cancel_now(struct request *request)
@@ -226,28 +278,25 @@ static void take_connection(struct server *server, int fd)
 
 static void take_frame(struct server *server, const struct front_head *head, int fd)
 {
-	struct conn *conn = *find(server, head->id);
-	struct request *request;
+	struct question *question = *find(server, head->id);
 
 	if (head->type == FRONT_CONNECTION) {
 		take_connection(server, fd);
 		return;
 	}
 	/* Whoever asked is gone: our CANCEL met the answer on its way. */
-	if (conn == NULL) {
+	if (question == NULL) {
 		if (fd >= 0)
 			(void)close(fd);
 		return;
 	}
-	request = &conn->request;
-	unlink_waiting(conn);
-	upstream_reply_done(&request->reply);
-	request->reply.type = head->type;
-	request->reply.fd = fd;
-	request->reply.payload = server->payload;
+	unlink_question(server, question);
+	question->reply.type = head->type;
+	question->reply.fd = fd;
+	question->reply.payload = server->payload;
 	server->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
-	request->has_reply = true;
-	conn_settle(conn);
+	question->has_reply = true;
+	conn_settle(question->conn);
 }
 
 static void on_end(void *arg)

@@ -1,0 +1,369 @@
+/*
+ * websocket.c - WebSocket messages (RFC 6455) over the connection of a request; wslay does the framing.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    frames of anybody.
+ * Never:    reads on while a message waits to be taken, or while the client takes nothing.
+ */
+#include <errno.h>
+#include <sha1.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <wslay/wslay.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/base64.h"
+#include "httpd/server.h"
+
+#define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define KEY_LEN 24u /* 16 bytes in base64 */
+#define PING_MS 30000u
+#define REASON_MAX 120u
+#define VERSION "13"
+
+struct message {
+	struct message *next;
+	enum websocket_kind kind;
+	size_t len;
+	char bytes[];
+};
+
+struct websocket {
+	struct conn *conn;
+	wslay_event_context_ptr context;
+	struct message *first, *last; /* that nobody took yet */
+	struct message *taken;
+	size_t read_at; /* of the connection's `in`: what wslay has seen */
+};
+
+/* ---- what wslay asks for -------------------------------------------------------------------- */
+
+static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *ret, size_t size, int flags,
+			  void *arg)
+{
+	struct websocket *websocket = arg;
+	struct buf *in = &websocket->conn->in;
+	const size_t left = in->len - websocket->read_at;
+	const size_t len = left < size ? left : size;
+
+	(void)flags;
+	if (len == 0 || websocket->first != NULL) {
+		wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+		return -1;
+	}
+	memcpy(ret, in->data + websocket->read_at, len);
+	websocket->read_at += len;
+	return (ssize_t)len;
+}
+
+static ssize_t take_bytes(wslay_event_context_ptr context, const uint8_t *bytes, size_t len,
+			  int flags, void *arg)
+{
+	struct websocket *websocket = arg;
+	struct err err;
+
+	(void)flags;
+	if (buf_add(&websocket->conn->out, bytes, len, &err) < 0) {
+		wslay_event_set_error(context, WSLAY_ERR_CALLBACK_FAILURE);
+		return -1;
+	}
+	return (ssize_t)len;
+}
+
+static void take_message(wslay_event_context_ptr context,
+			 const struct wslay_event_on_msg_recv_arg *got, void *arg)
+{
+	struct websocket *websocket = arg;
+	struct message *message;
+
+	(void)context;
+	if (got->opcode != WSLAY_TEXT_FRAME && got->opcode != WSLAY_BINARY_FRAME)
+		return;
+	message = mem_new0(1, sizeof(*message) + got->msg_length + 1);
+	message->kind = got->opcode == WSLAY_TEXT_FRAME ? WEBSOCKET_TEXT : WEBSOCKET_BINARY;
+	message->len = got->msg_length;
+	if (got->msg_length > 0)
+		memcpy(message->bytes, got->msg, got->msg_length);
+	if (websocket->last != NULL)
+		websocket->last->next = message;
+	else
+		websocket->first = message;
+	websocket->last = message;
+}
+
+/* ---- the handshake -------------------------------------------------------------------------- */
+
+/* Whether `word` is one of a header's list; case counts in names of subprotocols alone. */
+static bool has_word(const char *list, const char *word, bool is_exact)
+{
+	const size_t want = strlen(word);
+
+	for (const char *at = list; at != NULL && *at != '\0'; at += strcspn(at, ",")) {
+		size_t len;
+
+		at += strspn(at, ", \t");
+		len = strcspn(at, ", \t");
+		if (len == want && (is_exact ? strncmp : strncasecmp)(at, word, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool websocket_is_asked(const struct request *request)
+{
+	const struct http *http = request_head(request);
+
+	return http->verb == HTTP_VERB_GET && http->minor == 1 &&
+	       has_word(http_header(http, "connection"), "upgrade", false) &&
+	       has_word(http_header(http, "upgrade"), "websocket", false);
+}
+
+static int check(struct request *request)
+{
+	const struct http *http = request_head(request);
+	const char *version = http_header(http, "sec-websocket-version");
+	const char *key = http_header(http, "sec-websocket-key");
+
+	if (!websocket_is_asked(request) || version == NULL || strcmp(version, VERSION) != 0) {
+		answer_refuse(request, &(struct refusal){
+					       .status = 426,
+					       .code = "upgrade_required",
+					       .message = "this is a WebSocket of version " VERSION,
+					       .remedy = "connect with a WebSocket client",
+					       .headers = "Upgrade: websocket\r\n"
+							  "Sec-WebSocket-Version: " VERSION "\r\n",
+				       });
+		return -1;
+	}
+	if (key == NULL || strlen(key) != KEY_LEN || http->has_body) {
+		answer_refuse_simple(request, 400, "invalid",
+				     "a WebSocket begins with a Sec-WebSocket-Key of 16 bytes and "
+				     "no body",
+				     "connect with a WebSocket client");
+		return -1;
+	}
+	return 0;
+}
+
+/* RFC 6455 §4.2.2: the key and a constant, as SHA-1 in base64. */
+static int write_headers(const char *key, const char *protocol, struct buf *ret, struct err *err)
+{
+	unsigned char sum[SHA1_DIGEST_LENGTH];
+	SHA1_CTX sha1;
+
+	SHA1Init(&sha1);
+	SHA1Update(&sha1, (const uint8_t *)key, strlen(key));
+	SHA1Update(&sha1, (const uint8_t *)ACCEPT_GUID, strlen(ACCEPT_GUID));
+	SHA1Final(sum, &sha1);
+	if (buf_adds(ret, "Upgrade: websocket\r\nSec-WebSocket-Accept: ", err) < 0 ||
+	    base64_encode(sum, sizeof(sum), ret, err) < 0 ||
+	    (protocol != NULL &&
+	     buf_addf(ret, err, "\r\nSec-WebSocket-Protocol: %s", protocol) < 0))
+		return (int)err->code;
+	return buf_adds(ret, "\r\n", err);
+}
+
+static const char *choose(const struct request *request, const char *const *protocols)
+{
+	const char *asked = http_header(request_head(request), "sec-websocket-protocol");
+
+	for (; protocols != NULL && *protocols != NULL; protocols++)
+		if (has_word(asked, *protocols, true))
+			return *protocols;
+	return NULL;
+}
+
+int websocket_begin(struct request *request, const char *const *protocols, size_t message_max,
+		    const char **ret_protocol)
+{
+	static const struct wslay_event_callbacks callbacks = {
+		.recv_callback = give_bytes,
+		.send_callback = take_bytes,
+		.on_msg_recv_callback = take_message,
+	};
+	cleanup_buf struct buf headers = BUF_INIT(1024);
+	struct conn *conn = conn_of(request);
+	struct websocket *websocket;
+	struct err err;
+
+	if (request->is_gone || check(request) < 0)
+		return -1;
+	*ret_protocol = choose(request, protocols);
+	if (write_headers(http_header(request_head(request), "sec-websocket-key"), *ret_protocol,
+			  &headers, &err) < 0) {
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+		return -1;
+	}
+	websocket = mem_new0(1, sizeof(*websocket));
+	websocket->conn = conn;
+	request->websocket = websocket;
+	if (wslay_event_context_server_init(&websocket->context, &callbacks, websocket) != 0) {
+		answer_refuse_simple(request, 500, "internal", "out of memory", NULL);
+		return -1;
+	}
+	wslay_event_config_set_max_recv_msg_length(websocket->context, message_max);
+	conn->http.keep_alive = false;
+	request->is_stream = true; /* one that sends no more cannot close it as it should */
+	if (conn->read_ended)
+		conn_abort(conn);
+	return answer_begin(request, 101, NULL, 0, buf_text(&headers));
+}
+
+void websocket_free(struct websocket *websocket)
+{
+	struct message *next;
+
+	if (websocket == NULL)
+		return;
+	for (struct message *at = websocket->first; at != NULL; at = next) {
+		next = at->next;
+		free(at);
+	}
+	free(websocket->taken);
+	wslay_event_context_free(websocket->context);
+	free(websocket);
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* Whether frames can still come: neither side has said that it closes. */
+static bool is_open(const struct websocket *websocket)
+{
+	return wslay_event_get_read_enabled(websocket->context) != 0;
+}
+
+/* Looks at what has come; its answers (a pong, a close) are written. False: it is broken. */
+static bool pump(struct websocket *websocket)
+{
+	struct conn *conn = websocket->conn;
+	bool is_fine = !is_open(websocket) || wslay_event_recv(websocket->context) == 0;
+
+	buf_consume(&conn->in, websocket->read_at);
+	websocket->read_at = 0;
+	is_fine = is_fine && wslay_event_send(websocket->context) == 0;
+	if (!is_fine)
+		conn_abort(conn);
+	return is_fine;
+}
+
+/* Both have said that they close, or the client did and was answered: the handler is to end. */
+static void end(struct websocket *websocket)
+{
+	struct request *request = &websocket->conn->request;
+
+	buf_clear(&websocket->conn->in);
+	request->has_ended = true;
+	request->is_gone = true;
+}
+
+static bool take_first(struct websocket *websocket, struct websocket_message *ret)
+{
+	struct message *message = websocket->first;
+
+	if (message == NULL)
+		return false;
+	free(websocket->taken);
+	websocket->taken = message;
+	websocket->first = message->next;
+	if (websocket->first == NULL)
+		websocket->last = NULL;
+	*ret = (struct websocket_message){ message->kind, message->bytes, message->len };
+	return true;
+}
+
+/* A silent client is asked whether it is there; one that has taken nothing since is not. */
+static bool ping(struct websocket *websocket)
+{
+	const struct wslay_event_msg message = { .opcode = WSLAY_PING };
+	struct conn *conn = websocket->conn;
+	const bool is_stuck = conn->out.len > conn->out_at && conn->progress == 0;
+
+	if (is_stuck || wslay_event_queue_msg(websocket->context, &message) != 0) {
+		conn_abort(conn);
+		return false;
+	}
+	conn->progress = 0;
+	return pump(websocket);
+}
+
+static int wait_for_room(struct request *request)
+{
+	const struct conn *conn = conn_of(request);
+	int code = 0;
+
+	if (conn->out.len - conn->out_at > CONN_OUT_LOW)
+		code = request_wait(request, WAIT_OUT, STREAM_STALL_MS);
+	if (code > 0)
+		conn_abort(conn_of(request));
+	return code == 0 ? 0 : -1;
+}
+
+int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_message *ret)
+{
+	struct websocket *websocket = request->websocket;
+	uint64_t left = wait_ms;
+
+	for (;;) {
+		const uint64_t slice = wait_ms != 0 && left < PING_MS ? left : PING_MS;
+		int code;
+
+		if (request->is_gone || wait_for_room(request) < 0 || !pump(websocket))
+			return -1;
+		if (take_first(websocket, ret))
+			return 1;
+		if (!is_open(websocket)) {
+			end(websocket);
+			return -1;
+		}
+		if (upstream_has_reply(request))
+			return 2;
+		code = request_wait(request, WAIT_MESSAGE, slice);
+		if (code < 0)
+			return -1;
+		if (code > 0 && !ping(websocket))
+			return -1;
+		if (code > 0 && wait_ms != 0) {
+			left -= slice;
+			if (left == 0)
+				return 0;
+		}
+	}
+}
+
+int websocket_send(struct request *request, enum websocket_kind kind, const void *bytes, size_t len)
+{
+	struct websocket *websocket = request->websocket;
+	const struct wslay_event_msg message = { .opcode = (uint8_t)kind,
+						 .msg = bytes,
+						 .msg_length = len };
+
+	if (request->is_gone)
+		return -1;
+	if (wslay_event_queue_msg(websocket->context, &message) != 0 ||
+	    wslay_event_send(websocket->context) != 0) {
+		conn_abort(websocket->conn);
+		return -1;
+	}
+	return wait_for_room(request);
+}
+
+void websocket_close(struct request *request, unsigned code, const char *reason)
+{
+	struct websocket *websocket = request->websocket;
+	size_t len = reason != NULL ? strlen(reason) : 0;
+
+	if (request->is_gone)
+		return;
+	if (len > REASON_MAX)
+		for (len = REASON_MAX; len > 0 && ((unsigned char)reason[len] & 0xc0) == 0x80; len--)
+			;
+	if (wslay_event_queue_close(websocket->context, (uint16_t)code, (const uint8_t *)reason,
+				    len) != 0 ||
+	    wslay_event_send(websocket->context) != 0)
+		conn_abort(websocket->conn);
+	buf_clear(&websocket->conn->in);
+	request->has_ended = true;
+}
