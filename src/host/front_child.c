@@ -3,7 +3,8 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    numbers that a front wrote into its page, which are counts and nothing else.
- * Never:    hands a process more than its socket, its page and, to the native one, the listener.
+ * Never:    hands a process more than its socket, its page, variables that name it, and to the native
+ *           one the listener.
  */
 #include "host/front_child.h"
 
@@ -13,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,6 +24,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "host/host.h"
+
+#define ENV_MAX 16
 
 /* ---- what it counts ------------------------------------------------------------------------- */
 
@@ -79,12 +83,25 @@ const char *front_child_program(size_t dialect)
 	return name;
 }
 
+/* What the daemon's environment holds for this dialect alone: RECKON_NAME_…, as RECKON_MCP_… . */
+static void environment_of(const char *dialect, char *ret[ENV_MAX + 1])
+{
+	char prefix[64];
+	size_t count = 0;
+	const size_t len = (size_t)snprintf(prefix, sizeof(prefix), "reckon_%s_", dialect);
+
+	for (char **at = environ; *at != NULL && count < ENV_MAX; at++)
+		if (strncasecmp(*at, prefix, len) == 0)
+			ret[count++] = *at;
+	ret[count] = NULL;
+}
+
 /* Between fork and exec of a program with threads: only what is safe there. No `listener` (-1) is
  * /dev/null in its place. */
-static void __attribute__((noreturn)) become_front(const char *path, char *const *argv, int sock,
+static void __attribute__((noreturn)) become_front(const char *path, char *const *argv,
+						   char *const *environment, int sock,
 						   int listener, int page)
 {
-	static char *const environment[] = { NULL };
 	const int high_sock = fcntl(sock, F_DUPFD, 10);
 	const int high_page = fcntl(page, F_DUPFD, 10);
 	const int null_fd = open("/dev/null", O_RDONLY);
@@ -129,6 +146,7 @@ int front_child_spawn(struct host *host, size_t dialect, struct front_child *chi
 	const int listener = dialect == DIALECT_NATIVE ? host->listen_fd : -1;
 	char path[600], connections[24], name[80];
 	char *argv[] = { name, connections, NULL };
+	char *environment[ENV_MAX + 1];
 	int pair[2];
 
 	(void)snprintf(name, sizeof(name), "%s", front_child_program(dialect));
@@ -142,11 +160,12 @@ int front_child_spawn(struct host *host, size_t dialect, struct front_child *chi
 	theirs = pair[1];
 	if (fd_set_nonblock(ours, true, err) < 0 || new_page(child, config, &page, err) < 0)
 		return (int)err->code;
+	environment_of(dialect_name(dialect), environment);
 	child->pid = fork();
 	if (child->pid < 0)
 		return err_sys(err, "fork");
 	if (child->pid == 0)
-		become_front(path, argv, theirs, listener, page);
+		become_front(path, argv, environment, theirs, listener, page);
 	*ret_sock = TAKE_FD(ours);
 	return 0;
 }

@@ -431,7 +431,7 @@ static void on_timer(void *arg)
 		request_start(conn, handle_slow);
 		break;
 	case CONN_RUN:
-		if (conn->request.wait == WAIT_REPLY || conn->request.wait == WAIT_MESSAGE ||
+		if (wait_is_on_others(conn->request.wait) ||
 		    !has_moved(conn, conn->request.is_stream ? 1 : PROGRESS_BYTES,
 			       conn->request.wait_ms))
 			conn->request.has_timed_out = true;

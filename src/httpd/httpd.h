@@ -82,6 +82,17 @@ void request_learn_key(struct request *request, const char *key, bool is_good);
  * a stream and a sender of a body are. */
 void request_end_at_eof(struct request *request);
 
+/* Whether whoever asks is on this machine; what forwards requests to us counts as well. */
+bool request_is_local(const struct request *request);
+/* Whether its Origin, if it has one, is a page of this machine or of the Host that it was sent to. */
+bool request_origin_is_allowed(const struct request *request);
+
+/* Waits until another request of this process calls request_wake(): 1; 0: nobody did within `wait_ms`
+ * (0: however long it takes). What it is about both know: memory of the handlers, which lasts until
+ * the one that waits returns. */
+int request_wait_note(struct request *request, uint64_t wait_ms);
+void request_wake(struct request *request);
+
 /* ---- its body ------------------------------------------------------------------------------- */
 
 /* All of it, appended to `ret`; longer than `max` is refused with 413. */

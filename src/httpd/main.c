@@ -105,7 +105,8 @@ static int start(struct server *server, struct err *err)
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 
-	if (loop_new(&server->loop, err) < 0 || upstream_open(server, err) < 0)
+	if (loop_new(&server->loop, err) < 0 || upstream_open(server, err) < 0 ||
+	    note_open(server, err) < 0)
 		return (int)err->code;
 	server->chunk = mem_new0(HTTPD_AHEAD_MAX, 1);
 	server->throttle = auth_throttle_new();

@@ -145,6 +145,8 @@ static bool may_go_on(const struct conn *conn)
 		return request->wanted->has_reply;
 	case WAIT_MESSAGE:
 		return conn->in.len > 0 || upstream_has_reply(request);
+	case WAIT_NOTE:
+		return request->has_note;
 	}
 	return true;
 }
@@ -185,7 +187,7 @@ static void set_timer(struct conn *conn, enum wait wait, uint64_t ms)
 		loop_timer_clear(conn->timer);
 		return;
 	}
-	if (wait != WAIT_REPLY && wait != WAIT_MESSAGE)
+	if (!wait_is_on_others(wait))
 		conn->progress = 0;
 	loop_timer_set(conn->timer, ms);
 }
@@ -206,7 +208,7 @@ int request_wait(struct request *request, enum wait wait, uint64_t ms)
 	set_timer(conn, wait, ms);
 	coroutine_yield();
 	request->wait = WAIT_NOTHING;
-	if (wait == WAIT_REPLY || wait == WAIT_MESSAGE)
+	if (wait_is_on_others(wait))
 		set_timer(conn, WAIT_NOTHING, 0);
 	if (request->is_gone)
 		return -1;

@@ -10,6 +10,8 @@
  *   upstream.c       frames to and from reckond, and which request waits for which
  *   access_log.c     ids, traces, counts and a line of the log for each request
  *   auth_throttle.c  who tried unknown keys too often
+ *   note.c           a handler wakes another one
+ *   origin.c         whether a page of somebody else's may be behind a request
  *   coroutine.c      stacks for handlers
  *   fence.c          what is given up before the first byte
  */
@@ -48,7 +50,13 @@ enum wait {
 	WAIT_OUT,
 	WAIT_REPLY,
 	WAIT_MESSAGE, /* bytes of a WebSocket, or the reply to any question */
+	WAIT_NOTE,    /* another handler's word */
 };
+/* Those in which the client owes nothing: they last as long as whoever waits says. */
+static inline bool wait_is_on_others(enum wait wait)
+{
+	return wait >= WAIT_REPLY;
+}
 
 /* A frame that reckond has not answered, or whose answer nobody took yet. */
 struct question {
@@ -90,6 +98,7 @@ struct request {
 	/* its questions */
 	struct question questions[UPSTREAM_QUESTIONS_MAX];
 	const struct question *wanted; /* of WAIT_REPLY */
+	bool has_note; /* another request woke it */
 	uint64_t cancels[CANCELS_MAX];
 	struct websocket *websocket; /* NULL: plain HTTP */
 	struct access access;
@@ -122,7 +131,7 @@ struct server {
 	unsigned (*recognise)(const struct http *http);
 	struct loop *loop;
 	struct loop_io *upstream_io, *listen_io;
-	struct loop_timer *end_timer, *accept_timer;
+	struct loop_timer *end_timer, *accept_timer, *note_timer;
 	struct conn *conns;
 	unsigned conn_count, conn_max;
 	struct front_page *page;
@@ -169,6 +178,9 @@ void upstream_hand_off(struct server *server, unsigned number, unsigned hops, in
 
 /* ---- websocket.c ---- */
 void websocket_free(struct websocket *websocket); /* NULL is fine */
+
+/* ---- note.c ---- */
+int note_open(struct server *server, struct err *err);
 
 /* ---- main.c ---- */
 void server_stop_listening(struct server *server);

@@ -1,0 +1,50 @@
+/*
+ * note.c - a handler waits until another request of the same process has something for it.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    nothing: what there is to know stands in memory that both handlers see.
+ * Never:    runs one handler inside another: a request that is woken goes on from the loop.
+ */
+#include <string.h>
+
+#include "httpd/server.h"
+
+int request_wait_note(struct request *request, uint64_t wait_ms)
+{
+	const int code = request_wait(request, WAIT_NOTE, wait_ms);
+
+	if (code != 0)
+		return code < 0 ? -1 : 0;
+	request->has_note = false;
+	return 1;
+}
+
+void request_wake(struct request *request)
+{
+	struct server *server = conn_of(request)->server;
+
+	request->has_note = true;
+	loop_timer_set(server->note_timer, 0);
+}
+
+/* One that settles may free itself, and others in turn: begin again after each. */
+static void on_note(void *arg)
+{
+	struct server *server = arg;
+	struct conn *at = server->conns;
+
+	while (at != NULL) {
+		if (at->request.has_note && at->request.wait == WAIT_NOTE &&
+		    at->request.coroutine != NULL) {
+			conn_settle(at);
+			at = server->conns;
+		} else {
+			at = at->next;
+		}
+	}
+}
+
+int note_open(struct server *server, struct err *err)
+{
+	return loop_timer_new(server->loop, on_note, server, &server->note_timer, err);
+}
