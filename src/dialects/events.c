@@ -67,8 +67,12 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 		if (!reader->is_asked)
 			status = call_ask(reader->request, reader->id, reader->in, call);
 		reader->is_asked = status == CALL_OK;
+		if (status == CALL_OK && quiet_ms == EVENTS_POLL &&
+		    !upstream_is_answered(reader->request, call->frame))
+			return give(ret, EVENT_QUIET);
 		if (status == CALL_OK)
-			status = call_take(reader->request, quiet_ms, &reader->events, call);
+			status = call_take(reader->request, quiet_ms == EVENTS_POLL ? 0 : quiet_ms,
+					   &reader->events, call);
 		if (status == CALL_GONE)
 			return give(ret, EVENT_GONE);
 		if (status == CALL_WAITS)

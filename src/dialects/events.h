@@ -43,6 +43,10 @@ struct event_reader {
 	bool is_asked, has_begun, gap_said, is_over;
 };
 
+/* Instead of a time: what is there now, else EVENT_QUIET. For handlers that wait for more than events,
+ * see websocket_next(). */
+#define EVENTS_POLL UINT64_MAX
+
 /* All calls that give events take the same three fields: `in_` is what one of them takes. */
 #define EVENT_READER(request_, id_, in_)                                                           \
 	{                                                                                          \

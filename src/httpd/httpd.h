@@ -46,10 +46,12 @@ struct refusal {
 };
 
 /* Where a key may stand; the first that is there counts. */
-enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY };
+enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY, KEY_PROTOCOL };
 struct key_place {
 	enum key_kind kind;
-	const char *name; /* of the header, in lower case, or of the parameter */
+	/* Of the header, in lower case, or of the parameter; of a WebSocket's subprotocol what stands
+	 * before the key. */
+	const char *name;
 };
 
 /* What speaks in this process. */

@@ -73,6 +73,23 @@ static void key_of_query(const char *query, const char *want, char *ret, size_t 
 		}
 }
 
+/* Browsers let pages set no header of a WebSocket but the list of subprotocols. */
+static void key_of_protocols(const char *list, const char *prefix, char *ret, size_t size)
+{
+	for (const char *at = list; at != NULL && *at != '\0'; at += strcspn(at, ",")) {
+		size_t len;
+
+		at += strspn(at, ", \t");
+		len = strcspn(at, ", \t");
+		if (len > strlen(prefix) && len - strlen(prefix) < size &&
+		    strncmp(at, prefix, strlen(prefix)) == 0) {
+			(void)snprintf(ret, size, "%.*s", (int)(len - strlen(prefix)),
+				       at + strlen(prefix));
+			return;
+		}
+	}
+}
+
 void request_key(const struct request *request, char *ret, size_t size)
 {
 	const struct http *http = request_head(request);
@@ -86,6 +103,9 @@ void request_key(const struct request *request, char *ret, size_t size)
 			found = bearer(http_header(http, "authorization"));
 		else if (at->kind == KEY_HEADER)
 			found = http_header(http, at->name);
+		else if (at->kind == KEY_PROTOCOL)
+			key_of_protocols(http_header(http, "sec-websocket-protocol"), at->name, ret,
+					 size);
 		else
 			key_of_query(http->query, at->name, ret, size);
 		if (found != NULL && strlen(found) < size)

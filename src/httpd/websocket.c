@@ -235,18 +235,20 @@ static bool is_open(const struct websocket *websocket)
 	return wslay_event_get_read_enabled(websocket->context) != 0;
 }
 
-/* Looks at what has come; its answers (a pong, a close) are written. False: it is broken. */
+/* Looks at what has come; its answers (a pong, a close) are written. False: nobody is there. */
 static bool pump(struct websocket *websocket)
 {
 	struct conn *conn = websocket->conn;
-	bool is_fine = !is_open(websocket) || wslay_event_recv(websocket->context) == 0;
 
+	/* What it says of a broken frame is in the close that it has written, or not at all. */
+	if (is_open(websocket) && wslay_event_recv(websocket->context) != 0)
+		wslay_event_shutdown_read(websocket->context);
 	buf_consume(&conn->in, websocket->read_at);
 	websocket->read_at = 0;
-	is_fine = is_fine && wslay_event_send(websocket->context) == 0;
-	if (!is_fine)
-		conn_abort(conn);
-	return is_fine;
+	if (wslay_event_send(websocket->context) == 0)
+		return true;
+	conn_abort(conn);
+	return false;
 }
 
 /* Both have said that they close, or the client did and was answered: the handler is to end. */

@@ -16,7 +16,6 @@
 
 #include "api/json_out.h"
 #include "base/cleanup.h"
-#include "dialects/events.h"
 #include "dialects/native/native.h"
 
 #define FIRST_MS 1000u /* without an event so long, the head of a stream is sent */
@@ -139,17 +138,27 @@ static int take_last_event(struct request *request, uint64_t *after, bool *has_a
 	return -1;
 }
 
+static void answer_events(struct request *request, struct event_reader reader)
+{
+	if (websocket_is_asked(request))
+		native_events_socket(request, &reader);
+	else
+		follow(&(struct stream){ .reader = reader });
+}
+
 void native_events(const struct native *native)
 {
 	if (native->id == API_EXECUTION_EVENTS) {
 		struct api_execution_events_in *in = native->in;
 
 		if (take_last_event(native->request, &in->after, &in->has_after) == 0)
-			native_follow_execution(native->request, in, NULL);
+			answer_events(native->request, (struct event_reader)EVENT_READER(
+							       native->request, native->id, in));
 	} else {
 		struct api_run_events_in *in = native->in;
 
 		if (take_last_event(native->request, &in->after, &in->has_after) == 0)
-			native_follow_run(native->request, in, NULL);
+			answer_events(native->request, (struct event_reader)EVENT_READER(
+							       native->request, native->id, in));
 	}
 }

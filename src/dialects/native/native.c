@@ -349,6 +349,16 @@ static void serve(const struct native *native)
 		answer_call(native);
 }
 
+/* A page may open a WebSocket to wherever its browser leads; of CORS it knows nothing. */
+static bool is_foreign_socket(struct request *request)
+{
+	if (!websocket_is_asked(request) || request_origin_is_allowed(request))
+		return false;
+	answer_refuse_simple(request, 403, "forbidden", "this page may not connect",
+			     "connect from a page of this daemon's host");
+	return true;
+}
+
 static void handle(struct request *request)
 {
 	const struct http *http = request_head(request);
@@ -357,6 +367,8 @@ static void handle(struct request *request)
 	const struct api_call *call = api_route(http->verb, http->path, &verbs);
 	char message[160];
 
+	if (is_foreign_socket(request))
+		return;
 	if (call == NULL && verbs != 0) {
 		refuse_verb(request, verbs);
 		return;
@@ -376,7 +388,11 @@ static void handle(struct request *request)
 	});
 }
 
-static const struct key_place keys[] = { { KEY_BEARER, NULL }, { KEY_NONE, NULL } };
+static const struct key_place keys[] = {
+	{ KEY_BEARER, NULL },
+	{ KEY_PROTOCOL, "reckon.key." }, /* pages cannot give a WebSocket headers */
+	{ KEY_NONE, NULL },
+};
 
 const struct dialect dialect_native = {
 	.name = "native",

@@ -2,7 +2,7 @@
  * native.h - what the files of the native API share.
  *
  *   native.c    a request: which call, its parts, its answer
- *   follow.c    answers that are streams of events
+ *   follow.c    answers that are streams of events; socket.c: the same over a WebSocket
  *   download.c  answers that are files: types, names, conditions, ranges
  *   upload.c    bodies that are files
  *   refuse.c    how an error looks
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "dialects/call.h"
+#include "dialects/events.h"
 
 #define NATIVE_JSON "application/json"
 
@@ -37,6 +38,8 @@ void native_follow_run(struct request *request, struct api_run_events_in *in,
 		       const char *headers);
 /* A request for events: Last-Event-ID counts. */
 void native_events(const struct native *native);
+/* One event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures too. */
+void native_events_socket(struct request *request, struct event_reader *reader);
 
 void native_download(const struct native *native);
 void native_upload(const struct native *native);

@@ -1,0 +1,107 @@
+/*
+ * socket.c - events over a WebSocket: one message each.
+ *
+ * Runs in:  reckon-front-native.
+ * Reads:    events of hostile programs, as JSON that libreckon wrote; messages of anybody.
+ * Never:    takes more of what runs before the client has taken what there is.
+ *
+ * What a client sends is not looked at: it only reads. The stream ends with a close: 1000 behind the
+ * last event, 1011 behind `failed`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "api/json_out.h"
+#include "base/cleanup.h"
+#include "dialects/native/native.h"
+
+#define MESSAGE_MAX 4096u
+#define CLOSE_DONE 1000u
+#define CLOSE_FAILED 1011u
+
+/* The first is chosen; a browser's key stands beside it as reckon.key.KEY. */
+static const char *const protocols[] = { "reckon.v1", NULL };
+
+static int send(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
+{
+	cleanup_buf struct buf text = BUF_INIT(len + 256);
+	struct err err;
+
+	if (buf_adds(&text, "{", &err) < 0 ||
+	    (id != 0 && buf_addf(&text, &err, "\"id\":%" PRIu64 ",", id) < 0) ||
+	    buf_addf(&text, &err, "\"event\":\"%s\",\"data\":", name) < 0 ||
+	    buf_add(&text, data, len, &err) < 0 || buf_adds(&text, "}", &err) < 0) {
+		answer_break_off(request);
+		return -1;
+	}
+	return websocket_send(request, WEBSOCKET_TEXT, text.data, text.len);
+}
+
+static int send_failure(struct request *request, const struct api_failure *failure)
+{
+	cleanup_buf struct buf json = BUF_INIT(16384);
+	const struct api_failure told = { .error = failure->error, .message = failure->message };
+	struct err err;
+
+	if (api_write_failure(&told, &json, &err) < 0) {
+		answer_break_off(request);
+		return -1;
+	}
+	return send(request, 0, "failed", json.data, json.len);
+}
+
+static int send_gap(struct request *request, uint64_t missing)
+{
+	char gap[64];
+	const int len = snprintf(gap, sizeof(gap), "{\"event\":\"gap\",\"missing\":%" PRIu64 "}",
+				 missing);
+
+	return send(request, 0, "gap", gap, (size_t)len);
+}
+
+static int send_next(struct request *request, const struct next_event *next)
+{
+	struct websocket_message ignored;
+
+	switch (next->kind) {
+	case EVENT_NEXT:
+		return send(request, next->event.id, next->event.name, next->event.data.data,
+			    next->event.data.len);
+	case EVENT_QUIET:
+		return websocket_next(request, 0, &ignored) < 0 ? -1 : 0;
+	case EVENT_GAP:
+		return send_gap(request, next->missing);
+	case EVENT_FAILED:
+		return send_failure(request, next->failure);
+	case EVENT_GONE:
+	case EVENT_END:
+		break;
+	}
+	return 0;
+}
+
+void native_events_socket(struct request *request, struct event_reader *reader)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct next_event next;
+	const char *protocol;
+
+	/* Whether it can be followed at all, while an error still has a status. */
+	if (events_next(reader, 1, &call, &next) == EVENT_GONE)
+		return;
+	if (next.kind == EVENT_FAILED && next.is_refused) {
+		call_refuse(request, next.failure);
+		return;
+	}
+	if (websocket_begin(request, protocols, MESSAGE_MAX, &protocol) < 0)
+		return;
+	while (send_next(request, &next) == 0) {
+		if (next.kind == EVENT_FAILED || next.kind == EVENT_END) {
+			websocket_close(request,
+					next.kind == EVENT_END ? CLOSE_DONE : CLOSE_FAILED, NULL);
+			return;
+		}
+		if (events_next(reader, EVENTS_POLL, &call, &next) == EVENT_GONE)
+			return;
+	}
+}
