@@ -63,3 +63,11 @@ RUN_EVENTS = {
     "AnswerEvent": event("done", "The end",
                          answer={"$ref": "#/components/schemas/Answer"}),
 } | OF_CELL | OF_STREAM
+
+PROCESS_EVENTS = {
+    "ProcessStartEvent": event("start", "The process runs", pid={"type": "integer"}),
+    "ProcessOutputEvent": event("stream", "It wrote something", name={
+        "enum": ["stdout", "stderr", "pty"]}, data={
+            "type": "string", "contentEncoding": "base64", "description": "The bytes"}),
+    "ProcessEndEvent": event("end", "The end", state={"enum": ["ended", "lost"]}),
+} | OF_STREAM

@@ -452,6 +452,22 @@ static int query_number(const struct api_field *field, const char *value, void *
 	return 0;
 }
 
+/* "1.5"; as in a body, but for exponents. */
+static int query_seconds(const struct api_field *field, const char *value, void *ret,
+			 struct err *err)
+{
+	char *end;
+	double seconds;
+
+	if (value[0] == '\0' || strspn(value, "0123456789.") != strlen(value))
+		return err_set(err, ERR_INVALID, "%s must be a number of seconds", field->name);
+	seconds = strtod(value, &end);
+	if (*end != '\0' || seconds * 1000 > EXACT_MAX)
+		return err_set(err, ERR_INVALID, "%s must be a number of seconds", field->name);
+	*(uint64_t *)api_to(field, ret) = (uint64_t)(seconds * 1000 + 0.5);
+	return 0;
+}
+
 static int query_word(const struct api_field *field, const char *value, void *ret,
 		      struct err *err)
 {
@@ -474,6 +490,8 @@ static int query_value(const struct api_field *field, const char *value, struct 
 		return query_flag(field, value, ret, err);
 	if (field->kind == API_NUMBER)
 		return query_number(field, value, ret, err);
+	if (field->kind == API_SECONDS)
+		return query_seconds(field, value, ret, err);
 	if (field->kind == API_WORD)
 		return query_word(field, value, ret, err);
 	if (field->kind != API_TEXT && field->kind != API_ID)

@@ -2,7 +2,7 @@
 import json
 
 from table import CALLS, ERRORS, HTTP_ERRORS, PARTS, TAGS
-from events import EXECUTION_EVENTS, RUN_EVENTS
+from events import EXECUTION_EVENTS, PROCESS_EVENTS, RUN_EVENTS
 
 PREFIX = "/reckon/v1/"
 ERROR = {"$ref": "#/components/responses/Error"}
@@ -354,7 +354,8 @@ def components(docs):
     schemas = components_of(record, "Record") | answer_schema(ask)
     schemas |= {"Error": error_schema(), "File": FILE, "FileList": FILE_LIST,
                 "Template": TEMPLATE}
-    for name, events in (("ExecutionEvent", EXECUTION_EVENTS), ("RunEvent", RUN_EVENTS)):
+    for name, events in (("ExecutionEvent", EXECUTION_EVENTS), ("RunEvent", RUN_EVENTS),
+                         ("ProcessEvent", PROCESS_EVENTS)):
         for event, schema in events.items():
             schemas.setdefault(event, schema)
         schemas[name] = {"oneOf": [{"$ref": f"#/components/schemas/{event}"} for event in events]}

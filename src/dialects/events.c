@@ -7,6 +7,43 @@
  */
 #include "dialects/events.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/check.h"
+
+/* All calls that give events take these by the same names; the table is built in. */
+static const struct api_field *field_of(enum api_id id, const char *name)
+{
+	const struct api_type *takes = api_calls[id].takes;
+
+	for (size_t i = 0; i < takes->count; i++)
+		if (strcmp(takes->fields[i].name, name) == 0)
+			return &takes->fields[i];
+	abort();
+}
+
+void events_open(struct event_reader *reader, struct request *request, enum api_id id, void *in)
+{
+	const struct api_field *after = field_of(id, "after");
+	const struct api_field *goes_on = field_of(id, "goes_on");
+
+	*reader = (struct event_reader){
+		.request = request,
+		.id = id,
+		.in = in,
+		.after = (uint64_t *)(void *)((char *)in + after->offset),
+		.has_after = (bool *)(void *)((char *)in + after->given_offset),
+		.goes_on = (bool *)(void *)((char *)in + goes_on->offset),
+		.has_goes_on = (bool *)(void *)((char *)in + goes_on->given_offset),
+	};
+}
+
+void events_go_on(struct event_reader *reader)
+{
+	*reader->has_goes_on = *reader->goes_on = true;
+}
+
 static enum event_kind give(struct next_event *ret, enum event_kind kind)
 {
 	ret->kind = kind;
@@ -80,10 +117,13 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 		reader->is_asked = false;
 		if (status == CALL_FAILED)
 			return fail(reader, call->failure, ret);
+		/* What reckond knows of a reader of a process is its latest request. */
+		if (reader->id == API_PROCESS_EVENTS)
+			upstream_cancel_when_gone(reader->request, 0);
 		upstream_cancel_when_gone(reader->request, call->frame);
 		reader->at = 0;
 		reader->gap_said = false;
 		reader->has_begun = true;
-		*reader->has_goes_on = *reader->goes_on = true;
+		events_go_on(reader);
 	}
 }

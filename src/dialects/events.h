@@ -1,11 +1,13 @@
 /*
  * events.h - the events of an execution, a run or whatever else has them, one after the other.
  *
- *   struct event_reader reader = EVENT_READER(request, API_EXECUTION_EVENTS, &in);
+ *   struct event_reader reader;
  *   cleanup_call struct call call = CALL_INIT;
  *   struct next_event next;
  *
- *   while (events_next(&reader, QUIET_MS, &call, &next) …)
+ *   events_open(&reader, request, API_EXECUTION_EVENTS, &in);
+ *   while (events_next(&reader, QUIET_MS, &call, &next) == EVENT_NEXT)
+ *           …
  *
  * More is fetched from reckond only when the reader has taken what there is: a client that is slow
  * makes the program no slower and costs no memory, it falls behind the event buffer instead.
@@ -35,25 +37,22 @@ struct event_reader {
 	struct request *request;
 	enum api_id id;
 	void *in;
+	/* private */
 	uint64_t *after;
 	bool *has_after, *goes_on, *has_goes_on;
-	/* private */
 	struct api_events events;
 	size_t at;
 	bool is_asked, has_begun, gap_said, is_over;
 };
 
+/* `id`: a call that gives events; `in`: what it takes, which the reader goes on with. */
+void events_open(struct event_reader *reader, struct request *request, enum api_id id, void *in);
+/* The request began what it follows: no event of another request is missing before the first. */
+void events_go_on(struct event_reader *reader);
+
 /* Instead of a time: what is there now, else EVENT_QUIET. For handlers that wait for more than events,
  * see websocket_next(). */
 #define EVENTS_POLL UINT64_MAX
-
-/* All calls that give events take the same three fields: `in_` is what one of them takes. */
-#define EVENT_READER(request_, id_, in_)                                                           \
-	{                                                                                          \
-		.request = (request_), .id = (id_), .in = (in_), .after = &(in_)->after,           \
-		.has_after = &(in_)->has_after, .goes_on = &(in_)->goes_on,                        \
-		.has_goes_on = &(in_)->has_goes_on                                                 \
-	}
 
 /*
  * Waits for the next event; EVENT_QUIET after `quiet_ms` without one (0: never). When the client

@@ -142,6 +142,8 @@ static bool is_second_half(const struct asked *asked)
 {
 	if (asked->call == &api_calls[API_EXECUTION_EVENTS])
 		return ((const struct api_execution_events_in *)asked->in)->goes_on;
+	if (asked->call == &api_calls[API_PROCESS_EVENTS])
+		return ((const struct api_process_events_in *)asked->in)->goes_on;
 	if (asked->call == &api_calls[API_RUN_EVENTS])
 		return ((const struct api_run_events_in *)asked->in)->goes_on;
 	return asked->call->is_part;
@@ -162,6 +164,15 @@ static bool is_own(struct host *host, const struct asked *asked)
 	case API_EXECUTION_EVENTS:
 		return execution_is_own(host, asked, id_at(asked, asked->call->session_offset),
 					id_at(asked, asked->call->execution_offset));
+	case API_PROCESS_SHOW:
+		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+				      ((const struct api_process_show_in *)in)->process);
+	case API_PROCESS_WAIT:
+		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+				      ((const struct api_process_wait_in *)in)->process);
+	case API_PROCESS_EVENTS:
+		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+				      ((const struct api_process_events_in *)in)->process);
 	case API_RUN_SHOW:
 		return run_is_own(host, asked, ((const struct api_run_show_in *)in)->id);
 	case API_RUN_EVENTS:
@@ -249,6 +260,7 @@ void handle_key_check(struct host *host, const struct asked *asked,
 void answer_cancel(struct host *host, uint64_t id)
 {
 	execution_forget(host, id);
+	process_forget(host, id);
 	inquiry_forget(host, id);
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->uploads[i].ticket == id)

@@ -29,6 +29,8 @@ void beside_pump(struct session *session)
 	beside->running = job;
 	job->forgets = session->forgets;
 	session->forgets = false;
+	if (job->kind == JOB_PROCESS_END)
+		process_take_ended(session, job);
 	job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
 }
@@ -75,10 +77,14 @@ void beside_fail_waiting(struct session *session, enum api_error end, const char
 void beside_job_done(struct session *session, struct job *job)
 {
 	session->beside.running = NULL;
-	observe_job(session->host, job);
+	if (job->kind != JOB_PROCESS_END)
+		observe_job(session->host, job);
 	keep_job_done(session, job);
 	files_changed(session, job);
-	session_answer_job(session, job);
+	if (job->kind == JOB_PROCESS_END)
+		process_job_done(session, job);
+	else
+		session_answer_job(session, job);
 	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);

@@ -126,6 +126,7 @@ void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			hold_lose(at->hold, first, last);
+	process_front_lost(host, first, last);
 	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
 		hold_lose(at->hold, first, last);
 }

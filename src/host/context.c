@@ -288,8 +288,10 @@ void context_job_done(struct job *job)
 		opened(context, job);
 		job_free(job);
 		session_pump(session); /* a CLOSE may have waited for this */
-		if (session->is_parked)
+		if (session->is_parked) {
 			beside_pump(session);
+			process_pump(session);
+		}
 		return;
 	}
 	if (job->kind == JOB_CONTEXT_CLOSE) {
@@ -303,6 +305,7 @@ void context_job_done(struct job *job)
 		if (!is_last) {
 			session_pump(session);
 			beside_pump(session);
+			process_pump(session);
 		}
 		return;
 	}
@@ -317,6 +320,7 @@ void context_job_done(struct job *job)
 	if (session->is_parked) {
 		session_pump(session); /* a new box may have waited for this */
 		beside_pump(session);
+		process_pump(session);
 	}
 }
 

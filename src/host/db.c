@@ -158,6 +158,15 @@ static const char *const versions[] = {
 	" WHERE idempotency IS NOT NULL AND key_tenant IS NULL;"
 	"CREATE UNIQUE INDEX execution_by_tenant_key ON execution(key_tenant, idempotency)"
 	" WHERE key_tenant IS NOT NULL;",
+
+	/* db_process.c */
+	"CREATE TABLE process(id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session(id),"
+	" asked_by TEXT NOT NULL, tag TEXT, cwd TEXT NOT NULL, created_at TEXT NOT NULL,"
+	" ended_at TEXT, why TEXT, pid INTEGER NOT NULL, flags INTEGER NOT NULL,"
+	" rows INTEGER NOT NULL, cols INTEGER NOT NULL, state INTEGER NOT NULL,"
+	" cause INTEGER NOT NULL, exit_code INTEGER NOT NULL, signal INTEGER NOT NULL,"
+	" last_event INTEGER NOT NULL, argv TEXT, usage TEXT, files TEXT) STRICT;"
+	"CREATE INDEX process_by_session ON process(session, id);",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -72,7 +72,7 @@ bool db_object_is_needed(struct db *db, const char *sha256);
  * kernels are lost; those of a version that kept no workspaces are lost. How many.
  */
 struct db_recovered {
-	int executions, runs, lost;
+	int executions, processes, runs, lost;
 };
 /* Called in the transaction for each session that is lost. */
 typedef int db_lost_fn(const char *session, const char *tenant, const char *why, void *arg,

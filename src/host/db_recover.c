@@ -78,6 +78,8 @@ static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
 		    " WHERE status = 'pending'", now, why, &ret->executions, err) < 0 ||
 	    run(db, "UPDATE run SET state = 'lost', ended_at = ?1, why = ?2"
 		    " WHERE state = 'pending'", now, why, &ret->runs, err) < 0 ||
+	    run(db, "UPDATE process SET state = 3, ended_at = ?1, why = ?2 WHERE state = 1", now,
+		why, &ret->processes, err) < 0 ||
 	    run(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
 		    " AND id NOT IN (SELECT session FROM kept)", now, NOT_KEPT_WHY, &ret->lost,
 		err) < 0 ||

@@ -26,7 +26,7 @@
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
  *   quota.c usage.c   what a tenant may have at once, and what it used
- *   answer_tenant.c answer_key.c
+ *   answer_tenant.c answer_key.c answer_process.c process….c (process.h)
  *   answer_run.c inquiry….c   questions that models answer (inquiry.h)
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
@@ -58,19 +58,17 @@
 #include "host/db_keep.h"
 #include "host/gc.h"
 #include "host/inquiry.h"
-#include "host/job.h"
 #include "host/observe.h"
 #include "host/operate.h"
 #include "host/peer.h"
 #include "host/files.h"
 #include "host/first.h"
 #include "host/pool.h"
+#include "host/process.h"
 #include "host/retain.h"
-#include "host/ring.h"
 #include "host/steady.h"
 #include "host/tenant.h"
 #include "host/turn.h"
-#include "loop/loop.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
 #include "wire/front_page.h"
@@ -132,6 +130,7 @@ struct session {
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
 	struct beside beside;
+	struct session_processes processes; /* process.h */
 	struct job *early; /* came back before what looked at the workspace before them */
 	uint64_t taken;	   /* the last look that was committed */
 	struct context *contexts;
@@ -234,6 +233,7 @@ struct host {
 	unsigned leaving;     /* of `session_count`: see struct tenant */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
+	struct process_pace pace;
 	/* turn.c */
 	bool turn_is_open;
 	uint64_t turn; /* the one that is open, or was last */

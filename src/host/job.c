@@ -28,6 +28,7 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 	job->request = request;
 	job->fd = job->ret_fd = -1;
 	job->code = BUF_INIT(FRONT_CODE_MAX);
+	job->argv_text = BUF_INIT(DB_PROCESS_TEXT_MAX);
 	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
 }
@@ -40,6 +41,8 @@ void job_free(struct job *job)
 		(void)close(job->ret_fd);
 	buf_done(&job->code);
 	buf_done(&job->env);
+	buf_done(&job->argv_text);
+	free(job->argv);
 	free(job->env_list);
 	free(job->path);
 	file_work_done(&job->files);
@@ -80,7 +83,8 @@ void session_pump(struct session *session)
 		return;
 	/* They use the handle that goes. */
 	if (job->kind == JOB_CLOSE &&
-	    (session->opening_contexts > 0 || session->beside.running != NULL))
+	    (session->opening_contexts > 0 || session->beside.running != NULL ||
+	     process_is_busy(session)))
 		return;
 	if (session->is_parked && job->kind != JOB_CLOSE) {
 		restore_want(session);
@@ -144,6 +148,8 @@ struct job *session_unqueue(struct session *session, const struct execution *exe
 
 void job_fail(struct job *job, enum api_error error, const char *why)
 {
+	if (job->kind == JOB_PROCESS_END)
+		job->session->processes.is_end_queued = false;
 	if (job->execution != NULL && error == API_ERR_UNAVAILABLE)
 		execution_release_key(job->execution);
 	if (job->execution != NULL)
@@ -249,6 +255,10 @@ void session_answer_job(struct session *session, struct job *job)
 
 static void job_done(struct session *session, struct job *job)
 {
+	if (job->process != NULL && job->kind != JOB_PROCESS_END) {
+		process_job_done(session, job);
+		return;
+	}
 	if (job->is_beside) {
 		beside_job_done(session, job);
 		return;

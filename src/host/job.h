@@ -25,6 +25,7 @@ struct context;
 struct host;
 struct inquiry;
 struct job_told;
+struct process;
 struct session;
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
@@ -98,6 +99,11 @@ enum job_kind {
 	JOB_RESTORE, /* a box for a parked session */
 	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenant.c) */
 	JOB_SPARE,   /* of no session: an engine for the next one (spare.c) */
+	JOB_PROCESS_START,
+	JOB_PROCESS_SIGNAL,
+	JOB_PROCESS_CHECK, /* is there anything left of what it started */
+	JOB_PROCESS_CLOSE,
+	JOB_PROCESS_END, /* of all that ended, with a look at the workspace (process.c) */
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
@@ -129,6 +135,10 @@ struct job {
 	struct file_work files;
 	struct buf env;
 	char **env_list;
+	struct process *process; /* PROCESS_…; of an END the first of a chain */
+	struct buf argv_text;	 /* PROCESS_START: what `argv` points into */
+	const char **argv;
+	uint64_t cpu_ms;
 	/* what came of it */
 	reckon_error error; /* code 0: success */
 	char *json;

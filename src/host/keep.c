@@ -254,6 +254,9 @@ int keep_revive(struct host *host, struct err *err)
 	if (recovered.executions > 0)
 		audit_note(host, "execution.lost", "", "lost", "count=%d %s", recovered.executions,
 			   why);
+	if (recovered.processes > 0)
+		audit_note(host, "process.lost", "", "lost", "count=%d %s", recovered.processes,
+			   why);
 	if (recovered.runs > 0)
 		audit_note(host, "agent.lost", "", "lost", "count=%d %s", recovered.runs, why);
 	if (recovered.lost > 0)

@@ -33,6 +33,8 @@ static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
 static const words stops = { "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck",
 			     "length", "refused", "interrupted", "session_lost", "failed" };
+static const words causes = { "exit", "signal", "timeout", "cpu_limit", "out_of_memory",
+			      "system_call", "session_ended", "lost", "other" };
 static const words tokens = { "input", "cached", "output", "reasoning" };
 
 static const struct counter {
@@ -67,6 +69,8 @@ static const struct counter {
 				 "kind", &tokens },
 	[METRICS_RUN_COST] = { "reckon_agent_cost_micro_total", "What models cost, in millionths "
 			       "of the currency of the prices.", NULL, &none },
+	[METRICS_PROCESSES] = { "reckon_processes_total", "Processes of clients that ended, by why.",
+				"cause", &causes },
 };
 
 /* Upper ends in nanoseconds, up to a zero. */
@@ -293,6 +297,7 @@ static int write_now(const struct metrics_now *now, struct buf *ret, struct err 
 		{ "reckon_workers_busy", "gauge", "Workers with a job.", now->workers_busy, 0 },
 		{ "reckon_workers_queue", "gauge", "Jobs that wait for a worker.",
 		  now->workers_waiting, 0 },
+		{ "reckon_processes", "gauge", "Processes of clients that run.", now->processes, 0 },
 		{ "reckon_uploads", "gauge", "Uploads under way.", now->uploads, 0 },
 		{ "reckon_agent_runs", "gauge", "Questions that models answer just now.", now->runs,
 		  0 },

@@ -32,6 +32,7 @@ enum metrics_counter {
 	METRICS_RUN_STEPS,
 	METRICS_RUN_TOKENS,   /* by kind */
 	METRICS_RUN_COST,
+	METRICS_PROCESSES,    /* by cause */
 	METRICS_COUNTER_COUNT_
 };
 
@@ -67,6 +68,7 @@ struct metrics_now {
 	uint64_t jobs_waiting;	/* in their session's queue */
 	uint64_t workers_busy, workers_waiting, workers_max;
 	uint64_t uploads;
+	uint64_t processes; /* that clients started */
 	uint64_t runs; /* questions that models answer */
 	uint64_t memory_bytes, memory_sessions; /* of live sessions, as last looked at; of how many */
 	uint64_t database_bytes, store_bytes, store_objects, disk_free_bytes;

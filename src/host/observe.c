@@ -337,6 +337,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		else if (at->running != NULL)
 			now->workers_waiting++;
 		now->jobs_waiting += at->beside.queued;
+		now->processes += process_count(at);
 		if (at->phase != SESSION_LIVE || sample == NULL)
 			continue;
 		now->memory_sessions++;

@@ -74,6 +74,7 @@ static uint64_t standard_of(const struct config *config, enum front_quota quota)
 		[FRONT_QUOTA_MAX_WALL] = config->max_wall_ms,
 		[FRONT_QUOTA_MAX_MEMORY] = config->max_memory,
 		[FRONT_QUOTA_MAX_DISK] = config->max_disk,
+		[FRONT_QUOTA_PROCESSES] = config->quota_processes,
 	};
 
 	return standard[quota];
@@ -321,6 +322,27 @@ bool quota_execution(struct host *host, const struct asked *asked, const struct 
 	/* One that begins at once does not wait. */
 	if (queued != 0 && waiting >= queued && session != NULL && session->running != NULL)
 		return reached(host, asked, FRONT_QUOTA_QUEUED, waiting, queued, &queue);
+	if (used != 0 && tenant->memory_used >= used)
+		return reached(host, asked, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
+			       &queue);
+	return quota_disk(host, asked, 0) && check_cpu(host, asked);
+}
+
+bool quota_process(struct host *host, const struct asked *asked, uint64_t *timeout_ms)
+{
+	const struct tenant *tenant = asked->tenant;
+	const uint64_t most = quota_of(host, tenant, FRONT_QUOTA_MAX_WALL);
+	const uint64_t processes = quota_of(host, tenant, FRONT_QUOTA_PROCESSES);
+	const uint64_t used = quota_of(host, tenant, FRONT_QUOTA_MEMORY_USED);
+	const struct front_queue queue = { .estimate_ms = 1000 };
+
+	if (most != 0 && *timeout_ms > most)
+		return reached(host, asked, FRONT_QUOTA_MAX_WALL, *timeout_ms, most, NULL);
+	if (*timeout_ms == 0)
+		*timeout_ms = most;
+	if (processes != 0 && tenant->processes >= processes)
+		return reached(host, asked, FRONT_QUOTA_PROCESSES, tenant->processes, processes,
+			       &queue);
 	if (used != 0 && tenant->memory_used >= used)
 		return reached(host, asked, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
 			       &queue);

@@ -47,6 +47,8 @@ bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms);
  * `timeout_ms` (0: the session's limit). */
 bool quota_execution(struct host *host, const struct asked *asked, const struct session *session,
 		     uint64_t timeout_ms);
+/* Room for one more process that runs at most `timeout_ms` (0: what the quota allows). */
+bool quota_process(struct host *host, const struct asked *asked, uint64_t *timeout_ms);
 /* Room on disk for `size` bytes (0: any). */
 bool quota_disk(struct host *host, const struct asked *asked, uint64_t size);
 

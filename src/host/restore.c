@@ -52,6 +52,7 @@ static void fail_waiting(struct session *session, enum api_error error, const ch
 {
 	session_fail_waiting(session, error, why);
 	beside_fail_waiting(session, error, why);
+	process_fail_waiting(session, error, why);
 	context_fail_waiting(session, error, why);
 }
 
@@ -86,7 +87,7 @@ void restore_want(struct session *session)
 	/* Whatever still uses the old box comes back here. */
 	if (session->phase == SESSION_LIVE && session->running == NULL &&
 	    session->opening_contexts == 0 && session->beside.running == NULL &&
-	    !context_is_running(session))
+	    !process_is_busy(session) && !context_is_running(session))
 		begin(session);
 }
 
@@ -121,6 +122,7 @@ void restore_park(struct session *session, const char *why)
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
 	session->is_parked = true;
 	session->kernel_lost = false;
+	process_lose_all(session, API_PROCESS_STATE_LOST, 0, why);
 	context_park_all(session, why);
 	free(session->observed);
 	session->observed = NULL;
@@ -183,6 +185,7 @@ void restore_done(struct session *session, struct job *job)
 	job_free(job);
 	session_pump(session);
 	beside_pump(session);
+	process_pump(session);
 	context_pump_all(session);
 	restore_next(session->host);
 }

@@ -133,6 +133,7 @@ void session_forget(struct session *session)
 		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
 	while (session->executions != NULL)
 		execution_free(session->executions);
+	process_forget_all(session);
 	free(session->observed);
 	db_session_done(&session->row);
 	db_kept_done(&session->kept);
@@ -229,6 +230,8 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	inquiry_session_ends(session, why);
 	session_fail_waiting(session, end, why);
 	beside_fail_waiting(session, end, why);
+	process_fail_waiting(session, end, why);
+	process_lose_all(session, API_PROCESS_STATE_ENDED, API_PROCESS_CAUSE_SESSION_ENDED, why);
 	context_end_all(session, end, why);
 	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
@@ -247,6 +250,8 @@ void session_leave(struct session *session)
 	}
 	session_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 	beside_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	process_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	process_lose_all(session, API_PROCESS_STATE_LOST, 0, "the daemon was stopped");
 	context_end_all(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 	interrupt(session);
 	/* The last look, at every byte. */
@@ -384,6 +389,7 @@ static void tick_one(struct session *session, uint64_t now)
 		execution_nudge(session->running->execution, session->handle);
 	context_tick(session);
 	cancel_abandoned(session);
+	process_tick(session);
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
 	if (session->phase != SESSION_LIVE)
 		return;
@@ -398,7 +404,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	}
 	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
-	    !beside_is_idle(session) ||
+	    !beside_is_idle(session) || process_is_busy(session) || process_keeps(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",

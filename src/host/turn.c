@@ -130,6 +130,7 @@ static void note_kept(struct host *host)
 		if (at->is_unborn && at->unborn_turn <= host->synced)
 			at->is_unborn = false;
 		context_turn_kept(at, host->synced);
+		process_turn_kept(at, host->synced);
 		executions_kept(at, host->synced);
 		if (at->turn > host->synced)
 			push(&left, at);
@@ -178,6 +179,7 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
 			at->end_unkept = true;
 		context_turn_failed(at, first);
+		process_turn_failed(at, first);
 		once_turn_failed(at, first);
 		executions_failed(at, first, failed);
 		if (is_lost)

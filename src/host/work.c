@@ -288,6 +288,23 @@ static void run(struct job *job)
 			return;
 		work_file(job);
 		break;
+	case JOB_PROCESS_START:
+		work_process_start(job);
+		return;
+	case JOB_PROCESS_SIGNAL:
+		work_process_signal(job);
+		return;
+	case JOB_PROCESS_CHECK:
+		work_process_check(job);
+		return;
+	case JOB_PROCESS_CLOSE:
+		work_process_close(job);
+		return;
+	case JOB_PROCESS_END:
+		if (beside_handle(job) == NULL)
+			return;
+		work_process_end(job);
+		break;
 	case JOB_KEEP:
 		(void)reckon_workspace_keep(session->handle, job->is_thorough, &job->error);
 		break;

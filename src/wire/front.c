@@ -46,6 +46,7 @@ const struct front_quota_kind front_quota_kinds[FRONT_QUOTA_COUNT] = {
 	[FRONT_QUOTA_MAX_IDLE] = { "max_idle_timeout_s", true, 30ull * 86400 * 1000 },
 	[FRONT_QUOTA_CPU_WEIGHT] = { "cpu_weight", false, 10000 },
 	[FRONT_QUOTA_CPU_PERCENT] = { "cpu_percent", false, 1000000 },
+	[FRONT_QUOTA_PROCESSES] = { "processes", false, 1000000 },
 };
 
 bool front_may_send(enum front_state state, uint16_t type)

@@ -32,6 +32,7 @@ enum front_quota {
 	/* of the processors, for all sessions together */
 	FRONT_QUOTA_CPU_WEIGHT,
 	FRONT_QUOTA_CPU_PERCENT,
+	FRONT_QUOTA_PROCESSES, /* that clients started and that run */
 	FRONT_QUOTA_COUNT,
 };
 

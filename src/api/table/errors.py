@@ -59,6 +59,8 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("MODEL_MISSING", "model_missing", 409, "No model is configured, or not that one."),
     ("RUN_NOT_FOUND", "run_not_found", 404, "The tenant has no such run."),
     ("EXECUTION_CANCELLED", "execution_cancelled", 410, "It was cancelled before it began."),
+    ("PROCESS_NOT_FOUND", "process_not_found", 404, "The session has no such process."),
+    ("PROCESS_ENDED", "process_ended", 409, "The process has ended."),
 )))
 
 # Those of HTTP itself, which no call has: (name, status, what it means).

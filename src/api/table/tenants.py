@@ -36,6 +36,7 @@ QUOTAS = (  # in the order of enum front_quota
     ("max_idle_timeout_s", "seconds", "That a session may be given", 30 * 86400 * 1000),
     ("cpu_weight", "number", "Of the processors, for all sessions together", 10000),
     ("cpu_percent", "number", "Of the processors, for all sessions together", 1000000),
+    ("processes", "number", "Of clients, that run", 1000000),
 )
 
 

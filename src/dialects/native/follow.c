@@ -97,68 +97,42 @@ static void follow(struct stream *stream)
 	answer_end(request);
 }
 
-/* With headers it goes on where a request began: its head can go out before the first event. */
-static void begin_and_follow(struct stream *stream)
+void native_follow(struct request *request, enum api_id id, void *in, const char *headers)
 {
-	if (stream->headers != NULL) {
-		*stream->reader.has_goes_on = *stream->reader.goes_on = true;
-		if (begin(stream) < 0)
-			return;
-	}
-	follow(stream);
-}
+	struct stream stream = { .headers = headers };
 
-void native_follow_execution(struct request *request, struct api_execution_events_in *in,
-			     const char *headers)
-{
-	begin_and_follow(&(struct stream){
-		.reader = EVENT_READER(request, API_EXECUTION_EVENTS, in), .headers = headers });
-}
-
-void native_follow_run(struct request *request, struct api_run_events_in *in, const char *headers)
-{
-	begin_and_follow(&(struct stream){ .reader = EVENT_READER(request, API_RUN_EVENTS, in),
-					   .headers = headers });
+	events_open(&stream.reader, request, id, in);
+	events_go_on(&stream.reader);
+	if (begin(&stream) == 0)
+		follow(&stream);
 }
 
 /* The header wins over the parameter: a browser that comes back sends it by itself. */
-static int take_last_event(struct request *request, uint64_t *after, bool *has_after)
+static int take_last_event(const struct event_reader *reader)
 {
-	const char *last = http_header(request_head(request), "last-event-id");
+	const char *last = http_header(request_head(reader->request), "last-event-id");
 
 	if (last == NULL)
 		return 0;
 	if (last[0] != '\0' && strspn(last, "0123456789") == strlen(last) && strlen(last) < 19) {
-		*after = strtoull(last, NULL, 10);
-		*has_after = true;
+		*reader->after = strtoull(last, NULL, 10);
+		*reader->has_after = true;
 		return 0;
 	}
-	answer_refuse_simple(request, 400, "invalid", "Last-Event-ID must be a number",
+	answer_refuse_simple(reader->request, 400, "invalid", "Last-Event-ID must be a number",
 			     "see GET /reckon/v1/openapi.json");
 	return -1;
 }
 
-static void answer_events(struct request *request, struct event_reader reader)
-{
-	if (websocket_is_asked(request))
-		native_events_socket(request, &reader);
-	else
-		follow(&(struct stream){ .reader = reader });
-}
-
 void native_events(const struct native *native)
 {
-	if (native->id == API_EXECUTION_EVENTS) {
-		struct api_execution_events_in *in = native->in;
+	struct stream stream = { 0 };
 
-		if (take_last_event(native->request, &in->after, &in->has_after) == 0)
-			answer_events(native->request, (struct event_reader)EVENT_READER(
-							       native->request, native->id, in));
-	} else {
-		struct api_run_events_in *in = native->in;
-
-		if (take_last_event(native->request, &in->after, &in->has_after) == 0)
-			answer_events(native->request, (struct event_reader)EVENT_READER(
-							       native->request, native->id, in));
-	}
+	events_open(&stream.reader, native->request, native->id, native->in);
+	if (take_last_event(&stream.reader) < 0)
+		return;
+	if (websocket_is_asked(native->request))
+		native_events_socket(native->request, &stream.reader);
+	else
+		follow(&stream);
 }

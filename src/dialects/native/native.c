@@ -178,11 +178,33 @@ static void execute(const struct native *native, struct call *call, struct buf *
 	(void)snprintf(headers, sizeof(headers),
 		       "Reckon-Execution: %s\r\nLocation: /reckon/v1/sessions/%s/executions/%s\r\n",
 		       out.execution->id, in->session, out.execution->id);
-	native_follow_execution(request,
-				&(struct api_execution_events_in){
-					.session = in->session,
-					.execution = out.execution->id },
-				headers);
+	native_follow(request, API_EXECUTION_EVENTS,
+		      &(struct api_execution_events_in){ .session = in->session,
+							 .execution = out.execution->id },
+		      headers);
+}
+
+static void process_create(const struct native *native, struct call *call, struct buf *body)
+{
+	struct request *request = native->request;
+	struct api_process_create_in *in = native->in;
+	struct api_process out;
+	char headers[256];
+
+	if (!in->stream && wants_media(request, "text/event-stream"))
+		in->has_stream = in->stream = true;
+	if (call_or_refuse(request, native->id, in, &out, call) < 0)
+		return;
+	if (!in->stream) {
+		answer_out(native, &out, call, body);
+		return;
+	}
+	(void)snprintf(headers, sizeof(headers),
+		       "Reckon-Process: %s\r\nLocation: /reckon/v1/sessions/%s/processes/%s\r\n",
+		       out.id, in->session, out.id);
+	native_follow(request, API_PROCESS_EVENTS,
+		      &(struct api_process_events_in){ .session = in->session, .process = out.id },
+		      headers);
 }
 
 static void run_create(const struct native *native, struct call *call, struct buf *body)
@@ -208,7 +230,8 @@ static void run_create(const struct native *native, struct call *call, struct bu
 	(void)snprintf(headers, sizeof(headers),
 		       "Reckon-Run: %s\r\nLocation: /reckon/v1/agent/%s\r\n", out.run->id,
 		       out.run->id);
-	native_follow_run(request, &(struct api_run_events_in){ .id = out.run->id }, headers);
+	native_follow(request, API_RUN_EVENTS, &(struct api_run_events_in){ .id = out.run->id },
+		      headers);
 }
 
 /* ---- a call that is only a row -------------------------------------------------------------- */
@@ -252,6 +275,8 @@ static void answer_call(const struct native *native)
 		native_download(native);
 	else if (native->id == API_EXECUTE)
 		execute(native, &call, &body);
+	else if (native->id == API_PROCESS_CREATE)
+		process_create(native, &call, &body);
 	else if (native->id == API_RUN_CREATE)
 		run_create(native, &call, &body);
 	else

@@ -28,14 +28,9 @@ struct native {
 void native_refuse_invalid(struct request *request, const struct err *err);
 void native_refuse(struct request *request, const struct refusal *refusal);
 
-/*
- * The events of an execution, or of a run, from what its call of events takes. `headers`: the request
- * began what it follows, and its answer has these lines; NULL: it asks for events alone.
- */
-void native_follow_execution(struct request *request, struct api_execution_events_in *in,
-			     const char *headers);
-void native_follow_run(struct request *request, struct api_run_events_in *in,
-		       const char *headers);
+/* The events of what the request began, as its answer with these lines: by the call `id`, which takes
+ * `in`. */
+void native_follow(struct request *request, enum api_id id, void *in, const char *headers);
 /* A request for events: Last-Event-ID counts. */
 void native_events(const struct native *native);
 /* One event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures too. */

@@ -48,9 +48,10 @@ static int put_input(struct request *request, const char *session, struct call *
 static int send_events(struct request *request, struct api_execution_events_in *in,
 		       struct call *call)
 {
-	struct event_reader reader = EVENT_READER(request, API_EXECUTION_EVENTS, in);
+	struct event_reader reader;
 	struct next_event next;
 
+	events_open(&reader, request, API_EXECUTION_EVENTS, in);
 	while (events_next(&reader, 0, call, &next) == EVENT_NEXT)
 		if (sse_event(request, next.event.id, next.event.name, next.event.data.data,
 			      next.event.data.len) < 0)
