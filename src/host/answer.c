@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "host/call.h"
+#include "host/cancel.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
@@ -262,6 +263,7 @@ void answer_cancel(struct host *host, uint64_t id)
 	execution_forget(host, id);
 	process_forget(host, id);
 	inquiry_forget(host, id);
+	session_let_go(host, id, id);
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->uploads[i].ticket == id)
 			upload_drop(&host->uploads[i]);

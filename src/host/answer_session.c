@@ -276,8 +276,10 @@ void handle_session_create(struct host *host, const struct asked *asked,
 	if (!SESSION_ENDS(host, asked, in, &wish.ends_ms))
 		return;
 	session = answer_session_add(host, asked, &wish);
-	if (session != NULL)
-		answer_session_open(host, &wish, session, job_new(session, JOB_OPEN, asked->id));
+	if (session == NULL)
+		return;
+	session->held_by = in->held ? asked->id : 0;
+	answer_session_open(host, &wish, session, job_new(session, JOB_OPEN, asked->id));
 }
 
 /* ---- looking and changing ------------------------------------------------------------------- */

@@ -129,4 +129,5 @@ void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 	process_front_lost(host, first, last);
 	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
 		hold_lose(at->hold, first, last);
+	session_let_go(host, first, last);
 }

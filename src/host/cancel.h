@@ -15,3 +15,5 @@ bool cancel_is_abandoned(const struct execution *execution); /* it was, or is be
 /* A dialect process died, and with it its connections: that ends nothing. Its requests had the ids
  * from `first` to `last`. */
 void cancel_front_lost(struct host *host, uint64_t first, uint64_t last);
+/* Ends the sessions that are held by one of these requests, which are over. */
+void session_let_go(struct host *host, uint64_t first, uint64_t last);

@@ -124,7 +124,7 @@ struct session {
 	unsigned queued;
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns; /* of the boot clock, which nobody sets and sleep does not stop */
-	uint64_t opened_ns;
+	uint64_t opened_ns, held_by; /* held_by: it ends with this request; 0: with none */
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;

@@ -238,6 +238,20 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	keep_turn_leave(host, is_own, 1); /* the CLOSE */
 }
 
+/* One that is being opened ends when it is open: nobody is left whom to tell of it. */
+void session_let_go(struct host *host, uint64_t first, uint64_t last)
+{
+	struct session *next;
+
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		if (at->phase == SESSION_LIVE && at->held_by >= first && at->held_by <= last &&
+		    at->held_by != 0)
+			session_end(at, API_ERR_SESSION_CLOSED, "the request that it was for is over",
+				    0);
+	}
+}
+
 void session_leave(struct session *session)
 {
 	struct job *look;

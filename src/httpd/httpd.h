@@ -45,8 +45,9 @@ struct refusal {
 	const void *more;    /* what the dialect's own code knows besides; NULL from httpd */
 };
 
-/* Where a key may stand; the first that is there counts. */
-enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY, KEY_PROTOCOL };
+/* Where a key may stand; the first that is there counts. KEY_BASIC: the password, as of a URL
+ * http://any:KEY@host, or the name where there is no password. */
+enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY, KEY_BASIC, KEY_PROTOCOL };
 struct key_place {
 	enum key_kind kind;
 	/* Of the header, in lower case, or of the parameter; of a WebSocket's subprotocol what stands
@@ -94,6 +95,9 @@ bool request_origin_is_allowed(const struct request *request);
  * the one that waits returns. */
 int request_wait_note(struct request *request, uint64_t wait_ms);
 void request_wake(struct request *request);
+
+/* Goes on after so long. Not while a question to reckond is unanswered. */
+int request_pause(struct request *request, uint64_t ms);
 
 /* ---- its body ------------------------------------------------------------------------------- */
 

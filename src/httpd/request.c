@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "codec/base64.h"
 #include "httpd/server.h"
 
 static const struct conn *conn_of_const(const struct request *request)
@@ -61,6 +62,26 @@ static const char *bearer(const char *value)
 	return value + 7 + strspn(value + 7, " ");
 }
 
+/* Of `Authorization: Basic`, in base 64: "name:password". */
+static void key_of_basic(const char *value, char *ret, size_t size)
+{
+	cleanup_buf struct buf pair = BUF_INIT(512);
+	const char *colon, *key;
+	struct err ignored;
+
+	if (value == NULL || strncasecmp(value, "basic ", 6) != 0)
+		return;
+	value += 6 + strspn(value + 6, " ");
+	if (base64_decode(value, strlen(value), &pair, &ignored) < 0)
+		return;
+	colon = strchr(buf_text(&pair), ':');
+	key = colon != NULL ? colon + 1 : buf_text(&pair);
+	if (key[0] == '\0' && colon != NULL)
+		(void)snprintf(ret, size, "%.*s", (int)(colon - buf_text(&pair)), buf_text(&pair));
+	else if (strlen(key) < size)
+		(void)snprintf(ret, size, "%s", key);
+}
+
 static void key_of_query(const char *query, const char *want, char *ret, size_t size)
 {
 	char name[64], value[512];
@@ -106,6 +127,8 @@ void request_key(const struct request *request, char *ret, size_t size)
 		else if (at->kind == KEY_PROTOCOL)
 			key_of_protocols(http_header(http, "sec-websocket-protocol"), at->name, ret,
 					 size);
+		else if (at->kind == KEY_BASIC)
+			key_of_basic(http_header(http, "authorization"), ret, size);
 		else
 			key_of_query(http->query, at->name, ret, size);
 		if (found != NULL && strlen(found) < size)
@@ -134,6 +157,12 @@ void request_end_at_eof(struct request *request)
 	request->ends_at_eof = true;
 	if (conn_of(request)->read_ended)
 		request->is_gone = true;
+}
+
+/* No answer comes to what was not asked: the time is over, or the client is gone. */
+int request_pause(struct request *request, uint64_t ms)
+{
+	return request_wait(request, WAIT_REPLY, ms > 0 ? ms : 1) < 0 ? -1 : 0;
 }
 
 /* ---- its coroutine -------------------------------------------------------------------------- */

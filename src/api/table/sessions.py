@@ -93,6 +93,9 @@ MADE_OF = (
     METADATA,
 )
 
+HELD = Field("held", "flag", "It ends with the request that opened it: when its client goes away, or "
+             "at a CANCEL of this call", place="internal")
+
 STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, SESSION_STRUCT, SESSIONS)
 
 CALLS = (
@@ -105,7 +108,7 @@ CALLS = (
                    "admin", place="query", schema={"type": "string"}),
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
-         takes=(name(), *MADE_OF, *life()), gives=SESSION_STRUCT, status=201,
+         takes=(name(), *MADE_OF, *life(), HELD), gives=SESSION_STRUCT, status=201,
          errors=(404, 409, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
