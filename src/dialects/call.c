@@ -185,3 +185,41 @@ void call_refuse(struct request *request, const struct api_failure *failure)
 				       .more = failure,
 			       });
 }
+
+/* Of an address that guesses, no key is looked at but those that were good. */
+int call_check_key(struct request *request)
+{
+	cleanup_call struct call call = CALL_INIT;
+	char key[FRONT_KEY_MAX + 1];
+
+	request_key(request, key, sizeof(key));
+	if (key[0] != '\0' && !request_may_present(request, key)) {
+		answer_refuse_simple(request, 429, "too_many_attempts",
+				     "too many unknown keys came from this address",
+				     "use a key that is known, or wait");
+		return -1;
+	}
+	return call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call);
+}
+
+int call_json_body(struct request *request, size_t max, struct json_value **ret)
+{
+	cleanup_buf struct buf body = BUF_INIT(max);
+	struct json_value *document;
+	struct err err;
+
+	if (call_check_key(request) < 0 || request_body(request, max, &body) < 0)
+		return -1;
+	if (json_read_parse(buf_text(&body), body.len, max, &document, &err) < 0) {
+		answer_refuse_simple(request, 400, "invalid", err.text, "send a JSON object");
+		return -1;
+	}
+	if (json_read_kind(document) != JSON_KIND_OBJECT) {
+		json_read_free(document);
+		answer_refuse_simple(request, 400, "invalid", "the body is no JSON object",
+				     "send a JSON object");
+		return -1;
+	}
+	*ret = document;
+	return 0;
+}

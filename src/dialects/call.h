@@ -15,6 +15,7 @@
 
 #include "api/arena.h"
 #include "api/calls.h"
+#include "codec/json_read.h"
 #include "httpd/httpd.h"
 
 struct call {
@@ -53,3 +54,8 @@ int call_or_refuse(struct request *request, enum api_id id, const void *in, void
 
 /* Answers with what a call failed with, in the dialect's form; `more` of the refusal is it. */
 void call_refuse(struct request *request, const struct api_failure *failure);
+
+/* Whether the request may go on: its key is good. For what has a long body, before that is read. */
+int call_check_key(struct request *request);
+/* Its body: one JSON object, of at most so many bytes; json_read_free() it. The key is checked first. */
+int call_json_body(struct request *request, size_t max, struct json_value **ret);

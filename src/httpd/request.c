@@ -162,7 +162,7 @@ void request_end_at_eof(struct request *request)
 /* No answer comes to what was not asked: the time is over, or the client is gone. */
 int request_pause(struct request *request, uint64_t ms)
 {
-	return request_wait(request, WAIT_REPLY, ms > 0 ? ms : 1) < 0 ? -1 : 0;
+	return request_wait(request, WAIT_TIME, ms > 0 ? ms : 1) < 0 ? -1 : 0;
 }
 
 /* ---- its coroutine -------------------------------------------------------------------------- */
@@ -196,6 +196,8 @@ static bool may_go_on(const struct conn *conn)
 		return conn->in.len > 0 || upstream_has_reply(request);
 	case WAIT_NOTE:
 		return request->has_note;
+	case WAIT_TIME:
+		return false;
 	}
 	return true;
 }

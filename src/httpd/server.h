@@ -51,6 +51,7 @@ enum wait {
 	WAIT_REPLY,
 	WAIT_MESSAGE, /* bytes of a WebSocket, or the reply to any question */
 	WAIT_NOTE,    /* another handler's word */
+	WAIT_TIME,    /* nothing: it goes on after a while */
 };
 /* Those in which the client owes nothing: they last as long as whoever waits says. */
 static inline bool wait_is_on_others(enum wait wait)

@@ -1,0 +1,80 @@
+/*
+ * program.h - programs for dialects whose clients send code as files: files in, commands, files out.
+ *
+ *   cleanup_program struct program program = PROGRAM_INIT;
+ *
+ *   if (program_open(&program, request, &(struct program_order){ … }) < 0 ||
+ *       program_put(&program, "main.py", code, len) < 0 ||
+ *       program_run(&program, &(struct program_stage){ .command = "python3 main.py" }, &end) < 0)
+ *           return;
+ *
+ * It has a session of its own, which nobody else sees and which ends with the struct, or when the
+ * client goes away. Its commands run one after the other in /mnt/data, where its files are. As
+ * everywhere, negative means that there is nobody left to answer.
+ *
+ * Where the host has no room the request waits for its turn, as clients of such protocols expect.
+ */
+#pragma once
+
+#include "dialects/call.h"
+
+#define PROGRAM_OUTPUT_MAX (64u * 1024u * 1024u) /* of each stream */
+#define PROGRAM_PATH_MAX 1024u
+
+struct program {
+	struct request *request;
+	uint64_t frame; /* of the call that opened the session; 0: there is none */
+	char session[64];
+	struct call call;
+};
+#define PROGRAM_INIT ((struct program){ .call = CALL_INIT })
+void program_done(struct program *program);
+#define cleanup_program __attribute__((cleanup(program_done)))
+
+/* What is left out is as everywhere. */
+struct program_order {
+	const char *template;
+	uint64_t memory_bytes, output_bytes, file_bytes, processes;
+};
+
+/* A command of a shell; `name` and `value` texts in it are quoted with program_quote(). */
+struct program_stage {
+	const char *command;
+	const char *input; /* NULL: nothing */
+	size_t input_len;
+	uint64_t timeout_ms; /* 0: the session's */
+};
+
+enum program_how {
+	PROGRAM_EXITED,
+	PROGRAM_SIGNALLED,
+	PROGRAM_TIMEOUT,
+	PROGRAM_OUT_OF_MEMORY,
+	PROGRAM_OUTPUT_LIMIT,
+	PROGRAM_FAILED, /* not by its own doing: `err` says why */
+};
+
+struct program_end {
+	enum program_how how;
+	int code; /* of the exit, or of the signal */
+	struct buf out, err;
+	double wall_s, cpu_s;
+	uint64_t memory_bytes; /* at most so much at once */
+};
+#define PROGRAM_END_INIT \
+	((struct program_end){ .out = BUF_INIT(PROGRAM_OUTPUT_MAX), \
+			       .err = BUF_INIT(PROGRAM_OUTPUT_MAX) })
+void program_end_done(struct program_end *end);
+#define cleanup_program_end __attribute__((cleanup(program_end_done)))
+
+int program_open(struct program *program, struct request *request,
+		 const struct program_order *order);
+/* A path of the workspace; folders are made. */
+int program_put(struct program *program, const char *path, const void *bytes, size_t len);
+int program_run(struct program *program, const struct program_stage *stage,
+		struct program_end *ret);
+/* 1: appended to `ret`; 0: there is no such file, or it is longer than `ret` can become. */
+int program_get(struct program *program, const char *path, struct buf *ret);
+
+/* Appends the text as one word of a shell. */
+int program_quote(const char *text, struct buf *ret, struct err *err);

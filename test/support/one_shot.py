@@ -1,0 +1,76 @@
+"""What the dialects share whose clients send a program and get its outcome: bad keys, large bodies, clients that go.
+
+    with Server(reckon) as server:
+        answer = post(server, "/dify/v1/sandbox/run", {...})
+        check_nothing_stays(server)
+"""
+import json
+import socket
+import time
+
+from reckon_serve import SECONDS
+
+ENDED = ("closed", "expired", "lost")
+
+
+def ask(server, method, path, body=None, headers=None, key=True):
+    """One request with the key in X-Api-Key; a dict or list goes as JSON."""
+    own = {"X-Api-Key": server.key} if key else {}
+    if body is not None and not isinstance(body, (bytes, str)):
+        body = json.dumps(body)
+    return server.ask(method, path, body,
+                      {"Content-Type": "application/json", **own, **(headers or {})}, key=False,
+                      prefix="")
+
+
+def post(server, path, body, **more):
+    return ask(server, "POST", path, body, **more)
+
+
+def url(server, path, scheme="http"):
+    """An address that holds the key, for clients that take nothing but an address."""
+    return f"{scheme}://any:{server.key}@127.0.0.1:{server.port}{path}"
+
+
+def sessions(server):
+    return server.ask("GET", "/sessions?limit=500").json["sessions"]
+
+
+def check_nothing_stays(server, least=1):
+    """Each request had a session of its own, and none of those lives."""
+    end = time.monotonic() + SECONDS
+    while live := [each for each in sessions(server) if each["status"] not in ENDED]:
+        assert time.monotonic() < end, live
+        time.sleep(0.02)
+    assert len(sessions(server)) >= least
+
+
+def check_client_gone(server, path, body):
+    """A client that goes away while its program runs: program and session end.
+
+    `body` must ask for something that runs for longer than this test waits.
+    """
+    text = json.dumps(body).encode()
+    head = (f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {server.key}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n").encode()
+    before = {each["id"] for each in sessions(server)}
+    with socket.create_connection(("127.0.0.1", server.port), SECONDS) as sock:
+        sock.sendall(head + text)
+        end = time.monotonic() + SECONDS
+        while not (running := [each for each in sessions(server) if each["id"] not in before and
+                               each["status"] == "live" and each["pending"]]):
+            assert time.monotonic() < end, "it does not begin"
+            time.sleep(0.02)
+    end = time.monotonic() + SECONDS
+    while server.ask("GET", "/sessions/" + running[0]["id"]).status != 410:
+        assert time.monotonic() < end, "the session outlives its client"
+        time.sleep(0.02)
+
+
+def oversized(server, path, size):
+    """(status, body) for a body that says it is so long."""
+    raw = server.raw((f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {server.key}\r\n"
+                      "Content-Type: application/json\r\nConnection: close\r\n"
+                      f"Content-Length: {size}\r\n\r\n").encode())
+    head, _, body = raw.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
