@@ -1,0 +1,151 @@
+"""Piston's API, version 2: what its clients send, and one of them from PyPI."""
+import asyncio
+import base64
+
+import pyston
+import pytest
+from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
+from reckon_serve import Server
+
+API = "/piston/api/v2"
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+STAGE = {"stdout", "stderr", "output", "code", "signal", "message", "status", "cpu_time",
+         "wall_time", "memory"}
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def execute(server, language, *files, version="*", **more):
+    files = [{"content": each} if isinstance(each, str) else each for each in files]
+    answer = post(server, API + "/execute",
+                  {"language": language, "version": version, "files": files, **more})
+    assert answer.status == 200, answer
+    assert set(answer.json) <= {"language", "version", "run", "compile"}
+    assert set(answer.json["run"]) == STAGE
+    return answer.json
+
+
+def test_python(server):
+    done = execute(server, "python", "import sys; print(input(), sys.argv[1:])", stdin="hi\n",
+                   args=["a b", "c'd", "$x"], version="3.x")
+    assert done["run"]["stdout"] == """hi ['a b', "c'd", '$x']\n"""
+    assert done["run"]["code"] == 0 and done["run"]["signal"] is None
+    assert done["run"]["status"] is None
+    assert done["language"] == "python" and done["version"].startswith("3.")
+    assert "compile" not in done
+    check_nothing_stays(server)
+
+
+def test_files_of_each_encoding(server):
+    code = "import sub.b; print(sub.b.x, open('raw', 'rb').read(), open('hex', 'rb').read())"
+    done = execute(server, "py", {"name": "raw", "content": base64.b64encode(b"\0\xff").decode(),
+                                  "encoding": "base64"},
+                   {"name": "it's main.py", "content": code},
+                   {"name": "hex", "content": "00ff", "encoding": "hex"},
+                   {"name": "sub/b.py", "content": "x = 7"})
+    assert done["run"]["stdout"] == r"7 b'\x00\xff' b'\x00\xff'" + "\n", done
+
+
+def test_a_compiled_language(server):
+    done = execute(server, "c++", "#include <iostream>\nint main() { std::cout << 42; return 3; }")
+    assert done["compile"]["code"] == 0
+    assert (done["run"]["stdout"], done["run"]["code"], done["run"]["status"]) == ("42", 3, "RE")
+    done = execute(server, "c", "int main( {")
+    assert done["compile"]["code"] == 1 and "error" in done["compile"]["stderr"]
+    assert done["run"] == done["compile"]  # as Piston's clients know it
+
+
+def test_each_end(server):
+    done = execute(server, "python", "import time; print(1, flush=True); time.sleep(60)",
+                   run_timeout=300)["run"]
+    assert (done["signal"], done["status"], done["code"]) == ("SIGKILL", "TO", None)
+    assert done["stdout"] == "1\n"
+    done = execute(server, "python", "import os; os.kill(os.getpid(), 11)")["run"]
+    assert (done["signal"], done["status"], done["code"]) == ("SIGSEGV", "SG", None)
+    assert done["stderr"] == ""
+    done = execute(server, "python", "while True: print('x' * 1000)", run_timeout=60000)["run"]
+    assert (done["signal"], done["status"]) == ("SIGKILL", "OL")
+    done = execute(server, "python", "x = bytearray(1 << 30)", run_memory_limit=256 << 20)["run"]
+    assert done["status"] in ("RE", "SG") and done["code"] != 0
+    check_nothing_stays(server, 4)
+
+
+def test_runtimes_are_what_runs(server):
+    runtimes = ask(server, "GET", API + "/runtimes").json
+    assert {"python", "bash"} <= {each["language"] for each in runtimes}
+    for each in runtimes:
+        assert set(each) == {"language", "version", "aliases"} and each["version"]
+    packages = ask(server, "GET", API + "/packages").json
+    assert [each["language"] for each in packages] == [each["language"] for each in runtimes]
+    assert all(each["installed"] for each in packages)
+    refused = post(server, API + "/packages", {"language": "python", "version": "2"})
+    assert refused.status == 403 and "template" in refused.json["message"]
+
+
+def test_a_client_from_pypi(server):
+    """It knows an address alone: the key is the password in it."""
+    async def use():
+        client = pyston.PystonClient(base_url=url(server, API + "/"))
+        try:
+            output = await client.execute("python", [pyston.File("print(6 * 7)")])
+            return output.run_stage.output, await client.languages()
+        finally:
+            await client.close_session()
+            del client  # its end wants the loop
+
+    output, languages = asyncio.run(use())
+    assert output == "42\n" and "python" in languages
+
+
+@pytest.mark.parametrize("wanted, fits", [
+    ("*", True), ("3", True), ("3.x", True), ("^3.1", True), (">=3.2 <4", True), ("~3", True),
+    ("2", False), ("<3", False), ("4.x", False), ("nonsense", False)])
+def test_versions(server, wanted, fits):
+    answer = post(server, API + "/execute", {"language": "python", "version": wanted,
+                                             "files": [{"content": ""}]})
+    if fits:
+        assert answer.status == 200
+    else:
+        assert (answer.status, answer.json) == (400,
+                                                {"message": f"python-{wanted} runtime is unknown"})
+
+
+def test_what_is_wrong_is_told_in_its_form(server):
+    good = {"language": "python", "version": "*", "files": [{"content": "1"}]}
+
+    def refused(body, message, status=400, **more):
+        answer = post(server, API + "/execute", body, **more)
+        assert answer.status == status, answer
+        assert set(answer.json) == {"message"} and message in answer.json["message"]
+
+    refused({**good, "language": None}, "language is required as a string")
+    refused({**good, "version": 3}, "version is required as a string")
+    refused({**good, "files": {}}, "files is required as an array")
+    refused({**good, "files": [{}]}, "files[0].content is required as a string")
+    refused({**good, "files": []}, "files must include at least one utf8 encoded file")
+    refused({**good, "files": [{"content": "00", "encoding": "hex"}]}, "utf8 encoded file")
+    refused({**good, "files": [{"content": "1"}, {"content": "0g", "encoding": "hex"}]}, "hex")
+    refused({**good, "files": [{"content": "1"}, {"content": "?", "encoding": "base64"}]}, "")
+    refused({**good, "files": [{"content": "1", "name": "../../x"}]}, "")
+    refused({**good, "language": "cobol"}, "cobol-* runtime is unknown")
+    refused({**good, "run_timeout": "1"}, "if specified, run_timeout must be a number")
+    refused({**good, "run_timeout": 1e12}, "run_timeout cannot exceed the configured limit")
+    refused({**good, "args": [1]}, "args")
+    refused("{", "")
+    refused(good, "key", status=401, key=False)
+    refused(good, "key", status=401, headers={"X-Api-Key": "rk_wrong"})
+    refused(good, "application/json", status=415, headers={"Content-Type": "text/plain"})
+    assert ask(server, "GET", "/piston/api/v2/nothing").status == 404
+    status, body = oversized(server, API + "/execute", 1 << 30)
+    assert status == 413 and set(body) == {"message"}
+    check_nothing_stays(server, 0)
+
+
+def test_a_client_that_goes_ends_it(server):
+    check_client_gone(server, API + "/execute", {
+        "language": "python", "version": "*", "run_timeout": 100000,
+        "files": [{"content": "import time; time.sleep(90)"}]})
