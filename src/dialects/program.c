@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "codec/json_read.h"
 
+#define SHELL "bash"
 #define INPUT_NAME ".reckon-input"
 #define COMMAND_MAX (64u * 1024u)
 #define IDLE_MS 60000u	    /* nothing takes longer between two calls, but a lost process */
@@ -74,7 +75,7 @@ int program_open(struct program *program, struct request *request,
 	};
 	const struct api_session_create_in in = {
 		.template = order->template,
-		.language = "bash",
+		.language = order->language != NULL ? order->language : SHELL,
 		.limits = &limits,
 		.has_idle_timeout_ms = true,
 		.idle_timeout_ms = IDLE_MS,
@@ -338,6 +339,7 @@ int program_run(struct program *program, const struct program_stage *stage,
 			   &(struct api_execute_in){
 				   .session = program->session,
 				   .code = { buf_text(&code), code.len },
+				   .language = SHELL,
 				   .has_timeout_ms = stage->timeout_ms != 0,
 				   .timeout_ms = stage->timeout_ms,
 				   .on_disconnect = API_EXECUTE_IN_ON_DISCONNECT_CANCEL },

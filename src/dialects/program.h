@@ -34,6 +34,7 @@ void program_done(struct program *program);
 /* What is left out is as everywhere. */
 struct program_order {
 	const char *template;
+	const char *language; /* of its kernel, for cells; commands run in a shell beside it */
 	uint64_t memory_bytes, output_bytes, file_bytes, processes;
 };
 

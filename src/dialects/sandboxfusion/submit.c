@@ -1,0 +1,200 @@
+/*
+ * submit.c - /submit: the code in a model's answer, compiled once and run for each test.
+ *
+ * Runs in:  reckon-front-sandboxfusion.
+ * Reads:    answers of models, tests of anybody, what hostile programs print.
+ * Never:    keeps data sets: tests come with the request, as `provided_data`.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/sandboxfusion/sandboxfusion.h"
+
+#define DATASET "CommonOJDataset"
+#define INTERPRETED_MS 20000u
+#define TESTS_MAX 1000u
+
+struct submission {
+	struct request *request;
+	const struct json_value *body, *config, *tests;
+	struct fusion_code code;
+	const char *text; /* NULL: the answer has no code */
+	size_t len;
+	bool runs_all;
+	bool is_accepted;
+};
+
+static void write_test(struct json_writer *json, const struct submission *submission,
+		       const struct json_value *test, bool passed)
+{
+	cleanup_buf struct buf info = BUF_INIT(FUSION_BODY_MAX);
+	struct err err;
+
+	json_write_object_begin(json);
+	json_write_member_bool(json, "passed", passed);
+	json_write_key(json, "exec_info");
+	json_write_object_begin(json);
+	fusion_write_outcome(json, &submission->code);
+	json_write_key(json, "files");
+	json_write_object_begin(json);
+	json_write_object_end(json);
+	json_write_object_end(json);
+	if (json_read_dump(test, &info, &err) == 0) {
+		json_write_key(json, "test_info");
+		json_write_raw(json, buf_text(&info), info.len);
+	}
+	json_write_object_end(json);
+}
+
+/* 1: passed, 0: failed. */
+static int run_test(struct submission *submission, const struct json_value *test)
+{
+	struct fusion_code *code = &submission->code;
+	size_t input_len = 0, want_len = 0;
+	const char *input = json_read_text(
+		json_read_member(json_read_member(test, "input"), "stdin"), &input_len);
+	const char *want = json_read_text(
+		json_read_member(json_read_member(test, "output"), "stdout"), &want_len);
+
+	if (!fusion_code_may_run(code))
+		return 0;
+	if (fusion_code_run(code, input, input_len) < 0)
+		return -1;
+	return fusion_is_good(&code->ran) && want != NULL &&
+	       fusion_is_expected(buf_text(&code->ran.out), code->ran.out.len, want, want_len);
+}
+
+static int run_tests(struct submission *submission, struct json_writer *json)
+{
+	const size_t count = json_read_count(submission->tests);
+	int passed = 1;
+
+	submission->is_accepted = submission->text != NULL;
+	if (submission->text == NULL)
+		return 0;
+	if (!submission->code.is_missing &&
+	    (fusion_code_open(&submission->code, submission->request) < 0 ||
+	     fusion_code_compile(&submission->code, submission->text, submission->len) < 0))
+		return -1;
+	for (size_t i = 0; i < count && (passed == 1 || submission->runs_all); i++) {
+		const struct json_value *test = json_read_at(submission->tests, i);
+
+		passed = run_test(submission, test);
+		if (passed < 0)
+			return -1;
+		write_test(json, submission, test, passed == 1);
+		submission->is_accepted = submission->is_accepted && passed == 1;
+	}
+	return 0;
+}
+
+static void answer(struct submission *submission)
+{
+	cleanup_buf struct buf body = BUF_INIT(FUSION_ANSWER_MAX);
+	cleanup_buf struct buf id = BUF_INIT(4096);
+	const struct json_value *given = json_read_member(submission->body, "id");
+	struct json_writer json;
+	struct err err;
+
+	if (json_read_dump(given, &id, &err) < 0) {
+		(void)fusion_refuse_field(submission->request, "id", "Input should be shorter");
+		return;
+	}
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "id");
+	json_write_raw(&json, buf_text(&id), id.len);
+	json_write_key(&json, "tests");
+	json_write_array_begin(&json);
+	if (run_tests(submission, &json) < 0)
+		return;
+	json_write_array_end(&json);
+	json_write_member_bool(&json, "accepted", submission->is_accepted);
+	json_write_member_text(&json, "extracted_code",
+			       submission->text != NULL ? submission->text : "", submission->len);
+	json_write_member_string(&json, "extracted_type", NULL);
+	json_write_member_string(&json, "full_code", NULL);
+	json_write_member_string(&json, "test_code", NULL);
+	json_write_object_end(&json);
+	fusion_answer(submission->request, &json, &body);
+}
+
+/* ---- a request ------------------------------------------------------------------------------ */
+
+static const struct json_value *tests_of(const struct json_value *config)
+{
+	return json_read_member(json_read_member(config, "provided_data"), "test");
+}
+
+/* Its kind: `dataset` names data that is kept, `dataset_type` what it is like. */
+static bool is_known(const struct json_value *body, const struct json_value *config)
+{
+	const char *type = json_read_text(json_read_member(config, "dataset_type"), NULL);
+
+	if (type == NULL)
+		type = json_read_text(json_read_member(body, "dataset"), NULL);
+	return type != NULL && strcmp(type, DATASET) == 0;
+}
+
+static int read_config(struct submission *submission)
+{
+	const struct json_value *config = submission->config;
+	struct request *request = submission->request;
+	size_t len;
+	const char *completion = json_read_text(json_read_member(submission->body, "completion"),
+						&len);
+
+	submission->tests = tests_of(config);
+	if (completion == NULL)
+		return fusion_refuse_field(request, "completion", "Input should be a valid string");
+	if (json_read_kind(submission->tests) != JSON_KIND_ARRAY ||
+	    json_read_count(submission->tests) > TESTS_MAX)
+		return fusion_refuse_field(request, "provided_data",
+					   "test should be an array of at most 1000 tests");
+	if (fusion_read_seconds(request, config, "compile_timeout", &submission->code.compile_ms) <
+		    0 ||
+	    fusion_read_seconds(request, config, "run_timeout", &submission->code.run_ms) < 0)
+		return -1;
+	(void)json_read_bool(json_read_member(json_read_member(config, "extra"), "run_all_cases"),
+			     &submission->runs_all);
+	(void)fusion_find_code(completion, len, submission->code.language, submission->code.row,
+			       &submission->text, &submission->len);
+	return 0;
+}
+
+static void submit(struct request *request, const struct json_value *body)
+{
+	struct submission submission = { .request = request,
+					 .body = body,
+					 .config = json_read_member(body, "config") };
+	const char *name = json_read_text(json_read_member(submission.config, "language"), NULL);
+	const struct fusion_language *language = fusion_language_find(name);
+
+	if (!is_known(body, submission.config)) {
+		answer_refuse_simple(request, 400, "dataset",
+				     "no eval class found for dataset: " DATASET
+				     " is the one that is known",
+				     NULL);
+		return;
+	}
+	if (language == NULL) {
+		answer_refuse_simple(request, 400, "dataset", "config.language is required", NULL);
+		return;
+	}
+	fusion_code_init(&submission.code, language);
+	if (language->is_interpreted)
+		submission.code.run_ms = INTERPRETED_MS;
+	if (read_config(&submission) == 0)
+		answer(&submission);
+	fusion_code_done(&submission.code);
+}
+
+void fusion_submit(struct request *request)
+{
+	struct json_value *body;
+
+	if (call_json_body(request, FUSION_BODY_MAX, &body) < 0)
+		return;
+	submit(request, body);
+	json_read_free(body);
+}

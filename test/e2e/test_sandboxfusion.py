@@ -1,0 +1,248 @@
+"""SandboxFusion's API: its own client, and the reward function of verl, both as they are on PyPI."""
+import base64
+import concurrent.futures
+import importlib.util
+import logging
+import pathlib
+import sys
+
+import pytest
+import sandbox_fusion
+from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
+from reckon_serve import Server
+from sandbox_fusion import (EvalResult, RunCodeRequest, RunJupyterRequest, SubmitRequest,
+                            SummaryMapping, TestConfig)
+
+API = "/sandboxfusion"
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+MAPPING = SummaryMapping(Success="good", Failed="bad", CompileFailed="no compile",
+                         CompileTimeout="slow compile", RunFailed="no run", RunTimeout="slow")
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        sandbox_fusion.set_endpoint(url(running, API))
+        yield running
+
+
+def run(code, language="python", **more):
+    return sandbox_fusion.run_code(RunCodeRequest(code=code, language=language, **more),
+                                   max_attempts=1)
+
+
+def summary(result):
+    return sandbox_fusion.summary_run_code_result(result, MAPPING)
+
+
+# ---- its client -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("language, code", [
+    ("python", "print(input())"), ("bash", "cat"),
+    ("nodejs", "console.log(require('fs').readFileSync(0, 'utf8').trim())"),
+    ("cpp", "#include <iostream>\nint main() { std::string x; std::cin >> x; std::cout << x; }")])
+def test_each_language_reads_its_input(server, language, code):
+    result = run(code, language, stdin="süß\n")
+    assert result.status == "Success" and result.message == ""
+    assert result.run_result.status == "Finished" and result.run_result.return_code == 0
+    assert result.run_result.stdout.strip() == "süß" and result.run_result.stderr == ""
+    assert (result.compile_result is not None) == (language == "cpp")
+    assert summary(result) == "good"
+
+
+def test_each_end(server):
+    result = run("import sys; print(1); sys.exit(3)")
+    assert (result.status, result.run_result.return_code) == ("Failed", 3)
+    assert result.run_result.stdout == "1\n" and summary(result) == "no run"
+    result = run("import os; os.kill(os.getpid(), 11)")
+    assert (result.run_result.status, result.run_result.return_code) == ("Finished", -11)
+    result = run("print(1, flush=True)\nimport time; time.sleep(30)", run_timeout=0.5)
+    assert result.status == "Failed" and result.run_result.status == "TimeLimitExceeded"
+    assert result.run_result.return_code is None and result.run_result.stdout == "1\n"
+    assert summary(result) == "slow"
+    result = run("int main( {", "cpp")
+    assert result.status == "Failed" and result.run_result is None
+    assert result.compile_result.return_code == 1 and "error" in result.compile_result.stderr
+    assert summary(result) == "no compile"
+    # An input that is not given has ended.
+    assert run("print(repr(__import__('sys').stdin.read()))").run_result.stdout == "''\n"
+    check_nothing_stays(server, 5)
+
+
+def test_files(server):
+    files = {"in/a.txt": base64.b64encode(b"secret").decode(),
+             "/tmp/there/b.txt": base64.b64encode(b"\0\xff").decode(),
+             "null.txt": None, "IGNORE_THIS_FILE_1": "not base 64"}
+    code = ("import os; os.makedirs('out'); open('out/c', 'wb').write(open('/tmp/there/b.txt', 'rb')"
+            ".read()); print(open('in/a.txt').read()); open('/tmp/d', 'w').write('d'); 1 / 0")
+    result = run(code, files=files, fetch_files=["out/c", "/tmp/d", "missing", "./in/a.txt",
+                                                 "/mnt/data/in/a.txt", "/etc/shadow"])
+    assert result.run_result.stdout == "secret\n" and result.status == "Failed"
+    got = {name: base64.b64decode(text) for name, text in result.files.items()}
+    assert got == {"out/c": b"\0\xff", "/tmp/d": b"d", "./in/a.txt": b"secret",
+                   "/mnt/data/in/a.txt": b"secret"}
+
+
+def test_a_large_output_is_whole(server):
+    result = run("print('x' * 3000000); import sys; print('y' * 2000000, file=sys.stderr)")
+    assert len(result.run_result.stdout) == 3000001 and len(result.run_result.stderr) == 2000001
+
+
+def test_more_at_once_than_there_is_room_for(server, caplog):
+    requests = [RunCodeRequest(code=f"print({i})", language="python", run_timeout=60)
+                for i in range(200)]
+    with caplog.at_level(logging.DEBUG, "sandbox_fusion"):
+        results = sandbox_fusion.run_concurrent(sandbox_fusion.run_code,
+                                                args=[[each] for each in requests])
+    assert [each.run_result.stdout for each in results] == [f"{i}\n" for i in range(200)]
+    assert "will retry" not in caplog.text
+    check_nothing_stays(server, 200)
+
+
+def test_cells(server):
+    cells = ["a = 123", "a", "print(a)", "import sys; sys.stderr.write('careful')",
+             "raise RuntimeError('bad')", "a + 1", "open('left', 'w').write('x')"]
+    result = sandbox_fusion.run_jupyter(RunJupyterRequest(cells=cells, fetch_files=["left"]),
+                                        max_attempts=1)
+    assert result.status == "Success" and result.driver.status == "Finished"
+    assert len(result.cells) == len(cells)
+    assert result.cells[1].display[0]["text/plain"] == "123"
+    assert result.cells[2].stdout == "123\n" and result.cells[3].stderr == "careful"
+    [error] = result.cells[4].error
+    assert (error["ename"], error["evalue"]) == ("RuntimeError", "bad") and error["traceback"]
+    assert result.cells[5].display[0]["text/plain"] == "124"
+    assert base64.b64decode(result.files["left"]) == b"x"
+    result = sandbox_fusion.run_jupyter(
+        RunJupyterRequest(cells=["print(1)", "import time; time.sleep(60)", "print(2)"],
+                          total_timeout=1.5), max_attempts=1)
+    assert result.status == "Failed" and result.driver.status == "TimeLimitExceeded"
+    assert [each.stdout for each in result.cells] == ["1\n", ""]
+    check_nothing_stays(server, 2)
+
+
+def submit(completion, tests, language="python", **extra):
+    return sandbox_fusion.submit(SubmitRequest(
+        dataset="x", id="7", completion=completion, config=TestConfig(
+            dataset_type="CommonOJDataset", language=language, extra=extra,
+            provided_data={"test": [{"input": {"stdin": given}, "output": {"stdout": want}}
+                                    for given, want in tests]})), max_attempts=1)
+
+
+def test_an_answer_against_tests(server):
+    answer = "First:\n```python\nprint('no')\n```\nBetter:\n```python\nprint(int(input()) * 2.0)\n```\n"
+    result = submit(answer, [("2", "4"), ("3\n", " 6.000001 \n")])
+    assert isinstance(result, EvalResult) and result.accepted and result.id == 7
+    assert result.extracted_code == "print(int(input()) * 2.0)\n"
+    assert [each.passed for each in result.tests] == [True, True]
+    result = submit(answer, [("2", "5"), ("3", "6")])
+    assert not result.accepted and [each.passed for each in result.tests] == [False]
+    result = submit(answer, [("2", "5"), ("3", "6")], run_all_cases=True)
+    assert not result.accepted and [each.passed for each in result.tests] == [False, True]
+    assert not submit("no code at all", [("2", "5")]).accepted
+    cpp = "```cpp\n#include <iostream>\nint main() { int x; std::cin >> x; std::cout << x * x; }\n```"
+    result = submit(cpp, [("3", "9"), ("4", "16")], "cpp")
+    assert result.accepted and result.tests[0].exec_info.compile_result.return_code == 0
+
+
+# ---- verl -----------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def verl():
+    """Its folder of the sandbox alone: the rest of verl wants a GPU's libraries."""
+    [place] = [pathlib.Path(each, "verl/utils/reward_score/sandbox_fusion") for each in sys.path
+               if pathlib.Path(each, "verl/utils/reward_score/sandbox_fusion").is_dir()]
+    spec = importlib.util.spec_from_file_location("verl_sandbox", place / "__init__.py",
+                                                  submodule_search_locations=[str(place)])
+    module = sys.modules["verl_sandbox"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def verdicts(verl, server, code, inputs, outputs, **more):
+    score, details = verl.compute_score(url(server, API + "/run_code"), None, 1024,
+                                        f"Thus:\n```python\n{code}\n```\n",
+                                        {"inputs": inputs, "outputs": outputs, **more},
+                                        continuous=True)
+    return score, [each["status"] if isinstance(each, dict) else each for each in details]
+
+
+def test_the_verdicts_of_verl(verl, server):
+    double = "print(int(input()) * 2)"
+    assert verdicts(verl, server, double, ["1", "2"], ["2", "4"]) == (1.0, ["success"] * 2)
+    score, states = verdicts(verl, server, double, ["1", "2", "x"], ["2", "5", "1"])
+    assert score == pytest.approx(1 / 3)
+    assert states == ["success", "wrong_answer", "runtime_error"]
+    score, states = verdicts(verl, server, "while True: pass", ["1"], ["2"])
+    assert (score, states) == (0.0, ["timeout"])
+    function = "def twice(x):\n    return 2 * x"
+    assert verdicts(verl, server, function, ["1", "4"], ["2", "8"], fn_name="twice")[0] == 1.0
+
+
+def test_a_batch_of_verl(verl, server):
+    """No verdict may be an error of ours: it would count as a failure of the model."""
+    def one(number):
+        return verdicts(verl, server, f"print(int(input()) + {number})",
+                        [str(i) for i in range(6)], [str(i + number) for i in range(6)])
+
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        for score, states in pool.map(one, range(32)):
+            assert (score, states) == (1.0, ["success"] * 6)
+
+
+# ---- what is wrong --------------------------------------------------------------------------
+
+def test_what_is_wrong_is_told_in_its_form(server):
+    good = {"code": "1", "language": "python"}
+
+    def invalid(body, field, path="/run_code"):
+        answer = post(server, API + path, body)
+        assert answer.status == 422, answer
+        [detail] = answer.json["detail"]
+        assert set(detail) == {"type", "loc", "msg", "input"}
+        assert detail["loc"] == ["body", field] if field else ["body"]
+
+    invalid({**good, "language": "cobol"}, "language")
+    invalid({"code": "1"}, "language")
+    invalid({"language": "python"}, "code")
+    invalid({**good, "code": 1}, "code")
+    invalid({**good, "run_timeout": "1"}, "run_timeout")
+    invalid({**good, "run_timeout": -1}, "run_timeout")
+    invalid({**good, "run_timeout": 1e300}, "run_timeout")
+    invalid({**good, "memory_limit_MB": 1e300}, "memory_limit_MB")
+    invalid({**good, "files": []}, "files")
+    invalid({**good, "files": {"a": 1}}, "files")
+    invalid({**good, "files": {"a": "?"}}, "files")
+    invalid({**good, "files": {"/proc/1/x": ""}}, "files")
+    invalid("{", None)
+    invalid("[]", None)
+    invalid({"cells": "1"}, "cells", "/run_jupyter")
+    invalid({"cells": [1]}, "cells", "/run_jupyter")
+    invalid({"cells": [], "kernel": "bash"}, "kernel", "/run_jupyter")
+    # A language that is known, and not here.
+    answer = post(server, API + "/run_code", {**good, "language": "lean"})
+    assert answer.status == 200 and answer.json["status"] == "SandboxError"
+    assert "lean" in answer.json["message"] and answer.json["files"] == {}
+
+    def refused(answer, status):
+        assert answer.status == status, answer
+        assert isinstance(answer.json["detail"], str)
+
+    refused(post(server, API + "/run_code", good, key=False), 401)
+    refused(post(server, API + "/run_code", good, headers={"X-Api-Key": "rk_wrong"}), 401)
+    refused(post(server, API + "/submit", {"dataset": "x", "config": {}}), 400)
+    refused(post(server, API + "/get_prompts", {"dataset": "x"}), 400)
+    refused(ask(server, "GET", API + "/nothing"), 404)
+    assert ask(server, "GET", API + "/v1/ping", key=False).json == "pong"
+    status, body = oversized(server, API + "/run_code", 1 << 30)
+    assert status == 413 and isinstance(body["detail"], str)
+    # Limits that are below what a program needs to start are raised.
+    assert post(server, API + "/run_code",
+                {**good, "memory_limit_MB": 1}).json["status"] == "Success"
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/run_code", {"code": "import time; time.sleep(90)", "language": "python",
+                   "run_timeout": 100}),
+    ("/run_jupyter", {"cells": ["import time; time.sleep(90)"], "total_timeout": 100})])
+def test_a_client_that_goes_ends_it(server, path, body):
+    check_client_gone(server, API + path, body)
