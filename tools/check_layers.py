@@ -45,8 +45,8 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "wire"): {"wire/front.h"},
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
-    ("dialects/*", "dialects"): {"dialects/call.h", "dialects/match.h", "dialects/program.h",
-                                 "dialects/program_language.h"},
+    ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
+                                 "dialects/program.h", "dialects/program_language.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
