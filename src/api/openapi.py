@@ -130,7 +130,7 @@ def statuses(call):
     found = {400, *call.errors}
     if call.scope is not None:
         found |= {401, 403, 408, 429, 500, 503}
-    if call.verb in ("POST", "PATCH"):
+    if call.verb in ("POST", "PATCH") or call.body_fields:
         found |= {408, 413, 415}
     return sorted(found)
 
@@ -219,7 +219,7 @@ def operation(call, schemas):
                if field.place in ("path", "query", "header", "http")]
     if outside:
         made["parameters"] = [parameter(field) for field in outside]
-    if call.verb in ("POST", "PATCH"):
+    if call.verb in ("POST", "PATCH") or call.body_fields:
         made["requestBody"] = body_of(call, schemas)
     if call.commits:
         made["requestBody"] = {"required": True, "content": {

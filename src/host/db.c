@@ -167,6 +167,23 @@ static const char *const versions[] = {
 	" cause INTEGER NOT NULL, exit_code INTEGER NOT NULL, signal INTEGER NOT NULL,"
 	" last_event INTEGER NOT NULL, argv TEXT, usage TEXT, files TEXT) STRICT;"
 	"CREATE INDEX process_by_session ON process(session, id);",
+
+	/* db_document.c. The value stands last: lists without it do not read its pages. */
+	"CREATE TABLE document(number INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL,"
+	" collection TEXT NOT NULL, id TEXT NOT NULL, etag TEXT NOT NULL, created_at TEXT NOT NULL,"
+	" changed_at TEXT NOT NULL, expires_ms INTEGER NOT NULL, size INTEGER NOT NULL,"
+	" metadata TEXT NOT NULL, value TEXT NOT NULL) STRICT;"
+	"CREATE UNIQUE INDEX document_by_id ON document(tenant, collection, id);"
+	"CREATE INDEX document_by_number ON document(tenant, collection, number);"
+	"CREATE INDEX document_by_expiry ON document(expires_ms) WHERE expires_ms > 0;"
+	"CREATE INDEX document_by_size ON document(tenant, size);"
+	"CREATE TABLE document_label(document INTEGER NOT NULL, tenant TEXT NOT NULL,"
+	" collection TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,"
+	" PRIMARY KEY(document, name)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX document_by_label ON document_label(tenant, collection, name, value,"
+	" document);"
+	"CREATE TRIGGER document_gone AFTER DELETE ON document"
+	" BEGIN DELETE FROM document_label WHERE document = OLD.number; END;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -1,5 +1,5 @@
 /*
- * retain.c - how long history and ended sessions are kept.
+ * retain.c - how long history, ended sessions and documents are kept.
  *
  * Runs in:  reckond's loop, a little once a second.
  * Reads:    its own tables, by the time that their ids begin with.
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "host/db_document.h"
 #include "host/db_run.h"
 #include "host/host.h"
 
@@ -48,6 +49,8 @@ static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions, un
 	unsigned runs;
 	char before[RETAIN_CUTOFF_SIZE + PREFIX_MAX], cutoff[RETAIN_CUTOFF_SIZE];
 
+	if (document_expire(host, now_ms, EXECUTIONS_IN_A_TICK, err) < 0)
+		return (int)err->code;
 	cutoff_of(now_ms, host->config.history_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "ex_%s", cutoff);
 	if (cutoff[0] != '\0' && db_retain_executions(host->db, before, EXECUTIONS_IN_A_TICK,
@@ -96,8 +99,6 @@ void retain_tick(struct host *host)
 	struct err err;
 	int code;
 
-	if (host->config.history_keep_ms == 0 && host->config.session_keep_ms == 0)
-		return;
 	if (now - retainer->last_ns < TICK_NS)
 		return;
 	retainer->last_ns = now;

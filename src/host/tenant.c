@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/db_document.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -208,7 +209,7 @@ int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
 	for (struct key *at = key_newest(host); at != NULL; at = at->next)
 		if (at->tenant == tenant && db_key_revoke(host->db, at->row.id, err) < 0)
 			return (int)err->code;
-	return 0;
+	return db_document_drop(host->db, row.id, err);
 }
 
 void tenant_deleted(struct host *host, struct tenant *tenant)

@@ -20,7 +20,7 @@ from reckon_serve import SECONDS, Server, is_alive
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCOPES = ["admin", "sessions", "execute", "files", "read", "agent"]
 VERBS = ["get", "post", "put", "patch", "delete"]
-UNKNOWN = {"path": "a/b", "id": "x", "context": "x", "link": "x", "template": "python",
+UNKNOWN = {"path": "a/b", "collection": "x", "id": "x", "context": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
@@ -352,7 +352,8 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
             given = {field.name: session if field.name == "session" else "ctx_x"
                      for field in row.takes_struct.fields if field.place == "path"}
             given |= {field.name: 16 if field.kind == "words" else
-                      1 << 40 if field.kind == "number" else "a"
+                      1 << 40 if field.kind == "number" else
+                      "{}" if field.kind == "object" else "a"
                       for field in row.takes_struct.fields
                       if field.required and field.place in ("body", "internal")}
             # What no key is needed for is a ticket or a token, which nobody gave.

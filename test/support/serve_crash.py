@@ -51,6 +51,8 @@ class Model:
     revoking: str = ""
     versions: dict = dataclasses.field(default_factory=dict)  # (session, path): what was listed
     audited: list = dataclasses.field(default_factory=list)  # (action, target) of what was answered
+    documents: dict = dataclasses.field(default_factory=dict)  # id: value
+    storing: tuple = ()  # (id, value) of what is asked now; None: it is removed
     old_artifact: tuple = ()  # (handle, content): nobody needs it
 
     def expect(self, session, **files):
@@ -143,8 +145,26 @@ def look_at_versions(server, model, session, path):
     model.versions[session, path] = answer.json["versions"]
 
 
+def store(server, model, name, value):
+    """A document, or with None its end."""
+    model.storing = (name, value)
+    if value is None:
+        answer = ask(server, "DELETE", f"/documents/crash/{name}")
+    else:
+        answer = ask(server, "PUT", f"/documents/crash/{name}",
+                     {"value": value, "metadata": {"n": str(value["n"])}})
+    assert answer.status == 200, answer
+    model.audited.append((f"document.{'put' if value else 'delete'}", f"crash/{name}"))
+    model.documents.pop(name, None)
+    if value is not None:
+        model.documents[name] = value
+    model.storing = ()
+
+
 def script(server, model):
     old = model.old
+    for name in ("a", "b"):
+        store(server, model, name, {"n": 1, "text": BIG})
     kept, passing = make_key(server, model), make_key(server, model)
     execute(server, model, old, "open('old', 'a').write('+')", old="seed+")
     session = create(server, model)
@@ -156,6 +176,8 @@ def script(server, model):
     execute(server, model, session, "open('a', 'a').write('two')\nprint(x)", key="k", a="onetwo")
     look_at_versions(server, model, session, "a")
     look_at_versions(server, model, session, "up")
+    store(server, model, "a", {"n": 2})
+    store(server, model, "b", None)
     revoke_key(server, model, passing)
     first, second = make_context(server, model, session), make_context(server, model, session)
     execute(server, model, session, "mine = 1\nopen('c', 'w').write('context')", key="kc",
@@ -287,6 +309,20 @@ def check_files(server, model):
         assert found in allowed, (session, found, allowed)
 
 
+def check_documents(server, model):
+    listed = server.ask("GET", "/documents/crash").json["documents"]
+    found = {each["id"]: each["value"] for each in listed}
+    allowed = [model.documents]
+    if model.storing:
+        name, value = model.storing
+        after = {**model.documents, name: value}
+        allowed.append({name: value for name, value in after.items() if value is not None})
+    assert found in allowed, (list(found), model.storing)
+    for name, value in found.items():
+        one = server.ask("GET", f"/documents/crash?metadata=%7B%22n%22:%22{value['n']}%22%7D")
+        assert name in [each["id"] for each in one.json["documents"]]
+
+
 def check_versions(server, model):
     """Those that were told of are there, in their order; their contents, too."""
     for (session, path), listed in model.versions.items():
@@ -345,7 +381,8 @@ def check_audit(server, model):
             target = each["detail"].partition("execution=")[2].split()[0]
         counts[each["action"], target] += 1
     for each in model.audited:
-        assert counts[each] == 1, (each, counts[each])
+        most = model.audited.count(each) + (each[0] == "document.put")
+        assert model.audited.count(each) <= counts[each] <= most, (each, counts[each])
     for each in ("execution.end", "key.revoke", "session.end"):
         twice = [key for key, count in counts.items() if key[0] == each and count > 1]
         assert not twice, twice
@@ -359,6 +396,7 @@ def check(reckon, model, state):
         check_executions(server, model)
         check_files(server, model)
         check_versions(server, model)
+        check_documents(server, model)
         check_contexts(server, model)
         check_audit(server, model)
         listed = server.ask("GET", "/sessions").json["sessions"]

@@ -3,13 +3,37 @@
 generate.py makes the C structs, the checks, the routes and the OpenAPI document of it. A new field is
 a row here and its use in the handler; a new call is a row here and handle_NAME() in src/host.
 """
-from . import common, executions, files, kernels, links, operations, processes, runs, sessions, tenants
+from . import (
+    common,
+    documents,
+    executions,
+    files,
+    kernels,
+    links,
+    operations,
+    processes,
+    runs,
+    sessions,
+    tenants,
+)
 from .errors import ERRORS, HTTP_ERRORS
 from .model import NOTHING
 
 __all__ = ["CALLS", "ERRORS", "HTTP_ERRORS", "PARTS", "STRUCTS", "TAGS"]
 
-PARTS = (operations, sessions, executions, kernels, processes, files, links, runs, tenants)
+# In the order of the reference.
+PARTS = (
+    operations,
+    sessions,
+    executions,
+    kernels,
+    processes,
+    files,
+    links,
+    documents,
+    runs,
+    tenants,
+)
 STRUCTS = (common.CALLER, NOTHING, common.IN_NUMBERS, common.IN_QUEUE, common.FAILURE, common.EVENT,
            common.EVENTS, *(each for part in PARTS for each in part.STRUCTS))
 CALLS = tuple(each for part in PARTS for each in part.CALLS)

@@ -162,7 +162,8 @@ class Call:
         assert parts == of_path, f"{self.name}: {parts} in the path, {of_path} in the table"
         assert self.verb in ("GET", "POST", "PUT", "PATCH", "DELETE") or not (
             self.verb or self.path), self.name
-        assert self.verb in ("POST", "PATCH") or not self.body_fields, f"{self.name}: no body"
+        assert (self.verb in ("POST", "PATCH") or (self.verb == "PUT" and not self.gives_file)
+                or not self.body_fields), f"{self.name}: no body"
         whole = [each for each in self.gives_struct.fields if each.place == "whole"]
         assert not whole or len(self.gives_struct.fields) == len(whole), f"{self.name}: and more"
         assert not self.commits or (self.verb == "PUT" and self.gives_file), self.name

@@ -135,6 +135,23 @@ static bool wants_media(const struct request *request, const char *media)
 	return accept != NULL && strcasecmp(accept, media) == 0;
 }
 
+/* Of an answer that has an `etag`; else "". */
+static const char *etag_header(const struct api_call *row, const void *out, char *text, size_t size)
+{
+	const struct api_type *gives = row->gives;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < gives->count; i++) {
+		const struct api_field *field = &gives->fields[i];
+
+		if (field->kind == API_TEXT && strcmp(field->name, "etag") == 0 &&
+		    api_is_given(field, out))
+			(void)snprintf(text, size, "ETag: \"%s\"\r\n",
+				       *(const char *const *)api_at(field, out));
+	}
+	return text;
+}
+
 /* As JSON; what came as a file goes out as it is. */
 static void answer_out(const struct native *native, const void *out, const struct call *call,
 		       struct buf *body)
@@ -143,6 +160,7 @@ static void answer_out(const struct native *native, const void *out, const struc
 	const struct api_call *row = native->call;
 	const unsigned status = api_status(row, out);
 	const char *media = row->media != NULL ? row->media : NATIVE_JSON;
+	char headers[128];
 	struct err err;
 
 	if (call->apart_len > 0) {
@@ -152,7 +170,8 @@ static void answer_out(const struct native *native, const void *out, const struc
 	} else if (api_write_body(row, out, body, &err) < 0) {
 		answer_refuse_simple(request, 500, "internal", err.text, NULL);
 	} else {
-		answer_text(request, status, media, body, NULL);
+		answer_text(request, status, media, body,
+			    etag_header(row, out, headers, sizeof(headers)));
 	}
 }
 
@@ -346,7 +365,8 @@ static void serve(const struct native *native)
 	struct request *request = native->request;
 	const struct http *http = request_head(request);
 	const char *expect = http_header(http, "expect");
-	const bool has_body = (http->verb & (HTTP_VERB_POST | HTTP_VERB_PATCH)) != 0;
+	const bool has_body =
+		(http->verb & (HTTP_VERB_POST | HTTP_VERB_PATCH | HTTP_VERB_PUT)) != 0;
 	struct err err;
 
 	if (take_head(native, &err) < 0) {
