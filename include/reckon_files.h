@@ -34,6 +34,13 @@ RECKON_PUBLIC int reckon_file_describe(int fd, const char *name, reckon_file_inf
 				       reckon_error *err);
 
 /*
+ * Keeps what a file holds, from its offset on, as an artifact: up to 512 MiB, and on the disk when
+ * this returns. Its type is judged by `name`.
+ */
+RECKON_PUBLIC int reckon_artifact_store(reckon_engine *engine, int fd, const char *name,
+					reckon_file_info *ret, reckon_error *err);
+
+/*
  * Puts a file as reckon_file_put() does, but in one step that a running program cannot see half
  * of, and keeps its content as an artifact (up to 512 MiB). What it replaces is kept too, and
  * told in *ret_old (or its artifact is empty). Both may be NULL.

@@ -61,6 +61,12 @@ bool execution_is_own(struct host *host, const struct asked *asked, const char *
 bool run_is_own(struct host *host, const struct asked *asked, const char *id);
 /* Whether there ever was such a session; answers when there was not. */
 bool was_session_named(struct host *host, const struct asked *asked, const char *id);
+/* Room for one, and its second descriptor, which upload_reply() gives to the client; NULL: answered. */
+struct upload *upload_begin(struct host *host, const struct asked *asked, int *ret_fd);
+void upload_reply(struct host *host, const struct asked *asked, uint64_t size_max, int fd);
+/* The front names the id of the request as it knows it: without what is its process's. */
+struct upload *upload_find(struct host *host, const struct asked *asked, uint64_t ticket,
+			   bool is_archive, bool is_stored);
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
 void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,

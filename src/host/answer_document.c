@@ -12,14 +12,13 @@
 
 #include "base/cleanup.h"
 #include "host/call.h"
-#include "host/db_document.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/quota.h"
 
 #define LIST_DEFAULT 100u
 #define LIST_BYTES_MAX (8u * 1024u * 1024u) /* a page ends behind the document that passes this */
 #define CLEAR_MAX 1000u
-#define cleanup_document __attribute__((cleanup(db_document_done)))
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -35,8 +34,7 @@ static bool is_named(struct host *host, const struct asked *asked, const char *c
 	return false;
 }
 
-/* Whether it may stand as metadata, or as a filter; answers when it may not. */
-static bool are_labels(struct host *host, const struct asked *asked, const char *json, size_t len)
+bool document_labels(struct host *host, const struct asked *asked, const char *json, size_t len)
 {
 	struct err err;
 	const int code = db_document_labels(host->db, json, len, &err);
@@ -104,19 +102,18 @@ static bool check_match(struct host *host, const struct asked *asked, const char
 static void fail_missing(struct host *host, const struct asked *asked, const char *collection,
 			 const char *id)
 {
+	const bool is_file = collection[0] == '/';
 	char message[192];
 
-	(void)snprintf(message, sizeof(message), "there is no document %s in %s", id, collection);
+	(void)snprintf(message, sizeof(message), "there is no %s %s%s%s", is_file ? "file" : "document",
+		       id, is_file ? "" : " in ", is_file ? "" : collection);
 	peer_fail(host, asked->id, API_ERR_NOT_FOUND, message, "",
-		  "list them: GET /reckon/v1/documents/COLLECTION", 0);
+		  is_file ? "list them: GET /reckon/v1/files"
+			  : "list them: GET /reckon/v1/documents/COLLECTION", 0);
 }
 
-/*
- * 1: it is there; 0: it is not, or has expired: then its row is named all the same, for whoever puts
- * another in its place; -1: answered that the database cannot be read.
- */
-static int find(struct host *host, const struct asked *asked, const char *collection,
-		const char *id, struct db_document *ret)
+int document_find(struct host *host, const struct asked *asked, const char *collection,
+		  const char *id, struct db_document *ret)
 {
 	struct err err;
 	const int found = db_document_find(host->db, asked->tenant->row.id, collection, id, true, ret,
@@ -160,8 +157,17 @@ static void count(struct tenant *tenant, uint64_t more, uint64_t less)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int store_audited(struct host *host, const struct asked *asked, uint64_t instead_of,
-			 struct db_document *document, struct err *err)
+static const char *target_of(const struct db_document *document, char *ret, size_t size)
+{
+	if (document->collection[0] == '/')
+		(void)snprintf(ret, size, "%s", document->id);
+	else
+		(void)snprintf(ret, size, "%s/%s", document->collection, document->id);
+	return ret;
+}
+
+static int put_audited(struct host *host, const struct tenant *tenant, const char *action,
+		       uint64_t instead_of, struct db_document *document, struct err *err)
 {
 	char target[DB_DOCUMENT_NAME_SIZE * 2 + 1];
 	int code = 0;
@@ -171,12 +177,21 @@ static int store_audited(struct host *host, const struct asked *asked, uint64_t 
 	if (instead_of != 0)
 		code = db_document_remove(host->db, instead_of, err);
 	if (code >= 0)
-		code = db_document_put(host->db, asked->tenant->row.id, document, err);
-	(void)snprintf(target, sizeof(target), "%s/%s", document->collection, document->id);
+		code = db_document_put(host->db, tenant->row.id, document, err);
 	if (code >= 0)
-		code = audit_add(host, "document.put", target, "ok", err, "bytes=%zu etag=%s",
-				 document->value.len, document->etag);
+		code = audit_add(host, action, target_of(document, target, sizeof(target)), "ok",
+				 err, "bytes=%zu etag=%s", document->value.len, document->etag);
 	return audit_end(host, code, err);
+}
+
+int document_put(struct host *host, struct tenant *tenant, const char *action,
+		 struct db_document *document, uint64_t old_size, uint64_t instead_of,
+		 struct err *err)
+{
+	if (put_audited(host, tenant, action, instead_of, document, err) < 0)
+		return (int)err->code;
+	count(tenant, document->size, old_size);
+	return 0;
 }
 
 /*
@@ -197,10 +212,10 @@ static void store(struct host *host, const struct asked *asked, uint64_t old_siz
 		peer_fail_err(host, asked->id, &err);
 		return;
 	}
-	if (store_audited(host, asked, instead_of, document, &err) < 0) {
+	if (document_put(host, asked->tenant, "document.put", document, old_size, instead_of,
+			 &err) < 0) {
 		peer_fail_err(host, asked->id, &err);
 	} else {
-		count(asked->tenant, document->size, old_size);
 		told = tell(document, false);
 		/* It goes out when it is kept. All that make a document give the same. */
 		peer_reply_call(host, asked->id, &api_type_document, &told);
@@ -215,7 +230,7 @@ static bool take(struct host *host, const struct asked *asked, const struct api_
 	const struct api_bytes *labels = metadata->data != NULL ? metadata : &none;
 	struct err err;
 
-	if (!are_labels(host, asked, labels->data, labels->len))
+	if (!document_labels(host, asked, labels->data, labels->len))
 		return false;
 	buf_clear(&document->value);
 	buf_clear(&document->metadata);
@@ -262,7 +277,7 @@ void handle_document_put(struct host *host, const struct asked *asked,
 	db_document_init(&document);
 	if (!is_named(host, asked, in->collection, in->id))
 		return;
-	found = find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, asked, in->collection, in->id, &document);
 	if (found < 0)
 		return;
 	old_size = document.size;
@@ -303,14 +318,14 @@ void handle_document_patch(struct host *host, const struct asked *asked,
 	int found;
 
 	db_document_init(&document);
-	found = find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, asked, in->collection, in->id, &document);
 	if (found == 0)
 		fail_missing(host, asked, in->collection, in->id);
 	if (found <= 0 || !check_match(host, asked, in->if_match, NULL, &document) ||
 	    !EXPIRES(host, asked, in, &document.expires_ms) ||
 	    !merge(host, asked, &in->value, &document.value) ||
 	    !merge(host, asked, &in->metadata, &document.metadata) ||
-	    !are_labels(host, asked, buf_text(&document.metadata), document.metadata.len))
+	    !document_labels(host, asked, buf_text(&document.metadata), document.metadata.len))
 		return;
 	if (document.value.len > DB_DOCUMENT_MAX)
 		peer_fail(host, asked->id, API_ERR_INVALID,
@@ -320,7 +335,8 @@ void handle_document_patch(struct host *host, const struct asked *asked,
 		store(host, asked, document.size, 0, &document);
 }
 
-static int remove_audited(struct host *host, const struct db_document *document, struct err *err)
+static int remove_audited(struct host *host, const char *action,
+			  const struct db_document *document, struct err *err)
 {
 	char target[DB_DOCUMENT_NAME_SIZE * 2 + 1];
 	int code;
@@ -328,37 +344,43 @@ static int remove_audited(struct host *host, const struct db_document *document,
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
 	code = db_document_remove(host->db, document->number, err);
-	(void)snprintf(target, sizeof(target), "%s/%s", document->collection, document->id);
 	if (code >= 0)
-		code = audit_add(host, "document.delete", target, "ok", err, "%s", "");
+		code = audit_add(host, action, target_of(document, target, sizeof(target)), "ok",
+				 err, "%s", "");
 	return audit_end(host, code, err);
+}
+
+void document_remove(struct host *host, const struct asked *asked, const char *action,
+		     const struct db_document *document)
+{
+	struct err err;
+	bool is_own;
+
+	if (keep_turn_join(host, &is_own, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	if (remove_audited(host, action, document, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+	} else {
+		count(asked->tenant, 0, document->size);
+		reply_done(host, asked->id);
+	}
+	keep_turn_leave(host, is_own, 0);
 }
 
 void handle_document_delete(struct host *host, const struct asked *asked,
 			    const struct api_document_delete_in *in)
 {
 	cleanup_document struct db_document document;
-	struct err err;
-	bool is_own;
 	int found;
 
 	db_document_init(&document);
-	found = find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, asked, in->collection, in->id, &document);
 	if (found == 0)
 		fail_missing(host, asked, in->collection, in->id);
-	if (found <= 0 || !check_match(host, asked, in->if_match, NULL, &document))
-		return;
-	if (keep_turn_join(host, &is_own, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
-		return;
-	}
-	if (remove_audited(host, &document, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
-	} else {
-		count(asked->tenant, 0, document.size);
-		reply_done(host, asked->id);
-	}
-	keep_turn_leave(host, is_own, 0);
+	if (found > 0 && check_match(host, asked, in->if_match, NULL, &document))
+		document_remove(host, asked, "document.delete", &document);
 }
 
 /* ---- many at once --------------------------------------------------------------------------- */
@@ -411,7 +433,7 @@ void handle_document_clear(struct host *host, const struct asked *asked,
 	struct err err;
 	bool is_own;
 
-	if (in->metadata != NULL && !are_labels(host, asked, in->metadata, strlen(in->metadata)))
+	if (in->metadata != NULL && !document_labels(host, asked, in->metadata, strlen(in->metadata)))
 		return;
 	if (db_document_list(host->db, &list, note_one, &removing, &err) < 0 ||
 	    keep_turn_join(host, &is_own, &err) < 0) {
@@ -439,7 +461,7 @@ void handle_document_get(struct host *host, const struct asked *asked,
 	int found;
 
 	db_document_init(&document);
-	found = find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, asked, in->collection, in->id, &document);
 	if (found == 0)
 		fail_missing(host, asked, in->collection, in->id);
 	if (found <= 0)
@@ -489,9 +511,8 @@ static int add_one(const char *tenant, const struct db_document *document, void 
 	return 0;
 }
 
-/* The number of the document that a page begins behind; false when it was answered. */
-static bool cursor(struct host *host, const struct asked *asked, const char *collection,
-		   const char *id, uint64_t *ret)
+bool document_cursor(struct host *host, const struct asked *asked, const char *collection,
+		     const char *id, uint64_t *ret)
 {
 	cleanup_document struct db_document document;
 	struct err err;
@@ -526,10 +547,10 @@ void handle_document_list(struct host *host, const struct asked *asked,
 	};
 	struct err err;
 
-	if (in->metadata != NULL && !are_labels(host, asked, in->metadata, strlen(in->metadata)))
+	if (in->metadata != NULL && !document_labels(host, asked, in->metadata, strlen(in->metadata)))
 		return;
-	if (!cursor(host, asked, in->collection, in->before, &list.before) ||
-	    !cursor(host, asked, in->collection, in->after, &list.after))
+	if (!document_cursor(host, asked, in->collection, in->before, &list.before) ||
+	    !document_cursor(host, asked, in->collection, in->after, &list.after))
 		return;
 	page.items = arena_new(&page.arena, page.limit, sizeof(*page.items));
 	if (db_document_list(host->db, &list, add_one, &page, &err) < 0)

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/call.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/quota.h"
 
@@ -112,6 +113,7 @@ void upload_drop(struct upload *upload)
 	free(upload->path);
 	free(upload->if_match);
 	free(upload->if_none);
+	stored_free(upload->stored);
 	*upload = (struct upload){ .fd = -1 };
 }
 
@@ -142,6 +144,39 @@ static struct upload *free_upload(struct host *host)
 	return NULL;
 }
 
+struct upload *upload_begin(struct host *host, const struct asked *asked, int *ret_fd)
+{
+	struct upload *upload = free_upload(host);
+	struct err err;
+	int fd;
+
+	if (upload == NULL) {
+		observe_refused(host, "uploads");
+		peer_fail(host, asked->id, API_ERR_BUSY, "too many uploads at once", "",
+			  "wait for some to end", 1);
+		return NULL;
+	}
+	if (nameless_file(host, &fd, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return NULL;
+	}
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .tenant = asked->tenant };
+	memcpy(upload->actor, host->actor, sizeof(upload->actor));
+	if (*ret_fd >= 0)
+		return upload;
+	upload_drop(upload);
+	peer_fail(host, asked->id, API_ERR_INTERNAL, "no descriptor for an upload", "", "", 0);
+	return NULL;
+}
+
+void upload_reply(struct host *host, const struct asked *asked, uint64_t size_max, int fd)
+{
+	const struct api_upload told = { .ticket = asked->id & TICKET_MASK, .size_max = size_max };
+
+	peer_reply_call_fd(host, asked->id, &api_type_upload, &told, fd);
+}
+
 /* What a client wants to put somewhere, and where. */
 struct put {
 	const char *session, *path, *if_match, *if_none;
@@ -168,41 +203,22 @@ static bool may_put(struct host *host, const struct asked *asked, const struct s
 static void put(struct host *host, const struct asked *asked, const struct put *wanted)
 {
 	struct session *session = answer_session_beside(host, asked, wanted->session);
-	struct upload *upload = free_upload(host);
-	struct api_upload told = { .ticket = asked->id & TICKET_MASK };
-	struct err err;
-	int fd, theirs;
+	struct upload *upload;
+	uint64_t size_max;
+	int theirs;
 
-	if (session == NULL || !may_put(host, asked, session, wanted->size, &told.size_max))
+	if (session == NULL || !may_put(host, asked, session, wanted->size, &size_max))
 		return;
-	if (upload == NULL) {
-		observe_refused(host, "uploads");
-		peer_fail(host, asked->id, API_ERR_BUSY, "too many uploads at once", "",
-			  "wait for some to end", 1);
+	upload = upload_begin(host, asked, &theirs);
+	if (upload == NULL)
 		return;
-	}
-	if (nameless_file(host, &fd, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
-		return;
-	}
-	theirs = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	*upload = (struct upload){ .ticket = asked->id,
-				   .fd = fd,
-				   .tenant = asked->tenant,
-				   .is_archive = wanted->is_archive,
-				   .path = mem_strdup(wanted->path != NULL ? wanted->path : ""),
-				   .if_match = copy(wanted->if_match),
-				   .if_none = copy(wanted->if_none) };
-	memcpy(upload->actor, host->actor, sizeof(upload->actor));
+	upload->is_archive = wanted->is_archive;
+	upload->path = mem_strdup(wanted->path != NULL ? wanted->path : "");
+	upload->if_match = copy(wanted->if_match);
+	upload->if_none = copy(wanted->if_none);
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
 	keep_use(session);
-	if (theirs < 0) {
-		upload_drop(upload);
-		peer_fail(host, asked->id, API_ERR_INTERNAL, "no descriptor for an upload", "", "",
-			  0);
-		return;
-	}
-	peer_reply_call_fd(host, asked->id, &api_type_upload, &told, theirs);
+	upload_reply(host, asked, size_max, theirs);
 }
 
 void handle_file_put(struct host *host, const struct asked *asked,
@@ -226,15 +242,15 @@ void handle_archive_put(struct host *host, const struct asked *asked,
 			   .is_archive = true });
 }
 
-/* The front names the id of the PUT as it knows it: without what is its process's. */
-static struct upload *find_upload(struct host *host, const struct asked *asked, uint64_t ticket,
-				  bool is_archive)
+struct upload *upload_find(struct host *host, const struct asked *asked, uint64_t ticket,
+			   bool is_archive, bool is_stored)
 {
 	const uint64_t whole = (asked->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
 
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->uploads[i].ticket != 0 && host->uploads[i].ticket == whole &&
-		    host->uploads[i].is_archive == is_archive)
+		    host->uploads[i].is_archive == is_archive &&
+		    (host->uploads[i].stored != NULL) == is_stored)
 			return &host->uploads[i];
 	peer_fail(host, asked->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
 	return NULL;
@@ -242,7 +258,7 @@ static struct upload *find_upload(struct host *host, const struct asked *asked, 
 
 static void commit(struct host *host, const struct asked *asked, uint64_t ticket, bool is_archive)
 {
-	struct upload *upload = find_upload(host, asked, ticket, is_archive);
+	struct upload *upload = upload_find(host, asked, ticket, is_archive, false);
 	struct session *session;
 	struct job *job;
 

@@ -14,6 +14,7 @@
 #include "host/admission.h"
 #include "host/call.h"
 #include "host/early.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"
@@ -271,15 +272,21 @@ void handle_session_create(struct host *host, const struct asked *asked,
 			   const struct api_session_create_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
+	struct job *imports, *job;
 	struct session *session;
 
-	if (!SESSION_ENDS(host, asked, in, &wish.ends_ms))
+	if (!SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
+	    !stored_imports(host, asked, &in->files, &imports))
 		return;
 	session = answer_session_add(host, asked, &wish);
-	if (session == NULL)
+	job = job_new(session, JOB_OPEN, asked->id);
+	job->imports = imports;
+	if (session == NULL) {
+		job_free(job);
 		return;
+	}
 	session->held_by = in->held ? asked->id : 0;
-	answer_session_open(host, &wish, session, job_new(session, JOB_OPEN, asked->id));
+	answer_session_open(host, &wish, session, job);
 }
 
 /* ---- looking and changing ------------------------------------------------------------------- */

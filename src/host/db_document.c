@@ -112,7 +112,8 @@ static int add(struct db *db, const char *tenant, struct db_document *document, 
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO document(tenant, collection, id, etag, created_at, changed_at,"
-			   " expires_ms, size, metadata, value) VALUES(?,?,?,?,?,?,?,?,?,?)",
+			   " expires_ms, size, metadata, value, content)"
+			   " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, tenant);
@@ -123,6 +124,7 @@ static int add(struct db *db, const char *tenant, struct db_document *document, 
 	db_bind_text(statement, 6, document->changed_at);
 	(void)sqlite3_bind_int64(statement, 7, (sqlite3_int64)document->expires_ms);
 	(void)sqlite3_bind_int64(statement, 8, (sqlite3_int64)document->size);
+	db_bind_text(statement, 11, document->content[0] != '\0' ? document->content : NULL);
 	if (bind_json(db, statement, 9, buf_text(&document->metadata), document->metadata.len, err) <
 		    0 ||
 	    bind_json(db, statement, 10, buf_text(&document->value), document->value.len, err) < 0 ||
@@ -197,6 +199,21 @@ int db_document_merge(struct db *db, const struct buf *object, const char *patch
 	    bind_json(db, statement, 2, patch, len, err) < 0 || db_step(db, statement, err) < 0)
 		return (int)err->code;
 	return column_json(statement, 0, ret, err);
+}
+
+int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret, size_t size,
+		     struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "SELECT ?1->>?2", &statement, err) < 0 ||
+	    bind_json(db, statement, 1, buf_text(object), object->len, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 2, path);
+	if (db_step(db, statement, err) < 0)
+		return (int)err->code;
+	db_column_text(statement, 0, ret, size);
+	return 0;
 }
 
 int db_document_remove(struct db *db, uint64_t number, struct err *err)

@@ -21,10 +21,12 @@ struct db_document {
 	char created_at[CLOCK_RFC3339_SIZE], changed_at[CLOCK_RFC3339_SIZE];
 	uint64_t expires_ms; /* since 1970; 0: never */
 	uint64_t size;	     /* that counts for its tenant */
+	char content[33]; /* of one that has a file: 32 digits of its artifact; written, not read */
 	struct buf metadata, value; /* JSON objects; a value may be left out */
 };
 void db_document_init(struct db_document *document);
 void db_document_done(struct db_document *document);
+#define cleanup_document __attribute__((cleanup(db_document_done)))
 
 /* Whether that is an object of strings within the bounds of metadata: 1 or 0. */
 int db_document_labels(struct db *db, const char *json, size_t len, struct err *err);
@@ -38,6 +40,9 @@ int db_document_put(struct db *db, const char *tenant, struct db_document *docum
 /* What a merge patch (RFC 7396) makes of the object. */
 int db_document_merge(struct db *db, const struct buf *object, const char *patch, size_t len,
 		      struct buf *ret, struct err *err);
+/* What stands at a path of the object, as a text; "": nothing. */
+int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret, size_t size,
+		     struct err *err);
 int db_document_remove(struct db *db, uint64_t number, struct err *err);
 int db_document_drop(struct db *db, const char *tenant, struct err *err); /* all of them */
 
@@ -58,8 +63,3 @@ int db_document_list(struct db *db, const struct db_document_list *list, db_docu
 /* Those that have expired, at most `limit`. */
 int db_document_expired(struct db *db, uint64_t now_ms, unsigned limit, db_document_fn *fn,
 			void *arg, struct err *err);
-
-/* ---- answer_document.c ---- */
-struct host;
-/* Removes those whose time is over, at most `limit`; in a transaction of its caller's. */
-int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct err *err);

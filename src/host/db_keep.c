@@ -409,7 +409,8 @@ bool db_object_is_needed(struct db *db, const char *sha256)
 	if (db_prepare(db, "SELECT 1 FROM file WHERE kind = 1 AND content = ?1 UNION ALL"
 			   " SELECT 1 FROM named WHERE digits = ?2 UNION ALL"
 			   " SELECT 1 FROM version WHERE artifact = 'ar_' || ?2 UNION ALL"
-			   " SELECT 1 FROM link WHERE artifact = 'ar_' || ?2 LIMIT 1", &statement,
+			   " SELECT 1 FROM link WHERE artifact = 'ar_' || ?2 UNION ALL"
+			   " SELECT 1 FROM document WHERE content = ?2 LIMIT 1", &statement,
 		       &ignored) < 0)
 		return true;
 	db_bind_bytes(statement, 1, sha256, strlen(sha256));

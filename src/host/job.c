@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/call.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
@@ -50,6 +51,13 @@ void job_free(struct job *job)
 	reckon_workspace_free(job->manifest);
 	reckon_workspace_free(job->changes);
 	free(job->objects);
+	stored_free(job->stored);
+	while (job->imports != NULL) {
+		struct job *next = job->imports->next;
+
+		job_free(job->imports);
+		job->imports = next;
+	}
 	job_told_free(job->told);
 	free(job);
 }
@@ -239,6 +247,8 @@ void session_answer_job(struct session *session, struct job *job)
 	if (job->execution != NULL) {
 		session->tenant->started--;
 		execution_finish(job->execution, job);
+	} else if (job->is_import) {
+		stored_imported(session, job);
 	} else if (job->files.refusal != 0) {
 		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
 			  job->error.remedy, 0);

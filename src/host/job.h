@@ -26,6 +26,7 @@ struct host;
 struct inquiry;
 struct job_told;
 struct process;
+struct stored;
 struct session;
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
@@ -38,6 +39,7 @@ struct upload {
 	char actor[72];
 	char *path;
 	char *if_match, *if_none;
+	struct stored *stored; /* a file of the tenant, of no session; or NULL */
 };
 
 /* A request that waits for a record or an answer, and the enum api_id of its call. */
@@ -104,6 +106,7 @@ enum job_kind {
 	JOB_PROCESS_CHECK, /* is there anything left of what it started */
 	JOB_PROCESS_CLOSE,
 	JOB_PROCESS_END, /* of all that ended, with a look at the workspace (process.c) */
+	JOB_STORE,   /* of no session: keeps a file of a tenant (answer_stored.c) */
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
@@ -119,6 +122,9 @@ struct job {
 	enum job_kind kind;
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
+	struct stored *stored; /* of a STORE */
+	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
+	bool is_import, is_last_import;
 	struct execution *execution;
 	bool is_beside; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */

@@ -25,6 +25,7 @@
 #include "base/priority.h"
 #include "base/runtime.h"
 #include "host/doctor.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/private.h"
 #include "host/spare.h"
@@ -121,6 +122,8 @@ static void on_wake(unsigned ready, void *arg)
 			tenant_share_done(job);
 		else if (job->kind == JOB_SPARE)
 			spare_done(job);
+		else if (job->kind == JOB_STORE)
+			stored_done(host, job);
 		else
 			session_job_done(job->session, job);
 		answer_end(host);

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/db_document.h"
 #include "host/db_run.h"
+#include "host/document.h"
 #include "host/host.h"
 
 #define TICK_NS 1000000000ull

@@ -21,6 +21,7 @@
 #include "host/cancel.h"
 #include "host/early.h"
 #include "host/call.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/spare.h"
@@ -312,13 +313,29 @@ static int note_opened(struct session *session, struct err *err)
 	return session_commit_start(session, err);
 }
 
-static void reply_opened(const struct session *session, uint64_t request)
+void session_reply_opened(const struct session *session, uint64_t request)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct api_session told;
 
 	session_show(session->host, &arena, &session->row, &told);
 	reply_session_create(session->host, request, &told);
+}
+
+/* The last of them answers (stored_imported()). */
+static void enqueue_imports(struct session *session, struct job *opened)
+{
+	struct job *job;
+
+	while ((job = opened->imports) != NULL) {
+		opened->imports = job->next;
+		job->session = session;
+		job->request = opened->request;
+		job->about = opened->about;
+		memcpy(job->actor, opened->actor, sizeof(job->actor));
+		job->is_last_import = opened->imports == NULL;
+		beside_enqueue(session, job);
+	}
 }
 
 void session_opened(struct session *session, struct job *job)
@@ -363,8 +380,10 @@ void session_opened(struct session *session, struct job *job)
 			 session->row.tenant);
 		if (job->is_once)
 			once_opened(session, job);
+		else if (job->imports != NULL)
+			enqueue_imports(session, job);
 		else
-			reply_opened(session, job->request);
+			session_reply_opened(session, job->request);
 	}
 	if (job->inquiry != NULL)
 		inquiry_opened(job->inquiry);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/document.h"
 #include "host/host.h"
 #include "host/spare.h"
 
@@ -267,6 +268,9 @@ static void run(struct job *job)
 		return;
 	case JOB_SPARE:
 		spare_work(job);
+		return;
+	case JOB_STORE:
+		stored_work(job);
 		return;
 	case JOB_EXECUTE:
 		work_execute(job);

@@ -180,6 +180,20 @@ void files_keep(struct reckon_session *session, const char *path, reckon_file_in
 		take_object(&object, path, ret);
 }
 
+int reckon_artifact_store(reckon_engine *engine, int fd, const char *name, reckon_file_info *ret,
+			  reckon_error *err)
+{
+	struct store_object object;
+	struct err inner;
+
+	memset(ret, 0, sizeof(*ret));
+	if (store_put_fd(engine->store, fd, WORKSPACE_FILE_MAX, &object, &inner) < 0 ||
+	    store_sync(engine->store, &inner) < 0)
+		return api_fail(err, &inner);
+	take_object(&object, name, ret);
+	return api_ok(err);
+}
+
 /* ---- putting -------------------------------------------------------------------------------- */
 
 /* A link or folder in the place of the file is refused; *ret_mode is that of a file. */

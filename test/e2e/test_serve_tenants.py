@@ -20,7 +20,7 @@ from reckon_serve import SECONDS, Server, is_alive
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCOPES = ["admin", "sessions", "execute", "files", "read", "agent"]
 VERBS = ["get", "post", "put", "patch", "delete"]
-UNKNOWN = {"path": "a/b", "collection": "x", "id": "x", "context": "x", "link": "x", "template": "python",
+UNKNOWN = {"path": "a/b", "collection": "x", "file": "x", "id": "x", "context": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
@@ -76,6 +76,7 @@ BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/inspect": {"code": "a"},
           "POST /sessions/{session}/files/move": {"from": "a.txt", "to": "b.txt"},
           "POST /sessions/{session}/files/mkdir": {"path": "d"},
+          "POST /sessions/{session}/files/copy": {"file": "x"},
           "POST /sessions/{session}/links": {"path": "a.txt"},
           "POST /agent": {"question": "?"},
           "PUT /sessions/{session}/archive": "x",
@@ -355,10 +356,11 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
                       1 << 40 if field.kind == "number" else
                       "{}" if field.kind == "object" else "a"
                       for field in row.takes_struct.fields
-                      if field.required and field.place in ("body", "internal")}
+                      if field.required and field.place in ("body", "query", "internal")}
             # What no key is needed for is a ticket or a token, which nobody gave.
             closed = {"link_get": "DENIED", "file_commit": "NOT_FOUND",
-                      "archive_commit": "NOT_FOUND"}.get(row.name)
+                      "archive_commit": "NOT_FOUND",
+                      "stored_commit": "NOT_FOUND"}.get(row.name)
             for key in (None, "rk_" + "A" * 43):
                 error, _ = front.call(row.name, key, **given)
                 assert error == ("UNAUTHORIZED" if row.scope else closed), row.name

@@ -14,6 +14,7 @@ from . import (
     processes,
     runs,
     sessions,
+    stored,
     tenants,
 )
 from .errors import ERRORS, HTTP_ERRORS
@@ -31,6 +32,7 @@ PARTS = (
     files,
     links,
     documents,
+    stored,
     runs,
     tenants,
 )

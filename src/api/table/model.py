@@ -166,7 +166,7 @@ class Call:
                 or not self.body_fields), f"{self.name}: no body"
         whole = [each for each in self.gives_struct.fields if each.place == "whole"]
         assert not whole or len(self.gives_struct.fields) == len(whole), f"{self.name}: and more"
-        assert not self.commits or (self.verb == "PUT" and self.gives_file), self.name
+        assert not self.commits or (self.verb in ("PUT", "POST") and self.gives_file), self.name
         assert not self.media or whole, f"{self.name}: {self.media} of fields"
 
     @property

@@ -1,6 +1,7 @@
 """Sessions: opened, shown, changed, ended."""
 from .common import BEFORE, IN_SESSION, LIMIT, NEXT, SESSION, STARTS, moment
 from .model import Call, Field, Struct
+from .stored import IMPORTS
 
 TAG = ("Sessions", "Boxes with a workspace and kernels, opened and ended")
 
@@ -108,8 +109,8 @@ CALLS = (
                    "admin", place="query", schema={"type": "string"}),
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
-         takes=(name(), *MADE_OF, *life(), HELD), gives=SESSION_STRUCT, status=201,
-         errors=(404, 409, 504, 507), operation="createSession", body="SessionCreate"),
+         takes=(name(), *MADE_OF, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
+         errors=(404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
     Call("session_change", "PATCH", "sessions/{session}",

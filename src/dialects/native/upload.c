@@ -21,6 +21,12 @@ static uint64_t *size_of(const struct native *native, bool **ret_has)
 		*ret_has = &in->has_size;
 		return &in->size;
 	}
+	if (native->id == API_STORED_CREATE) {
+		struct api_stored_create_in *in = native->in;
+
+		*ret_has = &in->has_size;
+		return &in->size;
+	}
 	*ret_has = &((struct api_archive_put_in *)native->in)->has_size;
 	return &((struct api_archive_put_in *)native->in)->size;
 }
@@ -32,8 +38,10 @@ static void commit(const struct native *native, uint64_t ticket, struct call *ca
 	void *out = arena_new(native->arena, 1, row->gives->size);
 	const struct api_file_commit_in file = { .ticket = ticket };
 	const struct api_archive_commit_in archive = { .ticket = ticket };
-	const void *in = native->call->commits == API_FILE_COMMIT ? (const void *)&file
-								  : (const void *)&archive;
+	const struct api_stored_commit_in stored = { .ticket = ticket };
+	const void *in = native->call->commits == API_FILE_COMMIT     ? (const void *)&file
+			 : native->call->commits == API_STORED_COMMIT ? (const void *)&stored
+								      : (const void *)&archive;
 	struct err err;
 
 	if (call_or_refuse(native->request, (enum api_id)native->call->commits, in, out, call) < 0)
