@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "box/guard.h"
+#include "box/port.h"
 #include "box/process.h"
 #include "box/state.h"
 #include "box/sys.h"
@@ -312,6 +313,18 @@ static bool answer_process(struct warden *warden, struct conn *conn, struct sess
 	return false;
 }
 
+static void answer_port(struct conn *conn, struct session *session,
+			const struct warden_request *request, struct warden_reply *reply)
+{
+	cleanup_fd int fd = -1;
+
+	if (request->type == WARDEN_PORTS)
+		port_list(&session->shell, &reply->ports);
+	else
+		(void)port_connect(&session->shell, &request->port, &fd, &reply->err);
+	client_send(conn, reply, &fd, fd >= 0 ? 1 : 0);
+}
+
 static bool is_of_process(uint16_t type)
 {
 	return type == WARDEN_START || type == WARDEN_SIGNAL || type == WARDEN_STATUS ||
@@ -334,6 +347,8 @@ static void answer_session(struct warden *warden, struct conn *conn,
 	if (is_of_process(request->type)) {
 		if (!answer_process(warden, conn, session, request, fds, nfds, &reply))
 			client_send(conn, &reply, NULL, 0);
+	} else if (request->type == WARDEN_PORT || request->type == WARDEN_PORTS) {
+		answer_port(conn, session, request, &reply);
 	} else if (request->type == WARDEN_CONTEXT) {
 		answer_context(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_DOOR) {
@@ -387,6 +402,8 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 	case WARDEN_STATUS:
 	case WARDEN_RELEASE:
 	case WARDEN_LIST:
+	case WARDEN_PORT:
+	case WARDEN_PORTS:
 		answer_session(warden, conn, request, fds, nfds);
 		fd_close_all(fds, nfds);
 		return;

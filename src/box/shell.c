@@ -334,7 +334,9 @@ void shell_kill(const struct shell *shell)
 
 void shell_done(struct shell *shell, int *ret_netns)
 {
-	*ret_netns = shell->netns_fd;
+	*ret_netns = shell->has_guests ? -1 : shell->netns_fd;
+	if (shell->has_guests && shell->netns_fd >= 0)
+		(void)close(shell->netns_fd);
 	if (shell->landlock_fd >= 0)
 		(void)close(shell->landlock_fd);
 	if (shell->init_pidfd >= 0)

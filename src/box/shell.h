@@ -29,6 +29,7 @@ struct shell {
 	uid_t host_uid;	   /* … as the host sees it */
 	gid_t gid;
 	gid_t host_gid;
+	bool has_guests; /* a socket of its network namespace is, or was, in other hands */
 	struct mount_quota quota;
 };
 
@@ -54,5 +55,5 @@ int shell_run_in(const struct shell *shell, shell_fn *fn, void *arg, struct err 
 /* SIGKILL to pid 1: the kernel ends every process of the box. Reaping is the warden's. */
 void shell_kill(const struct shell *shell);
 
-/* Closes descriptors; returns the network namespace for recycling through ret_netns. */
+/* Closes descriptors; returns the network namespace for recycling through ret_netns, or -1. */
 void shell_done(struct shell *shell, int *ret_netns);

@@ -132,6 +132,8 @@ static int files_open(const struct reckon_session *of, struct reckon_session **r
 	shared_unref(files->shared);
 	files->shared = shared_ref(of->shared);
 	files->limits = of->limits;
+	/* What it asks the warden, it asks through the connection that all handles share. */
+	files->number = of->number;
 	files->host_uid = of->host_uid;
 	files->host_gid = of->host_gid;
 	memcpy(files->id, of->id, sizeof(files->id));

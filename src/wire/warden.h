@@ -23,6 +23,8 @@
  *   START  [order, stdio]    -> [pidfd, terminal]   a program in a box (process.h)
  *   SIGNAL, STATUS, RELEASE  -> about a process; RELEASE ends and forgets it
  *   LIST                     -> the processes of a session
+ *   PORT                     -> [socket]   on its way to a TCP port of the box's loopback
+ *   PORTS                    -> on which ports something in the box listens
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
  * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
@@ -45,7 +47,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 7u
+#define WARDEN_VERSION 8u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -54,6 +56,7 @@
 #define WARDEN_KERNELS_MAX 8 /* in one box */
 #define WARDEN_PROCESSES_MAX 256 /* likewise, ended ones that were not released included */
 #define WARDEN_TERMINALS_MAX 64	 /* among them */
+#define WARDEN_PORTS_MAX 256
 
 enum warden_type {
 	WARDEN_HELLO = 1,
@@ -74,6 +77,8 @@ enum warden_type {
 	WARDEN_STATUS = 16,
 	WARDEN_RELEASE = 17,
 	WARDEN_LIST = 18,
+	WARDEN_PORT = 19,
+	WARDEN_PORTS = 20,
 	WARDEN_EVENT_ENDED = 64,
 	WARDEN_EVENT_REFUSED = 65, /* `err` says why this connection ends */
 };
@@ -150,19 +155,27 @@ struct warden_signal {
 	uint32_t is_leader; /* to the process alone, not to its process group */
 };
 
+/* The socket may not be connected yet: wait until it is writable, and read SO_ERROR. */
+struct warden_port {
+	uint16_t number; /* from 1 */
+	uint16_t is_v6;	 /* at ::1, else at 127.0.0.1 */
+};
+
 struct warden_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
 	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP */
-	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST */
+	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST,
+			   * PORT, PORTS */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */
 		struct warden_group group;     /* GROUP; nothing happens when it has no session */
 		struct warden_start start;
 		struct warden_signal signal;
+		struct warden_port port;
 		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
 		uint32_t is_last; /* USAGE: the execution that BEGIN began is over */
 	};
@@ -256,6 +269,18 @@ struct warden_list {
 	struct warden_listed process[WARDEN_PROCESSES_MAX];
 };
 
+struct warden_listener {
+	uint16_t port;
+	uint16_t is_v6;
+	uint8_t address[16]; /* in network order; of IPv4 the first four bytes */
+};
+
+struct warden_ports {
+	uint32_t count;
+	uint32_t is_cut; /* there are more */
+	struct warden_listener listener[WARDEN_PORTS_MAX];
+};
+
 struct warden_wall {
 	char name[24];	 /* "user namespace", "seccomp", "memory limit", … */
 	char state[8];	 /* "on", "off", "partial"; "absent": an option that this host lacks */
@@ -285,5 +310,6 @@ struct warden_reply {
 		struct warden_started started;
 		struct warden_status status;
 		struct warden_list list;
+		struct warden_ports ports;
 	};
 };

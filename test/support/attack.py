@@ -185,6 +185,15 @@ class Box:
     def processes(self):
         return self.driver("process_list", session=self.name)
 
+    def exchange(self, port, text="", seconds=SECONDS):
+        """What a port of the box answers to `text`, up to the end of the connection."""
+        answer = self.driver("port_exchange", session=self.name, port=port, text=text,
+                             timeout_ms=int(seconds * 1000))
+        return bytes.fromhex(answer["hex"])
+
+    def ports(self):
+        return self.driver("port_list", session=self.name)
+
     def background(self, code):
         """Runs a cell in a thread of the driver; join() waits for its record."""
         assert self.driver("start", session=self.name, code=code) == {"ok": True}

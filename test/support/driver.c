@@ -17,6 +17,8 @@
  *   {"op":"put","session":"s0","path":"a","source":"/host/file"}    {"op":"get",…,"target":…}
  *   {"op":"files"|"variables"|"close","session":"s0"}
  *   {"op":"complete"|"inspect","session":"s0","code":"…","cursor":…,"detail":1}
+ *   {"op":"port_exchange","session":"s0","port":8501,"text":…,"timeout_ms":…} -> {"hex":…}
+ *   {"op":"port_list","session":"s0"} -> [{"port":…,"address":…,"loopback":…}] (driver_port.c)
  *   {"op":"process_start","session":"s0","command":…|"argv":[…],"terminal":true,…}
  *       -> {"process":0,"number":…,"pid":…}; process_list, and by "process": process_read,
  *       _write, _wait, _state, _signal, _resize, _close_input, _close (driver_process.c)
@@ -41,6 +43,7 @@
 #include "codec/json_write.h"
 #include "lib/branch.h"
 #include "lib/session.h"
+#include "driver_port.h"
 #include "driver_process.h"
 
 #define SESSIONS_MAX 512
@@ -377,7 +380,7 @@ static void on_session(const char *op, const struct json_value *line)
 	const size_t at = name != NULL && name[0] == 's' ? strtoul(name + 1, NULL, 10) : SESSIONS_MAX;
 	reckon_session *session = at < session_count ? sessions[at] : NULL;
 
-	if (driver_process(op, line, session)) {
+	if (driver_process(op, line, session) || driver_port(op, line, session)) {
 		return;
 	} else if (session == NULL) {
 		say_failed(RECKON_ENOT_FOUND, "no such session in this driver", "");

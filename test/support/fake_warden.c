@@ -196,6 +196,8 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 	case WARDEN_STATUS:
 	case WARDEN_RELEASE:
 	case WARDEN_LIST:
+	case WARDEN_PORT:
+	case WARDEN_PORTS:
 		(void)err_set(&reply.err, ERR_UNAVAILABLE, "this warden has no contexts");
 		break;
 	case WARDEN_PROBE:
