@@ -18,7 +18,8 @@ extern "C" {
  * A connection to the port (1 to 65535) of the box's own loopback: at 127.0.0.1, and at ::1 when
  * nobody is there. Nothing else can be reached, and the box gets nothing but the connection. Waits
  * for at most `timeout_ms`: RECKON_ENOT_FOUND when nothing listens, RECKON_ETIMEOUT when whoever
- * listens does not accept.
+ * listens does not accept. With 0 it does not wait for the latter: *ret is writable once it is
+ * connected.
  *
  * *ret is non-blocking and belongs to the caller. It stays when the session is closed, and then
  * has no other end. What comes from it was written by a program that nobody trusts.

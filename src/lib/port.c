@@ -40,7 +40,8 @@ static int begin(struct reckon_session *session, unsigned port, bool is_v6, int 
 	return 0;
 }
 
-static int wait_connected(int fd, unsigned port, uint64_t end_ns, struct err *err)
+/* 0 as well when nobody wants to wait for it: a port that is closed says so at once. */
+static int wait_connected(int fd, unsigned port, bool waits, uint64_t end_ns, struct err *err)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLOUT };
 	int ready, error = 0;
@@ -54,6 +55,8 @@ static int wait_connected(int fd, unsigned port, uint64_t end_ns, struct err *er
 	} while (ready < 0 && errno == EINTR);
 	if (ready < 0)
 		return err_sys(err, "wait for port %u", port);
+	if (ready == 0 && !waits)
+		return 0;
 	if (ready == 0) {
 		(void)err_set(err, ERR_TIMEOUT, "port %u does not accept connections", port);
 		return err_remedy(err, "see whether the program that listens there is busy");
@@ -68,13 +71,14 @@ static int wait_connected(int fd, unsigned port, uint64_t end_ns, struct err *er
 	return err_set(err, ERR_NOT_FOUND, "nothing listens on port %u", port);
 }
 
-static int try_connect(struct reckon_session *session, unsigned port, bool is_v6, uint64_t end_ns,
+static int try_connect(struct reckon_session *session, unsigned port, bool is_v6, int timeout_ms,
 		       int *ret_fd, struct err *err)
 {
+	const uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
 	cleanup_fd int fd = -1;
 
 	if (begin(session, port, is_v6, &fd, err) < 0 ||
-	    wait_connected(fd, port, end_ns, err) < 0)
+	    wait_connected(fd, port, timeout_ms > 0, end, err) < 0)
 		return (int)err->code;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -83,20 +87,20 @@ static int try_connect(struct reckon_session *session, unsigned port, bool is_v6
 static int port_connect(struct reckon_session *session, unsigned port, int timeout_ms,
 			int *ret_fd, struct err *err)
 {
-	const uint64_t end = clock_mono_ns() +
-			     (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
 	struct err closed;
 
 	if (port == 0 || port > UINT16_MAX)
 		return err_set(err, ERR_INVALID, "a port is from 1 to 65535");
+	if (timeout_ms < 0)
+		return err_set(err, ERR_INVALID, "a negative time to wait");
 	if (shared_check(session->shared, err) < 0)
 		return (int)err->code;
-	if (try_connect(session, port, false, end, ret_fd, err) == 0)
+	if (try_connect(session, port, false, timeout_ms, ret_fd, err) == 0)
 		return 0;
 	if (err->code != ERR_NOT_FOUND)
 		return (int)err->code;
 	closed = *err;
-	if (try_connect(session, port, true, end, ret_fd, err) == 0)
+	if (try_connect(session, port, true, timeout_ms, ret_fd, err) == 0)
 		return 0;
 	if (err->code == ERR_NOT_FOUND)
 		(void)err_remedy(&closed, "start a server in the session that listens on 127.0.0.1, "
