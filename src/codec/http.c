@@ -339,6 +339,7 @@ static int take_head(struct http *http)
 		return http_refuse(http, 505, ERR_INVALID, "only HTTP/1.1 and HTTP/1.0 are spoken");
 	http->minor = parser->http_minor;
 	http->verb = verb_of(parser->method);
+	http->method = llhttp_method_name((llhttp_method_t)parser->method);
 	/* Asked before the flags are cleared at the end of a message without a body. */
 	settle_headers(http);
 	if (check_once(http) < 0 || check_host(http) < 0 || check_framing(http) < 0 ||

@@ -49,6 +49,7 @@ typedef int http_body_fn(struct http *http, const char *bytes, size_t len, void 
 
 struct http {
 	enum http_verb verb;
+	const char *method; /* as sent */
 	const char *path;  /* as sent, without the query; terminated */
 	const char *query; /* "" when there is none */
 	unsigned minor;	   /* HTTP/1.minor */

@@ -114,11 +114,17 @@ int answer_begin(struct request *request, unsigned status, const char *media, ui
 	return request->is_gone ? -1 : 0;
 }
 
-int answer_write(struct request *request, const void *bytes, size_t len)
+bool answer_has_room(struct request *request)
+{
+	const struct conn *conn = conn_of(request);
+
+	return conn->out.len - conn->out_at <= CONN_OUT_LOW;
+}
+
+int answer_write_now(struct request *request, const void *bytes, size_t len)
 {
 	struct conn *conn = conn_of(request);
 	char size[24];
-	int code = 0;
 
 	if (request->is_gone)
 		return -1;
@@ -132,7 +138,17 @@ int answer_write(struct request *request, const void *bytes, size_t len)
 		add(conn, bytes, len);
 		request->answer_left -= len < request->answer_left ? len : request->answer_left;
 	}
-	if (conn->out.len - conn->out_at > CONN_OUT_LOW)
+	return request->is_gone ? -1 : 0;
+}
+
+int answer_write(struct request *request, const void *bytes, size_t len)
+{
+	struct conn *conn = conn_of(request);
+	int code = 0;
+
+	if (answer_write_now(request, bytes, len) < 0)
+		return -1;
+	if (!answer_has_room(request))
 		code = request_wait(request, WAIT_OUT,
 				    request->is_stream ? STREAM_STALL_MS
 						       : page_get(conn->server->page->body_ms));

@@ -51,10 +51,9 @@ static int wait_for_more(struct conn *conn)
 	return -1;
 }
 
-int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg)
+static void begin_body(struct request *request, uint64_t max, request_body_fn *fn, void *arg)
 {
 	struct conn *conn = conn_of(request);
-	const char *expect = http_header(&conn->http, "expect");
 
 	request->sink = fn;
 	request->sink_arg = arg;
@@ -62,6 +61,32 @@ int request_body_each(struct request *request, uint64_t max, request_body_fn *fn
 	conn->http.body_max = max;
 	conn->http.body_fn = take;
 	conn->http.body_arg = request;
+}
+
+int request_body_now(struct request *request, request_body_fn *fn, void *arg)
+{
+	struct conn *conn = conn_of(request);
+
+	begin_body(request, UINT64_MAX, fn, arg);
+	if (request->message_done)
+		return 1;
+	if (conn->in.len == 0 && conn->read_ended)
+		conn_abort(conn);
+	if (request->is_gone)
+		return -1;
+	if (conn->in.len > 0)
+		(void)conn_feed_body(conn);
+	if (conn->http.status != 0)
+		return refuse_bad(conn);
+	return request->message_done ? 1 : 0;
+}
+
+int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg)
+{
+	struct conn *conn = conn_of(request);
+	const char *expect = http_header(&conn->http, "expect");
+
+	begin_body(request, max, fn, arg);
 	if (conn->http.length > max) {
 		(void)http_refuse(&conn->http, 413, ERR_LIMIT, "the body is longer than %llu bytes",
 				  (unsigned long long)max);

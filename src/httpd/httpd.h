@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "codec/http.h"
@@ -164,6 +165,45 @@ int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_m
 int websocket_send(struct request *request, enum websocket_kind kind, const void *bytes, size_t len);
 /* The last thing to do. `code`: RFC 6455 §7.4; `reason`: UTF-8, cut after 120 bytes, or NULL. */
 void websocket_close(struct request *request, unsigned code, const char *reason);
+
+/* ---- another connection --------------------------------------------------------------------- */
+
+/*
+ * A socket that reckond gave, used beside the client's connection by one handler. Its other end is
+ * taken for hostile. Reading and writing do not wait, channel_wait() does.
+ */
+struct channel;
+#define CHANNEL_READ 1u	  /* it has sent something, or its end */
+#define CHANNEL_WRITE 2u  /* it takes something */
+#define CHANNEL_CLIENT 4u /* the client has sent something, or its end */
+#define CHANNEL_ROOM 8u	  /* the client has taken enough of what there was to have more */
+#define CHANNEL_AGAIN (-2)
+
+int channel_open(struct request *request, int fd, struct channel **ret); /* takes `fd` */
+void channel_close(struct channel *channel);				 /* NULL is fine */
+/* Which of `want` hold, at least one; 0: none within `ms` (0: however long it takes). */
+int channel_wait(struct channel *channel, unsigned want, uint64_t ms);
+/* 0: the end; -1: it is broken; CHANNEL_AGAIN: nothing now. */
+ssize_t channel_read(struct channel *channel, void *ret, size_t size);
+ssize_t channel_write(struct channel *channel, const void *bytes, size_t len);
+/* The error of a socket that was still connecting, once it is writable; 0: none. */
+int channel_error(const struct channel *channel);
+/* Lets others have their turn: for a loop in which neither side makes the other wait. */
+int channel_breathe(struct channel *channel);
+/* What channel_read() reads into: shared by all requests, good until the next wait. */
+char *channel_buffer(const struct channel *channel, size_t *ret_size);
+
+/* Of the request's body what has come, without waiting. 1: that was the end. */
+int request_body_now(struct request *request, request_body_fn *fn, void *arg);
+/* Whether answer_write() would not wait; and a write that does not. */
+bool answer_has_room(struct request *request);
+int answer_write_now(struct request *request, const void *bytes, size_t len);
+
+/*
+ * After answer_begin() with 101: both directions, as bytes, until both have ended. Either side that
+ * sends no more leaves the other one open. What the client sent ahead belongs to it.
+ */
+int channel_tunnel(struct channel *channel);
 
 /* ---- reckond -------------------------------------------------------------------------------- */
 

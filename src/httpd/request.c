@@ -198,6 +198,8 @@ static bool may_go_on(const struct conn *conn)
 		return request->has_note;
 	case WAIT_TIME:
 		return false;
+	case WAIT_CHANNEL:
+		return channel_may_go_on(request->channel);
 	}
 	return true;
 }

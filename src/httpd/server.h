@@ -7,6 +7,7 @@
  *   body.c           the body of a request
  *   answer.c         heads and bodies of answers; sse.c: events
  *   websocket.c      WebSocket messages over the connection of a request
+ *   channel.c        another connection beside the client's; tunnel.c: both as one
  *   upstream.c       frames to and from reckond, and which request waits for which
  *   access_log.c     ids, traces, counts and a line of the log for each request
  *   auth_throttle.c  who tried unknown keys too often
@@ -52,6 +53,7 @@ enum wait {
 	WAIT_MESSAGE, /* bytes of a WebSocket, or the reply to any question */
 	WAIT_NOTE,    /* another handler's word */
 	WAIT_TIME,    /* nothing: it goes on after a while */
+	WAIT_CHANNEL, /* another connection, or the client's */
 };
 /* Those in which the client owes nothing: they last as long as whoever waits says. */
 static inline bool wait_is_on_others(enum wait wait)
@@ -102,6 +104,7 @@ struct request {
 	bool has_note; /* another request woke it */
 	uint64_t cancels[CANCELS_MAX];
 	struct websocket *websocket; /* NULL: plain HTTP */
+	struct channel *channel; /* that WAIT_CHANNEL is for */
 	struct access access;
 };
 
@@ -166,6 +169,10 @@ bool request_go_on(struct conn *conn);
 int request_wait(struct request *request, enum wait wait, uint64_t ms);
 void request_drop(struct conn *conn); /* whoever asked is gone: runs it to its end */
 void request_reset(struct request *request);
+
+/* ---- channel.c ---- */
+bool channel_may_go_on(const struct channel *channel);
+struct request *channel_request(const struct channel *channel);
 
 /* ---- upstream.c ---- */
 int upstream_open(struct server *server, struct err *err);
