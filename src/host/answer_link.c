@@ -9,6 +9,7 @@
  * proves that the link was made here; what the link leads to and until when is in its row, so that
  * it can be counted and revoked.
  */
+#include <ctype.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "host/call.h"
 #include "host/db_files.h"
 #include "host/host.h"
+#include "host/link.h"
 #include "host/usage.h"
 
 #define MAC_TEXT 43 /* 32 bytes as base64 without padding */
@@ -56,6 +58,11 @@ static bool is_our_token(struct host *host, const char *token, char ret_id[ID_SI
 	       sodium_memcmp(ours, token, TOKEN_SIZE) == 0;
 }
 
+bool link_is_of_port(const struct db_link *link)
+{
+	return link->path[0] == '\0' && link->artifact[0] == '\0';
+}
+
 /* ---- making --------------------------------------------------------------------------------- */
 
 static void take_name(struct db_link *link, const char *path)
@@ -79,9 +86,15 @@ static bool take_what(struct host *host, const struct asked *asked,
 		/* Of a session that is gone it could never be followed. */
 		return answer_session_named(host, asked, in->session, false) != NULL;
 	}
+	if (in->has_port) {
+		(void)snprintf(link->name, sizeof(link->name), "%u", (unsigned)in->port);
+		/* It shows what a program does, and makes it do more. */
+		return answer_check_scope(host, asked, API_SCOPE_EXECUTE) &&
+		       answer_session_named(host, asked, in->session, false) != NULL;
+	}
 	if (in->artifact == NULL) {
-		peer_fail(host, asked->id, API_ERR_INVALID, "path or artifact is missing", "", "",
-			  0);
+		peer_fail(host, asked->id, API_ERR_INVALID, "path, artifact or port is missing", "",
+			  "", 0);
 		return false;
 	}
 	(void)snprintf(link->artifact, sizeof(link->artifact), "%s", in->artifact);
@@ -127,6 +140,18 @@ static int write_url(const char *token, const char *name, struct buf *ret, struc
 	return 0;
 }
 
+/* Of the page that leads to the host name of the port; that has the session's digits in it. */
+static int write_port_url(const char *token, const struct db_link *link, struct buf *ret,
+			  struct err *err)
+{
+	if (buf_addf(ret, err, "/reckon/v1/ports/%s-", link->name) < 0)
+		return (int)err->code;
+	for (const char *at = strchr(link->session, '_') + 1; *at != '\0'; at++)
+		if (buf_addc(ret, (char)tolower((unsigned char)*at), err) < 0)
+			return (int)err->code;
+	return buf_addf(ret, err, "/%s/", token);
+}
+
 static int make_link(struct host *host, const struct asked *asked,
 		     const struct api_link_create_in *in, struct db_link *link, struct buf *url,
 		     struct err *err)
@@ -139,7 +164,8 @@ static int make_link(struct host *host, const struct asked *asked,
 	clock_rfc3339_now(link->created_at);
 	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
-	    write_url(token, link->name, url, err) < 0)
+	    (link_is_of_port(link) ? write_port_url(token, link, url, err)
+				   : write_url(token, link->name, url, err)) < 0)
 		return (int)err->code;
 	return add_audited(host, link, err);
 }
@@ -245,44 +271,64 @@ static void open_file(struct host *host, const struct asked *asked, const struct
 	beside_enqueue(session, job);
 }
 
-void handle_link_get(struct host *host, const struct asked *asked,
-		     const struct api_link_get_in *in)
+struct tenant *link_take(struct host *host, const struct asked *asked, const char *token,
+			 struct db_link *ret)
 {
 	char id[ID_SIZE];
-	struct tenant *tenant = NULL;
-	struct db_link link;
+	struct tenant *tenant;
 	struct err err;
 	int found;
 
-	if (!is_our_token(host, in->token, id)) {
+	if (!is_our_token(host, token, id)) {
 		peer_fail(host, asked->id, API_ERR_DENIED, "this is no link of this server", "",
 			  "use the whole url, as it was given", 0);
-		return;
+		return NULL;
 	}
 	/* Who has the link has no key: it is the link's doing. */
 	(void)snprintf(host->actor, sizeof(host->actor), "%s", id);
-	found = db_link_find(host->db, id, &link, &err);
-	if (found == 1) {
-		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", link.tenant);
-		tenant = tenant_find(host, link.tenant);
+	found = db_link_find(host->db, id, ret, &err);
+	if (found != 1) {
+		if (found < 0)
+			peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		else
+			gone(host, asked, "the link was revoked");
+		return NULL;
 	}
-	if (found == 1 && (tenant == NULL || strcmp(tenant->row.state, "active") != 0)) {
+	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", ret->tenant);
+	tenant = tenant_find(host, ret->tenant);
+	if (tenant == NULL || strcmp(tenant->row.state, "active") != 0) {
 		gone(host, asked, "whoever made the link may not share any more");
-		return;
+		return NULL;
 	}
-	if (found == 1 && link.expires <= strict_now(&host->strict) / 1000) {
+	if (ret->expires <= strict_now(&host->strict) / 1000) {
 		gone(host, asked, "the link has expired");
-		return;
+		return NULL;
 	}
-	if (found == 1 && link.max_downloads != 0 && link.downloads >= link.max_downloads)
-		found = 2;
-	else if (found == 1 && !in->head_only)
-		found = db_link_use(host->db, id, &err) == 1 ? 1 : 2;
-	if (found < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
-	else if (found == 0)
-		gone(host, asked, "the link was revoked");
-	else if (found == 2)
+	return tenant;
+}
+
+/* Counts a download; false when there were as many as may be. */
+static bool use(struct host *host, const struct db_link *link, bool head_only)
+{
+	struct err ignored;
+
+	if (link->max_downloads != 0 && link->downloads >= link->max_downloads)
+		return false;
+	return head_only || db_link_use(host->db, link->id, &ignored) == 1;
+}
+
+void handle_link_get(struct host *host, const struct asked *asked,
+		     const struct api_link_get_in *in)
+{
+	struct db_link link;
+	struct tenant *tenant = link_take(host, asked, in->token, &link);
+
+	if (tenant == NULL)
+		return;
+	if (link_is_of_port(&link))
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this link leads to a port, not to a file",
+			  "", "use the whole url, as it was given", 0);
+	else if (!use(host, &link, in->head_only))
 		gone(host, asked, "the link was used as often as it may be");
 	else if (link.artifact[0] != '\0')
 		open_artifact(host, asked, &link, tenant);

@@ -1,5 +1,5 @@
 /*
- * beside.c - a session's files, beside whatever its kernels do: a queue and a handle of their own.
+ * beside.c - a session's files and ports, beside whatever its kernels do: a queue and a handle of their own.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs about files that came back from the pool.
@@ -10,6 +10,16 @@
  * committed in the order in which they looked (session_job_done()).
  */
 #include "host/host.h"
+#include "host/work_port.h"
+
+#define PORT_QUEUE_MAX 512u /* connections to ports, each of which takes no time */
+
+static unsigned *count_of(struct beside *beside, const struct job *job)
+{
+	const bool is_of_port = job->kind == JOB_PORT_LIST || job->kind == JOB_PORT_CONNECT;
+
+	return is_of_port ? &beside->queued_ports : &beside->queued;
+}
 
 void beside_pump(struct session *session)
 {
@@ -25,7 +35,7 @@ void beside_pump(struct session *session)
 	beside->first = job->next;
 	if (beside->first == NULL)
 		beside->last = NULL;
-	beside->queued--;
+	*count_of(beside, job) -= 1;
 	beside->running = job;
 	job->forgets = session->forgets;
 	session->forgets = false;
@@ -47,13 +57,19 @@ void beside_enqueue(struct session *session, struct job *job)
 	else
 		beside->first = job;
 	beside->last = job;
-	beside->queued++;
+	*count_of(beside, job) += 1;
 	beside_pump(session);
 }
 
 bool beside_is_full(const struct session *session)
 {
 	return session->beside.queued >= HOST_QUEUE_MAX;
+}
+
+/* A page asks for many things at once, and none of them takes long here. */
+bool beside_is_full_of_ports(const struct session *session)
+{
+	return session->beside.queued_ports >= PORT_QUEUE_MAX;
 }
 
 bool beside_is_idle(const struct session *session)
@@ -71,7 +87,7 @@ void beside_fail_waiting(struct session *session, enum api_error end, const char
 		job_fail(job, end, why);
 	}
 	beside->last = NULL;
-	beside->queued = 0;
+	beside->queued = beside->queued_ports = 0;
 }
 
 void beside_job_done(struct session *session, struct job *job)

@@ -106,7 +106,7 @@ struct beside {
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running;
 	struct job *first, *last;
-	unsigned queued;
+	unsigned queued, queued_ports;
 };
 
 struct session {

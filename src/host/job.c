@@ -17,6 +17,7 @@
 #include "host/host.h"
 #include "host/quota.h"
 #include "host/usage.h"
+#include "host/work_port.h"
 
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request)
 {
@@ -46,6 +47,7 @@ void job_free(struct job *job)
 	free(job->argv);
 	free(job->env_list);
 	free(job->path);
+	free(job->ports);
 	file_work_done(&job->files);
 	free(job->json);
 	reckon_workspace_free(job->manifest);
@@ -205,6 +207,7 @@ static void audit_job(struct host *host, const struct job *job)
 		[JOB_FILE_DELETE] = "file.delete",     [JOB_FILE_MOVE] = "file.move",
 		[JOB_FILE_MKDIR] = "file.mkdir",       [JOB_ARCHIVE_GET] = "archive.get",
 		[JOB_ARCHIVE_PUT] = "archive.put",     [JOB_RESTART] = "kernel.restart",
+		[JOB_PORT_CONNECT] = "port.connect",
 		[JOB_CONTEXT_OPEN] = "context.create", [JOB_CONTEXT_CLOSE] = "context.delete",
 	};
 	const char *action = (size_t)job->kind < ARRAY_LEN(actions) ? actions[job->kind] : NULL;
@@ -212,7 +215,9 @@ static void audit_job(struct host *host, const struct job *job)
 	if (action != NULL)
 		audit_note(host, action, job->session->row.id,
 			   job->error.code < 0 || job->files.refusal != 0 ? "failed" : "ok",
-			   "%s%s%s%s", job->path != NULL ? "path=" : "",
+			   "%s%s%s%s", job->path == NULL		     ? ""
+			   : job->kind == JOB_PORT_CONNECT ? "port="
+							   : "path=",
 			   job->path != NULL ? job->path : "",
 			   job->files.to != NULL ? " to=" : "",
 			   job->files.to != NULL ? job->files.to : "");
@@ -232,7 +237,7 @@ static void note_upload(struct session *session, int fd)
 
 static void note_transfer(struct session *session, const struct job *job)
 {
-	if (job->ret_fd >= 0)
+	if (job->ret_fd >= 0 && job->kind != JOB_PORT_CONNECT)
 		usage_add(session->host, session->tenant,
 			  &(struct front_usage){ .bytes_out = job->ret_size });
 	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
@@ -256,7 +261,8 @@ void session_answer_job(struct session *session, struct job *job)
 		peer_fail_reckon(host, job->request, &job->error);
 	} else {
 		note_transfer(session, job);
-		if (!files_answer_job(host, job) && !call_answer_job(host, job))
+		if (!files_answer_job(host, job) && !port_answer_job(host, job) &&
+		    !call_answer_job(host, job))
 			reply_done(host, job->request); /* a restart */
 	}
 	if (job->inquiry != NULL)

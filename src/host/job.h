@@ -19,6 +19,7 @@
 #include "host/tenant.h"
 #include "reckon_files.h"
 #include "reckon_keep.h"
+#include "reckon_port.h"
 #include "wire/front.h"
 
 struct context;
@@ -107,8 +108,12 @@ enum job_kind {
 	JOB_PROCESS_CLOSE,
 	JOB_PROCESS_END, /* of all that ended, with a look at the workspace (process.c) */
 	JOB_STORE,   /* of no session: keeps a file of a tenant (answer_stored.c) */
+	JOB_PORT_LIST,
+	JOB_PORT_CONNECT,
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
+
+#define JOB_PORTS_MAX 256u
 
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
@@ -136,7 +141,7 @@ struct job {
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	uint64_t output_bytes;
-	char *path; /* SHARE: the tenant */
+	char *path; /* SHARE: the tenant; PORT_CONNECT: its number */
 	int fd; /* of an upload, or of an archive that is written */
 	struct file_work files;
 	struct buf env;
@@ -171,5 +176,7 @@ struct job {
 	reckon_workspace *manifest; /* RESTORE: what the workspace was */
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */
 	bool is_thorough;	    /* KEEP */
+	reckon_port_entry *ports;   /* PORT_LIST */
+	size_t port_count;
 	bool forgets;		    /* what was taken before did not reach the database */
 };

@@ -15,6 +15,7 @@
 #include "host/document.h"
 #include "host/host.h"
 #include "host/spare.h"
+#include "host/work_port.h"
 
 static int on_event(const reckon_event *event, void *arg)
 {
@@ -308,6 +309,12 @@ static void run(struct job *job)
 		if (beside_handle(job) == NULL)
 			return;
 		work_process_end(job);
+		break;
+	case JOB_PORT_LIST:
+	case JOB_PORT_CONNECT:
+		work_port(job);
+		if (session->beside.handle == NULL)
+			return;
 		break;
 	case JOB_KEEP:
 		(void)reckon_workspace_keep(session->handle, job->is_thorough, &job->error);

@@ -61,6 +61,7 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("EXECUTION_CANCELLED", "execution_cancelled", 410, "It was cancelled before it began."),
     ("PROCESS_NOT_FOUND", "process_not_found", 404, "The session has no such process."),
     ("PROCESS_ENDED", "process_ended", 409, "The process has ended."),
+    ("PORT_CLOSED", "port_closed", 502, "Nothing in the session listens on this port."),
 )))
 
 # Those of HTTP itself, which no call has: (name, status, what it means).

@@ -1,13 +1,13 @@
-"""Links to files, which need no key."""
+"""Links to files and ports, which need no key."""
 from .common import BEFORE_ROW, LIMIT, NEXT, PATH_MAX, SESSION, moment, path
 from .files import DOWNLOAD
 from .model import Call, Field, Struct
 
-TAG = ("Links", "Links to files, for whoever has no key")
+TAG = ("Links", "Links to files and ports, for whoever has no key")
 
 LINK_STRUCT = Struct("link", "A link, without its token.", (
     Field("id", "text", "lk_…", required=True),
-    Field("name", "text", "Of the file", required=True),
+    Field("name", "text", "Of the file; of a port its number", required=True),
     Field("expires_at", "time", "When it ends", required=True),
     Field("path", "text", "A file of the workspace", nullable=True),
     Field("artifact", "text", "A content that is kept", nullable=True),
@@ -34,12 +34,14 @@ CALLS = (
     Call("link_list", "GET", "sessions/{session}/links",
          "Links of a session, without their tokens", "A page", "read",
          takes=(SESSION, LIMIT, BEFORE_ROW), gives=LINKS, errors=(404, 410), operation="listLinks"),
-    Call("link_create", "POST", "sessions/{session}/links", "A link to a file that needs no key",
+    Call("link_create", "POST", "sessions/{session}/links", "A link to a file, or a port, that needs no key",
          "Made", "files",
          takes=(SESSION,
                 Field("path", "text", "A file of the workspace, as it is when the link is followed",
                       least=1, most=PATH_MAX, excludes=("artifact",)),
                 Field("artifact", "text", "Instead of a path", least=1, most=40),
+                Field("port", "number", "Instead of a path: what a program serves on this port",
+                      least=1, most=65535, excludes=("path", "artifact", "max_downloads")),
                 Field("expires_in_s", "number", "Ends so many seconds from now", least=1,
                       most=366 * 86400, default=3600),
                 Field("max_downloads", "number", "Ends with so many; any number when left out",
