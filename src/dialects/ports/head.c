@@ -1,0 +1,248 @@
+/*
+ * head.c - heads of requests and answers between a client and a program in a box.
+ *
+ * Runs in:  reckon-front-ports.
+ * Reads:    heads of anybody, and of programs that nobody trusts.
+ * Never:    passes a key or a token of ours to a program, or on the API's origin an answer that could
+ *           act there.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "dialects/ports/ports.h"
+
+/* Of one connection alone (RFC 9110, 7.6.1), or written anew. */
+static const char *const of_connection[] = {
+	"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
+	"te", "trailer", "transfer-encoding", "upgrade", "content-length",
+};
+
+/* Whose words would be ours. */
+static const char *const of_request[] = {
+	"host", "cookie", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host",
+	"x-forwarded-proto", "x-forwarded-prefix", "x-reckon-key", "x-reckon-timeout",
+};
+
+/* What a front says itself, and what holds for more than this answer. */
+static const char *const of_answer[] = {
+	"date", "cache-control", "x-content-type-options", "strict-transport-security", "alt-svc",
+	"public-key-pins", "nel", "report-to", "reporting-endpoints",
+};
+
+/* On the API's origin besides: nothing that stays there, or lets another origin read. */
+static const char *const of_api_origin[] = {
+	"set-cookie", "clear-site-data", "service-worker-allowed", "refresh",
+	"access-control-allow-origin", "access-control-allow-credentials",
+	"access-control-allow-methods", "access-control-allow-headers",
+	"access-control-expose-headers", "access-control-max-age",
+	"access-control-allow-private-network",
+};
+
+static bool is_in(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, list[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A word of a list: "keep-alive, Upgrade". */
+static bool has_word(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	while (list != NULL && *list != '\0') {
+		const size_t part = strcspn(list, ", \t");
+
+		if (part == len && strncasecmp(list, word, len) == 0)
+			return true;
+		list += part;
+		list += strspn(list, ", \t");
+	}
+	return false;
+}
+
+bool ports_wants_upgrade(const struct http *http)
+{
+	return http->verb == HTTP_VERB_GET && http->minor == 1 && !http->has_body &&
+	       http_header(http, "upgrade") != NULL &&
+	       has_word(http_header(http, "connection"), "upgrade");
+}
+
+/* ---- cookies -------------------------------------------------------------------------------- */
+
+static const char *next_cookie(const char **at, size_t *ret_len)
+{
+	const char *begin = *at + strspn(*at, "; \t");
+	const size_t len = strcspn(begin, ";");
+
+	*at = begin + len;
+	*ret_len = len;
+	return *begin != '\0' ? begin : NULL;
+}
+
+static bool is_ours(const char *cookie, size_t len)
+{
+	return len > strlen(PORTS_COOKIE) && strncmp(cookie, PORTS_COOKIE "=",
+						     strlen(PORTS_COOKIE) + 1) == 0;
+}
+
+bool ports_cookie(const struct http *http, char *ret, size_t size)
+{
+	for (size_t i = 0; i < http->header_count; i++) {
+		const char *at = http->header[i].value, *cookie;
+		size_t len;
+
+		if (strcmp(http->header[i].name, "cookie") != 0)
+			continue;
+		while ((cookie = next_cookie(&at, &len)) != NULL)
+			if (is_ours(cookie, len)) {
+				(void)snprintf(ret, size, "%.*s",
+					       (int)(len - strlen(PORTS_COOKIE "=")),
+					       cookie + strlen(PORTS_COOKIE "="));
+				return true;
+			}
+	}
+	return false;
+}
+
+static int add_cookies(const char *value, struct buf *ret, struct err *err)
+{
+	const char *between = "Cookie: ";
+	const char *cookie;
+	size_t len;
+
+	while ((cookie = next_cookie(&value, &len)) != NULL) {
+		if (is_ours(cookie, len))
+			continue;
+		if (buf_addf(ret, err, "%s%.*s", between, (int)len, cookie) < 0)
+			return (int)err->code;
+		between = "; ";
+	}
+	return between[0] == ';' ? buf_adds(ret, "\r\n", err) : 0;
+}
+
+/* A cookie of ours, or one for other hosts than this. */
+static bool is_bad_cookie(const char *value)
+{
+	const char *attribute = value;
+
+	if (is_ours(value, strcspn(value, ";")))
+		return true;
+	while ((attribute = strchr(attribute, ';')) != NULL) {
+		attribute += 1 + strspn(attribute + 1, " \t");
+		if (strncasecmp(attribute, "domain", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static int add_line(const struct http_header *header, struct buf *ret, struct err *err)
+{
+	return buf_addf(ret, err, "%s: %s\r\n", header->name, header->value);
+}
+
+static int add_request_lines(const struct http *http, const struct ports_address *address,
+			     bool keeps_authorization, struct buf *ret, struct err *err)
+{
+	const char *connection = http_header(http, "connection");
+
+	for (size_t i = 0; i < http->header_count; i++) {
+		const struct http_header *header = &http->header[i];
+
+		if (strcmp(header->name, "cookie") == 0 && address->road == PORTS_BY_HOST &&
+		    add_cookies(header->value, ret, err) < 0)
+			return (int)err->code;
+		if (is_in(header->name, of_connection, ARRAY_LEN(of_connection)) ||
+		    is_in(header->name, of_request, ARRAY_LEN(of_request)) ||
+		    has_word(connection, header->name) ||
+		    (strcmp(header->name, "authorization") == 0 && !keeps_authorization))
+			continue;
+		if (add_line(header, ret, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int add_request_framing(const struct http *http, struct buf *ret, struct err *err)
+{
+	if (ports_wants_upgrade(http))
+		return buf_addf(ret, err, "Connection: Upgrade\r\nUpgrade: %s\r\n",
+				http_header(http, "upgrade"));
+	if (http->is_chunked && buf_adds(ret, "Transfer-Encoding: chunked\r\n", err) < 0)
+		return (int)err->code;
+	if (!http->is_chunked && http_header(http, "content-length") != NULL &&
+	    buf_addf(ret, err, "Content-Length: %llu\r\n", (unsigned long long)http->length) < 0)
+		return (int)err->code;
+	return buf_adds(ret, "Connection: close\r\n", err);
+}
+
+int ports_request_head(struct request *request, const struct ports_address *address,
+		       bool keeps_authorization, struct buf *ret, struct err *err)
+{
+	const struct http *http = request_head(request);
+	const char *host = http_header(http, "host");
+	const char *proto = http_header(http, "x-forwarded-proto");
+	const bool is_https = proto != NULL && strcasecmp(proto, "https") == 0;
+
+	if (buf_addf(ret, err, "%s %s%s%s HTTP/1.1\r\n", http->method, address->path,
+		     http->query[0] != '\0' ? "?" : "", http->query) < 0)
+		return (int)err->code;
+	/* By path the program need not know the API's name, and would not expect it. */
+	if (address->road == PORTS_BY_HOST ? buf_addf(ret, err, "Host: %s\r\n", host) < 0
+					   : buf_addf(ret, err, "Host: localhost:%u\r\n",
+						      address->port) < 0)
+		return (int)err->code;
+	if (add_request_lines(http, address, keeps_authorization, ret, err) < 0 ||
+	    add_request_framing(http, ret, err) < 0 ||
+	    buf_addf(ret, err, "X-Forwarded-Proto: %s\r\n", is_https ? "https" : "http") < 0 ||
+	    (host != NULL && buf_addf(ret, err, "X-Forwarded-Host: %s\r\n", host) < 0) ||
+	    (address->base[0] != '\0' &&
+	     buf_addf(ret, err, "X-Forwarded-Prefix: %s\r\n", address->base) < 0))
+		return (int)err->code;
+	return buf_adds(ret, "\r\n", err);
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+/* A path of the program's is one below the base; whole addresses are left as they are. */
+static int add_location(const char *value, const struct ports_address *address, struct buf *ret,
+			struct err *err)
+{
+	const bool is_path = value[0] == '/' && value[1] != '/';
+
+	return buf_addf(ret, err, "location: %s%s\r\n", is_path ? address->base : "", value);
+}
+
+int ports_answer_head(const struct http_answer *answer, const struct ports_address *address,
+		      struct buf *ret, struct err *err)
+{
+	const char *connection = http_answer_header(answer, "connection");
+	const bool is_by_path = address->road == PORTS_BY_PATH;
+
+	for (size_t i = 0; i < answer->header_count; i++) {
+		const struct http_header *header = &answer->header[i];
+
+		if (is_in(header->name, of_connection, ARRAY_LEN(of_connection)) ||
+		    is_in(header->name, of_answer, ARRAY_LEN(of_answer)) ||
+		    has_word(connection, header->name) ||
+		    (is_by_path && is_in(header->name, of_api_origin, ARRAY_LEN(of_api_origin))) ||
+		    (strcmp(header->name, "set-cookie") == 0 && is_bad_cookie(header->value)))
+			continue;
+		if (strcmp(header->name, "location") == 0
+			    ? add_location(header->value, address, ret, err) < 0
+			    : add_line(header, ret, err) < 0)
+			return (int)err->code;
+	}
+	if (answer->status == 101)
+		return buf_addf(ret, err, "Upgrade: %s\r\n",
+				http_answer_header(answer, "upgrade") != NULL
+					? http_answer_header(answer, "upgrade")
+					: "");
+	/* An origin of its own, which nothing shares: no script of it can use what the API's has. */
+	return is_by_path ? buf_adds(ret, "Content-Security-Policy: sandbox\r\n", err) : 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * refuse.c - how an error looks: {"error": {"code", "message", "cause", "remedy"}}, as the native API's.
+ *
+ * Runs in:  reckon-front-ports.
+ * Reads:    failures of reckond, and what httpd refuses.
+ * Never:    is taken for a page of the program: nothing in it can be run.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/json_out.h"
+#include "base/cleanup.h"
+#include "codec/json_write.h"
+#include "dialects/ports/ports.h"
+
+#define ERROR_MAX 16384u
+
+static void text_or_null(struct json_writer *json, const char *key, const char *text)
+{
+	json_write_key(json, key);
+	if (text != NULL && text[0] != '\0')
+		json_write_string(json, text);
+	else
+		json_write_null(json);
+}
+
+static int write_error(const struct refusal *refusal, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	if (refusal->more != NULL)
+		return api_write_failure(refusal->more, ret, err);
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_key(&json, "error");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "code", refusal->code);
+	text_or_null(&json, "message", refusal->message);
+	text_or_null(&json, "cause", refusal->cause);
+	text_or_null(&json, "remedy", refusal->remedy);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+void ports_refuse(struct request *request, const struct refusal *refusal)
+{
+	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
+	char headers[256] = "";
+	struct err err;
+
+	if (write_error(refusal, &body, &err) < 0) {
+		answer_break_off(request);
+		return;
+	}
+	if (refusal->status == 429 || refusal->status == 503)
+		(void)snprintf(headers, sizeof(headers), "Retry-After: %u\r\n",
+			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+	else if (refusal->status == 401)
+		(void)snprintf(headers, sizeof(headers), "WWW-Authenticate: Bearer\r\n");
+	if (refusal->headers != NULL)
+		(void)snprintf(headers + strlen(headers), sizeof(headers) - strlen(headers), "%s",
+			       refusal->headers);
+	answer_text(request, refusal->status, "application/json", &body, headers);
+}
