@@ -30,7 +30,7 @@ int remote_hand_over(int argc, char **argv, const char *key);
 /* Ids and rows of options that each of them has; remote_take() takes them. */
 enum {
 	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
-	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT,
+	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT, REMOTE_OPT_NO_LINK,
 };
 
 #define REMOTE_OPTIONS                                                                            \
@@ -125,6 +125,7 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 /* The functions of reckon-client. */
 int remote_run(const struct opt_command *self, int argc, char **argv);
 int remote_ask(const struct opt_command *self, int argc, char **argv);
+int remote_forward(const struct opt_command *self, int argc, char **argv);
 int remote_drain(const struct opt_command *self, int argc, char **argv);
 int remote_undrain(const struct opt_command *self, int argc, char **argv);
 int remote_files_get(const struct opt_command *self, int argc, char **argv);

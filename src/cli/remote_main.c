@@ -19,6 +19,7 @@ static const struct {
 	{ "run", remote_run },
 	{ "ask", remote_ask },
 	{ "chat", remote_ask },
+	{ "forward", remote_forward },
 	{ "drain", remote_drain },
 	{ "undrain", remote_undrain },
 	{ "files get", remote_files_get },

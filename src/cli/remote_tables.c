@@ -212,6 +212,33 @@ const struct opt_command cmd_logs_table = {
 	.run = remote_exec,
 };
 
+/* ---- forward ---- */
+
+static const struct opt_item forward_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ REMOTE_OPT_NO_LINK, "no-link", NULL, "make no link for the browser", OPT_HINT_NONE, NULL,
+	  false },
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_forward_table = {
+	.name = "forward",
+	.of_daemon = true,
+	.operands = "PORT[:LOCAL]",
+	.summary = "reach a port on which a session's program listens",
+	.notes = "\n"
+		 "  reckon forward -s tuesday 8501         127.0.0.1:8501 of this machine\n"
+		 "  reckon forward -s tuesday 8501:9000    127.0.0.1:9000\n"
+		 "  reckon forward -s tuesday 8501:0       a free one\n"
+		 "\n"
+		 "Bytes go both ways as they are, over many connections, until Ctrl-C. Other\n"
+		 "users of this machine reach the local port, too. The link is for a browser,\n"
+		 "and ends with this command.",
+	.items = forward_items,
+	.count = ARRAY_LEN(forward_items),
+	.run = remote_exec,
+};
+
 /* ---- drain ---- */
 
 static const struct opt_item drain_items[] = {

@@ -109,6 +109,11 @@ const char *client_name(const struct client *client)
 	return client->name;
 }
 
+const char *client_url(const struct client *client)
+{
+	return client->url.socket[0] == '\0' ? client->url.base : NULL;
+}
+
 bool client_is_private(const struct client *client)
 {
 	return client->is_private;

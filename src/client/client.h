@@ -24,12 +24,14 @@
  *
  *   url.c       "http://host:port", "unix:/path"          daemon.c   the user's private daemon
  *   transfer.c  one exchange, on libcurl                  stream.c   an execution's events
+ *   tunnel.c    a connection to a port
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -96,6 +98,26 @@ int client_upload(struct client *client, const char *path, int fd, uint64_t size
 /* While either goes on, often; `total` is 0 when nobody said it. NULL: no more. */
 typedef void client_progress_fn(uint64_t done, uint64_t total, void *arg);
 void client_on_progress(struct client *client, client_progress_fn *fn, void *arg);
+
+/* ---- ports ---- */
+
+/* A connection to a port of a session, as bytes. A forked child may open and use one. */
+struct client_tunnel;
+/* `path` is "sessions/ID/ports/PORT". ERR_UNAVAILABLE: nothing listens there. */
+int client_tunnel_open(const struct client *client, const char *path, struct client_tunnel **ret,
+		       struct err *err);
+void client_tunnel_close(struct client_tunnel *tunnel); /* NULL is fine */
+/* To wait for. Read until there is nothing before waiting: what was decrypted is not seen in it. */
+int client_tunnel_fd(const struct client_tunnel *tunnel);
+/* Without waiting: how many bytes, 0: the end, CLIENT_TUNNEL_AGAIN, or -1. */
+#define CLIENT_TUNNEL_AGAIN (-2)
+ssize_t client_tunnel_read(struct client_tunnel *tunnel, void *ret, size_t size);
+ssize_t client_tunnel_write(struct client_tunnel *tunnel, const void *bytes, size_t len);
+/* Nothing more will be written. False: over TLS the other side cannot be told, but by closing. */
+bool client_tunnel_end(struct client_tunnel *tunnel);
+
+/* The daemon's address as a URL, without a slash at the end; NULL: it has none, but a socket. */
+const char *client_url(const struct client *client);
 
 /* ---- executions ---- */
 

@@ -68,6 +68,8 @@ struct transfer {
 
 int transfer_run(struct transfer *transfer, struct err *err);
 void transfer_done(struct transfer *transfer);
+/* Where to, and by which road. */
+void transfer_set_place(CURL *easy, const struct url *url);
 
 /*
  * wait.c: whether `code`, an exchange's that is over, is worth waiting for; if so, it has been waited

@@ -157,11 +157,8 @@ static int set_headers(struct transfer *transfer, struct err *err)
 	return 0;
 }
 
-static void set_place(struct transfer *transfer)
+void transfer_set_place(CURL *easy, const struct url *url)
 {
-	const struct url *url = &transfer->client->url;
-	CURL *easy = transfer->easy;
-
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	/* "files/.." is a file's bad name, not the session that it is in. */
@@ -174,16 +171,16 @@ static void set_place(struct transfer *transfer)
 	/* What is on this machine is not asked for through another. */
 	if (url->is_loopback)
 		(void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	if (transfer->is_stream) {
-		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
-	}
 }
 
 static void set_callbacks(struct transfer *transfer)
 {
 	CURL *easy = transfer->easy;
 
+	if (transfer->is_stream) {
+		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
+	}
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "reckon/" RECKON_VERSION);
 	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->reason);
@@ -218,7 +215,7 @@ static int set_up(struct transfer *transfer, struct err *err)
 	    set_headers(transfer, err) < 0)
 		return (int)err->code;
 	(void)curl_easy_setopt(transfer->easy, CURLOPT_URL, buf_text(&url));
-	set_place(transfer);
+	transfer_set_place(transfer->easy, &transfer->client->url);
 	set_callbacks(transfer);
 	return 0;
 }
