@@ -223,6 +223,8 @@ static int judge_byte(struct http_answer *answer, char byte)
 		return bad(answer, "a line end that is none");
 	if (inner->newlines == 1 && (byte == ' ' || byte == '\t'))
 		return bad(answer, "a folded header");
+	if (inner->newlines == 1 && byte == ':')
+		return bad(answer, "a header without a name");
 	if (((unsigned char)byte < 0x20 && byte != '\r' && byte != '\n' && byte != '\t') ||
 	    byte == 0x7f)
 		return bad(answer, "a control character in its head");
