@@ -9,11 +9,11 @@ ERROR = {"$ref": "#/components/responses/Error"}
 ENV_NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 
 
-def schema_of(field):
+def schema_of(field, is_answer=True):
     """JSON Schema of one field."""
     schema = dict(field.schema or {})
     if field.schema is None:
-        schema = plain_schema(field)
+        schema = plain_schema(field, is_answer)
     if field.nullable and "$ref" in schema:
         schema = {"anyOf": [schema, {"type": "null"}]}
     elif field.nullable:
@@ -29,7 +29,7 @@ def schema_of(field):
     return schema
 
 
-def plain_schema(field):
+def plain_schema(field, is_answer=True):
     if field.kind == "flag":
         return ({"type": "integer", "enum": [0, 1]} if field.place == "query" else
                 {"type": "boolean"})
@@ -46,7 +46,7 @@ def plain_schema(field):
     if field.kind == "object":
         return {"type": "object"}
     if field.kind == "one":
-        return struct_schema(field.of)
+        return struct_schema(field.of, is_answer)
     if field.kind == "word":
         return {"type": "string"} | ({"const": field.words[0]} if len(field.words) == 1 else
                                      {"enum": list(field.words)})
@@ -115,14 +115,14 @@ def object_schema(fields, is_answer=True):
         schema["required"] = required
     schema["additionalProperties"] = False
     if fields:
-        schema["properties"] = {field.name: schema_of(field) for field in fields}
+        schema["properties"] = {field.name: schema_of(field, is_answer) for field in fields}
     return schema
 
 
-def struct_schema(struct):
+def struct_schema(struct, is_answer=True):
     if struct.schema:
         return {"$ref": f"#/components/schemas/{struct.schema}"}
-    return object_schema(struct.fields)
+    return object_schema(struct.fields, is_answer)
 
 
 def statuses(call):

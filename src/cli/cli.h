@@ -40,6 +40,10 @@ extern const struct opt_command cmd_model_table;
 extern const struct opt_command cmd_session_table; /* remote_tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
+extern const struct opt_command cmd_exec_table; /* process_tables.c */
+extern const struct opt_command cmd_shell_table;
+extern const struct opt_command cmd_ps_table;
+extern const struct opt_command cmd_kill_table;
 extern const struct opt_command cmd_key_table;
 extern const struct opt_command cmd_tenant_table;
 extern const struct opt_command cmd_usage_table;

@@ -6,7 +6,7 @@
  *   remote_exec.c    in reckon: hands the command line over
  *   remote_main.c    in reckon-client: from the table to the function
  *   remote.c         --url, --key and what else they share
- *   remote_….c       one file for each command
+ *   remote_….c       one file for each command; of those about processes see remote_process.h
  *
  * A new command: its table in remote_tables.c (or a file of its own) with .run = remote_exec, a row
  * in commands.c, and a row with its function in remote_main.c.

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
+#include "cli/remote_process.h"
 
 static const struct {
 	const char *name;
@@ -28,6 +29,10 @@ static const struct {
 	{ "files rm", remote_files_rm },
 	{ "artifact", remote_output },
 	{ "logs", remote_logs },
+	{ "exec", remote_process },
+	{ "shell", remote_process },
+	{ "ps", remote_ps },
+	{ "kill", remote_kill },
 	{ "output", remote_output },
 	{ "session create", remote_session_create },
 	{ "session ls", remote_session_ls },

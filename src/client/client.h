@@ -3,7 +3,8 @@
  *
  *   client_open(&options, &client, &err)          where, with which key; starts the private daemon
  *   client_call(client, "GET", "sessions", …)     one request, its JSON
- *   client_execute(client, …)                     a cell, its events; goes on where a stream broke
+ *   client_execute(client, …), client_follow()    a cell, or what runs, and its events; goes on where
+ *                                                 a stream broke
  *   client_upload(), client_download()            bytes of any size, from and to descriptors
  *   client_close(client)
  *
@@ -153,3 +154,18 @@ struct client_execution {
  */
 int client_execute(struct client *client, const struct client_execution *execution,
 		   struct err *err);
+
+/* ---- other streams of events ---- */
+
+struct client_stream {
+	const char *path; /* below /reckon/v1/: "sessions/ID/processes/ID/events" */
+	const char *last; /* name of the event after which there are no more */
+	client_event_fn *on_event;
+	void *on_event_arg;
+	int wake_fd; /* or -1; as above, without an id */
+	int (*on_wake)(void *arg, struct err *err);
+	void *on_wake_arg;
+};
+
+/* Hands out events from the first that the server has until the last, over connections that break. */
+int client_follow(struct client *client, const struct client_stream *plan, struct err *err);

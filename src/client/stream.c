@@ -1,5 +1,6 @@
 /*
- * stream.c - an execution's events, in order, each once, whatever happens to connections.
+ * stream.c - events of an execution, or of a process, in order, each once, whatever happens to
+ * connections.
  *
  * Runs in:  whoever is a client.
  * Reads:    events of a server; their JSON may hold what a box wrote.
@@ -22,6 +23,7 @@
 struct stream {
 	struct client *client;
 	const struct client_execution *execution;
+	const struct client_stream *plan; /* of what runs already; or NULL */
 	const struct transfer *transfer; /* that runs */
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
@@ -56,7 +58,7 @@ static int on_event(const struct sse_event *event, void *arg, struct err *err)
 		return take_failure(stream, event, err);
 	code = stream->execution->on_event(event->name, event->data, event->len,
 					   stream->execution->on_event_arg, err);
-	if (code == 0 && strcmp(event->name, "done") == 0)
+	if (code == 0 && strcmp(event->name, stream->plan != NULL ? stream->plan->last : "done") == 0)
 		stream->is_done = true;
 	return code;
 }
@@ -93,7 +95,7 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
 	char header[64 + ID_SIZE];
-	const bool is_first = stream->id[0] == '\0';
+	const bool is_first = stream->plan == NULL && stream->id[0] == '\0';
 	struct transfer transfer = {
 		.client = stream->client,
 		.method = is_first ? "POST" : "GET",
@@ -114,8 +116,10 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	else
 		(void)snprintf(header, sizeof(header), "Last-Event-ID: %s",
 			       stream->sse.id[0] != '\0' ? stream->sse.id : "0");
-	if (buf_addf(&path, err, "sessions/%s/executions%s%s%s", stream->execution->session,
-		     is_first ? "" : "/", stream->id, is_first ? "" : "/events") < 0)
+	if ((stream->plan != NULL ? buf_adds(&path, stream->plan->path, err)
+				  : buf_addf(&path, err, "sessions/%s/executions%s%s%s",
+					     stream->execution->session, is_first ? "" : "/",
+					     stream->id, is_first ? "" : "/events")) < 0)
 		return (int)err->code;
 	transfer.path = buf_text(&path);
 	sse_restart(&stream->sse);
@@ -168,8 +172,11 @@ static int follow(struct stream *stream, const char *key, struct err *err)
 			break;
 		pause_before(tries);
 	}
-	(void)err_wrap(err, "the connection broke while the cell ran");
+	(void)err_wrap(err, "the connection broke while %s ran",
+		       stream->plan != NULL ? "the process" : "the cell");
 	err->code = ERR_UNAVAILABLE;
+	if (stream->plan != NULL && !stream->is_dead)
+		return err_remedy(err, "reckon ps -a -s SESSION says what became of it");
 	return err_remedy(err, stream->is_dead
 				       ? "reckon session show says what became of the session"
 				       : "if the daemon still runs, so does the cell: reckon logs -s "
@@ -193,6 +200,33 @@ int client_execute(struct client *client, const struct client_execution *executi
 	stream.execution = &with_stream;
 	sse_init(&stream.sse, CLIENT_JSON_MAX, on_event, &stream);
 	code = follow(&stream, key, err);
+	sse_done(&stream.sse);
+	return code;
+}
+
+static int wake_plan(const char *id, void *arg, struct err *err)
+{
+	const struct client_stream *plan = arg;
+
+	(void)id;
+	return plan->on_wake(plan->on_wake_arg, err);
+}
+
+int client_follow(struct client *client, const struct client_stream *plan, struct err *err)
+{
+	struct client_stream own = *plan;
+	const struct client_execution execution = {
+		.on_event = plan->on_event,
+		.on_event_arg = plan->on_event_arg,
+		.wake_fd = plan->wake_fd,
+		.on_wake = wake_plan,
+		.on_wake_arg = &own,
+	};
+	struct stream stream = { .client = client, .execution = &execution, .plan = &own };
+	int code;
+
+	sse_init(&stream.sse, CLIENT_JSON_MAX, on_event, &stream);
+	code = follow(&stream, "", err);
 	sse_done(&stream.sse);
 	return code;
 }

@@ -61,7 +61,10 @@ class World:
             self.server.ask("DELETE", f"/sessions/{entry['id']}")
         session = self.server.create(limits={"wall_s": 2, "output_bytes": 4096})
         record = self.server.execute(session, "open('kept.txt', 'w').write('x'); print('y' * 9000)")
+        process = self.server.ask("POST", f"/sessions/{session}/processes", {
+            "command": "cat", "stdin": True, "tag": "kept", "timeout_s": 1})
         self.ids = {"session": session, "execution": record["id"], "path": "kept.txt",
+                    "process": process.json["id"],
                     "artifact": record["files"][0]["artifact"],
                     "handle": record["truncated"]["stdout"]["handle"]}
         key = self.server.ask("POST", "/keys", {"scopes": ["read"]})

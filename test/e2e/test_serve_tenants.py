@@ -23,6 +23,7 @@ VERBS = ["get", "post", "put", "patch", "delete"]
 UNKNOWN = {"path": "a/b", "collection": "x", "file": "x", "id": "x", "context": "x", "link": "x", "template": "python",
            "session": "se_01M80J7V9Z7WCA235G7GJNP5HC",
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
+           "process": "pr_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
            "artifact": "ar_0123456789abcdef0123456789abcdef"}
 
@@ -78,6 +79,8 @@ BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/files/mkdir": {"path": "d"},
           "POST /sessions/{session}/files/copy": {"file": "x"},
           "POST /sessions/{session}/links": {"path": "a.txt"},
+          "POST /sessions/{session}/processes": {"command": "true"},
+          "POST /sessions/{session}/processes/{process}/resize": {"rows": 1, "cols": 1},
           "POST /agent": {"question": "?"},
           "PUT /sessions/{session}/archive": "x",
           "PUT /sessions/{session}/files/{path}": "x"}
@@ -353,7 +356,7 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
             given = {field.name: session if field.name == "session" else "ctx_x"
                      for field in row.takes_struct.fields if field.place == "path"}
             given |= {field.name: 16 if field.kind == "words" else
-                      1 << 40 if field.kind == "number" else
+                      min(1 << 40, field.maximum) if field.kind == "number" else
                       "{}" if field.kind == "object" else "a"
                       for field in row.takes_struct.fields
                       if field.required and field.place in ("body", "query", "internal")}
