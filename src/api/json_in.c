@@ -462,8 +462,11 @@ static int query_seconds(const struct api_field *field, const char *value, void 
 	if (value[0] == '\0' || strspn(value, "0123456789.") != strlen(value))
 		return err_set(err, ERR_INVALID, "%s must be a number of seconds", field->name);
 	seconds = strtod(value, &end);
-	if (*end != '\0' || seconds * 1000 > EXACT_MAX)
+	if (*end != '\0')
 		return err_set(err, ERR_INVALID, "%s must be a number of seconds", field->name);
+	if (seconds * 1000 < (double)field->least || seconds * 1000 > (double)field->most)
+		return err_set(err, ERR_INVALID, "%s must be from %g to %g", field->name,
+			       (double)field->least / 1000, (double)field->most / 1000);
 	*(uint64_t *)api_to(field, ret) = (uint64_t)(seconds * 1000 + 0.5);
 	return 0;
 }

@@ -207,8 +207,9 @@ def test_vim_edits_a_file(reckon, session):
         term.write("ifirst line\rsecond line\x1b")
         term.wait("second line")
         term.resize(60, 20)
-        term.write(":set columns?\r")
-        term.wait("columns=60")
+        while "columns=60" not in term.text:  # once it heard of the new size
+            term.write(":set columns?\r")
+            term.pump(.2)
         term.write("\r:wq\r")
         term.wait("box:")
         leave(term)

@@ -42,6 +42,8 @@ class Model:
     pending: tuple = ()  # (session, files as they are when it was done) of what is asked now
     closing: str = ""
     background: dict = dataclasses.field(default_factory=dict)  # execution: session
+    started: dict = dataclasses.field(default_factory=dict)  # process: session
+    ended: dict = dataclasses.field(default_factory=dict)  # process: (session, record)
     contexts: dict = dataclasses.field(default_factory=dict)  # context: (session, has it run)
     making: str = ""  # the session that is getting one
     deleting: str = ""  # the context that is going
@@ -103,6 +105,23 @@ def create(server, model):
     model.files[answer.json["id"]] = {}
     model.audited.append(("session.create", answer.json["id"]))
     return answer.json["id"]
+
+
+def start(server, model, session, command):
+    answer = ask(server, "POST", f"/sessions/{session}/processes", {"command": command})
+    assert answer.status == 201, answer
+    model.started[answer.json["id"]] = session
+    model.audited.append(("process.start", answer.json["id"]))
+    return answer.json["id"]
+
+
+def wait_for(server, model, process):
+    session = model.started[process]
+    answer = ask(server, "GET", f"/sessions/{session}/processes/{process}/wait")
+    assert answer.status == 200 and answer.json["state"] == "ended", answer
+    model.answered()
+    model.ended[process] = (session, answer.json)
+    model.audited.append(("process.end", process))
 
 
 def make_context(server, model, session):
@@ -187,6 +206,9 @@ def script(server, model):
     model.expect(session, up=None)
     assert ask(server, "DELETE", f"/sessions/{session}/files/up").status == 200
     model.answered()
+    start(server, model, session, "sleep 1000")
+    model.expect(session, p="process\n")
+    wait_for(server, model, start(server, model, session, "echo process > p; exit 3"))
     other = create(server, model)
     execute(server, model, other, "import os\nos.makedirs('d')\nopen('d/f', 'w').write('deep')",
             **{"d/f": "deep"})
@@ -294,6 +316,20 @@ def check_executions(server, model):
         assert shown.status == 200 and shown.json["status"] in ("lost", "ok")
 
 
+def check_processes(server, model):
+    """What ended is as it was told; what ran is told as lost, and never as running."""
+    for process, session in model.started.items():
+        found = server.ask("GET", f"/sessions/{session}/processes/{process}")
+        assert found.status == 200, found
+        if process in model.ended:
+            assert found.json == model.ended[process][1]
+        else:
+            assert found.json["state"] == "lost" or found.json.get("exit_code") == 3, found.json
+    for session in model.files:
+        listed = server.ask("GET", f"/sessions/{session}/processes").json.get("processes", [])
+        assert {each["state"] for each in listed} <= {"lost", "ended"}, listed
+
+
 def check_files(server, model):
     for session in model.closed:
         assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
@@ -377,13 +413,14 @@ def check_audit(server, model):
     counts = collections.Counter()
     for each in found:
         target = each["target"]
-        if each["action"].startswith("execution.") and "execution=" in each["detail"]:
-            target = each["detail"].partition("execution=")[2].split()[0]
+        for what in ("execution", "process"):
+            if each["action"].startswith(f"{what}.") and f"{what}=" in each["detail"]:
+                target = each["detail"].partition(f"{what}=")[2].split()[0]
         counts[each["action"], target] += 1
     for each in model.audited:
         most = model.audited.count(each) + (each[0] == "document.put")
         assert model.audited.count(each) <= counts[each] <= most, (each, counts[each])
-    for each in ("execution.end", "key.revoke", "session.end"):
+    for each in ("execution.end", "process.end", "key.revoke", "session.end"):
         twice = [key for key, count in counts.items() if key[0] == each and count > 1]
         assert not twice, twice
 
@@ -394,6 +431,7 @@ def check(reckon, model, state):
     with Server(reckon, *ARGS, key=model.key) as server:
         check_keys(server, model)
         check_executions(server, model)
+        check_processes(server, model)
         check_files(server, model)
         check_versions(server, model)
         check_documents(server, model)
