@@ -46,7 +46,8 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
-                                 "dialects/program.h", "dialects/program_language.h"},
+                                 "dialects/program.h", "dialects/program_code.h",
+                                 "dialects/program_language.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers

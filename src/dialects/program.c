@@ -28,6 +28,7 @@
 #define TURN_STEP_MS 250u
 #define RECORD_MAX (256u * 1024u * 1024u)
 #define SIGNALS 64
+#define COPY_CHUNK 65536u
 
 /* ---- its session ---------------------------------------------------------------------------- */
 
@@ -115,30 +116,62 @@ static int refuse_write(struct program *program)
 	return -1;
 }
 
-int program_put(struct program *program, const char *path, const void *bytes, size_t len)
+/* What is written is in memory: it takes no time that a client could see. */
+static int copy(int from, uint64_t size, int to, struct err *err)
+{
+	char chunk[COPY_CHUNK];
+	uint64_t at = 0;
+
+	while (at < size) {
+		const ssize_t n = pread(from, chunk, sizeof(chunk), (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? err_sys(err, "read a file") : 0;
+		if (fd_write_full(to, chunk, (size_t)n, err) < 0)
+			return (int)err->code;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* From memory, or from a descriptor. */
+static int put(struct program *program, const char *path, const void *bytes, int from,
+	       uint64_t size)
 {
 	struct request *request = program->request;
 	struct api_upload upload;
 	cleanup_fd int fd = -1;
-	uint64_t ticket;
 	struct err err;
+	int code;
 
 	if (call_or_refuse(request, API_FILE_PUT,
 			   &(struct api_file_put_in){ .session = program->session,
 						      .path = path,
 						      .has_size = true,
-						      .size = len },
+						      .size = size },
 			   &upload, &program->call) < 0)
 		return -1;
-	ticket = upload.ticket;
 	fd = TAKE_FD(program->call.reply.fd);
-	/* What is written here is in memory: it takes no time that a client could see. */
-	if (fd < 0 || fd_write_full(fd, bytes, len, &err) < 0)
+	if (fd < 0)
+		return refuse_write(program);
+	code = bytes != NULL ? fd_write_full(fd, bytes, (size_t)size, &err)
+			     : copy(from, size, fd, &err);
+	if (code < 0)
 		return refuse_write(program);
 	(void)close(TAKE_FD(fd));
 	return call_or_refuse(request, API_FILE_COMMIT,
-			      &(struct api_file_commit_in){ .ticket = ticket }, NULL,
+			      &(struct api_file_commit_in){ .ticket = upload.ticket }, NULL,
 			      &program->call);
+}
+
+int program_put(struct program *program, const char *path, const void *bytes, size_t len)
+{
+	return put(program, path, bytes, -1, len);
+}
+
+int program_put_file(struct program *program, const char *path, int from, uint64_t size)
+{
+	return put(program, path, NULL, from, size);
 }
 
 /* All of it, into `ret`. 0: it does not fit. */
@@ -210,6 +243,7 @@ void program_end_done(struct program_end *end)
 {
 	buf_done(&end->out);
 	buf_done(&end->err);
+	json_read_free(TAKE_PTR(end->record));
 }
 
 static const char *text_of(const struct json_value *value, const char *key)
@@ -317,7 +351,8 @@ static int read_record(struct program *program, const struct api_bytes *bytes,
 	code = read_streams(program, record, ret);
 	if (code == 0)
 		read_how(record, ret);
-	json_read_free(record);
+	json_read_free(ret->record);
+	ret->record = record;
 	return code;
 }
 
@@ -347,5 +382,6 @@ int program_run(struct program *program, const struct program_stage *stage,
 		return -1;
 	buf_clear(&ret->out);
 	buf_clear(&ret->err);
+	ret->code = 0;
 	return read_record(program, &out.record, ret);
 }

@@ -61,6 +61,7 @@ struct program_end {
 	struct buf out, err;
 	double wall_s, cpu_s;
 	uint64_t memory_bytes; /* at most so much at once */
+	struct json_value *record; /* all of it: which files it wrote, for one */
 };
 #define PROGRAM_END_INIT \
 	((struct program_end){ .out = BUF_INIT(PROGRAM_OUTPUT_MAX), \
@@ -74,6 +75,8 @@ int program_open(struct program *program, struct request *request,
 int program_put(struct program *program, const char *path, const void *bytes, size_t len);
 int program_run(struct program *program, const struct program_stage *stage,
 		struct program_end *ret);
+/* The same, of what a descriptor has. */
+int program_put_file(struct program *program, const char *path, int from, uint64_t size);
 /* 1: appended to `ret`; 0: there is no such file, or it is longer than `ret` can become. */
 int program_get(struct program *program, const char *path, struct buf *ret);
 

@@ -82,6 +82,18 @@ static void key_of_basic(const char *value, char *ret, size_t size)
 		(void)snprintf(ret, size, "%s", key);
 }
 
+static void key_of_path(const char *path, const char *begin, char *ret, size_t size)
+{
+	for (const char *at = strchr(path, '/'); at != NULL; at = strchr(at, '/')) {
+		const size_t len = strcspn(++at, "/");
+
+		if (strncmp(at, begin, strlen(begin)) == 0 && len < size) {
+			(void)snprintf(ret, size, "%.*s", (int)len, at);
+			return;
+		}
+	}
+}
+
 static void key_of_query(const char *query, const char *want, char *ret, size_t size)
 {
 	char name[64], value[512];
@@ -127,6 +139,8 @@ void request_key(const struct request *request, char *ret, size_t size)
 		else if (at->kind == KEY_PROTOCOL)
 			key_of_protocols(http_header(http, "sec-websocket-protocol"), at->name, ret,
 					 size);
+		else if (at->kind == KEY_PATH)
+			key_of_path(http->path, at->name, ret, size);
 		else if (at->kind == KEY_BASIC)
 			key_of_basic(http_header(http, "authorization"), ret, size);
 		else

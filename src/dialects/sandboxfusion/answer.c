@@ -60,15 +60,16 @@ void fusion_write_stage(struct json_writer *json, const char *key, const struct 
 }
 
 /* The stage that went wrong on our side; NULL: none. */
-static const struct program_end *broken(const struct fusion_code *code)
+static const struct program_end *broken(const struct program_code *code)
 {
 	if (code->has_compiled && code->compiled.how == PROGRAM_FAILED)
 		return &code->compiled;
 	return code->has_run && code->ran.how == PROGRAM_FAILED ? &code->ran : NULL;
 }
 
-void fusion_write_outcome(struct json_writer *json, const struct fusion_code *code)
+void fusion_write_outcome(struct json_writer *json, const struct fusion_code *fusion)
 {
+	const struct program_code *code = &fusion->code;
 	const struct program_end *fault = broken(code);
 	const bool is_good = (!code->has_compiled || fusion_is_good(&code->compiled)) &&
 			     code->has_run && fusion_is_good(&code->ran);
@@ -76,7 +77,7 @@ void fusion_write_outcome(struct json_writer *json, const struct fusion_code *co
 
 	if (code->is_missing)
 		(void)snprintf(why, sizeof(why), "%s is not installed on this host",
-			       code->language->name);
+			       fusion->language->name);
 	json_write_member_string(json, "status",
 				 code->is_missing || fault != NULL ? "SandboxError"
 				 : is_good			   ? "Success"

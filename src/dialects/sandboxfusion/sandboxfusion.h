@@ -16,6 +16,7 @@
 #include "codec/json_write.h"
 #include "dialects/call.h"
 #include "dialects/program.h"
+#include "dialects/program_code.h"
 #include "dialects/program_language.h"
 
 #define FUSION_JSON "application/json"
@@ -49,21 +50,12 @@ struct fusion_language {
 const struct fusion_language *fusion_language_find(const char *name);
 
 struct fusion_code {
-	struct program program;
+	struct program_code code;
 	const struct fusion_language *language;
-	const struct program_language *row;
-	uint64_t compile_ms, run_ms, memory_bytes;
-	struct program_end compiled, ran;
-	bool has_compiled, has_run; /* the stage took place */
-	bool is_missing;	    /* the host does not have the language */
+	uint64_t memory_bytes;
 };
 void fusion_code_init(struct fusion_code *code, const struct fusion_language *language);
-void fusion_code_done(struct fusion_code *code);
 int fusion_code_open(struct fusion_code *code, struct request *request);
-/* Puts the text where it runs from, and compiles it. */
-int fusion_code_compile(struct fusion_code *code, const char *text, size_t len);
-bool fusion_code_may_run(const struct fusion_code *code);
-int fusion_code_run(struct fusion_code *code, const char *input, size_t input_len);
 void fusion_run_code(struct request *request);
 
 /* ---- cells.c, submit.c ---- */
@@ -75,7 +67,7 @@ void fusion_submit(struct request *request);
 void fusion_write_stage(struct json_writer *json, const char *key, const struct program_end *end);
 bool fusion_is_good(const struct program_end *end);
 /* The members of an answer of /run_code but `files`. */
-void fusion_write_outcome(struct json_writer *json, const struct fusion_code *code);
+void fusion_write_outcome(struct json_writer *json, const struct fusion_code *fusion);
 void fusion_answer(struct request *request, struct json_writer *json, struct buf *body);
 
 /* ---- compare.c ---- */

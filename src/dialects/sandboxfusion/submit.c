@@ -49,16 +49,16 @@ static void write_test(struct json_writer *json, const struct submission *submis
 /* 1: passed, 0: failed. */
 static int run_test(struct submission *submission, const struct json_value *test)
 {
-	struct fusion_code *code = &submission->code;
+	struct program_code *code = &submission->code.code;
 	size_t input_len = 0, want_len = 0;
 	const char *input = json_read_text(
 		json_read_member(json_read_member(test, "input"), "stdin"), &input_len);
 	const char *want = json_read_text(
 		json_read_member(json_read_member(test, "output"), "stdout"), &want_len);
 
-	if (!fusion_code_may_run(code))
+	if (!program_code_may_run(code))
 		return 0;
-	if (fusion_code_run(code, input, input_len) < 0)
+	if (program_code_run(code, "", input, input_len) < 0)
 		return -1;
 	return fusion_is_good(&code->ran) && want != NULL &&
 	       fusion_is_expected(buf_text(&code->ran.out), code->ran.out.len, want, want_len);
@@ -72,9 +72,9 @@ static int run_tests(struct submission *submission, struct json_writer *json)
 	submission->is_accepted = submission->text != NULL;
 	if (submission->text == NULL)
 		return 0;
-	if (!submission->code.is_missing &&
+	if (!submission->code.code.is_missing &&
 	    (fusion_code_open(&submission->code, submission->request) < 0 ||
-	     fusion_code_compile(&submission->code, submission->text, submission->len) < 0))
+	     program_code_compile(&submission->code.code, submission->text, submission->len) < 0))
 		return -1;
 	for (size_t i = 0; i < count && (passed == 1 || submission->runs_all); i++) {
 		const struct json_value *test = json_read_at(submission->tests, i);
@@ -139,6 +139,7 @@ static bool is_known(const struct json_value *body, const struct json_value *con
 static int read_config(struct submission *submission)
 {
 	const struct json_value *config = submission->config;
+	struct program_code *code = &submission->code.code;
 	struct request *request = submission->request;
 	size_t len;
 	const char *completion = json_read_text(json_read_member(submission->body, "completion"),
@@ -151,13 +152,12 @@ static int read_config(struct submission *submission)
 	    json_read_count(submission->tests) > TESTS_MAX)
 		return fusion_refuse_field(request, "provided_data",
 					   "test should be an array of at most 1000 tests");
-	if (fusion_read_seconds(request, config, "compile_timeout", &submission->code.compile_ms) <
-		    0 ||
-	    fusion_read_seconds(request, config, "run_timeout", &submission->code.run_ms) < 0)
+	if (fusion_read_seconds(request, config, "compile_timeout", &code->compile_ms) < 0 ||
+	    fusion_read_seconds(request, config, "run_timeout", &code->run_ms) < 0)
 		return -1;
 	(void)json_read_bool(json_read_member(json_read_member(config, "extra"), "run_all_cases"),
 			     &submission->runs_all);
-	(void)fusion_find_code(completion, len, submission->code.language, submission->code.row,
+	(void)fusion_find_code(completion, len, submission->code.language, code->language,
 			       &submission->text, &submission->len);
 	return 0;
 }
@@ -183,10 +183,10 @@ static void submit(struct request *request, const struct json_value *body)
 	}
 	fusion_code_init(&submission.code, language);
 	if (language->is_interpreted)
-		submission.code.run_ms = INTERPRETED_MS;
+		submission.code.code.run_ms = INTERPRETED_MS;
 	if (read_config(&submission) == 0)
 		answer(&submission);
-	fusion_code_done(&submission.code);
+	program_code_done(&submission.code.code);
 }
 
 void fusion_submit(struct request *request)

@@ -1,0 +1,246 @@
+/*
+ * exec.c - /exec: a program in a box of its own, with files of earlier runs and uploads.
+ *
+ * Runs in:  reckon-front-librechat.
+ * Reads:    bodies of anybody, what hostile programs print.
+ * Never:    keeps a box for the next run: files are what goes on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "dialects/librechat/librechat.h"
+
+#define RUN_MS 60000u
+#define RUN_MS_MAX 300000u
+#define COMPILE_MS 60000u
+#define OUTPUT_MAX (1u * 1024u * 1024u)
+#define ANSWER_MAX ((size_t)64 * 1024 * 1024)
+#define ARGUMENTS_MAX 32768u
+
+/* ---- inputs --------------------------------------------------------------------------------- */
+
+static const char *text_of(const struct json_value *value, const char *key)
+{
+	const char *text = json_read_text(json_read_member(value, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+/* The last one of a name is the one that counts. */
+static struct librechat_input *slot_of(struct librechat_exec *exec, const char *name)
+{
+	for (size_t i = 0; i < exec->count; i++)
+		if (strcmp(exec->inputs[i].file.name, name) == 0)
+			return &exec->inputs[i];
+	return &exec->inputs[exec->count++];
+}
+
+static int find_input(struct request *request, const struct json_value *given,
+		      struct librechat_exec *exec)
+{
+	const char *session = text_of(given, "storage_session_id");
+	const char *name = text_of(given, "name");
+	struct librechat_file file;
+	int found;
+
+	if (session[0] == '\0')
+		session = text_of(given, "session_id");
+	found = librechat_find(request, session, text_of(given, "id"), &file);
+	if (found <= 0)
+		return found < 0 ? -1 : librechat_refuse_file(request);
+	/* Other dialects put files there, and name them as they like. */
+	if (strncmp(name, "/mnt/data/", 10) == 0)
+		name += 10;
+	if (name[0] != '\0')
+		(void)snprintf(file.name, sizeof(file.name), "%s", name);
+	*slot_of(exec, file.name) = (struct librechat_input){ .file = file };
+	return 0;
+}
+
+static int find_inputs(struct request *request, const struct json_value *body,
+		       struct librechat_exec *exec)
+{
+	const struct json_value *files = json_read_member(body, "files");
+	const size_t count = json_read_kind(files) == JSON_KIND_ARRAY ? json_read_count(files) : 0;
+
+	if (count > LIBRECHAT_FILES_MAX) {
+		answer_refuse_simple(request, 400, "too_many_files",
+				     "files has at most 200 entries", NULL);
+		return -1;
+	}
+	exec->inputs = mem_new0(count + 1, sizeof(*exec->inputs));
+	for (size_t i = 0; i < count; i++)
+		if (find_input(request, json_read_at(files, i), exec) < 0)
+			return -1;
+	return 0;
+}
+
+static int put_inputs(struct request *request, struct librechat_exec *exec)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		const struct librechat_file *file = &exec->inputs[i].file;
+		cleanup_fd int fd = -1;
+		uint64_t size;
+		const int found = librechat_open(request, file, &fd, &size);
+
+		if (found <= 0)
+			return found < 0 ? -1 : librechat_refuse_file(request);
+		if (program_put_file(&exec->code.program, file->name, fd, size) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+/* What ended it, behind what it wrote: models read that. */
+static void add_note(struct program_end *end)
+{
+	const char *note = end->how == PROGRAM_TIMEOUT	       ? "Time limit exceeded"
+			   : end->how == PROGRAM_OUT_OF_MEMORY ? "Out of memory"
+			   : end->how == PROGRAM_OUTPUT_LIMIT  ? "stdout length exceeded"
+			   : end->how == PROGRAM_SIGNALLED     ? "Ended by a signal"
+							       : NULL;
+	struct err ignored;
+
+	if (note == NULL)
+		return;
+	if (end->err.len > 0 && end->err.data[end->err.len - 1] != '\n')
+		(void)buf_addc(&end->err, '\n', &ignored);
+	(void)buf_addf(&end->err, &ignored, "%s\n", note);
+}
+
+static void answer(struct request *request, struct librechat_exec *exec)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct program_code *code = &exec->code;
+	struct program_end *end = code->has_run ? &code->ran : &code->compiled;
+	char session[LIBRECHAT_ID_SIZE];
+	struct json_writer json;
+
+	add_note(end);
+	librechat_session_id(code->program.session, session);
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "session_id", session);
+	json_write_member_text(&json, "stdout", buf_text(&end->out), end->out.len);
+	json_write_member_text(&json, "stderr", buf_text(&end->err), end->err.len);
+	json_write_key(&json, "code");
+	if (end->how == PROGRAM_EXITED)
+		json_write_int(&json, end->code);
+	else
+		json_write_null(&json);
+	json_write_member_uint(&json, "wall_time", (uint64_t)(end->wall_s * 1000));
+	librechat_write_outputs(&json, exec);
+	json_write_object_end(&json);
+	librechat_answer(request, 200, &json, &body);
+}
+
+/* ---- a request ------------------------------------------------------------------------------ */
+
+/* Each a word of a shell; a single text is one. */
+static int read_arguments(const struct json_value *body, struct buf *ret, struct err *err)
+{
+	const struct json_value *args = json_read_member(body, "args");
+	const char *text = json_read_text(args, NULL);
+
+	if (text != NULL && text[0] != '\0')
+		return buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0 ? -1 : 0;
+	for (size_t i = 0; i < json_read_count(args); i++) {
+		text = json_read_text(json_read_at(args, i), NULL);
+		if (text == NULL)
+			return err_set(err, ERR_INVALID, "args must be texts");
+		if (buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Beside the files of the user, and not among them: names that begin with a dot are ours. */
+static void hide(struct program_code *code, char *name, size_t size)
+{
+	if (code->language->compile != NULL)
+		return;
+	(void)snprintf(name, size, ".%s", code->language->file);
+	code->file = name;
+}
+
+static int refuse_language(struct request *request, const struct json_value *body)
+{
+	char message[96];
+
+	(void)snprintf(message, sizeof(message), "Unsupported language: %.50s",
+		       text_of(body, "lang"));
+	answer_refuse_simple(request, 400, "unsupported_language", message, NULL);
+	return -1;
+}
+
+static int run(struct request *request, const struct json_value *body, struct librechat_exec *exec)
+{
+	struct program_code *code = &exec->code;
+	cleanup_buf struct buf arguments = BUF_INIT(ARGUMENTS_MAX);
+	double timeout = 0;
+	size_t len;
+	const char *text = json_read_text(json_read_member(body, "code"), &len);
+	char name[64];
+	struct err err;
+
+	if (code->is_missing)
+		return refuse_language(request, body);
+	if (text == NULL || read_arguments(body, &arguments, &err) < 0) {
+		answer_refuse_simple(request, 400, "invalid_request",
+				     text == NULL ? "code must be a text" : "args are no texts",
+				     NULL);
+		return -1;
+	}
+	code->compile_ms = COMPILE_MS;
+	code->run_ms = RUN_MS;
+	if (json_read_double(json_read_member(body, "timeout"), &timeout) && timeout >= 1)
+		code->run_ms = timeout < RUN_MS_MAX ? (uint64_t)timeout : RUN_MS_MAX;
+	hide(code, name, sizeof(name));
+	if (find_inputs(request, body, exec) < 0 ||
+	    program_open(&code->program, request,
+			 &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
+	    put_inputs(request, exec) < 0 || program_code_compile(code, text, len) < 0 ||
+	    (program_code_may_run(code) &&
+	     program_code_run(code, buf_text(&arguments), NULL, 0) < 0))
+		return -1;
+	code->file = NULL;
+	return code->is_missing ? refuse_language(request, body) : 0;
+}
+
+/* What stays between runs is files; who expects a machine that stays is told. */
+static bool expects_state(struct request *request)
+{
+	const char *profile = http_header(request_head(request), "x-codeapi-expected-profile");
+
+	if (profile == NULL || strcmp(profile, "stateful") != 0)
+		return false;
+	answer_refuse_simple(request, 409, "execution_profile_mismatch",
+			     "each run has a box of its own here", NULL);
+	return true;
+}
+
+void librechat_exec(struct request *request)
+{
+	struct librechat_exec exec = { 0 };
+	struct json_value *body;
+
+	if (call_json_body(request, LIBRECHAT_BODY_MAX, &body) < 0)
+		return;
+	program_code_init(&exec.code, program_language_find(text_of(body, "lang")));
+	if (!expects_state(request) && run(request, body, &exec) == 0) {
+		if (exec.code.ran.how == PROGRAM_FAILED || exec.code.compiled.how == PROGRAM_FAILED)
+			answer_refuse_simple(request, 500, "execution_failed",
+					     "the sandbox failed", NULL);
+		else
+			answer(request, &exec);
+	}
+	program_code_done(&exec.code);
+	free(exec.inputs);
+	json_read_free(body);
+}

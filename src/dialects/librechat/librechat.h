@@ -1,0 +1,87 @@
+/*
+ * librechat.h - what the files of the LibreChat dialect share.
+ *
+ *   librechat.c  routes, the form of an error
+ *   ids.c        ids of 21 characters, as LibreChat takes them, of ours
+ *   store.c      which file an id is: the files of a session that may be gone
+ *   exec.c       /exec: inputs, a program
+ *   outputs.c    what became of its files
+ *   files.c      lists and downloads
+ *
+ * A *storage session* is a session, which has usually ended: what is kept of its files is the store.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "codec/json_write.h"
+#include "dialects/call.h"
+#include "dialects/program.h"
+#include "dialects/program_code.h"
+
+#define LIBRECHAT_JSON "application/json"
+#define LIBRECHAT_BODY_MAX (50u * 1024u * 1024u)
+#define LIBRECHAT_FILES_MAX 200u
+#define LIBRECHAT_LIST_MAX ((size_t)4 * 1024 * 1024)
+
+/* ---- ids.c ---- */
+#define LIBRECHAT_ID_LEN 21
+#define LIBRECHAT_ID_SIZE (LIBRECHAT_ID_LEN + 1)
+#define OURS_SIZE 40
+
+#define LIBRECHAT_READ_ONLY 1u /* of a file: changes of it are nobody's */
+
+/* "" when it cannot be one. */
+void librechat_session_id(const char *session, char ret[LIBRECHAT_ID_SIZE]);
+void librechat_file_id(const char *artifact, unsigned flags, char ret[LIBRECHAT_ID_SIZE]);
+/* False: it is none. An artifact's id loses its last digit: what it gives is a prefix. */
+bool librechat_session_of(const char *id, char ret[OURS_SIZE]);
+bool librechat_artifact_of(const char *id, char ret[OURS_SIZE], unsigned *ret_flags);
+
+/* ---- store.c ---- */
+struct librechat_file {
+	char session[LIBRECHAT_ID_SIZE], id[LIBRECHAT_ID_SIZE];
+	char artifact[OURS_SIZE];
+	char name[PROGRAM_PATH_MAX];
+	uint64_t size;
+	char mime[128], sha256[72], created_at[40];
+	unsigned flags;
+};
+
+/* 1: found; 0: the key's tenant has no such file. */
+int librechat_find(struct request *request, const char *session, const char *id,
+		   struct librechat_file *ret);
+/* Each file of a session once, in its newest state; false ends it. As librechat_find(). */
+typedef bool librechat_each_fn(const struct librechat_file *file, void *arg);
+int librechat_each(struct request *request, const char *session, librechat_each_fn *fn, void *arg);
+/* Its bytes: a descriptor, which is the caller's. As librechat_find(). */
+int librechat_open(struct request *request, const struct librechat_file *file, int *ret_fd,
+		   uint64_t *ret_size);
+
+/* ---- exec.c ---- */
+struct librechat_input {
+	struct librechat_file file; /* `name`: where it is put */
+	bool is_changed, is_deleted;
+};
+
+struct librechat_exec {
+	struct program_code code;
+	struct librechat_input *inputs;
+	size_t count;
+};
+
+void librechat_exec(struct request *request);
+
+/* ---- outputs.c ---- */
+/* The member "files": what the program made and changed, then what it did not. */
+void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec);
+
+/* ---- files.c ---- */
+void librechat_list(struct request *request, const char *session);
+void librechat_show(struct request *request, const char *session, const char *id);
+void librechat_download(struct request *request, const char *session, const char *id);
+
+/* ---- librechat.c ---- */
+void librechat_answer(struct request *request, unsigned status, struct json_writer *json,
+		      struct buf *body);
+int librechat_refuse_file(struct request *request);

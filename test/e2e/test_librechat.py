@@ -1,0 +1,206 @@
+"""LibreChat's Code API: requests as both generations of clients send them, and the code tool of npm.
+
+The tests with @librechat/agents need the package: RECKON_NPM names a folder whose node_modules has it
+(npm i --ignore-scripts @librechat/agents@3.9.2).
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post
+from reckon_serve import Server
+
+API = "/librechat"
+CLIENT = pathlib.Path(__file__).with_name("librechat_client.mjs")
+NPM = os.environ.get("RECKON_NPM", "")
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+needs_npm = pytest.mark.skipif(not NPM, reason="needs @librechat/agents: see the top of the file")
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def execute(server, lang, code, files=(), **more):
+    answer = post(server, API + "/exec", {"lang": lang, "code": code, "files": list(files),
+                                          "user_id": "u", "entity_id": "e", **more})
+    assert answer.status == 200, answer
+    for text in (answer.json["session_id"], *(each["id"] for each in answer.json["files"])):
+        assert re.fullmatch(r"[A-Za-z0-9_-]{21}", text)
+    return answer.json
+
+
+def names(done):
+    return {each["name"]: each for each in done["files"]}
+
+
+def download(server, file):
+    answer = ask(server, "GET", f"{API}/download/{file['storage_session_id']}/{file['id']}"
+                                f"?kind=user&id=x")
+    assert answer.status == 200, answer
+    assert answer.headers["Content-Disposition"] == "attachment"
+    return answer.body
+
+
+def test_a_program(server):
+    done = execute(server, "py", "import sys; print(sys.argv[1:]); print('e', file=sys.stderr)",
+                   args=["a b", "c'd"])
+    assert done["stdout"] == """['a b', "c'd"]\n""" and done["stderr"] == "e\n"
+    assert done["code"] == 0 and done["files"] == []
+    assert execute(server, "cpp", "#include <cstdio>\nint main() { puts(\"42\"); }")["stdout"] == "42\n"
+    done = execute(server, "c", "int main( {")
+    assert done["code"] == 1 and "error" in done["stderr"]
+    done = execute(server, "bash", "echo 1; sleep 60", timeout=500)
+    assert (done["stdout"], done["code"]) == ("1\n", None) and "Time limit" in done["stderr"]
+    done = execute(server, "py", "while True: print('x' * 1000)")
+    assert "length exceeded" in done["stderr"]
+    check_nothing_stays(server, 5)
+
+
+def test_files_go_from_run_to_run(server):
+    made = execute(server, "py", "import os; os.mkdir('out'); open('out/ä.bin', 'wb').write(b'\\0\\xff');"
+                                 "open('same.txt', 'w').write('same')")
+    assert set(names(made)) == {"out/ä.bin", "same.txt"}
+    for file in made["files"]:
+        assert file["session_id"] == file["storage_session_id"] == made["session_id"]
+    assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"
+    # Passed back as new clients and as old ones do; changed, and not.
+    old = {key: names(made)["same.txt"][key] for key in ("id", "name", "session_id")}
+    new = {**names(made)["out/ä.bin"], "kind": "user", "resource_id": "r"}
+    del new["session_id"]
+    done = execute(server, "bash", "cat same.txt; printf more >> out/ä.bin; echo n > new.csv",
+                   [old, new])
+    assert done["stdout"] == "same"
+    files = names(done)
+    assert set(files) == {"out/ä.bin", "same.txt", "new.csv"}
+    assert files["same.txt"] == {**names(made)["same.txt"], "inherited": True}
+    assert files["out/ä.bin"]["modified_from"] == {
+        "id": new["id"], "storage_session_id": new["storage_session_id"]}
+    assert files["out/ä.bin"]["storage_session_id"] == done["session_id"] != made["session_id"]
+    assert download(server, files["out/ä.bin"]) == b"\0\xffmore"
+    assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"  # it stays what it was
+    # Under another name, and of several sessions at once; what is deleted is not told of.
+    done = execute(server, "bash", "cat a/b; cat new.csv; rm new.csv",
+                   [{**files["same.txt"], "name": "a/b"}, files["new.csv"]])
+    assert done["stdout"] == "samen\n" and set(names(done)) == {"a/b"}
+
+
+def test_what_there_is_of_a_session(server):
+    done = execute(server, "py", "open('a.txt', 'w').write('hello'); open('b', 'w')")
+    listed = ask(server, "GET", f"{API}/v1/files/{done['session_id']}?detail=full").json
+    assert {each["metadata"]["original-filename"] for each in listed} >= {"a.txt"}
+    [file] = [each for each in listed if each["metadata"]["original-filename"] == "a.txt"]
+    assert file["id"] == names(done)["a.txt"]["id"] and file["size"] == 5
+    # Old clients cut the id out of the name.
+    assert file["name"].split("/")[1].split(".")[0] == file["id"]
+    shown = ask(server, "GET", f"{API}/sessions/{done['session_id']}/objects/{file['id']}").json
+    assert shown["originalFilename"] == "a.txt" and shown["readOnly"] is False
+    assert shown["lastModified"].endswith("Z")
+
+
+def test_files_of_others_are_not_there(server):
+    admin = server.key
+    done = execute(server, "py", "open('a.txt', 'w').write('secret')")
+    tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
+    key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k", "scopes": [
+        "sessions", "execute", "files", "read"]}).json["key"]
+    server.key = key
+    file = done["files"][0]
+    answer = post(server, API + "/exec", {"lang": "bash", "code": "cat a.txt", "files": [file]})
+    assert (answer.status, answer.json["error"]) == (403, "Unauthorized file reference")
+    for path in (f"/download/{file['session_id']}/{file['id']}",
+                 f"/sessions/{file['session_id']}/objects/{file['id']}"):
+        assert ask(server, "GET", API + path).status == 404
+    assert ask(server, "GET", f"{API}/files/{file['session_id']}").json == []
+    server.key = admin
+
+
+def test_what_is_wrong_is_told_in_its_form(server):
+    good = {"lang": "bash", "code": "true"}
+
+    def refused(body, status, error=None, path="/exec", **more):
+        answer = post(server, API + path, body, **more)
+        assert answer.status == status, answer
+        assert set(answer.json) <= {"error", "message", "details"} and answer.json["message"]
+        assert error is None or answer.json["error"] == error
+
+    refused({**good, "lang": "cobol"}, 400, "Unsupported language: cobol")
+    refused({"code": "1"}, 400, "Unsupported language: ")
+    refused({"lang": "bash"}, 400, "invalid_request")
+    refused({**good, "args": [1]}, 400)
+    refused({**good, "files": [{}]}, 403, "Unauthorized file reference")
+    refused({**good, "files": [{"id": "A" * 21, "session_id": "B" * 21}]}, 403)
+    refused({**good, "files": [{}] * 201}, 400, "too_many_files")
+    refused("{", 400)
+    refused(good, 401, key=False)
+    refused(good, 401, headers={"X-Api-Key": "rk_wrong"})
+    refused(good, 409, "execution_profile_mismatch",
+            headers={"X-CodeAPI-Expected-Profile": "stateful"})
+    refused(good, 404, path="/exec/programmatic")
+    for path in ("/nothing", "/download/a/b", "/download/a/b/c/d/e", f"/download/{'a' * 21}/{'b' * 21}",
+                 "/sessions/a/objects/b", "/files/" + "x" * 3000):
+        assert ask(server, "GET", API + path).status == 404, path
+    assert ask(server, "GET", API + "/files/x").json == []
+    assert ask(server, "GET", API + "/files/x", key=False).status == 401
+    assert ask(server, "GET", API + "/health", key=False).status == 200
+    status, body = oversized(server, API + "/exec", 1 << 30)
+    assert status == 413 and body["error"] == "body_too_large"
+
+
+def test_a_key_in_the_path(server):
+    path = f"{API}/{server.key}/v1"
+    answer = post(server, path + "/exec", {"lang": "bash", "code": "echo x > a.txt"}, key=False)
+    assert answer.status == 200
+    file = answer.json["files"][0]
+    answer = ask(server, "GET", f"{path}/download/{file['session_id']}/{file['id']}", key=False)
+    assert answer.body == b"x\n"
+    assert post(server, f"{API}/rk_wrong/v1/exec", {"lang": "bash", "code": ""},
+                key=False).status == 401
+    assert server.key not in server.log()
+
+
+def test_a_client_that_goes_ends_it(server):
+    check_client_gone(server, API + "/exec", {"lang": "bash", "code": "sleep 90",
+                                              "timeout": 100000})
+
+
+def tool(server, base, headers, *calls):
+    done = subprocess.run([shutil.which("node") or "node", str(CLIENT), NPM, base,
+                           json.dumps(headers), *map(json.dumps, calls)],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@needs_npm
+@pytest.mark.parametrize("where", ["header", "path"])
+def test_the_code_tool(server, where):
+    in_path = where == "path"
+    base = f"http://127.0.0.1:{server.port}{API}/{server.key + '/' if in_path else ''}v1"
+    headers = {} if in_path else {"X-API-Key": server.key}
+    first, second, third, wrong, stateful = tool(
+        server, base, headers,
+        {"lang": "py", "code": "print(6 * 7); open('x.csv', 'w').write('1')"},
+        {"lang": "bash", "code": "cat x.csv; printf 2 >> x.csv"},
+        {"lang": "bash", "code": "cat x.csv"},
+        {"lang": "rs", "code": "fn main() {"},
+        {"lang": "py", "code": "1", "profile": "stateful"})
+    assert first["content"].startswith("stdout:\n42\n\nGenerated files:")
+    assert second["content"].startswith("stdout:\n1\n\nGenerated files:")
+    assert third["content"] == "stdout:\n12"  # nothing new to tell of
+    assert third["artifact"]["files"][0]["inherited"]
+    assert "rejected" in wrong.get("error", "") or "stderr" in wrong["content"]
+    assert "execution profile" in stateful["error"]
+
+
+@needs_npm
+def test_the_code_tool_with_a_wrong_key(server):
+    [answer] = tool(server, f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": "rk_no"},
+                    {"lang": "py", "code": "1"})
+    assert "not authorized" in answer["error"]
