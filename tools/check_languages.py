@@ -22,6 +22,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "cli/remote_process.c": (r"shell|if command -v bash.*",
                              "the same command, and the program that it starts"),
     "cli/remote_tables.c": (r"data python", "names of templates"),
+    "cli/jupyter.h": (r"data python", "names of templates"),
     "cli/cmd_template.c": (r".*\bpython\b.*|.*plain Python.*",
                            "what reckon-bench compares with"),
     "dialects/dify/dify.c": (r"python3", "a word of Dify's protocol"),

@@ -31,13 +31,15 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "driver": {"base", "converse", "wire"},
     "lib": {"base", "codec", "converse", "driver", "languages", "wire"},
     "client": {"base", "codec"},
-    "cli": {"base", "codec", "client", "converse", "driver", "languages", "models", "wire"},
+    "jupyter": {"base", "codec", "languages"},
+    "cli": {"base", "codec", "client", "converse", "driver", "jupyter", "languages", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
     ("bench", "lib"): {"lib/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
+    ("cli", "jupyter"): {"jupyter/jupyter.h"},
     ("host", "codec"): {"codec/json_write.h"},
     ("host", "api"): {"api/arena.h", "api/calls.h", "api/check.h", "api/image.h"},
     ("inside", "languages"): {"languages/table.h"},
@@ -50,7 +52,7 @@ ONLY = {  # all that the first may see of the second
                                  "dialects/program_language.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
-PUBLIC = {"lib", "cli", "bench", "host"}  # who may include the public headers
+PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them
     "seccomp.h": "box",
     "ini.h": ("box", "host", "models"),
@@ -62,7 +64,8 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "sha1.h": "httpd",
     "archive.h": "peek",
     "archive_entry.h": "peek",
-    "sodium.h": ("lib", "host"),
+    "sodium.h": ("lib", "host", "jupyter"),
+    "zmq.h": "jupyter",
     "sqlite3.h": "host",
     "event2/event.h": "loop",
     "curl/curl.h": ("client", "agent"),

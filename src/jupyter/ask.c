@@ -1,0 +1,240 @@
+/*
+ * ask.c - what is asked of a kernel beside cells: who it is, completion, inspection, comms.
+ *
+ * Runs in:  reckon-jupyter.
+ * Reads:    signed messages; answers of a hostile kernel, which are JSON.
+ * Never:    takes a cursor for an offset in bytes: Jupyter counts characters.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "jupyter/inner.h"
+
+#define ANSWER_MAX ((size_t)32 * 1024 * 1024)
+
+/* ---- cursors -------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const char *code, size_t len, int64_t characters)
+{
+	size_t at = 0;
+
+	while (at < len && characters-- > 0) {
+		const size_t n = utf8_sequence(code + at, len - at);
+
+		at += n > 0 ? n : 1;
+	}
+	return at;
+}
+
+static uint64_t characters_of(const char *code, size_t len, size_t bytes)
+{
+	uint64_t count = 0;
+
+	for (size_t at = 0; at < len && at < bytes; count++) {
+		const size_t n = utf8_sequence(code + at, len - at);
+
+		at += n > 0 ? n : 1;
+	}
+	return count;
+}
+
+static size_t cursor_of(const struct message *request, const char *code, size_t len)
+{
+	int64_t cursor = INT64_MAX;
+
+	(void)json_read_int(json_read_member(request->content, "cursor_pos"), &cursor);
+	return bytes_of(code, len, cursor);
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void reply(struct kernel *kernel, const struct message *request, const char *type,
+		  struct json_writer *json, const struct buf *content)
+{
+	if (content_end(json))
+		message_send(kernel, request->socket, request, type, content);
+}
+
+static void begin(struct json_writer *json, struct buf *content)
+{
+	json_write_init(json, content);
+	json_write_object_begin(json);
+	json_write_member_string(json, "status", "ok");
+}
+
+static void write_value(struct json_writer *json, const char *key, const struct json_value *value,
+			const char *otherwise)
+{
+	cleanup_buf struct buf text = BUF_INIT(ANSWER_MAX);
+	struct err err;
+
+	json_write_key(json, key);
+	if (value != NULL && json_read_dump(value, &text, &err) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
+		json_write_raw(json, otherwise, strlen(otherwise));
+}
+
+/* NULL when the question failed: then the answer is one that knows nothing. */
+static struct json_value *parse(char *json)
+{
+	struct json_value *value = NULL;
+	struct err err;
+
+	if (json != NULL)
+		(void)json_read_parse(json, strlen(json), ANSWER_MAX, &value, &err);
+	free(json);
+	return value;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+void ask_complete(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	size_t len;
+	const char *code = message_text(request, "code", &len);
+	const size_t cursor = cursor_of(request, code, len);
+	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
+	struct json_value *answer;
+	struct json_writer json;
+	char *text = NULL;
+
+	(void)reckon_complete(kernel->session, code, len, cursor, &text, NULL);
+	answer = parse(text);
+	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
+	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
+	begin(&json, &content);
+	write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
+	json_write_member_uint(&json, "cursor_start", characters_of(code, len, (size_t)first));
+	json_write_member_uint(&json, "cursor_end", characters_of(code, len, (size_t)last));
+	write_value(&json, "metadata", NULL, "{}");
+	reply(kernel, request, "complete_reply", &json, &content);
+	json_read_free(answer);
+}
+
+void ask_inspect(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	size_t len;
+	const char *code = message_text(request, "code", &len);
+	int64_t detail = 0;
+	struct json_value *answer;
+	struct json_writer json;
+	char *text = NULL;
+
+	(void)json_read_int(json_read_member(request->content, "detail_level"), &detail);
+	(void)reckon_inspect(kernel->session, code, len, cursor_of(request, code, len),
+			     detail > 0, &text, NULL);
+	answer = parse(text);
+	begin(&json, &content);
+	write_value(&json, "found", json_read_member(answer, "found"), "false");
+	write_value(&json, "data", json_read_member(answer, "data"), "{}");
+	write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
+	reply(kernel, request, "inspect_reply", &json, &content);
+	json_read_free(answer);
+}
+
+void ask_is_complete(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	size_t len;
+	const char *code = message_text(request, "code", &len);
+	const char *status;
+	struct json_value *answer;
+	struct json_writer json;
+	char *text = NULL;
+
+	(void)reckon_is_complete(kernel->session, code, len, &text, NULL);
+	answer = parse(text);
+	status = json_read_text(json_read_member(answer, "status"), NULL);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", status != NULL ? status : "unknown");
+	if (status != NULL && strcmp(status, "incomplete") == 0)
+		write_value(&json, "indent", json_read_member(answer, "indent"), "\"\"");
+	reply(kernel, request, "is_complete_reply", &json, &content);
+	json_read_free(answer);
+}
+
+/* Also in the thread of control, which may not ask the session anything. */
+void ask_kernel_info(struct kernel *kernel, const struct message *request)
+{
+	const struct language *language = kernel->language;
+	cleanup_buf struct buf content = BUF_INIT(16384);
+	struct json_writer json;
+	char text[128];
+
+	begin(&json, &content);
+	json_write_member_string(&json, "protocol_version", "5.4");
+	json_write_member_string(&json, "implementation", "reckon");
+	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
+	json_write_key(&json, "language_info");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", language->name);
+	json_write_member_string(&json, "version", "");
+	json_write_member_string(&json, "mimetype", language->mime);
+	(void)snprintf(text, sizeof(text), ".%s", language->suffixes[0]);
+	json_write_member_string(&json, "file_extension", text);
+	json_write_member_string(&json, "pygments_lexer", language->name);
+	json_write_member_string(&json, "nbconvert_exporter", language->name);
+	json_write_object_end(&json);
+	(void)snprintf(text, sizeof(text), "%s in a Reckon session, template %s",
+		       language->prose_name, reckon_session_template(kernel->session));
+	json_write_member_string(&json, "banner", text);
+	write_value(&json, "help_links", NULL, "[]");
+	write_value(&json, "supported_features", NULL, "[]");
+	reply(kernel, request, "kernel_info_reply", &json, &content);
+}
+
+/* ---- comms: there are none ------------------------------------------------------------------ */
+
+void ask_comm_info(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(128);
+	struct json_writer json;
+
+	begin(&json, &content);
+	write_value(&json, "comms", NULL, "{}");
+	reply(kernel, request, "comm_info_reply", &json, &content);
+}
+
+static void complain(struct kernel *kernel, const struct message *request, const char *text)
+{
+	cleanup_buf struct buf content = BUF_INIT(4096);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", "stderr");
+	json_write_member_string(&json, "text", text);
+	if (content_end(&json))
+		message_publish(kernel, &kernel->publisher, request, "stream", &content);
+}
+
+void ask_comm(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	const char *id = message_text(request, "comm_id", NULL);
+	struct json_writer json;
+	char text[256];
+
+	if (strcmp(request->type, "comm_close") == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "No such comm target: %.100s\n",
+		       message_text(request, "target_name", NULL));
+	if (strcmp(request->type, "comm_msg") == 0)
+		(void)snprintf(text, sizeof(text), "No such comm: %.100s\n", id);
+	complain(kernel, request, text);
+	if (strcmp(request->type, "comm_open") != 0)
+		return;
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "comm_id", id);
+	write_value(&json, "data", NULL, "{}");
+	if (content_end(&json))
+		message_publish(kernel, &kernel->publisher, request, "comm_close", &content);
+}

@@ -1,0 +1,433 @@
+/*
+ * execute.c - a cell: its events become messages as they come, its input is asked of who asked.
+ *
+ * Runs in:  reckon-jupyter.
+ * Reads:    signed messages; events of hostile code, which are JSON.
+ * Never:    says idle before all that the cell gave was said.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/cleanup.h"
+#include "jupyter/inner.h"
+
+#define OWN_TYPE "text/vnd.reckon." /* for models; no front end draws it */
+#define EXPRESSIONS_MAX 16u
+
+struct cell {
+	struct kernel *kernel;
+	const struct message *request;
+	uint64_t number;
+	bool silent, may_ask, has_error;
+	struct buf *value; /* of an expression: its result, in place of messages; NULL: a cell */
+};
+
+/* ---- what it gives -------------------------------------------------------------------------- */
+
+static const char *text_of(const struct json_value *value, const char *key)
+{
+	const char *text = json_read_text(json_read_member(value, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+static void write_value(struct json_writer *json, const char *key, const struct json_value *value)
+{
+	cleanup_buf struct buf text = BUF_INIT(MESSAGE_MAX);
+	struct err err;
+
+	json_write_key(json, key);
+	if (value != NULL && json_read_dump(value, &text, &err) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
+		json_write_raw(json, "{}", 2);
+}
+
+static void write_bundle(struct json_writer *json, const struct json_value *event)
+{
+	const struct json_value *data = json_read_member(event, "data"), *value;
+	const char *type;
+
+	json_write_key(json, "data");
+	json_write_object_begin(json);
+	for (size_t i = 0; json_read_member_at(data, i, &type, &value); i++)
+		if (strncmp(type, OWN_TYPE, strlen(OWN_TYPE)) != 0)
+			write_value(json, type, value);
+	json_write_object_end(json);
+	write_value(json, "metadata", json_read_member(event, "metadata"));
+}
+
+static void publish_display(struct cell *cell, const char *type, const struct json_value *event)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	const char *id = json_read_text(json_read_member(event, "display_id"), NULL);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	if (strcmp(type, "execute_result") == 0)
+		json_write_member_uint(&json, "execution_count", cell->number);
+	write_bundle(&json, event);
+	json_write_key(&json, "transient");
+	json_write_object_begin(&json);
+	if (id != NULL)
+		json_write_member_string(&json, "display_id", id);
+	json_write_object_end(&json);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, type,
+				&content);
+}
+
+/* A line each, as front ends put them together again. */
+static void write_lines(struct json_writer *json, const char *text)
+{
+	json_write_array_begin(json);
+	while (*text != '\0') {
+		const size_t len = strcspn(text, "\n");
+
+		json_write_text(json, text, len);
+		text += len + (text[len] == '\n');
+	}
+	json_write_array_end(json);
+}
+
+/* The members of an error, without the braces. */
+static void write_error(struct json_writer *json, const struct json_value *error)
+{
+	json_write_member_string(json, "ename", text_of(error, "name"));
+	json_write_member_string(json, "evalue", text_of(error, "value"));
+	json_write_key(json, "traceback");
+	write_lines(json, text_of(error, "traceback"));
+}
+
+static void write_failure(struct json_writer *json, const struct json_value *record);
+
+static void publish_failure(struct cell *cell, const struct json_value *record)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	write_failure(&json, record);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "error",
+				&content);
+}
+
+static void publish_error(struct cell *cell, const struct json_value *error)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	struct json_writer json;
+
+	cell->has_error = true;
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	write_error(&json, error);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "error",
+				&content);
+}
+
+static void publish_stream(struct cell *cell, const reckon_event *event)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", event->stream == 1 ? "stdout" : "stderr");
+	json_write_member_text(&json, "text", event->text, event->text_len);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "stream",
+				&content);
+}
+
+static void publish_clear(struct cell *cell, const struct json_value *event)
+{
+	cleanup_buf struct buf content = BUF_INIT(128);
+	bool wait = false;
+	struct json_writer json;
+
+	(void)json_read_bool(json_read_member(event, "wait"), &wait);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_bool(&json, "wait", wait);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request,
+				"clear_output", &content);
+}
+
+static void publish_parsed(struct cell *cell, const reckon_event *event)
+{
+	const char *name = event->name;
+	struct json_value *parsed;
+	struct err err;
+
+	if (json_read_parse(event->json, event->json_len, MESSAGE_MAX, &parsed, &err) < 0) {
+		(void)fprintf(stderr, "reckon: an event was dropped: %s\n", err.text);
+		return;
+	}
+	if (strcmp(name, "execute_result") == 0 && cell->silent)
+		; /* asked for nothing */
+	else if (strcmp(name, "display_data") == 0 || strcmp(name, "update_display_data") == 0 ||
+		 strcmp(name, "execute_result") == 0)
+		publish_display(cell, name, parsed);
+	else if (strcmp(name, "error") == 0)
+		publish_error(cell, json_read_member(parsed, "error"));
+	else if (strcmp(name, "clear_output") == 0)
+		publish_clear(cell, parsed);
+	json_read_free(parsed);
+}
+
+static int on_event(const reckon_event *event, void *arg)
+{
+	struct cell *cell = arg;
+
+	if (event->text != NULL)
+		publish_stream(cell, event);
+	else if (strcmp(event->name, "done") != 0)
+		publish_parsed(cell, event);
+	return RECKON_CONTINUE;
+}
+
+/* ---- what it asks --------------------------------------------------------------------------- */
+
+static void ask_for_line(struct cell *cell, const char *prompt, size_t len, int password)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_text(&json, "prompt", prompt, len);
+	json_write_member_bool(&json, "password", password != 0);
+	if (content_end(&json))
+		message_send(cell->kernel, cell->kernel->stdin_socket, cell->request,
+			     "input_request", &content);
+}
+
+/* 1: a line is there. */
+static int take_line(struct kernel *kernel, char **ret_line, size_t *ret_len)
+{
+	zmq_pollitem_t item = { .socket = kernel->stdin_socket, .events = ZMQ_POLLIN };
+	struct message answer;
+	const char *text;
+	int found = 0;
+
+	if (zmq_poll(&item, 1, SOCKETS_TICK_MS) <= 0 ||
+	    message_receive(kernel, kernel->stdin_socket, false, &answer) <= 0)
+		return 0;
+	if (strcmp(answer.type, "input_reply") == 0) {
+		text = message_text(&answer, "value", ret_len);
+		*ret_line = malloc(*ret_len + 1);
+		if (*ret_line != NULL)
+			memcpy(*ret_line, text, *ret_len + 1);
+		found = 1;
+	}
+	message_done(&answer);
+	return found;
+}
+
+static int on_input(const char *prompt, size_t prompt_len, int password, char **ret_line,
+		    size_t *ret_len, void *arg)
+{
+	struct cell *cell = arg;
+	struct kernel *kernel = cell->kernel;
+
+	*ret_line = NULL;
+	if (!cell->may_ask)
+		return RECKON_CONTINUE;
+	ask_for_line(cell, prompt, prompt_len, password);
+	while (!atomic_load(&kernel->is_ending) && !atomic_load(&kernel->wants_interrupt))
+		if (take_line(kernel, ret_line, ret_len) > 0)
+			return RECKON_CONTINUE;
+	return RECKON_STOP;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* The record, for json_read_free(); NULL: there is none, and the session is gone. */
+static struct json_value *run(struct cell *cell, const char *code, size_t len)
+{
+	const reckon_execute_options options = {
+		.size = sizeof(options),
+		.on_event = cell->value == NULL ? on_event : NULL,
+		.on_event_arg = cell,
+		.on_input = on_input,
+		.on_input_arg = cell,
+	};
+	struct kernel *kernel = cell->kernel;
+	struct json_value *record = NULL;
+	reckon_execution *execution = NULL;
+	reckon_error error;
+	struct err err;
+
+	atomic_store(&kernel->wants_interrupt, false);
+	atomic_store(&kernel->is_busy, true);
+	if (reckon_execute(kernel->session, code, len, &options, &execution, &error) < 0) {
+		(void)fprintf(stderr, "reckon: %s\n", error.message);
+		if (error.code == RECKON_ELOST)
+			atomic_store(&kernel->is_ending, true); /* clients see that we are gone */
+	}
+	atomic_store(&kernel->is_busy, false);
+	if (execution != NULL) {
+		const char *json = reckon_execution_record(execution);
+
+		if (json_read_parse(json, strlen(json), MESSAGE_MAX, &record, &err) < 0)
+			(void)fprintf(stderr, "reckon: a record: %s\n", err.text);
+	}
+	reckon_execution_free(execution);
+	return record;
+}
+
+static bool is_good(const struct json_value *record)
+{
+	return strcmp(text_of(record, "status"), "ok") == 0;
+}
+
+/* An expression's value: the main result of a cell that is nothing else. */
+static void write_expression(struct cell *cell, struct json_writer *json, const char *code)
+{
+	cleanup_buf struct buf unused = BUF_INIT(0);
+	struct cell expression = { .kernel = cell->kernel,
+				   .request = cell->request,
+				   .value = &unused };
+	struct json_value *record = run(&expression, code, strlen(code));
+	const struct json_value *result = json_read_at(json_read_member(record, "results"), 0);
+
+	json_write_object_begin(json);
+	json_write_member_string(json, "status", is_good(record) ? "ok" : "error");
+	if (is_good(record))
+		write_bundle(json, result);
+	else
+		write_error(json, json_read_member(record, "error"));
+	json_write_object_end(json);
+	json_read_free(record);
+}
+
+static void write_expressions(struct cell *cell, struct json_writer *json)
+{
+	const struct json_value *wanted =
+		json_read_member(cell->request->content, "user_expressions");
+	const struct json_value *value;
+	const char *name;
+
+	json_write_key(json, "user_expressions");
+	json_write_object_begin(json);
+	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value); i++)
+		if (json_read_text(value, NULL) != NULL) {
+			json_write_key(json, name);
+			write_expression(cell, json, json_read_text(value, NULL));
+		}
+	json_write_object_end(json);
+}
+
+/* As Jupyter's clients know an interrupt; everything else is what the record says. */
+static void write_failure(struct json_writer *json, const struct json_value *record)
+{
+	const struct json_value *error = json_read_member(record, "error");
+
+	if (strcmp(text_of(record, "status"), "interrupted") != 0) {
+		write_error(json, error);
+		return;
+	}
+	json_write_member_string(json, "ename", "KeyboardInterrupt");
+	json_write_member_string(json, "evalue", "");
+	json_write_key(json, "traceback");
+	write_lines(json, text_of(error, "traceback"));
+}
+
+static void reply(struct cell *cell, const struct json_value *record)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	const bool good = record == NULL || is_good(record);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", good ? "ok" : "error");
+	json_write_member_uint(&json, "execution_count", cell->number);
+	if (good)
+		write_expressions(cell, &json);
+	else
+		write_failure(&json, record);
+	json_write_key(&json, "payload");
+	json_write_array_begin(&json);
+	json_write_array_end(&json);
+	if (content_end(&json))
+		message_send(cell->kernel, cell->request->socket, cell->request, "execute_reply",
+			     &content);
+}
+
+static void announce(struct cell *cell, const char *code, size_t len)
+{
+	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_text(&json, "code", code, len);
+	json_write_member_uint(&json, "execution_count", cell->number);
+	if (content_end(&json))
+		message_publish(cell->kernel, &cell->kernel->publisher, cell->request,
+				"execute_input", &content);
+}
+
+static bool is_blank(const char *code, size_t len)
+{
+	return strspn(code, " \t\r\n") >= len;
+}
+
+bool execute_request(struct kernel *kernel, const struct message *request)
+{
+	size_t len;
+	const char *code = message_text(request, "code", &len);
+	const bool silent = message_flag(request, "silent", false);
+	const bool keeps = !silent && message_flag(request, "store_history", true);
+	struct cell cell = { .kernel = kernel,
+			     .request = request,
+			     .number = kernel->count + (silent ? 0 : 1),
+			     .silent = silent,
+			     .may_ask = message_flag(request, "allow_stdin", true) };
+	struct json_value *record = NULL;
+	bool is_to_stop = false;
+
+	publish_status(kernel, &kernel->publisher, request, "busy");
+	if (!silent)
+		announce(&cell, code, len);
+	if (is_blank(code, len)) {
+		cell.number = kernel->count;
+	} else {
+		record = run(&cell, code, len);
+		if (keeps) {
+			kernel->count = cell.number;
+			history_add(&kernel->history, cell.number, code, len);
+		}
+	}
+	if (record != NULL && !is_good(record)) {
+		is_to_stop = message_flag(request, "stop_on_error", true);
+		if (!cell.has_error)
+			publish_failure(&cell, record);
+	}
+	reply(&cell, record);
+	publish_status(kernel, &kernel->publisher, request, "idle");
+	json_read_free(record);
+	return is_to_stop;
+}
+
+void execute_abort(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(128);
+	struct json_writer json;
+
+	publish_status(kernel, &kernel->publisher, request, "busy");
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", "aborted");
+	if (content_end(&json))
+		message_send(kernel, request->socket, request, "execute_reply", &content);
+	publish_status(kernel, &kernel->publisher, request, "idle");
+}

@@ -1,0 +1,114 @@
+/*
+ * shell.c - requests, one after the other, each between busy and idle.
+ *
+ * Runs in:  reckon-jupyter.
+ * Reads:    signed messages.
+ * Never:    answers a request that it does not know: so says the protocol.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/cleanup.h"
+#include "base/id.h"
+#include "jupyter/inner.h"
+
+static void shutdown_here(struct kernel *kernel, const struct message *request)
+{
+	reply_ok(kernel, request, "shutdown_reply");
+	atomic_store(&kernel->is_ending, true);
+}
+
+void shell_handle(struct kernel *kernel, const struct message *request)
+{
+	static const struct {
+		const char *type;
+		void (*fn)(struct kernel *kernel, const struct message *request);
+	} known[] = {
+		{ "kernel_info_request", ask_kernel_info },
+		{ "complete_request", ask_complete },
+		{ "inspect_request", ask_inspect },
+		{ "is_complete_request", ask_is_complete },
+		{ "history_request", history_request },
+		{ "comm_info_request", ask_comm_info },
+		{ "comm_open", ask_comm },
+		{ "comm_msg", ask_comm },
+		{ "comm_close", ask_comm },
+		{ "shutdown_request", shutdown_here },
+	};
+
+	publish_status(kernel, &kernel->publisher, request, "busy");
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcmp(known[i].type, request->type) == 0)
+			known[i].fn(kernel, request);
+	publish_status(kernel, &kernel->publisher, request, "idle");
+}
+
+/* After a cell that failed: those that wait are not run, other requests are. */
+static void abort_waiting(struct kernel *kernel)
+{
+	struct message request;
+
+	while (message_receive(kernel, kernel->shell, false, &request) > 0) {
+		if (strcmp(request.type, "execute_request") == 0)
+			execute_abort(kernel, &request);
+		else
+			shell_handle(kernel, &request);
+		message_done(&request);
+	}
+}
+
+static void handle_next(struct kernel *kernel)
+{
+	struct message request;
+
+	if (message_receive(kernel, kernel->shell, false, &request) <= 0)
+		return;
+	if (strcmp(request.type, "execute_request") != 0)
+		shell_handle(kernel, &request);
+	else if (execute_request(kernel, &request))
+		abort_waiting(kernel);
+	message_done(&request);
+}
+
+void shell_serve(struct kernel *kernel)
+{
+	publish_status(kernel, &kernel->publisher, NULL, "starting");
+	while (!atomic_load(&kernel->is_ending)) {
+		zmq_pollitem_t item = { .socket = kernel->shell, .events = ZMQ_POLLIN };
+
+		if (zmq_poll(&item, 1, SOCKETS_TICK_MS) > 0)
+			handle_next(kernel);
+	}
+}
+
+/* For clients that interrupt with a signal. */
+static struct kernel *interrupted;
+
+static void on_interrupt(int number)
+{
+	(void)number;
+	atomic_store(&interrupted->wants_interrupt, true);
+	if (atomic_load(&interrupted->is_busy))
+		reckon_interrupt(interrupted->session);
+}
+
+int jupyter_run(reckon_session *session, const struct language *language,
+		const struct jupyter_connection *connection, struct err *err)
+{
+	struct kernel kernel = { .session = session,
+				 .language = language,
+				 .connection = connection };
+	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+
+	if (id_new(kernel.id, "jk", err) < 0 || sockets_open(&kernel, err) < 0)
+		return (int)err->code;
+	interrupted = &kernel;
+	(void)sigaction(SIGINT, &action, NULL);
+	shell_serve(&kernel);
+	sockets_close(&kernel);
+	(void)signal(SIGINT, SIG_DFL);
+	history_done(&kernel.history);
+	return 0;
+}
