@@ -10,43 +10,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "codec/jupyter.h"
 #include "jupyter/inner.h"
 
 #define ANSWER_MAX ((size_t)32 * 1024 * 1024)
-
-/* ---- cursors -------------------------------------------------------------------------------- */
-
-static size_t bytes_of(const char *code, size_t len, int64_t characters)
-{
-	size_t at = 0;
-
-	while (at < len && characters-- > 0) {
-		const size_t n = utf8_sequence(code + at, len - at);
-
-		at += n > 0 ? n : 1;
-	}
-	return at;
-}
-
-static uint64_t characters_of(const char *code, size_t len, size_t bytes)
-{
-	uint64_t count = 0;
-
-	for (size_t at = 0; at < len && at < bytes; count++) {
-		const size_t n = utf8_sequence(code + at, len - at);
-
-		at += n > 0 ? n : 1;
-	}
-	return count;
-}
 
 static size_t cursor_of(const struct message *request, const char *code, size_t len)
 {
 	int64_t cursor = INT64_MAX;
 
 	(void)json_read_int(json_read_member(request->content, "cursor_pos"), &cursor);
-	return bytes_of(code, len, cursor);
+	return jupyter_bytes_of(code, len, cursor);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -63,19 +37,6 @@ static void begin(struct json_writer *json, struct buf *content)
 	json_write_init(json, content);
 	json_write_object_begin(json);
 	json_write_member_string(json, "status", "ok");
-}
-
-static void write_value(struct json_writer *json, const char *key, const struct json_value *value,
-			const char *otherwise)
-{
-	cleanup_buf struct buf text = BUF_INIT(ANSWER_MAX);
-	struct err err;
-
-	json_write_key(json, key);
-	if (value != NULL && json_read_dump(value, &text, &err) == 0)
-		json_write_raw(json, buf_text(&text), text.len);
-	else
-		json_write_raw(json, otherwise, strlen(otherwise));
 }
 
 /* NULL when the question failed: then the answer is one that knows nothing. */
@@ -108,10 +69,10 @@ void ask_complete(struct kernel *kernel, const struct message *request)
 	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
 	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
 	begin(&json, &content);
-	write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
-	json_write_member_uint(&json, "cursor_start", characters_of(code, len, (size_t)first));
-	json_write_member_uint(&json, "cursor_end", characters_of(code, len, (size_t)last));
-	write_value(&json, "metadata", NULL, "{}");
+	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
+	json_write_member_uint(&json, "cursor_start", jupyter_characters_of(code, len, (size_t)first));
+	json_write_member_uint(&json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
+	jupyter_write_value(&json, "metadata", NULL, "{}");
 	reply(kernel, request, "complete_reply", &json, &content);
 	json_read_free(answer);
 }
@@ -131,9 +92,9 @@ void ask_inspect(struct kernel *kernel, const struct message *request)
 			     detail > 0, &text, NULL);
 	answer = parse(text);
 	begin(&json, &content);
-	write_value(&json, "found", json_read_member(answer, "found"), "false");
-	write_value(&json, "data", json_read_member(answer, "data"), "{}");
-	write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
+	jupyter_write_value(&json, "found", json_read_member(answer, "found"), "false");
+	jupyter_write_value(&json, "data", json_read_member(answer, "data"), "{}");
+	jupyter_write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
 	reply(kernel, request, "inspect_reply", &json, &content);
 	json_read_free(answer);
 }
@@ -155,7 +116,7 @@ void ask_is_complete(struct kernel *kernel, const struct message *request)
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "status", status != NULL ? status : "unknown");
 	if (status != NULL && strcmp(status, "incomplete") == 0)
-		write_value(&json, "indent", json_read_member(answer, "indent"), "\"\"");
+		jupyter_write_value(&json, "indent", json_read_member(answer, "indent"), "\"\"");
 	reply(kernel, request, "is_complete_reply", &json, &content);
 	json_read_free(answer);
 }
@@ -185,8 +146,8 @@ void ask_kernel_info(struct kernel *kernel, const struct message *request)
 	(void)snprintf(text, sizeof(text), "%s in a Reckon session, template %s",
 		       language->prose_name, reckon_session_template(kernel->session));
 	json_write_member_string(&json, "banner", text);
-	write_value(&json, "help_links", NULL, "[]");
-	write_value(&json, "supported_features", NULL, "[]");
+	jupyter_write_value(&json, "help_links", NULL, "[]");
+	jupyter_write_value(&json, "supported_features", NULL, "[]");
 	reply(kernel, request, "kernel_info_reply", &json, &content);
 }
 
@@ -198,7 +159,7 @@ void ask_comm_info(struct kernel *kernel, const struct message *request)
 	struct json_writer json;
 
 	begin(&json, &content);
-	write_value(&json, "comms", NULL, "{}");
+	jupyter_write_value(&json, "comms", NULL, "{}");
 	reply(kernel, request, "comm_info_reply", &json, &content);
 }
 
@@ -234,7 +195,7 @@ void ask_comm(struct kernel *kernel, const struct message *request)
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "comm_id", id);
-	write_value(&json, "data", NULL, "{}");
+	jupyter_write_value(&json, "data", NULL, "{}");
 	if (content_end(&json))
 		message_publish(kernel, &kernel->publisher, request, "comm_close", &content);
 }

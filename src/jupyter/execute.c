@@ -11,9 +11,9 @@
 #include <zmq.h>
 
 #include "base/cleanup.h"
+#include "codec/jupyter.h"
 #include "jupyter/inner.h"
 
-#define OWN_TYPE "text/vnd.reckon." /* for models; no front end draws it */
 #define EXPRESSIONS_MAX 16u
 
 struct cell {
@@ -33,77 +33,17 @@ static const char *text_of(const struct json_value *value, const char *key)
 	return text != NULL ? text : "";
 }
 
-static void write_value(struct json_writer *json, const char *key, const struct json_value *value)
+static bool is_good(const struct json_value *record)
 {
-	cleanup_buf struct buf text = BUF_INIT(MESSAGE_MAX);
-	struct err err;
-
-	json_write_key(json, key);
-	if (value != NULL && json_read_dump(value, &text, &err) == 0)
-		json_write_raw(json, buf_text(&text), text.len);
-	else
-		json_write_raw(json, "{}", 2);
+	return strcmp(text_of(record, "status"), "ok") == 0;
 }
 
-static void write_bundle(struct json_writer *json, const struct json_value *event)
+static void publish(struct cell *cell, const char *type, const struct buf *content)
 {
-	const struct json_value *data = json_read_member(event, "data"), *value;
-	const char *type;
-
-	json_write_key(json, "data");
-	json_write_object_begin(json);
-	for (size_t i = 0; json_read_member_at(data, i, &type, &value); i++)
-		if (strncmp(type, OWN_TYPE, strlen(OWN_TYPE)) != 0)
-			write_value(json, type, value);
-	json_write_object_end(json);
-	write_value(json, "metadata", json_read_member(event, "metadata"));
+	message_publish(cell->kernel, &cell->kernel->publisher, cell->request, type, content);
 }
 
-static void publish_display(struct cell *cell, const char *type, const struct json_value *event)
-{
-	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
-	const char *id = json_read_text(json_read_member(event, "display_id"), NULL);
-	struct json_writer json;
-
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	if (strcmp(type, "execute_result") == 0)
-		json_write_member_uint(&json, "execution_count", cell->number);
-	write_bundle(&json, event);
-	json_write_key(&json, "transient");
-	json_write_object_begin(&json);
-	if (id != NULL)
-		json_write_member_string(&json, "display_id", id);
-	json_write_object_end(&json);
-	if (content_end(&json))
-		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, type,
-				&content);
-}
-
-/* A line each, as front ends put them together again. */
-static void write_lines(struct json_writer *json, const char *text)
-{
-	json_write_array_begin(json);
-	while (*text != '\0') {
-		const size_t len = strcspn(text, "\n");
-
-		json_write_text(json, text, len);
-		text += len + (text[len] == '\n');
-	}
-	json_write_array_end(json);
-}
-
-/* The members of an error, without the braces. */
-static void write_error(struct json_writer *json, const struct json_value *error)
-{
-	json_write_member_string(json, "ename", text_of(error, "name"));
-	json_write_member_string(json, "evalue", text_of(error, "value"));
-	json_write_key(json, "traceback");
-	write_lines(json, text_of(error, "traceback"));
-}
-
-static void write_failure(struct json_writer *json, const struct json_value *record);
-
+/* Of a cell that ended in a way that was no event. */
 static void publish_failure(struct cell *cell, const struct json_value *record)
 {
 	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
@@ -111,58 +51,14 @@ static void publish_failure(struct cell *cell, const struct json_value *record)
 
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
-	write_failure(&json, record);
+	jupyter_write_failure(&json, record);
 	if (content_end(&json))
-		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "error",
-				&content);
+		publish(cell, "error", &content);
 }
 
-static void publish_error(struct cell *cell, const struct json_value *error)
+static void publish_event(struct cell *cell, const reckon_event *event)
 {
 	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
-	struct json_writer json;
-
-	cell->has_error = true;
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	write_error(&json, error);
-	if (content_end(&json))
-		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "error",
-				&content);
-}
-
-static void publish_stream(struct cell *cell, const reckon_event *event)
-{
-	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
-	struct json_writer json;
-
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", event->stream == 1 ? "stdout" : "stderr");
-	json_write_member_text(&json, "text", event->text, event->text_len);
-	if (content_end(&json))
-		message_publish(cell->kernel, &cell->kernel->publisher, cell->request, "stream",
-				&content);
-}
-
-static void publish_clear(struct cell *cell, const struct json_value *event)
-{
-	cleanup_buf struct buf content = BUF_INIT(128);
-	bool wait = false;
-	struct json_writer json;
-
-	(void)json_read_bool(json_read_member(event, "wait"), &wait);
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	json_write_member_bool(&json, "wait", wait);
-	if (content_end(&json))
-		message_publish(cell->kernel, &cell->kernel->publisher, cell->request,
-				"clear_output", &content);
-}
-
-static void publish_parsed(struct cell *cell, const reckon_event *event)
-{
-	const char *name = event->name;
 	struct json_value *parsed;
 	struct err err;
 
@@ -170,15 +66,8 @@ static void publish_parsed(struct cell *cell, const reckon_event *event)
 		(void)fprintf(stderr, "reckon: an event was dropped: %s\n", err.text);
 		return;
 	}
-	if (strcmp(name, "execute_result") == 0 && cell->silent)
-		; /* asked for nothing */
-	else if (strcmp(name, "display_data") == 0 || strcmp(name, "update_display_data") == 0 ||
-		 strcmp(name, "execute_result") == 0)
-		publish_display(cell, name, parsed);
-	else if (strcmp(name, "error") == 0)
-		publish_error(cell, json_read_member(parsed, "error"));
-	else if (strcmp(name, "clear_output") == 0)
-		publish_clear(cell, parsed);
+	if (jupyter_content(event->name, parsed, cell->number, &content, &err))
+		publish(cell, event->name, &content);
 	json_read_free(parsed);
 }
 
@@ -186,10 +75,11 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	struct cell *cell = arg;
 
-	if (event->text != NULL)
-		publish_stream(cell, event);
-	else if (strcmp(event->name, "done") != 0)
-		publish_parsed(cell, event);
+	if (strcmp(event->name, "done") == 0 ||
+	    (cell->silent && strcmp(event->name, "execute_result") == 0))
+		return RECKON_CONTINUE;
+	cell->has_error = cell->has_error || strcmp(event->name, "error") == 0;
+	publish_event(cell, event);
 	return RECKON_CONTINUE;
 }
 
@@ -283,11 +173,6 @@ static struct json_value *run(struct cell *cell, const char *code, size_t len)
 	return record;
 }
 
-static bool is_good(const struct json_value *record)
-{
-	return strcmp(text_of(record, "status"), "ok") == 0;
-}
-
 /* An expression's value: the main result of a cell that is nothing else. */
 static void write_expression(struct cell *cell, struct json_writer *json, const char *code)
 {
@@ -301,9 +186,9 @@ static void write_expression(struct cell *cell, struct json_writer *json, const 
 	json_write_object_begin(json);
 	json_write_member_string(json, "status", is_good(record) ? "ok" : "error");
 	if (is_good(record))
-		write_bundle(json, result);
+		jupyter_write_bundle(json, result);
 	else
-		write_error(json, json_read_member(record, "error"));
+		jupyter_write_failure(json, record);
 	json_write_object_end(json);
 	json_read_free(record);
 }
@@ -325,21 +210,6 @@ static void write_expressions(struct cell *cell, struct json_writer *json)
 	json_write_object_end(json);
 }
 
-/* As Jupyter's clients know an interrupt; everything else is what the record says. */
-static void write_failure(struct json_writer *json, const struct json_value *record)
-{
-	const struct json_value *error = json_read_member(record, "error");
-
-	if (strcmp(text_of(record, "status"), "interrupted") != 0) {
-		write_error(json, error);
-		return;
-	}
-	json_write_member_string(json, "ename", "KeyboardInterrupt");
-	json_write_member_string(json, "evalue", "");
-	json_write_key(json, "traceback");
-	write_lines(json, text_of(error, "traceback"));
-}
-
 static void reply(struct cell *cell, const struct json_value *record)
 {
 	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
@@ -353,7 +223,7 @@ static void reply(struct cell *cell, const struct json_value *record)
 	if (good)
 		write_expressions(cell, &json);
 	else
-		write_failure(&json, record);
+		jupyter_write_failure(&json, record);
 	json_write_key(&json, "payload");
 	json_write_array_begin(&json);
 	json_write_array_end(&json);

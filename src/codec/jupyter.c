@@ -1,0 +1,166 @@
+/*
+ * jupyter.c - contents of Jupyter's messages.
+ *
+ * Runs in:  reckon-jupyter, reckon-front-jupyter.
+ * Reads:    events and records of hostile code, which are JSON.
+ * Never:    passes on what is meant for models: no front end draws it.
+ */
+#include "codec/jupyter.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define OWN_TYPE "text/vnd.reckon."
+#define VALUE_MAX ((size_t)256 * 1024 * 1024)
+
+static const char *text_of(const struct json_value *value, const char *key)
+{
+	const char *text = json_read_text(json_read_member(value, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
+			 const char *otherwise)
+{
+	struct buf text = BUF_INIT(VALUE_MAX);
+	struct err err;
+
+	json_write_key(json, key);
+	if (value != NULL && json_read_dump(value, &text, &err) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
+		json_write_raw(json, otherwise, strlen(otherwise));
+	buf_done(&text);
+}
+
+void jupyter_write_bundle(struct json_writer *json, const struct json_value *event)
+{
+	const struct json_value *data = json_read_member(event, "data"), *value;
+	const char *type;
+
+	json_write_key(json, "data");
+	json_write_object_begin(json);
+	for (size_t i = 0; json_read_member_at(data, i, &type, &value); i++)
+		if (strncmp(type, OWN_TYPE, strlen(OWN_TYPE)) != 0)
+			jupyter_write_value(json, type, value, "null");
+	json_write_object_end(json);
+	jupyter_write_value(json, "metadata", json_read_member(event, "metadata"), "{}");
+}
+
+/* A line each, as front ends put them together again. */
+static void write_lines(struct json_writer *json, const char *text)
+{
+	json_write_array_begin(json);
+	while (*text != '\0') {
+		const size_t len = strcspn(text, "\n");
+
+		json_write_text(json, text, len);
+		text += len + (text[len] == '\n');
+	}
+	json_write_array_end(json);
+}
+
+static void write_error(struct json_writer *json, const struct json_value *error, const char *name,
+			const char *value)
+{
+	json_write_member_string(json, "ename", name);
+	json_write_member_string(json, "evalue", value);
+	json_write_key(json, "traceback");
+	write_lines(json, text_of(error, "traceback"));
+}
+
+/* As Jupyter's clients know an interrupt; everything else is what the record says. */
+void jupyter_write_failure(struct json_writer *json, const struct json_value *record)
+{
+	const struct json_value *error = json_read_member(record, "error");
+
+	if (strcmp(text_of(record, "status"), "interrupted") == 0)
+		write_error(json, error, "KeyboardInterrupt", "");
+	else
+		write_error(json, error, text_of(error, "name"), text_of(error, "value"));
+}
+
+static void write_stream(struct json_writer *json, const struct json_value *event)
+{
+	size_t len = 0;
+	const char *text = json_read_text(json_read_member(event, "text"), &len);
+
+	json_write_member_string(json, "name", text_of(event, "name"));
+	json_write_member_text(json, "text", text != NULL ? text : "", len);
+}
+
+static void write_display(struct json_writer *json, const struct json_value *event)
+{
+	const char *id = json_read_text(json_read_member(event, "display_id"), NULL);
+
+	jupyter_write_bundle(json, event);
+	json_write_key(json, "transient");
+	json_write_object_begin(json);
+	if (id != NULL)
+		json_write_member_string(json, "display_id", id);
+	json_write_object_end(json);
+}
+
+static void write_clear(struct json_writer *json, const struct json_value *event)
+{
+	bool wait = false;
+
+	(void)json_read_bool(json_read_member(event, "wait"), &wait);
+	json_write_member_bool(json, "wait", wait);
+}
+
+bool jupyter_content(const char *name, const struct json_value *event, uint64_t count,
+		     struct buf *ret, struct err *err)
+{
+	const struct json_value *error = json_read_member(event, "error");
+	const bool is_result = strcmp(name, "execute_result") == 0;
+	struct json_writer json;
+	bool is_known = true;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	if (is_result)
+		json_write_member_uint(&json, "execution_count", count);
+	if (strcmp(name, "stream") == 0)
+		write_stream(&json, event);
+	else if (is_result || strcmp(name, "display_data") == 0 ||
+		 strcmp(name, "update_display_data") == 0)
+		write_display(&json, event);
+	else if (strcmp(name, "error") == 0)
+		write_error(&json, error, text_of(error, "name"), text_of(error, "value"));
+	else if (strcmp(name, "clear_output") == 0)
+		write_clear(&json, event);
+	else
+		is_known = false;
+	json_write_object_end(&json);
+	return json_write_finish(&json, err) == 0 && is_known;
+}
+
+/* ---- cursors -------------------------------------------------------------------------------- */
+
+static size_t step(const char *code, size_t len)
+{
+	const size_t n = utf8_sequence(code, len);
+
+	return n > 0 ? n : 1;
+}
+
+size_t jupyter_bytes_of(const char *code, size_t len, int64_t characters)
+{
+	size_t at = 0;
+
+	while (at < len && characters-- > 0)
+		at += step(code + at, len - at);
+	return at < len ? at : len;
+}
+
+uint64_t jupyter_characters_of(const char *code, size_t len, size_t bytes)
+{
+	uint64_t count = 0;
+
+	for (size_t at = 0; at < len && at < bytes; count++)
+		at += step(code + at, len - at);
+	return count;
+}
