@@ -16,6 +16,7 @@
 #include "host/cancel.h"
 #include "host/host.h"
 #include "host/quota.h"
+#include "host/session_token.h"
 #include "host/usage.h"
 
 /* What the lines of the log until the answer are about. */
@@ -109,11 +110,16 @@ void answer_end(struct host *host)
 	host->actor[0] = '\0';
 }
 
-static bool is_known(struct host *host, struct asked *asked, const char *text, size_t len)
+/* `of_token` is what a token of a session is judged as; the rest knows keys alone. */
+static bool is_known(struct host *host, struct asked *asked, const char *text, size_t len,
+		     struct key *of_token)
 {
-	struct key *key = NULL;
-	const int judged = key_judge(host, text, len, &key);
+	struct key *key = of_token;
+	int judged;
 
+	asked->is_token = session_token_looks(text, len);
+	judged = asked->is_token ? session_token_judge(host, text, of_token)
+				 : key_judge(host, text, len, &key);
 	if (judged == 0) {
 		asked->key = key;
 		asked->tenant = key->tenant;
@@ -121,7 +127,10 @@ static bool is_known(struct host *host, struct asked *asked, const char *text, s
 	}
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	audit_denied(host);
-	if (judged == API_ERR_KEY_EXPIRED)
+	if (judged == API_ERR_SESSION_CLOSED)
+		peer_fail(host, asked->id, API_ERR_SESSION_CLOSED, "the session of this token is over",
+			  "", "create a new session", 0);
+	else if (judged == API_ERR_KEY_EXPIRED)
 		peer_fail(host, asked->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
 	else
@@ -227,6 +236,12 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 	}
 	if (!is_second_half(asked) && !quota_request(host, asked))
 		return false;
+	if (asked->is_token && !session_token_may(asked)) {
+		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+		peer_fail(host, asked->id, API_ERR_DENIED, "the token is for one session alone", "",
+			  "use an API key", 0);
+		return false;
+	}
 	return has_scope(host, asked, needed) || is_own(host, asked) ||
 	       refuse_scope(host, asked, needed);
 }
@@ -235,6 +250,7 @@ void answer_call(struct host *host, const struct asked *given, const struct api_
 		 const void *in)
 {
 	const char *key = caller->key != NULL ? caller->key : "";
+	struct key of_token;
 	struct asked asked = *given;
 
 	host->asked_ns = clock_mono_ns();
@@ -243,7 +259,7 @@ void answer_call(struct host *host, const struct asked *given, const struct api_
 		once_end(host);
 	asked.in = in;
 	about_call(host, &asked, caller);
-	if (is_open(host, asked.call) || is_known(host, &asked, key, strlen(key))) {
+	if (is_open(host, asked.call) || is_known(host, &asked, key, strlen(key), &of_token)) {
 		name_actor(host, &asked);
 		if (asked.tenant == NULL || is_allowed(host, &asked))
 			call_handle(host, &asked, in);

@@ -11,7 +11,8 @@ struct asked {
 	uint64_t id;
 	const struct api_call *call;
 	const void *in; /* what it takes */
-	const struct key *key;	/* NULL: this request brings none */
+	const struct key *key;	/* NULL: this request brings none; not to be kept */
+	bool is_token;		/* it stands for the token of a session */
 	struct tenant *tenant;	/* whose it is; with a key */
 };
 /* A call: `in` is what it takes. */

@@ -329,8 +329,8 @@ void handle_session_list(struct host *host, const struct asked *asked,
 		code = db_name_list(host->db, tenant->row.id, in->name, in->before, limit,
 				    add_session, &page, &err);
 	else
-		code = db_session_list(host->db, tenant->row.id, in->before, limit, add_session,
-				       &page, &err);
+		code = db_session_list(host->db, tenant->row.id, in->before, in->status != 0, limit,
+				       add_session, &page, &err);
 	told.sessions = (struct api_list){ page.items, page.count };
 	if (page.count > 0)
 		told.next = page.items[page.count - 1].id;

@@ -145,8 +145,8 @@ int db_session_find(struct db *db, const char *tenant, const char *id, struct db
 
 typedef int db_session_fn(const struct db_session *session, void *arg, struct err *err);
 /* Newest first; those older than `before` (NULL: all). */
-int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
-		    db_session_fn *fn, void *arg, struct err *err);
+int db_session_list(struct db *db, const char *tenant, const char *before, bool live_only,
+		    unsigned limit, db_session_fn *fn, void *arg, struct err *err);
 
 /* ---- db_name.c: names of sessions. Those of one name are many, but one of them is live. ---- */
 int db_name_add(struct db *db, const char *session, const char *name, struct err *err);

@@ -166,19 +166,20 @@ int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err)
 	return each_session(db, statement, fn, arg, err);
 }
 
-int db_session_list(struct db *db, const char *tenant, const char *before, unsigned limit,
-		    db_session_fn *fn, void *arg, struct err *err)
+int db_session_list(struct db *db, const char *tenant, const char *before, bool live_only,
+		    unsigned limit, db_session_fn *fn, void *arg, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	/* Ids begin with their time, so their order is that of creation. */
 	if (db_prepare(db, SESSION_COLUMNS " WHERE tenant = ?3 AND (?1 IS NULL OR id < ?1)"
-				       " ORDER BY id DESC LIMIT ?2",
+				       " AND (?4 = 0 OR state = 'live') ORDER BY id DESC LIMIT ?2",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, before);
 	(void)sqlite3_bind_int64(statement, 2, limit);
 	db_bind_text(statement, 3, tenant);
+	(void)sqlite3_bind_int(statement, 4, live_only);
 	return each_session(db, statement, fn, arg, err);
 }
 

@@ -24,7 +24,7 @@
  *   ring.c            events of an execution, written by its thread, read by the loop
  *   replay.c          those of executions that have ended, within a sum
  *   db.c db_….c       SQLite
- *   tenant.c key.c    tenants, their keys; scope.c: what each request needs
+ *   tenant.c key.c    tenants, their keys; session_token.c: keys for one session
  *   quota.c usage.c   what a tenant may have at once, and what it used
  *   answer_tenant.c answer_key.c answer_document.c answer_stored.c
  *   answer_process.c process….c (process.h)

@@ -79,6 +79,8 @@ void request_trace(const struct request *request, char *ret, size_t size);
 
 /* The key that was presented; "" when there is none, or it is too long to be one. */
 void request_key(const struct request *request, char *ret, size_t size);
+/* Where the dialect found it, when that is none of its key_places; "" takes that back. */
+void request_use_key(struct request *request, const char *key);
 /* Whether a key from this address may be asked about, and what reckond said of one. */
 bool request_may_present(const struct request *request, const char *key);
 void request_learn_key(struct request *request, const char *key, bool is_good);
@@ -129,12 +131,16 @@ void answer_refuse_simple(struct request *request, unsigned status, const char *
 /* Ends the connection in the middle of the answer: the client sees that it is not whole. */
 void answer_break_off(struct request *request);
 
-/* Server-sent events. After sse_begin() a client that goes away is gone at once. */
+/* An answer that goes on for long, piece by piece: a client that goes away is gone at once. */
+int stream_begin(struct request *request, const char *media, const char *headers);
+/* What keeps proxies from closing a silent stream; negative also when the client has taken nothing
+ * since the last one. */
+int stream_beat(struct request *request, const void *bytes, size_t len);
+
+/* Server-sent events, which are such an answer. */
 int sse_begin(struct request *request, const char *headers);
 /* `id` 0: none; `data` has no line break. */
 int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len);
-/* A comment, which keeps proxies from closing a silent stream; negative also when the client has
- * taken nothing since the last one. */
 int sse_beat(struct request *request);
 
 /* ---- WebSocket (RFC 6455) -------------------------------------------------------------------- */

@@ -123,11 +123,17 @@ static void key_of_protocols(const char *list, const char *prefix, char *ret, si
 	}
 }
 
+void request_use_key(struct request *request, const char *key)
+{
+	if (strlen(key) < sizeof(request->key))
+		(void)snprintf(request->key, sizeof(request->key), "%s", key);
+}
+
 void request_key(const struct request *request, char *ret, size_t size)
 {
 	const struct http *http = request_head(request);
 
-	ret[0] = '\0';
+	(void)snprintf(ret, size, "%s", request->key);
 	for (const struct key_place *at = request_dialect(request)->keys;
 	     at->kind != KEY_NONE && ret[0] == '\0'; at++) {
 		const char *found = NULL;

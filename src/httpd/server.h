@@ -105,6 +105,7 @@ struct request {
 	uint64_t cancels[CANCELS_MAX];
 	struct websocket *websocket; /* NULL: plain HTTP */
 	struct channel *channel; /* that WAIT_CHANNEL is for */
+	char key[FRONT_KEY_MAX + 1]; /* that the dialect found; "" : none */
 	struct access access;
 };
 

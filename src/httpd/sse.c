@@ -1,5 +1,6 @@
 /*
- * sse.c - server-sent events: `id: N`, `event: NAME`, `data: …` on one line, an empty line.
+ * sse.c - answers that are streams, and server-sent events: `id: N`, `event: NAME`, `data: …` on one
+ * line, an empty line.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    events that the dialect made.
@@ -11,12 +12,30 @@
 #include "base/cleanup.h"
 #include "httpd/server.h"
 
-int sse_begin(struct request *request, const char *headers)
+int stream_begin(struct request *request, const char *media, const char *headers)
 {
 	request->is_stream = true;
 	if (conn_of(request)->read_ended)
 		conn_abort(conn_of(request));
-	return answer_begin(request, 200, "text/event-stream", HTTPD_LENGTH_UNKNOWN, headers);
+	return answer_begin(request, 200, media, HTTPD_LENGTH_UNKNOWN, headers);
+}
+
+int stream_beat(struct request *request, const void *bytes, size_t len)
+{
+	struct conn *conn = conn_of(request);
+	const bool is_stuck = conn->out.len > conn->out_at && conn->progress == 0;
+
+	if (is_stuck) {
+		conn_abort(conn);
+		return -1;
+	}
+	conn->progress = 0;
+	return answer_write(request, bytes, len);
+}
+
+int sse_begin(struct request *request, const char *headers)
+{
+	return stream_begin(request, "text/event-stream", headers);
 }
 
 int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
@@ -37,13 +56,6 @@ int sse_event(struct request *request, uint64_t id, const char *name, const char
 int sse_beat(struct request *request)
 {
 	static const char beat[] = ": still running\n\n";
-	struct conn *conn = conn_of(request);
-	const bool is_stuck = conn->out.len > conn->out_at && conn->progress == 0;
 
-	if (is_stuck) {
-		conn_abort(conn);
-		return -1;
-	}
-	conn->progress = 0;
-	return answer_write(request, beat, sizeof(beat) - 1);
+	return stream_beat(request, beat, sizeof(beat) - 1);
 }

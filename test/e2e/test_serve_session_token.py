@@ -1,0 +1,88 @@
+"""A session's token: a key for this one session, which ends with it."""
+import pytest
+from reckon_serve import Server
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def token_of(server, session, key=None):
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    answer = server.ask("GET", f"/sessions/{session}/token", headers=headers)
+    assert answer.status == 200, answer
+    return answer.json["token"]
+
+
+def with_token(server, token, method, path, body=None):
+    return server.ask(method, path, body, {"Authorization": f"Bearer {token}"}, key=False)
+
+
+def test_it_does_in_its_session_what_a_key_does(server):
+    session = server.create()
+    token = token_of(server, session)
+    assert token.startswith("st_" + session[3:])
+    assert token == token_of(server, session)
+    answer = with_token(server, token, "POST", f"/sessions/{session}/executions",
+                        {"code": "open('a.txt', 'w').write('hi'); 6 * 7"})
+    assert answer.json["results"][0]["data"]["text/plain"] == "42"
+    assert with_token(server, token, "GET", f"/sessions/{session}/files/a.txt").body == b"hi"
+    execution = answer.json["id"]
+    assert with_token(server, token, "GET",
+                      f"/sessions/{session}/executions/{execution}").status == 200
+    assert with_token(server, token, "PATCH", f"/sessions/{session}",
+                      {"metadata": {"a": 1}}).json["metadata"] == {"a": 1}
+
+
+def test_it_does_nothing_elsewhere(server):
+    session, other = server.create(), server.create()
+    token = token_of(server, session)
+    for method, path in (("GET", f"/sessions/{other}"), ("GET", "/sessions"), ("GET", "/keys"),
+                         ("POST", "/sessions"), ("GET", "/templates"), ("GET", "/sessions/se_none"),
+                         ("GET", f"/sessions/{session}/token"), ("DELETE", f"/sessions/{other}")):
+        answer = with_token(server, token, method, path, {} if method == "POST" else None)
+        assert (answer.status, answer.code) == (403, "denied"), path
+    assert server.ask("GET", f"/sessions/{other}").json["status"] == "live"
+
+
+def test_a_forged_one_is_no_key(server):
+    session = server.create()
+    token = token_of(server, session)
+    for forged in (token[:-1] + ("A" if token[-1] != "A" else "E"), token[:29] + "ff" + token[31:],
+                   token[:29] + "zz" + token[31:], token + "A", token[:-1],
+                   token[:5] + ("0" if token[5] != "0" else "1") + token[6:]):
+        answer = with_token(server, forged, "GET", f"/sessions/{session}")
+        assert (answer.status, answer.code) == (401, "unauthorized"), forged
+
+
+def test_it_ends_with_its_session(server):
+    session = server.create()
+    token = token_of(server, session)
+    assert with_token(server, token, "DELETE", f"/sessions/{session}").status == 200
+    answer = with_token(server, token, "GET", f"/sessions/{session}")
+    assert (answer.status, answer.code) == (410, "session_closed")
+
+
+def test_it_may_no_more_than_the_key_that_asked_for_it(server):
+    made = server.ask("POST", "/keys", {"name": "few", "scopes": ["sessions", "read"]}).json
+    session = server.create()
+    token = token_of(server, session, made["key"])
+    assert with_token(server, token, "GET", f"/sessions/{session}").status == 200
+    answer = with_token(server, token, "POST", f"/sessions/{session}/executions", {"code": "1"})
+    assert (answer.status, answer.code) == (403, "scope_missing")
+    reader = server.ask("POST", "/keys", {"name": "reads", "scopes": ["read"]}).json
+    answer = server.ask("GET", f"/sessions/{session}/token",
+                        headers={"Authorization": f"Bearer {reader['key']}"})
+    assert (answer.status, answer.code) == (403, "scope_missing")
+
+
+def test_lists_can_have_live_sessions_alone(server):
+    kept, gone = server.create(), server.create()
+    assert server.ask("DELETE", f"/sessions/{gone}").status == 200
+    live = server.ask("GET", "/sessions?status=live").json["sessions"]
+    assert {each["status"] for each in live} == {"live"}
+    assert kept in [each["id"] for each in live]
+    assert gone in [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]]
+    assert server.ask("GET", "/sessions?status=live&name=a").status == 400
