@@ -1,0 +1,249 @@
+/*
+ * control.c - the control plane: what can be asked about a sandbox, and how long it is to live.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    paths and bodies of anybody.
+ * Never:    says that something was done which was not: what is not there is 501.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dialects/e2b/e2b.h"
+
+#define ANSWER_MAX (256u * 1024u)
+#define TIMEOUT_S_MAX (365 * 86400)
+#define IDLE_MS_MAX (30ull * 86400 * 1000)
+#define IDLE_MARGIN_MS 60000u
+#define CONNECT_S 300
+
+uint64_t e2b_idle_ms(uint64_t timeout_ms)
+{
+	return timeout_ms + IDLE_MARGIN_MS < IDLE_MS_MAX ? timeout_ms + IDLE_MARGIN_MS
+							 : IDLE_MS_MAX;
+}
+
+bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms)
+{
+	double seconds = 0;
+
+	if (!json_read_double(value, &seconds)) {
+		e2b_refuse(e2b, 400, "the time-out must be a number of seconds");
+		return false;
+	}
+	if (seconds > TIMEOUT_S_MAX) {
+		e2b_refuse(e2b, 400, "the time-out is longer than a year");
+		return false;
+	}
+	*ret_ms = seconds > 0 ? (uint64_t)(seconds * 1000) : 0;
+	return true;
+}
+
+/* The session that the path's second part names. */
+static const char *session_of(const struct e2b *e2b)
+{
+	char *id = arena_new(e2b->arena, 1, E2B_ID_SIZE);
+
+	e2b_session_id(e2b->part[1], id);
+	request_note(e2b->request, NULL, id, NULL);
+	return id;
+}
+
+static void get(struct e2b *e2b)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT, asked = CALL_INIT;
+	struct api_session_token_out token = { 0 };
+	const char *id = session_of(e2b);
+	struct api_session session;
+	struct json_writer json;
+
+	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = id }, &session, &call) < 0)
+		return;
+	/* A key that may only look gets none. */
+	if (call_make(e2b->request, API_SESSION_TOKEN,
+		      &(struct api_session_token_in){ .session = id }, &token, &asked) == CALL_GONE)
+		return;
+	json_write_init(&json, &body);
+	e2b_write_listed(&json, &session, asked.failure == NULL ? token.token : NULL, true);
+	e2b_answer_json(e2b, 200, &json, NULL);
+}
+
+static void kill_one(struct e2b *e2b)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	if (call_or_refuse(e2b->request, API_SESSION_DELETE,
+			   &(struct api_session_delete_in){ .session = session_of(e2b) }, NULL,
+			   &call) == 0)
+		e2b_answer_empty(e2b, 204);
+}
+
+static int end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_session *ret,
+		  struct call *call)
+{
+	if (ms < 1000)
+		ms = 1000; /* the shortest that there is */
+	return call_or_refuse(e2b->request, API_SESSION_CHANGE,
+			      &(struct api_session_change_in){ .session = id,
+							       .has_expires_in_ms = true,
+							       .expires_in_ms = ms,
+							       .has_idle_timeout_ms = true,
+							       .idle_timeout_ms = e2b_idle_ms(ms) },
+			      ret, call);
+}
+
+/* POST …/timeout sets the end; …/refreshes only puts it off. */
+static void set_timeout(struct e2b *e2b)
+{
+	cleanup_json struct json_value *body = e2b_take_json(e2b);
+	const bool is_refresh = strcmp(e2b->part[2], "refreshes") == 0;
+	const struct json_value *given =
+		json_read_member(body, is_refresh ? "duration" : "timeout");
+	cleanup_call struct call call = CALL_INIT;
+	const char *id = session_of(e2b);
+	struct api_session session;
+	uint64_t ms = 60000;
+
+	if (body == NULL || ((given != NULL || !is_refresh) && !e2b_take_timeout(e2b, given, &ms)))
+		return;
+	if (is_refresh) {
+		if (call_or_refuse(e2b->request, API_SESSION_SHOW,
+				   &(struct api_session_show_in){ .session = id }, &session,
+				   &call) < 0)
+			return;
+		if (session.has_expires_at_ms && session.expires_at_ms >= clock_wall_ms() + ms) {
+			e2b_answer_empty(e2b, 204);
+			return;
+		}
+	}
+	if (end_in(e2b, id, ms, &session, &call) == 0)
+		e2b_answer_empty(e2b, 204);
+}
+
+/* What runs already goes on, and no earlier end is set. */
+static void connect_to(struct e2b *e2b)
+{
+	cleanup_json struct json_value *body = e2b_take_json(e2b);
+	const struct json_value *given = json_read_member(body, "timeout");
+	cleanup_call struct call call = CALL_INIT;
+	const char *id = session_of(e2b);
+	uint64_t ms = CONNECT_S * 1000;
+	struct api_session session;
+
+	if (body == NULL || (json_read_kind(given) != JSON_KIND_NULL &&
+			     !e2b_take_timeout(e2b, given, &ms)))
+		return;
+	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = id }, &session, &call) < 0)
+		return;
+	if (session.has_expires_at_ms && session.expires_at_ms < clock_wall_ms() + ms &&
+	    end_in(e2b, id, ms, &session, &call) < 0)
+		return;
+	e2b_answer_sandbox(e2b, 200, &session);
+}
+
+/* Whether there is such a sandbox comes before what cannot be done with it. */
+static void cannot(struct e2b *e2b)
+{
+	cleanup_call struct call call = CALL_INIT;
+	cleanup_buf struct buf ignored = BUF_INIT(E2B_BODY_MAX);
+
+	if (request_body(e2b->request, E2B_BODY_MAX, &ignored) < 0 ||
+	    call_or_refuse(e2b->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = session_of(e2b) }, NULL,
+			   &call) < 0)
+		return;
+	if (strcmp(e2b->part[2], "resume") == 0)
+		e2b_refuse(e2b, 409, "the sandbox is running");
+	else
+		e2b_refuse(e2b, 501, "this server does not do this yet");
+}
+
+static void logs(struct e2b *e2b)
+{
+	cleanup_call struct call call = CALL_INIT;
+	cleanup_buf struct buf body = BUF_INIT(256);
+	struct err err;
+
+	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = session_of(e2b) }, NULL,
+			   &call) == 0 &&
+	    buf_adds(&body, e2b->version == 2 ? "{\"logs\":[]}" : "{\"logs\":[],\"logEntries\":[]}",
+		     &err) == 0)
+		e2b_answer(e2b, 200, &body, NULL);
+}
+
+static bool is_list(const struct e2b *e2b, enum http_verb verb)
+{
+	return request_head(e2b->request)->verb == verb && e2b->part_count == 1;
+}
+
+static void sandboxes(struct e2b *e2b)
+{
+	static const struct {
+		enum http_verb verb;
+		const char *third;
+		void (*fn)(struct e2b *e2b);
+	} routes[] = {
+		{ HTTP_VERB_GET, NULL, get },
+		{ HTTP_VERB_DELETE, NULL, kill_one },
+		{ HTTP_VERB_POST, "timeout", set_timeout },
+		{ HTTP_VERB_POST, "refreshes", set_timeout },
+		{ HTTP_VERB_POST, "connect", connect_to },
+		{ HTTP_VERB_GET, "metrics", e2b_metrics },
+		{ HTTP_VERB_GET, "logs", logs },
+		{ HTTP_VERB_POST, "resume", cannot },
+		{ HTTP_VERB_POST, "pause", cannot },
+		{ HTTP_VERB_POST, "fork", cannot },
+		{ HTTP_VERB_POST, "snapshots", cannot },
+		{ HTTP_VERB_PUT, "network", cannot },
+	};
+
+	if (is_list(e2b, HTTP_VERB_POST)) {
+		e2b_create(e2b);
+		return;
+	}
+	if (is_list(e2b, HTTP_VERB_GET)) {
+		e2b_list(e2b);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (e2b_is(e2b, routes[i].verb, "sandboxes", routes[i].third)) {
+			routes[i].fn(e2b);
+			return;
+		}
+	e2b_refuse(e2b, 404, "there is nothing here");
+}
+
+static void empty_list(struct e2b *e2b)
+{
+	cleanup_call struct call call = CALL_INIT;
+	cleanup_buf struct buf body = BUF_INIT(16);
+	struct err err;
+
+	if (call_or_refuse(e2b->request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL,
+			   &call) == 0 &&
+	    buf_adds(&body, "[]", &err) == 0)
+		e2b_answer(e2b, 200, &body, NULL);
+}
+
+void e2b_control(struct e2b *e2b)
+{
+	const char *first = e2b->part[0];
+
+	if (strcmp(first, "sandboxes") == 0)
+		sandboxes(e2b);
+	else if (strcmp(first, "templates") == 0)
+		e2b_templates(e2b);
+	else if (is_list(e2b, HTTP_VERB_GET) &&
+		 (strcmp(first, "snapshots") == 0 || strcmp(first, "volumes") == 0 ||
+		  strcmp(first, "secrets") == 0 || strcmp(first, "teams") == 0))
+		empty_list(e2b);
+	else if (strcmp(first, "volumes") == 0 || strcmp(first, "secrets") == 0 ||
+		 strcmp(first, "volumecontent") == 0)
+		e2b_refuse(e2b, 501, "this server has no volumes and no secrets");
+	else
+		e2b_refuse(e2b, 404, "there is nothing here");
+}

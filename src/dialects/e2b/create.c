@@ -1,0 +1,140 @@
+/*
+ * create.c - a new sandbox: a session with a fixed end.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    a body of anybody.
+ * Never:    gives less than was asked for without a word: what boxes cannot have is 400. That a box
+ *           has no network is the one exception, since every E2B client asks for one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/e2b/e2b.h"
+
+#define METADATA_MAX (16u * 1024u)
+#define ENV_COUNT_MAX 256u
+#define TIMEOUT_S_V1 15
+#define TIMEOUT_S_V2 300
+
+/* What the client gave, and which template it asked for. */
+static int take_metadata(const struct e2b *e2b, const struct json_value *given, const char *template,
+			 struct buf *ret)
+{
+	const struct json_value *value;
+	struct json_writer json;
+	const char *key, *text;
+	struct err err;
+	size_t len;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	for (size_t i = 0; json_read_member_at(given, i, &key, &value); i++) {
+		text = json_read_text(value, &len);
+		if (text == NULL || strcmp(key, E2B_TEMPLATE_MEMBER) == 0) {
+			e2b_refuse(e2b, 400, "metadata holds texts alone");
+			return -1;
+		}
+		json_write_member_text(&json, key, text, len);
+	}
+	json_write_member_string(&json, E2B_TEMPLATE_MEMBER, template);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) == 0)
+		return 0;
+	e2b_refuse(e2b, 400, "metadata is longer than 16 KiB");
+	return -1;
+}
+
+static int take_env(const struct e2b *e2b, const struct json_value *given, struct api_list *ret)
+{
+	const size_t count = json_read_count(given);
+	const char **items = arena_new(e2b->arena, count + 1, sizeof(*items));
+	const struct json_value *value;
+	const char *key, *text;
+	size_t len;
+
+	if (count > ENV_COUNT_MAX) {
+		e2b_refuse(e2b, 400, "more than 256 variables");
+		return -1;
+	}
+	for (size_t i = 0; i < count && json_read_member_at(given, i, &key, &value); i++) {
+		char *item;
+
+		text = json_read_text(value, &len);
+		if (text == NULL || strlen(text) != len || key[0] == '\0' || strchr(key, '=') != NULL) {
+			e2b_refuse(e2b, 400, "envVars holds texts without NUL");
+			return -1;
+		}
+		item = arena_new(e2b->arena, strlen(key) + len + 2, 1);
+		(void)snprintf(item, strlen(key) + len + 2, "%s=%s", key, text);
+		items[i] = item;
+	}
+	*ret = (struct api_list){ items, count };
+	return 0;
+}
+
+/* What a box cannot have. */
+static bool is_possible(const struct e2b *e2b, const struct json_value *body)
+{
+	static const struct {
+		const char *name, *why;
+	} lacking[] = {
+		{ "volumeMounts", "this server has no volumes" },
+		{ "mcp", "this server has no MCP gateway in a sandbox" },
+		{ "iam", "this server gives out no workload tokens" },
+	};
+	bool pauses = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(lacking); i++)
+		if (json_read_count(json_read_member(body, lacking[i].name)) > 0) {
+			e2b_refuse(e2b, 400, lacking[i].why);
+			return false;
+		}
+	if (json_read_bool(json_read_member(body, "autoPause"), &pauses) && pauses) {
+		e2b_refuse(e2b, 400, "this server cannot pause a sandbox yet: onTimeout must be kill");
+		return false;
+	}
+	return true;
+}
+
+static bool take_end(const struct e2b *e2b, const struct json_value *given, uint64_t *ret_ms)
+{
+	*ret_ms = (e2b->version == 2 ? TIMEOUT_S_V2 : TIMEOUT_S_V1) * 1000u;
+	if (json_read_kind(given) == JSON_KIND_NULL)
+		return true;
+	if (!e2b_take_timeout(e2b, given, ret_ms))
+		return false;
+	if (*ret_ms >= 1000)
+		return true;
+	e2b_refuse(e2b, 400, "the time-out must be more than 0");
+	return false;
+}
+
+void e2b_create(struct e2b *e2b)
+{
+	cleanup_json struct json_value *body = e2b_take_json(e2b);
+	const char *wanted = json_read_text(json_read_member(body, "templateID"), NULL);
+	cleanup_buf struct buf metadata = BUF_INIT(METADATA_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session_create_in in = { .has_idle_timeout_ms = true, .has_expires_in_ms = true };
+	struct api_session session;
+
+	if (body == NULL)
+		return;
+	if (wanted == NULL || wanted[0] == '\0') {
+		e2b_refuse(e2b, 400, "templateID is missing");
+		return;
+	}
+	if (!is_possible(e2b, body) ||
+	    !take_end(e2b, json_read_member(body, "timeout"), &in.expires_in_ms) ||
+	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
+	    take_env(e2b, json_read_member(body, "envVars"), &in.env) < 0 ||
+	    e2b_template_of(e2b, wanted, &in.template) < 0)
+		return;
+	in.idle_timeout_ms = e2b_idle_ms(in.expires_in_ms);
+	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
+	if (call_or_refuse(e2b->request, API_SESSION_CREATE, &in, &session, &call) < 0)
+		return;
+	request_note(e2b->request, NULL, session.id, NULL);
+	e2b_answer_sandbox(e2b, 201, &session);
+}

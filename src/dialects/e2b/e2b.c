@@ -1,0 +1,257 @@
+/*
+ * e2b.c - the protocol of E2B's SDKs: a control plane, and for each sandbox envd and an interpreter.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    heads and bodies of anybody.
+ * Never:    keeps anything: a sandbox is a session, what a client holds of it is that session's token.
+ */
+#include "dialects/e2b/e2b.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "wire/front.h"
+
+#define ERROR_MAX (32u * 1024u)
+#define PATH_PART_MAX 4096u
+#define CORS "Access-Control-Allow-Origin: *\r\n"
+#define CORS_ASKED                                                                                 \
+	CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
+	     "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
+
+extern const struct dialect dialect_e2b;
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body, const char *headers)
+{
+	char all[1024];
+
+	(void)snprintf(all, sizeof(all), CORS "%s", headers != NULL ? headers : "");
+	answer_text(e2b->request, status, E2B_JSON, body, all);
+}
+
+void e2b_answer_empty(const struct e2b *e2b, unsigned status)
+{
+	if (answer_begin(e2b->request, status, NULL, 0, CORS) == 0)
+		answer_end(e2b->request);
+}
+
+void e2b_answer_json(const struct e2b *e2b, unsigned status, struct json_writer *json,
+		     const char *headers)
+{
+	struct err err;
+
+	if (json_write_finish(json, &err) < 0)
+		e2b_refuse(e2b, 500, err.text);
+	else
+		e2b_answer(e2b, status, json->out, headers);
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static bool is_session_over(const struct refusal *refusal)
+{
+	return strncmp(refusal->code, "session_", 8) == 0;
+}
+
+/* A number as `code`; of a sandbox's side that is gone also which one. */
+static void write_error(const struct e2b_target *target, unsigned status,
+			const struct refusal *refusal, struct json_writer *json)
+{
+	const bool is_gone = status == 502;
+	char message[2048];
+
+	json_write_object_begin(json);
+	if (is_gone)
+		json_write_member_string(json, "sandboxId", target->sandbox);
+	if (is_gone)
+		(void)snprintf(message, sizeof(message), "The sandbox was not found: %.1500s%s%.400s",
+			       refusal->message, refusal->cause != NULL ? ": " : "",
+			       refusal->cause != NULL ? refusal->cause : "");
+	else
+		(void)snprintf(message, sizeof(message), "%.1500s%s%.400s", refusal->message,
+			       refusal->remedy != NULL && refusal->remedy[0] != '\0' ? ". Try: " : "",
+			       refusal->remedy != NULL ? refusal->remedy : "");
+	json_write_member_string(json, "message", message);
+	json_write_member_uint(json, "code", status);
+	if (!is_gone)
+		json_write_member_string(json, "error_code", refusal->code);
+	json_write_object_end(json);
+}
+
+static unsigned status_of(const struct e2b_target *target, const struct refusal *refusal)
+{
+	if (!is_session_over(refusal))
+		return refusal->status == 410 ? 404 : refusal->status;
+	return target->side == E2B_CONTROL ? 404 : 502;
+}
+
+static void refuse(struct request *request, const struct refusal *refusal)
+{
+	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
+	char headers[256] = CORS;
+	struct e2b_target target;
+	struct json_writer json;
+	unsigned status;
+	struct err err;
+
+	e2b_target_of(request_head(request), &target);
+	status = status_of(&target, refusal);
+	json_write_init(&json, &body);
+	write_error(&target, status, refusal, &json);
+	if (json_write_finish(&json, &err) < 0) {
+		answer_break_off(request);
+		return;
+	}
+	if (status == 429 || status == 503)
+		(void)snprintf(headers, sizeof(headers), CORS "Retry-After: %u\r\n",
+			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+	answer_text(request, status, E2B_JSON, &body, headers);
+}
+
+void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message)
+{
+	const char *code = status == 400   ? "invalid"
+			   : status == 404 ? "not_found"
+			   : status == 409 ? "conflict"
+			   : status == 501 ? "not_supported"
+					   : "internal";
+
+	answer_refuse_simple(e2b->request, status, code, message, NULL);
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+struct json_value *e2b_take_json(const struct e2b *e2b)
+{
+	cleanup_buf struct buf body = BUF_INIT(E2B_BODY_MAX);
+	struct json_value *ret = NULL;
+	struct err err;
+
+	if (request_body(e2b->request, E2B_BODY_MAX, &body) < 0)
+		return NULL;
+	if (body.len == 0 && buf_adds(&body, "{}", &err) < 0) {
+		e2b_refuse(e2b, 500, err.text);
+		return NULL;
+	}
+	if (json_read_parse(body.data, body.len, E2B_BODY_MAX, &ret, &err) < 0) {
+		e2b_refuse(e2b, 400, err.text);
+		return NULL;
+	}
+	if (json_read_kind(ret) != JSON_KIND_OBJECT) {
+		json_read_free(ret);
+		e2b_refuse(e2b, 400, "the body must be a JSON object");
+		return NULL;
+	}
+	return ret;
+}
+
+bool e2b_take_path(struct e2b *e2b, const char *path)
+{
+	char part[PATH_PART_MAX];
+
+	if (path[0] == '/' && path[1] == 'v' && (path[2] == '2' || path[2] == '3') &&
+	    path[3] == '/') {
+		e2b->version = (unsigned)(path[2] - '0');
+		path += 3;
+	}
+	while (*path == '/') {
+		const size_t len = strcspn(++path, "/");
+
+		if (len == 0 && path[0] == '\0')
+			break;
+		if (e2b->part_count == E2B_PARTS_MAX || len == 0 ||
+		    !http_decode(path, len, part, sizeof(part)))
+			return false;
+		e2b->part[e2b->part_count++] = arena_text(e2b->arena, part, strlen(part));
+		path += len;
+	}
+	return e2b->part_count > 0;
+}
+
+bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const char *third)
+{
+	const size_t count = third != NULL ? 3 : 2;
+
+	return request_head(e2b->request)->verb == verb && e2b->part_count == count &&
+	       strcmp(e2b->part[0], first) == 0 &&
+	       (third == NULL || strcmp(e2b->part[2], third) == 0);
+}
+
+/* The first of these that is there, in our spelling. */
+static void take_key(struct request *request)
+{
+	static const char *const places[] = { "x-api-key", "x-access-token",
+					      "e2b-traffic-access-token" };
+	const struct http *http = request_head(request);
+	char key[FRONT_KEY_MAX + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		const char *found = http_header(http, places[i]);
+
+		if (found == NULL || found[0] == '\0' || strlen(found) > FRONT_KEY_MAX)
+			continue;
+		e2b_key_of(found, key, sizeof(key));
+		request_use_key(request, key);
+		return;
+	}
+}
+
+/* Of an address that guesses, no key is looked at but those that were good. */
+static bool may_ask(const struct e2b *e2b)
+{
+	char key[FRONT_KEY_MAX + 1];
+
+	request_key(e2b->request, key, sizeof(key));
+	if (key[0] == '\0' || request_may_present(e2b->request, key))
+		return true;
+	answer_refuse_simple(e2b->request, 429, "too_many_attempts",
+			     "too many unknown keys came from this address",
+			     "use a key that is known, or wait");
+	return false;
+}
+
+static void dispatch(struct e2b *e2b)
+{
+	if (e2b->target.side == E2B_CONTROL)
+		e2b_control(e2b);
+	else
+		e2b_refuse(e2b, 501, "this is not here yet");
+}
+
+static void handle(struct request *request)
+{
+	const struct http *http = request_head(request);
+	cleanup_arena struct arena arena = { 0 };
+	struct e2b e2b = { .request = request, .arena = &arena };
+
+	e2b_target_of(http, &e2b.target);
+	take_key(request);
+	if (http->verb == HTTP_VERB_OTHER &&
+	    http_header(http, "access-control-request-method") != NULL) {
+		if (answer_begin(request, 204, NULL, 0, CORS_ASKED) == 0)
+			answer_end(request);
+		return;
+	}
+	if (e2b.target.is_half) {
+		e2b_refuse(&e2b, 400, "E2b-Sandbox-Id and E2b-Sandbox-Port go together");
+		return;
+	}
+	if (e2b.target.side != E2B_PORT && !e2b_take_path(&e2b, http->path)) {
+		e2b_refuse(&e2b, 404, "there is nothing here");
+		return;
+	}
+	if (may_ask(&e2b))
+		dispatch(&e2b);
+}
+
+static const struct key_place keys[] = { { KEY_NONE, NULL } };
+
+const struct dialect dialect_e2b = {
+	.name = "e2b",
+	.keys = keys,
+	.handle = handle,
+	.refuse = refuse,
+};

@@ -1,0 +1,108 @@
+/*
+ * e2b.h - what the files of the E2B dialect share.
+ *
+ *   e2b.c        a request: which side it is of, its key, the form of an error
+ *   target.c     which sandbox and port a head means; ids of sandboxes and sessions
+ *   control.c    /sandboxes: get, kill, time-outs, connect; which path is what
+ *   create.c     a new sandbox
+ *   list.c       lists: filters, pages
+ *   sandbox.c    a session as E2B sees it
+ *   metrics.c    memory and processors
+ *   templates.c  names of templates
+ */
+#pragma once
+
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "dialects/call.h"
+
+#define E2B_JSON "application/json"
+#define E2B_BODY_MAX (8u * 1024u * 1024u)
+#define E2B_ID_SIZE 64u
+#define E2B_ENVD_PORT 49983u
+#define E2B_INTERPRETER_PORT 49999u
+#define E2B_ENVD_VERSION "0.6.13"
+/* Of a session's metadata: what was asked for is kept beside what the client gave. */
+#define E2B_TEMPLATE_MEMBER "e2b.template"
+
+enum e2b_side { E2B_CONTROL, E2B_ENVD, E2B_INTERPRETER, E2B_PORT };
+
+/* What a head means. */
+struct e2b_target {
+	enum e2b_side side;
+	unsigned port;
+	char sandbox[E2B_ID_SIZE]; /* as the client spells it; "": none */
+	char session[E2B_ID_SIZE]; /* ours; "-" when that is none */
+	bool is_half;		   /* a sandbox without a port, or a port without a sandbox */
+};
+
+#define E2B_PARTS_MAX 5u
+
+/* A request of one side: its path in parts, decoded. */
+struct e2b {
+	struct request *request;
+	struct e2b_target target;
+	struct arena *arena;
+	unsigned version; /* of the path: /v2/… is 2; 0 without */
+	const char *part[E2B_PARTS_MAX];
+	size_t part_count;
+};
+
+/* ---- target.c ---- */
+void e2b_target_of(const struct http *http, struct e2b_target *ret);
+/* "se_01K…" is "i01k…" to a client; host names have no upper case and nothing but letters and digits. */
+void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE]);
+void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE]);
+/* Our key of a client's: e2b_ and 64 hexadecimal digits stand for the same bits as rk_…. */
+void e2b_key_of(const char *presented, char *ret, size_t size);
+
+/* ---- e2b.c ---- */
+/* What is behind the path's version; false: it has too many parts, or is malformed. */
+bool e2b_take_path(struct e2b *e2b, const char *path);
+bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const char *third);
+void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message);
+/* With the headers that a browser wants. `headers` NULL: no further ones. */
+void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body, const char *headers);
+void e2b_answer_empty(const struct e2b *e2b, unsigned status);
+/* A finished writer's text, or what failed. */
+void e2b_answer_json(const struct e2b *e2b, unsigned status, struct json_writer *json,
+		     const char *headers);
+/* The body as an object; NULL when that was answered with an error. An empty body is {}. */
+struct json_value *e2b_take_json(const struct e2b *e2b);
+#define cleanup_json __attribute__((cleanup(e2b_json_done)))
+static inline void e2b_json_done(struct json_value **value)
+{
+	json_read_free(*value);
+}
+
+/* ---- control.c ---- */
+void e2b_control(struct e2b *e2b);
+/* The body's `timeout` or `duration` in ms; false when it was answered that it is none. */
+bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
+/* A session that is unused ends later than its time-out. */
+uint64_t e2b_idle_ms(uint64_t timeout_ms);
+
+/* ---- create.c ---- */
+void e2b_create(struct e2b *e2b);
+
+/* ---- list.c ---- */
+void e2b_list(struct e2b *e2b);
+
+/* ---- sandbox.c ---- */
+/* As create and connect answer it. */
+void e2b_write_sandbox(struct json_writer *json, const struct api_session *session,
+		       const char *token);
+/* As in lists; with `token` (or NULL) and the rest of what is known of one. */
+void e2b_write_listed(struct json_writer *json, const struct api_session *session,
+		      const char *token, bool is_whole);
+void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms);
+/* Adds the answer of a session with its token, which is asked for here. */
+void e2b_answer_sandbox(const struct e2b *e2b, unsigned status, const struct api_session *session);
+
+/* ---- metrics.c ---- */
+void e2b_metrics(struct e2b *e2b);
+
+/* ---- templates.c ---- */
+/* Ours for what a client asks for; *ret NULL: the default. Negative when it was answered. */
+int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret);
+void e2b_templates(struct e2b *e2b);

@@ -1,0 +1,52 @@
+/*
+ * match.c - E2B stands at the root: its requests are told by headers, by host names, and by paths.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    heads of anybody.
+ * Never:    claims what lies under a prefix of another protocol.
+ */
+#include <string.h>
+
+#include "dialects/match.h"
+
+static const char *const prefixes[] = {
+	"/sandboxes", "/v2/sandboxes", "/templates", "/v2/templates", "/v3/templates", "/snapshots",
+	"/volumes", "/v2/volumes", "/volumecontent", "/secrets", "/teams", "/execute", "/contexts",
+	"/filesystem.Filesystem", "/process.Process", NULL };
+static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port", "connect-protocol-version",
+				       "e2b-traffic-access-token", NULL };
+
+/* 49983-i01k….example.org: a port, and the id of a sandbox. */
+static bool is_host(const char *host)
+{
+	const size_t digits = strspn(host, "0123456789");
+	size_t id;
+
+	if (digits == 0 || digits > 5 || host[digits] != '-')
+		return false;
+	id = strspn(host + digits + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+	return id > 0 && host[digits + 1 + id] == '.';
+}
+
+static bool is_ours(const struct http *http)
+{
+	const char *key = http_header(http, "x-api-key");
+	const char *host = http_header(http, "host");
+
+	if (key != NULL && strncmp(key, "e2b_", 4) == 0)
+		return true;
+	if (host != NULL && is_host(host))
+		return true;
+	return strcmp(http->path, "/files") == 0 &&
+	       (http_header(http, "x-access-token") != NULL ||
+		strstr(http->query, "signature=") != NULL);
+}
+
+extern const struct dialect_match dialect_match_e2b;
+
+const struct dialect_match dialect_match_e2b = {
+	.name = "e2b",
+	.prefixes = prefixes,
+	.headers = headers,
+	.is_ours = is_ours,
+};

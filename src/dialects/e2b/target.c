@@ -1,0 +1,121 @@
+/*
+ * target.c - which sandbox and port a head means, and how ids and keys are spelled.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    heads of anybody.
+ * Never:    trusts an id: what is none becomes "-", which nothing is called.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/base64.h"
+#include "dialects/e2b/e2b.h"
+
+#define NAME_LEN 26u /* of a session's id, behind "se_" */
+#define KEY_BYTES 32u
+#define KEY_PREFIX "e2b_"
+#define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789"
+
+void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE])
+{
+	size_t at = 1;
+
+	ret[0] = 'i';
+	if (strlen(session) > 3)
+		for (session += 3; *session != '\0' && at + 1 < E2B_ID_SIZE; session++)
+			ret[at++] = (char)tolower((unsigned char)*session);
+	ret[at] = '\0';
+}
+
+void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE])
+{
+	if (sandbox[0] != 'i' || strlen(sandbox) != NAME_LEN + 1 ||
+	    strspn(sandbox, ID_CHARACTERS) != NAME_LEN + 1) {
+		(void)snprintf(ret, E2B_ID_SIZE, "-");
+		return;
+	}
+	(void)snprintf(ret, E2B_ID_SIZE, "se_%s", sandbox + 1);
+	for (char *at = ret + 3; *at != '\0'; at++)
+		*at = (char)toupper((unsigned char)*at);
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void e2b_key_of(const char *presented, char *ret, size_t size)
+{
+	const char *digits = presented + strlen(KEY_PREFIX);
+	cleanup_buf struct buf text = BUF_INIT(64);
+	unsigned char bits[KEY_BYTES];
+	struct err err;
+
+	(void)snprintf(ret, size, "%s", presented);
+	if (strncmp(presented, KEY_PREFIX, strlen(KEY_PREFIX)) != 0 ||
+	    strlen(digits) != (size_t)2 * KEY_BYTES)
+		return;
+	for (size_t i = 0; i < KEY_BYTES; i++) {
+		const int high = digit_of(digits[2 * i]), low = digit_of(digits[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return;
+		bits[i] = (unsigned char)(high * 16 + low);
+	}
+	if (base64_encode(bits, sizeof(bits), &text, &err) < 0)
+		return;
+	for (size_t i = 0; i < text.len; i++)
+		text.data[i] = text.data[i] == '+'   ? '-'
+			       : text.data[i] == '/' ? '_'
+						     : text.data[i];
+	(void)snprintf(ret, size, "rk_%.43s", text.data);
+}
+
+static unsigned port_of(const char *text)
+{
+	const size_t len = strspn(text, "0123456789");
+	const unsigned long port = len > 0 && len <= 5 ? strtoul(text, NULL, 10) : 0;
+
+	return port <= 65535 ? (unsigned)port : 0;
+}
+
+/* PORT-ID.anything */
+static void take_host(const char *host, struct e2b_target *ret)
+{
+	const size_t digits = strspn(host, "0123456789");
+	const size_t len = host[digits] == '-' ? strspn(host + digits + 1, ID_CHARACTERS) : 0;
+
+	if (digits == 0 || len == 0 || len >= sizeof(ret->sandbox) ||
+	    host[digits + 1 + len] != '.')
+		return;
+	ret->port = port_of(host);
+	memcpy(ret->sandbox, host + digits + 1, len);
+	ret->sandbox[len] = '\0';
+}
+
+void e2b_target_of(const struct http *http, struct e2b_target *ret)
+{
+	const char *id = http_header(http, "e2b-sandbox-id");
+	const char *port = http_header(http, "e2b-sandbox-port");
+	const char *host = http_header(http, "host");
+
+	*ret = (struct e2b_target){ .side = E2B_CONTROL };
+	ret->is_half = (id == NULL) != (port == NULL);
+	if (id != NULL && port != NULL) {
+		(void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%s",
+			       strlen(id) < sizeof(ret->sandbox) ? id : "-");
+		ret->port = port_of(port);
+	} else if (host != NULL) {
+		take_host(host, ret);
+	}
+	e2b_session_id(ret->sandbox, ret->session);
+	if (ret->sandbox[0] != '\0')
+		ret->side = ret->port == E2B_ENVD_PORT	       ? E2B_ENVD
+			    : ret->port == E2B_INTERPRETER_PORT ? E2B_INTERPRETER
+								: E2B_PORT;
+	else if (strcmp(http->path, "/files") == 0)
+		ret->side = E2B_ENVD; /* its signature says which */
+}
