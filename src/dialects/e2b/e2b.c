@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/e2b/interpreter.h"
 #include "wire/front.h"
 
 #define ERROR_MAX (32u * 1024u)
 #define PATH_PART_MAX 4096u
-#define CORS "Access-Control-Allow-Origin: *\r\n"
 #define CORS_ASKED                                                                                 \
-	CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
+	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
 	     "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
 
 extern const struct dialect dialect_e2b;
@@ -28,13 +28,13 @@ void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body, 
 {
 	char all[1024];
 
-	(void)snprintf(all, sizeof(all), CORS "%s", headers != NULL ? headers : "");
+	(void)snprintf(all, sizeof(all), E2B_CORS "%s", headers != NULL ? headers : "");
 	answer_text(e2b->request, status, E2B_JSON, body, all);
 }
 
 void e2b_answer_empty(const struct e2b *e2b, unsigned status)
 {
-	if (answer_begin(e2b->request, status, NULL, 0, CORS) == 0)
+	if (answer_begin(e2b->request, status, NULL, 0, E2B_CORS) == 0)
 		answer_end(e2b->request);
 }
 
@@ -61,6 +61,10 @@ static void write_error(const struct e2b_target *target, unsigned status,
 			const struct refusal *refusal, struct json_writer *json)
 {
 	const bool is_gone = status == 502;
+	const char *remedy = status == 401 ? "E2B_API_KEY must be a key of this server: see `reckon "
+					     "e2b env`"
+			     : refusal->remedy != NULL && refusal->remedy[0] != '\0' ? refusal->remedy
+										     : NULL;
 	char message[2048];
 
 	json_write_object_begin(json);
@@ -71,9 +75,9 @@ static void write_error(const struct e2b_target *target, unsigned status,
 			       refusal->message, refusal->cause != NULL ? ": " : "",
 			       refusal->cause != NULL ? refusal->cause : "");
 	else
-		(void)snprintf(message, sizeof(message), "%.1500s%s%.400s", refusal->message,
-			       refusal->remedy != NULL && refusal->remedy[0] != '\0' ? ". Try: " : "",
-			       refusal->remedy != NULL ? refusal->remedy : "");
+		(void)snprintf(message, sizeof(message), "%.1500s%s%.400s%s", refusal->message,
+			       remedy != NULL ? " (" : "", remedy != NULL ? remedy : "",
+			       remedy != NULL ? ")" : "");
 	json_write_member_string(json, "message", message);
 	json_write_member_uint(json, "code", status);
 	if (!is_gone)
@@ -88,10 +92,23 @@ static unsigned status_of(const struct e2b_target *target, const struct refusal 
 	return target->side == E2B_CONTROL ? 404 : 502;
 }
 
+/* The interpreter's clients show what it says as it is. */
+static void refuse_in_words(struct request *request, unsigned status,
+			    const struct refusal *refusal)
+{
+	cleanup_buf struct buf text = BUF_INIT(ERROR_MAX);
+	struct err err;
+
+	if (buf_adds(&text, refusal->message, &err) < 0)
+		answer_break_off(request);
+	else
+		answer_text(request, status, "text/plain; charset=utf-8", &text, E2B_CORS);
+}
+
 static void refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
-	char headers[256] = CORS;
+	char headers[256] = E2B_CORS;
 	struct e2b_target target;
 	struct json_writer json;
 	unsigned status;
@@ -99,6 +116,10 @@ static void refuse(struct request *request, const struct refusal *refusal)
 
 	e2b_target_of(request_head(request), &target);
 	status = status_of(&target, refusal);
+	if (target.side == E2B_INTERPRETER && status != 502) {
+		refuse_in_words(request, status, refusal);
+		return;
+	}
 	json_write_init(&json, &body);
 	write_error(&target, status, refusal, &json);
 	if (json_write_finish(&json, &err) < 0) {
@@ -106,7 +127,7 @@ static void refuse(struct request *request, const struct refusal *refusal)
 		return;
 	}
 	if (status == 429 || status == 503)
-		(void)snprintf(headers, sizeof(headers), CORS "Retry-After: %u\r\n",
+		(void)snprintf(headers, sizeof(headers), E2B_CORS "Retry-After: %u\r\n",
 			       refusal->retry_s > 0 ? refusal->retry_s : 1);
 	answer_text(request, status, E2B_JSON, &body, headers);
 }
@@ -213,10 +234,41 @@ static bool may_ask(const struct e2b *e2b)
 	return false;
 }
 
+static bool is_health(const struct e2b *e2b)
+{
+	return e2b->part_count == 1 && strcmp(e2b->part[0], "health") == 0;
+}
+
+/* Whether the sandbox is there: 502 is the answer when it is not. */
+static void health(struct e2b *e2b)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = e2b->target.session }, NULL,
+			   &call) == 0)
+		e2b_answer_empty(e2b, e2b->target.side == E2B_ENVD ? 204 : 200);
+}
+
+static void interpret(struct e2b *e2b)
+{
+	if (e2b->part_count == 1 && strcmp(e2b->part[0], "execute") == 0 &&
+	    request_head(e2b->request)->verb == HTTP_VERB_POST)
+		e2b_execute(e2b);
+	else if (strcmp(e2b->part[0], "contexts") == 0)
+		e2b_contexts(e2b);
+	else
+		e2b_refuse(e2b, 404, "there is nothing here");
+}
+
 static void dispatch(struct e2b *e2b)
 {
 	if (e2b->target.side == E2B_CONTROL)
 		e2b_control(e2b);
+	else if (e2b->target.side != E2B_PORT && is_health(e2b))
+		health(e2b);
+	else if (e2b->target.side == E2B_INTERPRETER)
+		interpret(e2b);
 	else
 		e2b_refuse(e2b, 501, "this is not here yet");
 }

@@ -17,6 +17,7 @@
 #include "dialects/call.h"
 
 #define E2B_JSON "application/json"
+#define E2B_CORS "Access-Control-Allow-Origin: *\r\n" /* for browsers */
 #define E2B_BODY_MAX (8u * 1024u * 1024u)
 #define E2B_ID_SIZE 64u
 #define E2B_ENVD_PORT 49983u

@@ -1,0 +1,64 @@
+"""A daemon as E2B's SDKs see it: the variables that their programs run with, and requests without an SDK."""
+import base64
+import http.client
+import json
+import os
+import subprocess
+
+from reckon_serve import SECONDS, Server
+
+ENVD, INTERPRETER = 49983, 49999
+
+
+class E2BServer(Server):
+    @property
+    def e2b_key(self):
+        return "e2b_" + base64.urlsafe_b64decode(self.key[3:] + "=").hex()
+
+    @property
+    def variables(self):
+        here = f"http://127.0.0.1:{self.port}"
+        return {"E2B_API_KEY": self.e2b_key, "E2B_API_URL": here, "E2B_SANDBOX_URL": here}
+
+    def run(self, command, **more):
+        """A program of an SDK's user, which must succeed; what it printed."""
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith("E2B_") and not name.lower().endswith("_proxy")}
+        done = subprocess.run(command, env=clean | self.variables | more, capture_output=True, text=True,
+                              timeout=3 * SECONDS)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}\n{self.log()[-2000:]}"
+        return done.stdout
+
+    def control(self, method, path, body=None, key=None, **headers):
+        """(status, headers, JSON or text)"""
+        return self.request(method, path, body, {"X-API-Key": self.e2b_key if key is None else key, **headers})
+
+    def request(self, method, path, body=None, headers=None):
+        connection = self.connect()
+        try:
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+            connection.request(method, path, body, headers or {})
+            return take(connection.getresponse())
+        finally:
+            connection.close()
+
+    def sandbox(self, **body):
+        status, _, made = self.control("POST", "/v2/sandboxes", {"templateID": "base", **body})
+        assert status == 201, made
+        return made
+
+    def data(self, sandbox, port, method, path, body=None, token=True, **headers):
+        """One request to a side of a sandbox."""
+        more = {"E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": str(port)}
+        if token:
+            more["X-Access-Token"] = sandbox["envdAccessToken"]
+        return self.request(method, path, body, more | headers)
+
+
+def take(response: http.client.HTTPResponse):
+    text = response.read()
+    try:
+        return response.status, response.headers, json.loads(text)
+    except ValueError:
+        return response.status, response.headers, text
