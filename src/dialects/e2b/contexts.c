@@ -24,17 +24,11 @@ const char *e2b_context_of(const char *context)
 
 const char *e2b_language_of(const struct e2b *e2b, const char *language)
 {
-	static const struct {
-		const char *name, *ours;
-	} others[] = { { "js", "javascript" }, { "ts", "typescript" }, { "py", "python" } };
 	const char *from = language + strspn(language, " \t\r\n");
 	char *ret = arena_text(e2b->arena, from, strcspn(from, " \t\r\n"));
 
 	for (char *at = ret; *at != '\0'; at++)
 		*at = (char)tolower((unsigned char)*at);
-	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		if (strcmp(ret, others[i].name) == 0)
-			return others[i].ours;
 	return ret;
 }
 
@@ -115,8 +109,8 @@ static void create(struct e2b *e2b)
 
 	if (body == NULL)
 		return;
-	in.language = e2b_language_of(e2b, language != NULL && language[0] != '\0' ? language
-										   : "python");
+	if (language != NULL && language[0] != '\0')
+		in.language = e2b_language_of(e2b, language);
 	in.cwd = take_cwd(e2b, cwd);
 	if (call_or_refuse(e2b->request, API_CONTEXT_CREATE, &in, &context, &call) < 0)
 		return;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/e2b/envd.h"
 #include "dialects/e2b/interpreter.h"
-#include "wire/front.h"
 
 #define ERROR_MAX (32u * 1024u)
 #define PATH_PART_MAX 4096u
@@ -116,6 +116,10 @@ static void refuse(struct request *request, const struct refusal *refusal)
 
 	e2b_target_of(request_head(request), &target);
 	status = status_of(&target, refusal);
+	if (e2b_is_rpc(request_head(request)) && status != 502) {
+		e2b_rpc_refuse(request, status, refusal->message);
+		return;
+	}
 	if (target.side == E2B_INTERPRETER && status != 502) {
 		refuse_in_words(request, status, refusal);
 		return;
@@ -207,12 +211,12 @@ static void take_key(struct request *request)
 	static const char *const places[] = { "x-api-key", "x-access-token",
 					      "e2b-traffic-access-token" };
 	const struct http *http = request_head(request);
-	char key[FRONT_KEY_MAX + 1];
+	char key[E2B_KEY_SIZE];
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		const char *found = http_header(http, places[i]);
 
-		if (found == NULL || found[0] == '\0' || strlen(found) > FRONT_KEY_MAX)
+		if (found == NULL || found[0] == '\0' || strlen(found) >= E2B_KEY_SIZE)
 			continue;
 		e2b_key_of(found, key, sizeof(key));
 		request_use_key(request, key);
@@ -223,7 +227,7 @@ static void take_key(struct request *request)
 /* Of an address that guesses, no key is looked at but those that were good. */
 static bool may_ask(const struct e2b *e2b)
 {
-	char key[FRONT_KEY_MAX + 1];
+	char key[E2B_KEY_SIZE];
 
 	request_key(e2b->request, key, sizeof(key));
 	if (key[0] == '\0' || request_may_present(e2b->request, key))
@@ -261,6 +265,16 @@ static void interpret(struct e2b *e2b)
 		e2b_refuse(e2b, 404, "there is nothing here");
 }
 
+static void envd(struct e2b *e2b)
+{
+	if (e2b_is_rpc(request_head(e2b->request)))
+		e2b_rpc(e2b);
+	else if (e2b->part_count == 1 && strcmp(e2b->part[0], "files") == 0)
+		e2b_files(e2b);
+	else
+		e2b_refuse(e2b, 404, "there is nothing here");
+}
+
 static void dispatch(struct e2b *e2b)
 {
 	if (e2b->target.side == E2B_CONTROL)
@@ -269,6 +283,8 @@ static void dispatch(struct e2b *e2b)
 		health(e2b);
 	else if (e2b->target.side == E2B_INTERPRETER)
 		interpret(e2b);
+	else if (e2b->target.side == E2B_ENVD)
+		envd(e2b);
 	else
 		e2b_refuse(e2b, 501, "this is not here yet");
 }

@@ -20,6 +20,7 @@
 #define E2B_CORS "Access-Control-Allow-Origin: *\r\n" /* for browsers */
 #define E2B_BODY_MAX (8u * 1024u * 1024u)
 #define E2B_ID_SIZE 64u
+#define E2B_KEY_SIZE 129u
 #define E2B_ENVD_PORT 49983u
 #define E2B_INTERPRETER_PORT 49999u
 #define E2B_ENVD_VERSION "0.6.13"

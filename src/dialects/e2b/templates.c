@@ -51,7 +51,7 @@ static const char *bare(const struct e2b *e2b, const char *name)
 
 int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret)
 {
-	static const char *const plain[] = { "base", "python", "default", NULL };
+	static const char *const plain[] = { "base", "default", NULL };
 	static const char *const interpreters[] = { "code-interpreter-v1", "code-interpreter-stateful",
 						    "code-interpreter", NULL };
 	const char *name = bare(e2b, wanted);

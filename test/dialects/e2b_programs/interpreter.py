@@ -49,7 +49,8 @@ if hasattr(sandbox, "list_code_contexts"):
     except NotFoundException:
         pass
 
-assert sandbox.run_code("echo $((6 * 7)); cat shared", language="bash").logs.stdout == ["42\nof both"]
+printed = sandbox.run_code("echo $((6 * 7)); cat shared", language="bash").logs.stdout
+assert "".join(printed) == "42\nof both", printed
 
 # Killed while it runs: an error, and no empty success.
 timer = threading.Timer(1, sandbox.kill)

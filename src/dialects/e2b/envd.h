@@ -1,0 +1,53 @@
+/*
+ * envd.h - the side of a sandbox that is its files and processes: what its files share.
+ *
+ *   files.c       /files: whole files, signed addresses
+ *   upload.c      bodies that become files
+ *   path.c        a client's paths, ours
+ *   rpc.c         Connect: messages, streams, errors
+ *   filesystem.c  the service filesystem.Filesystem
+ */
+#pragma once
+
+#include "codec/envelope.h"
+#include "dialects/e2b/e2b.h"
+
+#define E2B_RPC_MAX (4u * 1024u * 1024u) /* of one message that a client sends */
+#define E2B_PATH_SIZE 4096u
+
+/* ---- path.c ---- */
+/* What a client calls a file: whole, and as reckond knows it ("" is the workspace). */
+struct e2b_path {
+	char whole[E2B_PATH_SIZE];
+	const char *inside; /* of `whole` */
+};
+/* False: it is outside of what can be reached, or too long. */
+bool e2b_path_of(const char *given, struct e2b_path *ret);
+extern const char e2b_path_remedy[];
+
+/* ---- files.c ---- */
+void e2b_files(struct e2b *e2b);
+
+/* ---- upload.c ---- */
+void e2b_upload(struct e2b *e2b, const char *path);
+
+/* ---- rpc.c ---- */
+bool e2b_is_rpc(const struct http *http);
+/* Of a stream the error goes into its last message. */
+void e2b_rpc_refuse(struct request *request, unsigned status, const char *message);
+void e2b_rpc(struct e2b *e2b);
+/* The message that asks; NULL when that was answered with an error. */
+struct json_value *e2b_rpc_take(const struct e2b *e2b);
+/* Answers a unary call. */
+void e2b_rpc_answer(const struct e2b *e2b, struct json_writer *json);
+void e2b_rpc_empty(const struct e2b *e2b);
+/* Of a stream; negative as in httpd.h. `code` NULL: it ends well. */
+int e2b_rpc_begin(const struct e2b *e2b);
+int e2b_rpc_send(const struct e2b *e2b, struct json_writer *json);
+int e2b_rpc_beat(const struct e2b *e2b, const char *message);
+void e2b_rpc_end(const struct e2b *e2b, const char *code, const char *message);
+/* A member by its name in JSON. */
+const char *e2b_rpc_text(const struct json_value *message, const char *member);
+
+/* ---- filesystem.c ---- */
+void e2b_filesystem(struct e2b *e2b, const char *method);

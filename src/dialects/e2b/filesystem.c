@@ -1,0 +1,403 @@
+/*
+ * filesystem.c - the service filesystem.Filesystem: what is there, folders, moves, removals.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    messages of anybody; names that hostile programs gave.
+ * Never:    tells modes or owners that it does not know as if it had looked: all files are the user's.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "dialects/e2b/envd.h"
+
+#define ANSWER_MAX ((size_t)48 << 20)
+#define DEPTH_MAX 32u
+#define ENTRIES_MAX 100000u
+
+/* One file or folder. */
+struct entry {
+	const char *name, *path; /* whole */
+	const char *modified;	 /* as in RFC 3339 */
+	uint64_t size;
+	bool is_folder;
+};
+
+static void write_entry(struct json_writer *json, const struct entry *entry)
+{
+	char size[24];
+
+	(void)snprintf(size, sizeof(size), "%" PRIu64, entry->size);
+	json_write_object_begin(json);
+	json_write_member_string(json, "name", entry->name);
+	json_write_member_string(json, "type",
+				 entry->is_folder ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE");
+	json_write_member_string(json, "path", entry->path);
+	json_write_member_string(json, "size", size);
+	json_write_member_uint(json, "mode", entry->is_folder ? 0755 : 0644);
+	json_write_member_string(json, "permissions",
+				 entry->is_folder ? "drwxr-xr-x" : "-rw-r--r--");
+	json_write_member_string(json, "owner", "user");
+	json_write_member_string(json, "group", "user");
+	json_write_member_string(json, "modifiedTime", entry->modified);
+	json_write_object_end(json);
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void refuse_path(const struct e2b *e2b)
+{
+	e2b_rpc_refuse(e2b->request, 400, e2b_path_remedy);
+}
+
+static void refuse_missing(const struct e2b *e2b, const char *path)
+{
+	char message[E2B_PATH_SIZE + 64];
+
+	(void)snprintf(message, sizeof(message), "path not found: file not found: %s", path);
+	e2b_rpc_refuse(e2b->request, 404, message);
+}
+
+/* What reckond will not do with a path: a file where a folder is needed, or the other way round. */
+static void refuse(const struct e2b *e2b, const struct api_failure *failure)
+{
+	if (failure->error == API_ERR_DENIED)
+		e2b_rpc_refuse(e2b->request, 400, failure->message);
+	else
+		call_refuse(e2b->request, failure);
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+static const char *moment(const struct e2b *e2b, uint64_t ms)
+{
+	const time_t seconds = (time_t)(ms / 1000);
+	char text[40] = "1970-01-01T00:00:00Z";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) != NULL && tm.tm_year < 8100)
+		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return arena_text(e2b->arena, text, strlen(text));
+}
+
+/* A folder's entry in the list of the folder above it. 1: found; 0: not; negative: answered. */
+static int find_folder(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
+{
+	const char *base = base_of(path->inside);
+	const size_t above = base > path->inside ? (size_t)(base - path->inside) - 1 : 0;
+	cleanup_json struct json_value *all = NULL;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_file_list_out out;
+	const struct json_value *files;
+	struct err err;
+	const enum call_status status = call_make(
+		e2b->request, API_FILE_LIST,
+		&(struct api_file_list_in){
+			.session = e2b->target.session,
+			.path = above > 0 ? arena_text(e2b->arena, path->inside, above) : NULL,
+			.has_recursive = true },
+		&out, &call);
+
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_FAILED &&
+	    (call.failure->error == API_ERR_NOT_FOUND || call.failure->error == API_ERR_DENIED))
+		return 0;
+	if (status == CALL_FAILED) {
+		call_refuse(e2b->request, call.failure);
+		return -1;
+	}
+	if (json_read_parse(out.files.data, out.files.len, ANSWER_MAX, &all, &err) < 0) {
+		e2b_rpc_refuse(e2b->request, 500, err.text);
+		return -1;
+	}
+	files = json_read_member(all, "files");
+	for (size_t i = 0; i < json_read_count(files); i++) {
+		const struct json_value *file = json_read_at(files, i);
+		const char *modified = e2b_rpc_text(file, "modified");
+
+		if (strcmp(e2b_rpc_text(file, "path"), path->inside) != 0 ||
+		    strcmp(e2b_rpc_text(file, "kind"), "folder") != 0)
+			continue;
+		ret->is_folder = true;
+		ret->modified = arena_text(e2b->arena, modified, strlen(modified));
+		return 1;
+	}
+	return 0;
+}
+
+/* 1, 0 or negative, as above. */
+static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_download file;
+	enum call_status status;
+
+	*ret = (struct entry){ .name = base_of(path->whole), .path = path->whole };
+	if (path->inside[0] == '\0') {
+		ret->is_folder = true;
+		ret->modified = moment(e2b, 0);
+		/* Whether the sandbox is there. */
+		return call_or_refuse(e2b->request, API_SESSION_SHOW,
+				      &(struct api_session_show_in){
+					      .session = e2b->target.session },
+				      NULL, &call) < 0
+			       ? -1
+			       : 1;
+	}
+	status = call_make(e2b->request, API_FILE_GET,
+			   &(struct api_file_get_in){ .session = e2b->target.session,
+						      .path = path->inside },
+			   &file, &call);
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK) {
+		ret->size = file.size;
+		ret->modified = moment(e2b, file.has_modified_ms ? file.modified_ms : 0);
+		return 1;
+	}
+	if (call.failure->error == API_ERR_DENIED)
+		return find_folder(e2b, path, ret);
+	if (call.failure->error == API_ERR_NOT_FOUND)
+		return 0;
+	call_refuse(e2b->request, call.failure);
+	return -1;
+}
+
+static void answer_entry(const struct e2b *e2b, const struct entry *entry)
+{
+	cleanup_buf struct buf body = BUF_INIT(65536);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "entry");
+	write_entry(&json, entry);
+	json_write_object_end(&json);
+	e2b_rpc_answer(e2b, &json);
+}
+
+static void answer_path(const struct e2b *e2b, const struct e2b_path *path)
+{
+	struct entry entry;
+	const int found = look(e2b, path, &entry);
+
+	if (found > 0)
+		answer_entry(e2b, &entry);
+	else if (found == 0)
+		refuse_missing(e2b, path->whole);
+}
+
+static void stat_one(struct e2b *e2b, const struct json_value *message)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+
+	if (e2b_path_of(e2b_rpc_text(message, "path"), path))
+		answer_path(e2b, path);
+	else
+		refuse_path(e2b);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+struct walk {
+	const struct e2b *e2b;
+	struct json_writer json;
+	const char *root; /* whole; its paths are below `inside` of it */
+	size_t inside_len;
+	unsigned count;
+};
+
+/* Pre-order. Negative: it was answered, or nobody is there. */
+static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
+{
+	cleanup_json struct json_value *all = NULL;
+	cleanup_call struct call call = CALL_INIT;
+	const struct json_value *files;
+	struct api_file_list_out out;
+	struct err err;
+	const enum call_status status =
+		call_make(walk->e2b->request, API_FILE_LIST,
+			  &(struct api_file_list_in){ .session = walk->e2b->target.session,
+						      .path = inside[0] != '\0' ? inside : NULL,
+						      .has_recursive = true },
+			  &out, &call);
+
+	if (status == CALL_FAILED)
+		refuse(walk->e2b, call.failure);
+	if (status != CALL_OK)
+		return -1;
+	if (json_read_parse(out.files.data, out.files.len, ANSWER_MAX, &all, &err) < 0) {
+		e2b_rpc_refuse(walk->e2b->request, 500, err.text);
+		return -1;
+	}
+	call_done(&call);
+	files = json_read_member(all, "files");
+	for (size_t i = 0; i < json_read_count(files) && walk->count < ENTRIES_MAX; i++) {
+		const struct json_value *file = json_read_at(files, i);
+		const char *path = e2b_rpc_text(file, "path");
+		cleanup_buf struct buf whole = BUF_INIT(2 * E2B_PATH_SIZE);
+		int64_t size = 0;
+		struct entry entry = {
+			.name = base_of(path),
+			.modified = e2b_rpc_text(file, "modified"),
+			.is_folder = strcmp(e2b_rpc_text(file, "kind"), "folder") == 0,
+		};
+
+		if (buf_addf(&whole, &err, "%s/%s", walk->root,
+			     path + (walk->inside_len > 0 ? walk->inside_len + 1 : 0)) < 0)
+			continue;
+		(void)json_read_int(json_read_member(file, "size"), &size);
+		entry.size = size > 0 ? (uint64_t)size : 0;
+		entry.path = whole.data;
+		write_entry(&walk->json, &entry);
+		walk->count++;
+		if (entry.is_folder && depth > 1 && walk_folder(walk, path, depth - 1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void list_folder(struct e2b *e2b, const struct json_value *message)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct walk walk = { .e2b = e2b };
+	int64_t depth = 1;
+
+	if (!e2b_path_of(e2b_rpc_text(message, "path"), path)) {
+		refuse_path(e2b);
+		return;
+	}
+	(void)json_read_int(json_read_member(message, "depth"), &depth);
+	walk.root = path->whole;
+	walk.inside_len = strlen(path->inside);
+	json_write_init(&walk.json, &body);
+	json_write_object_begin(&walk.json);
+	json_write_key(&walk.json, "entries");
+	json_write_array_begin(&walk.json);
+	if (walk_folder(&walk, path->inside,
+			depth < 1 ? 1 : depth > DEPTH_MAX ? DEPTH_MAX : (unsigned)depth) < 0)
+		return;
+	json_write_array_end(&walk.json);
+	json_write_object_end(&walk.json);
+	e2b_rpc_answer(e2b, &walk.json);
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+static void make_folder(struct e2b *e2b, const struct json_value *message)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	cleanup_call struct call call = CALL_INIT;
+	enum call_status status;
+	struct entry entry;
+	int found;
+
+	if (!e2b_path_of(e2b_rpc_text(message, "path"), path)) {
+		refuse_path(e2b);
+		return;
+	}
+	found = look(e2b, path, &entry);
+	if (found > 0)
+		e2b_rpc_refuse(e2b->request, entry.is_folder ? 409 : 400,
+			       entry.is_folder ? "directory already exists"
+					       : "path already exists but it is not a directory");
+	if (found != 0)
+		return;
+	status = call_make(e2b->request, API_FILE_MKDIR,
+			   &(struct api_file_mkdir_in){ .session = e2b->target.session,
+							.path = path->inside },
+			   NULL, &call);
+	if (status == CALL_FAILED)
+		refuse(e2b, call.failure);
+	else if (status == CALL_OK)
+		answer_path(e2b, path);
+}
+
+static void move(struct e2b *e2b, const struct json_value *message)
+{
+	struct e2b_path *from = arena_new(e2b->arena, 1, sizeof(*from));
+	struct e2b_path *to = arena_new(e2b->arena, 1, sizeof(*to));
+	cleanup_call struct call call = CALL_INIT;
+	enum call_status status;
+
+	if (!e2b_path_of(e2b_rpc_text(message, "source"), from) ||
+	    !e2b_path_of(e2b_rpc_text(message, "destination"), to)) {
+		refuse_path(e2b);
+		return;
+	}
+	if (from->inside[0] == '\0' || to->inside[0] == '\0') {
+		e2b_rpc_refuse(e2b->request, 400, "the home folder stays where it is");
+		return;
+	}
+	status = call_make(e2b->request, API_FILE_MOVE,
+			   &(struct api_file_move_in){ .session = e2b->target.session,
+						       .from = from->inside,
+						       .to = to->inside,
+						       .overwrite = true,
+						       .has_overwrite = true },
+			   NULL, &call);
+	if (status == CALL_FAILED && call.failure->error == API_ERR_NOT_FOUND)
+		refuse_missing(e2b, from->whole);
+	else if (status == CALL_FAILED)
+		refuse(e2b, call.failure);
+	else if (status == CALL_OK)
+		answer_path(e2b, to);
+}
+
+/* What is not there is removed. */
+static void remove_one(struct e2b *e2b, const struct json_value *message)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	cleanup_call struct call call = CALL_INIT;
+	enum call_status status;
+
+	if (!e2b_path_of(e2b_rpc_text(message, "path"), path)) {
+		refuse_path(e2b);
+		return;
+	}
+	if (path->inside[0] == '\0') {
+		e2b_rpc_refuse(e2b->request, 400, "the home folder stays");
+		return;
+	}
+	status = call_make(e2b->request, API_FILE_DELETE,
+			   &(struct api_file_delete_in){ .session = e2b->target.session,
+							 .path = path->inside,
+							 .has_recursive = true,
+							 .recursive = true },
+			   NULL, &call);
+	if (status == CALL_FAILED && call.failure->error != API_ERR_NOT_FOUND)
+		refuse(e2b, call.failure);
+	else if (status != CALL_GONE)
+		e2b_rpc_empty(e2b);
+}
+
+void e2b_filesystem(struct e2b *e2b, const char *method)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(struct e2b *e2b, const struct json_value *message);
+	} methods[] = {
+		{ "Stat", stat_one },	 { "ListDir", list_folder }, { "MakeDir", make_folder },
+		{ "Move", move },	 { "Remove", remove_one },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (strcmp(methods[i].name, method) != 0)
+			continue;
+		cleanup_json struct json_value *message = e2b_rpc_take(e2b);
+
+		if (message != NULL)
+			methods[i].fn(e2b, message);
+		return;
+	}
+	e2b_rpc_refuse(e2b->request, 501, "this server does not watch files yet");
+}

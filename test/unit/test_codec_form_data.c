@@ -1,0 +1,84 @@
+/*
+ * test_codec_form_data.c - forms: parts, names, contents that look like boundaries, what is malformed.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    takes what is not whole.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "codec/form_data.h"
+
+#define TYPE "multipart/form-data; boundary=b"
+
+static struct form_part part;
+
+static void test_parts_in_order(void **state)
+{
+	static const char body[] =
+		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a/\\\"q\\\"; x.txt\"\r\n"
+		"Content-Type: text/plain\r\n\r\n-\r\n--\r\n-b\r\n"
+		"--b\r\ncontent-disposition: form-data; name=other\r\n\r\n\r\n--b--\r\n";
+	struct form_data form;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(form_data_begin(TYPE, body, sizeof(body) - 1, &form, &err), 0);
+	assert_int_equal(form_data_next(&form, &part, &err), 1);
+	assert_string_equal(part.name, "file");
+	assert_string_equal(part.filename, "a/\"q\"; x.txt");
+	assert_int_equal(part.len, strlen("-\r\n--\r\n-b"));
+	assert_memory_equal(part.data, "-\r\n--\r\n-b", part.len);
+	assert_int_equal(form_data_next(&form, &part, &err), 1);
+	assert_string_equal(part.name, "other");
+	assert_false(part.has_filename);
+	assert_int_equal(part.len, 0);
+	assert_int_equal(form_data_next(&form, &part, &err), 0);
+}
+
+static void test_what_is_malformed_is_refused(void **state)
+{
+	static const char *const bodies[] = {
+		"", "--c\r\n\r\nx\r\n--c--", "--b", "--b\r\nContent-Disposition: form-data; name=\"file",
+		"--b\r\n\r\nno end", "--b\r\nContent-Disposition: form-data; name=\"f\r\n\r\nx\r\n--b--",
+		"--bx\r\n\r\n\r\n--b--",
+	};
+	struct form_data form;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
+		if (form_data_begin(TYPE, bodies[i], strlen(bodies[i]), &form, &err) == 0)
+			assert_int_equal(form_data_next(&form, &part, &err), ERR_INVALID);
+	assert_int_equal(form_data_begin("multipart/form-data", "--b--", 5, &form, &err), ERR_INVALID);
+	assert_int_equal(form_data_begin("multipart/form-data; boundary=\"", "--b--", 5, &form, &err),
+			 ERR_INVALID);
+}
+
+static void test_a_name_has_its_bound(void **state)
+{
+	static char body[2 * FORM_DATA_NAME_MAX];
+	struct form_data form;
+	struct err err;
+	size_t len;
+
+	(void)state;
+	len = strlen(strcpy(body, "--b\r\nContent-Disposition: form-data; name=\""));
+	memset(body + len, 'x', FORM_DATA_NAME_MAX);
+	strcpy(body + len + FORM_DATA_NAME_MAX, "\"\r\n\r\n\r\n--b--");
+	assert_int_equal(form_data_begin(TYPE, body, strlen(body), &form, &err), 0);
+	assert_int_equal(form_data_next(&form, &part, &err), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts_in_order),
+		cmocka_unit_test(test_what_is_malformed_is_refused),
+		cmocka_unit_test(test_a_name_has_its_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
