@@ -17,7 +17,7 @@ def server(reckon):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("program", ["readme", "control", "interpreter", "charts", "files"])
+@pytest.mark.parametrize("program", ["readme", "control", "interpreter", "charts", "files", "commands"])
 def test_programs_run_unchanged(server, version, program):
     printed = server.run([python_sdk(*VERSIONS[version]), PROGRAMS / f"{program}.py"])
     if program == "readme":

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/envd.h"
+#include "dialects/e2b/process.h"
 
 #define STREAM_JSON "application/connect+json"
 #define FILESYSTEM "filesystem.Filesystem"
@@ -261,5 +261,5 @@ void e2b_rpc(struct e2b *e2b)
 	else if (strcmp(e2b->part[0], FILESYSTEM) == 0)
 		e2b_filesystem(e2b, e2b->part[1]);
 	else
-		e2b_rpc_refuse(e2b->request, 501, "this server does not do this yet");
+		e2b_process(e2b, e2b->part[1]);
 }

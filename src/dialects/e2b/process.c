@@ -1,0 +1,316 @@
+/*
+ * process.c - the service process.Process: what is asked of a process with one message.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    messages of anybody.
+ * Never:    knows a user but the one that a box has: `user` and `root` are both uid 1000 in it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/json_out.h"
+#include "base/cleanup.h"
+#include "codec/base64.h"
+#include "dialects/e2b/process.h"
+
+#define INPUT_MAX (4u * 1024u * 1024u)
+#define ANSWER_MAX ((size_t)16 << 20)
+#define SIDE_MAX 1000
+#define USER_MAX 64u
+
+/* ---- who and which -------------------------------------------------------------------------- */
+
+bool e2b_process_user(const struct e2b *e2b)
+{
+	const char *value = http_header(request_head(e2b->request), "authorization");
+	cleanup_buf struct buf name = BUF_INIT(4096);
+	char message[128];
+	struct err ignored;
+	size_t len;
+
+	if (value == NULL || strncasecmp(value, "basic ", 6) != 0)
+		return true;
+	value += 6;
+	if (base64_decode(value, strlen(value), &name, &ignored) < 0)
+		(void)buf_adds(&name, "?", &ignored);
+	len = strcspn(buf_text(&name), ":");
+	if (len == 0 || (len == 4 && (memcmp(name.data, "user", 4) == 0 ||
+				      memcmp(name.data, "root", 4) == 0)))
+		return true;
+	(void)snprintf(message, sizeof(message), "invalid username: '%.*s'",
+		       (int)(len < USER_MAX ? len : USER_MAX), buf_text(&name));
+	e2b_rpc_refuse(e2b->request, 401, message);
+	return false;
+}
+
+bool e2b_process_select(const struct e2b *e2b, const struct json_value *message, bool running_only,
+			struct api_process *ret, struct call *call)
+{
+	const struct json_value *selector = json_read_member(message, "process");
+	const char *tag = e2b_rpc_text(selector, "tag");
+	struct api_process_list_in in = { .session = e2b->target.session,
+					  .has_limit = true,
+					  .limit = 1 };
+	struct api_processes out;
+	char text[160];
+	int64_t pid = 0;
+
+	(void)json_read_int(json_read_member(selector, "pid"), &pid);
+	if (running_only)
+		in.state = API_PROCESS_LIST_IN_STATE_RUNNING;
+	if (tag[0] != '\0') {
+		in.tag = tag;
+		(void)snprintf(text, sizeof(text), "process with tag %.100s not found", tag);
+	} else if (pid > 0 && pid <= INT32_MAX) {
+		in.has_pid = true;
+		in.pid = (uint64_t)pid;
+		(void)snprintf(text, sizeof(text), "process with pid %" PRId64 " not found", pid);
+	} else {
+		e2b_rpc_refuse(e2b->request, 400, "a process is selected by its pid or its tag");
+		return false;
+	}
+	if (call_or_refuse(e2b->request, API_PROCESS_LIST, &in, &out, call) < 0)
+		return false;
+	if (out.processes.count == 0) {
+		e2b_rpc_refuse(e2b->request, 404, text);
+		return false;
+	}
+	*ret = *(const struct api_process *)out.processes.items;
+	return true;
+}
+
+static uint64_t side(const struct json_value *size, const char *name)
+{
+	int64_t value = 0;
+
+	(void)json_read_int(json_read_member(size, name), &value);
+	return value < 1 ? 1 : value > SIDE_MAX ? SIDE_MAX : (uint64_t)value;
+}
+
+bool e2b_process_size(const struct json_value *message, struct api_pty *ret)
+{
+	const struct json_value *pty = json_read_member(message, "pty");
+	const struct json_value *size = json_read_member(pty, "size");
+
+	if (json_read_kind(pty) != JSON_KIND_OBJECT)
+		return false;
+	*ret = (struct api_pty){ .has_rows = true, .has_cols = true };
+	ret->rows = side(size, "rows");
+	ret->cols = side(size, "cols");
+	return true;
+}
+
+/* Of a process that ended meanwhile it is the same as of one that is not there. */
+static void refuse(const struct e2b *e2b, const struct api_failure *failure)
+{
+	if (strcmp(api_error_of(failure)->name, "process_ended") == 0)
+		e2b_rpc_refuse(e2b->request, 404, failure->message);
+	else
+		call_refuse(e2b->request, failure);
+}
+
+/* A call that gives nothing that E2B knows of. */
+static void make(const struct e2b *e2b, enum api_id id, const void *in)
+{
+	cleanup_call struct call call = CALL_INIT;
+	const enum call_status status = call_make(e2b->request, id, in, NULL, &call);
+
+	if (status == CALL_FAILED)
+		refuse(e2b, call.failure);
+	else if (status == CALL_OK)
+		e2b_rpc_empty(e2b);
+}
+
+/* ---- methods -------------------------------------------------------------------------------- */
+
+static void write_process(struct json_writer *json, const struct api_process *process)
+{
+	cleanup_json struct json_value *argv = NULL;
+	struct err ignored;
+
+	if (process->argv.data != NULL)
+		(void)json_read_parse(process->argv.data, process->argv.len, ANSWER_MAX, &argv,
+				      &ignored);
+	json_write_object_begin(json);
+	json_write_key(json, "config");
+	json_write_object_begin(json);
+	json_write_key(json, "cmd");
+	json_write_string(json, argv != NULL ? json_read_text(json_read_at(argv, 0), NULL)
+				: process->command != NULL ? process->command
+							   : "");
+	json_write_key(json, "args");
+	json_write_array_begin(json);
+	for (size_t i = 1; i < json_read_count(argv); i++)
+		json_write_string(json, json_read_text(json_read_at(argv, i), NULL));
+	json_write_array_end(json);
+	json_write_key(json, "envs");
+	json_write_object_begin(json);
+	json_write_object_end(json);
+	json_write_member_string(json, "cwd", process->cwd);
+	json_write_object_end(json);
+	json_write_member_uint(json, "pid", process->pid);
+	if (process->tag != NULL)
+		json_write_member_string(json, "tag", process->tag);
+	json_write_object_end(json);
+}
+
+static void list(struct e2b *e2b, const struct json_value *message)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	const struct api_process *at;
+	struct api_processes out;
+	struct json_writer json;
+
+	(void)message;
+	if (call_or_refuse(e2b->request, API_PROCESS_LIST,
+			   &(struct api_process_list_in){
+				   .session = e2b->target.session,
+				   .has_limit = true,
+				   .limit = 500,
+				   .state = API_PROCESS_LIST_IN_STATE_RUNNING },
+			   &out, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "processes");
+	json_write_array_begin(&json);
+	at = out.processes.items;
+	for (size_t i = 0; i < out.processes.count; i++, at++)
+		write_process(&json, at);
+	json_write_array_end(&json);
+	json_write_object_end(&json);
+	e2b_rpc_answer(e2b, &json);
+}
+
+/* Standard base 64, or that for addresses. */
+static int decode(const char *text, struct buf *ret)
+{
+	cleanup_buf struct buf plain = BUF_INIT(2 * INPUT_MAX);
+	struct err ignored;
+
+	if (buf_adds(&plain, text, &ignored) < 0)
+		return -1;
+	for (size_t i = 0; i < plain.len; i++)
+		plain.data[i] = plain.data[i] == '-'   ? '+'
+				: plain.data[i] == '_' ? '/'
+						       : plain.data[i];
+	while (plain.len % 4 != 0)
+		if (buf_addc(&plain, '=', &ignored) < 0)
+			return -1;
+	return base64_decode(buf_text(&plain), plain.len, ret, &ignored);
+}
+
+static void send_input(struct e2b *e2b, const struct json_value *message)
+{
+	const struct json_value *input = json_read_member(message, "input");
+	const char *pty = e2b_rpc_text(input, "pty"), *plain = e2b_rpc_text(input, "stdin");
+	cleanup_buf struct buf bytes = BUF_INIT(INPUT_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+
+	if (!e2b_process_select(e2b, message, true, &process, &call))
+		return;
+	if ((pty[0] != '\0') != (process.pty != NULL) && (pty[0] != '\0' || plain[0] != '\0'))
+		e2b_rpc_refuse(e2b->request, 500, process.pty != NULL
+							  ? "tty assigned to process"
+							  : "tty not assigned to process");
+	else if (process.pty == NULL && !process.stdin)
+		e2b_rpc_refuse(e2b->request, 500, "stdin not enabled or closed");
+	else if (decode(pty[0] != '\0' ? pty : plain, &bytes) < 0)
+		e2b_rpc_refuse(e2b->request, 400, "the input is no base 64, or longer than 4 MiB");
+	else if (bytes.len == 0)
+		e2b_rpc_empty(e2b);
+	else
+		make(e2b, API_PROCESS_STDIN,
+		     &(struct api_process_stdin_in){ .session = e2b->target.session,
+						     .process = process.id,
+						     .data = { bytes.data, bytes.len } });
+}
+
+static void close_stdin(struct e2b *e2b, const struct json_value *message)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+
+	if (!e2b_process_select(e2b, message, true, &process, &call))
+		return;
+	if (process.pty != NULL)
+		e2b_rpc_refuse(e2b->request, 500, "cannot close the input of a terminal");
+	else if (!process.stdin)
+		e2b_rpc_empty(e2b); /* it is closed */
+	else
+		make(e2b, API_PROCESS_STDIN,
+		     &(struct api_process_stdin_in){ .session = e2b->target.session,
+						     .process = process.id,
+						     .has_close = true,
+						     .close = true });
+}
+
+static void send_signal(struct e2b *e2b, const struct json_value *message)
+{
+	const char *name = e2b_rpc_text(message, "signal");
+	struct api_process_signal_in in = { .session = e2b->target.session };
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+	int64_t number = 0;
+
+	(void)json_read_int(json_read_member(message, "signal"), &number);
+	if (strcmp(name, "SIGNAL_SIGKILL") == 0 || number == 9)
+		in.signal = API_PROCESS_SIGNAL_IN_SIGNAL_KILL;
+	else if (strcmp(name, "SIGNAL_SIGTERM") == 0 || number == 15)
+		in.signal = API_PROCESS_SIGNAL_IN_SIGNAL_TERM;
+	if (!e2b_process_select(e2b, message, true, &process, &call))
+		return;
+	in.process = process.id;
+	if (in.signal == 0)
+		e2b_rpc_refuse(e2b->request, 400, "invalid signal");
+	else
+		make(e2b, API_PROCESS_SIGNAL, &in);
+}
+
+static void update(struct e2b *e2b, const struct json_value *message)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+	struct api_pty size;
+
+	if (!e2b_process_select(e2b, message, true, &process, &call))
+		return;
+	if (!e2b_process_size(message, &size))
+		e2b_rpc_empty(e2b);
+	else if (process.pty == NULL)
+		e2b_rpc_refuse(e2b->request, 500, "tty not assigned to process");
+	else
+		make(e2b, API_PROCESS_RESIZE,
+		     &(struct api_process_resize_in){ .session = e2b->target.session,
+						      .process = process.id,
+						      .rows = size.rows,
+						      .cols = size.cols });
+}
+
+void e2b_process(struct e2b *e2b, const char *method)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(struct e2b *e2b, const struct json_value *message);
+	} methods[] = {
+		{ "Start", e2b_process_start }, { "Connect", e2b_process_connect },
+		{ "List", list },		{ "SendInput", send_input },
+		{ "CloseStdin", close_stdin },	{ "SendSignal", send_signal },
+		{ "Update", update },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (strcmp(methods[i].name, method) != 0)
+			continue;
+		cleanup_json struct json_value *message = e2b_rpc_take(e2b);
+
+		if (message != NULL && e2b_process_user(e2b))
+			methods[i].fn(e2b, message);
+		return;
+	}
+	e2b_rpc_refuse(e2b->request, 501, "there is no such method");
+}
