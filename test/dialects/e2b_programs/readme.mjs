@@ -1,0 +1,9 @@
+// The quick start of the vendor's README, as it stands there.
+import { Sandbox } from '@e2b/code-interpreter'
+
+const sandbox = await Sandbox.create()
+await sandbox.runCode('x = 1')
+
+const execution = await sandbox.runCode('x+=1; x')
+console.log(execution.text)  // outputs 2
+await sandbox.kill()
