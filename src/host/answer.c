@@ -128,8 +128,7 @@ static bool is_known(struct host *host, struct asked *asked, const char *text, s
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	audit_denied(host);
 	if (judged == API_ERR_SESSION_CLOSED)
-		peer_fail(host, asked->id, API_ERR_SESSION_CLOSED, "the session of this token is over",
-			  "", "create a new session", 0);
+		session_token_gone(host, asked->id, text);
 	else if (judged == API_ERR_KEY_EXPIRED)
 		peer_fail(host, asked->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
@@ -238,7 +237,7 @@ static bool is_allowed(struct host *host, const struct asked *asked)
 		return false;
 	if (asked->is_token && !session_token_may(asked)) {
 		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-		peer_fail(host, asked->id, API_ERR_DENIED, "the token is for one session alone", "",
+		peer_fail(host, asked->id, API_ERR_TOKEN, "the token is for one session alone", "",
 			  "use an API key", 0);
 		return false;
 	}

@@ -139,7 +139,7 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 int db_session_undo(struct db *db, const char *id, struct err *err);
 int db_session_end(struct db *db, const char *id, const char *state, const char *why,
 		   struct err *err);
-/* 1: found; 0: this tenant never had one. */
+/* 1: found; 0: this tenant (NULL: any) never had one. */
 int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,
 		    struct err *err);
 

@@ -128,7 +128,8 @@ int db_session_find(struct db *db, const char *tenant, const char *id, struct db
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, SESSION_COLUMNS " WHERE id = ? AND tenant = ?", &statement, err) < 0)
+	if (db_prepare(db, SESSION_COLUMNS " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, id);
 	db_bind_text(statement, 2, tenant);

@@ -77,6 +77,29 @@ int session_token_judge(struct host *host, const char *text, struct key *ret)
 	return 0;
 }
 
+void session_token_gone(struct host *host, uint64_t request, const char *text)
+{
+	char id[ID_SIZE], message[DB_WHY_SIZE + 96];
+	struct db_session row;
+	struct err err;
+
+	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
+	if (db_session_find(host->db, NULL, id, &row, &err) != 1) {
+		peer_fail(host, request, API_ERR_SESSION_NOT_FOUND,
+			  "the session of this token is older than what is kept", "",
+			  "create a new session", 0);
+		return;
+	}
+	(void)snprintf(message, sizeof(message), "the session of this token is %s: %s",
+		       strcmp(row.state, "live") == 0 ? "closing" : row.state, row.why);
+	peer_fail(host, request,
+		  strcmp(row.state, "expired") == 0 ? API_ERR_SESSION_EXPIRED
+		  : strcmp(row.state, "lost") == 0  ? API_ERR_SESSION_LOST
+						    : API_ERR_SESSION_CLOSED,
+		  message, "", "create a new session", 0);
+	db_session_done(&row);
+}
+
 bool session_token_may(const struct asked *asked)
 {
 	const uint16_t offset = asked->call->session_offset;

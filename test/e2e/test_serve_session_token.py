@@ -43,7 +43,7 @@ def test_it_does_nothing_elsewhere(server):
                          ("POST", "/sessions"), ("GET", "/templates"), ("GET", "/sessions/se_none"),
                          ("GET", f"/sessions/{session}/token"), ("DELETE", f"/sessions/{other}")):
         answer = with_token(server, token, method, path, {} if method == "POST" else None)
-        assert (answer.status, answer.code) == (403, "denied"), path
+        assert (answer.status, answer.code) == (403, "token_elsewhere"), path
     assert server.ask("GET", f"/sessions/{other}").json["status"] == "live"
 
 

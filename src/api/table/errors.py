@@ -62,6 +62,7 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("PROCESS_NOT_FOUND", "process_not_found", 404, "The session has no such process."),
     ("PROCESS_ENDED", "process_ended", 409, "The process has ended."),
     ("PORT_CLOSED", "port_closed", 502, "Nothing in the session listens on this port."),
+    ("TOKEN", "token_elsewhere", 403, "The token is for another session, or for none of this."),
 )))
 
 # Those of HTTP itself, which no call has: (name, status, what it means).
