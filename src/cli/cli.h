@@ -53,6 +53,7 @@ extern const struct opt_command cmd_forward_table; /* remote_tables.c */
 extern const struct opt_command cmd_drain_table; /* remote_tables.c */
 extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;
+extern const struct opt_command cmd_e2b_table;
 extern const struct opt_command cmd_template_table;
 extern const struct opt_command cmd_jupyter_table;
 extern const struct opt_command cmd_output_table;

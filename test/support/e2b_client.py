@@ -1,5 +1,4 @@
 """A daemon as E2B's SDKs see it: the variables that their programs run with, and requests without an SDK."""
-import base64
 import http.client
 import json
 import os
@@ -11,14 +10,12 @@ ENVD, INTERPRETER = 49983, 49999
 
 
 class E2BServer(Server):
-    @property
-    def e2b_key(self):
-        return "e2b_" + base64.urlsafe_b64decode(self.key[3:] + "=").hex()
-
-    @property
-    def variables(self):
-        here = f"http://127.0.0.1:{self.port}"
-        return {"E2B_API_KEY": self.e2b_key, "E2B_API_URL": here, "E2B_SANDBOX_URL": here}
+    def start(self):
+        super().start()
+        printed = self.reckon("e2b", "env", "--url", f"http://127.0.0.1:{self.port}", "--key", self.key)
+        lines = [line.removeprefix("export ").partition("=") for line in printed.stdout.decode().splitlines()]
+        self.variables = {name: value for name, _, value in lines}
+        self.e2b_key = self.variables["E2B_API_KEY"]
 
     def run(self, command, **more):
         """A program of an SDK's user, which must succeed; what it printed."""

@@ -16,6 +16,7 @@
 
 #define ERROR_MAX (32u * 1024u)
 #define PATH_PART_MAX 4096u
+#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read after the key was looked at */
 #define CORS_ASKED                                                                                 \
 	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
 	     "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
@@ -149,13 +150,21 @@ void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
+bool e2b_may_read(const struct e2b *e2b)
+{
+	const struct http *http = request_head(e2b->request);
+
+	return (!http->is_chunked && http->length <= BODY_BEFORE_KEY) ||
+	       call_check_key(e2b->request) == 0;
+}
+
 struct json_value *e2b_take_json(const struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(E2B_BODY_MAX);
 	struct json_value *ret = NULL;
 	struct err err;
 
-	if (request_body(e2b->request, E2B_BODY_MAX, &body) < 0)
+	if (!e2b_may_read(e2b) || request_body(e2b->request, E2B_BODY_MAX, &body) < 0)
 		return NULL;
 	if (body.len == 0 && buf_adds(&body, "{}", &err) < 0) {
 		e2b_refuse(e2b, 500, err.text);

@@ -52,7 +52,7 @@ struct e2b {
 
 /* ---- target.c ---- */
 void e2b_target_of(const struct http *http, struct e2b_target *ret);
-/* "se_01K…" is "i01k…" to a client; host names have no upper case and nothing but letters and digits. */
+/* "se_01K…" is "01k…" to a client, as in the host names of ports. */
 void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE]);
 void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE]);
 /* Our key of a client's: e2b_ and 64 hexadecimal digits stand for the same bits as rk_…. */
@@ -69,6 +69,8 @@ void e2b_answer_empty(const struct e2b *e2b, unsigned status);
 /* A finished writer's text, or what failed. */
 void e2b_answer_json(const struct e2b *e2b, unsigned status, struct json_writer *json,
 		     const char *headers);
+/* Whether a body may be read that is long, or may be: its key is good. Answers when it is not. */
+bool e2b_may_read(const struct e2b *e2b);
 /* The body as an object; NULL when that was answered with an error. An empty body is {}. */
 struct json_value *e2b_take_json(const struct e2b *e2b);
 #define cleanup_json __attribute__((cleanup(e2b_json_done)))

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/e2b/interpreter.h"
+#include "dialects/events.h"
 
 #define BEAT_MS 5000u
 #define BEAT "{\"type\":\"keepalive\"}\n"
@@ -142,54 +143,34 @@ static int send_failure(const struct e2b *e2b, const struct api_failure *failure
 	return send_error(e2b, "UnexpectedEndOfExecution", failure->message, "");
 }
 
-/* Waits for what comes next; a silent stream gets keepalives. */
-static enum call_status next(const struct e2b *e2b, struct api_execution_events_in *in,
-			     struct api_events *ret, struct call *call)
-{
-	enum call_status status = call_ask(e2b->request, API_EXECUTION_EVENTS, in, call);
-
-	if (status != CALL_OK)
-		return status;
-	while ((status = call_take(e2b->request, BEAT_MS, ret, call)) == CALL_WAITS)
-		if (stream_beat(e2b->request, BEAT, sizeof(BEAT) - 1) < 0)
-			return CALL_GONE;
-	return status;
-}
-
 static void follow(const struct e2b *e2b, const struct api_execution *execution)
 {
 	struct api_execution_events_in in = {
 		.session = e2b->target.session,
 		.execution = arena_text(e2b->arena, execution->id, strlen(execution->id)),
-		.has_goes_on = true,
-		.goes_on = true,
 	};
 	cleanup_call struct call call = CALL_INIT;
-	struct api_events events = { 0 };
+	struct event_reader reader;
+	struct next_event next;
 
 	if (send_count(e2b, execution->sequence) < 0)
 		return;
-	do {
-		const enum call_status status = next(e2b, &in, &events, &call);
-		const struct api_event *event = events.events.items;
+	events_open(&reader, e2b->request, API_EXECUTION_EVENTS, &in);
+	events_go_on(&reader);
+	while (events_next(&reader, BEAT_MS, &call, &next) != EVENT_END) {
+		int code = 0;
 
-		if (status == CALL_GONE)
+		if (next.kind == EVENT_GONE)
 			return;
-		if (status == CALL_FAILED) {
-			if (send_failure(e2b, call.failure) == 0)
-				(void)send_end(e2b);
+		if (next.kind == EVENT_QUIET)
+			code = stream_beat(e2b->request, BEAT, sizeof(BEAT) - 1);
+		else if (next.kind == EVENT_NEXT)
+			code = send_event(e2b, &next.event);
+		else if (next.kind == EVENT_FAILED)
+			code = send_failure(e2b, next.failure);
+		if (code < 0)
 			return;
-		}
-		upstream_cancel_when_gone(e2b->request, call.frame);
-		for (size_t i = 0; i < events.events.count; i++, event++) {
-			if (send_event(e2b, event) < 0)
-				return;
-			in.has_after = true;
-			in.after = event->id;
-		}
-		if (events.failure != NULL && send_failure(e2b, events.failure) < 0)
-			return;
-	} while (!events.is_last);
+	}
 	(void)send_end(e2b);
 }
 

@@ -16,16 +16,13 @@ static const char *const prefixes[] = {
 static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port", "connect-protocol-version",
 				       "e2b-traffic-access-token", NULL };
 
-/* 49983-i01k….example.org: a port, and the id of a sandbox. */
+/* Of envd and of the interpreter, whose hosts are PORT-ID.…; other ports are the programs' own. */
 static bool is_host(const char *host)
 {
-	const size_t digits = strspn(host, "0123456789");
-	size_t id;
+	static const char *const ports[] = { "49983-", "49999-" };
 
-	if (digits == 0 || digits > 5 || host[digits] != '-')
-		return false;
-	id = strspn(host + digits + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
-	return id > 0 && host[digits + 1 + id] == '.';
+	return strncmp(host, ports[0], strlen(ports[0])) == 0 ||
+	       strncmp(host, ports[1], strlen(ports[1])) == 0;
 }
 
 static bool is_ours(const struct http *http)

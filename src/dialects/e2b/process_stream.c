@@ -14,6 +14,7 @@
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "dialects/e2b/process.h"
+#include "dialects/events.h"
 
 #define PING_S 90u
 #define PING_S_MAX 300u
@@ -161,19 +162,6 @@ static int take_event(struct follow *follow, const struct api_event *event)
 	return strcmp(event->name, "end") == 0 ? take_end(follow, value) : 0;
 }
 
-static enum call_status next(const struct follow *follow, struct api_events *ret, struct call *call)
-{
-	struct request *request = follow->e2b->request;
-	enum call_status status = call_ask(request, API_PROCESS_EVENTS, &follow->in, call);
-
-	if (status != CALL_OK)
-		return status;
-	while ((status = call_take(request, follow->ping_ms, ret, call)) == CALL_WAITS)
-		if (e2b_rpc_beat(follow->e2b, BEAT) < 0)
-			return CALL_GONE;
-	return status;
-}
-
 static void fail(const struct follow *follow, const struct api_failure *failure)
 {
 	if (strncmp(api_error_of(failure)->name, "session_", 8) == 0)
@@ -182,33 +170,32 @@ static void fail(const struct follow *follow, const struct api_failure *failure)
 		e2b_rpc_end(follow->e2b, "internal", failure->message);
 }
 
-/* Up to its end. */
-static void go_on(struct follow *follow)
+/* Up to its end. `begun`: the request started it. */
+static void go_on(struct follow *follow, bool begun)
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct api_events events = { 0 };
+	struct event_reader reader;
+	struct next_event next;
 
-	do {
-		const enum call_status status = next(follow, &events, &call);
-		const struct api_event *event = events.events.items;
+	events_open(&reader, follow->e2b->request, API_PROCESS_EVENTS, &follow->in);
+	if (begun)
+		events_go_on(&reader);
+	while (events_next(&reader, follow->ping_ms, &call, &next) != EVENT_END) {
+		int code = 0;
 
-		if (status == CALL_FAILED)
-			fail(follow, call.failure);
-		if (status != CALL_OK)
+		if (next.kind == EVENT_GONE)
 			return;
-		upstream_cancel_when_gone(follow->e2b->request, call.frame);
-		for (size_t i = 0; i < events.events.count; i++, event++) {
-			if (take_event(follow, event) < 0)
-				return;
-			follow->in.has_after = true;
-			follow->in.after = event->id;
-		}
-		if (events.failure != NULL) {
-			fail(follow, events.failure);
+		if (next.kind == EVENT_FAILED) {
+			fail(follow, next.failure);
 			return;
 		}
-		follow->in.has_goes_on = follow->in.goes_on = true;
-	} while (!events.is_last);
+		if (next.kind == EVENT_QUIET)
+			code = e2b_rpc_beat(follow->e2b, BEAT);
+		else if (next.kind == EVENT_NEXT)
+			code = take_event(follow, &next.event);
+		if (code < 0)
+			return;
+	}
 	if (follow->is_over)
 		e2b_rpc_end(follow->e2b, NULL, NULL);
 	else
@@ -255,7 +242,7 @@ void e2b_process_connect(struct e2b *e2b, const struct json_value *message)
 			  (process.state == API_PROCESS_STATE_RUNNING || process.last_event == 0 ? 0
 												 : 1);
 	if (e2b_rpc_begin(e2b) == 0 && send_start(e2b, process.pid) == 0)
-		go_on(&follow);
+		go_on(&follow, false);
 }
 
 /* ---- Start ---------------------------------------------------------------------------------- */
@@ -390,9 +377,7 @@ void e2b_process_start(struct e2b *e2b, const struct json_value *message)
 	}
 	if (status != CALL_OK)
 		return;
-	upstream_cancel_when_gone(e2b->request, call.frame);
 	follow = follow_of(e2b, &process);
-	follow.in.has_goes_on = follow.in.goes_on = true;
 	if (e2b_rpc_begin(e2b) == 0 && send_start(e2b, process.pid) == 0)
-		go_on(&follow);
+		go_on(&follow, true);
 }

@@ -150,7 +150,8 @@ struct json_value *e2b_rpc_take(const struct e2b *e2b)
 					     : "the body must be " E2B_JSON, NULL);
 		return NULL;
 	}
-	if (request_body(e2b->request, E2B_RPC_MAX + ENVELOPE_HEAD, &body) < 0)
+	if (!e2b_may_read(e2b) ||
+	    request_body(e2b->request, E2B_RPC_MAX + ENVELOPE_HEAD, &body) < 0)
 		return NULL;
 	message = (struct envelope){ 0, buf_text(&body), body.len };
 	if (streams && unwrap(e2b, &body, &message) < 0)

@@ -21,9 +21,8 @@
 
 void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE])
 {
-	size_t at = 1;
+	size_t at = 0;
 
-	ret[0] = 'i';
 	if (strlen(session) > 3)
 		for (session += 3; *session != '\0' && at + 1 < E2B_ID_SIZE; session++)
 			ret[at++] = (char)tolower((unsigned char)*session);
@@ -32,12 +31,11 @@ void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE])
 
 void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE])
 {
-	if (sandbox[0] != 'i' || strlen(sandbox) != NAME_LEN + 1 ||
-	    strspn(sandbox, ID_CHARACTERS) != NAME_LEN + 1) {
+	if (strlen(sandbox) != NAME_LEN || strspn(sandbox, ID_CHARACTERS) != NAME_LEN) {
 		(void)snprintf(ret, E2B_ID_SIZE, "-");
 		return;
 	}
-	(void)snprintf(ret, E2B_ID_SIZE, "se_%s", sandbox + 1);
+	(void)snprintf(ret, E2B_ID_SIZE, "se_%s", sandbox);
 	for (char *at = ret + 3; *at != '\0'; at++)
 		*at = (char)toupper((unsigned char)*at);
 }

@@ -112,3 +112,6 @@ assert.equal(await Sandbox.kill(sandbox.sandboxId), false)
 assert.equal(await sandbox.isRunning(), false)
 await assert.rejects(sandbox.runCode('1'))
 await assert.rejects(sandbox.commands.run('true'))
+
+// The SDK leaves the timer of a command that could not begin.
+process.exit(0)

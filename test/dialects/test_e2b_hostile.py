@@ -1,0 +1,258 @@
+"""What E2B's SDKs would not send, or what they rely on and do not show: each error in E2B's own form."""
+import json
+import socket
+import struct
+import time
+
+import pytest
+from e2b_client import ENVD, INTERPRETER, E2BServer
+from reckon_serve import SECONDS
+
+STREAM = {"Content-Type": "application/connect+json"}
+UNARY = {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
+WRONG = "e2b_" + "0" * 64
+
+
+@pytest.fixture
+def server(reckon):
+    with E2BServer(reckon) as running:
+        yield running
+
+
+def envelope(message, flags=0):
+    text = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack(">BI", flags, len(text)) + text
+
+
+def envelopes(data):
+    """[(flags, JSON)]; the stream must be whole."""
+    found = []
+    while data:
+        flags, length = struct.unpack_from(">BI", data)
+        assert len(data) >= 5 + length
+        found.append((flags, json.loads(data[5:5 + length])))
+        data = data[5 + length:]
+    return found
+
+
+def start(server, sandbox, body, **headers):
+    """What Start answers: (status, envelopes)."""
+    status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/Start", body, **STREAM | headers)
+    return status, envelopes(text) if isinstance(text, bytes) else text
+
+
+def test_a_wrong_key_is_401_in_each_form(server):
+    for method, path in (("GET", "/v2/sandboxes"), ("POST", "/sandboxes"), ("GET", "/sandboxes/x"),
+                         ("DELETE", "/sandboxes/x"), ("GET", "/snapshots"), ("GET", "/templates")):
+        for key in (WRONG, "", "rk_nothing", "e2b_zz", "e2b_" + "0" * 200):
+            status, headers, error = server.control(method, path, {"templateID": "base"} if method == "POST" else None,
+                                                    key=key)
+            if status == 429:
+                return  # too many unknown keys came from here
+            assert (status, error["code"]) == (401, 401), (path, key, error)
+            assert headers["Content-Type"] == "application/json"
+            assert "E2B_API_KEY" in error["message"]
+
+
+def test_without_a_token_nothing_is_reached(server):
+    sandbox = server.sandbox()
+    status, _, error = server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/Stat", {"path": "~"}, token=False,
+                                   **UNARY)
+    assert (status, error["code"]) == (401, "unauthenticated")
+    status, _, error = server.data(sandbox, ENVD, "GET", "/files?path=x", token=False)
+    assert (status, error["code"], error["message"]) == (401, 401, error["message"])
+    status, _, text = server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1"}, token=False)
+    assert status == 401 and isinstance(text, bytes)
+    for path in ("/contexts", "/health"):
+        assert server.data(sandbox, INTERPRETER, "GET", path, token=False)[0] == 401
+    status, [(flags, message)] = start(server, sandbox, envelope({"process": {"cmd": "true"}}), token=False)
+    assert (status, flags, message["error"]["code"]) == (200, 2, "unauthenticated")
+
+
+def test_a_token_opens_its_own_sandbox_alone(server):
+    mine, other = server.sandbox(), server.sandbox()
+    mixed = {"sandboxID": other["sandboxID"], "envdAccessToken": mine["envdAccessToken"]}
+    assert server.data(mine, INTERPRETER, "POST", "/execute", {"code": "1"})[0] == 200
+    assert server.data(mixed, INTERPRETER, "POST", "/execute", {"code": "1"})[0] == 403
+    assert server.data(mixed, ENVD, "GET", "/files?path=x")[0] == 403
+    assert server.data(mixed, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["code"] == "permission_denied"
+    status, _, error = server.control("GET", "/v2/sandboxes", key=mine["envdAccessToken"])
+    assert (status, error["code"]) == (403, 403)
+
+
+def test_a_sandbox_that_is_gone_is_502_at_its_side_and_404_at_the_control_plane(server):
+    sandbox = server.sandbox()
+    assert server.control("DELETE", f"/sandboxes/{sandbox['sandboxID']}")[0] == 204
+    for port, method, path, body in (
+            (ENVD, "GET", "/health", None), (ENVD, "GET", "/files?path=x", None), (INTERPRETER, "GET", "/health", None),
+            (INTERPRETER, "POST", "/execute", {"code": "1"}), (INTERPRETER, "GET", "/contexts", None),
+            (ENVD, "POST", "/filesystem.Filesystem/Stat", {"path": "~"}), (ENVD, "POST", "/process.Process/List", {})):
+        status, headers, error = server.data(sandbox, port, method, path, body, **UNARY)
+        assert (status, error["code"], error["sandboxId"]) == (502, 502, sandbox["sandboxID"]), (path, error)
+        assert error["message"].startswith("The sandbox was not found")
+    status, _, error = server.data(sandbox, ENVD, "POST", "/process.Process/Start",
+                                   envelope({"process": {"cmd": "/bin/true"}}), **STREAM)
+    assert (status, error["code"]) == (502, 502)
+    never = {"sandboxID": "0" * 26, "envdAccessToken": server.e2b_key}
+    for odd in ("0" * 26, "x", "UPPER", "a-b", "i" * 63, "i" * 64, "%00"):
+        status, _, error = server.data(never | {"sandboxID": odd}, ENVD, "GET", "/health")
+        assert (status, error["code"]) == (502, 502), odd
+        assert server.control("GET", f"/sandboxes/{odd}")[2]["code"] in (400, 404)
+    for path in ("timeout", "connect", "refreshes", "pause", "fork"):
+        status, _, error = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {"timeout": 60})
+        assert (status, error["code"]) == (404, 404), path
+    assert server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/timeout", {"timeout": "x"})[0] == 400
+
+
+def test_messages_in_bad_form(server):
+    sandbox = server.sandbox()
+    good = envelope({"process": {"cmd": "/bin/true"}})
+    for body, code in ((b"", "invalid_argument"), (good[:4], "invalid_argument"), (good[:-1], "invalid_argument"),
+                       (good + good, "invalid_argument"), (good + b"x", "invalid_argument"),
+                       (struct.pack(">BI", 0, 1 << 31), "resource_exhausted"), (b"\x80" + good[1:], "invalid_argument"),
+                       (envelope({}, flags=1), "unimplemented"), (envelope({}, flags=2), "invalid_argument"),
+                       (envelope(b"{"), "invalid_argument"), (envelope(b"[" * 100), "invalid_argument"),
+                       (envelope({}), "invalid_argument"), (envelope({"process": {"cmd": "a\0b"}}), "invalid_argument"),
+                       (envelope({"process": {"cmd": "/no/such"}}), "invalid_argument"),
+                       (envelope({"process": {"cmd": "/bin/true", "args": [1]}}), "invalid_argument"),
+                       (envelope({"process": {"cmd": "/bin/true", "envs": {"A=B": "1"}}}), "invalid_argument")):
+        status, messages = start(server, sandbox, body)
+        assert status == 200, (body, messages)
+        assert [(flags, message["error"]["code"]) for flags, message in messages] == [(2, code)], (body, messages)
+    status, messages = start(server, sandbox, good)
+    assert [list(message.get("event", message)) for _, message in messages] == [["start"], ["end"], []]
+    assert server.data(sandbox, ENVD, "POST", "/process.Process/Start", good,
+                       **{"Content-Type": "application/connect+proto"})[0] == 200
+    assert server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/Nothing", {}, **UNARY)[2]["code"] == "unimplemented"
+    assert server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/WatchDir", envelope({"path": "/"}), **STREAM)[0] == 200
+    for method, body, code in (("Stat", {}, None), ("Stat", {"path": "/etc"}, "invalid_argument"),
+                               ("Stat", {"path": "../../etc"}, "invalid_argument"), ("Move", {}, "invalid_argument"),
+                               ("Remove", {"path": "/home/user"}, "invalid_argument"),
+                               ("Stat", {"path": "x" * 5000}, "invalid_argument"), ("Stat", [], None),
+                               ("ListDir", {"path": "none"}, "not_found"), ("Stat", {"path": "none"}, "not_found")):
+        status, _, answer = server.data(sandbox, ENVD, "POST", f"/filesystem.Filesystem/{method}", body, **UNARY)
+        assert answer.get("code") == code and (status == 200) == (code is None), (method, body, answer)
+    for selector in ({}, {"pid": 0}, {"pid": -1}, {"pid": 1 << 40}, {"tag": ""}):
+        answer = server.data(sandbox, ENVD, "POST", "/process.Process/SendSignal",
+                             {"process": selector, "signal": "SIGNAL_SIGKILL"}, **UNARY)[2]
+        assert answer["code"] == "invalid_argument", selector
+
+
+def test_uploads_in_bad_form(server):
+    sandbox = server.sandbox()
+    form = {"Content-Type": "multipart/form-data; boundary=b"}
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\nx\r\n'
+    for headers, path, body, expected in (
+            (form, "", part % b"a" + b"--b--", 200), (form, "", part % b"a", 400), (form, "", b"", 400),
+            (form, "", part % b"../../etc/x" + b"--b--", 400), (form, "", part % b"" + b"--b--", 400),
+            (form, "", part % b"a" + part % b"a" + b"--b--", 400), (form, "a/b", part % b"c" + b"--b--", 400),
+            ({"Content-Type": "multipart/form-data"}, "", part % b"a", 400), ({"Content-Type": "text/plain"}, "a", b"x", 400),
+            ({"Content-Type": "application/octet-stream"}, "", b"x", 400),
+            ({"Content-Type": "application/octet-stream"}, "new/one", b"x", 200),
+            ({"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}, "z", b"x", 400),
+            ({"Content-Type": "application/octet-stream", "X-Metadata-a": "b"}, "z", b"x", 400),
+            ({"Content-Type": "application/octet-stream"}, "/", b"x", 400)):
+        status, _, answer = server.data(sandbox, ENVD, "POST", f"/files?path={path}", body, **headers)
+        assert status == expected, (headers, path, body, answer)
+        assert status == 200 or answer["code"] == expected
+    assert server.data(sandbox, ENVD, "GET", "/files?path=new/one")[2] == b"x"
+    assert server.data(sandbox, ENVD, "GET", "/files?path=new/one&username=nobody-such")[0] == 401
+    listed = server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/ListDir", {"path": "~", "depth": 9}, **UNARY)[2]
+    assert sorted(each["path"] for each in listed["entries"]) == ["/home/user/a", "/home/user/new", "/home/user/new/one"]
+
+
+def test_what_cannot_be_had_is_refused(server):
+    for body in ({}, {"templateID": ""}, {"templateID": 5}, {"templateID": "base", "timeout": 0},
+                 {"templateID": "base", "timeout": -5}, {"templateID": "base", "timeout": 1 << 40},
+                 {"templateID": "base", "timeout": "x"}, {"templateID": "base", "metadata": {"a": 1}},
+                 {"templateID": "base", "envVars": {"A=": "1"}}, {"templateID": "base", "autoPause": True},
+                 {"templateID": "base", "volumeMounts": [{"name": "a", "path": "/a"}]},
+                 {"templateID": "base", "metadata": {"a": "x" * 20000}}, [], "{", b"\xff"):
+        status, _, error = server.control("POST", "/v2/sandboxes", body)
+        assert (status, error["code"]) == (400, 400), (body, error)
+    assert server.control("POST", "/v2/sandboxes", {"templateID": "nothing"})[2]["code"] == 404
+    assert server.control("GET", "/v2/sandboxes")[2] == []
+    sandbox = server.sandbox()
+    for query in ("limit=0", "limit=101", "limit=x", "metadata=%zz", "startedAfter=x"):
+        assert server.control("GET", f"/v2/sandboxes?{query}")[0] == 400, query
+    for path, status in (("pause", 501), ("fork", 501), ("snapshots", 501), ("resume", 409)):
+        answer = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {})
+        assert (answer[0], answer[2]["code"]) == (status, status), path
+    for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"}, {"code": "1", "env_vars": {"A": "1"}}):
+        assert server.data(sandbox, INTERPRETER, "POST", "/execute", body)[0] == 400, body
+    assert server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1", "context_id": "ctx_none"})[0] == 404
+    half = {"E2b-Sandbox-Id": sandbox["sandboxID"]}
+    assert server.request("GET", "/health", headers=half)[2]["code"] == 400
+
+
+def test_both_generations_and_oldest_first(server):
+    status, _, first = server.control("POST", "/sandboxes", {"templateID": "base", "metadata": {"n": "1"}})
+    assert status == 201
+    second = server.sandbox(metadata={"n": "2"})
+    ids = [first["sandboxID"], second["sandboxID"]]
+    assert [each["sandboxID"] for each in server.control("GET", "/sandboxes")[2]] == ids[::-1]
+    status, headers, page = server.control("GET", "/v2/sandboxes?order=asc&limit=1")
+    assert [each["sandboxID"] for each in page] == ids[:1]
+    page = server.control("GET", f"/v2/sandboxes?order=asc&limit=1&nextToken={headers['x-next-token']}")
+    assert [each["sandboxID"] for each in page[2]] == ids[1:] and page[1]["x-next-token"] is None
+    assert server.control("GET", "/v2/sandboxes?state=paused")[2] == []
+    assert server.control("POST", f"/sandboxes/{ids[0]}/connect", {"timeout": 10})[0] == 200
+    assert server.control("POST", f"/v2/sandboxes/{ids[0]}/connect", {})[0] == 200
+    assert server.control("POST", f"/sandboxes/{ids[0]}/refreshes", {"duration": 100})[0] == 204
+    assert server.control("GET", "/templates/aliases/base")[2]["templateID"] == "base"
+    assert server.control("GET", "/templates/aliases/nothing")[0] == 404
+    assert {"name", "sandboxID"} & set(server.control("GET", f"/v2/sandboxes/{ids[0]}/logs")[2]) == set()
+
+
+def test_a_browser_may_ask_from_anywhere(server):
+    sandbox = server.sandbox()
+    status, headers, _ = server.data(sandbox, INTERPRETER, "OPTIONS", "/execute", token=False, Origin="https://x.example",
+                                     **{"Access-Control-Request-Method": "POST"})
+    assert status == 204 and headers["Access-Control-Allow-Origin"] == "*"
+    assert server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1"})[1]["Access-Control-Allow-Origin"] == "*"
+
+
+def test_who_goes_away_interrupts_the_kernel(server):
+    sandbox = server.sandbox()
+    server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "x = 41"})
+    body = json.dumps({"code": "import time\nprint('begun', flush=True)\ntime.sleep(10000)"})
+    with socket.create_connection(("127.0.0.1", server.port), SECONDS) as client:
+        client.sendall(f"POST /execute HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: {sandbox['sandboxID']}\r\n"
+                       f"E2b-Sandbox-Port: {INTERPRETER}\r\nX-Access-Token: {sandbox['envdAccessToken']}\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        seen = b""
+        while b"begun" not in seen:
+            seen += client.recv(65536)
+    status, _, text = server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "x + 1"})
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line.get("text") for line in lines if line["type"] == "result"] == ["42"]
+    assert lines[0]["type"] == "number_of_executions" and lines[-1]["type"] == "end_of_execution"
+
+
+def test_a_command_has_a_deadline_and_outlives_its_client(server):
+    sandbox = server.sandbox()
+    message = envelope({"process": {"cmd": "/bin/sleep", "args": ["1000"]}, "tag": "mine"})
+    status, messages = start(server, sandbox, message, **{"Connect-Timeout-Ms": "300"})
+    assert status == 200 and messages[-1] == (2, {"error": {"code": "deadline_exceeded", "message": "context deadline exceeded"}})
+    connection = server.connect()
+    connection.request("POST", "/process.Process/Start", message, {
+        "E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": str(ENVD), "Keepalive-Ping-Interval": "1",
+        "X-Access-Token": sandbox["envdAccessToken"], **STREAM})
+    answer = connection.getresponse()
+    read = b""
+    while b"keepalive" not in read:
+        read += answer.read1(4096)
+    connection.close()
+    listed = server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["processes"]
+    assert [(each["config"]["cmd"], each["tag"]) for each in listed] == [("/bin/sleep", "mine")]
+    assert server.data(sandbox, ENVD, "POST", "/process.Process/SendSignal",
+                       {"process": {"tag": "mine"}, "signal": "SIGNAL_SIGTERM"}, **UNARY)[2] == {}
+    end = time.monotonic() + SECONDS
+    while server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["processes"]:
+        assert time.monotonic() < end
+    # Of one that has ended its end is told again.
+    status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/Connect",
+                                  envelope({"process": {"tag": "mine"}}), **STREAM)
+    told = [message for _, message in envelopes(text)]
+    assert told[1]["event"]["end"] == {"exitCode": -1, "exited": False, "status": "signal: terminated",
+                                       "error": "signal: terminated"}
