@@ -55,6 +55,10 @@ RUN_EVENTS = {
     "TextEvent": event("text", "A piece of what the model says", text=TEXT),
     "ThoughtEvent": event("thought", "A piece of what it thinks", text=TEXT),
     "NoticeEvent": event("notice", "For example why it waits", text=TEXT),
+    "DiscardEvent": event("discard", "What was said since the last turn does not hold: it comes "
+                          "again, or not", text=TEXT),
+    "CodeEvent": event("code", "A piece of code while the model writes it", text=TEXT,
+                       call={"type": "integer", "minimum": 0}),
     "TurnEvent": event("turn", "An answer of the model is complete; sums so far", usage=USAGE),
     "CellEvent": event("cell", "This code is about to run", step={"type": "integer"},
                        execution=TEXT, code=TEXT),

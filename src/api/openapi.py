@@ -351,7 +351,9 @@ def add_discriminators(schemas):
 def components(docs):
     record = json.loads((docs / "record.schema.json").read_text(encoding="utf-8"))
     ask = json.loads((docs / "ask.schema.json").read_text(encoding="utf-8"))
+    conversation = json.loads((docs / "conversation.schema.json").read_text(encoding="utf-8"))
     schemas = components_of(record, "Record") | answer_schema(ask)
+    schemas |= components_of(conversation, "Conversation")
     schemas |= {"Error": error_schema(), "File": FILE, "FileList": FILE_LIST,
                 "Template": TEMPLATE}
     for name, events in (("ExecutionEvent", EXECUTION_EVENTS), ("RunEvent", RUN_EVENTS),

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_read.h"
 #include "codec/json_write.h"
 
 #define MICRO 1000000u
@@ -167,6 +169,36 @@ static void write_files(struct json_writer *writer, const struct outcome *outcom
 	json_write_array_end(writer);
 }
 
+/* An object as such, everything else as the text that it is. */
+static void write_arguments(struct json_writer *writer, const char *arguments)
+{
+	cleanup_buf struct buf json = BUF_INIT(AGENT_ARGUMENTS_MAX);
+	enum json_kind kind;
+	struct err err;
+
+	json_write_key(writer, "arguments");
+	if (json_read_compact(arguments, strlen(arguments), AGENT_ARGUMENTS_MAX, &json, &kind,
+			      &err) == 0 &&
+	    kind == JSON_KIND_OBJECT)
+		json_write_raw(writer, buf_text(&json), json.len);
+	else
+		json_write_string(writer, arguments);
+}
+
+static void write_calls(struct json_writer *writer, const struct outcome_frame *frame)
+{
+	json_write_key(writer, "calls");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < frame->call_count; i++) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "id", frame->calls[i].id);
+		json_write_member_string(writer, "name", frame->calls[i].name);
+		write_arguments(writer, frame->calls[i].arguments);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
 void outcome_write_usage(struct json_writer *writer, const struct agent_usage *usage)
 {
 	json_write_key(writer, "usage");
@@ -218,6 +250,8 @@ int outcome_write(const struct outcome *outcome, const struct outcome_frame *fra
 		json_write_null(&writer);
 	json_write_member_string(&writer, "stop", frame->stop);
 	json_write_member_string(&writer, "message", has_message ? frame->message : NULL);
+	if (frame->call_count > 0)
+		write_calls(&writer, frame);
 	write_steps(&writer, outcome);
 	write_files(&writer, outcome, frame->link);
 	outcome_write_usage(&writer, frame->usage);

@@ -54,6 +54,12 @@ void outcome_end_step(struct outcome *outcome, const char *status, const char *e
 /* A change as in a record: "created", "modified", "deleted". */
 void outcome_add_file(struct outcome *outcome, const char *change, const struct outcome_file *file);
 
+/* A call of the application's tools that waits for its result. */
+struct outcome_call {
+	const char *id, *name;
+	const char *arguments; /* of a model: an object, or whatever it wrote */
+};
+
 /* The rest of the object. */
 struct outcome_frame {
 	const char *run;     /* an id of the whole; NULL: no such member */
@@ -66,6 +72,8 @@ struct outcome_frame {
 	const char *stop;
 	const char *message; /* NULL or "": null */
 	const struct agent_usage *usage;
+	const struct outcome_call *calls; /* none: no such member */
+	size_t call_count;
 	bool has_price;
 	const char *link; /* what stands before an artifact's id in its "url"; NULL: no such member */
 };

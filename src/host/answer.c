@@ -184,6 +184,9 @@ static bool is_own(struct host *host, const struct asked *asked)
 				      ((const struct api_process_events_in *)in)->process);
 	case API_RUN_SHOW:
 		return run_is_own(host, asked, ((const struct api_run_show_in *)in)->id);
+	case API_RUN_CONVERSATION:
+		return run_is_own(host, asked,
+				  ((const struct api_run_conversation_in *)in)->id);
 	case API_RUN_EVENTS:
 		return run_is_own(host, asked, ((const struct api_run_events_in *)in)->id);
 	default:

@@ -77,23 +77,26 @@ static int take_question(struct inquiry *inquiry, const struct asked *asked,
 {
 	static const struct api_run_limits none;
 	const struct api_run_limits *limits = in->limits != NULL ? in->limits : &none;
-	const size_t len = strlen(in->question);
+	const char *question = in->question != NULL ? in->question : "";
+	const size_t len = strlen(question);
+	const bool is_aged = in->model == NULL && inquiry->model != NULL;
 	struct host *host = inquiry->host;
 	char model[MODELS_NAME_MAX + MODELS_MODEL_MAX + 2];
 	cleanup_choice struct models_choice choice = { 0 };
 	struct err err;
 
-	if (!utf8_is_valid(in->question, len)) {
+	if (!utf8_is_valid(question, len)) {
 		peer_fail(host, asked->id, API_ERR_INVALID, "a question is UTF-8 text", "", "", 0);
 		return -1;
 	}
-	if (inquiry_model_choose(host, in->model, &choice, &err) < 0 ||
+	if (inquiry_model_choose(host, is_aged ? inquiry->model : in->model, &choice, &err) < 0 ||
 	    inquiry_model_settings(&choice, limits, &inquiry->settings, &err) < 0)
 		return refuse_model(host, asked, &err);
 	(void)snprintf(model, sizeof(model), "%s/%s", choice.provider, choice.model);
+	free(inquiry->model);
 	inquiry->model = mem_strdup(model);
 	inquiry->has_price = choice.has_price;
-	(void)buf_add(&inquiry->question, in->question, len, &err); /* has its ceiling */
+	(void)buf_add(&inquiry->question, question, len, &err); /* has its ceiling */
 	return 0;
 }
 
@@ -162,13 +165,13 @@ static int put_files(struct inquiry *inquiry, const struct api_list *files, stru
 
 /* The session that the request names, or a new one; NULL: answered. */
 static struct session *take_session(struct host *host, const struct asked *asked,
-				    const struct api_run_create_in *in)
+				    const struct api_run_create_in *in, const char *session)
 {
 	const struct session_wish wish = { .template_name = in->template,
 					   .language = in->language };
 
-	return in->session != NULL ? answer_session_named(host, asked, in->session, true)
-				   : answer_session_add(host, asked, &wish);
+	return session != NULL ? answer_session_named(host, asked, session, true)
+			       : answer_session_add(host, asked, &wish);
 }
 
 /* It was begun, or is under way: what is known of it. */
@@ -266,7 +269,12 @@ static int hash_request(const struct host *host, const struct api_run_create_in 
 						.has_keep = in->keep,
 						.keep = in->keep,
 						.files = in->files,
-						.limits = in->limits };
+						.limits = in->limits,
+						.conversation = in->conversation,
+						.continues = in->continues,
+						.results = in->results,
+						.has_keep_conversation = in->keep_conversation,
+						.keep_conversation = in->keep_conversation };
 
 	if (api_image_write(&api_type_run_create_in, &same, &image, err) < 0)
 		return (int)err->code;
@@ -323,20 +331,23 @@ static struct inquiry *take_on(struct host *host, const struct asked *asked,
 {
 	struct err err;
 	struct inquiry *inquiry = inquiry_new(host, asked->tenant, &err);
+	const char *session;
 	bool is_kept = false;
 
 	if (inquiry == NULL) {
 		peer_fail_err(host, asked->id, &err);
 		return NULL;
 	}
-	if (take_question(inquiry, asked, in) == 0) {
+	if (talk_take(inquiry, asked, in) == 0 && take_question(inquiry, asked, in) == 0) {
+		inquiry->settings.keeps_talk = talk_is_kept(in);
 		is_kept = inquiry_keep_begin(inquiry, in->idempotency_key, hash, &err) == 0;
 		if (!is_kept)
 			peer_fail_err(host, asked->id, &err);
 	}
+	session = talk_session(inquiry, in);
 	if (is_kept)
-		inquiry->session = take_session(host, asked, in);
-	inquiry->made_session = in->session == NULL;
+		inquiry->session = take_session(host, asked, in, session);
+	inquiry->made_session = session == NULL;
 	if (inquiry->session != NULL)
 		return inquiry;
 	if (is_kept && db_run_drop(host->db, inquiry->id, &err) < 0)

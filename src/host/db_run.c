@@ -25,12 +25,14 @@ void db_run_init(struct db_run *run)
 	memset(run, 0, sizeof(*run));
 	run->question = BUF_INIT(FRONT_QUESTION_MAX);
 	run->answer = BUF_INIT(ANSWER_MAX);
+	run->conversation = BUF_INIT(AGENT_TALK_MAX);
 }
 
 void db_run_done(struct db_run *run)
 {
 	buf_done(&run->question);
 	buf_done(&run->answer);
+	buf_done(&run->conversation);
 }
 
 int db_run_add(struct db *db, const struct db_run *run, const char *idempotency, struct err *err)
@@ -83,7 +85,8 @@ int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct e
 
 	if (db_prepare(db, "UPDATE run SET state = ?1, failure = ?2, why = ?3, answer = ?4, size = ?5,"
 			   " ended_at = ?6, question = NULL,"
-			   " idempotency = iif(?7, idempotency, NULL) WHERE id = ?8",
+			   " idempotency = iif(?7, idempotency, NULL), conversation = ?9, usage = ?10"
+			   " WHERE id = ?8",
 		       &statement, err) < 0)
 		return (int)err->code;
 	clock_rfc3339_now(now);
@@ -92,10 +95,14 @@ int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct e
 	db_bind_text(statement, 3, run->why);
 	if (run->answer.len > 0)
 		db_bind_bytes(statement, 4, run->answer.data, run->answer.len);
-	(void)sqlite3_bind_int64(statement, 5, (sqlite3_int64)run->answer.len);
+	(void)sqlite3_bind_int64(statement, 5,
+				 (sqlite3_int64)(run->answer.len + run->conversation.len));
 	db_bind_text(statement, 6, now);
 	(void)sqlite3_bind_int(statement, 7, was_asked);
 	db_bind_text(statement, 8, run->id);
+	if (run->conversation.len > 0)
+		db_bind_bytes(statement, 9, run->conversation.data, run->conversation.len);
+	db_bind_bytes(statement, 10, &run->usage, sizeof(run->usage));
 	return db_step(db, statement, err);
 }
 
@@ -154,6 +161,32 @@ int db_run_by_key(struct db *db, const char *tenant, const char *idempotency, st
 	return take(db, statement, ret, err);
 }
 
+int db_run_conversation(struct db *db, const char *tenant, const char *id, struct db_run *ret,
+			struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	if (db_prepare(db, "SELECT state, session_id, model, conversation, usage FROM run"
+			   " WHERE id = ? AND tenant = ?", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, id);
+	db_bind_text(statement, 2, tenant);
+	found = db_step(db, statement, err);
+	if (found != 1)
+		return found;
+	db_run_init(ret);
+	db_column_text(statement, 0, ret->state, sizeof(ret->state));
+	db_column_text(statement, 1, ret->session, sizeof(ret->session));
+	db_column_text(statement, 2, ret->model, sizeof(ret->model));
+	if (sqlite3_column_bytes(statement, 4) == (int)sizeof(ret->usage))
+		memcpy(&ret->usage, sqlite3_column_blob(statement, 4), sizeof(ret->usage));
+	if (take_bytes(statement, 3, &ret->conversation, err) == 0)
+		return 1;
+	db_run_done(ret);
+	return (int)err->code;
+}
+
 int db_run_asker(struct db *db, const char *tenant, const char *id, char ret[ID_SIZE],
 		 struct err *err)
 {
@@ -176,7 +209,8 @@ int db_run_trim(struct db *db, const char *tenant, uint64_t bytes_max, struct er
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	/* Sizes stand in the index: no answer is read for this. */
-	if (db_prepare(db, "UPDATE run SET state = 'dropped', answer = NULL, size = 0"
+	if (db_prepare(db, "UPDATE run SET state = 'dropped', answer = NULL,"
+			   " conversation = NULL, size = 0"
 			   " WHERE tenant = ?1 AND size > 0 AND id <= (SELECT id FROM (SELECT id,"
 			   " sum(size) OVER (ORDER BY id DESC) AS bytes FROM run WHERE tenant = ?1"
 			   " AND size > 0) WHERE bytes > ?2 ORDER BY id DESC LIMIT 1)",

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "host/db.h"
+#include "wire/agent.h"
 
 #define DB_RUN_MODEL_SIZE 321 /* PROVIDER/NAME */
 
@@ -22,6 +23,8 @@ struct db_run {
 	char why[DB_WHY_SIZE]; /* it failed or was lost */
 	struct buf question;  /* until there is an answer, which holds it */
 	struct buf answer;    /* JSON, of one that ended */
+	struct buf conversation; /* JSON, of one that ended and keeps it */
+	struct agent_usage usage; /* of one that waits for the application; else 0 */
 };
 void db_run_init(struct db_run *run);
 void db_run_done(struct db_run *run);
@@ -37,6 +40,9 @@ int db_run_find(struct db *db, const char *tenant, const char *id, struct db_run
 		struct err *err);
 int db_run_by_key(struct db *db, const char *tenant, const char *idempotency, struct db_run *ret,
 		  struct err *err);
+/* With its conversation, which the others leave out. */
+int db_run_conversation(struct db *db, const char *tenant, const char *id, struct db_run *ret,
+			struct err *err);
 /* Whose key asked it; 0: this tenant has none. */
 int db_run_asker(struct db *db, const char *tenant, const char *id, char ret[ID_SIZE],
 		 struct err *err);

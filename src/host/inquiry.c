@@ -47,6 +47,7 @@ struct inquiry *inquiry_new(struct host *host, struct tenant *tenant, struct err
 	inquiry->tenant = tenant;
 	inquiry->ring = ring_new();
 	inquiry->question = BUF_INIT(FRONT_QUESTION_MAX);
+	inquiry->load = BUF_INIT(AGENT_TALK_MAX);
 	inquiry->json = BUF_INIT(JSON_MAX);
 	inquiry_driver_init(inquiry);
 	inquiry->about = host->about;
@@ -75,6 +76,11 @@ static void free_one(struct inquiry *inquiry)
 	inquiry->host->followers -= inquiry->event_waiter_count;
 	ring_free(inquiry->ring);
 	buf_done(&inquiry->question);
+	buf_done(&inquiry->load);
+	for (size_t i = 0; i < inquiry->result_count; i++) {
+		free((char *)(uintptr_t)inquiry->results[i].call);
+		free((char *)(uintptr_t)inquiry->results[i].text);
+	}
 	buf_done(&inquiry->json);
 	driver_done(&inquiry->driver);
 	free(inquiry);
@@ -243,7 +249,18 @@ void inquiry_forget(struct host *host, uint64_t request)
 
 static void count_up(struct inquiry *inquiry)
 {
-	const struct agent_usage *usage = &inquiry->driver.usage;
+	const struct agent_usage *all = &inquiry->driver.usage, *before = &inquiry->before;
+	/* A run that was taken up has the sums of the one before, which were counted. */
+	const bool is_later = all->requests >= before->requests;
+	const struct agent_usage added = {
+		.steps = all->steps - before->steps,
+		.in = all->in - before->in,
+		.cached = all->cached - before->cached,
+		.out = all->out - before->out,
+		.reasoning = all->reasoning - before->reasoning,
+		.cost_micro = all->cost_micro - before->cost_micro,
+	}, nothing = { 0 };
+	const struct agent_usage *usage = is_later ? &added : &nothing;
 	struct metrics *metrics = &inquiry->host->seen.metrics;
 	const struct {
 		const char *kind;
@@ -264,6 +281,8 @@ static void count_up(struct inquiry *inquiry)
 static int write_answer(struct inquiry *inquiry, struct err *err)
 {
 	const struct driver *driver = &inquiry->driver;
+	const bool is_parked = inquiry->stop == AGENT_STOP_CALLS;
+	struct outcome_call calls[AGENT_CALLS_MAX];
 	const struct outcome_frame frame = {
 		.run = inquiry->id,
 		.session = inquiry->session_id,
@@ -275,10 +294,15 @@ static int write_answer(struct inquiry *inquiry, struct err *err)
 		.stop = agent_stop_name(inquiry->stop),
 		.message = inquiry->why.text,
 		.usage = &driver->usage,
+		.calls = calls,
+		.call_count = is_parked ? driver->call_count : 0,
 		.has_price = inquiry->has_price,
 		.link = ARTIFACTS,
 	};
 
+	for (size_t i = 0; i < frame.call_count; i++)
+		calls[i] = (struct outcome_call){ driver->calls[i].id, driver->calls[i].name,
+						  driver->calls[i].arguments };
 	return outcome_write(&driver->outcome, &frame, &inquiry->json, err);
 }
 
@@ -300,7 +324,9 @@ static void push_end(struct inquiry *inquiry)
 static void settle(struct inquiry *inquiry)
 {
 	struct session *session = inquiry->session;
-	const bool ends_session = inquiry->made_session && !inquiry->keeps_session;
+	/* What goes on with a run that waits for the application needs its variables. */
+	const bool ends_session = inquiry->made_session && !inquiry->keeps_session &&
+				  inquiry->stop != AGENT_STOP_CALLS;
 
 	push_end(inquiry);
 	inquiry_tell(inquiry);

@@ -3,6 +3,7 @@
  *
  *   answer_run.c     what the front asks of it
  *   inquiry.c        its life: prepared, asked, ended; who waits for it
+ *   answer_talk.c    conversations: what a run goes on with, what it left
  *   inquiry_talk.c   its driver (src/driver): begun, stepped by the loop, ended; its events
  *   inquiry_cell.c   a cell of it: an execution of the session like any other
  *   inquiry_model.c  which models there are
@@ -55,6 +56,10 @@ struct inquiry {
 	struct job *puts; /* files that wait for the session */
 	struct ring *ring;
 	struct buf question;
+	struct buf load; /* a conversation that is gone on with; empty: none */
+	struct converse_tool_result results[AGENT_CALLS_MAX]; /* of calls that wait; copies */
+	size_t result_count;
+	struct agent_usage before; /* what the run that it goes on with had used */
 	char **files; /* lines that the model is told */
 	size_t file_count;
 	char *model; /* PROVIDER/NAME */
@@ -118,6 +123,14 @@ void inquiry_free_all(struct host *host);
 /* What happens from now on is on behalf of it; ends with answer_end(). */
 void inquiry_act(struct inquiry *inquiry);
 
+/* ---- answer_talk.c ---- */
+/* What the run begins or goes on with; -1: it was answered why not. */
+int talk_take(struct inquiry *inquiry, const struct asked *asked,
+	      const struct api_run_create_in *in);
+bool talk_is_kept(const struct api_run_create_in *in);
+/* The session that the request names, or that of the run it goes on with; NULL: a new one. */
+const char *talk_session(struct inquiry *inquiry, const struct api_run_create_in *in);
+
 /* ---- inquiry_talk.c ---- */
 /* Before anything else of its driver. */
 void inquiry_driver_init(struct inquiry *inquiry);
@@ -161,6 +174,8 @@ int inquiry_models_load(struct host *host, struct err *err);
  */
 int inquiry_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
 			 struct err *err);
+/* The names that `model` can be, one after the other: 0 to …; false past the end. */
+bool inquiry_model_at(const struct host *host, size_t index, char *ret, size_t size);
 /* Of one question, within what the file allows. */
 int inquiry_model_settings(struct models_choice *choice, const struct api_run_limits *limits,
 			   struct agent_settings *ret, struct err *err);

@@ -61,6 +61,11 @@ static int write_end(const struct inquiry *inquiry, struct err *err)
 	if (!inquiry->failed &&
 	    buf_add(&row.answer, buf_text(&inquiry->json), inquiry->json.len, err) < 0)
 		return (int)err->code;
+	if (buf_add(&row.conversation, buf_text(&inquiry->driver.talked), inquiry->driver.talked.len,
+		    err) < 0)
+		return (int)err->code;
+	if (inquiry->stop == AGENT_STOP_CALLS)
+		row.usage = inquiry->driver.usage;
 	/* Together, within whatever else is written just now, or not at all. */
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;

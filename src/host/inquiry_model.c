@@ -6,7 +6,7 @@
  * Never:    asks a model because a client or the environment of whoever started us named it.
  *
  * A client chooses among [model PROVIDER/NAME], the "model" of a [provider NAME], and that of
- * [default]. The limits of [default] are the most that it can ask for.
+ * [default], or says a name that [aliases] gives one of these. The limits of [default] are the most that it can ask for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,6 +106,41 @@ int inquiry_model_choose(const struct host *host, const char *wish, struct model
 		return missing(err, "this model cannot be asked here");
 	}
 	return 0;
+}
+
+static bool add_name(char *ret, size_t size, const char *provider, const char *model)
+{
+	const int len = model != NULL ? snprintf(ret, size, "%s/%s", provider, model)
+				      : snprintf(ret, size, "%s", provider);
+
+	return len > 0 && (size_t)len < size;
+}
+
+/* What the entry lets be asked. */
+static bool name_of(const struct models_entry *entry, char *ret, size_t size)
+{
+	if (entry->section == MODELS_MODEL)
+		return add_name(ret, size, entry->name, NULL);
+	if (entry->section == MODELS_ALIASES || entry->model == NULL)
+		return false;
+	return entry->section == MODELS_PROVIDER ? add_name(ret, size, entry->name, entry->model)
+						 : add_name(ret, size, entry->model, NULL);
+}
+
+bool inquiry_model_at(const struct host *host, size_t index, char *ret, size_t size)
+{
+	const struct models *models = host->models;
+
+	for (size_t i = 0; models != NULL && i < models->count; i++)
+		if (name_of(models->entries[i], ret, size) && index-- == 0)
+			return true;
+	for (size_t i = 0; models != NULL && i < models->alias_count; i++) {
+		const char *pattern = models->aliases[i].pattern;
+
+		if (strpbrk(pattern, "*?[\\") == NULL && index-- == 0)
+			return add_name(ret, size, pattern, NULL);
+	}
+	return false;
 }
 
 /* What was asked for, and is not more than there may be. */

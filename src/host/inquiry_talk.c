@@ -48,6 +48,17 @@ static void push_text(struct inquiry *inquiry, const char *name, const char *tex
 	inquiry_event_end(inquiry, &writer, name);
 }
 
+static void push_code(struct inquiry *inquiry, const struct driver_event *event)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	inquiry_event_begin(&writer, &json, "code");
+	json_write_member_uint(&writer, "call", event->call);
+	json_write_member_text(&writer, "text", event->text, event->len);
+	inquiry_event_end(inquiry, &writer, "code");
+}
+
 static void push_begin(struct inquiry *inquiry)
 {
 	cleanup_buf struct buf json = BUF_INIT(4096);
@@ -80,13 +91,17 @@ static void on_event(const struct driver_event *event, void *arg)
 		push_text(arg, "thought", event->text, event->len);
 		return;
 	case DRIVER_EVENT_NOTICE:
+		push_text(arg, "notice", event->text, event->len);
+		return;
 	case DRIVER_EVENT_DISCARD:
 		push_text(arg, "notice", event->text, event->len);
+		push_text(arg, "discard", event->text, event->len);
 		return;
 	case DRIVER_EVENT_TURN:
 		push_turn(arg);
 		return;
 	case DRIVER_EVENT_CODE: /* the cell tells all of it in a moment */
+		push_code(arg, event);
 		return;
 	}
 }
@@ -129,7 +144,7 @@ static void on_readable(unsigned ready, void *arg)
 	case DRIVER_RUNS:
 		inquiry_tell(inquiry);
 		break;
-	case DRIVER_PARKED: /* it has no tools but ours */
+	case DRIVER_PARKED:
 	case DRIVER_ENDED:
 		inquiry_end(inquiry, inquiry->driver.stop, inquiry->driver.message);
 		break;
@@ -157,6 +172,14 @@ static int start(struct inquiry *inquiry, struct models_choice *choice, struct e
 	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
 	if (driver_open(&inquiry->driver, path, &model, err) < 0)
 		return (int)err->code;
+	if (inquiry->load.len > 0) {
+		if (driver_load(&inquiry->driver, inquiry->load.data, inquiry->load.len, err) < 0)
+			return (int)err->code;
+		buf_done(&inquiry->load);
+		if (inquiry->question.len == 0)
+			return driver_continue(&inquiry->driver, inquiry->results,
+					       inquiry->result_count, err);
+	}
 	return driver_ask(&inquiry->driver,
 			  &(struct driver_question){
 				  .text = buf_text(&inquiry->question),

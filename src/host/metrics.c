@@ -32,7 +32,7 @@ static const words kinds = { "session", "execution", "output", "artifact", "othe
 static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
 static const words stops = { "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck",
-			     "length", "refused", "interrupted", "session_lost", "failed" };
+			     "length", "refused", "interrupted", "session_lost", "failed", "tool_calls" };
 static const words causes = { "exit", "signal", "timeout", "cpu_limit", "out_of_memory",
 			      "system_call", "session_ended", "lost", "other" };
 static const words tokens = { "input", "cached", "output", "reasoning" };

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,20 @@ int models_choose_provider(const struct models *models, const struct models_prov
 	return find_key(ret, wish, err);
 }
 
+const char *models_alias_resolve(const struct models *models, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	const size_t len = slash != NULL ? (size_t)(slash - name) : strlen(name);
+
+	if (models == NULL || models_entry_find(models, MODELS_PROVIDER, name, len) != NULL ||
+	    models_entry_find(models, MODELS_MODEL, name, strlen(name)) != NULL)
+		return name;
+	for (size_t i = 0; i < models->alias_count; i++)
+		if (fnmatch(models->aliases[i].pattern, name, 0) == 0)
+			return models->aliases[i].model;
+	return name;
+}
+
 /* What was asked for, in the order of who may say so. */
 static const char *wanted(const struct models *models, const struct models_wish *wish)
 {
@@ -293,7 +308,8 @@ static bool is_good_model(const char *name)
 int models_choose(const struct models *models, const struct models_wish *wish,
 		  struct models_choice *ret, struct err *err)
 {
-	const char *given = wanted(models, wish);
+	const char *asked = wanted(models, wish);
+	const char *given = asked != NULL ? models_alias_resolve(models, asked) : NULL;
 	const char *slash = given != NULL ? strchr(given, '/') : NULL;
 	struct models_provider provider;
 

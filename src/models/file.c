@@ -55,6 +55,11 @@ void models_free(struct models *models)
 	for (size_t i = 0; i < models->count; i++)
 		entry_free(models->entries[i]);
 	free(models->entries);
+	for (size_t i = 0; i < models->alias_count; i++) {
+		free(models->aliases[i].pattern);
+		free(models->aliases[i].model);
+	}
+	free(models->aliases);
 	free(models);
 }
 
@@ -80,7 +85,8 @@ const struct models_entry *models_entry_find(const struct models *models,
 
 /* ---- the text ---- */
 
-static const char *const section_names[] = { "[default]", "[provider …]", "[model …]" };
+static const char *const section_names[] = { "[default]", "[provider …]", "[model …]",
+					      "[aliases]" };
 
 struct parsing {
 	struct models *models;
@@ -123,11 +129,11 @@ static bool is_model(const char *text, size_t len)
 	return true;
 }
 
-/* "default", "provider NAME", "model PROVIDER/NAME". */
+/* "default", "provider NAME", "model PROVIDER/NAME", "aliases". */
 static bool read_section(const char *text, size_t len, enum models_section *ret,
 			 const char **ret_name, size_t *ret_len)
 {
-	static const char *const words[] = { "default", "provider ", "model " };
+	static const char *const words[] = { "default", "provider ", "model ", "aliases" };
 
 	for (unsigned i = 0; i < ARRAY_LEN(words); i++) {
 		const size_t word = strlen(words[i]);
@@ -141,7 +147,7 @@ static bool read_section(const char *text, size_t len, enum models_section *ret,
 		}
 		*ret_name = text + word;
 		*ret_len = len - word;
-		if (i == MODELS_DEFAULT)
+		if (i == MODELS_DEFAULT || i == MODELS_ALIASES)
 			return *ret_len == 0;
 		return i == MODELS_PROVIDER ? is_name(*ret_name, *ret_len)
 					    : is_model(*ret_name, *ret_len);
@@ -170,7 +176,7 @@ static void take_section(void *arg, const char *line, size_t len)
 	if (rest == NULL || (rest < line + len && *rest != ';' && *rest != '#') ||
 	    !read_section(line + 1, (size_t)(close - line - 1), &section, &name, &name_len)) {
 		complain(parsing,
-			 "a section is [default], [provider NAME] or [model PROVIDER/NAME]");
+			 "a section is [default], [provider NAME], [model PROVIDER/NAME] or [aliases]");
 		return;
 	}
 	if (models_entry_find(models, section, name, name_len) != NULL) {
@@ -208,6 +214,23 @@ static void take_row(struct parsing *parsing, const struct models_row *row, cons
 		complain(parsing, text);
 }
 
+static void take_alias(struct parsing *parsing, const char *pattern, const char *model)
+{
+	struct models *models = parsing->models;
+
+	if (models->alias_count == MODELS_ALIASES_MAX) {
+		complain(parsing, "there are too many aliases");
+		return;
+	}
+	models->aliases = mem_grow(models->aliases, models->alias_count + 1,
+				   sizeof(*models->aliases));
+	models->aliases[models->alias_count++] = (struct models_alias){
+		.line = parsing->text.line,
+		.pattern = mem_strdup(pattern),
+		.model = mem_strdup(model),
+	};
+}
+
 static int take_pair(void *arg, const char *section, const char *name, const char *value)
 {
 	struct parsing *parsing = arg;
@@ -217,6 +240,8 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
 	(void)section;
 	if (!parsing->is_section) {
 		complain(parsing, "this stands before the first section");
+	} else if (parsing->entry != NULL && parsing->entry->section == MODELS_ALIASES) {
+		take_alias(parsing, name, value);
 	} else if (row == NULL) {
 		(void)snprintf(text, sizeof(text), "\"%.60s\" is not known", name);
 		complain(parsing, text);
@@ -272,6 +297,20 @@ static const char *judge(const struct models *models, const struct models_entry 
 	return NULL;
 }
 
+static const char *judge_alias(const struct models *models, const struct models_alias *alias)
+{
+	const char *slash = strchr(alias->model, '/');
+	const size_t len = strlen(alias->model);
+	struct models_provider provider;
+
+	if (slash != NULL ? !is_model(alias->model, len) : !is_name(alias->model, len))
+		return "an alias means PROVIDER/NAME or PROVIDER";
+	if (!models_provider_find(models, alias->model,
+				  slash != NULL ? (size_t)(slash - alias->model) : len, &provider))
+		return "the alias names no provider that there is";
+	return NULL;
+}
+
 int models_parse(const char *text, size_t len, bool is_secret, struct models **ret,
 		 struct ini_problems *problems, struct err *err)
 {
@@ -291,6 +330,12 @@ int models_parse(const char *text, size_t len, bool is_secret, struct models **r
 
 		if (why != NULL)
 			ini_text_complain(&parsing.text, models->entries[i]->line, why);
+	}
+	for (size_t i = 0; i < models->alias_count; i++) {
+		const char *why = judge_alias(models, &models->aliases[i]);
+
+		if (why != NULL)
+			ini_text_complain(&parsing.text, models->aliases[i].line, why);
 	}
 	if (ini_problems_check(problems, err) < 0)
 		return (int)err->code;

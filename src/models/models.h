@@ -26,6 +26,7 @@
 #define MODELS_FILE_ENV "RECKON_MODELS"
 #define MODELS_FILE_MAX (256u * 1024u)
 #define MODELS_ENTRIES_MAX 1000u
+#define MODELS_ALIASES_MAX 200u
 #define MODELS_NAME_MAX 62u  /* of a provider */
 #define MODELS_MODEL_MAX 255u
 #define MODELS_URL_MAX 1000u
@@ -35,7 +36,7 @@
 
 /* ---- what a file says ---- */
 
-enum models_section { MODELS_DEFAULT, MODELS_PROVIDER, MODELS_MODEL };
+enum models_section { MODELS_DEFAULT, MODELS_PROVIDER, MODELS_MODEL, MODELS_ALIASES };
 
 /* One section. What it does not say is NULL or MODELS_UNSET. */
 struct models_entry {
@@ -52,9 +53,17 @@ struct models_entry {
 	uint64_t steps_max, tokens_max, budget_micro, wall_ms; /* of [default] alone */
 };
 
+/* A row of [aliases]: a name that clients say, with * and ? as in the shell, and what it means. */
+struct models_alias {
+	unsigned line;
+	char *pattern, *model; /* `model` as models_wish.model */
+};
+
 struct models {
 	struct models_entry **entries; /* in the order of the file */
 	size_t count;
+	struct models_alias *aliases; /* in the order of the file: the first that fits counts */
+	size_t alias_count;
 };
 
 /*
@@ -80,6 +89,12 @@ int models_user_file(char *ret, size_t size, bool *ret_named, struct err *err);
 const struct models_entry *models_entry_find(const struct models *models,
 					     enum models_section section, const char *name,
 					     size_t name_len);
+
+/*
+ * What a client's name of a model means: `name` itself where the file has its provider, else the
+ * model of the first alias that fits, else `name`.
+ */
+const char *models_alias_resolve(const struct models *models, const char *name);
 
 /* ---- providers ---- */
 

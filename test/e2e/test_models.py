@@ -146,7 +146,8 @@ def test_what_is_wrong_with_the_file_is_told_by_line(ini, models, reckon):
     assert [line for line in done.err.splitlines() if line.startswith(str(path))] == [
         f'{path}:2: "modle" is not known',
         f'{path}:4: "protocol" takes one of: chat responses messages gemini',
-        f"{path}:5: a section is [default], [provider NAME] or [model PROVIDER/NAME]"]
+        f"{path}:5: a section is [default], [provider NAME], "
+        "[model PROVIDER/NAME] or [aliases]"]
     done = reckon("ask", "--model", "openai/m", "?",
                   env={**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "",
                        "OPENAI_API_KEY": "x"}).expect(2)

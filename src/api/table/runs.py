@@ -5,7 +5,8 @@ from .sessions import NAMED
 
 TAG = ("Runs", "Questions that a model answers by running code")
 RUN_EVENTS = ("Server-sent events (docs/events.md), `id` per event: `run`, `text`, `thought`, "
-              "`notice`, `turn`, `cell`, those of the cell, `record`; `done` holds the answer, "
+              "`notice`, `discard`, `code`, `turn`, `cell`, those of the cell, `record`; `done` holds "
+              "the answer, "
               "`failed` ends a run that could not begin.")
 
 RUN_LIMITS = Struct("run_limits",
@@ -23,6 +24,16 @@ RUN_FILE = Struct("run_file", "A file that the model is told of.", (
     Field("base64", "base64", "The same, of any bytes"),
 ))
 
+RUN_RESULT = Struct("run_result", "What a tool of the application's gave.", (
+    Field("id", "text", "Of the call", required=True, least=1, most=256),
+    Field("text", "code", "The result", required=True, most=2 << 20),
+    Field("failed", "flag", "The tool could not do it"),
+))
+
+MODEL = Struct("model", "A model that can be asked.", (
+    Field("name", "text", "PROVIDER/NAME, PROVIDER or an alias", required=True),
+))
+
 RUN = Struct("run", "A run that has no answer yet.", (
     Field("id", "text", "run_…", required=True),
     Field("session", "text", "Null while it is made", nullable=True),
@@ -35,18 +46,30 @@ ID = Field("id", "id", "Id of a run, run_…", place="path", required=True)
 ANSWER = Field("answer", "json", "The answer", place="whole",
                schema={"$ref": "#/components/schemas/Answer"})
 
-STRUCTS = (RUN_LIMITS, RUN_FILE, RUN)
+CONVERSATION = {"$ref": "#/components/schemas/Conversation"}
+
+STRUCTS = (RUN_LIMITS, RUN_FILE, RUN_RESULT, MODEL, RUN)
 
 CALLS = (
     Call("run_create", "POST", "agent", "A model answers a question by running code",
          "The answer; with `stream` (or Accept: text/event-stream) events. " + RUN_EVENTS, "agent",
          takes=(Field("Idempotency-Key", "text", "The same key never asks a model twice for a "
                       "tenant", place="header", least=1, most=128),
-                Field("question", "text", "At most 1 MiB", required=True, least=1, most=1 << 20,
+                Field("question", "text", "At most 1 MiB; without `conversation` and `continues` it "
+                      "is needed", least=1, most=1 << 20, excludes=("conversation", "results"),
                       example="What is the median of column b?",
                       schema={"type": "string", "minLength": 1, "maxLength": 262144}),
-                Field("model", "text", "PROVIDER/NAME of the daemon's file of models; the standard "
-                      "one without it", least=1, most=318),
+                Field("conversation", "object", "Instead of a question: its last message is "
+                      "answered (docs/conversation.schema.json)", most=15 << 20,
+                      excludes=("continues",), schema=CONVERSATION),
+                Field("continues", "id", "A run whose conversation goes on: with `results` of the "
+                      "calls that it waits for, or a `question`; in its session and with its model "
+                      "unless others are named"),
+                Field("results", "many", "With `continues`", most=16, of=RUN_RESULT),
+                Field("keep_conversation", "flag", "Of a question: it can be continued. What has a "
+                      "`conversation` or `continues` always can"),
+                Field("model", "text", "PROVIDER/NAME of the daemon's file of models, or an alias; "
+                      "the standard one without it", least=1, most=318),
                 Field("session", "id", "Without it a new one is made",
                       excludes=("keep", "template", "language")),
                 Field("template", "text", "Of a new session, as are `language` and `keep`",
@@ -78,6 +101,14 @@ CALLS = (
          "Events of a run, from the first that is kept or after an id", RUN_EVENTS, "read",
          takes=(ID, *FOLLOW), gives=EVENTS, errors=(404, 410), operation="runEvents",
          own_scope="agent", streams="RunEvent", gives_events=True),
+    Call("run_conversation", "GET", "agent/{id}/conversation",
+         "The conversation of a run as it is after its end", "It", "read", takes=(ID,),
+         gives=(Field("conversation", "json", place="whole", required=True,
+                      schema=CONVERSATION),),
+         errors=(404, 410), operation="runConversation", own_scope="agent"),
+    Call("model_list", "GET", "models", "Models that this daemon asks", "Their names", "agent",
+         gives=(Field("models", "many", "Each once; patterns of aliases are left out",
+                      required=True, of=MODEL),), operation="listModels"),
     Call("run_interrupt", "POST", "agent/{id}/interrupt",
          "End a run: the model's answer and the cell that runs", "Whether it was going on", "agent",
          takes=(ID,),

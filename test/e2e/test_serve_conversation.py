@@ -1,0 +1,133 @@
+"""POST /reckon/v1/agent with a conversation: parked for the application, taken up again."""
+import os
+
+import jsonschema
+import pytest
+from model_server import ModelServer, Reply
+from reckon_cli import ROOT, parse_json
+from test_serve_agent import Asking, FAST
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+ANSWER = parse_json((ROOT / "docs/ask.schema.json").read_bytes())
+CONVERSATION = parse_json((ROOT / "docs/conversation.schema.json").read_bytes())
+PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+       "rkJggg==")
+WEATHER = {"name": "get_weather", "description": "The weather of a city.",
+           "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+
+
+def conversation(*messages, **more):
+    document = {"schema": "reckon.conversation/1", "messages": list(messages), **more}
+    jsonschema.validate(document, CONVERSATION)
+    return document
+
+
+def weather(city, call="w1"):
+    return {"raw": f'{{"city": "{city}"}}', "name": "get_weather", "id": call}
+
+
+def ask(server, status=200, **body):
+    answer = server.ask("POST", "/agent", body)
+    assert answer.status == status, answer
+    if status == 200:
+        jsonschema.validate(answer.json, ANSWER)
+    return answer.json
+
+
+def kept(server, run):
+    answer = server.ask("GET", f"/agent/{run}/conversation")
+    assert answer.status == 200, answer
+    jsonschema.validate(answer.json, CONVERSATION)
+    return answer.json
+
+
+def test_a_conversation_instead_of_a_question(reckon):
+    document = conversation(
+        {"role": "user", "text": "Hello."}, {"role": "assistant", "text": "Ahoy."},
+        {"role": "user", "text": "What is this?", "images": [{"mime": "image/png", "base64": PNG}],
+         "files": ["sales.csv"]},
+        instructions="Speak like a pirate.", sampling={"temperature": 0.5})
+    with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="A pixel.")) as model:
+        with Asking(reckon, model, prices="images = yes") as server:
+            answer = ask(server, conversation=document,
+                         files=[{"path": "sales.csv", "text": "a\n1\n"}], **FAST)
+            after = kept(server, answer["id"])
+    assert answer["answer"] == "A pixel." and answer["stop"] == "answer" and "calls" not in answer
+    assert answer["steps"][0]["record"]["stdout"] == "42\n"
+    body = model.asked[0].body
+    assert body["temperature"] == 0.5 and "pirate" in str(body) and PNG in str(body)
+    assert [each["role"] for each in after["messages"]] == [
+        "user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_a_parked_run_is_taken_up_after_a_restart(reckon):
+    script = [Reply(text="Let me see.", calls=["x = 5", weather("Bern")]),
+              Reply(calls=["print(x * 2)"]), Reply(text="Ten."), Reply(text="Still ten.")]
+    with ModelServer(*script) as model:
+        with Asking(reckon, model) as server:
+            parked = ask(server, conversation=conversation(
+                {"role": "user", "text": "How warm?"}, tools=[WEATHER]), **FAST)
+            assert parked["stop"] == "tool_calls"
+            assert parked["calls"] == [{"id": "w1", "name": "get_weather",
+                                        "arguments": {"city": "Bern"}}]
+            assert len(parked["steps"]) == 1
+            again = server.ask("GET", f"/agent/{parked['id']}").json
+            assert again == parked
+            metrics = server.ask("GET", "/metrics", prefix="").body.decode()
+            assert 'reckon_agent_runs_total{stop="tool_calls"} 1' in metrics
+            answer = ask(server, continues=parked["id"],
+                         results=[{"id": "w1", "text": "12 degrees"}])
+            # In the session of the run before, whose variable is still there.
+            assert answer["session"] == parked["session"]
+            assert answer["steps"][0]["record"]["stdout"] == "10\n"
+            assert answer["answer"] == "Ten." and answer["stop"] == "answer"
+        with Asking(reckon, model, key=server.key) as server:
+            later = ask(server, continues=answer["id"], question="Sure?", **FAST)
+            assert later["answer"] == "Still ten."
+    results = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    assert results[-1] == {"role": "tool", "tool_call_id": "w1", "content": "12 degrees"}
+    assert model.asked[3].body["messages"][-1]["content"] == "Sure?"
+
+
+def test_what_cannot_go_on(reckon):
+    with ModelServer(Reply(text="One."), Reply(text="Two.")) as model:
+        with Asking(reckon, model) as server:
+            plain = ask(server, question="?", **FAST)
+            assert ask(server, 410, continues=plain["id"], question="?")["error"]["code"] == "expired"
+            assert ask(server, 404, continues="run_01ARZ3NDEKTSV4RRFFQ69G5FAV", question="?")[
+                "error"]["code"] == "run_not_found"
+            for wrong in ({}, {"continues": plain["id"]}, {"results": [{"id": "a", "text": "b"}]},
+                          {"question": "?", "conversation": conversation({"role": "user"})},
+                          {"conversation": []}):
+                assert ask(server, 400, **wrong)["error"]["code"] == "invalid"
+            good = ask(server, question="?", keep_conversation=True, **FAST)
+            lost = ask(server, continues=good["id"], results=[{"id": "none", "text": "x"}], **FAST)
+            assert lost["stop"] == "failed" and "waits for a result" in lost["message"]
+            bad = ask(server, conversation={"messages": [{"role": "nobody"}]}, **FAST)
+            assert bad["stop"] == "failed" and "conversation" in bad["message"]
+
+
+def test_events_tell_code_while_it_is_written(reckon):
+    with ModelServer(Reply(thought="Hm.", calls=["print('one')"]), Reply(text="Done.")) as model:
+        with Asking(reckon, model) as server:
+            body = {"conversation": conversation({"role": "user", "text": "?"}), "stream": True, **FAST}
+            with server.events("POST", "/agent", body) as (events, _):
+                told = [(name, data) for _, name, data in events]
+    written = "".join(data["text"] for name, data in told if name == "code")
+    assert written == "print('one')"
+    names = [name for name, _ in told]
+    assert names.index("thought") < names.index("code") < names.index("cell") < names.index("record")
+
+
+def test_aliases(reckon):
+    aliases = "[aliases]\ngpt-5* = scripted/other\nfast = scripted\n* = scripted/m\n"
+    with ModelServer(Reply(text="One."), Reply(text="Two."), Reply(text="Three.")) as model:
+        with Asking(reckon, model, prices=f"model = p\n{aliases}") as server:
+            assert ask(server, question="?", model="gpt-5.1-mini", **FAST)["model"] == "scripted/other"
+            assert ask(server, question="?", model="fast", **FAST)["model"] == "scripted/p"
+            assert ask(server, question="?", model="claude", **FAST)["model"] == "scripted/m"
+            names = [each["name"] for each in server.ask("GET", "/models").json["models"]]
+    assert names == ["scripted/m", "scripted/p", "scripted/other", "fast"]
+    assert [each.body["model"] for each in model.asked] == ["other", "p", "m"]
