@@ -48,8 +48,9 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
-                                 "dialects/program.h", "dialects/program_code.h",
-                                 "dialects/program_language.h"},
+                                 "dialects/names.h", "dialects/program.h",
+                                 "dialects/program_code.h", "dialects/program_language.h",
+                                 "dialects/run.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers

@@ -273,7 +273,7 @@ static int hash_request(const struct host *host, const struct api_run_create_in 
 						.conversation = in->conversation,
 						.continues = in->continues,
 						.results = in->results,
-						.has_keep_conversation = in->keep_conversation,
+						.has_keep_conversation = in->has_keep_conversation,
 						.keep_conversation = in->keep_conversation };
 
 	if (api_image_write(&api_type_run_create_in, &same, &image, err) < 0)

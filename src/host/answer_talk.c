@@ -19,7 +19,9 @@
 
 bool talk_is_kept(const struct api_run_create_in *in)
 {
-	return in->keep_conversation || in->continues != NULL || in->conversation.data != NULL;
+	if (in->has_keep_conversation)
+		return in->keep_conversation;
+	return in->continues != NULL || in->conversation.data != NULL;
 }
 
 static int refuse_invalid(struct host *host, const struct asked *asked, const char *why)

@@ -66,8 +66,8 @@ CALLS = (
                       "calls that it waits for, or a `question`; in its session and with its model "
                       "unless others are named"),
                 Field("results", "many", "With `continues`", most=16, of=RUN_RESULT),
-                Field("keep_conversation", "flag", "Of a question: it can be continued. What has a "
-                      "`conversation` or `continues` always can"),
+                Field("keep_conversation", "flag", "It can be continued; when left out, what has a "
+                      "`conversation` or `continues` can, and a question cannot"),
                 Field("model", "text", "PROVIDER/NAME of the daemon's file of models, or an alias; "
                       "the standard one without it", least=1, most=318),
                 Field("session", "id", "Without it a new one is made",

@@ -1,0 +1,268 @@
+/*
+ * anthropic.c - Anthropic's API: which path is what, how an error looks, models, tokens.
+ *
+ * Runs in:  reckon-front-anthropic.
+ * Reads:    heads and bodies of anybody.
+ * Never:    keeps anything: a container is a session, a file is an artifact of one.
+ */
+#include "dialects/anthropic/anthropic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define LIST_MAX (1024u * 1024u)
+#define BYTES_OF_TOKEN 3u
+
+extern const struct dialect dialect_anthropic;
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+const char *anthropic_error_type(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *type;
+	} types[] = {
+		{ 401, "authentication_error" }, { 403, "permission_error" },
+		{ 404, "not_found_error" },	 { 410, "not_found_error" },
+		{ 413, "request_too_large" },	 { 429, "rate_limit_error" },
+		{ 503, "overloaded_error" },	 { 529, "overloaded_error" },
+		{ 504, "timeout_error" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (types[i].status == status)
+			return types[i].type;
+	return status >= 500 ? "api_error" : "invalid_request_error";
+}
+
+void anthropic_headers(const struct request *request, char *ret, size_t size)
+{
+	(void)snprintf(ret, size, "request-id: %s\r\n", request_id(request));
+}
+
+void anthropic_answer(struct request *request, const struct buf *body)
+{
+	char headers[160];
+
+	anthropic_headers(request, headers, sizeof(headers));
+	answer_text(request, 200, ANTHROPIC_JSON, body, headers);
+}
+
+/* The client's name of a model is nothing that is here: not the server's trouble. */
+static unsigned status_of(const struct refusal *refusal)
+{
+	if (refusal->code != NULL && strcmp(refusal->code, "model_missing") == 0)
+		return 404;
+	if (refusal->status == 503)
+		return 529;
+	return refusal->status == 410 ? 404 : refusal->status;
+}
+
+static void write_message(struct json_writer *json, const struct refusal *refusal)
+{
+	char text[1200];
+	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
+
+	(void)snprintf(text, sizeof(text), "%s%s%s", refusal->message != NULL ? refusal->message : "",
+		       has_remedy ? ": " : "", has_remedy ? refusal->remedy : "");
+	json_write_member_string(json, "message", text);
+}
+
+void anthropic_refuse(struct request *request, const struct refusal *refusal)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	const unsigned status = status_of(refusal);
+	char headers[512], retry[40] = "";
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", "error");
+	json_write_key(&json, "error");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", anthropic_error_type(status));
+	write_message(&json, refusal);
+	json_write_object_end(&json);
+	json_write_member_string(&json, "request_id", request_id(request));
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0) {
+		answer_break_off(request);
+		return;
+	}
+	if (status == 429 || status == 529)
+		(void)snprintf(retry, sizeof(retry), "Retry-After: %u\r\n",
+			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+	(void)snprintf(headers, sizeof(headers), "request-id: %s\r\n%s%s", request_id(request), retry,
+		       refusal->headers != NULL ? refusal->headers : "");
+	answer_text(request, status, ANTHROPIC_JSON, &body, headers);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static void write_model(struct json_writer *json, const char *name)
+{
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", "model");
+	json_write_member_string(json, "id", name);
+	json_write_member_string(json, "display_name", name);
+	json_write_member_string(json, "created_at", "1970-01-01T00:00:00Z");
+	json_write_member_string(json, "lifecycle", "active");
+	json_write_object_end(json);
+}
+
+static void list_models(struct request *request, const char *only)
+{
+	cleanup_buf struct buf body = BUF_INIT(LIST_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_model_list_out out;
+	const struct api_model *model;
+	struct json_writer json;
+	struct err err;
+
+	if (call_or_refuse(request, API_MODEL_LIST, &(struct api_model_list_in){ 0 }, &out, &call) <
+	    0)
+		return;
+	model = out.models.items;
+	json_write_init(&json, &body);
+	if (only != NULL) {
+		for (size_t i = 0; i < out.models.count; i++)
+			if (strcmp(model[i].name, only) == 0) {
+				write_model(&json, only);
+				anthropic_answer(request, &body);
+				return;
+			}
+		answer_refuse_simple(request, 404, "not_found", "there is no such model", NULL);
+		return;
+	}
+	json_write_object_begin(&json);
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < out.models.count; i++)
+		write_model(&json, model[i].name);
+	json_write_array_end(&json);
+	json_write_member_bool(&json, "has_more", false);
+	json_write_member_string(&json, "first_id", out.models.count > 0 ? model[0].name : NULL);
+	json_write_member_string(&json, "last_id",
+				 out.models.count > 0 ? model[out.models.count - 1].name : NULL);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		anthropic_answer(request, &body);
+}
+
+static void models(struct request *request, const char *rest)
+{
+	char name[400];
+
+	if (rest[0] == '/' && !http_decode(rest + 1, strlen(rest + 1), name, sizeof(name)))
+		answer_refuse_simple(request, 404, "not_found", "there is no such model", NULL);
+	else
+		list_models(request, rest[0] == '/' ? name : NULL);
+}
+
+/* ---- tokens --------------------------------------------------------------------------------- */
+
+/* Only the model's own server could count: this is what the driver would take them for. */
+static void count_tokens(struct request *request, const char *rest)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), told = BUF_INIT(256);
+	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
+	cleanup_call struct call call = CALL_INIT;
+	struct err err;
+
+	(void)rest;
+	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) <
+		    0 ||
+	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)
+		return;
+	if (order_read(buf_text(&body), body.len, &order, &err) < 0)
+		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
+	else if (buf_addf(&told, &err, "{\"input_tokens\":%zu}",
+			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)
+		anthropic_answer(request, &told);
+}
+
+/* ---- routes --------------------------------------------------------------------------------- */
+
+static void create_message(struct request *request, const char *rest)
+{
+	(void)rest;
+	message_create(request);
+}
+
+static void files(struct request *request, const char *rest)
+{
+	char id[NAME_SIZE];
+	const char *slash;
+
+	if (rest[0] == '\0') {
+		files_list(request);
+		return;
+	}
+	slash = strchr(rest + 1, '/');
+	(void)snprintf(id, sizeof(id), "%.*s",
+		       (int)(slash != NULL ? (size_t)(slash - rest - 1) : strlen(rest + 1)),
+		       rest + 1);
+	if (slash == NULL)
+		files_show(request, id);
+	else if (strcmp(slash, "/content") == 0)
+		files_content(request, id);
+	else
+		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+}
+
+static const struct route {
+	enum http_verb verb;
+	const char *path;
+	bool is_whole; /* nothing may stand behind it */
+	void (*fn)(struct request *request, const char *rest);
+} routes[] = {
+	{ HTTP_VERB_POST, "/v1/messages", true, create_message },
+	{ HTTP_VERB_POST, "/v1/messages/count_tokens", true, count_tokens },
+	{ HTTP_VERB_GET, "/v1/models", false, models },
+	{ HTTP_VERB_GET, "/v1/files", false, files },
+};
+
+static void handle(struct request *request)
+{
+	static const char prefix[] = "/anthropic";
+	const struct http *http = request_head(request);
+	const char *path = http->path;
+	bool is_path = false;
+
+	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
+		path += sizeof(prefix) - 1;
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		const struct route *route = &routes[i];
+		const size_t len = strlen(route->path);
+
+		if (strncmp(path, route->path, len) != 0 ||
+		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
+			continue;
+		is_path = true;
+		if (route->verb != http->verb)
+			continue;
+		request_note(request, route->path, NULL, NULL);
+		route->fn(request, path + len);
+		return;
+	}
+	answer_refuse_simple(request, is_path ? 405 : 404, "not_found",
+			     is_path ? "this method does nothing here"
+				     : "there is nothing at this path", NULL);
+}
+
+static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" },
+					 { KEY_BEARER, NULL },
+					 { KEY_NONE, NULL } };
+
+const struct dialect dialect_anthropic = {
+	.name = "anthropic",
+	.keys = keys,
+	.handle = handle,
+	.refuse = anthropic_refuse,
+};

@@ -1,0 +1,99 @@
+/*
+ * anthropic.h - Anthropic's API: Messages with code execution, files that code left, models.
+ *
+ *   anthropic.c   routes, errors, models, counting of tokens
+ *   order.c       a request of Messages becomes an order: a conversation, and how it is answered
+ *   history.c     its messages become those of the conversation
+ *   message.c     a run becomes a message, whole or as a stream
+ *   blocks.c      the blocks of its content
+ *   files.c       files that code left, by ids that name artifacts
+ */
+#pragma once
+
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "dialects/names.h"
+#include "dialects/run.h"
+
+#define ANTHROPIC_BODY_MAX (32u * 1024u * 1024u)
+#define ANTHROPIC_TALK_MAX (15u * 1024u * 1024u)
+#define ANTHROPIC_FILES_MAX 100u
+#define ANTHROPIC_JSON "application/json"
+#define ANTHROPIC_CONTAINER "container_"
+#define ANTHROPIC_FILE "file_"
+/* What its tools are defined to run; the first is also the name of a small template. */
+#define ANTHROPIC_CODE_LANGUAGE "python"
+#define ANTHROPIC_SHELL_LANGUAGE "bash"
+
+/* How cells are shown. */
+enum anthropic_tool {
+	ANTHROPIC_NO_CODE,
+	ANTHROPIC_PYTHON, /* code_execution */
+	ANTHROPIC_BASH,	  /* bash_code_execution */
+};
+
+/* What is asked of Messages. */
+struct order {
+	struct arena arena;
+	const char *model;
+	struct buf conversation; /* reckon.conversation/1 */
+	struct api_run_file files[ANTHROPIC_FILES_MAX]; /* documents of the messages */
+	size_t file_count;
+	enum anthropic_tool tool;
+	const char *container; /* as the client says it; NULL: a new one */
+	char session[ID_SIZE];
+	bool is_stream, shows_thoughts;
+};
+
+/* ---- order.c ---- */
+/* Pure. ERR_INVALID in words for the client. */
+int order_read(const char *json, size_t len, struct order *ret, struct err *err);
+void order_done(struct order *order);
+#define cleanup_order __attribute__((cleanup(order_done)))
+
+/* ---- history.c ---- */
+/* Appends "messages" to an object that was begun. */
+int history_write(const struct json_value *messages, struct order *order,
+		  struct json_writer *writer, struct err *err);
+/* Text, or blocks of text, as one text. */
+int history_text(const struct json_value *content, struct buf *ret, struct err *err);
+
+/* ---- message.c ---- */
+void message_create(struct request *request);
+
+/* ---- blocks.c ---- */
+enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_THINKING };
+
+/* The content of a message, as it grows. */
+struct blocks {
+	struct request *request;
+	bool is_stream;
+	enum block_kind open;
+	unsigned count;
+	struct buf text;    /* of the open block */
+	struct buf content; /* all blocks, comma-separated JSON: of a message that is no stream */
+};
+void blocks_init(struct blocks *blocks, struct request *request, bool is_stream);
+void blocks_done(struct blocks *blocks);
+/* All of these: negative when there is nobody left to answer, or no memory for it. */
+int blocks_text(struct blocks *blocks, enum block_kind kind, const char *text, size_t len);
+int blocks_close(struct blocks *blocks);
+/* A block that comes as a whole; its `input` in a stream as one delta. */
+int blocks_call(struct blocks *blocks, const char *type, const char *id, const char *name,
+		const char *input, size_t len);
+int blocks_whole(struct blocks *blocks, const struct buf *json);
+/* The two of a cell. */
+int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *cell);
+int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *record);
+
+/* ---- files.c ---- */
+void files_show(struct request *request, const char *id);
+void files_content(struct request *request, const char *id);
+void files_list(struct request *request);
+
+/* ---- anthropic.c ---- */
+void anthropic_refuse(struct request *request, const struct refusal *refusal);
+const char *anthropic_error_type(unsigned status);
+/* "request-id: …" and what else each answer has. */
+void anthropic_headers(const struct request *request, char *ret, size_t size);
+void anthropic_answer(struct request *request, const struct buf *body);

@@ -1,0 +1,127 @@
+/*
+ * run.c - a run of a model, as a dialect of a model's API follows it.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    events of a run: JSON that reckond wrote, with words of a model in it.
+ * Never:    lets a run go on that nobody reads.
+ */
+#include "dialects/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EVENT_BYTES_MAX ((size_t)64 * 1024 * 1024)
+
+void run_done(struct run *run)
+{
+	json_read_free(run->document);
+	run->document = NULL;
+	call_done(&run->call);
+}
+
+static void copy_id(char ret[ID_SIZE], const char *id)
+{
+	(void)snprintf(ret, ID_SIZE, "%s", id != NULL ? id : "");
+}
+
+int run_begin(struct run *run, struct request *request, struct api_run_create_in *in)
+{
+	struct api_run_create_out out;
+
+	run->request = request;
+	in->has_stream = in->stream = true;
+	in->has_followed = in->followed = true;
+	in->on_disconnect = API_RUN_CREATE_IN_ON_DISCONNECT_CANCEL;
+	in->has_disconnect_grace_ms = true;
+	in->disconnect_grace_ms = 0;
+	request_end_at_eof(request);
+	if (call_or_refuse(request, API_RUN_CREATE, in, &out, &run->call) < 0)
+		return -1;
+	if (out.run == NULL) {
+		answer_refuse_simple(request, 500, "internal", "the run could not be followed",
+				     NULL);
+		return -1;
+	}
+	copy_id(run->id, out.run->id);
+	copy_id(run->session, out.run->session);
+	upstream_cancel_when_gone(request, run->call.frame);
+	run->in = (struct api_run_events_in){ .id = run->id };
+	events_open(&run->reader, request, API_RUN_EVENTS, &run->in);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	enum run_event_kind kind;
+} kinds[] = {
+	{ "text", RUN_TEXT },	 { "thought", RUN_THOUGHT }, { "code", RUN_CODE },
+	{ "discard", RUN_DISCARD }, { "turn", RUN_TURN },    { "cell", RUN_CELL },
+	{ "record", RUN_RECORD }, { "done", RUN_DONE },
+};
+
+static const struct json_value *member_of(const struct json_value *json, enum run_event_kind kind)
+{
+	const struct json_value *member =
+		json_read_member(json, kind == RUN_DONE ? "answer" : "record");
+
+	return json_read_kind(member) == JSON_KIND_OBJECT ? member : NULL;
+}
+
+/* False: one that no dialect looks at. */
+static bool take(struct run *run, const struct api_event *event, struct run_event *ret)
+{
+	int64_t call = 0;
+	struct err err;
+	size_t i = 0;
+
+	while (i < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kinds[i].name, event->name) != 0)
+		i++;
+	if (i == sizeof(kinds) / sizeof(kinds[0]) && strcmp(event->name, "run") != 0)
+		return false;
+	json_read_free(run->document);
+	run->document = NULL;
+	if (json_read_parse(event->data.data, event->data.len, EVENT_BYTES_MAX, &run->document,
+			    &err) < 0)
+		return false;
+	if (strcmp(event->name, "run") == 0) {
+		copy_id(run->session,
+			json_read_text(json_read_member(run->document, "session"), NULL));
+		return false;
+	}
+	*ret = (struct run_event){ .kind = kinds[i].kind };
+	ret->text = json_read_text(json_read_member(run->document,
+						    ret->kind == RUN_CELL ? "code" : "text"),
+				   &ret->len);
+	ret->execution = json_read_text(json_read_member(run->document, "execution"), NULL);
+	if (json_read_int(json_read_member(run->document, "call"), &call) && call > 0)
+		ret->call = (uint64_t)call;
+	if (ret->kind == RUN_RECORD || ret->kind == RUN_DONE)
+		ret->json = member_of(run->document, ret->kind);
+	if (ret->text == NULL)
+		ret->text = "";
+	return true;
+}
+
+enum run_event_kind run_next(struct run *run, struct run_event *ret)
+{
+	struct next_event next;
+
+	*ret = (struct run_event){ .text = "" };
+	for (;;)
+		switch (events_next(&run->reader, RUN_QUIET_MS, &run->call, &next)) {
+		case EVENT_GONE:
+		case EVENT_END: /* its last event comes before */
+			return ret->kind = RUN_GONE;
+		case EVENT_QUIET:
+			return ret->kind = RUN_QUIET;
+		case EVENT_GAP:
+			break;
+		case EVENT_FAILED:
+			ret->failure = next.failure;
+			return ret->kind = RUN_FAILED;
+		case EVENT_NEXT:
+			if (take(run, &next.event, ret))
+				return ret->kind;
+			break;
+		}
+}

@@ -1,0 +1,62 @@
+/*
+ * run.h - a run of a model, as a dialect of a model's API follows it: begun, read, event by event.
+ *
+ *   cleanup_run struct run run = RUN_INIT;
+ *   struct run_event event;
+ *
+ *   if (run_begin(&run, request, &in) < 0)
+ *           return;
+ *   while (run_next(&run, &event) >= 0 && event.kind != RUN_DONE …)
+ *
+ * The run ends when the client goes away: what nobody reads is not paid for. Everything that an
+ * event shows lives until the next one.
+ */
+#pragma once
+
+#include "base/id.h"
+#include "codec/json_read.h"
+#include "dialects/call.h"
+#include "dialects/events.h"
+
+#define RUN_QUIET_MS 10000u /* for a sign of life */
+
+enum run_event_kind {
+	RUN_GONE = -1, /* nobody waits any more, or it was answered why there is no run: return */
+	RUN_QUIET,     /* nothing happened for RUN_QUIET_MS */
+	RUN_TEXT,      /* `text`: a piece of what the model says */
+	RUN_THOUGHT,   /* `text`: a piece of what it thinks */
+	RUN_CODE,      /* `text`: a piece of the code of `call`, while it is written */
+	RUN_DISCARD,   /* what came since the last RUN_TURN does not hold */
+	RUN_TURN,      /* an answer of the model is complete */
+	RUN_CELL,      /* `text` is about to run as `execution` */
+	RUN_RECORD,    /* `json` is its record, or NULL where that was too long or there is none */
+	RUN_DONE,      /* `json` is the answer (docs/ask.schema.json); the end */
+	RUN_FAILED,    /* `failure`; the end */
+};
+
+struct run_event {
+	enum run_event_kind kind;
+	const char *text;
+	size_t len;
+	uint64_t call;
+	const char *execution;
+	const struct json_value *json;
+	const struct api_failure *failure;
+};
+
+struct run {
+	struct request *request;
+	struct call call;
+	struct api_run_events_in in;
+	struct event_reader reader;
+	struct json_value *document;
+	char id[ID_SIZE];
+	char session[ID_SIZE]; /* "" until it is there */
+};
+#define RUN_INIT ((struct run){ .call = CALL_INIT })
+void run_done(struct run *run);
+#define cleanup_run __attribute__((cleanup(run_done)))
+
+/* Negative when it was refused, which is answered, or the client is gone. */
+int run_begin(struct run *run, struct request *request, struct api_run_create_in *in);
+enum run_event_kind run_next(struct run *run, struct run_event *ret);
