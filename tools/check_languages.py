@@ -26,6 +26,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "cli/cmd_template.c": (r".*\bpython\b.*|.*plain Python.*",
                            "what reckon-bench compares with"),
     "dialects/dify/dify.c": (r"python3", "a word of Dify's protocol"),
+    "dialects/openai/openai.h": (r"python", "what that API's code interpreter is defined to run"),
     "dialects/program.c": (r"bash", "the session whose shell starts programs"),
     "dialects/program_language.c": (r".*", "programs of the host, which need no kernel"),
     "dialects/sandboxfusion/cells.c": (r"python3", "a word of that protocol"),

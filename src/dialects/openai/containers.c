@@ -1,0 +1,486 @@
+/*
+ * containers.c - sessions as containers: made, listed, ended; their files.
+ *
+ * Runs in:  reckon-front-openai.
+ * Reads:    ids and paths that anybody made up; reckond judges whose session it is.
+ * Never:    lets what a box wrote be shown as if it were ours.
+ *
+ * A file's id names its path in the workspace, "cfile_p" and hexadecimal digits; one that an answer
+ * cites names its content, which stays when the session has ended.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dialects/openai/openai.h"
+
+#define LIST_MAX 100u
+#define PATH_PREFIX OPENAI_CONTAINER_FILE "p"
+#define PATH_BYTES_MAX 180u
+#define MINUTE_MS 60000u
+#define NAME_KEY "openai_container_name"
+
+struct container {
+	struct request *request;
+	char id[NAME_SIZE], session[ID_SIZE];
+};
+
+/* ---- a container ---------------------------------------------------------------------------- */
+
+static uint64_t seconds_of(const char *at)
+{
+	struct tm tm = { 0 };
+
+	return at != NULL && strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) != NULL ? (uint64_t)timegm(&tm)
+									   : 0;
+}
+
+static void write_name(struct json_writer *json, const struct api_bytes *metadata)
+{
+	struct json_value *document = NULL;
+	const char *name = NULL;
+	struct err err;
+
+	if (metadata->data != NULL &&
+	    json_read_parse(metadata->data, metadata->len, 64 * 1024, &document, &err) == 0)
+		name = json_read_text(json_read_member(document, NAME_KEY), NULL);
+	json_write_member_string(json, "name", name != NULL ? name : "");
+	json_read_free(document);
+}
+
+static const char *memory_of(const struct api_session *session)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *word;
+	} sizes[] = { { UINT64_C(16) << 30, "64g" }, { UINT64_C(4) << 30, "16g" },
+		      { UINT64_C(1) << 30, "4g" } };
+	const uint64_t bytes = session->limits != NULL ? session->limits->memory_bytes : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		if (bytes > sizes[i].bytes)
+			return sizes[i].word;
+	return "1g";
+}
+
+static void write_container(struct json_writer *json, const struct api_session *session)
+{
+	const bool is_live = strcmp(session->status, "live") == 0;
+	const uint64_t created = seconds_of(session->created_at);
+	char id[NAME_SIZE];
+
+	if (!name_swap(session->id, "se_", OPENAI_CONTAINER, id, sizeof(id)))
+		id[0] = '\0';
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "object", "container");
+	json_write_member_uint(json, "created_at", created);
+	json_write_member_string(json, "status", is_live ? "running" : "expired");
+	json_write_key(json, "expires_after");
+	json_write_object_begin(json);
+	json_write_member_string(json, "anchor", "last_active_at");
+	json_write_member_uint(json, "minutes",
+			       (session->idle_timeout_ms + MINUTE_MS - 1) / MINUTE_MS);
+	json_write_object_end(json);
+	json_write_member_uint(json, "last_active_at", created);
+	json_write_member_string(json, "memory_limit", memory_of(session));
+	write_name(json, &session->metadata);
+	json_write_key(json, "network_policy");
+	json_write_raw(json, "{\"type\":\"disabled\"}", 19);
+	json_write_object_end(json);
+}
+
+static void answer_json(struct request *request, struct json_writer *json)
+{
+	struct err err;
+
+	if (json_write_finish(json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		openai_answer(request, json->out);
+}
+
+static void answer_container(struct request *request, const struct api_session *session)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	write_container(&json, session);
+	answer_json(request, &json);
+}
+
+/* ---- made, shown, listed, ended ------------------------------------------------------------- */
+
+static int take_limits(const struct json_value *body, struct api_session_create_in *in,
+		       struct api_limits *limits, struct err *err)
+{
+	static const struct {
+		const char *word;
+		uint64_t bytes;
+	} sizes[] = { { "1g", UINT64_C(1) << 30 }, { "4g", UINT64_C(4) << 30 },
+		      { "16g", UINT64_C(16) << 30 }, { "64g", UINT64_C(64) << 30 } };
+	const char *size = json_read_text(json_read_member(body, "memory_limit"), NULL);
+	const char *policy = json_read_text(
+		json_read_member(json_read_member(body, "network_policy"), "type"), NULL);
+	int64_t minutes = 20;
+
+	(void)json_read_int(json_read_member(json_read_member(body, "expires_after"), "minutes"),
+			    &minutes);
+	if (minutes < 1 || minutes > 60 * 24 * 30)
+		return err_set(err, ERR_INVALID, "expires_after.minutes: from 1 to 43200");
+	in->has_idle_timeout_ms = true;
+	in->idle_timeout_ms = (uint64_t)minutes * MINUTE_MS;
+	if (policy != NULL && strcmp(policy, "disabled") != 0)
+		return err_set(err, ERR_INVALID, "network_policy: a container has no network here");
+	if (json_read_count(json_read_member(body, "file_ids")) > 0)
+		return err_set(err, ERR_INVALID, "file_ids: put files into the input of a response");
+	if (size == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		if (strcmp(size, sizes[i].word) == 0) {
+			limits->has_memory_bytes = true;
+			limits->memory_bytes = sizes[i].bytes;
+			in->limits = limits;
+			return 0;
+		}
+	return err_set(err, ERR_INVALID, "memory_limit: 1g, 4g, 16g or 64g");
+}
+
+static int write_metadata(const char *name, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, NAME_KEY, name);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+static void create(struct request *request, const struct json_value *body)
+{
+	const char *name = json_read_text(json_read_member(body, "name"), NULL);
+	cleanup_buf struct buf metadata = BUF_INIT(16384);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_limits limits = { 0 };
+	struct api_session_create_in in = { 0 };
+	struct api_session session;
+	struct err err;
+
+	if (name == NULL)
+		(void)err_set(&err, ERR_INVALID, "name: it is missing");
+	if (name == NULL || take_limits(body, &in, &limits, &err) < 0 ||
+	    write_metadata(name, &metadata, &err) < 0) {
+		openai_refuse_invalid(request, &err);
+		return;
+	}
+	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
+	if (call_or_refuse(request, API_SESSION_CREATE, &in, &session, &call) == 0)
+		answer_container(request, &session);
+}
+
+static void create_from_body(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
+	struct json_value *document = NULL;
+	struct err err;
+
+	if (openai_body(request, &body) < 0)
+		return;
+	if (json_read_parse(buf_text(&body), body.len, OPENAI_BODY_MAX, &document, &err) < 0)
+		openai_refuse_invalid(request, &err);
+	else
+		create(request, document);
+	json_read_free(document);
+}
+
+static void list(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_sessions out;
+	const struct api_session *session;
+	struct json_writer json;
+
+	if (call_or_refuse(request, API_SESSION_LIST,
+			   &(struct api_session_list_in){ .has_limit = true, .limit = LIST_MAX },
+			   &out, &call) < 0)
+		return;
+	session = out.sessions.items;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "object", "list");
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < out.sessions.count; i++)
+		if (strcmp(session[i].status, "live") == 0)
+			write_container(&json, &session[i]);
+	json_write_array_end(&json);
+	json_write_member_bool(&json, "has_more", false);
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+static void show(const struct container *container)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session session;
+
+	if (call_or_refuse(container->request, API_SESSION_SHOW,
+			   &(struct api_session_show_in){ .session = container->session }, &session,
+			   &call) == 0)
+		answer_container(container->request, &session);
+}
+
+static void answer_deleted(struct request *request, const char *id, const char *object)
+{
+	cleanup_buf struct buf body = BUF_INIT(4096);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "object", object);
+	json_write_member_bool(&json, "deleted", true);
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+static void delete(const struct container *container)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	if (call_or_refuse(container->request, API_SESSION_DELETE,
+			   &(struct api_session_delete_in){ .session = container->session }, NULL,
+			   &call) == 0)
+		answer_deleted(container->request, container->id, "container.deleted");
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static bool id_of_path(const char *path, char ret[NAME_SIZE])
+{
+	const size_t len = strlen(path);
+	size_t used = strlen(PATH_PREFIX);
+
+	if (len == 0 || len > PATH_BYTES_MAX)
+		return false;
+	memcpy(ret, PATH_PREFIX, used);
+	for (size_t i = 0; i < len; i++, used += 2)
+		(void)snprintf(ret + used, NAME_SIZE - used, "%02x", (unsigned char)path[i]);
+	return true;
+}
+
+static int digit(char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *at = c != '\0' ? strchr(hex, c) : NULL;
+
+	return at != NULL ? (int)(at - hex) : -1;
+}
+
+static bool path_of_id(const char *id, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	if (strncmp(id, PATH_PREFIX, strlen(PATH_PREFIX)) != 0)
+		return false;
+	for (const char *at = id + strlen(PATH_PREFIX); *at != '\0'; at += 2) {
+		const int high = digit(at[0]), low = high >= 0 ? digit(at[1]) : -1;
+
+		if (low < 0 || (high | low) == 0 || len + 1 >= size)
+			return false;
+		ret[len++] = (char)(high * 16 + low);
+	}
+	ret[len] = '\0';
+	return len > 0;
+}
+
+static void write_file(const struct container *container, struct json_writer *json, const char *id,
+		       const char *path, uint64_t size, uint64_t created)
+{
+	char whole[4200];
+
+	(void)snprintf(whole, sizeof(whole), OPENAI_WORKSPACE "%s", path);
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "object", "container.file");
+	json_write_member_uint(json, "created_at", created);
+	json_write_member_uint(json, "bytes", size);
+	json_write_member_string(json, "container_id", container->id);
+	json_write_member_string(json, "path", whole);
+	json_write_member_string(json, "source", "assistant");
+	json_write_object_end(json);
+}
+
+static void write_files(const struct container *container, struct json_writer *json,
+			const struct json_value *files)
+{
+	for (size_t i = 0; i < json_read_count(files); i++) {
+		const struct json_value *file = json_read_at(files, i);
+		const char *path = json_read_text(json_read_member(file, "path"), NULL);
+		const char *at = json_read_text(json_read_member(file, "modified"), NULL);
+		int64_t size = 0;
+		char id[NAME_SIZE];
+
+		(void)json_read_int(json_read_member(file, "size"), &size);
+		if (path != NULL && id_of_path(path, id))
+			write_file(container, json, id, path, (uint64_t)size, seconds_of(at));
+	}
+}
+
+static void list_files(const struct container *container)
+{
+	cleanup_buf struct buf body = BUF_INIT(OPENAI_OUT_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_file_list_out out;
+	struct json_value *document = NULL;
+	struct json_writer json;
+	struct err err;
+
+	if (call_or_refuse(container->request, API_FILE_LIST,
+			   &(struct api_file_list_in){ .session = container->session,
+						       .has_limit = true,
+						       .limit = 1000,
+						       .has_recursive = true,
+						       .recursive = true },
+			   &out, &call) < 0)
+		return;
+	if (json_read_parse(out.files.data, out.files.len, OPENAI_OUT_MAX, &document, &err) < 0) {
+		answer_refuse_simple(container->request, 500, "internal", err.text, NULL);
+		return;
+	}
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "object", "list");
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	write_files(container, &json, json_read_member(document, "files"));
+	json_write_array_end(&json);
+	json_write_member_bool(&json, "has_more", false);
+	json_write_object_end(&json);
+	json_read_free(document);
+	answer_json(container->request, &json);
+}
+
+/* Of the workspace, or an artifact that an answer cited. */
+static int open_file(const struct container *container, const char *id, char *path, size_t size,
+		     struct api_download *ret, struct call *call)
+{
+	char artifact[ID_SIZE + 16];
+
+	if (path_of_id(id, path, size))
+		return call_or_refuse(container->request, API_FILE_GET,
+				      &(struct api_file_get_in){ .session = container->session,
+								 .path = path }, ret, call);
+	if (name_read_artifact(OPENAI_CONTAINER_FILE, id, artifact, sizeof(artifact), path, size))
+		return call_or_refuse(container->request, API_ARTIFACT_GET,
+				      &(struct api_artifact_get_in){ .artifact = artifact }, ret,
+				      call);
+	answer_refuse_simple(container->request, 404, "not_found", "there is no such file", NULL);
+	return -1;
+}
+
+static void show_file(const struct container *container, const char *id)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_download file;
+	struct json_writer json;
+	char path[NAME_SIZE];
+
+	if (open_file(container, id, path, sizeof(path), &file, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	write_file(container, &json, id, path, file.size,
+		   file.has_modified_ms ? file.modified_ms / 1000 : 0);
+	answer_json(container->request, &json);
+}
+
+static void send_file(const struct container *container, const char *id)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_download file;
+	char path[NAME_SIZE], headers[400];
+
+	if (open_file(container, id, path, sizeof(path), &file, &call) < 0)
+		return;
+	(void)snprintf(headers, sizeof(headers),
+		       "x-request-id: %s\r\nContent-Disposition: attachment\r\n"
+		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
+		       request_id(container->request));
+	if (answer_begin(container->request, 200, "application/octet-stream", file.size, headers) ==
+		    0 &&
+	    answer_file(container->request, call.reply.fd, 0, file.size) == 0)
+		answer_end(container->request);
+}
+
+static void delete_file(const struct container *container, const char *id)
+{
+	cleanup_call struct call call = CALL_INIT;
+	char path[NAME_SIZE];
+
+	if (!path_of_id(id, path, sizeof(path)))
+		answer_refuse_simple(container->request, 404, "not_found",
+				     "there is no such file in the container", NULL);
+	else if (call_or_refuse(container->request, API_FILE_DELETE,
+				&(struct api_file_delete_in){ .session = container->session,
+							      .path = path }, NULL, &call) == 0)
+		answer_deleted(container->request, id, "container.file.deleted");
+}
+
+/* ---- routes --------------------------------------------------------------------------------- */
+
+static void nothing(struct request *request)
+{
+	answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+}
+
+/* "", "/FILE" or "/FILE/content". */
+static void handle_files(const struct container *container, const char *rest)
+{
+	const enum http_verb verb = request_head(container->request)->verb;
+	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
+	char id[NAME_SIZE];
+
+	(void)snprintf(id, sizeof(id), "%.*s", (int)len, rest[0] == '/' ? rest + 1 : "");
+	if (rest[0] == '\0' && verb == HTTP_VERB_GET)
+		list_files(container);
+	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_GET)
+		show_file(container, id);
+	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_DELETE)
+		delete_file(container, id);
+	else if (len > 0 && strcmp(rest + 1 + len, "/content") == 0 && verb == HTTP_VERB_GET)
+		send_file(container, id);
+	else
+		nothing(container->request);
+}
+
+void containers_handle(struct request *request, const char *rest)
+{
+	const enum http_verb verb = request_head(request)->verb;
+	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
+	const char *behind = rest[0] == '/' ? rest + 1 + len : rest;
+	struct container container = { .request = request };
+
+	(void)snprintf(container.id, sizeof(container.id), "%.*s", (int)len,
+		       rest[0] == '/' ? rest + 1 : "");
+	if (!name_swap(container.id, OPENAI_CONTAINER, "se_", container.session,
+		       sizeof(container.session)))
+		(void)snprintf(container.session, sizeof(container.session), "-");
+	if (rest[0] == '\0' && verb == HTTP_VERB_POST)
+		create_from_body(request);
+	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
+		list(request);
+	else if (len > 0 && behind[0] == '\0' && verb == HTTP_VERB_GET)
+		show(&container);
+	else if (len > 0 && behind[0] == '\0' && verb == HTTP_VERB_DELETE)
+		delete(&container);
+	else if (len > 0 && strncmp(behind, "/files", 6) == 0)
+		handle_files(&container, behind + 6);
+	else
+		nothing(request);
+}

@@ -1,0 +1,588 @@
+/*
+ * items.c - the items of a response's output: sent as they grow, and kept for the whole.
+ *
+ * Runs in:  reckon-front-openai.
+ * Reads:    words of a model, records of hostile programs.
+ * Never:    leaves an item open that another one follows.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "dialects/openai/openai.h"
+
+#define FILES_MAX 1000u
+#define SANDBOX "sandbox:" OPENAI_WORKSPACE
+
+void items_init(struct items *items, struct request *request, const struct order *order,
+		const struct run *run)
+{
+	*items = (struct items){ .request = request,
+				 .order = order,
+				 .run = run->id,
+				 .session = run->session,
+				 .is_stream = order->is_stream,
+				 .text = BUF_INIT(OPENAI_OUT_MAX),
+				 .code = BUF_INIT(OPENAI_OUT_MAX),
+				 .output = BUF_INIT(OPENAI_OUT_MAX) };
+}
+
+void items_done(struct items *items)
+{
+	buf_done(&items->text);
+	buf_done(&items->code);
+	buf_done(&items->output);
+	free(items->files);
+}
+
+static int give_up(const struct items *items)
+{
+	answer_break_off(items->request);
+	return -1;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+void items_event_begin(struct items *items, struct json_writer *json, struct buf *out,
+		       const char *type)
+{
+	json_write_init(json, out);
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", type);
+	json_write_member_uint(json, "sequence_number", items->sequence++);
+}
+
+int items_event_end(struct items *items, struct json_writer *json, const char *type)
+{
+	struct err err;
+
+	json_write_object_end(json);
+	if (json_write_finish(json, &err) < 0)
+		return give_up(items);
+	return sse_event(items->request, 0, type, json->out->data, json->out->len);
+}
+
+/* With the place of the open item; `id` NULL: it stands in the item itself. */
+static void begin_of_item(struct items *items, struct json_writer *json, struct buf *out,
+			  const char *type, const char *id)
+{
+	items_event_begin(items, json, out, type);
+	json_write_member_uint(json, "output_index", items->count);
+	if (id != NULL)
+		json_write_member_string(json, "item_id", id);
+}
+
+/* An event that has no more than its place, and perhaps one text. */
+static int send_of_item(struct items *items, const char *type, const char *id, const char *key,
+			const struct buf *text)
+{
+	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_writer json;
+
+	begin_of_item(items, &json, &out, type, id);
+	if (key != NULL)
+		json_write_member_text(&json, key, buf_text(text), text->len);
+	return items_event_end(items, &json, type);
+}
+
+static int send_item(struct items *items, const char *type, const struct buf *item)
+{
+	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_writer json;
+
+	begin_of_item(items, &json, &out, type, NULL);
+	json_write_key(&json, "item");
+	json_write_raw(&json, buf_text(item), item->len);
+	return items_event_end(items, &json, type);
+}
+
+/* The item is complete. */
+static int finish(struct items *items, const struct buf *item)
+{
+	struct err err;
+
+	if (items->is_stream && send_item(items, "response.output_item.done", item) < 0)
+		return -1;
+	if ((items->output.len > 0 && buf_addc(&items->output, ',', &err) < 0) ||
+	    buf_add(&items->output, item->data, item->len, &err) < 0)
+		return give_up(items);
+	items->count++;
+	return 0;
+}
+
+static void id_of(const struct items *items, const char *prefix, char ret[NAME_SIZE])
+{
+	char run[NAME_SIZE];
+
+	if (!name_swap(items->run, "run_", "", run, sizeof(run)))
+		run[0] = '\0';
+	(void)snprintf(ret, NAME_SIZE, "%s%.64s%02u", prefix, run, items->count);
+}
+
+static void container_of(const struct items *items, char ret[NAME_SIZE])
+{
+	if (!name_swap(items->session, "se_", OPENAI_CONTAINER, ret, NAME_SIZE))
+		(void)snprintf(ret, NAME_SIZE, OPENAI_CONTAINER "0");
+}
+
+/* ---- files that an answer speaks of ---------------------------------------------------------- */
+
+static void know_file(struct items *items, const struct json_value *file)
+{
+	const char *path = json_read_text(json_read_member(file, "path"), NULL);
+	const char *artifact = json_read_text(json_read_member(file, "artifact"), NULL);
+	struct items_file *at = NULL;
+
+	if (path == NULL || artifact == NULL || strlen(path) >= sizeof(at->path) ||
+	    strlen(artifact) >= sizeof(at->artifact))
+		return;
+	for (size_t i = 0; i < items->file_count && at == NULL; i++)
+		if (strcmp(items->files[i].path, path) == 0)
+			at = &items->files[i];
+	if (at == NULL && items->file_count == FILES_MAX)
+		return;
+	if (at == NULL) {
+		items->files = mem_grow(items->files, items->file_count + 1, sizeof(*at));
+		at = &items->files[items->file_count++];
+	}
+	(void)snprintf(at->path, sizeof(at->path), "%s", path);
+	(void)snprintf(at->artifact, sizeof(at->artifact), "%s", artifact);
+}
+
+/* Python and JavaScript count characters, of which most have one byte. */
+static size_t characters(const char *text, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return count;
+}
+
+static const struct items_file *file_at(const struct items *items, const char *path, size_t *ret)
+{
+	const struct items_file *found = NULL;
+
+	*ret = 0;
+	for (size_t i = 0; i < items->file_count; i++) {
+		const size_t len = strlen(items->files[i].path);
+
+		if (len > *ret && strncmp(items->files[i].path, path, len) == 0) {
+			found = &items->files[i];
+			*ret = len;
+		}
+	}
+	return found;
+}
+
+/* The next `sandbox:/mnt/data/NAME` of a file that is known; *at moves behind it. */
+static bool next_citation(const struct items *items, const char **at, struct json_writer *json)
+{
+	const char *text = buf_text(&items->text), *mark;
+	char container[NAME_SIZE], id[NAME_SIZE];
+
+	container_of(items, container);
+	while ((mark = strstr(*at, SANDBOX)) != NULL) {
+		size_t len;
+		const struct items_file *file = file_at(items, mark + strlen(SANDBOX), &len);
+		const size_t start = characters(text, (size_t)(mark - text));
+
+		*at = mark + strlen(SANDBOX) + len;
+		if (file == NULL || !name_of_artifact(OPENAI_CONTAINER_FILE, file->artifact,
+						      file->path, id, sizeof(id)))
+			continue;
+		json_write_object_begin(json);
+		json_write_member_string(json, "type", "container_file_citation");
+		json_write_member_string(json, "container_id", container);
+		json_write_member_string(json, "file_id", id);
+		json_write_member_string(json, "filename", file->path);
+		json_write_member_uint(json, "start_index", start);
+		json_write_member_uint(json, "end_index",
+				       start + characters(mark, (size_t)(*at - mark)));
+		json_write_object_end(json);
+		return true;
+	}
+	return false;
+}
+
+/* ---- messages and thoughts ------------------------------------------------------------------- */
+
+static void write_part(const struct items *items, struct json_writer *json, bool is_whole)
+{
+	const char *at = buf_text(&items->text);
+
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", "output_text");
+	json_write_member_text(json, "text", is_whole ? at : "", is_whole ? items->text.len : 0);
+	json_write_key(json, "annotations");
+	json_write_array_begin(json);
+	while (is_whole && next_citation(items, &at, json))
+		;
+	json_write_array_end(json);
+	json_write_key(json, "logprobs");
+	json_write_raw(json, "[]", 2);
+	json_write_object_end(json);
+}
+
+static int write_open(const struct items *items, bool is_whole, struct buf *ret)
+{
+	const bool is_message = items->open == ITEM_MESSAGE;
+	struct json_writer json;
+	char id[NAME_SIZE];
+	struct err err;
+
+	id_of(items, is_message ? "msg_" : "rs_", id);
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "type", is_message ? "message" : "reasoning");
+	if (is_message) {
+		json_write_member_string(&json, "status", is_whole ? "completed" : "in_progress");
+		json_write_member_string(&json, "role", "assistant");
+	}
+	json_write_key(&json, is_message ? "content" : "summary");
+	json_write_array_begin(&json);
+	if (is_whole && is_message) {
+		write_part(items, &json, true);
+	} else if (is_whole) {
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "type", "summary_text");
+		json_write_member_text(&json, "text", buf_text(&items->text), items->text.len);
+		json_write_object_end(&json);
+	}
+	json_write_array_end(&json);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+}
+
+/* What a part is called in events, and what else stands there. */
+static void begin_of_part(struct items *items, struct json_writer *json, struct buf *out,
+			  const char *type)
+{
+	const bool is_message = items->open == ITEM_MESSAGE;
+	char id[NAME_SIZE];
+
+	id_of(items, is_message ? "msg_" : "rs_", id);
+	begin_of_item(items, json, out, type, id);
+	json_write_member_uint(json, is_message ? "content_index" : "summary_index", 0);
+}
+
+static int send_part(struct items *items, const char *type, bool is_whole)
+{
+	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_writer json;
+
+	begin_of_part(items, &json, &out, type);
+	json_write_key(&json, "part");
+	if (items->open == ITEM_MESSAGE) {
+		write_part(items, &json, is_whole);
+	} else {
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "type", "summary_text");
+		json_write_member_text(&json, "text", buf_text(&items->text),
+				       is_whole ? items->text.len : 0);
+		json_write_object_end(&json);
+	}
+	return items_event_end(items, &json, type);
+}
+
+static int send_text(struct items *items, const char *type, const char *key, const char *text,
+		     size_t len)
+{
+	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_writer json;
+
+	begin_of_part(items, &json, &out, type);
+	json_write_member_text(&json, key, text, len);
+	if (items->open == ITEM_MESSAGE) {
+		json_write_key(&json, "logprobs");
+		json_write_raw(&json, "[]", 2);
+	}
+	return items_event_end(items, &json, type);
+}
+
+static int send_annotations(struct items *items)
+{
+	static const char type[] = "response.output_text.annotation.added";
+	const char *at = buf_text(&items->text);
+
+	for (unsigned i = 0;; i++) {
+		cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX), one = BUF_INIT(8192);
+		struct json_writer json;
+
+		json_write_init(&json, &one);
+		if (!next_citation(items, &at, &json))
+			return 0;
+		begin_of_part(items, &json, &out, type);
+		json_write_member_uint(&json, "annotation_index", i);
+		json_write_key(&json, "annotation");
+		json_write_raw(&json, buf_text(&one), one.len);
+		if (items_event_end(items, &json, type) < 0)
+			return -1;
+	}
+}
+
+static int open_item(struct items *items, enum item_kind kind)
+{
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+
+	items->open = kind;
+	if (!items->is_stream)
+		return 0;
+	if (write_open(items, false, &item) < 0 ||
+	    send_item(items, "response.output_item.added", &item) < 0)
+		return -1;
+	return send_part(items, kind == ITEM_MESSAGE ? "response.content_part.added"
+						     : "response.reasoning_summary_part.added",
+			 false);
+}
+
+int items_text(struct items *items, enum item_kind kind, const char *text, size_t len)
+{
+	struct err err;
+
+	if (items->open != kind && (items_close(items) < 0 || open_item(items, kind) < 0))
+		return -1;
+	if (buf_add(&items->text, text, len, &err) < 0)
+		return give_up(items);
+	if (!items->is_stream)
+		return 0;
+	return send_text(items, kind == ITEM_MESSAGE ? "response.output_text.delta"
+						     : "response.reasoning_summary_text.delta",
+			 "delta", text, len);
+}
+
+static int send_ends(struct items *items)
+{
+	const bool is_message = items->open == ITEM_MESSAGE;
+
+	if (is_message && send_annotations(items) < 0)
+		return -1;
+	if (send_text(items, is_message ? "response.output_text.done"
+					: "response.reasoning_summary_text.done",
+		      "text", buf_text(&items->text), items->text.len) < 0)
+		return -1;
+	return send_part(items, is_message ? "response.content_part.done"
+					   : "response.reasoning_summary_part.done", true);
+}
+
+int items_close(struct items *items)
+{
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+	int rc;
+
+	if (items->open == ITEM_NONE)
+		return 0;
+	if ((items->is_stream && send_ends(items) < 0) || write_open(items, true, &item) < 0)
+		return -1;
+	rc = finish(items, &item);
+	items->open = ITEM_NONE;
+	buf_clear(&items->text);
+	return rc;
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static void cell_id(const char *execution, char ret[NAME_SIZE])
+{
+	if (execution == NULL || !name_swap(execution, "ex_", "ci_", ret, NAME_SIZE))
+		(void)snprintf(ret, NAME_SIZE, "ci_0");
+}
+
+static void write_image(struct json_writer *json, const char *mime, const char *base64, size_t len)
+{
+	cleanup_buf struct buf url = BUF_INIT(OPENAI_OUT_MAX);
+	struct err full; /* larger than an answer can be: it is a file of the container all the same */
+
+	if (buf_addf(&url, &full, "data:%s;base64,", mime) < 0 ||
+	    buf_add(&url, base64, len, &full) < 0)
+		return;
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", "image");
+	json_write_member_text(json, "url", url.data, url.len);
+	json_write_object_end(json);
+}
+
+static void add_text(const struct json_value *object, const char *key, struct buf *ret)
+{
+	size_t len;
+	const char *text = json_read_text(json_read_member(object, key), &len);
+	struct err full;
+
+	if (text == NULL || len == 0)
+		return;
+	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
+		(void)buf_addc(ret, '\n', &full);
+	(void)buf_add(ret, text, len, &full);
+}
+
+/* What was printed, the value of the last expression, what was raised: as in a notebook. */
+static void write_logs(struct json_writer *json, const struct json_value *record)
+{
+	const struct json_value *results = json_read_member(record, "results");
+	const struct json_value *error = json_read_member(record, "error");
+	cleanup_buf struct buf logs = BUF_INIT(OPENAI_OUT_MAX);
+
+	add_text(record, "stdout", &logs);
+	add_text(record, "stderr", &logs);
+	for (size_t i = 0; i < json_read_count(results); i++) {
+		const struct json_value *result = json_read_at(results, i);
+		bool is_main = false;
+
+		(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
+		if (is_main)
+			add_text(json_read_member(result, "data"), "text/plain", &logs);
+	}
+	add_text(error, "traceback", &logs);
+	if (logs.len == 0)
+		return;
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", "logs");
+	json_write_member_text(json, "logs", logs.data, logs.len);
+	json_write_object_end(json);
+}
+
+static void write_outputs(struct json_writer *json, const struct json_value *record)
+{
+	const struct json_value *results = json_read_member(record, "results");
+	static const char *const types[] = { "image/png", "image/jpeg" };
+
+	write_logs(json, record);
+	for (size_t i = 0; i < json_read_count(results); i++)
+		for (size_t k = 0; k < ARRAY_LEN(types); k++) {
+			const struct json_value *data =
+				json_read_member(json_read_at(results, i), "data");
+			size_t len;
+			const char *base64 =
+				json_read_text(json_read_member(data, types[k]), &len);
+
+			if (base64 != NULL)
+				write_image(json, types[k], base64, len);
+		}
+}
+
+static int write_cell(const struct items *items, const char *id, const char *status,
+		      const struct json_value *record, bool is_whole, struct buf *ret)
+{
+	char container[NAME_SIZE];
+	struct json_writer json;
+	struct err err;
+
+	container_of(items, container);
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "type", "code_interpreter_call");
+	json_write_member_string(&json, "status", status);
+	json_write_member_text(&json, "code", buf_text(&items->code),
+			       is_whole ? items->code.len : 0);
+	json_write_member_string(&json, "container_id", container);
+	json_write_key(&json, "outputs");
+	if (is_whole && !items->order->shows_outputs) {
+		json_write_null(&json);
+	} else {
+		json_write_array_begin(&json);
+		if (is_whole)
+			write_outputs(&json, record);
+		json_write_array_end(&json);
+	}
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+}
+
+int items_cell(struct items *items, const struct run_event *cell)
+{
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+	char id[NAME_SIZE];
+	struct err err;
+
+	if (items_close(items) < 0)
+		return -1;
+	cell_id(cell->execution, id);
+	buf_clear(&items->code);
+	if (buf_add(&items->code, cell->text, cell->len, &err) < 0)
+		return give_up(items);
+	if (!items->is_stream)
+		return 0;
+	if (write_cell(items, id, "in_progress", NULL, false, &item) < 0 ||
+	    send_item(items, "response.output_item.added", &item) < 0 ||
+	    send_of_item(items, "response.code_interpreter_call.in_progress", id, NULL, NULL) < 0 ||
+	    send_of_item(items, "response.code_interpreter_call_code.delta", id, "delta",
+			 &items->code) < 0 ||
+	    send_of_item(items, "response.code_interpreter_call_code.done", id, "code",
+			 &items->code) < 0)
+		return -1;
+	return send_of_item(items, "response.code_interpreter_call.interpreting", id, NULL, NULL);
+}
+
+int items_record(struct items *items, const struct run_event *record)
+{
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+	const struct json_value *files = json_read_member(record->json, "files");
+	char id[NAME_SIZE];
+
+	cell_id(record->execution, id);
+	for (size_t i = 0; i < json_read_count(files); i++)
+		know_file(items, json_read_at(files, i));
+	if (items->is_stream && send_of_item(items, "response.code_interpreter_call.completed", id,
+					     NULL, NULL) < 0)
+		return -1;
+	if (write_cell(items, id, record->json != NULL ? "completed" : "failed", record->json, true,
+		       &item) < 0)
+		return -1;
+	return finish(items, &item);
+}
+
+/* ---- the application's tools ----------------------------------------------------------------- */
+
+static int write_call(const struct items *items, const char *id, const struct json_value *call,
+		      const struct buf *arguments, bool is_whole, struct buf *ret)
+{
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "type", "function_call");
+	json_write_member_string(&json, "status", is_whole ? "completed" : "in_progress");
+	json_write_member_string(&json, "call_id",
+				 json_read_text(json_read_member(call, "id"), NULL));
+	json_write_member_string(&json, "name",
+				 json_read_text(json_read_member(call, "name"), NULL));
+	json_write_member_text(&json, "arguments", buf_text(arguments),
+			       is_whole ? arguments->len : 0);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+}
+
+int items_call(struct items *items, const struct json_value *call)
+{
+	const struct json_value *given = json_read_member(call, "arguments");
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX), done = BUF_INIT(OPENAI_OUT_MAX);
+	cleanup_buf struct buf arguments = BUF_INIT(OPENAI_OUT_MAX);
+	size_t len;
+	const char *text = json_read_text(given, &len);
+	char id[NAME_SIZE];
+	struct err err;
+
+	if (items_close(items) < 0)
+		return -1;
+	id_of(items, "fc_", id);
+	if ((text != NULL ? buf_add(&arguments, text, len, &err)
+			  : json_read_dump(given, &arguments, &err)) < 0)
+		return give_up(items);
+	if (write_call(items, id, call, &arguments, false, &item) < 0 ||
+	    write_call(items, id, call, &arguments, true, &done) < 0)
+		return -1;
+	if (items->is_stream &&
+	    (send_item(items, "response.output_item.added", &item) < 0 ||
+	     send_of_item(items, "response.function_call_arguments.delta", id, "delta",
+			  &arguments) < 0 ||
+	     send_of_item(items, "response.function_call_arguments.done", id, "arguments",
+			  &arguments) < 0))
+		return -1;
+	return finish(items, &done);
+}

@@ -1,0 +1,210 @@
+/*
+ * openai.c - OpenAI's API: which path is what, how an error looks, models.
+ *
+ * Runs in:  reckon-front-openai.
+ * Reads:    heads and bodies of anybody.
+ * Never:    keeps anything: a container is a session, a response is a run.
+ */
+#include "dialects/openai/openai.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define LIST_MAX (1024u * 1024u)
+
+extern const struct dialect dialect_openai;
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+void openai_answer(struct request *request, const struct buf *body)
+{
+	char headers[160];
+
+	(void)snprintf(headers, sizeof(headers), "x-request-id: %s\r\n", request_id(request));
+	answer_text(request, 200, OPENAI_JSON, body, headers);
+}
+
+void openai_refuse_invalid(struct request *request, const struct err *err)
+{
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text,
+			     NULL);
+}
+
+int openai_body(struct request *request, struct buf *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) < 0)
+		return -1;
+	return request_body(request, OPENAI_BODY_MAX, ret);
+}
+
+/* What is told of an error: its status, type and code. */
+static unsigned judge(const struct refusal *refusal, const char **ret_type, const char **ret_code)
+{
+	const char *code = refusal->code != NULL ? refusal->code : "";
+	unsigned status = refusal->status;
+
+	*ret_type = "invalid_request_error";
+	*ret_code = NULL;
+	if (strcmp(code, "model_missing") == 0) {
+		status = 404;
+		*ret_code = "model_not_found";
+	} else if (status == 401) {
+		*ret_code = "invalid_api_key";
+	} else if (status == 429) {
+		*ret_type = "requests";
+		*ret_code = "rate_limit_exceeded";
+	} else if (status == 410) {
+		status = 404;
+	} else if (status >= 500) {
+		*ret_type = "server_error";
+	}
+	return status;
+}
+
+void openai_refuse(struct request *request, const struct refusal *refusal)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
+	const char *type, *code;
+	const unsigned status = judge(refusal, &type, &code);
+	char headers[512], retry[40] = "", text[1200];
+	struct json_writer json;
+	struct err err;
+
+	(void)snprintf(text, sizeof(text), "%s%s%s", refusal->message != NULL ? refusal->message : "",
+		       has_remedy ? ": " : "", has_remedy ? refusal->remedy : "");
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "error");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "message", text);
+	json_write_member_string(&json, "type", type);
+	json_write_member_string(&json, "param", NULL);
+	json_write_member_string(&json, "code", code);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0) {
+		answer_break_off(request);
+		return;
+	}
+	if (status == 429 || status == 503)
+		(void)snprintf(retry, sizeof(retry), "Retry-After: %u\r\n",
+			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+	(void)snprintf(headers, sizeof(headers), "x-request-id: %s\r\n%s%s", request_id(request),
+		       retry, refusal->headers != NULL ? refusal->headers : "");
+	answer_text(request, status, OPENAI_JSON, &body, headers);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static void write_model(struct json_writer *json, const char *name)
+{
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", name);
+	json_write_member_string(json, "object", "model");
+	json_write_member_uint(json, "created", 0);
+	json_write_member_string(json, "owned_by", "reckon");
+	json_write_object_end(json);
+}
+
+static void write_models(struct json_writer *json, const struct api_model_list_out *out)
+{
+	const struct api_model *model = out->models.items;
+
+	json_write_object_begin(json);
+	json_write_member_string(json, "object", "list");
+	json_write_key(json, "data");
+	json_write_array_begin(json);
+	for (size_t i = 0; i < out->models.count; i++)
+		write_model(json, model[i].name);
+	json_write_array_end(json);
+	json_write_object_end(json);
+}
+
+static void models(struct request *request, const char *rest)
+{
+	cleanup_buf struct buf body = BUF_INIT(LIST_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_model_list_out out;
+	struct json_writer json;
+	char name[400] = "";
+	bool found = rest[0] == '\0';
+	struct err err;
+
+	if (rest[0] == '/' && !http_decode(rest + 1, strlen(rest + 1), name, sizeof(name)))
+		name[0] = '\0';
+	if (call_or_refuse(request, API_MODEL_LIST, &(struct api_model_list_in){ 0 }, &out, &call) <
+	    0)
+		return;
+	json_write_init(&json, &body);
+	if (found)
+		write_models(&json, &out);
+	for (size_t i = 0; i < out.models.count && !found; i++)
+		if (strcmp(((const struct api_model *)out.models.items)[i].name, name) == 0) {
+			found = true;
+			write_model(&json, name);
+		}
+	if (!found)
+		answer_refuse_simple(request, 404, "model_missing", "there is no such model", NULL);
+	else if (json_write_finish(&json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		openai_answer(request, &body);
+}
+
+/* ---- routes --------------------------------------------------------------------------------- */
+
+static const struct route {
+	unsigned verbs;
+	const char *path;
+	bool is_whole; /* nothing may stand behind it */
+	void (*fn)(struct request *request, const char *rest);
+} routes[] = {
+	{ HTTP_VERB_POST, "/v1/responses", true, response_create },
+	{ HTTP_VERB_GET, "/v1/models", false, models },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", false,
+	  containers_handle },
+};
+
+static void handle(struct request *request)
+{
+	static const char prefix[] = "/openai";
+	const struct http *http = request_head(request);
+	const char *path = http->path;
+	bool is_path = false;
+
+	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
+		path += sizeof(prefix) - 1;
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		const struct route *route = &routes[i];
+		const size_t len = strlen(route->path);
+
+		if (strncmp(path, route->path, len) != 0 ||
+		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
+			continue;
+		is_path = true;
+		if ((route->verbs & http->verb) == 0)
+			continue;
+		request_note(request, route->path, NULL, NULL);
+		route->fn(request, path + len);
+		return;
+	}
+	answer_refuse_simple(request, is_path ? 405 : 404, "not_found",
+			     is_path ? "this method does nothing here"
+				     : "there is nothing at this path", NULL);
+}
+
+static const struct key_place keys[] = { { KEY_BEARER, NULL },
+					 { KEY_HEADER, "api-key" },
+					 { KEY_NONE, NULL } };
+
+const struct dialect dialect_openai = {
+	.name = "openai",
+	.keys = keys,
+	.handle = handle,
+	.refuse = openai_refuse,
+};

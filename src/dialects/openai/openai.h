@@ -1,0 +1,128 @@
+/*
+ * openai.h - OpenAI's API: Responses with the code interpreter, containers, models.
+ *
+ *   openai.c      routes, errors, models
+ *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
+ *   input.c       its input becomes messages of the conversation
+ *   talk.c        turns of a conversation, put together from what other APIs have one by one
+ *   response.c    a run becomes a response, whole or as a stream
+ *   items.c       the items of its output
+ *   containers.c  sessions as containers, and their files
+ */
+#pragma once
+
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "dialects/names.h"
+#include "dialects/run.h"
+
+#define OPENAI_BODY_MAX (32u * 1024u * 1024u)
+#define OPENAI_TALK_MAX (15u * 1024u * 1024u)
+#define OPENAI_OUT_MAX ((size_t)64 * 1024 * 1024)
+#define OPENAI_FILES_MAX 100u
+#define OPENAI_FILE_BYTES_MAX (6u * 1024u * 1024u)
+#define OPENAI_JSON "application/json"
+#define OPENAI_CONTAINER "cntr_"
+#define OPENAI_CONTAINER_FILE "cfile_"
+#define OPENAI_RESPONSE "resp_"
+/* What its code interpreter is defined to run; also the name of a small template. */
+#define OPENAI_CODE_LANGUAGE "python"
+#define OPENAI_WORKSPACE "/mnt/data/"
+
+/* ---- talk.c ---- */
+/* The messages of a conversation. What models say in one turn, and its results, are one message each. */
+struct talk {
+	struct json_writer *writer;
+	struct buf text, calls, results, images; /* of the turn that is open; JSON but for `text` */
+	bool is_open;
+};
+void talk_init(struct talk *talk, struct json_writer *writer);
+void talk_done(struct talk *talk);
+#define cleanup_talk __attribute__((cleanup(talk_done)))
+int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *err);
+/* `arguments`: JSON of an object, or any text. */
+int talk_call(struct talk *talk, const char *id, const char *name, const char *arguments,
+	      size_t len, struct err *err);
+int talk_code(struct talk *talk, const char *id, const char *code, size_t len, struct err *err);
+int talk_result(struct talk *talk, const char *id, const char *text, size_t len, struct err *err);
+/* A data URL; of results, or of the next user's message. */
+int talk_image(struct talk *talk, const char *url, struct err *err);
+/* What is open is complete. */
+int talk_close(struct talk *talk, struct err *err);
+/* With the images that came before. */
+int talk_user(struct talk *talk, const char *role, const struct buf *text,
+	      const char *const *files, size_t file_count, struct err *err);
+
+/* ---- order.c ---- */
+struct order {
+	struct arena arena;
+	struct json_value *body; /* as it came: much of it is said again */
+	const char *model, *previous, *container; /* or NULL */
+	char session[ID_SIZE]; /* of the container */
+	struct api_run_file files[OPENAI_FILES_MAX];
+	size_t file_count;
+	bool runs_code, is_stream, shows_outputs, shows_thoughts, is_stored;
+};
+/* Everything but the conversation. ERR_INVALID in words for the client. */
+int order_read(const char *json, size_t len, struct order *ret, struct err *err);
+void order_done(struct order *order);
+#define cleanup_order __attribute__((cleanup(order_done)))
+/* `before`: the conversation that is gone on with, or NULL. Appends one. */
+int order_write(struct order *order, const struct json_value *before, struct buf *ret,
+		struct err *err);
+
+/* ---- input.c ---- */
+int input_write(const struct json_value *input, struct order *order, struct talk *talk,
+		struct err *err);
+/* The content of a message, of any of its forms: its text, images and files. */
+int input_content(const struct json_value *content, struct order *order, struct talk *talk,
+		  struct buf *text, struct err *err);
+
+/* ---- items.c ---- */
+enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING };
+
+struct items_file {
+	char path[256], artifact[48];
+};
+
+struct items {
+	struct request *request;
+	const struct order *order;
+	const char *run, *session;
+	bool is_stream;
+	uint64_t sequence;
+	unsigned count; /* items that are complete; the index of the open one */
+	enum item_kind open;
+	struct buf text;   /* of the open one */
+	struct buf code;   /* of the cell that runs */
+	struct buf output; /* complete ones, comma-separated JSON */
+	struct items_file *files; /* that code left: the last of each path */
+	size_t file_count;
+};
+void items_init(struct items *items, struct request *request, const struct order *order,
+		const struct run *run);
+void items_done(struct items *items);
+/* All of these: negative when there is nobody left to answer. */
+int items_text(struct items *items, enum item_kind kind, const char *text, size_t len);
+int items_close(struct items *items);
+int items_cell(struct items *items, const struct run_event *cell);
+int items_record(struct items *items, const struct run_event *record);
+int items_call(struct items *items, const struct json_value *call);
+/* {"type", "sequence_number", …}: between the two, members. */
+void items_event_begin(struct items *items, struct json_writer *json, struct buf *out,
+		       const char *type);
+int items_event_end(struct items *items, struct json_writer *json, const char *type);
+
+/* ---- response.c ---- */
+void response_create(struct request *request, const char *rest);
+
+/* ---- containers.c ---- */
+void containers_handle(struct request *request, const char *rest);
+
+/* ---- openai.c ---- */
+void openai_refuse(struct request *request, const struct refusal *refusal);
+void openai_answer(struct request *request, const struct buf *body);
+/* 400, with what is wrong. */
+void openai_refuse_invalid(struct request *request, const struct err *err);
+/* All of the body, when its key is good. */
+int openai_body(struct request *request, struct buf *ret);

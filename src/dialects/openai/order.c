@@ -1,0 +1,260 @@
+/*
+ * order.c - a request of Responses becomes a conversation, and how it is to be answered.
+ *
+ * Runs in:  reckon-front-openai and tests.
+ * Reads:    JSON of anybody; a conversation that a run left.
+ * Never:    takes what would mean something else here: it is refused by name.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/openai/openai.h"
+
+void order_done(struct order *order)
+{
+	json_read_free(order->body);
+	order->body = NULL;
+	arena_done(&order->arena);
+}
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	return json_read_text(json_read_member(object, key), NULL);
+}
+
+static bool is_given(const struct json_value *object, const char *key)
+{
+	return json_read_kind(json_read_member(object, key)) != JSON_KIND_NULL;
+}
+
+/* ---- what it is ----------------------------------------------------------------------------- */
+
+static int take_container(const struct json_value *container, struct order *order, struct err *err)
+{
+	const char *id = json_read_text(container, NULL);
+	const char *policy = text_of(json_read_member(container, "network_policy"), "type");
+
+	if (id != NULL) {
+		order->container = id;
+		/* What is no id of ours becomes one that nothing has. */
+		if (!name_swap(id, OPENAI_CONTAINER, "se_", order->session,
+			       sizeof(order->session)))
+			(void)snprintf(order->session, sizeof(order->session), "-");
+		return 0;
+	}
+	if (json_read_kind(container) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "tools: code_interpreter has a container");
+	if (json_read_count(json_read_member(container, "file_ids")) > 0)
+		return err_set(err, ERR_INVALID, "container.file_ids: put files into the input, or "
+			       "into a container of POST /containers");
+	if (policy != NULL && strcmp(policy, "disabled") != 0)
+		return err_set(err, ERR_INVALID, "container.network_policy: a container has no "
+			       "network here");
+	return 0;
+}
+
+static int take_tool(const struct json_value *tool, struct order *order, struct err *err)
+{
+	const char *type = text_of(tool, "type");
+
+	if (type != NULL && strcmp(type, "function") == 0)
+		return text_of(tool, "name") != NULL
+			       ? 0
+			       : err_set(err, ERR_INVALID, "tools: a function has a name");
+	if (type == NULL || strcmp(type, "code_interpreter") != 0)
+		return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here",
+			       type != NULL ? type : "");
+	order->runs_code = true;
+	return take_container(json_read_member(tool, "container"), order, err);
+}
+
+static int check_rest(const struct json_value *body, struct err *err)
+{
+	static const char *const unknown[] = { "conversation", "prompt" };
+	const char *format = text_of(
+		json_read_member(json_read_member(body, "text"), "format"), "type");
+	bool background = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+		if (is_given(body, unknown[i]))
+			return err_set(err, ERR_INVALID, "%s: it is not supported here", unknown[i]);
+	(void)json_read_bool(json_read_member(body, "background"), &background);
+	if (background)
+		return err_set(err, ERR_INVALID, "background: it is not supported here");
+	if (format != NULL && strcmp(format, "text") != 0)
+		return err_set(err, ERR_INVALID, "text.format: only text is supported here");
+	return 0;
+}
+
+static void take_include(const struct json_value *body, struct order *order)
+{
+	const struct json_value *include = json_read_member(body, "include");
+
+	for (size_t i = 0; i < json_read_count(include); i++) {
+		const char *what = json_read_text(json_read_at(include, i), NULL);
+
+		if (what != NULL && strcmp(what, "code_interpreter_call.outputs") == 0)
+			order->shows_outputs = true;
+	}
+	order->shows_thoughts = is_given(json_read_member(body, "reasoning"), "summary");
+}
+
+int order_read(const char *json, size_t len, struct order *ret, struct err *err)
+{
+	const struct json_value *tools;
+
+	if (json_read_parse(json, len, OPENAI_BODY_MAX, &ret->body, err) < 0)
+		return (int)err->code;
+	if (json_read_kind(ret->body) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "the body is a JSON object");
+	ret->model = text_of(ret->body, "model");
+	ret->previous = text_of(ret->body, "previous_response_id");
+	if ((ret->model == NULL && ret->previous == NULL) ||
+	    (ret->model != NULL && (ret->model[0] == '\0' || strlen(ret->model) > 318)))
+		return err_set(err, ERR_INVALID, "model: it is missing");
+	if (!is_given(ret->body, "input") && !is_given(ret->body, "messages"))
+		return err_set(err, ERR_INVALID, "input: it is missing");
+	ret->is_stored = true;
+	(void)json_read_bool(json_read_member(ret->body, "store"), &ret->is_stored);
+	(void)json_read_bool(json_read_member(ret->body, "stream"), &ret->is_stream);
+	take_include(ret->body, ret);
+	tools = json_read_member(ret->body, "tools");
+	for (size_t i = 0; i < json_read_count(tools); i++)
+		if (take_tool(json_read_at(tools, i), ret, err) < 0)
+			return (int)err->code;
+	return check_rest(ret->body, err);
+}
+
+/* ---- its conversation ----------------------------------------------------------------------- */
+
+static int write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
+		     struct err *err)
+{
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+
+	if (json_read_dump(value, &json, err) < 0)
+		return (int)err->code;
+	json_write_key(writer, key);
+	json_write_raw(writer, buf_text(&json), json.len);
+	return 0;
+}
+
+static int write_tools(const struct json_value *tools, struct json_writer *writer, struct err *err)
+{
+	json_write_key(writer, "tools");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < json_read_count(tools); i++) {
+		const struct json_value *tool = json_read_at(tools, i);
+		const struct json_value *parameters = json_read_member(tool, "parameters");
+
+		if (strcmp(text_of(tool, "type"), "function") != 0)
+			continue;
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "name", text_of(tool, "name"));
+		json_write_member_string(writer, "description", text_of(tool, "description"));
+		if (json_read_kind(parameters) == JSON_KIND_OBJECT &&
+		    write_raw(writer, "parameters", parameters, err) < 0)
+			return (int)err->code;
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+	return 0;
+}
+
+static int write_choice(const struct json_value *choice, struct json_writer *writer,
+			struct err *err)
+{
+	const char *word = json_read_text(choice, NULL), *type = text_of(choice, "type");
+
+	if (json_read_kind(choice) == JSON_KIND_NULL)
+		return 0;
+	if (type != NULL && strcmp(type, "function") == 0)
+		word = text_of(choice, "name");
+	else if (type != NULL && strcmp(type, "code_interpreter") == 0)
+		word = OPENAI_CODE_LANGUAGE;
+	if (word == NULL)
+		return err_set(err, ERR_INVALID, "tool_choice: it is not supported here");
+	json_write_member_string(writer, "tool_choice", word);
+	return 0;
+}
+
+static int write_number(const struct json_value *body, const char *key, const char *name,
+			struct json_writer *writer, struct err *err)
+{
+	const struct json_value *value = json_read_member(body, key);
+
+	if (json_read_kind(value) == JSON_KIND_NULL)
+		return 0;
+	if (json_read_kind(value) != JSON_KIND_NUMBER)
+		return err_set(err, ERR_INVALID, "%s: it is a number", key);
+	return write_raw(writer, name, value, err);
+}
+
+static int write_sampling(const struct json_value *body, struct json_writer *writer,
+			  struct err *err)
+{
+	const char *effort = text_of(json_read_member(body, "reasoning"), "effort");
+
+	json_write_key(writer, "sampling");
+	json_write_object_begin(writer);
+	if (write_number(body, "temperature", "temperature", writer, err) < 0 ||
+	    write_number(body, "top_p", "top_p", writer, err) < 0 ||
+	    write_number(body, "max_output_tokens", "max_tokens", writer, err) < 0)
+		return (int)err->code;
+	if (effort != NULL)
+		json_write_member_string(writer, "reasoning_effort", effort);
+	json_write_object_end(writer);
+	return write_number(body, "max_tool_calls", "max_calls", writer, err);
+}
+
+/* Those of before as they are: what their model thought stays with them. */
+static int write_messages(struct order *order, const struct json_value *before,
+			  struct json_writer *writer, struct err *err)
+{
+	const struct json_value *messages = json_read_member(before, "messages");
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_talk struct talk talk;
+
+	talk_init(&talk, writer);
+	json_write_key(writer, "messages");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < json_read_count(messages); i++) {
+		buf_clear(&json);
+		if (json_read_dump(json_read_at(messages, i), &json, err) < 0)
+			return (int)err->code;
+		json_write_raw(writer, buf_text(&json), json.len);
+	}
+	if (input_write(json_read_member(order->body, "input"), order, &talk, err) < 0)
+		return (int)err->code;
+	json_write_array_end(writer);
+	return 0;
+}
+
+int order_write(struct order *order, const struct json_value *before, struct buf *ret,
+		struct err *err)
+{
+	const struct json_value *body = order->body;
+	struct json_writer writer;
+	bool beside = true;
+	size_t len;
+	const char *instructions = json_read_text(json_read_member(body, "instructions"), &len);
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "schema", "reckon.conversation/1");
+	if (text_of(before, "made_by") != NULL)
+		json_write_member_string(&writer, "made_by", text_of(before, "made_by"));
+	if (instructions != NULL)
+		json_write_member_text(&writer, "instructions", instructions, len);
+	json_write_member_bool(&writer, "code", order->runs_code);
+	(void)json_read_bool(json_read_member(body, "parallel_tool_calls"), &beside);
+	json_write_member_bool(&writer, "parallel_tool_calls", beside);
+	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0 ||
+	    write_choice(json_read_member(body, "tool_choice"), &writer, err) < 0 ||
+	    write_sampling(body, &writer, err) < 0 ||
+	    write_messages(order, before, &writer, err) < 0)
+		return (int)err->code;
+	json_write_object_end(&writer);
+	return json_write_finish(&writer, err);
+}

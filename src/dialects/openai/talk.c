@@ -1,0 +1,180 @@
+/*
+ * talk.c - turns of a conversation, put together from what OpenAI's API has one by one. Pure.
+ *
+ * Runs in:  reckon-front-openai and tests.
+ * Reads:    words of anybody.
+ * Never:    leaves a result before its call.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/openai/openai.h"
+
+void talk_init(struct talk *talk, struct json_writer *writer)
+{
+	*talk = (struct talk){ .writer = writer,
+			       .text = BUF_INIT(OPENAI_TALK_MAX),
+			       .calls = BUF_INIT(OPENAI_TALK_MAX),
+			       .results = BUF_INIT(OPENAI_TALK_MAX),
+			       .images = BUF_INIT(OPENAI_TALK_MAX) };
+}
+
+void talk_done(struct talk *talk)
+{
+	buf_done(&talk->text);
+	buf_done(&talk->calls);
+	buf_done(&talk->results);
+	buf_done(&talk->images);
+}
+
+static int begin(struct json_writer *json, struct buf *out, struct err *err)
+{
+	if (out->len > 0 && buf_addc(out, ',', err) < 0)
+		return (int)err->code;
+	json_write_init(json, out);
+	json_write_object_begin(json);
+	return 0;
+}
+
+static int end(struct json_writer *json, struct err *err)
+{
+	json_write_object_end(json);
+	return json_write_finish(json, err);
+}
+
+static int write_array(struct json_writer *writer, const char *key, struct buf *items,
+		       struct err *err)
+{
+	cleanup_buf struct buf array = BUF_INIT(OPENAI_TALK_MAX);
+
+	if (buf_addc(&array, '[', err) < 0 ||
+	    buf_add(&array, buf_text(items), items->len, err) < 0 || buf_addc(&array, ']', err) < 0)
+		return (int)err->code;
+	json_write_key(writer, key);
+	json_write_raw(writer, array.data, array.len);
+	buf_clear(items);
+	return 0;
+}
+
+/* Results that came without a turn of the model's here answer one of the conversation before. */
+int talk_close(struct talk *talk, struct err *err)
+{
+	struct json_writer *writer = talk->writer;
+
+	if (talk->is_open) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "role", "assistant");
+		json_write_member_text(writer, "text", buf_text(&talk->text), talk->text.len);
+		if (write_array(writer, "calls", &talk->calls, err) < 0)
+			return (int)err->code;
+		json_write_object_end(writer);
+		buf_clear(&talk->text);
+		talk->is_open = false;
+	}
+	if (talk->results.len > 0) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "role", "tool");
+		if (write_array(writer, "results", &talk->results, err) < 0 ||
+		    write_array(writer, "images", &talk->images, err) < 0)
+			return (int)err->code;
+		json_write_object_end(writer);
+	}
+	return 0;
+}
+
+/* What the model says behind results is its next turn. */
+static int open_turn(struct talk *talk, struct err *err)
+{
+	if (talk->results.len > 0 && talk_close(talk, err) < 0)
+		return (int)err->code;
+	talk->is_open = true;
+	return 0;
+}
+
+int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *err)
+{
+	if ((talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
+	    (talk->text.len > 0 && buf_addc(&talk->text, '\n', err) < 0))
+		return (int)err->code;
+	return buf_add(&talk->text, text, len, err);
+}
+
+static int begin_call(struct talk *talk, struct json_writer *json, const char *id,
+		      const char *name, struct err *err)
+{
+	if (open_turn(talk, err) < 0 || begin(json, &talk->calls, err) < 0)
+		return (int)err->code;
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "name", name);
+	json_write_key(json, "arguments");
+	return 0;
+}
+
+int talk_call(struct talk *talk, const char *id, const char *name, const char *arguments,
+	      size_t len, struct err *err)
+{
+	struct json_writer json;
+
+	if (begin_call(talk, &json, id, name, err) < 0)
+		return (int)err->code;
+	json_write_text(&json, arguments, len);
+	return end(&json, err);
+}
+
+int talk_code(struct talk *talk, const char *id, const char *code, size_t len, struct err *err)
+{
+	struct json_writer json;
+
+	if (begin_call(talk, &json, id, OPENAI_CODE_LANGUAGE, err) < 0)
+		return (int)err->code;
+	json_write_object_begin(&json);
+	json_write_member_text(&json, "code", code, len);
+	json_write_object_end(&json);
+	return end(&json, err);
+}
+
+int talk_result(struct talk *talk, const char *id, const char *text, size_t len, struct err *err)
+{
+	struct json_writer json;
+
+	if (begin(&json, &talk->results, err) < 0)
+		return (int)err->code;
+	json_write_member_string(&json, "id", id);
+	json_write_member_text(&json, "text", text, len);
+	return end(&json, err);
+}
+
+int talk_image(struct talk *talk, const char *url, struct err *err)
+{
+	static const char data[] = "data:image/", mark[] = ";base64,";
+	const char *comma = strstr(url, mark);
+	struct json_writer json;
+
+	if (strncmp(url, data, sizeof(data) - 1) != 0 || comma == NULL || comma - url > 60)
+		return err_set(err, ERR_INVALID, "image_url: only data URLs (data:image/png;base64,…) "
+			       "are taken: there is no network here");
+	if (begin(&json, &talk->images, err) < 0)
+		return (int)err->code;
+	json_write_member_text(&json, "mime", url + 5, (size_t)(comma - url) - 5);
+	json_write_member_string(&json, "base64", comma + sizeof(mark) - 1);
+	return end(&json, err);
+}
+
+int talk_user(struct talk *talk, const char *role, const struct buf *text,
+	      const char *const *files, size_t file_count, struct err *err)
+{
+	struct json_writer *writer = talk->writer;
+
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", role);
+	json_write_member_text(writer, "text", buf_text(text), text->len);
+	if (write_array(writer, "images", &talk->images, err) < 0)
+		return (int)err->code;
+	json_write_key(writer, "files");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < file_count; i++)
+		json_write_string(writer, files[i]);
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+	return 0;
+}

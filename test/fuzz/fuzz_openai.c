@@ -1,0 +1,52 @@
+/*
+ * fuzz_openai.c - a request of OpenAI's Responses, from anybody.
+ *
+ * Runs in:  the fuzzer, or over its corpus.
+ * Reads:    anything.
+ * Never:    has an output.
+ *
+ * Whatever is taken is a conversation that is one JSON object, and can be gone on with by the same.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialects/openai/openai.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void expect(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_again(struct order *order, const struct buf *first)
+{
+	struct buf second = BUF_INIT(OPENAI_TALK_MAX);
+	struct json_value *before = NULL;
+	struct err err;
+
+	expect(json_read_parse(buf_text(first), first->len, OPENAI_TALK_MAX, &before, &err) == 0);
+	expect(json_read_kind(before) == JSON_KIND_OBJECT);
+	(void)order_write(order, before, &second, &err);
+	json_read_free(before);
+	buf_done(&second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct order order = { 0 };
+	struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	struct err err;
+
+	if (order_read((const char *)data, size, &order, &err) == 0) {
+		expect(order.model != NULL || order.previous != NULL);
+		expect(strlen(order.session) < sizeof(order.session));
+		if (order_write(&order, NULL, &conversation, &err) == 0)
+			check_again(&order, &conversation);
+	}
+	buf_done(&conversation);
+	order_done(&order);
+	return 0;
+}
