@@ -128,8 +128,8 @@ static int take_result(struct loop *loop, size_t *at, const struct model_turn *a
 		if (strcmp(results->results[i].call_id, call->id) == 0)
 			call = NULL;
 	if (call == NULL)
-		return err_set(err, ERR_INVALID, "no call '%.*s' waits for a result",
-			       (int)(id->len < 60 ? id->len : 60), id->data);
+		return err_set(err, ERR_INVALID, "conversation: no call '%.*s' waits for a "
+			       "result", (int)(id->len < 60 ? id->len : 60), id->data);
 	for ((*at)++; *at < loop->link->item_count && items[*at].tag != AGENT_TAG_CALL; (*at)++) {
 		text = items[*at].tag == AGENT_TAG_TEXT ? &items[*at] : text;
 		status = items[*at].tag == AGENT_TAG_STATUS ? &items[*at] : status;
@@ -152,7 +152,7 @@ int parked_take_results(struct loop *loop, struct err *err)
 		answer = talk->turns[talk->count - (results != NULL ? 2 : 1)];
 	if (loop->link->item_count > 0 &&
 	    (answer == NULL || answer->role != MODEL_ROLE_MODEL || answer->call_count == 0))
-		return err_set(err, ERR_INVALID, "no call waits for a result");
+		return err_set(err, ERR_INVALID, "conversation: no call waits for a result");
 	if (loop->link->item_count > 0 && results == NULL)
 		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
 	if (results != NULL)
@@ -163,6 +163,6 @@ int parked_take_results(struct loop *loop, struct err *err)
 	if (conversation_close_calls(talk, err) < 0)
 		return (int)err->code;
 	if (talk->count == 0 || talk->turns[talk->count - 1]->role == MODEL_ROLE_MODEL)
-		return err_set(err, ERR_INVALID, "nothing in the conversation is left to answer");
+		return err_set(err, ERR_INVALID, "conversation: nothing is left to answer");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * fuzz_openai.c - a request of OpenAI's Responses, from anybody.
+ * fuzz_openai.c - a request of OpenAI's Responses or Chat Completions, from anybody.
  *
  * Runs in:  the fuzzer, or over its corpus.
  * Reads:    anything.
@@ -34,6 +34,21 @@ static void check_again(struct order *order, const struct buf *first)
 	buf_done(&second);
 }
 
+static void check_chat(const char *data, size_t size)
+{
+	struct order order = { 0 };
+	struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	struct json_value *document = NULL;
+	struct err err;
+
+	if (chat_order_read(data, size, &order, &conversation, &err) == 0)
+		expect(json_read_parse(buf_text(&conversation), conversation.len, OPENAI_TALK_MAX,
+				       &document, &err) == 0);
+	json_read_free(document);
+	buf_done(&conversation);
+	order_done(&order);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct order order = { 0 };
@@ -48,5 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	buf_done(&conversation);
 	order_done(&order);
+	check_chat((const char *)data, size);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * openai.h - OpenAI's API: Responses with the code interpreter, containers, models.
+ * openai.h - OpenAI's API: Responses and Chat Completions with the code interpreter, containers, models.
  *
  *   openai.c      routes, errors, models
  *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
@@ -7,6 +7,8 @@
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
  *   response.c    a run becomes a response, whole or as a stream
  *   items.c       the items of its output
+ *   chat_order.c  a request of Chat Completions becomes an order
+ *   chat.c        a run becomes a completion, whole or as a stream
  *   containers.c  sessions as containers, and their files
  */
 #pragma once
@@ -70,6 +72,17 @@ void order_done(struct order *order);
 /* `before`: the conversation that is gone on with, or NULL. Appends one. */
 int order_write(struct order *order, const struct json_value *before, struct buf *ret,
 		struct err *err);
+
+/* Which container a code interpreter is to have. */
+int order_take_container(const struct json_value *container, struct order *order, struct err *err);
+
+/* ---- chat_order.c ---- */
+/* A request of Chat Completions; appends its conversation. */
+int chat_order_read(const char *json, size_t len, struct order *ret, struct buf *conversation,
+		    struct err *err);
+
+/* ---- chat.c ---- */
+void chat_create(struct request *request, const char *rest);
 
 /* ---- input.c ---- */
 int input_write(const struct json_value *input, struct order *order, struct talk *talk,

@@ -30,7 +30,7 @@ static bool is_given(const struct json_value *object, const char *key)
 
 /* ---- what it is ----------------------------------------------------------------------------- */
 
-static int take_container(const struct json_value *container, struct order *order, struct err *err)
+int order_take_container(const struct json_value *container, struct order *order, struct err *err)
 {
 	const char *id = json_read_text(container, NULL);
 	const char *policy = text_of(json_read_member(container, "network_policy"), "type");
@@ -66,7 +66,7 @@ static int take_tool(const struct json_value *tool, struct order *order, struct 
 		return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here",
 			       type != NULL ? type : "");
 	order->runs_code = true;
-	return take_container(json_read_member(tool, "container"), order, err);
+	return order_take_container(json_read_member(tool, "container"), order, err);
 }
 
 static int check_rest(const struct json_value *body, struct err *err)
@@ -113,7 +113,7 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 	if ((ret->model == NULL && ret->previous == NULL) ||
 	    (ret->model != NULL && (ret->model[0] == '\0' || strlen(ret->model) > 318)))
 		return err_set(err, ERR_INVALID, "model: it is missing");
-	if (!is_given(ret->body, "input") && !is_given(ret->body, "messages"))
+	if (!is_given(ret->body, "input"))
 		return err_set(err, ERR_INVALID, "input: it is missing");
 	ret->is_stored = true;
 	(void)json_read_bool(json_read_member(ret->body, "store"), &ret->is_stored);
