@@ -255,8 +255,8 @@ def test_thoughts_are_for_the_model_that_made_them(talk):
     ({"tools": [WEATHER, WEATHER]}, "tools[1]: there are two"),
     ({"tools": [{"name": "python"}], "messages": [{"role": "user"}]}, "that of a tool of Reckon"),
     ({"tool_choice": "nothing", "messages": [{"role": "user"}]}, "names no tool"),
-    ({"messages": []}, "nothing in the conversation"),
-    ({"messages": [{"role": "user"}, {"role": "assistant", "text": "ok"}]}, "nothing in the conversation"),
+    ({"messages": []}, "nothing is left to answer"),
+    ({"messages": [{"role": "user"}, {"role": "assistant", "text": "ok"}]}, "nothing is left to answer"),
 ])
 def test_documents_that_are_none(talk, document, words):
     if isinstance(document, dict):

@@ -1,0 +1,69 @@
+"""The APIs of OpenAI and Anthropic with a real model on this host: llama.cpp's server and SmolLM2.
+
+As in test_ask_local.py nothing is expected of what the model says but that it goes the whole way: the
+vendor's SDK, conversation, prompt, stream, code, box, output, and an end.
+"""
+
+import anthropic
+import openai
+import pytest
+from reckon_serve import Server
+from test_ask_local import models, server  # noqa: F401 fixtures
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+QUESTION = "Print the sum of squares from 1 to 10."
+
+
+class Speaking(Server):
+    """A daemon whose model is that server's, whatever clients call it."""
+
+    def __init__(self, reckon, model, protocol):
+        file = reckon.work / "models.ini"
+        path = "" if protocol == "messages" else "/v1"
+        file.write_text(
+            "[default]\nmodel = here/smollm2\nmax-steps = 1\nanswer-tokens = 80\nmax-time = 100\n"
+            f"[provider here]\nprotocol = {protocol}\nbase-url = {model.url}{path}\nkey = {model.key}\n"
+            "calling = fenced\ncontext = 4096\n[model here/smollm2]\n[aliases]\n* = here/smollm2\n")
+        file.chmod(0o600)
+        super().__init__(reckon, "--models", file)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+
+@pytest.mark.parametrize("protocol", ["chat", "responses", "messages"])
+def test_responses(reckon, server, protocol):  # noqa: F811
+    with Speaking(reckon, server, protocol) as daemon:
+        client = openai.OpenAI(base_url=daemon.url + "/openai/v1", api_key=daemon.key, max_retries=0)
+        with client.responses.stream(model="gpt-any", input=QUESTION, include=["code_interpreter_call.outputs"],
+                                     tools=[{"type": "code_interpreter", "container": {"type": "auto"}}]) as stream:
+            kinds = {event.type for event in stream}
+            response = stream.get_final_response()
+    cells = [item for item in response.output if item.type == "code_interpreter_call"]
+    assert cells and "print(" in cells[0].code and cells[0].outputs[0].logs.strip().isdigit()
+    assert {"response.code_interpreter_call_code.delta", "response.code_interpreter_call.completed"} <= kinds
+    assert response.status in ("completed", "incomplete") and response.usage.output_tokens > 20
+
+
+def test_messages(reckon, server):  # noqa: F811
+    with Speaking(reckon, server, "chat") as daemon:
+        client = anthropic.Anthropic(base_url=daemon.url + "/anthropic", api_key=daemon.key, max_retries=0)
+        with client.messages.stream(
+                model="claude-any", max_tokens=80, messages=[{"role": "user", "content": QUESTION}],
+                tools=[{"type": "code_execution_20250522", "name": "code_execution"}]) as stream:
+            message = stream.get_final_message()
+    results = [block for block in message.content if block.type == "code_execution_tool_result"]
+    assert results and results[0].content.stdout.strip().isdigit()
+    assert message.stop_reason in ("end_turn", "max_tokens") and message.usage.output_tokens > 20
+
+
+def test_chat_completions(reckon, server):  # noqa: F811
+    with Speaking(reckon, server, "chat") as daemon:
+        client = openai.OpenAI(base_url=daemon.url + "/v1", api_key=daemon.key, max_retries=0)
+        told = client.chat.completions.create(
+            model="gpt-any", max_tokens=40, temperature=0,
+            messages=[{"role": "user", "content": "What is the capital of France?"}])
+    assert told.choices[0].message.content and told.choices[0].finish_reason in ("stop", "length")
+    assert 0 < told.usage.completion_tokens <= 40
