@@ -146,6 +146,35 @@ void handle_run_conversation(struct host *host, const struct asked *asked,
 							 row.conversation.len } });
 }
 
+/* Its executions are the session's, and stay. */
+void handle_run_delete(struct host *host, const struct asked *asked,
+		       const struct api_run_delete_in *in)
+{
+	struct inquiry *live = inquiry_find(host, asked->tenant, in->id);
+	char by[ID_SIZE], message[96];
+	struct err err;
+	const int found = db_run_asker(host->db, asked->tenant->row.id, in->id, by, &err);
+
+	(void)snprintf(message, sizeof(message), "there is no run %s", in->id);
+	if (found == 0) {
+		peer_fail(host, asked->id, API_ERR_RUN_NOT_FOUND, message, "", "", 0);
+		return;
+	}
+	if (live != NULL && (live->state != INQUIRY_ENDED || live->jobs > 0)) {
+		peer_fail(host, asked->id, API_ERR_BUSY, "this run has not ended", "",
+			  "wait for its end, or interrupt it", 1);
+		return;
+	}
+	if (found < 0 || db_run_drop(host->db, in->id, &err) < 0 || keep_sync(host, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	if (live != NULL)
+		inquiry_discard(live);
+	audit_note(host, "agent.delete", "", "ok", "run=%s", in->id);
+	reply_done(host, asked->id);
+}
+
 /* ---- whom to talk with ---------------------------------------------------------------------- */
 
 static bool is_there(const struct api_model *models, size_t count, const char *name)

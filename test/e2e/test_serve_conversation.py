@@ -86,6 +86,12 @@ def test_a_parked_run_is_taken_up_after_a_restart(reckon):
         with Asking(reckon, model, key=server.key) as server:
             later = ask(server, continues=answer["id"], question="Sure?", **FAST)
             assert later["answer"] == "Still ten."
+            # What is removed is gone, whether this daemon knows it or only its database.
+            for run in (answer["id"], later["id"]):
+                assert server.ask("DELETE", f"/agent/{run}").status == 200
+                for method, path in (("DELETE", ""), ("GET", ""), ("GET", "/conversation"), ("GET", "/events")):
+                    assert server.ask(method, f"/agent/{run}{path}").status == 404
+            assert ask(server, 404, continues=later["id"], question="?")["error"]["code"] == "run_not_found"
     results = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
     assert results[-1] == {"role": "tool", "tool_call_id": "w1", "content": "12 degrees"}
     assert model.asked[3].body["messages"][-1]["content"] == "Sure?"

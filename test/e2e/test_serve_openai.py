@@ -156,6 +156,30 @@ def test_the_history_as_input(reckon):
     assert [each["content"] for each in model.asked[3].body["messages"][-2:]] == ["Two.", "Go on."]
 
 
+def test_stored_responses(reckon):
+    with ModelServer(Reply(calls=["print(1)"]), Reply(text="One."), Reply(text="Two."),
+                     Reply(text="Three.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        first = client.responses.create(model=MODEL, input="?", tools=[CODE], include=OUTPUTS)
+        assert client.responses.retrieve(first.id).to_dict() == first.to_dict()
+        item, = client.responses.input_items.list(first.id)
+        assert item.role == "user" and item.content[0].text == "?"
+        with client.responses.stream(model=MODEL, previous_response_id=first.id, input=[
+                {"role": "user", "content": "A"}, {"role": "user", "content": "B"}]) as stream:
+            second = stream.until_done().get_final_response()
+        assert [each.content[0].text for each in client.responses.input_items.list(second.id)] == ["B", "A"]
+        assert client.responses.retrieve(second.id).output_text == "Two."
+        client.responses.delete(first.id)
+        for gone in (lambda: client.responses.retrieve(first.id), lambda: client.responses.delete(first.id),
+                     lambda: client.responses.create(model=MODEL, input="?", previous_response_id=first.id)):
+            with pytest.raises(openai.NotFoundError):
+                gone()
+        hidden = client.responses.create(model=MODEL, input="?", store=False)
+        with pytest.raises(openai.NotFoundError):
+            client.responses.retrieve(hidden.id)
+    assert [run["content"] for run in model.asked[2].body["messages"]][-1] == "A\n\nB"
+
+
 def test_containers(reckon):
     with ModelServer(Reply(calls=["print(open('/mnt/data/in.txt', 'w').write('hello'))"]),
                      Reply(text="Done.")) as model, Speaking(reckon, model) as server:

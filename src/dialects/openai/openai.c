@@ -165,6 +165,7 @@ static const struct route {
 	void (*fn)(struct request *request, const char *rest);
 } routes[] = {
 	{ HTTP_VERB_POST, "/v1/responses", true, response_create },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE, "/v1/responses", false, stored_handle },
 	{ HTTP_VERB_POST, "/v1/chat/completions", true, chat_create },
 	{ HTTP_VERB_GET, "/v1/models", false, models },
 	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", false,

@@ -7,6 +7,7 @@
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
  *   response.c    a run becomes a response, whole or as a stream
  *   items.c       the items of its output
+ *   stored.c      responses by their ids: documents
  *   chat_order.c  a request of Chat Completions becomes an order
  *   chat.c        a run becomes a completion, whole or as a stream
  *   containers.c  sessions as containers, and their files
@@ -75,6 +76,13 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 
 /* Which container a code interpreter is to have. */
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
+
+/* ---- stored.c ---- */
+/* Keeps a response with its input, for whoever asks for it by its id. */
+void stored_keep(struct request *request, const struct order *order, const char *id,
+		 const struct buf *response);
+/* GET, DELETE, GET …/input_items. */
+void stored_handle(struct request *request, const char *rest);
 
 /* ---- chat_order.c ---- */
 /* A request of Chat Completions; appends its conversation. */

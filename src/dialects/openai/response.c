@@ -235,17 +235,18 @@ static void end(struct response *response, const struct json_value *answer)
 	for (size_t i = 0; i < json_read_count(calls); i++)
 		if (items_call(&response->items, json_read_at(calls, i)) < 0)
 			return;
-	if (response->order->is_stream) {
-		if (send_state(response, is_short ? "response.incomplete" : "response.completed",
-			       is_short ? "incomplete" : "completed", NULL, answer) == 0)
-			answer_end(response->request);
-	} else if (write_response(response, is_short ? "incomplete" : "completed", NULL, answer,
-				  &out) < 0) {
-		answer_refuse_simple(response->request, 500, "server_error",
-				     "the answer is too large", NULL);
-	} else {
-		openai_answer(response->request, &out);
+	if (write_response(response, is_short ? "incomplete" : "completed", NULL, answer, &out) < 0) {
+		fail(response, "the answer is too large");
+		return;
 	}
+	/* Before it is told: a client may ask for it at once. */
+	if (response->order->is_stored)
+		stored_keep(response->request, response->order, response->id, &out);
+	if (!response->order->is_stream)
+		openai_answer(response->request, &out);
+	else if (send_state(response, is_short ? "response.incomplete" : "response.completed",
+			    is_short ? "incomplete" : "completed", NULL, answer) == 0)
+		answer_end(response->request);
 }
 
 /* ---- its events ----------------------------------------------------------------------------- */
