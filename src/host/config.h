@@ -27,6 +27,7 @@ struct config {
 	uint64_t upgrade;
 	char address[96]; /* as given: ADDRESS:PORT */
 	uint64_t public_ok;
+	char allowed_hosts[1024];
 	char state_dir[4096]; /* never "": as libreckon chooses when nobody named one */
 	uint64_t durability; /* 1: relaxed, nothing is synced to the disk */
 	uint64_t strict; /* no session where a wall is missing */

@@ -145,13 +145,15 @@ int front_child_spawn(struct host *host, size_t dialect, struct front_child *chi
 	cleanup_fd int ours = -1, theirs = -1, page = -1;
 	const int listener = dialect == DIALECT_NATIVE ? host->listen_fd : -1;
 	char path[600], connections[24], name[80];
-	char *argv[] = { name, connections, NULL };
+	char hosts[sizeof(config->allowed_hosts)];
+	char *argv[] = { name, connections, hosts, NULL };
 	char *environment[ENV_MAX + 1];
 	int pair[2];
 
 	(void)snprintf(name, sizeof(name), "%s", front_child_program(dialect));
 	(void)snprintf(path, sizeof(path), "%s/%s", host->libexec, name);
 	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
+	(void)snprintf(hosts, sizeof(hosts), "%s", config->allowed_hosts);
 	if (access(path, X_OK) < 0)
 		return err_sys(err, "%.200s", path);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

@@ -280,7 +280,7 @@ static bool feed_head(struct conn *conn)
 	conn->http.body_max = 0;
 	conn->state = CONN_RUN;
 	access_begin(conn);
-	request_start(conn, handle);
+	request_start(conn, origin_is_misdirected(conn) ? origin_refuse_misdirected : handle);
 	return true;
 }
 

@@ -142,7 +142,7 @@ int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned nu
 	server->number = number;
 	server->recognise = recognise;
 	log_init(dialect->name);
-	if (argc != 2 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	if (argc != 3 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    (accepts(server) && fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) ||
 	    (server->page = mmap(NULL, sizeof(*server->page), PROT_READ | PROT_WRITE, MAP_SHARED,
 				FRONT_PAGE_FD, 0)) == MAP_FAILED) {
@@ -150,6 +150,7 @@ int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned nu
 		return 2;
 	}
 	server->conn_max = (unsigned)strtoul(argv[1], NULL, 10);
+	server->allowed_hosts = argv[2];
 	(void)close(FRONT_PAGE_FD);
 	access_settings(server->page);
 	/* Two for each connection: itself, and a file on its way. */

@@ -9,11 +9,13 @@
  * 127.0.0.1 (DNS rebinding) even read the answers. Both show in these headers.
  */
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "httpd/host_name.h"
 #include "httpd/server.h"
 
 /* The host of "HOST[:PORT]", with its brackets if it has them. */
@@ -76,6 +78,35 @@ bool request_origin_is_allowed(const struct request *request)
 	authority += 3;
 	if (is_local_name(authority))
 		return true;
-	/* A name that leads here over the loopback may be anybody's. */
-	return host != NULL && strcasecmp(host, authority) == 0 && !request_is_local(request);
+	/* A name that is not ours does not come this far: see below. */
+	return host != NULL && strcasecmp(host, authority) == 0;
+}
+
+void origin_refuse_misdirected(void *arg)
+{
+	struct conn *conn = arg;
+	const char *host = http_header(&conn->http, "host");
+	char message[192];
+
+	(void)snprintf(message, sizeof(message), "this daemon is not known as %.128s", host);
+	answer_refuse(&conn->request,
+		      &(struct refusal){
+			      .status = 421,
+			      .code = "misdirected",
+			      .message = message,
+			      .cause = "a name that anybody may lead here would let their web pages in",
+			      .remedy = "use its address or localhost, or serve with --allow-host NAME",
+		      });
+}
+
+/* Also of a request that another process read; a unix socket no name leads to. */
+bool origin_is_misdirected(const struct conn *conn)
+{
+	const char *host = http_header(&conn->http, "host");
+	int domain = AF_UNSPEC;
+	socklen_t len = sizeof(domain);
+
+	if (host == NULL || host_name_is_allowed(host, conn->server->allowed_hosts))
+		return false;
+	return getsockopt(conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX;
 }

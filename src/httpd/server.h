@@ -6,6 +6,7 @@
  *   request.c        one request: its coroutine, and what that waits for
  *   body.c           the body of a request
  *   answer.c         heads and bodies of answers; sse.c: events
+ *   host_name.c      whether the name that a request was sent to is ours
  *   websocket.c      WebSocket messages over the connection of a request
  *   channel.c        another connection beside the client's; tunnel.c: both as one
  *   upstream.c       frames to and from reckond, and which request waits for which
@@ -142,6 +143,7 @@ struct server {
 	struct front_page *page;
 	uint64_t next_id;
 	bool is_ending;
+	const char *allowed_hosts; /* names that are ours besides addresses and localhost */
 	bool is_local; /* a unix socket, for one user */
 	uid_t local_uid;
 	struct waiting_table *waiting;
@@ -174,6 +176,11 @@ void request_reset(struct request *request);
 /* ---- channel.c ---- */
 bool channel_may_go_on(const struct channel *channel);
 struct request *channel_request(const struct channel *channel);
+
+/* ---- origin.c ---- */
+/* Whether the request was sent to a name that may be anybody's; then the second answers it. */
+bool origin_is_misdirected(const struct conn *conn);
+void origin_refuse_misdirected(void *conn);
 
 /* ---- upstream.c ---- */
 int upstream_open(struct server *server, struct err *err);

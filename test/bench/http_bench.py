@@ -71,7 +71,7 @@ class Wire:
 
     def request(self, method, path, body=None):
         data = json.dumps(body).encode() if body is not None else b""
-        self.sock.sendall(f"{method} {PREFIX}{path} HTTP/1.1\r\nHost: x\r\n"
+        self.sock.sendall(f"{method} {PREFIX}{path} HTTP/1.1\r\nHost: localhost\r\n"
                           f"Authorization: Bearer {self.key}\r\nContent-Type: application/json\r\n"
                           f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
         got = b""
@@ -136,7 +136,7 @@ class Reckon:
     def follow(self, execution):
         sock = socket.create_connection(self.wire.sock.getpeername())
         sock.sendall(f"GET {PREFIX}/sessions/{self.warm}/executions/{execution}/events HTTP/1.1\r\n"
-                     f"Host: x\r\nAuthorization: Bearer {self.wire.key}\r\n\r\n".encode())
+                     f"Host: localhost\r\nAuthorization: Bearer {self.wire.key}\r\n\r\n".encode())
         sock.setblocking(False)
         return sock
 

@@ -217,7 +217,7 @@ def test_who_goes_away_interrupts_the_kernel(server):
     server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "x = 41"})
     body = json.dumps({"code": "import time\nprint('begun', flush=True)\ntime.sleep(10000)"})
     with socket.create_connection(("127.0.0.1", server.port), SECONDS) as client:
-        client.sendall(f"POST /execute HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: {sandbox['sandboxID']}\r\n"
+        client.sendall(f"POST /execute HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: {sandbox['sandboxID']}\r\n"
                        f"E2b-Sandbox-Port: {INTERPRETER}\r\nX-Access-Token: {sandbox['envdAccessToken']}\r\n"
                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         seen = b""

@@ -75,6 +75,16 @@ def test_the_socket_is_the_users_alone(private):
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_no_name_leads_to_a_socket_so_any_is_good(private):
+    private("session", "create").expect(0)
+    (path,) = sockets(private)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(SECONDS)
+        sock.connect(str(path))
+        sock.sendall(b"GET /reckon/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        assert sock.recv(4096).split()[1] == b"200"
+
+
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_another_user_is_not_answered_even_where_it_can_connect(private):
     private("session", "create").expect(0)

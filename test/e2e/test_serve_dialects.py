@@ -13,7 +13,7 @@ from reckon_serve import SECONDS, is_alive, memory_kib, wait_gone
 from toy_dialect import HANDOFF
 from two_dialects import NATIVE, TOY, TwoDialects
 
-GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HOPS_MAX = 8
 MOST = 80 << 10
 WAITING_BYTES_MAX = 8 << 20

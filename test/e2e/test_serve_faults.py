@@ -78,7 +78,7 @@ def test_few_descriptors_for_connections(reckon):
                    for _ in range(200)]
         for sock in waiting:
             with contextlib.suppress(OSError):
-                sock.sendall(f"GET {PREFIX}/health HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                sock.sendall(f"GET {PREFIX}/health HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         time.sleep(0.5)
         before = cpu_seconds(front)
         time.sleep(1)
@@ -134,7 +134,7 @@ def test_clients_that_vanish_in_the_middle_of_a_stream(reckon):
         execution = server.background(session, "import time\n"
                                       "for i in range(40): print(i, flush=True); time.sleep(0.05)")
         request = (f"GET {PREFIX}/sessions/{session}/executions/{execution}/events HTTP/1.1\r\n"
-                   f"Host: x\r\nAuthorization: Bearer {server.key}\r\n\r\n").encode()
+                   f"Host: localhost\r\nAuthorization: Bearer {server.key}\r\n\r\n").encode()
         for _ in range(50):
             with socket.create_connection(("127.0.0.1", server.port), SECONDS) as sock:
                 sock.sendall(request)

@@ -13,7 +13,7 @@ from reckon_serve import Server, memory_kib, read_all
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-HEAD = b"GET /reckon/v1/health HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"GET /reckon/v1/health HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def refused(server, data, *statuses):
     assert set(json.loads(body)["error"]) == {"code", "message", "cause", "remedy"}
 
 
-SMUGGLED = b"GET /reckon/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
-POST = b"POST /reckon/v1/sessions HTTP/1.1\r\nHost: x\r\n"
+SMUGGLED = b"GET /reckon/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /reckon/v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
 KEYED = POST + b"Authorization: Bearer @KEY@\r\n"  # so that the body is read
 
 
@@ -89,23 +89,23 @@ KEYED = POST + b"Authorization: Bearer @KEY@\r\n"  # so that the body is read
     HEAD + b": a\r\n\r\n",
     HEAD + b"no colon\r\n\r\n",
     HEAD + b"Host: y\r\n\r\n",
-    HEAD + b"Host: x\r\n\r\n",
+    HEAD + b"Host: localhost\r\n\r\n",
     b"GET /reckon/v1/health HTTP/1.1\r\n\r\n",
     b"GET /reckon/v1/health HTTP/1.1\r\nHost:\r\n\r\n",
     b"GET /reckon/v1/health HTTP/1.1\r\nHost: a b\r\n\r\n",
     b"GET /reckon/v1/health HTTP/1.1\r\nHost: a/b\r\n\r\n",
-    b"G\x01T /reckon/v1/health HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"get /reckon/v1/health HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET http://x/reckon/v1/health HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET /a\x80b HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET * HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"G\x01T /reckon/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"get /reckon/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET http://x/reckon/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /a\x80b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"CONNECT x:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /reckon/v1/health\r\n\r\n",
-    b"GET /reckon/v1/health HTTP/1.2\r\nHost: x\r\n\r\n",
-    b"GET /reckon/v1/health HTTP/2.0\r\nHost: x\r\n\r\n",
+    b"GET /reckon/v1/health HTTP/1.2\r\nHost: localhost\r\n\r\n",
+    b"GET /reckon/v1/health HTTP/2.0\r\nHost: localhost\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"GET /reckon/v1/health HTTP/11\r\nHost: x\r\n\r\n",
+    b"GET /reckon/v1/health HTTP/11\r\nHost: localhost\r\n\r\n",
     b"\r\n\r\n" + HEAD + b"\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     HEAD + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
@@ -128,7 +128,7 @@ def test_requests_sent_ahead_are_answered_in_order(running):
     count = 200
     with socket.create_connection(("127.0.0.1", running.port), 30) as sock:
         sock.sendall(b"".join(HEAD + b"\r\n" if n % 2 else
-                              b"GET /reckon/v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+                              b"GET /reckon/v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
                               for n in range(count)) + HEAD + b"Connection: close\r\n\r\n")
         answer = read_all(sock)
     statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
@@ -145,7 +145,7 @@ def test_bytes_one_by_one(running):
 def test_a_head_that_is_too_large(running):
     refused(running, HEAD + b"X: " + b"a" * 20000 + b"\r\n\r\n", 431)
     refused(running, HEAD + b"X: a\r\n" * 100 + b"\r\n", 431)
-    refused(running, b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431)
+    refused(running, b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 431)
 
 
 def test_a_body_that_is_too_large(running):

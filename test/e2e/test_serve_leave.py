@@ -165,7 +165,7 @@ def test_a_reader_that_takes_nothing_is_gone(server):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect(("127.0.0.1", server.port))
         body = json.dumps({"code": code, "stream": True, "timeout_s": 600, **CANCEL})
-        sock.sendall(f"POST {PREFIX}/sessions/{session}/executions HTTP/1.1\r\nHost: x\r\n"
+        sock.sendall(f"POST {PREFIX}/sessions/{session}/executions HTTP/1.1\r\nHost: localhost\r\n"
                      f"Authorization: Bearer {server.key}\r\nContent-Length: {len(body)}\r\n\r\n"
                      f"{body}".encode())
         execution = until(lambda: with_status(server, session, "running"), "it does not run")[0]

@@ -17,7 +17,8 @@ def server(place):
     import tempfile
 
     from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
+    reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+    with Server(reckon, "--allow-host", "reckon.example.com") as running:
         yield running
         assert running.ask("GET", "/health").status == 200
         assert "level=error" not in running.log()
@@ -267,7 +268,7 @@ def test_a_program_that_answers_before_it_has_read(server, session):
     server.execute(session, RAW + 'raw(8000, b"HTTP/1.1 413 Too Large\\r\\nContent-Length: 4\\r\\n\\r\\n'
                    'nono", reads=False, hold=True)')
     sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
-    sock.sendall(f"POST /reckon/v1/sessions/{session}/ports/8000/ HTTP/1.1\r\nHost: x\r\n"
+    sock.sendall(f"POST /reckon/v1/sessions/{session}/ports/8000/ HTTP/1.1\r\nHost: localhost\r\n"
                  f"Authorization: Bearer {server.key}\r\nContent-Length: 1000000000\r\n\r\n".encode())
     response = http.client.HTTPResponse(sock)
     response.begin()
@@ -332,7 +333,7 @@ def test_a_program_that_hangs(server, session):
 def test_a_client_that_goes_away_ends_it(server, session):
     server.execute(session, RAW + "raw(8000, hold=True)")
     sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
-    sock.sendall(f"GET /reckon/v1/sessions/{session}/ports/8000/ HTTP/1.1\r\nHost: x\r\n"
+    sock.sendall(f"GET /reckon/v1/sessions/{session}/ports/8000/ HTTP/1.1\r\nHost: localhost\r\n"
                  f"Authorization: Bearer {server.key}\r\n\r\n".encode())
     count = ("import re\ntable = open('/proc/self/net/tcp').read()\n"
              "print(len(re.findall(r'^ *\\d+: 0100007F:1F40 \\S+ (0[148])', table, re.M)))")
@@ -471,7 +472,7 @@ threading.Thread(target=accept, daemon=True).start()
 
 def tunnel(server, session, port=8000, ahead=b""):
     sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
-    sock.sendall(f"GET /reckon/v1/sessions/{session}/ports/{port} HTTP/1.1\r\nHost: x\r\n"
+    sock.sendall(f"GET /reckon/v1/sessions/{session}/ports/{port} HTTP/1.1\r\nHost: localhost\r\n"
                  f"Authorization: Bearer {server.key}\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
                  .encode() + ahead)
     head = b""

@@ -51,7 +51,7 @@ def check_client_gone(server, path, body):
     `body` must ask for something that runs for longer than this test waits.
     """
     text = json.dumps(body).encode()
-    head = (f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {server.key}\r\n"
+    head = (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {server.key}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n").encode()
     before = {each["id"] for each in sessions(server)}
     with socket.create_connection(("127.0.0.1", server.port), SECONDS) as sock:
@@ -69,7 +69,7 @@ def check_client_gone(server, path, body):
 
 def oversized(server, path, size):
     """(status, body) for a body that says it is so long."""
-    raw = server.raw((f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {server.key}\r\n"
+    raw = server.raw((f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {server.key}\r\n"
                       "Content-Type: application/json\r\nConnection: close\r\n"
                       f"Content-Length: {size}\r\n\r\n").encode())
     head, _, body = raw.partition(b"\r\n\r\n")

@@ -1,0 +1,63 @@
+/*
+ * test_httpd_host_name.c - names by which a request may reach us.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    looks a name up.
+ */
+#include "unit.h"
+
+#include "base/cleanup.h"
+#include "httpd/host_name.h"
+
+#define OWN "reckon.example.com, ci.example\tother"
+
+static void test_ours(void **state)
+{
+	static const char *const names[] = {
+		"127.0.0.1", "127.0.0.1:7263", "10.1.2.3", "[::1]", "[::1]:7263", "[fe80::1]",
+		"localhost", "LocalHost:80", "localhost.", "a.localhost", "8501-x.localhost:7263",
+		"reckon.example.com", "RECKON.example.com.:443", "a.b.reckon.example.com", "ci.example",
+		"other:1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!host_name_is_allowed(names[i], OWN))
+			fail_msg("%s", names[i]);
+}
+
+static void test_anybodys(void **state)
+{
+	static const char *const names[] = {
+		"evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "xlocalhost",
+		".localhost", "evil-localhost", "example.com", "xreckon.example.com", "com", "1.2.3",
+		"1.2.3.4.5", "[::1", "[::1].evil.example", "[evil.example]", "::1", "localhost:80x",
+		"localhost:80.evil.example", "", ".", ":80", "ther", "[]", "0x7f.0.0.1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (host_name_is_allowed(names[i], OWN))
+			fail_msg("%s", names[i]);
+}
+
+static void test_none_are_configured(void **state)
+{
+	(void)state;
+	assert_true(host_name_is_allowed("localhost", ""));
+	assert_false(host_name_is_allowed("reckon.example.com", ""));
+	assert_false(host_name_is_allowed("reckon.example.com", " , ,"));
+	assert_false(host_name_is_allowed(".", ","));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ours),
+		cmocka_unit_test(test_anybodys),
+		cmocka_unit_test(test_none_are_configured),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
