@@ -1,0 +1,208 @@
+/*
+ * call.c - tools/call: which tool is meant, what it may read of its arguments, what became of it.
+ *
+ * Runs in:  reckon-front-mcp.
+ * Reads:    arguments that a model wrote.
+ * Never:    answers with a protocol error what the model itself could mend.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/mcp/mcp.h"
+
+#define SAY_MAX 4096
+
+static const struct {
+	const char *name;
+	int (*fn)(struct tool *tool);
+	const char *arguments; /* each with a space on both sides */
+} tools[] = {
+	{ "run_code", tool_run, " code language session timeout_s max_text " },
+	{ "files", tool_files, " action path text base64 offset length session " },
+	{ "output", tool_output, " handle offset length " },
+	{ "session", tool_session, " action session " },
+};
+
+/* ---- what tools say --------------------------------------------------------------------------- */
+
+void tool_say(struct tool *tool, const char *fmt, ...)
+{
+	char text[SAY_MAX];
+	struct err ignored;
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	(void)buf_adds(&tool->text, text, &ignored);
+}
+
+int tool_fail(struct tool *tool, const char *text, const char *remedy)
+{
+	tool->is_error = true;
+	buf_clear(&tool->structured);
+	tool_say(tool, "error: %s\n", text);
+	if (remedy != NULL && remedy[0] != '\0')
+		tool_say(tool, "what to do: %s\n", remedy);
+	return 0;
+}
+
+int tool_failure(struct tool *tool, const struct api_failure *failure)
+{
+	(void)tool_fail(tool, failure->message, NULL);
+	if (failure->cause != NULL)
+		tool_say(tool, "cause: %s\n", failure->cause);
+	if (failure->remedy != NULL)
+		tool_say(tool, "what to do: %s\n", failure->remedy);
+	return 0;
+}
+
+int tool_make(struct tool *tool, enum api_id id, const void *in, void *out, struct call *call,
+	      int *ret)
+{
+	const enum call_status status = call_make(tool->mcp->request, id, in, out, call);
+
+	if (status == CALL_OK)
+		return 1;
+	*ret = status == CALL_FAILED ? tool_failure(tool, call->failure) : -1;
+	return 0;
+}
+
+bool tool_text(struct tool *tool, const char *name, size_t max, const char **ret)
+{
+	const struct json_value *value = json_read_member(tool->args, name);
+	char message[160];
+
+	*ret = rpc_text(tool->args, name, max);
+	if (*ret != NULL || value == NULL || json_read_kind(value) == JSON_KIND_NULL)
+		return true;
+	(void)snprintf(message, sizeof(message), "%s must be a string of at most %zu bytes", name, max);
+	(void)tool_fail(tool, message, NULL);
+	return false;
+}
+
+bool tool_number(struct tool *tool, const char *name, double least, double most, double *ret)
+{
+	const struct json_value *value = json_read_member(tool->args, name);
+	char message[160];
+	int64_t whole;
+
+	if (value == NULL || json_read_kind(value) == JSON_KIND_NULL)
+		return true;
+	if (json_read_int(value, &whole))
+		*ret = (double)whole;
+	else if (!json_read_double(value, ret))
+		*ret = least - 1;
+	if (*ret >= least && *ret <= most)
+		return true;
+	(void)snprintf(message, sizeof(message), "%s must be a number from %g to %g", name, least,
+		       most);
+	(void)tool_fail(tool, message, NULL);
+	return false;
+}
+
+/* ---- the call --------------------------------------------------------------------------------- */
+
+static void add_text_block(const struct tool *tool, struct buf *blocks)
+{
+	struct json_writer json;
+	struct err ignored;
+
+	json_write_init(&json, blocks);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", "text");
+	json_write_member_text(&json, "text", buf_text(&tool->text), tool->text.len);
+	json_write_object_end(&json);
+	(void)json_write_finish(&json, &ignored);
+}
+
+static void answer_tool(struct tool *tool)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), blocks = BUF_INIT(MCP_OUT_MAX);
+	struct json_writer json;
+	struct err err;
+
+	if (buf_addc(&blocks, '[', &err) == 0)
+		add_text_block(tool, &blocks);
+	if (buf_add(&blocks, buf_text(&tool->content), tool->content.len, &err) < 0 ||
+	    buf_addc(&blocks, ']', &err) < 0) {
+		mcp_error(tool->mcp, RPC_INTERNAL, err.text, NULL);
+		return;
+	}
+	mcp_result_begin(tool->mcp, &out, &json);
+	json_write_key(&json, "content");
+	json_write_raw(&json, buf_text(&blocks), blocks.len);
+	if (tool->structured.len > 0) {
+		json_write_key(&json, "structuredContent");
+		json_write_raw(&json, buf_text(&tool->structured), tool->structured.len);
+	}
+	json_write_member_bool(&json, "isError", tool->is_error);
+	mcp_result_end(tool->mcp, &out, &json);
+}
+
+/* A model that misspells an argument learns it at once. */
+static bool knows_arguments(struct tool *tool, const char *known)
+{
+	const struct json_value *value;
+	const char *key;
+	char word[64], message[160];
+
+	for (size_t i = 0; json_read_member_at(tool->args, i, &key, &value); i++) {
+		(void)snprintf(word, sizeof(word), " %.60s ", key);
+		if (strlen(key) > 60 || strchr(key, ' ') != NULL || strstr(known, word) == NULL) {
+			(void)snprintf(message, sizeof(message), "unknown argument '%.60s'", key);
+			(void)snprintf(word, sizeof(word), "known are:%.50s", known);
+			(void)tool_fail(tool, message, word);
+			return false;
+		}
+	}
+	return true;
+}
+
+static int run(struct tool *tool, size_t which)
+{
+	if (tool->args != NULL && json_read_kind(tool->args) != JSON_KIND_OBJECT)
+		return tool_fail(tool, "arguments must be an object", NULL);
+	return knows_arguments(tool, tools[which].arguments) ? tools[which].fn(tool) : 0;
+}
+
+/* A cancelled call has no response: a stream that ends. */
+static void answer_nothing(struct mcp *mcp)
+{
+	if (mcp_begin_stream(mcp) == 0)
+		answer_end(mcp->request);
+}
+
+void mcp_tools_call(struct mcp *mcp)
+{
+	const char *name = rpc_text(mcp->rpc.params, "name", 128);
+	struct tool tool = { .mcp = mcp,
+			     .args = json_read_member(mcp->rpc.params, "arguments"),
+			     .text = BUF_INIT(MCP_OUT_MAX),
+			     .content = BUF_INIT(MCP_OUT_MAX),
+			     .structured = BUF_INIT(MCP_OUT_MAX) };
+	size_t which = 0;
+	char message[192];
+
+	if (name != NULL && mcp->has_fixtures && fixtures_call(mcp, name, tool.args))
+		return;
+	while (which < ARRAY_LEN(tools) && (name == NULL || strcmp(tools[which].name, name) != 0))
+		which++;
+	if (which == ARRAY_LEN(tools)) {
+		(void)snprintf(message, sizeof(message), "there is no tool %s",
+			       name != NULL ? name : "without a name");
+		mcp_error(mcp, RPC_INVALID_PARAMS, message, NULL);
+		return;
+	}
+	if (run(&tool, which) == 0) {
+		if (tool.is_cancelled)
+			answer_nothing(mcp);
+		else
+			answer_tool(&tool);
+	}
+	buf_done(&tool.text);
+	buf_done(&tool.content);
+	buf_done(&tool.structured);
+}

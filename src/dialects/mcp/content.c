@@ -1,0 +1,95 @@
+/*
+ * content.c - images and links of a result, within what clients take.
+ *
+ * Runs in:  reckon-front-mcp.
+ * Reads:    images that hostile programs made: their size in pixels, of PNG alone.
+ * Never:    decodes one, or makes a result larger than a client takes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/mcp/mcp.h"
+
+#define INLINE_MAX ((size_t)700 * 1024) /* of all images of a result: some clients take 1 MB of base 64 */
+#define SIDE_MAX 8000u			/* pixels, of the strictest client */
+
+/* RECKON_MCP_MAX_TEXT of `reckon serve`, the header Reckon-Max-Text of a client, its argument. */
+uint64_t mcp_text_budget(struct tool *tool)
+{
+	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-max-text");
+	const char *of_daemon = getenv("RECKON_MCP_MAX_TEXT");
+	const char *said = of_client != NULL ? of_client : of_daemon;
+	unsigned long value = said != NULL ? strtoul(said, NULL, 10) : 0;
+
+	if (value == 0)
+		value = MCP_TEXT_DEFAULT;
+	return value < MCP_TEXT_MIN ? MCP_TEXT_MIN : value > MCP_TEXT_MAX ? MCP_TEXT_MAX : value;
+}
+
+bool mcp_is_image(const char *mime)
+{
+	static const char *const known[] = { "image/png", "image/jpeg", "image/gif", "image/webp" };
+
+	for (size_t i = 0; mime != NULL && i < ARRAY_LEN(known); i++)
+		if (strcmp(mime, known[i]) == 0)
+			return true;
+	return false;
+}
+
+static unsigned long big_endian(const unsigned char *at)
+{
+	return (unsigned long)at[0] << 24 | (unsigned long)at[1] << 16 | (unsigned long)at[2] << 8 |
+	       at[3];
+}
+
+static bool has_good_sides(const void *bytes, size_t len, const char *mime)
+{
+	const unsigned char *at = bytes;
+
+	if (strcmp(mime, "image/png") != 0)
+		return true;
+	return len > 24 && memcmp(at, "\x89PNG\r\n\x1a\n", 8) == 0 &&
+	       big_endian(at + 16) <= SIDE_MAX && big_endian(at + 20) <= SIDE_MAX;
+}
+
+bool tool_add_image(struct tool *tool, const void *bytes, size_t len, const char *mime)
+{
+	struct json_writer json;
+	struct err ignored;
+
+	if (!mcp_is_image(mime) || tool->inlined + len > INLINE_MAX ||
+	    !has_good_sides(bytes, len, mime))
+		return false;
+	tool->inlined += len;
+	(void)buf_addc(&tool->content, ',', &ignored);
+	json_write_init(&json, &tool->content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", "image");
+	json_write_key(&json, "data");
+	json_write_base64(&json, bytes, len);
+	json_write_member_string(&json, "mimeType", mime);
+	json_write_object_end(&json);
+	(void)json_write_finish(&json, &ignored);
+	return true;
+}
+
+void tool_add_link(struct tool *tool, const char *uri, const char *name, const char *mime,
+		   bool has_size, uint64_t size)
+{
+	struct json_writer json;
+	struct err ignored;
+
+	(void)buf_addc(&tool->content, ',', &ignored);
+	json_write_init(&json, &tool->content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", "resource_link");
+	json_write_member_string(&json, "uri", uri);
+	json_write_member_string(&json, "name", name);
+	if (mime != NULL)
+		json_write_member_string(&json, "mimeType", mime);
+	if (has_size)
+		json_write_member_uint(&json, "size", size);
+	json_write_object_end(&json);
+	(void)json_write_finish(&json, &ignored);
+}

@@ -1,0 +1,327 @@
+/*
+ * mcp.c - the Model Context Protocol over Streamable HTTP, at /mcp: a request and its message.
+ *
+ * Runs in:  reckon-front-mcp.
+ * Reads:    heads and bodies of anybody.
+ * Never:    keeps anything that a client could miss: sessions are the daemon's, and what was agreed
+ *           with an older client stands in its Mcp-Session-Id.
+ */
+#include "dialects/mcp/mcp.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+
+extern const struct dialect dialect_mcp;
+
+enum era { LEGACY = 1, MODERN = 2, BOTH = 3 };
+
+struct method {
+	const char *name;
+	enum era eras;
+	void (*fn)(struct mcp *mcp);
+};
+
+static void subscribe(struct mcp *mcp)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	struct json_writer json;
+
+	if (!mcp->has_fixtures) {
+		mcp_error(mcp, RPC_NO_METHOD, "resources are not watched here", NULL);
+		return;
+	}
+	mcp_result_begin(mcp, &out, &json);
+	mcp_result_end(mcp, &out, &json);
+}
+
+static void prompts_get(struct mcp *mcp)
+{
+	if (!mcp->has_fixtures || !fixtures_prompt(mcp))
+		mcp_error(mcp, RPC_INVALID_PARAMS, "there is no such prompt", NULL);
+}
+
+static const struct method methods[] = {
+	{ "initialize", LEGACY, mcp_initialize },
+	{ "ping", LEGACY, mcp_ping },
+	{ "logging/setLevel", LEGACY, mcp_set_level },
+	{ "resources/subscribe", LEGACY, subscribe },
+	{ "resources/unsubscribe", LEGACY, subscribe },
+	{ "server/discover", MODERN, mcp_discover },
+	{ "subscriptions/listen", MODERN, mcp_listen },
+	{ "tools/list", BOTH, mcp_tools_list },
+	{ "tools/call", BOTH, mcp_tools_call },
+	{ "resources/list", BOTH, mcp_resources_list },
+	{ "resources/templates/list", BOTH, mcp_resource_templates },
+	{ "resources/read", BOTH, mcp_resources_read },
+	{ "prompts/list", BOTH, mcp_prompts_list },
+	{ "prompts/get", BOTH, prompts_get },
+	{ "completion/complete", BOTH, mcp_complete },
+};
+
+static const struct method *find_method(const struct rpc *rpc)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if ((methods[i].eras & (rpc->is_modern ? MODERN : LEGACY)) != 0 &&
+		    strcmp(methods[i].name, rpc->method) == 0)
+			return &methods[i];
+	return NULL;
+}
+
+static const char *header(const struct mcp *mcp, const char *name)
+{
+	return http_header(request_head(mcp->request), name);
+}
+
+/* ---- headers ---------------------------------------------------------------------------------- */
+
+/* What a header repeats of the body, for whoever routes requests without reading them. */
+static bool header_is(const struct mcp *mcp, const char *name, const char *want)
+{
+	cleanup_buf struct buf text = BUF_INIT(8192);
+	const char *value = header(mcp, name);
+
+	return value != NULL && want != NULL && rpc_header_read(value, &text) &&
+	       strcmp(buf_text(&text), want) == 0;
+}
+
+static bool check_modern_headers(struct mcp *mcp)
+{
+	const struct rpc *rpc = &mcp->rpc;
+	const char *field = strcmp(rpc->method, "resources/read") == 0 ? "uri"
+			    : strcmp(rpc->method, "tools/call") == 0 ||
+					      strcmp(rpc->method, "prompts/get") == 0
+				    ? "name"
+				    : NULL;
+	const char *wrong = NULL;
+	char message[160];
+
+	if (!header_is(mcp, "mcp-protocol-version", rpc->version))
+		wrong = "MCP-Protocol-Version";
+	else if (!header_is(mcp, "mcp-method", rpc->method))
+		wrong = "Mcp-Method";
+	else if (field != NULL && rpc_text(rpc->params, field, 4096) != NULL &&
+		 !header_is(mcp, "mcp-name", rpc_text(rpc->params, field, 4096)))
+		wrong = "Mcp-Name";
+	if (wrong == NULL)
+		return true;
+	(void)snprintf(message, sizeof(message),
+		       "the header %s is missing, or says something else than the body", wrong);
+	mcp_error_status(mcp, 400, RPC_HEADER_MISMATCH, message, NULL);
+	return false;
+}
+
+static void unsupported(struct mcp *mcp, const char *requested, const char *message)
+{
+	cleanup_buf struct buf data = BUF_INIT(1024);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &data);
+	json_write_object_begin(&json);
+	json_write_key(&json, "supported");
+	mcp_write_versions(&json, true);
+	json_write_member_text(&json, "requested", requested, strnlen(requested, 64));
+	json_write_object_end(&json);
+	mcp_error_status(mcp, 400, RPC_UNSUPPORTED_VERSION, message,
+			 json_write_finish(&json, &err) == 0 ? buf_text(&data) : NULL);
+}
+
+static bool take_modern(struct mcp *mcp)
+{
+	struct err err;
+	const int code = rpc_check_modern(&mcp->rpc, &err);
+
+	if (code == RPC_UNSUPPORTED_VERSION)
+		unsupported(mcp, mcp->rpc.version, err.text);
+	else if (code != 0)
+		mcp_error_status(mcp, 400, code, err.text, NULL);
+	if (code != 0)
+		return false;
+	mcp->version = mcp->rpc.version;
+	mcp->capabilities = mcp->rpc.capabilities;
+	return mcp->rpc.kind != RPC_REQUEST || check_modern_headers(mcp);
+}
+
+/* The session that it is part of, and with it what was agreed. */
+static bool take_legacy(struct mcp *mcp)
+{
+	const char *session = header(mcp, "mcp-session-id");
+
+	if (mcp->rpc.method != NULL && strcmp(mcp->rpc.method, "initialize") == 0)
+		return true;
+	if (session == NULL) {
+		mcp_error_status(mcp, 400, RPC_INVALID_REQUEST,
+				 "the header Mcp-Session-Id is missing: send initialize first", NULL);
+		return false;
+	}
+	if (!rpc_session_read(session, &mcp->version, &mcp->capabilities) ||
+	    mcp_session_has_ended(session)) {
+		mcp_error_status(mcp, 404, RPC_REFUSED,
+				 "there is no such session: send initialize again", NULL);
+		return false;
+	}
+	(void)snprintf(mcp->session, sizeof(mcp->session), "%s", session);
+	return true;
+}
+
+static bool take_era(struct mcp *mcp)
+{
+	const char *version = header(mcp, "mcp-protocol-version");
+
+	if (mcp->rpc.method != NULL && !mcp->rpc.is_modern && version != NULL &&
+	    !rpc_is_legacy_version(version)) {
+		if (strcmp(version, RPC_VERSION_MODERN) != 0) {
+			unsupported(mcp, version, "this protocol version is not supported here");
+			return false;
+		}
+		mcp->rpc.is_modern = true; /* and lacks what rpc_check_modern() will name */
+	}
+	return mcp->rpc.is_modern ? take_modern(mcp) : take_legacy(mcp);
+}
+
+/* ---- the message ------------------------------------------------------------------------------ */
+
+static void accepted(struct mcp *mcp)
+{
+	if (answer_begin(mcp->request, 202, NULL, 0, NULL) == 0)
+		answer_end(mcp->request);
+}
+
+static void dispatch(struct mcp *mcp)
+{
+	const struct method *method;
+	char message[192];
+
+	if (mcp->rpc.kind == RPC_RESPONSE) {
+		(void)mcp_answered(mcp);
+		accepted(mcp);
+		return;
+	}
+	if (mcp->rpc.kind == RPC_NOTIFICATION) {
+		if (strcmp(mcp->rpc.method, "notifications/cancelled") == 0)
+			mcp_cancelled(mcp);
+		accepted(mcp);
+		return;
+	}
+	method = find_method(&mcp->rpc);
+	if (method != NULL) {
+		request_note(mcp->request, method->name, NULL, NULL);
+		method->fn(mcp);
+		return;
+	}
+	(void)snprintf(message, sizeof(message), "there is no method %s in this protocol version",
+		       mcp->rpc.method);
+	mcp_error(mcp, RPC_NO_METHOD, message, NULL);
+}
+
+static void post(struct mcp *mcp)
+{
+	cleanup_buf struct buf body = BUF_INIT(RPC_MESSAGE_MAX);
+	enum rpc_code code = RPC_PARSE;
+	struct err err;
+
+	if (request_body(mcp->request, RPC_MESSAGE_MAX, &body) < 0)
+		return;
+	if (rpc_read(buf_text(&body), body.len, &mcp->rpc, &code, &err) < 0) {
+		mcp_error_status(mcp, 400, code, err.text, NULL);
+		return;
+	}
+	buf_done(&body);
+	if (take_era(mcp))
+		dispatch(mcp);
+}
+
+/* ---- the request ------------------------------------------------------------------------------ */
+
+static bool names_media(const char *header_value, const char *media)
+{
+	return header_value != NULL && strcasestr(header_value, media) != NULL;
+}
+
+/* Also what is right in the head, before anything is read of a stranger. */
+static bool may_post(struct mcp *mcp)
+{
+	const char *accept = header(mcp, "accept");
+
+	if (!names_media(header(mcp, "content-type"), MCP_JSON)) {
+		answer_refuse_simple(mcp->request, 415, "unsupported_media_type",
+				     "a message is JSON", "send Content-Type: application/json");
+		return false;
+	}
+	if (accept != NULL && !names_media(accept, MCP_JSON) && !names_media(accept, "*/*") &&
+	    !names_media(accept, "text/event-stream")) {
+		answer_refuse_simple(mcp->request, 406, "not_acceptable",
+				     "answers are JSON or events",
+				     "send Accept: application/json, text/event-stream");
+		return false;
+	}
+	mcp->accepts_stream = names_media(accept, "text/event-stream");
+	return true;
+}
+
+static bool has_good_key(struct mcp *mcp)
+{
+	cleanup_call struct call call = CALL_INIT;
+	char key[136];
+
+	if (mcp->has_fixtures && request_is_local(mcp->request))
+		return true;
+	request_key(mcp->request, key, sizeof(key));
+	if (key[0] != '\0' && !request_may_present(mcp->request, key)) {
+		answer_refuse_simple(mcp->request, 429, "too_many_attempts",
+				     "too many unknown keys came from this address",
+				     "use a key that is known, or wait");
+		return false;
+	}
+	return call_or_refuse(mcp->request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL,
+			      &call) == 0;
+}
+
+static void serve(struct mcp *mcp)
+{
+	const struct http *http = request_head(mcp->request);
+
+	if (strcmp(http->path, "/mcp") != 0 && strcmp(http->path, "/mcp/") != 0) {
+		answer_refuse_simple(mcp->request, 404, "not_found", "there is nothing here",
+				     "MCP is at /mcp");
+	} else if (!request_origin_is_allowed(mcp->request)) {
+		answer_refuse_simple(mcp->request, 403, "denied",
+				     "pages of other origins may not use this server",
+				     "send no Origin, or that of this server");
+	} else if (http->verb != HTTP_VERB_POST && http->verb != HTTP_VERB_DELETE) {
+		answer_refuse(mcp->request,
+			      &(struct refusal){ .status = 405,
+						 .code = "method_not_allowed",
+						 .message = "messages are sent with POST",
+						 .headers = "Allow: POST, DELETE\r\n" });
+	} else if (has_good_key(mcp)) {
+		if (http->verb == HTTP_VERB_DELETE)
+			mcp_delete_session(mcp);
+		else if (may_post(mcp))
+			post(mcp);
+	}
+}
+
+static void handle(struct request *request)
+{
+	struct mcp mcp = { .request = request, .has_fixtures = fixtures_are_on() };
+
+	request_note(request, "/mcp", NULL, NULL);
+	serve(&mcp);
+	rpc_done(&mcp.rpc);
+	arena_done(&mcp.arena);
+}
+
+static const struct key_place keys[] = { { KEY_BEARER, NULL },
+					 { KEY_HEADER, "x-api-key" },
+					 { KEY_NONE, NULL } };
+
+const struct dialect dialect_mcp = {
+	.name = "mcp",
+	.keys = keys,
+	.handle = handle,
+	.refuse = mcp_refuse,
+};

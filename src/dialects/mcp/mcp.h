@@ -1,0 +1,161 @@
+/*
+ * mcp.h - what the files of the MCP dialect share.
+ *
+ *   rpc.c        messages: JSON-RPC, eras, ids of sessions; pure
+ *   mcp.c        a request: headers, key, message, which method
+ *   reply.c      results, errors, notifications: as one JSON answer, or as events
+ *   methods.c    initialize, server/discover, lists
+ *   call.c       tools/call: which tool, what became of it
+ *   running.c    calls that run, for notifications/cancelled, and questions to a client
+ *   tool_*.c     the tools
+ *   content.c    images, files and links of a result
+ *   resources.c  files, outputs and figures by their URI
+ *   listen.c     subscriptions/listen
+ *   fixtures.c   what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
+ */
+#pragma once
+
+#include "api/arena.h"
+#include "base/id.h"
+#include "dialects/call.h"
+#include "dialects/mcp/rpc.h"
+
+#define MCP_JSON "application/json"
+#define MCP_OUT_MAX ((size_t)64 * 1024 * 1024)
+#define MCP_BEAT_MS 15000u
+#define MCP_FIRST_MS 1000u /* without an answer so long, the head of a stream is sent */
+#define MCP_TEXT_MIN 1024u
+#define MCP_TEXT_DEFAULT 16384u
+#define MCP_TEXT_MAX 200000u
+
+/* A request, from its message to its answer. */
+struct mcp {
+	struct request *request;
+	struct rpc rpc;
+	struct arena arena;
+	const char *version; /* agreed on */
+	unsigned capabilities;
+	char session[RPC_SESSION_SIZE]; /* Mcp-Session-Id; "" of a modern client */
+	bool accepts_stream;
+	bool has_begun; /* the answer is a stream */
+	bool has_fixtures;
+	uint64_t progress;
+	char headers[RPC_SESSION_SIZE + 32]; /* of the answer */
+};
+
+/* ---- reply.c ---- */
+/* `out` gets the whole message, `json` stands in the result; mcp_result_end() sends it. */
+void mcp_result_begin(const struct mcp *mcp, struct buf *out, struct json_writer *json);
+void mcp_result_begin_as(const struct mcp *mcp, const char *type, struct buf *out,
+			 struct json_writer *json);
+void mcp_result_end(struct mcp *mcp, struct buf *out, struct json_writer *json);
+/* How long a modern client may keep a list: not at all, and for itself alone. */
+void mcp_write_caching(const struct mcp *mcp, struct json_writer *json);
+void mcp_error(struct mcp *mcp, int code, const char *message, const char *data);
+void mcp_error_status(struct mcp *mcp, unsigned status, int code, const char *message,
+		      const char *data);
+/* The answer becomes a stream, if it is none yet. Negative: nobody is left. */
+int mcp_begin_stream(struct mcp *mcp);
+/* `params`: an object as JSON. */
+int mcp_notify(struct mcp *mcp, const char *method, const char *params);
+int mcp_send(struct mcp *mcp, const struct buf *message);
+int mcp_progress(struct mcp *mcp, uint64_t total, const char *text, size_t len);
+void mcp_refuse(struct request *request, const struct refusal *refusal);
+void mcp_write_server(struct json_writer *json);
+void mcp_write_versions(struct json_writer *json, bool with_legacy);
+
+/* ---- methods.c ---- */
+void mcp_initialize(struct mcp *mcp);
+void mcp_discover(struct mcp *mcp);
+void mcp_ping(struct mcp *mcp);
+void mcp_set_level(struct mcp *mcp);
+void mcp_tools_list(struct mcp *mcp);
+void mcp_prompts_list(struct mcp *mcp);
+void mcp_complete(struct mcp *mcp);
+void mcp_delete_session(struct mcp *mcp);
+/* Whether it was ended, as far as this process remembers. */
+bool mcp_session_has_ended(const char *session);
+
+/* ---- resources.c ---- */
+void mcp_resources_list(struct mcp *mcp);
+void mcp_resource_templates(struct mcp *mcp);
+void mcp_resources_read(struct mcp *mcp);
+
+/* ---- listen.c ---- */
+void mcp_listen(struct mcp *mcp);
+/* To all that listen for it. */
+void mcp_list_changed(bool tools);
+
+/* ---- running.c ---- */
+/* A call that runs, on the stack of its handler. */
+struct running {
+	struct running *next;
+	const struct mcp *mcp;
+	char key[136];
+	char session[ID_SIZE], execution[ID_SIZE];
+	bool is_cancelled;
+};
+void running_add(struct running *running, const struct mcp *mcp);
+void running_remove(struct running *running);
+/* notifications/cancelled. */
+void mcp_cancelled(struct mcp *mcp);
+/* Asks the client; *ret is its result, which lives as long as the arena of `mcp`. 1: it answered with
+ * a result; 0: with an error, or not in time; negative: nobody is left. */
+int mcp_ask(struct mcp *mcp, const char *method, const char *params, struct buf *ret);
+/* A response to that; false when nobody waits for it. */
+bool mcp_answered(struct mcp *mcp);
+
+/* ---- call.c ---- */
+void mcp_tools_call(struct mcp *mcp);
+
+/* What a tool gives. */
+struct tool {
+	struct mcp *mcp;
+	const struct json_value *args;
+	struct buf text;	   /* the first block */
+	struct buf content;	   /* further blocks: JSON, each with a comma before it */
+	struct buf structured; /* structuredContent; "" : none */
+	size_t inlined;		   /* bytes of images so far */
+	bool is_error;
+	bool is_cancelled; /* nobody wants the answer */
+};
+
+/* An error that the model can act on. They return 0: there is something to answer. */
+int tool_fail(struct tool *tool, const char *text, const char *remedy);
+int tool_failure(struct tool *tool, const struct api_failure *failure);
+/* A call of the daemon. 1: it is done; else what the tool returns. */
+int tool_make(struct tool *tool, enum api_id id, const void *in, void *out, struct call *call,
+	      int *ret);
+void tool_say(struct tool *tool, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Arguments. False: it is there and of another kind, which is said. */
+bool tool_text(struct tool *tool, const char *name, size_t max, const char **ret);
+bool tool_number(struct tool *tool, const char *name, double least, double most, double *ret);
+
+/* ---- tool_session.c ---- */
+/*
+ * The id of the session that the arguments name, else that of an older client's default session;
+ * with `may_create` one is opened when there is none. 1, else what the tool returns.
+ */
+int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int *ret_code);
+int tool_session(struct tool *tool);
+
+int tool_run(struct tool *tool);
+int tool_files(struct tool *tool);
+int tool_output(struct tool *tool);
+
+/* ---- content.c ---- */
+uint64_t mcp_text_budget(struct tool *tool);
+bool mcp_is_image(const char *mime);
+/* An image block, scaled down if need be; false: it is none, or does not fit. */
+bool tool_add_image(struct tool *tool, const void *bytes, size_t len, const char *mime);
+void tool_add_link(struct tool *tool, const char *uri, const char *name, const char *mime,
+		   bool has_size, uint64_t size);
+
+/* ---- fixtures.c ---- */
+bool fixtures_are_on(void);
+/* False: it is none of them. */
+bool fixtures_call(struct mcp *mcp, const char *tool, const struct json_value *args);
+bool fixtures_read(struct mcp *mcp, const char *uri);
+bool fixtures_prompt(struct mcp *mcp);
+/* Entries of lists, each with a comma before it. */
+extern const char fixtures_tools[], fixtures_resources[], fixtures_templates[], fixtures_prompts[];

@@ -1,0 +1,289 @@
+"""MCP over HTTP: tools, state, results, and what is refused."""
+import base64
+import json
+import threading
+import time
+
+import pytest
+from mcp_client import LEGACY, META, MODERN, Mcp, text_of
+from reckon_serve import SECONDS, Server
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def mcp(server, request):
+    return Mcp(server, modern=request.param == "modern")
+
+
+def test_a_session_of_ten_calls(mcp):
+    first = mcp.run("import math; x = 41")
+    assert first["isError"] is False and "no output" in text_of(first)
+    session = first["structuredContent"]["session"]
+    more = {"session": session} if mcp.modern else {}
+    again = mcp.run("x + 1", **more)
+    assert text_of(again).startswith("42")
+    assert again["structuredContent"]["session"] == session
+    wrong = mcp.run("y = {'sales': 1}\ny['salse']", **more)
+    assert wrong["isError"] is True and "KeyError" in text_of(wrong)
+    assert wrong["structuredContent"]["status"] == "error"
+    assert "wrote 6 bytes" in text_of(mcp.call("files", action="write", path="in/a.txt",
+                                               text="héllo", **more))
+    assert "héllo" in text_of(mcp.run("print(open('in/a.txt').read())", **more))
+    out = mcp.run("open('out.csv', 'w').write('a,b\\n1,2\\n')", **more)
+    [link] = [block for block in out["content"] if block["type"] == "resource_link"]
+    assert link["name"] == "out.csv" and link["size"] == 8
+    [content] = mcp.ask("resources/read", {"uri": link["uri"]})["contents"]
+    assert content["text"] == "a,b\n1,2\n" and content["uri"] == link["uri"]
+    listed = text_of(mcp.call("files", action="list", **more))
+    assert "in/a.txt" in listed and "out.csv" in listed
+    resources = mcp.ask("resources/list")["resources"]
+    assert {each["name"] for each in resources} == {"in/a.txt", "out.csv"}
+    for each in resources:
+        assert mcp.ask("resources/read", {"uri": each["uri"]})["contents"][0]["text"]
+    assert "was restarted" in text_of(mcp.call("session", action="restart", **more))
+    assert "NameError" in text_of(mcp.run("x", **more))
+    assert "was reset" in text_of(mcp.call("session", action="reset", **more))
+    assert text_of(mcp.call("files", action="list", **more)) == "no files\n"
+    assert "ended" in text_of(mcp.call("session", action="end", **more))
+    assert text_of(mcp.call("session", action="list")) == "no live sessions\n"
+
+
+def test_a_handle_may_be_given_or_left_out(server):
+    """An older client has a default session; a modern one is told the id of a new one."""
+    legacy, other, modern = Mcp(server), Mcp(server), Mcp(server, modern=True)
+    legacy.run("x = 1")
+    assert "NameError" in text_of(other.run("x"))
+    first = modern.run("x = 2")["structuredContent"]["session"]
+    second = modern.run("x = 3")["structuredContent"]["session"]
+    assert first != second
+    assert text_of(modern.run("x", session=first)).startswith("2")
+    assert text_of(legacy.run("x", session=second)).startswith("3")
+    assert text_of(legacy.run("x")).startswith("1")
+    gone = modern.run("x", session="se_00000000000000000000000000")
+    assert gone["isError"] is True
+
+
+def test_a_figure_is_an_image(mcp):
+    drawn = mcp.run("import matplotlib.pyplot as plt\nplt.plot([1, 4, 9]); plt.title('squares')")
+    [image] = [block for block in drawn["content"] if block["type"] == "image"]
+    assert image["mimeType"] == "image/png"
+    assert base64.b64decode(image["data"]).startswith(b"\x89PNG")
+    [uri] = drawn["structuredContent"]["figures"]
+    [content] = mcp.ask("resources/read", {"uri": uri})["contents"]
+    assert content["blob"] == image["data"]
+
+
+def test_output_that_is_too_long_is_paged(mcp):
+    printed = mcp.run("for i in range(20000): print('line', i)", max_text=2000)
+    assert len(text_of(printed).encode()) < 2400
+    [handle, *_] = printed["structuredContent"]["outputs"]
+    page = mcp.call("output", handle=handle, offset=0, length=1024)
+    assert text_of(page).startswith("line 0\nline 1\n") and "go on with offset 1024" in text_of(page)
+
+
+def test_what_floods_is_bounded(mcp):
+    flood = mcp.run("import os\nfor i in range(100): os.write(1, b'x' * (1 << 20))", max_text=4096)
+    assert len(json.dumps(flood)) < 20000
+    assert not mcp.run("1")["isError"]
+
+
+def test_limits_and_crashes_are_told(mcp):
+    session = mcp.run("x = 5")["structuredContent"]["session"]
+    late = mcp.run("while True: pass", timeout_s=0.5, session=session)
+    assert late["isError"] is True and late["structuredContent"]["status"] == "timeout"
+    assert text_of(mcp.run("x", session=session)).startswith("5")
+    dead = mcp.run("import os; os.abort()", session=session)
+    assert dead["isError"] is True and dead["structuredContent"]["status"] == "kernel_died"
+    assert "NameError" in text_of(mcp.run("x", session=session))
+
+
+def test_progress_is_what_the_code_prints(mcp):
+    result = mcp.call("run_code", token="t1", code="print('one')\nprint('two')")
+    told = [each["params"] for each in mcp.notifications]
+    assert "".join(each["message"] for each in told) == "one\ntwo\n"
+    assert all(each["progressToken"] == "t1" for each in told)
+    numbers = [each["progress"] for each in told]
+    assert numbers == sorted(set(numbers)) and text_of(result).startswith("one\ntwo")
+
+
+def wait_for_execution(server, session):
+    end = time.monotonic() + SECONDS
+    while True:
+        found = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+        if found and found[0]["status"] == "running":
+            return found[0]["id"]
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+
+
+def test_an_older_client_cancels_by_a_notification(server):
+    mcp = Mcp(server)
+    session = mcp.run("x = 7")["structuredContent"]["session"]
+    message = mcp.message("tools/call", {"name": "run_code", "arguments": {
+        "code": "import time\nopen('begun', 'w').close()\nwhile True: time.sleep(0.01)"}})
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(mcp.post(message)))
+    thread.start()
+    execution = wait_for_execution(server, session)
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled",
+              "params": {"requestId": message["id"]}}
+    # Whoever has another session cannot.
+    assert Mcp(server).post(cancel)[0] == 202
+    assert server.ask("GET", f"/sessions/{session}/executions/{execution}").json["status"] == "running"
+    assert mcp.post(cancel)[0] == 202
+    thread.join(SECONDS)
+    [(status, _, answer)] = answers
+    assert status == 200 and answer is None
+    assert server.poll(session, execution)["status"] == "interrupted"
+    assert text_of(mcp.run("x")).startswith("7")
+
+
+def test_a_modern_client_cancels_by_going_away(server):
+    mcp = Mcp(server, modern=True)
+    session = mcp.run("x = 7")["structuredContent"]["session"]
+    message = mcp.message("tools/call", {"name": "run_code", "arguments": {
+        "session": session, "code": "while True: pass"}})
+    connection = server.connect()
+    connection.request("POST", "/mcp", json.dumps(message), mcp.headers(message))
+    execution = wait_for_execution(server, session)
+    connection.sock.close()
+    connection.close()
+    assert server.poll(session, execution)["status"] == "interrupted"
+    assert text_of(mcp.run("x", session=session)).startswith("7")
+
+
+def test_what_is_wrong_with_arguments_the_model_learns(mcp):
+    for arguments, said in (({}, "code is missing"), ({"code": 1}, "code is missing"),
+                            ({"code": "1", "timeout": 1}, "unknown argument 'timeout'"),
+                            ({"code": "1", "timeout_s": "x"}, "timeout_s must be a number"),
+                            ({"code": "1", "session": "no such"}, "session must be"),
+                            ({"code": "1", "language": "cobol"}, "cobol")):
+        answer = mcp.call("run_code", **arguments)
+        assert answer["isError"] is True and said in text_of(answer), answer
+    for tool, arguments, said in (
+            ("files", {"action": "burn"}, "action must be"),
+            ("files", {"action": "read"}, "path is missing"),
+            ("files", {"action": "write", "path": "a", "base64": "!"}, "base64"),
+            ("output", {"handle": "out_none"}, "error"), ("session", {}, "action must be"),
+            ("session", {"action": "end", "session": "nobody"}, "no live session")):
+        answer = mcp.call(tool, **arguments)
+        assert answer["isError"] is True and said in text_of(answer), answer
+
+
+def test_the_tools_say_what_they_are(mcp):
+    tools = {each["name"]: each for each in mcp.ask("tools/list")["tools"]}
+    assert list(tools) == ["run_code", "files", "output", "session"]
+    assert len(json.dumps(list(tools.values()))) < 1800 * 4
+    assert tools["output"]["annotations"]["readOnlyHint"] is True
+    assert all(tools[name]["annotations"]["destructiveHint"]
+               for name in ("run_code", "files", "session"))
+    assert not any("test_" in name for name in tools)
+
+
+def test_malformed_messages(server):
+    mcp = Mcp(server)
+
+    def refused(body, status=400, **headers):
+        found, _, answer = mcp.post(None, headers=headers, body=body)
+        assert found == status, (found, answer)
+        return answer["error"]["code"]
+
+    assert refused(b"{") == -32700
+    assert refused(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}') == -32700
+    assert refused(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}') == -32700
+    assert refused(b"[" * 100 + b"]" * 100) == -32700
+    assert refused(b"[]") == -32600
+    assert refused(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]') == -32600
+    assert refused(b'{"id":1,"method":"ping"}') == -32600
+    assert refused(b'{"jsonrpc":"2.0","id":null,"method":"ping"}') == -32600
+    assert refused(b'{"jsonrpc":"2.0","id":{},"method":"ping"}') == -32600
+    assert refused(b'{"jsonrpc":"2.0","id":1}') == -32600
+    assert refused(b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}') == -32600
+    assert refused(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}') == -32602
+    assert refused(b"x" * (13 << 20), 413) == -32000
+    ping = json.dumps(mcp.message("ping"))
+    assert refused(ping, 415, **{"Content-Type": "text/plain"}) == -32000
+    assert refused(ping, 406, Accept="text/html") == -32000
+    assert refused(ping, 403, Origin="http://evil.example.com") == -32000
+    assert refused(ping, 401, Authorization="Bearer rk_wrong") == -32000
+    assert refused(ping, **{"MCP-Protocol-Version": "1999-01-01"}) == -32022
+    assert refused(ping, 404, **{"Mcp-Session-Id": "mcp-3-0-nobody"}) == -32000
+    assert mcp.post(mcp.message("no/such"))[2]["error"]["code"] == -32601
+    assert mcp.post(mcp.message("tools/call", {"name": "nothing"}))[2]["error"]["code"] == -32602
+    assert mcp.post(mcp.message("tools/list", {"cursor": "x"}))[2]["error"]["code"] == -32602
+    assert mcp.post(mcp.message("resources/read", {"uri": "reckon://files/x/y"}))[2]["error"]["code"] == -32002
+    assert mcp.post(mcp.message("ping"), headers={"Origin": "http://localhost:3000"})[0] == 200
+    # A replayed id is a new request; an answer to no question is taken and dropped.
+    for _ in range(2):
+        assert mcp.post({"jsonrpc": "2.0", "id": 7, "method": "ping"})[2]["result"] == {}
+    assert mcp.post({"jsonrpc": "2.0", "id": "rq_nobody", "result": {}})[0] == 202
+    assert mcp.ask("ping") == {}
+
+
+def test_what_a_modern_request_must_say(server):
+    mcp = Mcp(server, modern=True)
+
+    def refused(message, status=400, **headers):
+        found, _, answer = mcp.post(message, headers=headers)
+        assert found == status, (found, answer)
+        assert answer["id"] == message["id"]
+        return answer["error"]["code"]
+
+    good = mcp.message("tools/list")
+    assert refused(good, **{"Mcp-Method": "tools/call"}) == -32020
+    assert refused(good, **{"MCP-Protocol-Version": LEGACY}) == -32020
+    bad = mcp.message("tools/list")
+    bad["params"]["_meta"][META + "protocolVersion"] = "2099-01-01"
+    assert refused(bad, **{"MCP-Protocol-Version": "2099-01-01"}) == -32022
+    bad = mcp.message("tools/list")
+    del bad["params"]["_meta"][META + "clientCapabilities"]
+    assert refused(bad) == -32602
+    bad = mcp.message("tools/list")
+    del bad["params"]["_meta"]
+    assert refused(bad) == -32602
+    for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such"):
+        assert refused(mcp.message(method), 404) == -32601
+    about = mcp.ask("server/discover")
+    assert MODERN in about["supportedVersions"] and about["resultType"] == "complete"
+    assert about["_meta"][META + "serverInfo"]["name"] == "reckon"
+
+
+def test_a_session_ends(server):
+    mcp = Mcp(server)
+    mcp.run("x = 1")
+
+    def delete(**headers):
+        return server.ask("DELETE", "/mcp", headers=headers, prefix="").status
+
+    assert delete() == 405
+    assert server.ask("GET", "/mcp", prefix="").status == 405
+    assert delete(**{"Mcp-Session-Id": mcp.session}) == 204
+    assert delete(**{"Mcp-Session-Id": mcp.session}) == 404
+    assert mcp.post(mcp.message("ping"))[0] == 404
+    [session] = server.ask("GET", "/sessions").json["sessions"]
+    assert session["status"] == "closed" and session["name"] == mcp.session
+
+
+def test_a_new_process_finds_the_default_session(server):
+    """The dialect keeps nothing that a client could miss."""
+    import os
+    import signal
+    import subprocess
+    mcp = Mcp(server)
+    mcp.run("x = 11")
+    pids = subprocess.run(["pgrep", "-P", str(server.process.pid), "-f", "reckon-front-mcp"],
+                          capture_output=True, text=True, check=True).stdout.split()
+    assert len(pids) == 1
+    os.kill(int(pids[0]), signal.SIGKILL)
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            assert text_of(mcp.run("x")).startswith("11")
+            return
+        except OSError:
+            assert time.monotonic() < end
