@@ -26,6 +26,7 @@
  *   url.c       "http://host:port", "unix:/path"          daemon.c   the user's private daemon
  *   transfer.c  one exchange, on libcurl                  stream.c   an execution's events
  *   tunnel.c    a connection to a port
+ *   exchange.c  several requests at once, of other protocols
  */
 #pragma once
 
@@ -169,3 +170,26 @@ struct client_stream {
 
 /* Hands out events from the first that the server has until the last, over connections that break. */
 int client_follow(struct client *client, const struct client_stream *plan, struct err *err);
+/* ---- several requests at once, of protocols other than the native API ---- */
+
+struct client_exchange;
+struct client_request {
+	const char *method;
+	const char *path;		  /* from the root: "/mcp" */
+	const char *const *headers; /* lines without CRLF, NULL at the end; or NULL */
+	const struct buf *body;	  /* copied; NULL: none */
+	void *arg;
+	void (*on_header)(const char *line, size_t len, void *arg); /* or NULL */
+	bool (*on_bytes)(const char *bytes, size_t len, void *arg); /* false: no more */
+	/* Once. `why`: the answer is not whole; `unreached`: the request was not even sent. */
+	void (*on_end)(void *arg, unsigned status, const char *why, bool unreached);
+};
+/* *ret is the caller's, also after its end. */
+int client_exchange_begin(struct client *client, const struct client_request *request,
+			  struct client_exchange **ret, struct err *err);
+void client_exchange_end(struct client_exchange *exchange); /* before its end: breaks it off */
+/* Moves all of them on; waits at most `wait_ms` for one, or for `wake_fd` (-1: none) to be readable. */
+int client_exchange_poll(struct client *client, int wake_fd, int wait_ms, bool *ret_ready,
+			 struct err *err);
+/* Finds, or starts, the private daemon again; ERR_UNAVAILABLE of another one. */
+int client_revive(struct client *client, struct err *err);
