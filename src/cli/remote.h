@@ -133,6 +133,7 @@ int remote_files_ls(const struct opt_command *self, int argc, char **argv);
 int remote_files_put(const struct opt_command *self, int argc, char **argv);
 int remote_files_rm(const struct opt_command *self, int argc, char **argv);
 int remote_output(const struct opt_command *self, int argc, char **argv);
+int remote_mcp(const struct opt_command *self, int argc, char **argv);
 int remote_logs(const struct opt_command *self, int argc, char **argv);
 int remote_session_create(const struct opt_command *self, int argc, char **argv);
 int remote_session_ls(const struct opt_command *self, int argc, char **argv);

@@ -33,6 +33,7 @@ static const struct {
 	{ "shell", remote_process },
 	{ "ps", remote_ps },
 	{ "kill", remote_kill },
+	{ "mcp", remote_mcp },
 	{ "output", remote_output },
 	{ "session create", remote_session_create },
 	{ "session ls", remote_session_ls },

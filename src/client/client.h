@@ -170,6 +170,7 @@ struct client_stream {
 
 /* Hands out events from the first that the server has until the last, over connections that break. */
 int client_follow(struct client *client, const struct client_stream *plan, struct err *err);
+
 /* ---- several requests at once, of protocols other than the native API ---- */
 
 struct client_exchange;
