@@ -92,7 +92,7 @@ setup_sdk() { # NAME
 	fi
 	if [ -f "$from/package-lock.json" ]; then
 		cp "$from/package.json" "$from/package-lock.json" "$to"
-		PATH=$PWD/build/venv/bin:$PATH npm --prefix "$to" ci --no-audit --no-fund --silent
+		PATH=$PWD/build/venv/bin:$PATH npm --prefix "$to" ci --no-audit --no-fund --silent --ignore-scripts
 	fi
 	stamp "$to" "${locks[@]}"
 }

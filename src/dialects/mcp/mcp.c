@@ -122,7 +122,7 @@ static void unsupported(struct mcp *mcp, const char *requested, const char *mess
 	json_write_init(&json, &data);
 	json_write_object_begin(&json);
 	json_write_key(&json, "supported");
-	mcp_write_versions(&json, true);
+	mcp_write_versions(&json, !mcp->rpc.is_modern);
 	json_write_member_text(&json, "requested", requested, strnlen(requested, 64));
 	json_write_object_end(&json);
 	mcp_error_status(mcp, 400, RPC_UNSUPPORTED_VERSION, message,
@@ -131,9 +131,17 @@ static void unsupported(struct mcp *mcp, const char *requested, const char *mess
 
 static bool take_modern(struct mcp *mcp)
 {
+	const char *of_header = header(mcp, "mcp-protocol-version");
 	struct err err;
 	const int code = rpc_check_modern(&mcp->rpc, &err);
 
+	if (mcp->rpc.version != NULL && of_header != NULL &&
+	    strcmp(of_header, mcp->rpc.version) != 0) {
+		mcp_error_status(mcp, 400, RPC_HEADER_MISMATCH,
+				 "the header MCP-Protocol-Version says something else than the body",
+				 NULL);
+		return false;
+	}
 	if (code == RPC_UNSUPPORTED_VERSION)
 		unsupported(mcp, mcp->rpc.version, err.text);
 	else if (code != 0)

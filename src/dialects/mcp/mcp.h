@@ -11,7 +11,7 @@
  *   content.c    images, files and links of a result
  *   resources.c  files, outputs and figures by their URI
  *   listen.c     subscriptions/listen
- *   fixtures.c   what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
+ *   fixtures*.c  what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
  */
 #pragma once
 
@@ -157,5 +157,5 @@ bool fixtures_are_on(void);
 bool fixtures_call(struct mcp *mcp, const char *tool, const struct json_value *args);
 bool fixtures_read(struct mcp *mcp, const char *uri);
 bool fixtures_prompt(struct mcp *mcp);
-/* Entries of lists, each with a comma before it. */
-extern const char fixtures_tools[], fixtures_resources[], fixtures_templates[], fixtures_prompts[];
+/* The entries of one of their lists, with a comma before each but the first of all. */
+void fixtures_add(const char *list, struct buf *entries);

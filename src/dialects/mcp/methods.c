@@ -132,10 +132,11 @@ void mcp_set_level(struct mcp *mcp)
 
 /* ---- lists ------------------------------------------------------------------------------------ */
 
-/* `first` is entries with commas between them, `more` such with a comma before each, or "". */
-static void answer_list(struct mcp *mcp, const char *name, const char *first, const char *more)
+/* `entries`: with commas between them, or "". `fixtures`: their list of that kind. */
+static void answer_list(struct mcp *mcp, const char *name, const char *entries,
+			const char *fixtures)
 {
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), list = BUF_INIT(MCP_OUT_MAX);
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), inner = BUF_INIT(MCP_OUT_MAX);
 	struct json_writer json;
 	struct err err;
 
@@ -144,27 +145,30 @@ static void answer_list(struct mcp *mcp, const char *name, const char *first, co
 			  NULL);
 		return;
 	}
-	if (first[0] == '\0' && more[0] != '\0')
-		more++;
-	if (buf_addf(&list, &err, "[%s%s]", first, more) < 0) {
+	if (buf_adds(&inner, entries, &err) < 0) {
 		mcp_error(mcp, RPC_INTERNAL, err.text, NULL);
 		return;
 	}
+	if (mcp->has_fixtures)
+		fixtures_add(fixtures, &inner);
 	mcp_result_begin(mcp, &out, &json);
 	json_write_key(&json, name);
-	json_write_raw(&json, buf_text(&list), list.len);
+	json_write_array_begin(&json);
+	if (inner.len > 0)
+		json_write_raw(&json, buf_text(&inner), inner.len);
+	json_write_array_end(&json);
 	mcp_write_caching(mcp, &json);
 	mcp_result_end(mcp, &out, &json);
 }
 
 void mcp_tools_list(struct mcp *mcp)
 {
-	answer_list(mcp, "tools", mcp_tools_json, mcp->has_fixtures ? fixtures_tools : "");
+	answer_list(mcp, "tools", mcp_tools_json, "tools");
 }
 
 void mcp_prompts_list(struct mcp *mcp)
 {
-	answer_list(mcp, "prompts", "", mcp->has_fixtures ? fixtures_prompts : "");
+	answer_list(mcp, "prompts", "", "prompts");
 }
 
 static const char file_templates[] =
@@ -179,8 +183,7 @@ static const char file_templates[] =
 
 void mcp_resource_templates(struct mcp *mcp)
 {
-	answer_list(mcp, "resourceTemplates", file_templates,
-		    mcp->has_fixtures ? fixtures_templates : "");
+	answer_list(mcp, "resourceTemplates", file_templates, "templates");
 }
 
 void mcp_complete(struct mcp *mcp)

@@ -86,7 +86,7 @@ static int write_files(struct mcp *mcp, const char *session, struct json_writer 
 /* The older client's own session, or each live one; a page is ten sessions. */
 void mcp_resources_list(struct mcp *mcp)
 {
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), fixtures = BUF_INIT(MCP_OUT_MAX);
 	cleanup_call struct call call = CALL_INIT;
 	const char *cursor = rpc_text(mcp->rpc.params, "cursor", 40);
 	const struct api_session *at;
@@ -108,8 +108,10 @@ void mcp_resources_list(struct mcp *mcp)
 	mcp_result_begin(mcp, &out, &json);
 	json_write_key(&json, "resources");
 	json_write_array_begin(&json);
-	if (mcp->has_fixtures)
-		json_write_raw(&json, fixtures_resources + 1, strlen(fixtures_resources + 1));
+	if (mcp->has_fixtures) {
+		fixtures_add("resources", &fixtures);
+		json_write_raw(&json, buf_text(&fixtures), fixtures.len);
+	}
 	at = status == CALL_OK ? page.sessions.items : NULL;
 	for (size_t i = 0; at != NULL && i < page.sessions.count; i++)
 		if (strcmp(at[i].status, "live") == 0 && write_files(mcp, at[i].id, &json) < 0)

@@ -1,4 +1,5 @@
-/* tools_list.h - tools.json as C: its entries, with commas between them; made by embed.py. */
+/* tools_list.h - JSON documents as C, made by embed.py. */
 #pragma once
 
-extern const char mcp_tools_json[];
+extern const char mcp_tools_json[];    /* tools.json: its entries, with commas between them */
+extern const char mcp_fixtures_json[]; /* fixtures.json */
