@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-#define INLINE_MAX ((size_t)700 * 1024) /* of all images of a result: some clients take 1 MB of base 64 */
+#define INLINE_MAX ((size_t)384 * 1024) /* of all images of a result: some clients take 1 MiB in all */
 #define SIDE_MAX 8000u			/* pixels, of the strictest client */
 
 /* RECKON_MCP_MAX_TEXT of `reckon serve`, the header Reckon-Max-Text of a client, its argument. */

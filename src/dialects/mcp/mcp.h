@@ -26,7 +26,7 @@
 #define MCP_FIRST_MS 1000u /* without an answer so long, the head of a stream is sent */
 #define MCP_TEXT_MIN 1024u
 #define MCP_TEXT_DEFAULT 16384u
-#define MCP_TEXT_MAX 200000u
+#define MCP_TEXT_MAX 100000u /* it stands in a result twice */
 
 /* A request, from its message to its answer. */
 struct mcp {

@@ -17,7 +17,7 @@
 #include "dialects/mcp/mcp.h"
 
 #define LISTED_MAX 200u
-#define IMAGE_MAX ((size_t)700 * 1024)
+#define IMAGE_MAX ((size_t)384 * 1024)
 #define WRITE_MAX ((size_t)8 * 1024 * 1024)
 
 static int list(struct tool *tool, const char *session, const char *path)
