@@ -79,15 +79,15 @@ def run(server, session, command=None, **body):
         return collect(events)
 
 
-def until(events, stream, text):
-    """The id of the event with which this had come."""
+def until(events, stream, *texts):
+    """The id of the event with which all of these had come."""
     seen = b""
     for number, name, data in events:
         if name == "stream" and data["name"] == stream:
             seen += base64.b64decode(data["data"])
-            if text in seen:
+            if all(text in seen for text in texts):
                 return number
-    raise AssertionError(f"{text} does not come: {seen}")
+    raise AssertionError(f"{texts} do not come: {seen}")
 
 
 def children_named(text):
@@ -398,8 +398,7 @@ def test_a_terminal_has_a_size_and_a_line_discipline(server, session):
     process = start(server, session, "stty size; trap 'stty size' WINCH; tty; "
                     "while :; do read line && echo got $line; done", pty={"rows": 33, "cols": 101})
     with server.events("GET", f"/sessions/{session}/processes/{process}/events") as (events, _):
-        until(events, "pty", b"33 101")
-        until(events, "pty", b"/dev/pts/")
+        until(events, "pty", b"33 101", b"/dev/pts/")
         assert ask(server, session, process, "POST", "/resize",
                    {"rows": 50, "cols": 120}).status == 200
         write(server, session, process, b"line\n")
