@@ -472,6 +472,7 @@ static bool may_write(struct host *host, const struct asked *asked, const struct
 		return false;
 	}
 	if (process->input_bytes + len <= PROCESS_INPUT_MAX &&
+	    asked->tenant->input_bytes + len <= PROCESS_TENANT_INPUT_MAX &&
 	    process->input_count < PROCESS_INPUTS_MAX)
 		return true;
 	peer_fail(host, asked->id, API_ERR_BUSY, "the process has not read what was sent before", "",

@@ -22,7 +22,7 @@
 
 #define LEFT_CHECK_NS (5ull * 1000000000u)
 #define FILES_TOLD 200u
-#define KEPT_FEW 2u /* when all rings together hold too much */
+#define LOOK_EVERY_NS (30ull * 1000000000u)
 
 /* ---- made, found, gone ---------------------------------------------------------------------- */
 
@@ -59,6 +59,7 @@ void process_drop(struct process *process)
 		}
 	if (process->phase != PROCESS_ENDED)
 		session->tenant->processes--;
+	session->host->pace.kept_bytes -= process->kept_bytes;
 	process_unwatch(process);
 	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
 	ring_free(process->ring);
@@ -197,6 +198,12 @@ static void push_start(struct process *process)
 		push(process, "start", &json);
 }
 
+static void keep_events(struct process *process)
+{
+	process->kept_bytes = ring_shrink(process->ring);
+	process->session->host->pace.kept_bytes += process->kept_bytes;
+}
+
 /* Its record is about to be kept; events and waiters wait for that with all other answers. */
 static void settle(struct process *process)
 {
@@ -219,23 +226,46 @@ static void settle(struct process *process)
 	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
 	process_publish(process);
 	process_answer_waiters(process);
+	keep_events(process);
 }
 
-/* Only the newest ended ones keep their events. */
+static bool is_droppable(const struct process *process)
+{
+	return process->phase == PROCESS_ENDED && process->handle == NULL && process->jobs == 0 &&
+	       !process->is_unkept && process->reader_count == 0;
+}
+
+/* Only the newest ended ones keep their events, up to a sum. */
 static void drop_old(struct session *session)
 {
-	const unsigned most = ring_all_bytes() > RING_ALL_BYTES ? KEPT_FEW : PROCESS_KEPT;
 	struct process *next;
-	unsigned kept = 0;
+	unsigned count = 0;
+	size_t bytes = 0;
 
 	for (struct process *at = session->processes.first; at != NULL; at = next) {
 		next = at->next;
-		if (at->phase != PROCESS_ENDED || at->handle != NULL || at->jobs > 0 || at->is_unkept)
+		if (at->phase != PROCESS_ENDED)
 			continue;
-		(void)ring_shrink(at->ring);
-		if (++kept > most)
+		bytes += at->kept_bytes;
+		if ((++count > PROCESS_KEPT || (count > 1 && bytes > PROCESS_KEPT_BYTES)) &&
+		    is_droppable(at))
 			process_drop(at);
 	}
+}
+
+/* When all sessions together keep too much, nobody's are. */
+static void drop_all_old(struct host *host)
+{
+	struct process *next;
+
+	if (host->pace.kept_bytes <= PROCESS_ALL_KEPT_BYTES)
+		return;
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = next) {
+			next = at->next;
+			if (at->kept_bytes > 0 && is_droppable(at))
+				process_drop(at);
+		}
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -488,6 +518,7 @@ static void lose(struct process *process, enum api_process_state state,
 	process->wants_close = true;
 	if (process->phase != PROCESS_ENDED) {
 		process_unwatch(process);
+		process->session->ran_since = true;
 		process->row.state = state;
 		process->row.cause = cause;
 		(void)snprintf(process->row.why, sizeof(process->row.why), "%s", why);
@@ -590,4 +621,10 @@ void process_tick(struct session *session)
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);
+	/* One that runs for long changes files that nobody else looks at. */
+	if (process_count(session) > 0 && now - session->processes.looked_ns >= LOOK_EVERY_NS) {
+		session->processes.looked_ns = now;
+		session->ran_since = true;
+	}
+	drop_all_old(session->host);
 }

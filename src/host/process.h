@@ -25,11 +25,13 @@
 
 #define PROCESS_COUNT_MAX 256u	/* of a session, as libreckon has it */
 #define PROCESS_KEPT 16u	/* ended ones of a session whose events can be read again */
-#define PROCESS_KEPT_BYTES ((size_t)64 * 1024 * 1024) /* of the events of all of those */
+#define PROCESS_KEPT_BYTES ((size_t)16 * 1024 * 1024) /* of the events of those of a session */
+#define PROCESS_ALL_KEPT_BYTES ((size_t)96 * 1024 * 1024) /* and of all sessions */
 #define PROCESS_READERS_MAX 64u
 #define PROCESS_WAITERS_MAX 256u
 #define PROCESS_INPUT_MAX ((size_t)16 * 1024 * 1024) /* that waits for it to read */
 #define PROCESS_INPUTS_MAX 256u
+#define PROCESS_TENANT_INPUT_MAX ((size_t)64 * 1024 * 1024) /* for all processes of a tenant */
 
 enum process_phase { PROCESS_STARTING, PROCESS_RUNNING, PROCESS_ENDING, PROCESS_ENDED };
 
@@ -61,6 +63,7 @@ struct session_processes {
 	bool is_end_queued;	 /* that job */
 	struct job *starts, *starts_last; /* wait for a box */
 	unsigned jobs;
+	uint64_t looked_ns; /* when what they do to the workspace was last looked at */
 };
 
 /* Of all processes: what was read in this window of time, and who waits for the next one. */
@@ -68,6 +71,7 @@ struct process_pace {
 	uint64_t window, bytes;
 	struct loop_timer *timer;
 	bool is_set;
+	size_t kept_bytes; /* of the rings of all that ended */
 };
 
 struct process {
@@ -96,6 +100,7 @@ struct process {
 
 	/* process_follow.c */
 	struct ring *ring;
+	size_t kept_bytes; /* of its ring, once it has ended */
 	struct process_reader *readers;
 	size_t reader_count;
 	struct process_waiter *waiters;

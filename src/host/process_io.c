@@ -214,6 +214,18 @@ void process_io_tick(struct process *process)
 
 /* ---- input ---------------------------------------------------------------------------------- */
 
+static void add_input(struct process *process, size_t bytes)
+{
+	process->input_bytes += bytes;
+	process->session->tenant->input_bytes += bytes;
+}
+
+static void take_input(struct process *process, size_t bytes)
+{
+	process->input_bytes -= bytes;
+	process->session->tenant->input_bytes -= bytes;
+}
+
 static void drop_first(struct process *process)
 {
 	struct process_input *input = process->input;
@@ -221,7 +233,7 @@ static void drop_first(struct process *process)
 	process->input = input->next;
 	if (process->input == NULL)
 		process->input_last = NULL;
-	process->input_bytes -= input->len - input->at;
+	take_input(process, input->len - input->at);
 	process->input_count--;
 	free(input);
 }
@@ -256,7 +268,7 @@ static int write_first(struct process *process)
 		if (len < 0)
 			return errno == EAGAIN ? 0 : -1;
 		input->at += (size_t)len;
-		process->input_bytes -= (size_t)len;
+		take_input(process, (size_t)len);
 	}
 	return 1;
 }
@@ -300,7 +312,7 @@ void process_write(struct process *process, struct process_input *input)
 	else
 		process->input = input;
 	process->input_last = input;
-	process->input_bytes += input->len - input->at;
+	add_input(process, input->len - input->at);
 	process->input_count++;
 	if (process->input == input)
 		flush(process);
@@ -320,7 +332,7 @@ void process_drop_input(struct process *process, uint64_t request)
 			continue;
 		}
 		*at = input->next;
-		process->input_bytes -= input->len - input->at;
+		take_input(process, input->len - input->at);
 		process->input_count--;
 		free(input);
 	}

@@ -37,6 +37,7 @@ struct tenant {
 	unsigned sessions;   /* live, opening or closing */
 	unsigned executions; /* that run or wait */
 	unsigned processes;  /* that run */
+	size_t input_bytes;  /* that they have not read yet */
 	unsigned started;    /* of those, handed to the pool */
 	uint64_t memory_limits, memory_used, workspaces; /* sums over its sessions */
 	/* Of them, those whose only execution was answered: whoever got that may open the next. */

@@ -157,3 +157,35 @@ def test_a_session_that_ends_while_programs_start_leaves_none(server):
         wait_for_none("97320")
         listed = server.ask("GET", f"/sessions/{session}/processes").json["processes"]
         assert {each["state"] for each in listed} <= {"ended"}
+
+
+def test_what_floods_leave_is_bounded(server, session):
+    """Twenty ends with full rings: the last ones can be read again, and the daemon stays small."""
+    flood = "head -c 9000000 /dev/zero"
+    made = [start(server, session, flood) for _ in range(20)]
+    for process in made:
+        wait(server, session, process)
+    text = server.ask("GET", "/metrics", prefix="").body.decode()
+    resident = int(next(line for line in text.splitlines()
+                        if line.startswith("process_resident_memory_bytes ")).split()[1])
+    assert resident < 250 << 20, resident
+    names = [name for name, _ in _named(server, session, made[0])]
+    assert names[-1] == "end" and "gap" in names
+
+
+def _named(server, session, process):
+    with server.events("GET", f"/sessions/{session}/processes/{process}/events") as (events, _):
+        for _, name, data in events:
+            yield name, data
+
+
+def test_what_a_session_changes_in_the_background_is_kept(reckon):
+    """By a process that never ended: the daemon's graceful end looks once more."""
+    with Server(reckon) as server:
+        session = server.create()
+        process = start(server, session, "echo kept > f; echo ready; sleep 1000")
+        with server.events("GET", f"/sessions/{session}/processes/{process}/events") as (events, _):
+            assert [next(events)[1] for _ in range(2)] == ["start", "stream"]
+        server.stop(signal.SIGTERM)
+        server.start()
+        assert server.ask("GET", f"/sessions/{session}/files/f").body == b"kept\n"
