@@ -277,9 +277,9 @@ typedef struct reckon_execute_options {
 	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
 	reckon_input_fn *on_input; /* or NULL */
 	void *on_input_arg;
-	/* NULL: a new one; else the id that the record shall have, "ex_" and 26 characters of
-	 * 0-9 and A-Z. Whoever names it sees to it that no two executions have the same. */
+	/* NULL: a new one; else "ex_" and 26 of 0-9 and A-Z, which no other execution has. */
 	const char *execution_id;
+	const struct reckon_questions *questions; /* of its code, or NULL: reckon_answers.h */
 } reckon_execute_options;
 
 /*

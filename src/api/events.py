@@ -40,6 +40,8 @@ OF_CELL = {
                                      wait={"type": "boolean"}),
     "InputEvent": of_execution("input_request", "The program waits for a line of input",
                                prompt=TEXT, password={"type": "boolean"}),
+    "ToolCallEvent": of_execution("tool_call", "The code calls a tool, and waits for its result",
+                                  id=TEXT, name=TEXT, arguments=ANY),
 }
 OF_STREAM = {
     "GapEvent": event("gap", "So many events are gone", missing={"type": "integer", "minimum": 1}),

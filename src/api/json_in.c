@@ -231,6 +231,17 @@ static int take_object(const struct taking *taking, struct api_bytes *ret, struc
 	return 0;
 }
 
+static int take_json(const struct taking *taking, struct api_bytes *ret, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(taking->field->most);
+
+	if (json_read_dump(taking->value, &text, err) < 0)
+		return err_set(err, ERR_INVALID, "%s%s is larger than %" PRIu64 " bytes or too deep",
+			       taking->prefix, taking->field->name, taking->field->most);
+	*ret = (struct api_bytes){ arena_text(taking->arena, buf_text(&text), text.len), text.len };
+	return 0;
+}
+
 static int take_env(const struct taking *taking, struct api_list *ret, struct err *err)
 {
 	const struct json_value *member;
@@ -384,9 +395,9 @@ static int take_value(const struct taking *taking, void *ret, struct err *err)
 	case API_MANY:
 		return take_many(taking, to, err);
 	case API_JSON:
-		break;
+		return take_json(taking, to, err);
 	}
-	return refuse(taking, "come from the daemon", err);
+	return refuse(taking, "be of a kind that is known", err);
 }
 
 /* ---- a body --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/asking.h"
 #include "host/call.h"
 #include "host/host.h"
 #include "host/quota.h"
@@ -19,6 +20,7 @@
 /* In sums that rows keep: these stay as they are. */
 #define HASH_CONTEXT 60
 #define HASH_LANGUAGE 5
+#define HASH_ASKS 61
 #define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
 
 /* What it points at is the row's, or constant. */
@@ -76,6 +78,11 @@ static void hash_request(const struct host *host, const struct api_execute_in *i
 	key_hash(host, both, sizeof(both), ret);
 	add_to_hash(host, HASH_CONTEXT, in->context, ret);
 	add_to_hash(host, HASH_LANGUAGE, in->language, ret);
+	if (in->allow_input)
+		add_to_hash(host, HASH_ASKS, "input", ret);
+	for (size_t i = 0; i < in->tools.count; i++)
+		add_to_hash(host, HASH_ASKS, ((const struct api_tool *)in->tools.items)[i].name,
+			    ret);
 }
 
 /* Whether whoever asks does not wait for the record. */
@@ -131,6 +138,10 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	}
 	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
 		execution->hold = hold_new(in->disconnect_grace_ms, asked->id);
+	if (asking_new(in, &execution->asking, err) < 0) {
+		execution_free(execution);
+		return (int)err->code;
+	}
 	job = execution_job(execution);
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
@@ -150,7 +161,7 @@ void handle_execute(struct host *host, const struct asked *asked, const struct a
 	struct err err;
 	int found = 0;
 
-	if (session == NULL)
+	if (session == NULL || !asking_is_good(host, asked, in))
 		return;
 	if (in->idempotency_key != NULL)
 		found = db_execution_by_key(host->db, session->row.id, in->idempotency_key, &row,

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/asking.h"
 #include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
@@ -52,6 +53,7 @@ void execution_free(struct execution *execution)
 	replay_remove(execution);
 	ring_free(execution->ring);
 	free(execution->hold);
+	asking_free(execution->asking);
 	free(execution->waiters);
 	free(execution->event_waiters);
 	free(execution);

@@ -15,7 +15,7 @@
  *   context.c         further kernels of a session, and restarts; answer_context.c
  *   session.c         a session's life: opening, expiry, its end
  *   job.c             the jobs of a session: a queue, and what is answered when one is done
- *   hold.c cancel.c   executions ended by a request, or when whoever asked goes away
+ *   hold.c cancel.c asking.c   executions ended by a request, or when whoever asked goes away
  *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
  *   work.c            what a job does, in a thread of the pool; pool.c: the threads
  *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits

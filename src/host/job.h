@@ -22,6 +22,7 @@
 #include "reckon_port.h"
 #include "wire/front.h"
 
+struct asking;
 struct context;
 struct host;
 struct inquiry;
@@ -60,6 +61,7 @@ struct execution {
 	uint64_t first_turn;
 	struct execution *next_first;
 	bool wants_stop, wants_kill;
+	struct asking *asking; /* what its code may ask its client; NULL: nothing */
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
 	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */
 	bool is_cancelled;	     /* before it began */

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/asking.h"
 #include "host/document.h"
 #include "host/host.h"
 #include "host/spare.h"
@@ -176,6 +177,7 @@ static void work_execute(struct job *job)
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,
+		.questions = asking_questions(job->execution->asking),
 	};
 	reckon_execution *done;
 	const char *record;

@@ -25,6 +25,8 @@
 #define LANGUAGE_HAS_MAGICS 32u
 /* A template's modules can be imported ahead of need, in a zygote of their own. */
 #define LANGUAGE_PRELOADS 64u
+/* Code can call tools of the client: it takes KERNEL_TOOLS. */
+#define LANGUAGE_CALLS_TOOLS 128u
 
 /* What tells two spellings of the same code from two different cells. */
 struct language_syntax {

@@ -134,7 +134,8 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
 	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
 	    kernel_pack(&payload, KERNEL_TAG_FILENAME, name, strlen(name), err) < 0)
 		return (int)err->code;
-	if ((run->options->has_stdin || run->options->on_input != NULL) &&
+	if ((run->options->has_stdin || run->options->on_input != NULL ||
+	     (run->options->questions != NULL && run->options->questions->input != 0)) &&
 	    kernel_pack(&payload, KERNEL_TAG_INPUT_ALLOWED, "1", 1, err) < 0)
 		return (int)err->code;
 	return kernel_send(run->session->control, KERNEL_EXECUTE, run->request, &payload, fds, 3,
@@ -224,7 +225,8 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 		return (int)err->code;
 	run->start_ns = clock_mono_ns();
 	err_clear(err);
-	if (send_execute(run, code, len, fds, err) < 0 && err->code == ERR_SYSTEM &&
+	if ((questions_begin(run, err) < 0 || send_execute(run, code, len, fds, err) < 0) &&
+	    err->code == ERR_SYSTEM &&
 	    err->errnum == EPIPE) {
 		/* Gone since the check before: told like an end in the middle, which it may be. */
 		run->control_ended = true;
@@ -238,8 +240,8 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	return 0;
 }
 
-/* Room for control, warden, interrupt, two outputs, input (2), strays. */
-#define POLL_MAX (7 + STRAYS_MAX)
+/* Room for control, warden, interrupt, two outputs, input (2), questions, strays. */
+#define POLL_MAX (7 + QUESTIONS_POLL_MAX + STRAYS_MAX)
 
 struct polled {
 	struct pollfd fd[POLL_MAX];
@@ -270,6 +272,7 @@ static void poll_fill(const struct run *run, struct polled *polled)
 	polled->count += polled->feed_count;
 	if (run->wants_input)
 		poll_add(polled, run->feed.peek);
+	polled->count += questions_poll(run, polled->fd + polled->count);
 	for (size_t i = 0; i < session->strays.count; i++)
 		poll_add(polled, session->strays.fd[i]);
 }
@@ -356,6 +359,8 @@ static void run_turn(struct run *run)
 	feed_move(&run->feed, polled.fd + polled.feed_at, polled.feed_count);
 	if (run->wants_input)
 		packet_answer_input(run);
+	if (run->end == RUN_GOING)
+		questions_turn(run);
 	check_gone(run);
 	if (run->end == RUN_GOING)
 		stop_check(run);
@@ -386,6 +391,7 @@ static void run_done(struct run *run)
 	}
 	if (run->is_asking_usage)
 		client_forget(run->session->client, &run->usage_call);
+	questions_done(run);
 	feed_close(&run->feed);
 	record_free(run->record);
 	free(run->items);
@@ -408,6 +414,7 @@ static void run_init(struct run *run, struct reckon_session *session,
 								: session->limits.output_bytes);
 	run->pipe[0] = run->pipe[1] = -1;
 	run->feed = (struct feed){ .source = -1, .target = -1, .theirs = -1, .peek = -1 };
+	questions_init(run);
 	run->event = BUF_INIT(RECORD_JSON_MAX);
 	run->text = BUF_INIT(RECORD_JSON_MAX);
 	run->input = BUF_INIT(RUN_INPUT_MAX);

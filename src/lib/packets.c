@@ -80,6 +80,11 @@ static void on_clear(struct run *run, size_t count)
 		run_emit(run, RECORD_EVENT_CLEAR, 0, NULL);
 }
 
+void packet_reply_input(struct run *run, const struct buf *payload)
+{
+	reply(run, KERNEL_INPUT_REPLY, payload);
+}
+
 /* The caller's word instead of a line of its descriptor. */
 static void ask_caller(struct run *run, const char *prompt, size_t len, bool password)
 {
@@ -119,6 +124,8 @@ static void on_input(struct run *run, size_t count)
 			   password);
 		return;
 	}
+	if (!run->options->has_stdin && questions_ask_input(run))
+		return;
 	/* A question that was interrupted is asked anew; what was typed for it is still there. */
 	run->wants_input = true;
 }
@@ -224,6 +231,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_RESUME:
 	case KERNEL_SEAT:
 	case KERNEL_PARK:
+	case KERNEL_TOOLS:
 	case KERNEL_READY:
 	case KERNEL_VARIABLES_REPLY:
 	case KERNEL_COMPLETE_REPLY:

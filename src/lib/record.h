@@ -227,6 +227,7 @@ struct record_moment {
 #define RECORD_EVENT_ERROR "error"
 #define RECORD_EVENT_CLEAR "clear_output"
 #define RECORD_EVENT_INPUT "input_request"
+#define RECORD_EVENT_TOOL "tool_call"
 #define RECORD_EVENT_DONE "done"
 const char *record_event_bundle_name(enum record_bundle kind);
 
@@ -237,6 +238,8 @@ int record_event_bundle(struct record_moment moment, enum record_bundle kind,
 int record_event_error(struct record_moment moment, const struct record *record, struct buf *ret,
 		       struct err *err); /* the error set last */
 int record_event_clear(struct record_moment moment, bool wait, struct buf *ret, struct err *err);
+int record_event_tool(struct record_moment moment, const char *id, const char *name,
+		      const char *arguments, size_t len, struct buf *ret, struct err *err);
 int record_event_input(struct record_moment moment, const char *prompt, size_t len, bool password,
 		       struct buf *ret, struct err *err);
 /* `record_json` is what record_finish() wrote. */

@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "lib/client.h"
 #include "lib/pipes.h"
+#include "lib/questions.h"
 #include "lib/record.h"
 #include "lib/session.h"
 #include "lib/stream.h"
@@ -62,6 +63,7 @@ struct run {
 	int pipe[2]; /* read ends of stdout and stderr, -1 after their end */
 	struct stream stream[2];
 	struct feed feed;
+	struct questions questions;
 	bool wants_input; /* INPUT_REQUEST waits for its answer */
 	struct buf input;
 
@@ -97,6 +99,7 @@ struct record_moment run_moment(struct run *run);
 /* packets.c: one packet, if there is one (true); sets run->end at the last. */
 bool packet_receive(struct run *run);
 void packet_answer_input(struct run *run);
+void packet_reply_input(struct run *run, const struct buf *payload);
 
 /* stop.c */
 void stop_begin(struct run *run, enum stop_reason reason);

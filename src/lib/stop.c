@@ -103,7 +103,7 @@ void stop_check(struct run *run)
 	char seconds[32];
 	struct err why;
 
-	if (now - run->start_ns >= run->wall_ms * MS)
+	if (now - run->start_ns - questions_waited_ns(run, now) >= run->wall_ms * MS)
 		stop_begin(run, STOP_WALL);
 	check_cpu(run, now);
 	if (run->stop == STOP_NONE || run->end != RUN_GOING)
@@ -128,7 +128,10 @@ uint64_t stop_next_ns(const struct run *run)
 	if (run->stop != STOP_NONE)
 		return run->kill_ns < run->next_interrupt_ns ? run->kill_ns
 							     : run->next_interrupt_ns;
-	next = run->start_ns + run->wall_ms * MS;
+	next = questions_next_ns(run);
+	if (next == UINT64_MAX)
+		next = run->start_ns + run->wall_ms * MS +
+		       questions_waited_ns(run, run->start_ns);
 	if (run->session->limits.cpu_ms != 0 && !run->is_asking_usage &&
 	    run->next_usage_ns < next)
 		next = run->next_usage_ns;

@@ -16,6 +16,7 @@
  *    | <----------------------------- READY  |
  *    | SEAT [tasks] ---------------------->  |   of a session in a group (cgroup v1)
  *    | CONFIGURE ------------------------->  |   environment, seed; no answer
+ *    | TOOLS [calls] --------------------->  |   of an execution that may call tools
  *    | EXECUTE [stdout, stderr, stdin] --->  |   three descriptors, fresh for each execution
  *    | <------------------- DISPLAY, RESULT  |   any number, ids match the EXECUTE
  *    | <------------------------------ SYNC  |   "drain the pipes before you go on"
@@ -57,6 +58,8 @@ enum kernel_type {
 	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
 				   OPEN_OFFSET)* files to open again; no answer              */
 	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
+	KERNEL_TOOLS = 11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
+			      of the EXECUTE that follows (docs/internals/questions.md); no answer */
 	KERNEL_SEAT = 15,	/* fd: a group's `tasks`, to write "0" to; no answer. The
 				   warden's word, before anybody else's                      */
 	KERNEL_PARK = 16,	/* it waits for whoever comes: what a first cell needs may be

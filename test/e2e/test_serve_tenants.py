@@ -81,6 +81,9 @@ BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/links": {"path": "a.txt"},
           "POST /sessions/{session}/processes": {"command": "true"},
           "POST /sessions/{session}/processes/{process}/resize": {"rows": 1, "cols": 1},
+          "POST /sessions/{session}/executions/{execution}/input": {"end": True},
+          "POST /sessions/{session}/executions/{execution}/tool_results":
+              {"results": [{"id": "tc_1", "value": 1}]},
           "POST /agent": {"question": "?"},
           "PUT /sessions/{session}/archive": "x",
           "PUT /sessions/{session}/files/{path}": "x"}
@@ -357,7 +360,8 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
                      for field in row.takes_struct.fields if field.place == "path"}
             given |= {field.name: 16 if field.kind == "words" else
                       min(1 << 40, field.maximum) if field.kind == "number" else
-                      "{}" if field.kind == "object" else "a"
+                      "{}" if field.kind == "object" else
+                      [{"id": "x", "error": "x"}] if field.kind == "many" else "a"
                       for field in row.takes_struct.fields
                       if field.required and field.place in ("body", "query", "internal")}
             # What no key is needed for is a ticket or a token, which nobody gave.

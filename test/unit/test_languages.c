@@ -15,7 +15,7 @@ static void every_row_is_whole(void **state)
 {
 	const unsigned known = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
 			       LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT |
-			       LANGUAGE_HAS_MAGICS | LANGUAGE_PRELOADS;
+			       LANGUAGE_HAS_MAGICS | LANGUAGE_PRELOADS | LANGUAGE_CALLS_TOOLS;
 	const struct language *at;
 	size_t count = 0;
 

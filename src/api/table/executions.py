@@ -35,7 +35,32 @@ CODE = (
     Field("max_text", "number", "Bytes of the record's `text`", least=1024, most=1 << 20),
 )
 
-STRUCTS = (EXECUTION_STRUCT, EXECUTIONS)
+TOOL = Struct("tool", "A tool of the client that the code may call.", (
+    Field("name", "text", "Letters, digits, '_' and '-'", required=True, least=1, most=64,
+          schema={"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+    Field("description", "text", "For whoever writes the code", most=8192),
+    Field("parameters", "object", "JSON Schema of its arguments", most=64 << 10),
+), schema="ToolDeclaration")
+
+ASKS = (
+    Field("allow_input", "flag", "input() asks: an event `input_request` that POST …/input answers",
+          default=False),
+    Field("tools", "many", "Tools that the code may call: an event `tool_call` that POST "
+          "…/tool_results answers", of=TOOL, most=64),
+    Field("wait_s", "seconds", "So long the code may wait for answers in all, while the time limit "
+          "stands still", least=1, most=DAY_MS, default=600),
+)
+
+RESULT_MAX = 1 << 20
+TOOL_RESULT = Struct("tool_result", "What a call gave: one of value, error and denied.", (
+    Field("id", "id", "Of the event `tool_call`", required=True),
+    Field("value", "json", "What the call returns", most=RESULT_MAX, excludes=("error", "denied"),
+          schema={}),
+    Field("error", "text", "It failed: why", most=64 << 10, excludes=("denied",)),
+    Field("denied", "text", "It may not be called: why", most=64 << 10),
+), schema="ToolResult")
+
+STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL, TOOL_RESULT)
 
 CALLS = (
     Call("execute_once", "POST", "executions",
@@ -58,7 +83,7 @@ CALLS = (
          operation="listExecutions"),
     Call("execute", "POST", "sessions/{session}/executions", "Run a cell",
          "The record; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
-         takes=(SESSION, idempotency("in a session"), *CODE,
+         takes=(SESSION, idempotency("in a session"), *CODE, *ASKS,
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),
                 Field("context", "id",
@@ -93,4 +118,22 @@ CALLS = (
          "interrupted", "Whether it had not ended yet", "execute", takes=(SESSION, EXECUTION),
          gives=(Field("cancelled", "flag", "Whether it had not ended yet", required=True),),
          errors=(404, 410, 507), operation="cancelExecution"),
+    Call("execution_input", "POST", "sessions/{session}/executions/{execution}/input",
+         "Answer an `input_request`", "Taken", "execute",
+         takes=(SESSION, EXECUTION,
+                Field("text", "text", "The line; nothing of it is kept", most=64 << 10,
+                      excludes=("end",)),
+                Field("end", "flag", "Instead of a line: there is no more input"),
+                Field("seq", "number", "Of the event: answers this question and no later one",
+                      least=1)),
+         errors=(404, 409, 410), operation="answerInput", body="InputAnswer"),
+    Call("execution_tool_results", "POST",
+         "sessions/{session}/executions/{execution}/tool_results",
+         "Answer calls of tools, one or many", "Taken", "execute",
+         takes=(SESSION, EXECUTION,
+                Field("results", "many", "At most one for each call", required=True, of=TOOL_RESULT,
+                      least=1, most=64)),
+         gives=(Field("accepted", "number", "Calls that got their answer; the others had one already",
+                      required=True),),
+         errors=(404, 409, 410), operation="answerToolCalls", body="ToolResults"),
 )

@@ -12,7 +12,7 @@ A field is of one kind, which says how it looks in C, in a frame, in JSON and in
     code     struct api_bytes       a string, may hold NUL
     word     an enum, 0: not given  one of the words
     words    uint64_t, a bit each   an array of the words
-    json     struct api_bytes       any value, made by reckond
+    json     struct api_bytes       any value
     object   struct api_bytes       an object, kept as it came but for white space
     env      struct api_list        an object of strings; in C each NAME=value
     base64   struct api_bytes       a string in base 64; in C the bytes themselves

@@ -15,7 +15,7 @@ import warnings
 import _reckon_c
 from _reckon import (
     brief, display, errors, events, figures, magic, magics, magics_more, pretty, render, settings, shell,
-    streams, wire)
+    streams, tools, wire)
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -510,6 +510,7 @@ def run(source, name, input_allowed):
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
+    tools.end()
     del result, failed
     try:
         tell_names()

@@ -17,7 +17,7 @@ const struct language language_python = {
 	.aliases = aliases,
 	.suffixes = suffixes,
 	.syntax = { .comment = "#", .ignores_operator_space = true, .has_equal_quotes = true },
-	.features = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
+	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
 		    LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT | LANGUAGE_HAS_MAGICS |
 		    LANGUAGE_PRELOADS,
 	.zygote = "reckon-zygote-python",

@@ -252,6 +252,19 @@ static void resume(PyThreadState *thread, size_t count)
 	Py_XDECREF(done);
 }
 
+/* The socket is the layer's own copy; a layer that cannot take it has no tools. */
+static void tools_packet(size_t count, int fd)
+{
+	const struct kernel_item *data = kernel_find(items, count, KERNEL_TAG_DATA);
+	PyObject *done = call("tools", "begin",
+			      Py_BuildValue("(y#i)", data != NULL ? data->data : "[]",
+					    data != NULL ? (Py_ssize_t)data->len : (Py_ssize_t)2,
+					    fd));
+
+	PyErr_Clear();
+	Py_XDECREF(done);
+}
+
 static void handle(const struct kernel_head *head, size_t count, int *fds, size_t nfds)
 {
 	switch (head->type) {
@@ -267,6 +280,10 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 		break;
 	case KERNEL_CONFIGURE:
 		configure(count);
+		break;
+	case KERNEL_TOOLS:
+		if (nfds == 1)
+			tools_packet(count, fds[0]);
 		break;
 	case KERNEL_SEAT:
 		resume_take_seat(fds, nfds);
