@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/run.h"
+#include "cli/run_tools.h"
 
 /* ---- signals ---- */
 
@@ -67,24 +68,36 @@ static int put_files(const struct run *run, reckon_session *session)
 	return EXIT_CODE_OK;
 }
 
+static int on_event(const reckon_event *event, void *arg)
+{
+	struct run_output *output = arg;
+
+	run_tools_event(output->run->tools, event);
+	return output->run->mode == RUN_MODE_JSON ? RECKON_CONTINUE
+						  : run_output_event(event, output);
+}
+
 static int run_cell(struct run_output *output, const struct run_cell *cell)
 {
 	const struct run *run = output->run;
 	const reckon_execute_options options = {
 		.size = sizeof(options),
-		.on_event = run->mode == RUN_MODE_JSON ? NULL : run_output_event,
+		.on_event = run->mode == RUN_MODE_JSON && run->tools == NULL ? NULL : on_event,
 		.on_event_arg = output,
 		.stdin_fd = run->stdin_fd,
 		.has_stdin = run->stdin_fd >= 0,
 		.text_bytes = run->text_bytes,
+		.questions = run_tools_begin(run->tools),
 	};
 	reckon_execution *execution = NULL;
 	const char *record;
 	reckon_error error;
 	int status;
 
-	if (reckon_execute(output->session, cell->source.data, cell->source.len, &options,
-			   &execution, &error) < 0) {
+	status = reckon_execute(output->session, cell->source.data, cell->source.len, &options,
+				&execution, &error);
+	run_tools_end(run->tools);
+	if (status < 0) {
 		char what[64];
 
 		(void)snprintf(what, sizeof(what), "cell %zu", output->cell);
@@ -179,12 +192,15 @@ int cmd_run(const struct opt_command *self, int argc, char **argv)
 		run_done(&run);
 		return status;
 	}
-	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0))
+	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0 ||
+			(run.tools_path != NULL &&
+			 run_tools_load(run.tools_path, &run.tools, &err) < 0)))
 		rc = err_wrap(&err, "%s", self->name);
 	/* Nothing was started: whatever is wrong, it is about what was given to us. */
 	status = cli_settle(self, rc, &err);
 	if (status < 0)
 		status = run_all(&run);
+	run_tools_free(TAKE_PTR(run.tools));
 	run_done(&run);
 	return status;
 }

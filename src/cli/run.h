@@ -59,6 +59,8 @@ struct run {
 	const char *out_path;
 	const char *stdin_path;
 	int stdin_fd;
+	const char *tools_path;
+	struct run_tools *tools; /* run_tools.h; or NULL */
 	reckon_limits limits;
 	const char *session; /* -s: the name of one at a daemon, or NULL */
 	const char *url, *key; /* of that daemon; remote.h */

@@ -27,6 +27,8 @@ static const struct opt_item run_items[] = {
 	RUN_OPTIONS_WHERE,
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
+	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md); not with -s",
+	  OPT_HINT_FILE, NULL, false, true },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
 	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
@@ -291,6 +293,9 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		if (strcmp(value, "continue") == 0 || strcmp(value, "cancel") == 0)
 			return 0;
 		return err_set(err, ERR_INVALID, "'%.60s' is neither continue nor cancel", value);
+	case OPT_TOOLS:
+		run->tools_path = value;
+		return 0;
 	case OPT_STDIN:
 		run->stdin_path = value;
 		return 0;
@@ -366,6 +371,11 @@ int run_options_check(struct run *run, struct err *err)
 		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
 					  "asked");
 		return err_remedy(err, "reckon run -s NAME --url URL");
+	}
+	if (run->session != NULL && run->tools_path != NULL) {
+		err_set(err, ERR_INVALID, "--tools and -s cannot be used together: over HTTP the client "
+					  "answers (docs/questions.md)");
+		return (int)err->code;
 	}
 	if (run->session == NULL && run->on_disconnect != NULL) {
 		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "

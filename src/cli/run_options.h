@@ -30,6 +30,7 @@ enum {
 	OPT_KEY,
 	OPT_NO_WAIT,
 	OPT_ON_DISCONNECT,
+	OPT_TOOLS,
 	OPT_IDLE,
 };
 

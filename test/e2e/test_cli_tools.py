@@ -1,0 +1,94 @@
+"""`reckon run --tools FILE`: code that calls programs of ours."""
+
+import json
+import os
+import sys
+import time
+
+import pytest
+from leftovers import PATIENCE
+
+
+@pytest.fixture
+def tools(reckon):
+    """Writes a file of tools, from {name: command}."""
+    def write(**commands):
+        path = reckon.cwd / "tools.json"
+        path.write_text(json.dumps([{"name": name, "command": command, "description": f"{name} it"}
+                                    for name, command in commands.items()]))
+        reckon.user.own(path)
+        return path
+    return write
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def test_a_program_answers(reckon, tools):
+    path = tools(add=python("import json, sys; a = json.load(sys.stdin); print(json.dumps({'sum': a['a'] + a['b']}))"),
+                 echo=["cat"], text=["echo", "-n", "no JSON"], fails=["sh", "-c", "exit 3"], missing=["/no/such"],
+                 much=["head", "-c", "2000000", "/dev/zero"])
+    done = reckon("run", "--tools", path, "-c", """
+print(await tools.add(a=1, b=2), tools.text.sync(), tools.echo.sync(x=['é', None]))
+for tool in (tools.fails, tools.missing, tools.much):
+    try: tool.sync()
+    except tools.ToolError as error: print(error)
+print(tools)""", "-c", "import asyncio\n"
+                  "found = await asyncio.gather(*(tools.echo(n=n) for n in range(30)))\n"
+                  "print(found == [{'n': n} for n in range(30)])")
+    assert done.status == 0, done
+    first, *rest = done.out.splitlines()
+    assert first == "{'sum': 3} no JSON {'x': ['é', None]}"
+    assert rest[:3] == ["exit status 3", "/no/such cannot be run", "it printed more than 1 MiB"], rest
+    assert "tools.add(...): add it" in rest and rest[-1] == "True"
+
+
+def test_no_word_of_a_call_is_a_command(reckon, tools):
+    path = tools(echo=["cat"])
+    done = reckon("run", "--tools", path, "-c", """
+print(tools.echo.sync(command=['touch', 'forged'], argv='; touch forged'))
+try: tools.rm.sync()
+except AttributeError as error: print(error)""")
+    assert done.status == 0 and "there is no tool rm; there are: echo" in done.out
+    assert not (reckon.cwd / "forged").exists()
+
+
+def test_the_end_of_a_cell_ends_its_programs(reckon, tools):
+    mark = f"{os.getpid()}.{time.monotonic_ns() % 100000}"
+    path = tools(slow=["sleep", f"9{mark}"])
+    done = reckon("run", "--timeout", "60", "--tools", path, "-c",
+                  "import asyncio\nt = asyncio.ensure_future(tools.slow())\nawait asyncio.sleep(0.3)\nprint('over')")
+    assert done.status == 0 and done.out == "over\n", done
+    deadline = time.monotonic() + 20 * PATIENCE
+    while any(f"9{mark}" in text for text in commands()):
+        assert time.monotonic() < deadline, "it still runs"
+        time.sleep(0.1)
+
+
+def commands():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                yield file.read()
+        except OSError:
+            continue
+
+
+@pytest.mark.parametrize("text, why", [
+    ("", "JSON"), ("{}", "list"), ("[]", "list"), ('[{"command": ["a"]}]', "name"), ('[{"name": "a"}]', "command"),
+    ('[{"name": "a", "command": []}]', "command"), ('[{"name": "a", "command": [1]}]', "strings"),
+    ('[{"name": "a", "command": ["a"], "parameters": 1}]', "parameters"),
+    ('[{"name": "a", "command": ["a"]}, {"name": "a", "command": ["a"]}]', "two tools")])
+def test_a_wrong_file(reckon, text, why):
+    path = reckon.cwd / "wrong.json"
+    path.write_text(text)
+    reckon.user.own(path)
+    done = reckon("run", "--tools", path, "-c", "1")
+    assert done.status == 2 and why in done.err and "wrong.json" in done.err, done
+
+
+def test_not_of_a_session_of_a_daemon(reckon, tools):
+    done = reckon("run", "-s", "x", "--tools", tools(a=["cat"]), "-c", "1")
+    assert done.status == 2 and "cannot be used together" in done.err, done
+    assert reckon("run", "--tools", "/no/such", "-c", "1").status != 0
