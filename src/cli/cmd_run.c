@@ -13,10 +13,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/run.h"
 #include "cli/run_tools.h"
+
+#define ANSWER_MAX ((size_t)64 * 1024)
 
 /* ---- signals ---- */
 
@@ -77,6 +80,22 @@ static int on_event(const reckon_event *event, void *arg)
 						  : run_output_event(event, output);
 }
 
+static int on_input(const char *prompt, size_t prompt_len, int password, char **ret_line,
+		    size_t *ret_len, void *arg)
+{
+	cleanup_buf struct buf line = BUF_INIT(ANSWER_MAX);
+	const struct run_question question = { prompt, prompt_len, password != 0 };
+	const int got = run_ask(arg, &question, &interrupts, &line);
+
+	if (got < 0)
+		return RECKON_STOP;
+	if (got > 0) {
+		*ret_line = mem_strdup(buf_text(&line));
+		*ret_len = strlen(*ret_line);
+	}
+	return RECKON_CONTINUE;
+}
+
 static int run_cell(struct run_output *output, const struct run_cell *cell)
 {
 	const struct run *run = output->run;
@@ -87,6 +106,8 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 		.stdin_fd = run->stdin_fd,
 		.has_stdin = run->stdin_fd >= 0,
 		.text_bytes = run->text_bytes,
+		.on_input = run_can_ask(run) ? on_input : NULL,
+		.on_input_arg = output,
 		.questions = run_tools_begin(run->tools),
 	};
 	reckon_execution *execution = NULL;

@@ -178,6 +178,8 @@ int remote_cell_body(const struct run *run, const char *code, size_t len, struct
 	}
 	if (run->text_bytes != 0)
 		json_write_member_uint(&json, "max_text", run->text_bytes);
+	if (run_can_ask(run))
+		json_write_member_bool(&json, "allow_input", true);
 	if (run->on_disconnect != NULL)
 		json_write_member_string(&json, "on_disconnect", run->on_disconnect);
 	if (run->on_disconnect != NULL && strcmp(run->on_disconnect, "cancel") == 0)

@@ -23,14 +23,19 @@
 #include "cli/remote_cells.h"
 #include "cli/run.h"
 #include "cli/run_options.h"
+#include "codec/json_write.h"
 
 struct remote_run {
 	const struct opt_command *self;
 	struct remote_cells at;
 	struct run_output output;
 	struct buf record; /* of the cell that ran last */
+	char execution[48]; /* id of the cell that runs */
+	struct buf question; /* an `input_request` that nobody was asked yet, or empty */
 	bool left; /* the second Ctrl-C */
 };
+
+#define ANSWER_MAX ((size_t)64 * 1024)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
@@ -71,6 +76,63 @@ static void catch_interrupts(void)
 	(void)sigaction(SIGINT, &interrupt, NULL);
 }
 
+static int write_answer(const struct json_value *event, const struct buf *line, bool is_end,
+			struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	if (is_end)
+		json_write_member_bool(&json, "end", true);
+	else
+		json_write_member_text(&json, "text", buf_text(line), line->len);
+	json_write_member_uint(&json, "seq",
+			       (uint64_t)remote_number(json_read_member(event, "seq")));
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+/* It may have been answered by somebody else meanwhile, which is no failure of ours. */
+static int answer_input(struct remote_run *this, const struct json_value *event, struct err *err)
+{
+	cleanup_buf struct buf line = BUF_INIT(ANSWER_MAX), body = BUF_INIT(ANSWER_MAX * 8);
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	const char *prompt = remote_text(event, "prompt");
+	bool password = false;
+	int got;
+
+	(void)json_read_bool(json_read_member(event, "password"), &password);
+	got = run_ask(&this->output, &(struct run_question){ prompt, strlen(prompt), password },
+		      &interrupts, &line);
+	if (got < 0)
+		return 0; /* the interrupt is on its way */
+	if (write_answer(event, &line, got == 0, &body, err) < 0 ||
+	    remote_path(&path, this->at.session, "/executions/", err) < 0 ||
+	    client_path_add(&path, this->execution, false, err) < 0 ||
+	    buf_adds(&path, "/input", err) < 0)
+		return (int)err->code;
+	if (client_call(this->at.client, "POST", buf_text(&path), &body, NULL, err) < 0 &&
+	    strcmp(client_last(this->at.client)->code, "not_waiting") != 0)
+		return (int)err->code;
+	return 0;
+}
+
+/* Not while libcurl hands out events: it takes no request meanwhile. */
+static int answer_question(struct remote_run *this, struct err *err)
+{
+	struct json_value *event;
+	int code;
+
+	if (json_read_parse(buf_text(&this->question), this->question.len, CLIENT_JSON_MAX, &event,
+			    err) < 0)
+		return (int)err->code;
+	buf_clear(&this->question);
+	code = answer_input(this, event, err);
+	json_read_free(event);
+	return code;
+}
+
 /* The first Ctrl-C stops the cell, as for a session of one's own; the second leaves it alone. */
 static int on_wake(const char *id, void *arg, struct err *err)
 {
@@ -79,6 +141,10 @@ static int on_wake(const char *id, void *arg, struct err *err)
 	char bytes[16];
 
 	(void)!read(wake_pipe[0], bytes, sizeof(bytes));
+	if (this->question.len > 0 && answer_question(this, err) < 0)
+		return (int)err->code;
+	if (atomic_load(&interrupts) == 0)
+		return 0;
 	if (atomic_load(&interrupts) > 1) {
 		this->left = true;
 		return err_set(err, ERR_TIMEOUT, "left");
@@ -115,6 +181,13 @@ static int keep_record(struct remote_run *this, const struct json_value *event, 
 	return json_read_dump(json_read_member(event, "record"), &this->record, err);
 }
 
+static void on_begun(const char *id, void *arg)
+{
+	struct remote_run *this = arg;
+
+	(void)snprintf(this->execution, sizeof(this->execution), "%s", id);
+}
+
 static int on_event(const char *name, const char *json, size_t len, void *arg, struct err *err)
 {
 	struct remote_run *this = arg;
@@ -126,6 +199,10 @@ static int on_event(const char *name, const char *json, size_t len, void *arg, s
 		return (int)err->code;
 	if (strcmp(name, "done") == 0) {
 		code = keep_record(this, document, err);
+	} else if (strcmp(name, "input_request") == 0 && run_can_ask(this->at.run)) {
+		buf_clear(&this->question);
+		code = buf_add(&this->question, json, len, err);
+		(void)!write(wake_pipe[1], "", 1);
 	} else if (strcmp(name, "gap") == 0 && this->at.run->mode == RUN_MODE_TEXT) {
 		run_output_line("reckon: %.0f events were missed",
 				remote_number(json_read_member(document, "missing")));
@@ -204,6 +281,7 @@ static int run_cell(struct remote_run *this, const struct run_cell *cell)
 		.body = &body,
 		.on_event = on_event,
 		.on_event_arg = this,
+		.on_begun = on_begun,
 		.wake_fd = wake_pipe[0],
 		.on_wake = on_wake,
 		.on_wake_arg = this,
@@ -299,8 +377,10 @@ static int run_all(struct remote_run *this)
 	this->output.fetch = remote_fetch;
 	this->output.fetch_arg = &this->at;
 	this->record = BUF_INIT(CLIENT_JSON_MAX);
+	this->question = BUF_INIT(CLIENT_JSON_MAX);
 	status = run_in_session(this);
 	buf_done(&this->record);
+	buf_done(&this->question);
 	json_read_free(this->at.session);
 	client_close(this->at.client);
 	return status;

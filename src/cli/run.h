@@ -5,6 +5,8 @@
  *   cmd_run.c     session, cells in order, Ctrl-C
  *   run_options.c the command line -> struct run
  *   run_input.c   sources and files: everything that can be wrong is found before a session exists
+ *   run_ask.c     a person who answers input()
+ *   run_tools.c   programs that the code may call
  *   run_open.c    struct run -> an engine and a session
  *   run_output.c  events as they come, records in the mode that was asked for
  *   run_report.c  how a cell ended and what it cost, for a person
@@ -13,6 +15,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -99,6 +102,19 @@ int run_input_load(struct run *run, struct err *err);
 
 /* Whether `text` can be a cell: UTF-8, no NUL byte. */
 int run_input_check_source(const char *text, size_t len, struct err *err);
+
+/* ---- run_ask.c ---- */
+struct run_output;
+/* Whether there is a person to ask for input. */
+bool run_can_ask(const struct run *run);
+struct run_question {
+	const char *prompt;
+	size_t len;
+	bool password;
+};
+/* 1: a line, without its end; 0: the end of input; -1: there were interrupts. */
+int run_ask(struct run_output *output, const struct run_question *question,
+	    const atomic_int *interrupts, struct buf *ret);
 
 /* ---- run_open.c ---- */
 
