@@ -7,7 +7,10 @@ from sdks import python_sdk
 
 PROGRAMS = pathlib.Path(__file__).with_name("e2b_programs")
 VERSIONS = {"new": ("e2b-code-interpreter==2.11.5", "e2b==2.63.0"),
-            "old": ("e2b-code-interpreter==2.9.0", "e2b==2.45.0")}
+            "old": ("e2b-code-interpreter==2.9.0", "e2b==2.45.0"),
+            # The interpreter package of that time cannot be told where code runs.
+            "2025": ("e2b==2.7.0",)}
+PROGRAMS_OF_ALL = ("control", "files", "commands")
 
 
 @pytest.fixture
@@ -16,8 +19,9 @@ def server(reckon):
         yield running
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("program", ["readme", "control", "interpreter", "charts", "files", "commands"])
+@pytest.mark.parametrize("version, program", [
+    *((version, program) for version in VERSIONS for program in PROGRAMS_OF_ALL),
+    *((version, program) for version in ("new", "old") for program in ("readme", "interpreter", "charts"))])
 def test_programs_run_unchanged(server, version, program):
     printed = server.run([python_sdk(*VERSIONS[version]), PROGRAMS / f"{program}.py"])
     if program == "readme":

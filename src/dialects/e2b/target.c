@@ -94,6 +94,24 @@ static void take_host(const char *host, struct e2b_target *ret)
 	ret->sandbox[len] = '\0';
 }
 
+/* Older SDKs name a sandbox's envd in the head of what they ask the control plane, too. */
+static bool is_control(const char *path)
+{
+	static const char *const firsts[] = { "sandboxes", "templates", "snapshots", "volumes",
+					      "secrets", "teams" };
+
+	if (strncmp(path, "/v2/", 4) == 0 || strncmp(path, "/v3/", 4) == 0)
+		path += 3;
+	for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+		const size_t len = strlen(firsts[i]);
+
+		if (strncmp(path + 1, firsts[i], len) == 0 &&
+		    (path[1 + len] == '\0' || path[1 + len] == '/'))
+			return true;
+	}
+	return false;
+}
+
 void e2b_target_of(const struct http *http, struct e2b_target *ret)
 {
 	const char *id = http_header(http, "e2b-sandbox-id");
@@ -111,7 +129,10 @@ void e2b_target_of(const struct http *http, struct e2b_target *ret)
 	}
 	e2b_session_id(ret->sandbox, ret->session);
 	if (ret->sandbox[0] != '\0')
-		ret->side = ret->port == E2B_ENVD_PORT	       ? E2B_ENVD
+		ret->side = is_control(http->path) && (ret->port == E2B_ENVD_PORT ||
+						       ret->port == E2B_INTERPRETER_PORT)
+				    ? E2B_CONTROL
+			    : ret->port == E2B_ENVD_PORT	       ? E2B_ENVD
 			    : ret->port == E2B_INTERPRETER_PORT ? E2B_INTERPRETER
 								: E2B_PORT;
 	else if (strcmp(http->path, "/files") == 0)
