@@ -97,7 +97,7 @@ def judge(parts, brackets, name):
     if own == "dialects/*" and name.startswith(f"dialects/{parts[1]}/"):
         return None
     if name in ("reckon.h", "reckon_agent.h", "reckon_answers.h", "reckon_files.h",
-                "reckon_keep.h", "reckon_port.h", "reckon_process.h"):
+                "reckon_keep.h", "reckon_port.h", "reckon_process.h", "reckon_watch.h"):
         return None if own in PUBLIC else f"{own}/ may not include the public header"
     if brackets == "<":
         home = HOME.get(name)

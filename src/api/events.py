@@ -70,6 +70,21 @@ RUN_EVENTS = {
                          answer={"$ref": "#/components/schemas/Answer"}),
 } | OF_CELL | OF_STREAM
 
+OF_FILE = {"path": {"type": "string", "description": "Relative to the folder"},
+           "kind": {"enum": ["file", "folder"]}}
+WATCH_EVENTS = {
+    "WatchStartEvent": event("start", "From here on nothing is missed; `limited`: but of folders that "
+                             "cannot be watched"),
+    "FileCreateEvent": event("create", "Made, or moved here", **OF_FILE),
+    "FileWriteEvent": event("write", "Its content changed", **OF_FILE),
+    "FileRemoveEvent": event("remove", "Removed, or moved away", **OF_FILE),
+    "FileRenameEvent": event("rename", "Moved within the folder", **OF_FILE, **{"from": TEXT}),
+    "FileAttribEvent": event("attrib", "Its mode, owner or times changed", **OF_FILE),
+    "WatchOverflowEvent": event("overflow", "Some changes were not told: list the folder"),
+    "WatchLimitEvent": event("limit", "More folders than can be watched, this one first", **OF_FILE),
+    "WatchEndEvent": event("end", "The folder, or the session's box, is gone"),
+} | OF_STREAM
+
 PROCESS_EVENTS = {
     "ProcessStartEvent": event("start", "The process runs", pid={"type": "integer"}),
     "ProcessOutputEvent": event("stream", "It wrote something", name={

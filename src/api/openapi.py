@@ -2,7 +2,7 @@
 import json
 
 from table import CALLS, ERRORS, HTTP_ERRORS, PARTS, TAGS
-from events import EXECUTION_EVENTS, PROCESS_EVENTS, RUN_EVENTS
+from events import EXECUTION_EVENTS, PROCESS_EVENTS, RUN_EVENTS, WATCH_EVENTS
 
 PREFIX = "/reckon/v1/"
 ERROR = {"$ref": "#/components/responses/Error"}
@@ -357,7 +357,7 @@ def components(docs):
     schemas |= {"Error": error_schema(), "File": FILE, "FileList": FILE_LIST,
                 "Template": TEMPLATE}
     for name, events in (("ExecutionEvent", EXECUTION_EVENTS), ("RunEvent", RUN_EVENTS),
-                         ("ProcessEvent", PROCESS_EVENTS)):
+                         ("ProcessEvent", PROCESS_EVENTS), ("WatchEvent", WATCH_EVENTS)):
         for event, schema in events.items():
             schemas.setdefault(event, schema)
         schemas[name] = {"oneOf": [{"$ref": f"#/components/schemas/{event}"} for event in events]}

@@ -18,6 +18,7 @@
 #include "host/quota.h"
 #include "host/session_token.h"
 #include "host/usage.h"
+#include "host/watch.h"
 
 /* What the lines of the log until the answer are about. */
 static void answer_about(struct host *host, const char *trace)
@@ -155,6 +156,8 @@ static bool is_second_half(const struct asked *asked)
 		return ((const struct api_process_events_in *)asked->in)->goes_on;
 	if (asked->call == &api_calls[API_RUN_EVENTS])
 		return ((const struct api_run_events_in *)asked->in)->goes_on;
+	if (asked->call == &api_calls[API_WATCH])
+		return ((const struct api_watch_in *)asked->in)->goes_on;
 	return asked->call->is_part;
 }
 
@@ -280,6 +283,7 @@ void answer_cancel(struct host *host, uint64_t id)
 {
 	execution_forget(host, id);
 	process_forget(host, id);
+	watch_front_lost(host, id, id);
 	inquiry_forget(host, id);
 	session_let_go(host, id, id);
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)

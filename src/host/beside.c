@@ -10,6 +10,7 @@
  * committed in the order in which they looked (session_job_done()).
  */
 #include "host/host.h"
+#include "host/watch.h"
 #include "host/work_port.h"
 
 #define PORT_QUEUE_MAX 512u /* connections to ports, each of which takes no time */
@@ -84,6 +85,8 @@ void beside_fail_waiting(struct session *session, enum api_error end, const char
 
 	while ((job = beside->first) != NULL) {
 		beside->first = job->next;
+		if (job->watch != NULL)
+			watch_job_dropped(job);
 		job_fail(job, end, why);
 	}
 	beside->last = NULL;
@@ -95,12 +98,16 @@ void beside_job_done(struct session *session, struct job *job)
 	session->beside.running = NULL;
 	if (job->kind != JOB_PROCESS_END)
 		observe_job(session->host, job);
-	keep_job_done(session, job);
-	files_changed(session, job);
-	if (job->kind == JOB_PROCESS_END)
-		process_job_done(session, job);
-	else
-		session_answer_job(session, job);
+	if (job->watch != NULL) {
+		watch_job_done(job);
+	} else {
+		keep_job_done(session, job);
+		files_changed(session, job);
+		if (job->kind == JOB_PROCESS_END)
+			process_job_done(session, job);
+		else
+			session_answer_job(session, job);
+	}
 	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);

@@ -14,6 +14,7 @@
 #include "host/call.h"
 #include "host/cancel.h"
 #include "host/host.h"
+#include "host/watch.h"
 
 static const reckon_reason client_gone = {
 	.code = "client_gone",
@@ -127,6 +128,7 @@ void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			hold_lose(at->hold, first, last);
 	process_front_lost(host, first, last);
+	watch_front_lost(host, first, last);
 	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
 		hold_lose(at->hold, first, last);
 	session_let_go(host, first, last);

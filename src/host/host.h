@@ -104,14 +104,13 @@ struct context {
 /* A session's files: a handle and a queue of their own (beside.c). */
 struct beside {
 	reckon_session *handle; /* the running job's, if there is one */
-	struct job *running;
-	struct job *first, *last;
+	struct job *running, *first, *last;
 	unsigned queued, queued_ports;
+	struct watch *watches;
 };
 
 struct session {
-	struct session *next;
-	struct session *chain; /* of the same bucket, see session_find() */
+	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
 	struct tenant *tenant;
 	struct db_session row; /* id, template, … as in the database */

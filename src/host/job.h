@@ -112,6 +112,8 @@ enum job_kind {
 	JOB_STORE,   /* of no session: keeps a file of a tenant (answer_stored.c) */
 	JOB_PORT_LIST,
 	JOB_PORT_CONNECT,
+	JOB_WATCH_OPEN,
+	JOB_WATCH_READ,
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 };
 
@@ -179,6 +181,7 @@ struct job {
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */
 	bool is_thorough;	    /* KEEP */
 	reckon_port_entry *ports;   /* PORT_LIST */
+	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
 	size_t port_count;
 	bool forgets;		    /* what was taken before did not reach the database */
 };

@@ -26,6 +26,7 @@
 #include "host/quota.h"
 #include "host/spare.h"
 #include "host/usage.h"
+#include "host/watch.h"
 
 #define LOOK_AFTER_NS (5ull * 1000000000u)
 
@@ -135,6 +136,7 @@ void session_forget(struct session *session)
 	while (session->executions != NULL)
 		execution_free(session->executions);
 	process_forget_all(session);
+	watch_lose_all(session, API_ERR_SESSION_CLOSED, "the session has ended");
 	free(session->observed);
 	db_session_done(&session->row);
 	db_kept_done(&session->kept);
@@ -423,6 +425,7 @@ static void tick_one(struct session *session, uint64_t now)
 	context_tick(session);
 	cancel_abandoned(session);
 	process_tick(session);
+	watch_tick(session);
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
 	if (session->phase != SESSION_LIVE)
 		return;

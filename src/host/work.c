@@ -16,6 +16,7 @@
 #include "host/document.h"
 #include "host/host.h"
 #include "host/spare.h"
+#include "host/watch.h"
 #include "host/work_port.h"
 
 static int on_event(const reckon_event *event, void *arg)
@@ -312,6 +313,10 @@ static void run(struct job *job)
 			return;
 		work_process_end(job);
 		break;
+	case JOB_WATCH_OPEN:
+	case JOB_WATCH_READ:
+		work_watch(job);
+		return;
 	case JOB_PORT_LIST:
 	case JOB_PORT_CONNECT:
 		work_port(job);

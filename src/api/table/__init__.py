@@ -17,6 +17,7 @@ from . import (
     sessions,
     stored,
     tenants,
+    watch,
 )
 from .errors import ERRORS, HTTP_ERRORS
 from .model import NOTHING
@@ -32,6 +33,7 @@ PARTS = (
     processes,
     ports,
     files,
+    watch,
     links,
     documents,
     stored,

@@ -1,0 +1,211 @@
+"""Changes in a session's files, as events."""
+import json
+import os
+import pathlib
+import tempfile
+
+import pytest
+from reckon_cli import Reckon
+from reckon_serve import Server
+
+
+@pytest.fixture(scope="module")
+def server(place):
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
+        yield running
+        assert running.ask("GET", "/health").status == 200
+        assert "level=error" not in running.log()
+
+
+@pytest.fixture
+def session(server):
+    made = server.create()
+    yield made
+    server.ask("DELETE", f"/sessions/{made}")
+
+
+class Watch:
+    """A stream of events; each is (id, name, data)."""
+
+    def __init__(self, server, session, query="", headers=None, start="start"):
+        self.connection = server.connect()
+        self.connection.request("GET", f"/reckon/v1/sessions/{session}/watch?{query}",
+                                headers=server.headers(headers))
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+        self.last = None
+        if start:
+            assert self.next()[0] == start
+
+    def data(self):
+        self.next()
+        return self.latest
+
+    def next(self):
+        lines = {}
+        while True:
+            line = self.response.readline().decode().rstrip("\n")
+            if not line and lines:
+                break
+            assert line or self.response.fp is not None, "the stream has ended"
+            if line and not line.startswith(":"):
+                key, value = line.split(": ", 1)
+                lines[key] = value
+        data = json.loads(lines["data"])
+        assert data.get("event", lines["event"]) == lines["event"]
+        self.last, self.latest = lines.get("id", self.last), data
+        return lines["event"], data.get("path"), data.get("kind"), data.get("from")
+
+    def until(self, *wanted):
+        """Events up to this one, it included."""
+        found = []
+        while not found or found[-1][:len(wanted)] != wanted:
+            found.append(self.next())
+        return found
+
+    def close(self):
+        self.connection.close()
+
+
+def test_each_kind(server, session):
+    watch = Watch(server, session)
+    server.execute(session, "open('a', 'w').write('x'); import os; os.chmod('a', 0o600); "
+                   "os.rename('a', 'b'); os.mkdir('d'); os.remove('b'); os.rmdir('d')")
+    found = watch.until("remove", "d")
+    assert [each for each in found if each[0] != "attrib"] == [
+        ("create", "a", "file", None), ("write", "a", "file", None), ("rename", "b", "file", "a"),
+        ("create", "d", "folder", None), ("remove", "b", "file", None),
+        ("remove", "d", "folder", None)]
+    assert ("attrib", "a", "file", None) in found
+
+
+def test_what_a_client_puts_is_seen_once_whole(server, session):
+    watch = Watch(server, session)
+    server.ask("PUT", f"/sessions/{session}/files/data.csv", b"a,b\n")
+    found = watch.until("create", "data.csv")
+    assert not any(".reckon-" in str(each) for each in found)
+
+
+def test_folders_below(server, session):
+    server.execute(session, "import os; os.makedirs('old/deep'); os.mkdir('into')")
+    flat, deep = Watch(server, session), Watch(server, session, "recursive=1")
+    below = Watch(server, session, "path=old&recursive=1")
+    server.execute(session, "open('old/deep/x', 'w').close(); os.makedirs('new/a/b'); "
+                   "open('new/a/b/y', 'w').close(); os.rename('old/deep', 'into/moved'); "
+                   "open('into/moved/z', 'w').close(); open('end', 'w').close()")
+    found = deep.until("create", "end")
+    assert ("create", "old/deep/x", "file", None) in found
+    assert ("create", "new/a/b/y", "file", None) in found
+    assert ("rename", "into/moved", "folder", "old/deep") in found
+    assert ("create", "into/moved/z", "file", None) in found
+    assert {each[1] for each in flat.until("create", "end")} <= {"new", "old", "end"}
+    assert below.until("remove", "deep")[0] == ("create", "deep/x", "file", None)
+
+
+def test_a_folder_that_goes(server, session):
+    server.execute(session, "import os; os.mkdir('d')")
+    watch = Watch(server, session, "path=d")
+    server.execute(session, "os.rmdir('d')")
+    assert watch.until("end")
+    assert watch.response.read() == b""
+    answer = server.ask("GET", f"/sessions/{session}/watch?path=d")
+    assert (answer.status, answer.code) == (404, "not_found")
+    server.execute(session, "os.mkdir('d')")
+    watch = Watch(server, session, "path=d")  # a new one
+    server.execute(session, "open('d/x', 'w').close()")
+    watch.until("create", "x")
+
+
+def test_a_connection_that_broke_goes_on(server, session):
+    watch = Watch(server, session)
+    server.execute(session, "open('a', 'w').close()")
+    watch.until("create", "a")
+    watch.close()
+    server.execute(session, "open('b', 'w').close()")
+    again = Watch(server, session, headers={"Last-Event-ID": watch.last}, start=None)
+    assert again.until("create", "b")[0][0] != "start"
+    stale = Watch(server, session, headers={"Last-Event-ID": "7"}, start="overflow")
+    server.execute(session, "open('c', 'w').close()")
+    assert stale.until("create", "c")[0] == ("create", "c", "file", None)
+
+
+def test_many_readers(server, session):
+    watches = [Watch(server, session) for _ in range(20)]
+    server.execute(session, "open('a', 'w').close()")
+    for each in watches:
+        each.until("create", "a")
+
+
+def test_more_than_can_be_told(server, session):
+    watch = Watch(server, session)
+    server.execute(session, "import os\nfor i in range(60000):\n open('x', 'w').close(); os.remove('x')\n"
+                   "open('end', 'w').close()")
+    found = watch.until("create", "end")
+    assert any(each[0] in ("overflow", "gap") for each in found)
+
+
+def test_folders_are_bounded(server, session):
+    server.execute(session, "import os\nfor i in range(1500): os.mkdir(f'd{i:04}')")
+    watch = Watch(server, session, "recursive=1", start=None)
+    assert watch.data() == {"event": "start", "limited": True}
+    assert server.ask("GET", "/health").status == 200
+
+
+def test_a_tree_that_is_moved_in_does_not_hold_the_daemon(server, session):
+    server.execute(session, "import os\nos.mkdir('/tmp/t')\n"
+                   "for i in range(30):\n os.mkdir(f'/mnt/data/d{i}')\n"
+                   " for j in range(500): open(f'/mnt/data/d{i}/{j}', 'w').close()\nos.mkdir('in')")
+    watch = Watch(server, session, "recursive=1")
+    server.execute(session, "for i in range(30): os.rename(f'd{i}', f'in/d{i}')\n"
+                   "open('end', 'w').close()")
+    assert ("rename", "in/d29", "folder", "d29") in watch.until("create", "end")
+
+
+def test_names_that_are_no_text(server, session):
+    watch = Watch(server, session)
+    server.execute(session, r"open(b'/mnt/data/\xff\n\"x', 'w').close(); open('end', 'w').close()")
+    assert watch.until("create", "end")[0][1] == '?\n"x'
+
+
+def test_bounds_of_a_session(server, session):
+    server.execute(session, "import os\nfor i in range(9): os.mkdir(f'd{i}')")
+    held = [Watch(server, session, f"path=d{i}") for i in range(8)]
+    answer = server.ask("GET", f"/sessions/{session}/watch?path=d8")
+    assert (answer.status, answer.code) == (429, "busy")
+    assert len(held) == 8
+
+
+@pytest.mark.parametrize("query,status", [
+    ("path=../x", 400), ("path=/etc", 400), ("path=nothing", 404), ("path=link", 404),
+    ("path=file", 404), ("recursive=2", 400), ("path=", 400)])
+def test_what_cannot_be_watched(server, session, query, status):
+    server.execute(session, "import os; os.symlink('/etc', 'link'); open('file', 'w').close()")
+    answer = server.ask("GET", f"/sessions/{session}/watch?{query}")
+    assert answer.status in (status, 400, 403, 404) and answer.status < 500, answer
+    assert answer.code
+
+
+def test_the_session_ends(server):
+    session = server.create()
+    watch = Watch(server, session)
+    server.ask("DELETE", f"/sessions/{session}")
+    assert watch.next()[0] == "failed"
+    assert watch.response.read() == b""
+
+
+def test_nothing_is_left(server):
+    """Watches go with their sessions."""
+    pid = server.process.pid
+
+    def instances():
+        return sum("inotify" in os.readlink(entry) for entry in
+                   pathlib.Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink())
+    before = instances()
+    sessions = [server.create() for _ in range(3)]
+    watches = [Watch(server, each, "recursive=1") for each in sessions]
+    assert instances() == before + 3
+    for each in sessions:
+        server.ask("DELETE", f"/sessions/{each}")
+    for each in watches:
+        each.until("failed")
+    assert instances() == before
