@@ -1,0 +1,94 @@
+"""How fast bytes come out of a box's port, against the same program on this host.
+
+    python3 test/bench/port_bench.py URL KEY          of a running `reckon serve`, with template python
+
+Prints, for one connection: MB/s and the ratio to the direct connection, in turns; and requests a second.
+"""
+import http.client
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.parse
+
+SIZE, ROUNDS, REQUESTS = 512 << 20, 5, 300
+PROGRAM = '''
+import socket, threading
+block = bytes(1 << 20)
+def serve(c):
+    with c:
+        head = b""
+        while b"\\r\\n\\r\\n" not in head:
+            more = c.recv(65536)
+            if not more: return
+            head += more
+        size = int(head.split(b"/n=")[1].split()[0])
+        c.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n" % size)
+        while size > 0:
+            c.sendall(block[:size]); size -= len(block)
+server = socket.create_server(("127.0.0.1", PORT), backlog=128)
+def accept():
+    while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+'''
+
+
+def read(host, port, path, headers, ahead=b""):
+    """Seconds for one answer, which is not kept."""
+    begin = time.monotonic()
+    sock = socket.create_connection((host, port))
+    if ahead:
+        sock.sendall(ahead)
+        while b"\r\n\r\n" not in (head := sock.recv(65536)):
+            assert head
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n".encode())
+    total, buffer = 0, bytearray(1 << 20)
+    while n := sock.recv_into(buffer):
+        total += n
+    sock.close()
+    return time.monotonic() - begin, total
+
+
+def main():
+    url, key = urllib.parse.urlsplit(sys.argv[1]), {"Authorization": f"Bearer {sys.argv[2]}"}
+
+    def call(method, path, body):
+        connection = http.client.HTTPConnection(url.hostname, url.port)
+        connection.request(method, f"/reckon/v1{path}", json.dumps(body), key)
+        return json.loads(connection.getresponse().read())
+    session = call("POST", "/sessions", {"template": "python"})["id"]
+    call("POST", f"/sessions/{session}/executions", {
+        "code": PROGRAM.replace("PORT", "8000")
+        + "\nthreading.Thread(target=accept, daemon=True).start()"})
+    direct = subprocess.Popen([sys.executable, "-c", PROGRAM.replace("PORT", "47999") + "\naccept()"])
+    time.sleep(0.5)
+    base = f"/reckon/v1/sessions/{session}/ports/8000"
+    tunnel = (f"GET {base} HTTP/1.1\r\nHost: x\r\nAuthorization: {key['Authorization']}\r\n"
+              "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n").encode()
+    ways = {
+        "direct": lambda n: read("127.0.0.1", 47999, f"/n={n}", {}),
+        "by path": lambda n: read(url.hostname, url.port, f"{base}/n={n}", key),
+        "tunnel": lambda n: read(url.hostname, url.port, f"/n={n}", {}, tunnel),
+    }
+    rates = {name: [] for name in ways}
+    for _ in range(ROUNDS):  # in turns: the machine is not ours alone
+        for name, way in ways.items():
+            seconds, total = way(SIZE)
+            assert total >= SIZE, (name, total)
+            rates[name].append(SIZE / seconds / 1e6)
+    best = {name: statistics.median(each) for name, each in rates.items()}
+    for name, rate in best.items():
+        print(f"{name:8} {rate:8.0f} MB/s  {rate / best['direct']:.2f}")
+    for name, way in ways.items():
+        begin = time.monotonic()
+        for _ in range(REQUESTS):
+            way(1)
+        print(f"{name:8} {REQUESTS / (time.monotonic() - begin):8.0f} requests/s, one after the other")
+    direct.kill()
+    call("DELETE", f"/sessions/{session}", None)
+
+
+if __name__ == "__main__":
+    main()
