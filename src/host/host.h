@@ -6,9 +6,8 @@
  *   peers.c           the dialect processes; peer.c: one of them, peer_frames.c: what it sends
  *   front_child.c     how one is started and reaped; handoff.c: connections from one to another
  *   answer.c          the request table: one function for each request
- *   answer_session.c answer_execute.c answer_file.c
+ *   answer_session.c answer_execute.c answer_file.c, answer_link.c: links that need no key
  *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
- *   answer_link.c     links that need no key
  *   files.c           what a job did to files; work_files.c: in its thread
  *   db_files.c db_links.c   their rows
  *   beside.c          files of a session, beside what its kernels do
