@@ -21,7 +21,7 @@ def server(reckon):
 
 @pytest.mark.parametrize("version, program", [
     *((version, program) for version in VERSIONS for program in PROGRAMS_OF_ALL),
-    *((version, program) for version in ("new", "old") for program in ("readme", "interpreter", "charts"))])
+    *((version, program) for version in ("new", "old") for program in ("readme", "interpreter", "charts", "ports"))])
 def test_programs_run_unchanged(server, version, program):
     printed = server.run([python_sdk(*VERSIONS[version]), PROGRAMS / f"{program}.py"])
     if program == "readme":
