@@ -13,6 +13,7 @@
 #define TABLE "application/vnd.reckon.table+json"
 #define CHART "application/vnd.reckon.chart+json"
 #define VALUE_MAX ((size_t)32 << 20)
+#define COLUMNS_MAX 2000u
 
 static const struct {
 	const char *media, *member;
@@ -63,6 +64,25 @@ static void write_text(struct json_writer *json, const struct json_value *value)
 	json_write_member_text(json, "text", text, len);
 }
 
+static const char *name_of(const struct json_value *columns, size_t index)
+{
+	return json_read_text(json_read_member(json_read_at(columns, index), "name"), NULL);
+}
+
+/* Of several columns with one name the last one counts. */
+static bool is_hidden(const struct json_value *columns, size_t index)
+{
+	const char *name = name_of(columns, index);
+
+	for (size_t i = index + 1; name != NULL && i < json_read_count(columns); i++) {
+		const char *later = name_of(columns, i);
+
+		if (later != NULL && strcmp(later, name) == 0)
+			return true;
+	}
+	return name == NULL;
+}
+
 static void write_columns(struct json_writer *json, const struct json_value *table)
 {
 	const struct json_value *columns = json_read_member(table, "columns");
@@ -70,17 +90,15 @@ static void write_columns(struct json_writer *json, const struct json_value *tab
 	int64_t total = 0;
 
 	(void)json_read_int(json_read_member(table, "rows"), &total);
-	if (json_read_count(columns) == 0 || (uint64_t)total != json_read_count(rows))
+	if (json_read_count(columns) == 0 || json_read_count(columns) > COLUMNS_MAX ||
+	    (uint64_t)total != json_read_count(rows))
 		return;
 	json_write_key(json, "data");
 	json_write_object_begin(json);
 	for (size_t c = 0; c < json_read_count(columns); c++) {
-		const char *name = json_read_text(
-			json_read_member(json_read_at(columns, c), "name"), NULL);
-
-		if (name == NULL)
+		if (is_hidden(columns, c))
 			continue;
-		json_write_key(json, name);
+		json_write_key(json, name_of(columns, c));
 		json_write_array_begin(json);
 		for (size_t r = 0; r < json_read_count(rows); r++)
 			write_value(json, json_read_at(json_read_at(rows, r), c));
