@@ -49,11 +49,13 @@ struct refusal {
 /* Where a key may stand; the first that is there counts. KEY_BASIC: the password, as of a URL
  * http://any:KEY@host, or the name where there is no password. KEY_PATH: the first segment of the
  * path that begins with `name`, for clients that take an address and no password in it. */
-enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY, KEY_BASIC, KEY_PROTOCOL, KEY_PATH };
+enum key_kind { KEY_NONE, KEY_BEARER, KEY_HEADER, KEY_QUERY, KEY_BASIC, KEY_PROTOCOL, KEY_PATH,
+		KEY_SCHEME };
 struct key_place {
 	enum key_kind kind;
 	/* Of the header, in lower case, or of the parameter; of a WebSocket's subprotocol what stands
-	 * before the key; of KEY_PATH what it begins with. */
+	 * before the key; of KEY_PATH what it begins with; of KEY_SCHEME, which is the header
+	 * Authorization, what stands before the key there, in lower case. */
 	const char *name;
 };
 

@@ -55,11 +55,13 @@ void request_trace(const struct request *request, char *ret, size_t size)
 		(void)snprintf(ret, size, "%s%s", about->trace, about->span);
 }
 
-static const char *bearer(const char *value)
+static const char *behind_scheme(const char *value, const char *scheme)
 {
-	if (value == NULL || strncasecmp(value, "bearer ", 7) != 0)
+	const size_t len = strlen(scheme);
+
+	if (value == NULL || strncasecmp(value, scheme, len) != 0 || value[len] != ' ')
 		return NULL;
-	return value + 7 + strspn(value + 7, " ");
+	return value + len + strspn(value + len, " ");
 }
 
 /* Of `Authorization: Basic`, in base 64: "name:password". */
@@ -139,7 +141,9 @@ void request_key(const struct request *request, char *ret, size_t size)
 		const char *found = NULL;
 
 		if (at->kind == KEY_BEARER)
-			found = bearer(http_header(http, "authorization"));
+			found = behind_scheme(http_header(http, "authorization"), "bearer");
+		else if (at->kind == KEY_SCHEME)
+			found = behind_scheme(http_header(http, "authorization"), at->name);
 		else if (at->kind == KEY_HEADER)
 			found = http_header(http, at->name);
 		else if (at->kind == KEY_PROTOCOL)

@@ -1,0 +1,247 @@
+/*
+ * answers.c - what is answered without running a cell: between busy and idle, as a kernel does.
+ *
+ * Runs in:  reckon-front-jupyter.
+ * Reads:    messages of anybody; answers of hostile kernels, which are JSON.
+ * Never:    answers what it does not know: so says the protocol.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/jupyter.h"
+#include "dialects/jupyter/server.h"
+
+static int reply(struct channels *channels, const struct frame *frame, const char *type,
+		 struct json_writer *json, const struct buf *content)
+{
+	struct err err;
+
+	json_write_object_end(json);
+	if (json_write_finish(json, &err) < 0)
+		return 0; /* too long to be said */
+	return channels_send(channels, frame->channel, type, frame, content);
+}
+
+static void begin(struct json_writer *json, struct buf *content)
+{
+	json_write_init(json, content);
+	json_write_object_begin(json);
+	json_write_member_string(json, "status", "ok");
+}
+
+static int kernel_info(struct channels *channels, const struct frame *frame)
+{
+	const bool is_first = strcmp(channels->language, server_language_of("python3")) == 0;
+	cleanup_buf struct buf content = BUF_INIT(16384);
+	struct json_writer json;
+	char text[80];
+
+	begin(&json, &content);
+	json_write_member_string(&json, "protocol_version", "5.4");
+	json_write_member_string(&json, "implementation", "reckon");
+	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
+	json_write_key(&json, "language_info");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", channels->language);
+	json_write_member_string(&json, "version", "");
+	(void)snprintf(text, sizeof(text), "text/x-%s", is_first ? channels->language : "sh");
+	json_write_member_string(&json, "mimetype", text);
+	json_write_member_string(&json, "file_extension", is_first ? ".py" : ".sh");
+	json_write_member_string(&json, "pygments_lexer", channels->language);
+	json_write_member_string(&json, "nbconvert_exporter", channels->language);
+	json_write_object_end(&json);
+	json_write_member_string(&json, "banner", "A kernel in a Reckon session");
+	jupyter_write_value(&json, "help_links", NULL, "[]");
+	jupyter_write_value(&json, "supported_features", NULL, "[]");
+	return reply(channels, frame, "kernel_info_reply", &json, &content);
+}
+
+/* The answer of a call, parsed; NULL: it failed, and what knows nothing is answered. -1: gone. */
+static int parse(enum call_status status, const struct api_bytes *bytes, struct json_value **ret)
+{
+	struct err err;
+
+	*ret = NULL;
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK)
+		(void)json_read_parse(bytes->data, bytes->len, ANSWER_MAX, ret, &err);
+	return 0;
+}
+
+static size_t cursor_of(const struct frame *frame, const char *code, size_t len)
+{
+	int64_t cursor = INT64_MAX;
+
+	(void)json_read_int(json_read_member(frame->body, "cursor_pos"), &cursor);
+	return jupyter_bytes_of(code, len, cursor);
+}
+
+static int complete(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_complete_out out = { 0 };
+	struct json_value *answer;
+	struct json_writer json;
+	size_t len;
+	const char *code = frame_text(frame, "code", &len);
+	const size_t cursor = cursor_of(frame, code, len);
+	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
+	int sent;
+
+	if (parse(call_make(channels->request, API_COMPLETE,
+			    &(struct api_complete_in){ .session = channels->session,
+						       .code = { code, len },
+						       .has_cursor = true,
+						       .cursor = cursor },
+			    &out, &call),
+		  &out.answer, &answer) < 0)
+		return -1;
+	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
+	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
+	begin(&json, &content);
+	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
+	json_write_member_uint(&json, "cursor_start",
+			       jupyter_characters_of(code, len, (size_t)first));
+	json_write_member_uint(&json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
+	jupyter_write_value(&json, "metadata", NULL, "{}");
+	sent = reply(channels, frame, "complete_reply", &json, &content);
+	json_read_free(answer);
+	return sent;
+}
+
+static int inspect(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_inspect_out out = { 0 };
+	struct json_value *answer;
+	struct json_writer json;
+	int64_t detail = 0;
+	size_t len;
+	const char *code = frame_text(frame, "code", &len);
+	int sent;
+
+	(void)json_read_int(json_read_member(frame->body, "detail_level"), &detail);
+	if (parse(call_make(channels->request, API_INSPECT,
+			    &(struct api_inspect_in){ .session = channels->session,
+						      .code = { code, len },
+						      .has_cursor = true,
+						      .cursor = cursor_of(frame, code, len),
+						      .has_detail = true,
+						      .detail = detail > 0 },
+			    &out, &call),
+		  &out.answer, &answer) < 0)
+		return -1;
+	begin(&json, &content);
+	jupyter_write_value(&json, "found", json_read_member(answer, "found"), "false");
+	jupyter_write_value(&json, "data", json_read_member(answer, "data"), "{}");
+	jupyter_write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
+	sent = reply(channels, frame, "inspect_reply", &json, &content);
+	json_read_free(answer);
+	return sent;
+}
+
+/* Those that have one answer: nothing is known of it here. */
+static int answer_fixed(struct channels *channels, const struct frame *frame)
+{
+	static const struct {
+		const char *type, *reply, *key, *value;
+	} known[] = {
+		{ "is_complete_request", "is_complete_reply", "indent", "\"\"" },
+		{ "comm_info_request", "comm_info_reply", "comms", "{}" },
+		{ "history_request", "history_reply", "history", "[]" },
+	};
+	cleanup_buf struct buf content = BUF_INIT(256);
+	struct json_writer json;
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (strcmp(known[i].type, frame->type) != 0)
+			continue;
+		json_write_init(&json, &content);
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "status", i == 0 ? "unknown" : "ok");
+		jupyter_write_value(&json, known[i].key, NULL, known[i].value);
+		return reply(channels, frame, known[i].reply, &json, &content);
+	}
+	return 0;
+}
+
+/* There are no comms: who opens one is told so. */
+static int comm_open(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(4096);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "comm_id", frame_text(frame, "comm_id", NULL));
+	jupyter_write_value(&json, "data", NULL, "{}");
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0)
+		return 0;
+	return channels_send(channels, "iopub", "comm_close", frame, &content);
+}
+
+static int interrupt(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(128);
+	cleanup_call struct call call = CALL_INIT;
+	struct json_writer json;
+
+	if (call_make(channels->request, API_INTERRUPT,
+		      &(struct api_interrupt_in){ .session = channels->session }, NULL, &call) ==
+	    CALL_GONE)
+		return -1;
+	begin(&json, &content);
+	return reply(channels, frame, "interrupt_reply", &json, &content);
+}
+
+/* Who ends a kernel here means it: there is nobody who would start it again. */
+static int shut_down(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(128);
+	cleanup_call struct call call = CALL_INIT;
+	const bool restarts = frame_flag(frame, "restart", false);
+	struct json_writer json;
+	enum call_status status;
+
+	if (restarts)
+		status = call_make(channels->request, API_RESTART,
+				   &(struct api_restart_in){ .session = channels->session }, NULL,
+				   &call);
+	else
+		status = call_make(channels->request, API_SESSION_DELETE,
+				   &(struct api_session_delete_in){ .session = channels->session },
+				   NULL, &call);
+	if (status == CALL_GONE)
+		return -1;
+	channels->is_over = !restarts;
+	begin(&json, &content);
+	json_write_member_bool(&json, "restart", restarts);
+	return reply(channels, frame, "shutdown_reply", &json, &content);
+}
+
+int answers_handle(struct channels *channels, const struct frame *frame)
+{
+	static const struct {
+		const char *type;
+		int (*fn)(struct channels *channels, const struct frame *frame);
+	} known[] = {
+		{ "kernel_info_request", kernel_info }, { "complete_request", complete },
+		{ "inspect_request", inspect },		{ "is_complete_request", answer_fixed },
+		{ "comm_info_request", answer_fixed },	{ "history_request", answer_fixed },
+		{ "comm_open", comm_open },		{ "interrupt_request", interrupt },
+		{ "shutdown_request", shut_down },
+	};
+
+	if (channels_status(channels, frame, "busy") < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcmp(known[i].type, frame->type) == 0 && known[i].fn(channels, frame) < 0)
+			return -1;
+	return channels_status(channels, frame, "idle");
+}

@@ -1,0 +1,393 @@
+"""Jupyter Server's interface: what its clients send, raw, and jupyter_kernel_client from PyPI.
+
+The test of a gateway needs jupyter_server: RECKON_JUPYTER names a folder whose bin/jupyter has it.
+"""
+import contextlib
+import json
+import os
+import re
+import struct
+import subprocess
+import time
+import urllib.request
+import uuid
+
+import jupyter_kernel_client
+import pytest
+import websocket
+from reckon_serve import SECONDS, Server
+
+API = "/jupyter/api"
+V1 = "v1.kernel.websocket.jupyter.org"
+JUPYTER = os.environ.get("RECKON_JUPYTER", "")
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def ask(server, method, path, body=None, key=None, **headers):
+    return server.ask(method, path if path.startswith("/jupyter") else API + path, body, {
+        "Authorization": f"token {server.key if key is None else key}", **headers}, key=False,
+        prefix="")
+
+
+def start(server, **body):
+    answer = ask(server, "POST", "/kernels", json.dumps(body) if body else b"",
+                 **{"Content-Type": "application/octet-stream"})
+    assert answer.status == 201, answer
+    assert answer.headers["Location"] == f"{API}/kernels/{answer.json['id']}"
+    assert str(uuid.UUID(answer.json["id"])) == answer.json["id"]
+    return answer.json["id"]
+
+
+class Channels:
+    """A WebSocket of a kernel, in the old form or in v1."""
+
+    def __init__(self, server, kernel, is_v1=False, **more):
+        self.is_v1 = is_v1
+        self.socket = websocket.create_connection(
+            f"ws://127.0.0.1:{server.port}{API}/kernels/{kernel}/channels?session_id=s",
+            header=[f"Authorization: token {server.key}"], timeout=SECONDS,
+            subprotocols=[V1] if is_v1 else None, **more)
+
+    def send(self, kind, content, channel="shell", buffers=()):
+        header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "username": "u", "session": "s",
+                  "date": "", "version": "5.3", "of_mine": [1]}
+        if not self.is_v1:
+            self.socket.send(json.dumps({"channel": channel, "header": header, "parent_header": {},
+                                         "metadata": {}, "content": content, "buffers": {}}))
+            return header
+        parts = [channel.encode(), *(json.dumps(each).encode() for each in
+                                     (header, {}, {}, content)), *buffers]
+        at, offsets = 8 * (len(parts) + 2), []
+        for part in parts:
+            offsets.append(at)
+            at += len(part)
+        self.socket.send_binary(struct.pack(f"<{len(parts) + 2}Q", len(parts) + 1, *offsets, at) +
+                                b"".join(parts))
+        return header
+
+    def receive(self):
+        opcode, data = self.socket.recv_data()
+        if not self.is_v1:
+            assert opcode == websocket.ABNF.OPCODE_TEXT
+            message = json.loads(data)
+            for key in ("msg_id", "msg_type"):
+                assert message[key] == message["header"][key]
+            return message
+        assert opcode == websocket.ABNF.OPCODE_BINARY
+        [count] = struct.unpack_from("<Q", data)
+        offsets = struct.unpack_from(f"<{count}Q", data, 8)
+        assert offsets[0] == 8 * (count + 1) and offsets[-1] == len(data)
+        parts = [data[a:b] for a, b in zip(offsets, offsets[1:])]
+        header, parent, metadata, content = map(json.loads, parts[1:5])
+        return {"channel": parts[0].decode(), "header": header, "parent_header": parent,
+                "metadata": metadata, "content": content, "msg_type": header["msg_type"]}
+
+    def until_idle(self, header):
+        """[(type, content)] of what this request gave; idle is the last of it."""
+        seen = []
+        while True:
+            message = self.receive()
+            if message["parent_header"] != header:
+                continue
+            seen.append((message["msg_type"], message["content"]))
+            if message["content"].get("execution_state") == "idle":
+                assert seen[0] == ("status", {"execution_state": "busy"})
+                return seen[1:-1]
+
+    def request(self, kind, content, channel="shell"):
+        return self.until_idle(self.send(kind, content, channel))
+
+    def run(self, code, **more):
+        return self.request("execute_request", {"code": code, **more})
+
+    def close(self):
+        self.socket.close()
+
+
+@contextlib.contextmanager
+def kernel(server, is_v1=False, **body):
+    own = start(server, **body)
+    channels = Channels(server, own, is_v1)
+    try:
+        yield own, channels
+    finally:
+        channels.close()
+        ask(server, "DELETE", f"/kernels/{own}")
+
+
+# ---- REST -----------------------------------------------------------------------------------
+
+def test_what_the_server_is(server):
+    assert ask(server, "GET", "/jupyter/api", key="").json["version"]
+    specs = ask(server, "GET", "/kernelspecs?1795415449341").json
+    assert specs["default"] == "python3" and {"python3", "bash"} == set(specs["kernelspecs"])
+    for name, spec in specs["kernelspecs"].items():
+        assert spec["name"] == name and spec["resources"] == {}
+        assert {"argv", "display_name", "language", "env"} <= set(spec["spec"])
+        assert ask(server, "GET", f"/kernelspecs/{name}").json == spec
+
+
+def test_a_kernel_from_start_to_end(server):
+    other = server.create()  # no kernel of this interface
+    own = start(server)
+    assert start(server, name="bash", path=None, env={"A": "b"}) != own
+    listed = ask(server, "GET", "/kernels").json
+    assert {each["name"] for each in listed} == {"python3", "bash"} and len(listed) == 2
+    model = ask(server, "GET", f"/kernels/{own}").json
+    assert model in listed
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", model["last_activity"])
+    assert (model["execution_state"], model["connections"]) == ("idle", 0)
+    assert ask(server, "POST", f"/kernels/{own}/interrupt").status == 204
+    assert ask(server, "POST", f"/kernels/{own}/restart", "{}").json["id"] == own
+    answer = ask(server, "DELETE", f"/kernels/{own}")
+    assert (answer.status, answer.body) == (204, b"")
+    for method, what in (("GET", ""), ("DELETE", ""), ("POST", "/restart"), ("POST", "/interrupt"),
+                         ("GET", "/channels")):
+        answer = ask(server, method, f"/kernels/{own}{what}")
+        assert answer.status == 404 and "Kernel does not exist" in answer.json["message"]
+    assert server.ask("GET", f"/sessions/{other}").json["status"] == "live"
+
+
+def test_what_is_wrong_is_told_in_its_form(server):
+    def refused(answer, status):
+        assert answer.status == status, answer
+        assert set(answer.json) == {"message", "reason"} and answer.json["message"]
+
+    own = start(server)
+    for path in ("/kernels", "/kernelspecs", f"/kernels/{own}", f"/kernels/{own}/channels"):
+        refused(ask(server, "GET", path, key=""), 403)
+        refused(ask(server, "GET", path, key="rk_wrong"), 403)
+    assert server.ask("GET", f"{API}/kernels?token={server.key}", key=False, prefix="").status == 200
+    refused(ask(server, "GET", "/kernels/x"), 404)
+    refused(ask(server, "GET", "/kernels/" + "0" * 2000), 404)
+    refused(ask(server, "GET", f"/kernels/{uuid.uuid4()}"), 404)
+    refused(ask(server, "GET", "/kernelspecs/x"), 404)
+    refused(ask(server, "GET", "/contents"), 404)
+    refused(ask(server, "POST", "/kernels", '{"name": "cobol"}'), 404)
+    refused(ask(server, "POST", "/kernels", "{"), 400)
+    refused(ask(server, "GET", f"/kernels/{own}/channels"), 426)  # and no WebSocket
+    # A session of another interface is none of its kernels.
+    session = server.create()
+    bits = 0
+    for letter in session[3:]:
+        bits = bits << 5 | "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
+    refused(ask(server, "DELETE", f"/kernels/{uuid.UUID(int=bits)}"), 404)
+    assert server.ask("GET", f"/sessions/{session}").json["status"] == "live"
+
+
+# ---- the WebSocket --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("is_v1", [False, True])
+def test_cells(server, is_v1):
+    with kernel(server, is_v1) as (_, channels):
+        assert channels.run("x = 6")[-1] == ("execute_reply", {
+            "status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []})
+        seen = channels.run("print('süß'); x * 7")
+        assert [kind for kind, _ in seen] == ["execute_input", "stream", "execute_result",
+                                              "execute_reply"]
+        assert seen[1][1] == {"name": "stdout", "text": "süß\n"}
+        assert seen[2][1]["data"] == {"text/plain": "42"}
+        seen = channels.run("1 / 0")
+        assert [kind for kind, _ in seen] == ["execute_input", "error", "execute_reply"]
+        assert seen[1][1]["ename"] == seen[2][1]["ename"] == "ZeroDivisionError"
+        assert [kind for kind, _ in channels.run("x", silent=True)] == ["execute_reply"]
+        assert channels.run("")[-1][1]["execution_count"] == 3
+        seen = channels.run("from IPython.display import display\n"
+                            "h = display(1, display_id=True); h.update(2)")
+        assert [kind for kind, _ in seen[1:3]] == ["display_data", "update_display_data"]
+        # What no reader of this protocol knows is not sent: summaries for models.
+        seen = channels.run("list(range(100000))")
+        assert set(seen[1][1]["data"]) == {"text/plain"}
+
+
+def test_a_program_that_dies_and_one_that_is_interrupted(server):
+    with kernel(server) as (own, channels):
+        seen = channels.run("import os; os._exit(3)")
+        assert [kind for kind, _ in seen[1:]] == ["error", "execute_reply"]
+        assert seen[-1][1]["status"] == "error"
+        header = channels.send("execute_request", {"code": "print(1, flush=True)\n"
+                                                           "import time; time.sleep(600)"})
+        later = channels.send("execute_request", {"code": "never = 1"})
+        while channels.receive()["msg_type"] != "stream":
+            pass
+        # Beside a cell that runs.
+        info = channels.request("kernel_info_request", {}, "control")
+        assert info[0][1]["language_info"]["name"] == "python"
+        assert ask(server, "GET", f"/kernels/{own}").json["execution_state"] == "busy"
+        channels.send("interrupt_request", {}, "control")
+        kinds, aborted = {}, []
+        while not aborted:
+            message = channels.receive()
+            if message["msg_type"] == "execute_reply":
+                kinds[message["parent_header"]["msg_id"]] = message["content"]
+            if message["parent_header"] == later and message["content"].get(
+                    "execution_state") == "idle":
+                aborted.append(message)
+        assert kinds[header["msg_id"]]["ename"] == "KeyboardInterrupt"
+        assert kinds[later["msg_id"]]["status"] == "aborted"
+        assert channels.run("never")[-1][1]["ename"] == "NameError"
+
+
+def test_questions(server):
+    with kernel(server) as (_, channels):
+        channels.run("äöü = 1; number_of_things = 2")
+        [(kind, found)] = channels.request("complete_request", {"code": "äöü + numb",
+                                                                "cursor_pos": 10})
+        assert kind == "complete_reply" and "number_of_things" in found["matches"]
+        assert (found["cursor_start"], found["cursor_end"]) == (6, 10)
+        [(kind, found)] = channels.request("inspect_request", {"code": "len", "cursor_pos": 3})
+        assert found["found"] and "text/plain" in found["data"]
+        assert channels.request("comm_info_request", {})[0][1]["comms"] == {}
+        assert channels.request("history_request", {})[0][1]["history"] == []
+        assert channels.request("nothing_request", {}) == []
+        [(kind, closed)] = channels.request("comm_open", {"comm_id": "c", "target_name": "t",
+                                                          "data": {}})
+        assert (kind, closed["comm_id"]) == ("comm_close", "c")
+
+
+def test_what_would_end_a_client_is_left_out(server):
+    """Python's websockets takes no more than a MiB; in the binary form there is no such client."""
+    big = "from IPython.display import HTML; HTML('x' * 2000000)"
+    with kernel(server) as (_, channels):
+        seen = channels.run(big)
+        assert [kind for kind, _ in seen] == ["execute_input", "stream", "execute_reply"]
+        assert "left out" in seen[1][1]["text"]
+        seen = channels.run("for i in range(4): print('y' * 900000)")
+        assert sum(len(each["text"]) for kind, each in seen if kind == "stream") > 900000
+    with kernel(server, True) as (_, channels):
+        assert len(channels.run(big)[1][1]["data"]["text/html"]) == 2000000
+
+
+def test_garbage_is_dropped(server):
+    with kernel(server) as (_, channels):
+        for text in ("", "{", "[]", "{}", '{"header": {}}', '{"header": {"msg_type": 1}}',
+                     '{"channel": 1, "header": {"msg_type": "x"}}', "[" * 100000):
+            channels.socket.send(text)
+        channels.socket.send_binary(b"\0" * 5)
+        assert channels.run("1")[-1][1]["status"] == "ok"
+    with kernel(server, True) as (_, channels):
+        good = struct.pack("<7Q", 6, 56, 56, 56, 56, 56, 56)
+        for data in (b"", b"\xff" * 100, good, struct.pack("<Q", 1 << 60), good[:30],
+                     struct.pack("<7Q", 6, 56, 1 << 63, 56, 56, 56, 56)):
+            channels.socket.send_binary(data)
+        header = channels.send("execute_request", {"code": "1"}, buffers=[b"\xff\xfe"])
+        assert channels.until_idle(header)[-1][1]["status"] == "ok"
+
+
+def test_too_many_messages_end_the_connection(server):
+    with kernel(server) as (_, channels):
+        channels.send("execute_request", {"code": "import time; time.sleep(600)"})
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                channels.send("execute_request", {"code": "1"})
+        with pytest.raises((websocket.WebSocketException, OSError)):
+            while True:
+                opcode, data = channels.socket.recv_data()
+                if opcode == websocket.ABNF.OPCODE_CLOSE:
+                    assert struct.unpack("!H", data[:2]) == (1009,)
+                    raise websocket.WebSocketConnectionClosedException
+
+
+def test_a_shutdown_over_the_channel_ends_the_kernel(server):
+    with kernel(server) as (own, channels):
+        channels.request("shutdown_request", {"restart": False}, "control")
+        assert ask(server, "GET", f"/kernels/{own}").status == 404
+
+
+def test_a_cell_goes_on_without_its_connection(server):
+    with kernel(server) as (own, channels):
+        channels.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
+                                                  "time.sleep(1); x = 42"})
+        while channels.receive()["msg_type"] != "stream":
+            pass
+        channels.close()
+        again = Channels(server, own)
+        assert again.run("x")[1][1]["data"]["text/plain"] == "42"
+        again.close()
+
+
+# ---- clients --------------------------------------------------------------------------------
+
+def test_the_requests_of_open_webui(server):
+    """A kernel for each execution; the token in the query; an empty body of any type."""
+    base, token = f"http://127.0.0.1:{server.port}/jupyter/", f"?token={server.key}"
+    request = urllib.request.Request(base + "api/kernels" + token, b"", method="POST",
+                                     headers={"Content-Type": "application/octet-stream"})
+    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        own = json.load(answer)["id"]
+    socket = websocket.create_connection(
+        f"ws://127.0.0.1:{server.port}{API}/kernels/{own}/channels{token}", timeout=SECONDS,
+        header=["Sec-WebSocket-Extensions: permessage-deflate"])
+    socket.send(json.dumps({
+        "header": {"msg_id": "m", "msg_type": "execute_request", "username": "user",
+                   "session": "s", "date": "", "version": "5.3"},
+        "parent_header": {}, "metadata": {}, "content": {
+            "code": "print(6 * 7)",
+            "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False,
+            "stop_on_error": True}, "channel": "shell"}))
+    out = ""
+    while True:
+        message = json.loads(socket.recv())
+        if message["parent_header"].get("msg_id") != "m":
+            continue
+        if message["msg_type"] == "stream":
+            out += message["content"]["text"]
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            break
+    assert out == "42\n"
+    # While something runs, too.
+    socket.send(json.dumps({"header": {"msg_id": "n", "msg_type": "execute_request"},
+                            "content": {"code": "while True: pass"}, "channel": "shell"}))
+    request = urllib.request.Request(base + f"api/kernels/{own}" + token, method="DELETE")
+    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        assert answer.status == 204
+    socket.close()
+
+
+def use(client):
+    assert client.execute("x = 6; x * 7")["outputs"][0]["data"]["text/plain"] == "42"
+    done = client.execute("print(1)\n1 / 0")
+    assert [each["output_type"] for each in done["outputs"]] == ["stream", "error"]
+    client.interrupt()
+    client.restart()
+    assert client.execute("x")["outputs"][0]["ename"] == "NameError"
+
+
+def test_jupyter_kernel_client(server):
+    with jupyter_kernel_client.JupyterKernelClient(
+            server_url=f"http://127.0.0.1:{server.port}/jupyter", token=server.key) as client:
+        use(client)
+    assert ask(server, "GET", "/kernels").json == []
+
+
+@pytest.mark.skipif(not JUPYTER, reason="needs jupyter_server: see the top of the file")
+def test_a_gateway(server, reckon):
+    """JupyterLab's own server here, its kernels there."""
+    port = server.port + 1 if server.port < 65000 else server.port - 1
+    gateway = subprocess.Popen(
+        [f"{JUPYTER}/bin/jupyter", "server", "--allow-root", "--no-browser", f"--port={port}",
+         "--ServerApp.token=local", f"--ServerApp.root_dir={reckon.cwd}", "--ServerApp.port_retries=0",
+         f"--gateway-url=http://127.0.0.1:{server.port}/jupyter",
+         f"--GatewayClient.auth_token={server.key}"], env={**os.environ, "HOME": str(reckon.work)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=SECONDS).close()
+                break
+            except OSError:
+                assert time.monotonic() < end and gateway.poll() is None
+                time.sleep(0.1)
+        with jupyter_kernel_client.JupyterKernelClient(
+                server_url=f"http://127.0.0.1:{port}", token="local") as client:
+            use(client)
+    finally:
+        gateway.terminate()
+        gateway.wait(SECONDS)
