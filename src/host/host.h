@@ -118,8 +118,7 @@ struct session {
 	enum api_error end; /* CLOSING: what its id is answered with from now on */
 	reckon_engine *engine;	 /* the running job's, if there is one */
 	reckon_session *handle;
-	struct job *running;
-	struct job *first, *last;
+	struct job *running, *first, *last;
 	unsigned queued;
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	uint64_t idle_since_ns; /* of the boot clock, which nobody sets and sleep does not stop */
