@@ -140,6 +140,7 @@ static int put(struct program *program, const char *path, const void *bytes, int
 {
 	struct request *request = program->request;
 	struct api_upload upload;
+	struct api_file_put written;
 	cleanup_fd int fd = -1;
 	struct err err;
 	int code;
@@ -159,9 +160,41 @@ static int put(struct program *program, const char *path, const void *bytes, int
 	if (code < 0)
 		return refuse_write(program);
 	(void)close(TAKE_FD(fd));
-	return call_or_refuse(request, API_FILE_COMMIT,
-			      &(struct api_file_commit_in){ .ticket = upload.ticket }, NULL,
-			      &program->call);
+	if (call_or_refuse(request, API_FILE_COMMIT,
+			   &(struct api_file_commit_in){ .ticket = upload.ticket }, &written,
+			   &program->call) < 0)
+		return -1;
+	(void)snprintf(program->artifact, sizeof(program->artifact), "%s",
+		       written.artifact != NULL ? written.artifact : "");
+	return 0;
+}
+
+/* It is cancelled and not committed; that the session is held is said again. */
+int program_take_body(struct program *program, uint64_t max, int *ret_fd)
+{
+	struct request *request = program->request;
+	const struct http *http = request_head(request);
+	struct api_upload upload;
+	cleanup_fd int fd = -1;
+
+	if (call_or_refuse(request, API_FILE_PUT,
+			   &(struct api_file_put_in){ .session = program->session,
+						      .path = ".reckon-body",
+						      .has_size = !http->is_chunked,
+						      .size = http->length },
+			   &upload, &program->call) < 0)
+		return -1;
+	fd = TAKE_FD(program->call.reply.fd);
+	if (fd < 0)
+		return refuse_write(program);
+	if (request_body_to(request, fd, upload.size_max < max ? upload.size_max : max) < 0)
+		return -1;
+	upstream_cancel_when_gone(request, 0);
+	upstream_cancel_when_gone(request, upload.ticket);
+	upstream_cancel_now(request);
+	hold(program);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 int program_put(struct program *program, const char *path, const void *bytes, size_t len)

@@ -25,6 +25,7 @@ struct program {
 	struct request *request;
 	uint64_t frame; /* of the call that opened the session; 0: there is none */
 	char session[64];
+	char artifact[48]; /* of the file that was put last; "": it is not kept */
 	struct call call;
 };
 #define PROGRAM_INIT ((struct program){ .call = CALL_INIT })
@@ -77,6 +78,8 @@ int program_run(struct program *program, const struct program_stage *stage,
 		struct program_end *ret);
 /* The same, of what a descriptor has. */
 int program_put_file(struct program *program, const char *path, int from, uint64_t size);
+/* The request's body, in a nameless file of reckond's that never becomes one of the session. */
+int program_take_body(struct program *program, uint64_t max, int *ret_fd);
 /* 1: appended to `ret`; 0: there is no such file, or it is longer than `ret` can become. */
 int program_get(struct program *program, const char *path, struct buf *ret);
 

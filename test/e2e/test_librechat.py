@@ -3,6 +3,7 @@
 The tests with @librechat/agents need the package: RECKON_NPM names a folder whose node_modules has it
 (npm i --ignore-scripts @librechat/agents@3.9.2).
 """
+import io
 import json
 import os
 import pathlib
@@ -91,6 +92,70 @@ def test_files_go_from_run_to_run(server):
     assert done["stdout"] == "samen\n" and set(names(done)) == {"a/b"}
 
 
+def upload(server, path, fields, files, status=200, chunked=False):
+    """As axios and form-data send it: fields first, names in raw UTF-8 with their folders."""
+    lines = []
+    for name, value in fields:
+        lines.append(f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode())
+    for name, data in files:
+        lines.append(f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+                     'Content-Type: text/plain\r\n\r\n'.encode() + data + b"\r\n")
+    body = b"".join(lines) + b"--x--\r\n"
+    answer = ask(server, "POST", API + path, body=io.BytesIO(body) if chunked else body,
+                 headers={"Content-Type": "multipart/form-data; boundary=x"})
+    assert answer.status == status, answer
+    return answer.json
+
+
+def test_uploads(server):
+    done = upload(server, "/upload", [("kind", "user"), ("id", "1")], [("pptx/ä b.md", b"hello")])
+    assert done["message"] == "success" and done["session_id"] == done["storage_session_id"]
+    [file] = done["files"]
+    assert file["filename"] == "pptx/ä b.md"
+    given = {"id": file["fileId"], "name": file["filename"],
+             "storage_session_id": done["storage_session_id"], "kind": "user", "resource_id": "1"}
+    assert download(server, given) == b"hello"
+    listed = ask(server, "GET", f"{API}/files/{done['session_id']}?detail=full").json
+    assert [each["metadata"]["original-filename"] for each in listed] == ["pptx/ä b.md"]
+    ran = execute(server, "bash", "cat 'pptx/ä b.md'; printf 2 >> 'pptx/ä b.md'", [given])
+    assert ran["stdout"] == "hello"
+    assert names(ran)["pptx/ä b.md"]["modified_from"]["id"] == file["fileId"]
+    check_nothing_stays(server, 2)
+
+
+def test_a_batch_and_what_is_read_only(server):
+    done = upload(server, "/upload/batch", [("kind", "skill"), ("read_only", "true")],
+                  [("a.txt", b"a"), ("../b", b"b"), ("c/d.bin", bytes(range(256)) * 5000),
+                   ("/etc/passwd", b""), (".hidden", b"")], chunked=True)
+    assert (done["message"], done["succeeded"], done["failed"]) == ("partial_success", 2, 3)
+    assert [each["status"] for each in done["files"]] == ["success", "error", "success", "error",
+                                                          "error"]
+    given = [{"id": each["fileId"], "name": each["filename"],
+              "storage_session_id": done["storage_session_id"]}
+             for each in done["files"] if each["status"] == "success"]
+    assert download(server, given[1]) == bytes(range(256)) * 5000
+    shown = ask(server, "GET", f"{API}/sessions/{done['session_id']}/objects/{given[0]['id']}")
+    assert shown.json["readOnly"] is True
+    # Whatever the program does to them, they are what they were.
+    ran = execute(server, "bash", "echo more >> a.txt; rm c/d.bin; echo n > new", given)
+    files = names(ran)
+    assert files["a.txt"]["id"] == given[0]["id"] and files["a.txt"]["inherited"]
+    assert files["c/d.bin"]["inherited"] and "inherited" not in files["new"]
+    assert upload(server, "/upload/batch", [], [("..", b"")], status=400)["message"] == "error"
+
+
+@pytest.mark.parametrize("body, media", [
+    (b"", "multipart/form-data; boundary=x"), (b"--x\r\n", "multipart/form-data; boundary=x"),
+    (b"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nnever ends",
+     "multipart/form-data; boundary=x"), (b"{}", "application/json"), (b"--x--\r\n", "nothing")])
+def test_forms_that_are_none(server, body, media):
+    for path in ("/upload", "/upload/batch"):
+        answer = ask(server, "POST", API + path, body=body, headers={"Content-Type": media})
+        assert answer.status == 400, answer
+        assert set(answer.json) >= {"message"}
+    check_nothing_stays(server, 0)
+
+
 def test_what_there_is_of_a_session(server):
     done = execute(server, "py", "open('a.txt', 'w').write('hello'); open('b', 'w')")
     listed = ask(server, "GET", f"{API}/v1/files/{done['session_id']}?detail=full").json
@@ -143,7 +208,7 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(good, 409, "execution_profile_mismatch",
             headers={"X-CodeAPI-Expected-Profile": "stateful"})
     refused(good, 404, path="/exec/programmatic")
-    for path in ("/nothing", "/download/a/b", "/download/a/b/c/d/e", f"/download/{'a' * 21}/{'b' * 21}",
+    for path in ("/nothing", "/upload", "/download/a/b", "/download/a/b/c/d/e", f"/download/{'a' * 21}/{'b' * 21}",
                  "/sessions/a/objects/b", "/files/" + "x" * 3000):
         assert ask(server, "GET", API + path).status == 404, path
     assert ask(server, "GET", API + "/files/x").json == []

@@ -16,7 +16,8 @@ ENDED = ("closed", "expired", "lost")
 def ask(server, method, path, body=None, headers=None, key=True):
     """One request with the key in X-Api-Key; a dict or list goes as JSON."""
     own = {"X-Api-Key": server.key} if key else {}
-    if body is not None and not isinstance(body, (bytes, str)):
+    if body is not None and not isinstance(body, (bytes, str)) and \
+            not hasattr(body, "read"):
         body = json.dumps(body)
     return server.ask(method, path, body,
                       {"Content-Type": "application/json", **own, **(headers or {})}, key=False,

@@ -2,6 +2,7 @@
  * librechat.c - LibreChat's Code API: programs with files, which go from run to run by their ids.
  *
  *   POST /librechat/exec                          a program
+ *   POST /librechat/upload, /upload/batch         files, as a form
  *   GET  /librechat/files/{session}               what there is of a run, or of an upload
  *   GET  /librechat/download/{session}/{file}     its bytes
  *   GET  /librechat/sessions/{session}/objects/{file}
@@ -121,7 +122,7 @@ static void handle(struct request *request)
 {
 	const struct http *http = request_head(request);
 	const char *path = after_key(http->path + strlen("/librechat"));
-	char parts[PARTS_MAX][PART_SIZE];
+	char parts[PARTS_MAX][PART_SIZE] = { 0 };
 	size_t count;
 
 	if (strncmp(path, "/v1/", 4) == 0)
@@ -132,6 +133,10 @@ static void handle(struct request *request)
 	} else if (http->verb == HTTP_VERB_POST && count == 1 && strcmp(parts[0], "exec") == 0) {
 		request_note(request, "/librechat/exec", NULL, NULL);
 		librechat_exec(request);
+	} else if (http->verb == HTTP_VERB_POST && strcmp(parts[0], "upload") == 0 &&
+		   (count == 1 || (count == 2 && strcmp(parts[1], "batch") == 0))) {
+		request_note(request, "/librechat/upload", NULL, NULL);
+		librechat_upload(request, count == 2);
 	} else {
 		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 	}

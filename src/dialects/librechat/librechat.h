@@ -7,6 +7,7 @@
  *   exec.c       /exec: inputs, a program
  *   outputs.c    what became of its files
  *   files.c      lists and downloads
+ *   upload.c     forms of files
  *
  * A *storage session* is a session, which has usually ended: what is kept of its files is the store.
  */
@@ -80,6 +81,9 @@ void librechat_write_outputs(struct json_writer *json, struct librechat_exec *ex
 void librechat_list(struct request *request, const char *session);
 void librechat_show(struct request *request, const char *session, const char *id);
 void librechat_download(struct request *request, const char *session, const char *id);
+
+/* ---- upload.c ---- */
+void librechat_upload(struct request *request, bool is_batch);
 
 /* ---- librechat.c ---- */
 void librechat_answer(struct request *request, unsigned status, struct json_writer *json,
