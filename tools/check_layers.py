@@ -50,7 +50,7 @@ ONLY = {  # all that the first may see of the second
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
                                  "dialects/names.h", "dialects/program.h",
                                  "dialects/program_code.h", "dialects/program_language.h",
-                                 "dialects/run.h"},
+                                 "dialects/run.h", "dialects/stored.h"},
     ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers

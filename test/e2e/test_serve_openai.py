@@ -207,6 +207,45 @@ def test_containers(reckon):
                                     tools=[{"type": "code_interpreter", "container": made.id}])
 
 
+def test_files_and_containers(reckon):
+    with ModelServer(Reply(calls=["print(open('sales.csv').read(), open('more.txt').read())"]), Reply(text="Done."),
+                     Reply(calls=["print(open('b.txt').read())"]), Reply(text="Done.")) as model, \
+            Speaking(reckon, model) as server:
+        client = server.client()
+        sales = client.files.create(file=("sales.csv", b"a,b\n1,2\n"), purpose="user_data")
+        assert sales.id.startswith("file-") and (sales.filename, sales.bytes, sales.purpose, sales.status) == (
+            "sales.csv", 8, "user_data", "processed")
+        more = client.files.create(file=("../more.txt", b"\r\n--x"), purpose="assistants")
+        assert client.files.content(more.id).read() == b"\r\n--x" and more.filename == "more.txt"
+        assert [each.id for each in client.files.list()] == [more.id, sales.id]
+        assert client.files.retrieve(sales.id) == sales
+        # As the vendor's own example has it.
+        response = client.responses.create(model=MODEL, input="?", include=OUTPUTS, tools=[
+            {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [sales.id, more.id]}}])
+        assert response.output[0].outputs[0].logs.startswith("a,b\n1,2\n")
+        assert "- sales.csv\n- more.txt" in model.asked[0].body["messages"][0]["content"]
+        container = client.containers.create(name="mine", file_ids=[sales.id])
+        added = client.containers.files.create(container_id=container.id, file=("b.txt", b"hello"))
+        assert (added.path, added.bytes, added.source) == ("/mnt/data/b.txt", 5, "user")
+        client.containers.files.create(container_id=container.id, file_id=more.id)
+        assert sorted(each.path for each in client.containers.files.list(container_id=container.id)) == [
+            "/mnt/data/b.txt", "/mnt/data/more.txt", "/mnt/data/sales.csv"]
+        response = client.responses.create(model=MODEL, input="?", include=OUTPUTS, tools=[
+            {"type": "code_interpreter", "container": container.id}])
+        assert response.output[0].outputs[0].logs == "hello\n"
+        assert client.files.delete(sales.id).deleted
+        for gone in (lambda: client.files.retrieve(sales.id), lambda: client.files.content("file-x"),
+                     lambda: client.containers.files.create(container_id=container.id, file_id=sales.id),
+                     lambda: client.responses.create(model=MODEL, input="?", tools=[
+                         {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [sales.id]}}])):
+            with pytest.raises(openai.NotFoundError):
+                gone()
+        for kind, body in (("multipart/form-data", b"x"), ("multipart/form-data; boundary=b", b"--b\r\n\r\n"),
+                           ("multipart/form-data; boundary=b", b"--b--"), ("application/json", b"{}")):
+            answer = server.ask("POST", "/files", body, {"Content-Type": kind}, prefix="/openai/v1")
+            assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
+
+
 def test_errors_look_like_the_vendor_s(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble, trouble) as model, Speaking(reckon, model) as server:

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/openai/openai.h"
+#include "dialects/stored.h"
 
 #define LIST_MAX 100u
 #define PATH_PREFIX OPENAI_CONTAINER_FILE "p"
@@ -135,8 +136,6 @@ static int take_limits(const struct json_value *body, struct api_session_create_
 	in->idle_timeout_ms = (uint64_t)minutes * MINUTE_MS;
 	if (policy != NULL && strcmp(policy, "disabled") != 0)
 		return err_set(err, ERR_INVALID, "network_policy: a container has no network here");
-	if (json_read_count(json_read_member(body, "file_ids")) > 0)
-		return err_set(err, ERR_INVALID, "file_ids: put files into the input of a response");
 	if (size == NULL)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
@@ -163,7 +162,7 @@ static int write_metadata(const char *name, struct buf *ret, struct err *err)
 static void create(struct request *request, const struct json_value *body)
 {
 	const char *name = json_read_text(json_read_member(body, "name"), NULL);
-	cleanup_buf struct buf metadata = BUF_INIT(16384);
+	cleanup_buf struct buf metadata = BUF_INIT(16384), told = BUF_INIT(64 * 1024);
 	cleanup_call struct call call = CALL_INIT;
 	struct api_limits limits = { 0 };
 	struct api_session_create_in in = { 0 };
@@ -178,7 +177,8 @@ static void create(struct request *request, const struct json_value *body)
 		return;
 	}
 	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
-	if (call_or_refuse(request, API_SESSION_CREATE, &in, &session, &call) == 0)
+	if (call_or_refuse(request, API_SESSION_CREATE, &in, &session, &call) == 0 &&
+	    files_import(request, json_read_member(body, "file_ids"), session.id, &told) == 0)
 		answer_container(request, &session);
 }
 
@@ -300,7 +300,7 @@ static bool path_of_id(const char *id, char *ret, size_t size)
 }
 
 static void write_file(const struct container *container, struct json_writer *json, const char *id,
-		       const char *path, uint64_t size, uint64_t created)
+		       const char *path, uint64_t size, uint64_t created, const char *source)
 {
 	char whole[4200];
 
@@ -312,7 +312,7 @@ static void write_file(const struct container *container, struct json_writer *js
 	json_write_member_uint(json, "bytes", size);
 	json_write_member_string(json, "container_id", container->id);
 	json_write_member_string(json, "path", whole);
-	json_write_member_string(json, "source", "assistant");
+	json_write_member_string(json, "source", source);
 	json_write_object_end(json);
 }
 
@@ -328,7 +328,8 @@ static void write_files(const struct container *container, struct json_writer *j
 
 		(void)json_read_int(json_read_member(file, "size"), &size);
 		if (path != NULL && id_of_path(path, id))
-			write_file(container, json, id, path, (uint64_t)size, seconds_of(at));
+			write_file(container, json, id, path, (uint64_t)size, seconds_of(at),
+				   "assistant");
 	}
 }
 
@@ -396,7 +397,7 @@ static void show_file(const struct container *container, const char *id)
 		return;
 	json_write_init(&json, &body);
 	write_file(container, &json, id, path, file.size,
-		   file.has_modified_ms ? file.modified_ms / 1000 : 0);
+		   file.has_modified_ms ? file.modified_ms / 1000 : 0, "assistant");
 	answer_json(container->request, &json);
 }
 
@@ -416,6 +417,63 @@ static void send_file(const struct container *container, const char *id)
 		    0 &&
 	    answer_file(container->request, call.reply.fd, 0, file.size) == 0)
 		answer_end(container->request);
+}
+
+static void answer_added(const struct container *container, const struct api_file_put *put)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	struct json_writer json;
+	char id[NAME_SIZE];
+
+	if (!id_of_path(put->path, id)) {
+		answer_refuse_simple(container->request, 400, "invalid", "its name is too long",
+				     NULL);
+		return;
+	}
+	json_write_init(&json, &body);
+	write_file(container, &json, id, put->path, put->size, clock_wall_ms() / 1000, "user");
+	answer_json(container->request, &json);
+}
+
+/* {"file_id": …}: one of the tenant's. */
+static void add_stored(const struct container *container)
+{
+	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct json_value *document = NULL;
+	struct api_file_put put;
+	char file[NAME_SIZE] = "-";
+	const char *id;
+	struct err err;
+
+	if (openai_body(container->request, &body) < 0)
+		return;
+	if (json_read_parse(buf_text(&body), body.len, OPENAI_BODY_MAX, &document, &err) < 0) {
+		openai_refuse_invalid(container->request, &err);
+		return;
+	}
+	id = json_read_text(json_read_member(document, "file_id"), NULL);
+	if (id != NULL)
+		(void)name_swap(id, OPENAI_FILE, "file_", file, sizeof(file));
+	if (call_or_refuse(container->request, API_STORED_COPY,
+			   &(struct api_stored_copy_in){ .session = container->session,
+							 .file = file }, &put, &call) == 0)
+		answer_added(container, &put);
+	json_read_free(document);
+}
+
+static void add_file(const struct container *container)
+{
+	const char *type = http_header(request_head(container->request), "content-type");
+	cleanup_stored_form struct stored_form form = STORED_FORM_INIT;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_file_put put;
+
+	if (type == NULL || strncmp(type, "multipart/form-data", 19) != 0)
+		add_stored(container);
+	else if (stored_form_read(container->request, &form) == 0 &&
+		 stored_form_put(container->request, &form, container->session, &put, &call) == 0)
+		answer_added(container, &put);
 }
 
 static void delete_file(const struct container *container, const char *id)
@@ -449,6 +507,8 @@ static void handle_files(const struct container *container, const char *rest)
 	(void)snprintf(id, sizeof(id), "%.*s", (int)len, rest[0] == '/' ? rest + 1 : "");
 	if (rest[0] == '\0' && verb == HTTP_VERB_GET)
 		list_files(container);
+	else if (rest[0] == '\0' && verb == HTTP_VERB_POST)
+		add_file(container);
 	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_GET)
 		show_file(container, id);
 	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_DELETE)

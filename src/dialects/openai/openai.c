@@ -168,6 +168,7 @@ static const struct route {
 	{ HTTP_VERB_GET | HTTP_VERB_DELETE, "/v1/responses", false, stored_handle },
 	{ HTTP_VERB_POST, "/v1/chat/completions", true, chat_create },
 	{ HTTP_VERB_GET, "/v1/models", false, models },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files_handle },
 	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", false,
 	  containers_handle },
 };

@@ -10,6 +10,7 @@
  *   stored.c      responses by their ids: documents
  *   chat_order.c  a request of Chat Completions becomes an order
  *   chat.c        a run becomes a completion, whole or as a stream
+ *   files.c       files of the tenant
  *   containers.c  sessions as containers, and their files
  */
 #pragma once
@@ -64,6 +65,8 @@ struct order {
 	char session[ID_SIZE]; /* of the container */
 	struct api_run_file files[OPENAI_FILES_MAX];
 	size_t file_count;
+	const struct json_value *file_ids; /* of the tool, or NULL */
+	struct buf told; /* lines about files that were put there before, for the model */
 	bool runs_code, is_stream, shows_outputs, shows_thoughts, is_stored;
 };
 /* Everything but the conversation. ERR_INVALID in words for the client. */
@@ -139,6 +142,13 @@ void response_create(struct request *request, const char *rest);
 
 /* ---- containers.c ---- */
 void containers_handle(struct request *request, const char *rest);
+
+/* ---- files.c ---- */
+#define OPENAI_FILE "file-" /* file_… of the tenant's files */
+void files_handle(struct request *request, const char *rest);
+/* Copies files of the tenant into a session; their lines are appended to `ret`. Negative: refused. */
+int files_import(struct request *request, const struct json_value *ids, const char *session,
+		 struct buf *ret);
 
 /* ---- openai.c ---- */
 void openai_refuse(struct request *request, const struct refusal *refusal);

@@ -13,6 +13,7 @@
 
 void order_done(struct order *order)
 {
+	buf_done(&order->told);
 	json_read_free(order->body);
 	order->body = NULL;
 	arena_done(&order->arena);
@@ -45,9 +46,7 @@ int order_take_container(const struct json_value *container, struct order *order
 	}
 	if (json_read_kind(container) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "tools: code_interpreter has a container");
-	if (json_read_count(json_read_member(container, "file_ids")) > 0)
-		return err_set(err, ERR_INVALID, "container.file_ids: put files into the input, or "
-			       "into a container of POST /containers");
+	order->file_ids = json_read_member(container, "file_ids");
 	if (policy != NULL && strcmp(policy, "disabled") != 0)
 		return err_set(err, ERR_INVALID, "container.network_policy: a container has no "
 			       "network here");
@@ -231,6 +230,19 @@ static int write_messages(struct order *order, const struct json_value *before,
 	return 0;
 }
 
+static int write_instructions(const struct order *order, const char *text, size_t len,
+			      struct json_writer *writer, struct err *err)
+{
+	cleanup_buf struct buf whole = BUF_INIT(OPENAI_TALK_MAX);
+
+	if ((text != NULL && buf_add(&whole, text, len, err) < 0) ||
+	    buf_add(&whole, buf_text(&order->told), order->told.len, err) < 0)
+		return (int)err->code;
+	if (whole.len > 0)
+		json_write_member_text(writer, "instructions", whole.data, whole.len);
+	return 0;
+}
+
 int order_write(struct order *order, const struct json_value *before, struct buf *ret,
 		struct err *err)
 {
@@ -245,8 +257,8 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	json_write_member_string(&writer, "schema", "reckon.conversation/1");
 	if (text_of(before, "made_by") != NULL)
 		json_write_member_string(&writer, "made_by", text_of(before, "made_by"));
-	if (instructions != NULL)
-		json_write_member_text(&writer, "instructions", instructions, len);
+	if (write_instructions(order, instructions, len, &writer, err) < 0)
+		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->runs_code);
 	(void)json_read_bool(json_read_member(body, "parallel_tool_calls"), &beside);
 	json_write_member_bool(&writer, "parallel_tool_calls", beside);

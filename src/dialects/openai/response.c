@@ -385,11 +385,26 @@ static void answer(struct request *request, struct order *order, const struct bu
 	run_done(&response.run);
 }
 
+/* Files of the tenant go into the container before its model is asked. */
+static int bring_files(struct request *request, struct order *order)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session session;
+
+	if (order->session[0] == '\0') {
+		if (call_or_refuse(request, API_SESSION_CREATE,
+				   &(struct api_session_create_in){ 0 }, &session, &call) < 0)
+			return -1;
+		(void)snprintf(order->session, sizeof(order->session), "%s", session.id);
+	}
+	return files_import(request, order->file_ids, order->session, &order->told);
+}
+
 void response_create(struct request *request, const char *rest)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
 	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
-	cleanup_order struct order order = { 0 };
+	cleanup_order struct order order = { .told = BUF_INIT(64 * 1024) };
 	struct json_value *before = NULL;
 	struct err err;
 	int rc;
@@ -404,6 +419,11 @@ void response_create(struct request *request, const char *rest)
 	buf_done(&body);
 	if (take_previous(request, &order, &before) < 0)
 		return;
+	if (order.runs_code && json_read_count(order.file_ids) > 0 &&
+	    bring_files(request, &order) < 0) {
+		json_read_free(before);
+		return;
+	}
 	rc = order_write(&order, before, &conversation, &err);
 	json_read_free(before);
 	if (rc < 0)

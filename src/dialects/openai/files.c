@@ -1,0 +1,218 @@
+/*
+ * files.c - files of the tenant, as OpenAI's Files.
+ *
+ * Runs in:  reckon-front-openai.
+ * Reads:    bodies and ids of anybody; reckond judges whose file it is.
+ * Never:    lets a file be shown as if it were ours.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "dialects/openai/openai.h"
+#include "dialects/stored.h"
+
+#define LIST_MAX 100u
+#define IMPORT_MAX 50u
+
+static uint64_t seconds_of(const char *at)
+{
+	struct tm tm = { 0 };
+
+	return at != NULL && strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) != NULL ? (uint64_t)timegm(&tm)
+									   : 0;
+}
+
+static void write_purpose(struct json_writer *json, const struct api_bytes *metadata)
+{
+	struct json_value *document = NULL;
+	const char *purpose = NULL;
+	struct err err;
+
+	if (metadata->data != NULL &&
+	    json_read_parse(metadata->data, metadata->len, 128 * 1024, &document, &err) == 0)
+		purpose = json_read_text(json_read_member(document, "purpose"), NULL);
+	json_write_member_string(json, "purpose", purpose != NULL ? purpose : "user_data");
+	json_read_free(document);
+}
+
+static void write_file(struct json_writer *json, const struct api_stored_file *file)
+{
+	char id[NAME_SIZE];
+
+	if (!name_swap(file->id, "file_", OPENAI_FILE, id, sizeof(id)))
+		id[0] = '\0';
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "object", "file");
+	json_write_member_uint(json, "bytes", file->bytes);
+	json_write_member_uint(json, "created_at", seconds_of(file->created_at));
+	if (file->has_expires_at_ms && file->expires_at_ms > 0)
+		json_write_member_uint(json, "expires_at", file->expires_at_ms / 1000);
+	json_write_member_string(json, "filename", file->name);
+	write_purpose(json, &file->metadata);
+	json_write_member_string(json, "status", "processed");
+	json_write_object_end(json);
+}
+
+static void answer_json(struct request *request, struct json_writer *json)
+{
+	struct err err;
+
+	if (json_write_finish(json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		openai_answer(request, json->out);
+}
+
+static void answer_file_object(struct request *request, const struct api_stored_file *file)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	write_file(&json, file);
+	answer_json(request, &json);
+}
+
+static void create(struct request *request)
+{
+	cleanup_stored_form struct stored_form form = STORED_FORM_INIT;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_file file;
+
+	if (stored_form_read(request, &form) == 0 &&
+	    stored_form_keep(request, &form, &file, &call) == 0)
+		answer_file_object(request, &file);
+}
+
+static void list(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_list_in in = { .has_limit = true, .limit = LIST_MAX };
+	char name[64], value[NAME_SIZE], after[NAME_SIZE];
+	const char *at = request_head(request)->query;
+	struct api_stored_files out;
+	struct json_writer json;
+	struct err err;
+
+	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
+		if (strcmp(name, "after") == 0 &&
+		    name_swap(value, OPENAI_FILE, "file_", after, sizeof(after)))
+			in.before = after; /* the newest come first */
+	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "object", "list");
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < out.files.count; i++)
+		write_file(&json, &((const struct api_stored_file *)out.files.items)[i]);
+	json_write_array_end(&json);
+	json_write_member_bool(&json, "has_more", out.next != NULL);
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+static void show(struct request *request, const char *file)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_file told;
+
+	if (call_or_refuse(request, API_STORED_SHOW, &(struct api_stored_show_in){ .file = file },
+			   &told, &call) == 0)
+		answer_file_object(request, &told);
+}
+
+static void send_content(struct request *request, const char *file)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_download told;
+	char headers[400];
+
+	if (call_or_refuse(request, API_STORED_GET, &(struct api_stored_get_in){ .file = file },
+			   &told, &call) < 0)
+		return;
+	(void)snprintf(headers, sizeof(headers),
+		       "x-request-id: %s\r\nContent-Disposition: attachment\r\n"
+		       "Content-Security-Policy: sandbox; default-src 'none'\r\n", request_id(request));
+	if (answer_begin(request, 200, "application/octet-stream", told.size, headers) == 0 &&
+	    answer_file(request, call.reply.fd, 0, told.size) == 0)
+		answer_end(request);
+}
+
+static void delete(struct request *request, const char *id, const char *file)
+{
+	cleanup_buf struct buf body = BUF_INIT(4096);
+	cleanup_call struct call call = CALL_INIT;
+	struct json_writer json;
+
+	if (call_or_refuse(request, API_STORED_DELETE, &(struct api_stored_delete_in){ .file = file },
+			   NULL, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "object", "file");
+	json_write_member_bool(&json, "deleted", true);
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+void files_handle(struct request *request, const char *rest)
+{
+	const enum http_verb verb = request_head(request)->verb;
+	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
+	char id[NAME_SIZE], file[NAME_SIZE];
+
+	(void)snprintf(id, sizeof(id), "%.*s", (int)len, len > 0 ? rest + 1 : "");
+	if (!name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))
+		(void)snprintf(file, sizeof(file), "-");
+	if (rest[0] == '\0' && verb == HTTP_VERB_POST)
+		create(request);
+	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
+		list(request);
+	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_GET)
+		show(request, file);
+	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_DELETE)
+		delete(request, id, file);
+	else if (len > 0 && strcmp(rest + 1 + len, "/content") == 0 && verb == HTTP_VERB_GET)
+		send_content(request, file);
+	else
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
+}
+
+/* ---- into a session ------------------------------------------------------------------------- */
+
+static int import(struct request *request, const char *id, const char *session, struct buf *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_file_put put;
+	char file[NAME_SIZE];
+	struct err full; /* more files than are told of */
+
+	if (id == NULL || !name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))
+		(void)snprintf(file, sizeof(file), "-");
+	if (call_or_refuse(request, API_STORED_COPY,
+			   &(struct api_stored_copy_in){ .session = session, .file = file }, &put,
+			   &call) < 0)
+		return -1;
+	(void)buf_addf(ret, &full, "%s- %s", ret->len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n",
+		       put.path);
+	return 0;
+}
+
+int files_import(struct request *request, const struct json_value *ids, const char *session,
+		 struct buf *ret)
+{
+	const size_t count = json_read_count(ids);
+
+	for (size_t i = 0; i < count && i < IMPORT_MAX; i++)
+		if (import(request, json_read_text(json_read_at(ids, i), NULL), session, ret) < 0)
+			return -1;
+	return 0;
+}
