@@ -9,15 +9,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
+
 #define DIGITS 32u
 static const char hex[] = "0123456789abcdef";
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
+const char *name_id(const char *id)
+{
+	const size_t len = strlen(id);
+
+	return len > 0 && len < ID_SIZE && strspn(id, letters) == len ? id : "-";
+}
 
 bool name_swap(const char *id, const char *from, const char *to, char *ret, size_t size)
 {
 	const size_t len = strlen(from);
 	int written;
 
-	if (strncmp(id, from, len) != 0 || id[len] == '\0')
+	if (strncmp(id, from, len) != 0 || id[len] == '\0' ||
+	    id[len + strspn(id + len, letters)] != '\0')
 		return false;
 	written = snprintf(ret, size, "%s%s", to, id + len);
 	return written > 0 && (size_t)written < size;

@@ -12,7 +12,11 @@
 #define NAME_SIZE 400 /* of any of them, with its NUL */
 #define NAME_FILE_MAX 120u /* bytes of a file's name that are kept; its end counts */
 
-/* `id` with another prefix: "se_01…", "se_", "container_". False when it has not that prefix. */
+/* What an id can be made of; anything else becomes "-", which nothing is called. */
+const char *name_id(const char *id);
+
+/* `id` with another prefix: "se_01…", "se_", "container_". False when it has not that prefix, or
+ * cannot be an id. */
 bool name_swap(const char *id, const char *from, const char *to, char *ret, size_t size);
 
 /* PREFIX, the digits of an artifact, '_', the file's name in hexadecimal digits. */

@@ -171,6 +171,30 @@ def test_documents_go_where_code_reads_them(reckon):
     assert "sales.csv" in json.dumps(model.asked[0].body["messages"])
 
 
+def test_uploads(reckon):
+    with ModelServer(Reply(calls=["cat sales.csv; echo changed > sales.csv"]), Reply(text="Done."),
+                     Reply(calls=["cat sales.csv"]), Reply(text="Done.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        file = client.files.upload(file=("sales.csv", b"a,b\n1,2\n", "text/csv"))
+        assert (file.filename, file.size_bytes, file.type) == ("sales.csv", 8, "file")
+        assert client.files.retrieve_metadata(file.id).filename == "sales.csv"
+        assert client.files.download(file.id).read() == b"a,b\n1,2\n"
+        assert [each.id for each in client.files.list()] == [file.id]
+        asked = user([{"type": "text", "text": "?"}, {"type": "container_upload", "file_id": file.id}])
+        first = client.messages.create(**ASKED, tools=[BASH], messages=[asked])
+        assert first.content[1].content.stdout == "a,b\n1,2\n"
+        # What code made of it stays, though the history names it again.
+        later = client.messages.create(**ASKED, tools=[BASH], container=first.container.id,
+                                       messages=[asked, first.to_param(), user("And now?")])
+        assert later.content[1].content.stdout == "changed\n"
+        assert client.files.delete(file.id).type == "file_deleted"
+        for gone in (lambda: client.files.retrieve_metadata(file.id), lambda: client.files.download("file_x"),
+                     lambda: client.messages.create(**ASKED, tools=[BASH], messages=[asked])):
+            with pytest.raises(anthropic.NotFoundError):
+                gone()
+    assert "- sales.csv" in json.dumps(model.asked[0].body["messages"])
+
+
 def test_errors_look_like_the_vendor_s(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble) as model, Speaking(reckon, model) as server:
@@ -187,7 +211,7 @@ def test_errors_look_like_the_vendor_s(reckon):
 
         bad = anthropic.BadRequestError
         assert refused(anthropic.NotFoundError, 404, model="gpt-5")[0] == "not_found_error"
-        for container in ("container_01ARZ3NDEKTSV4RRFFQ69G5FAV", "se_x", "../..", "x" * 1000):
+        for container in ("container_01ARZ3NDEKTSV4RRFFQ69G5FAV", "se_x", "container_../..", "container_" + "x" * 1000):
             assert refused(anthropic.NotFoundError, 404, tools=[CODE], container=container)[0] == "not_found_error"
         assert refused(bad, 400, messages=[])[0] == "invalid_request_error"
         assert refused(bad, 400, messages=[user([{"type": "nonsense"}])])[1].startswith("messages.0: ")

@@ -260,9 +260,9 @@ def test_errors_look_like_the_vendor_s(reckon):
 
         bad, missing = openai.BadRequestError, openai.NotFoundError
         assert refused(missing, 404, model="claude")["code"] == "model_not_found"
-        for other in ("resp_01ARZ3NDEKTSV4RRFFQ69G5FAV", "run_x", "../..", "x" * 1000):
+        for other in ("resp_01ARZ3NDEKTSV4RRFFQ69G5FAV", "run_x", "resp_../..", "resp_" + "x" * 1000):
             assert refused(missing, 404, previous_response_id=other)["message"]
-        for other in ("cntr_01ARZ3NDEKTSV4RRFFQ69G5FAV", "se_x", "x" * 1000):
+        for other in ("cntr_01ARZ3NDEKTSV4RRFFQ69G5FAV", "se_x", "cntr_a b/", "cntr_" + "x" * 1000):
             assert refused(missing, 404, tools=[{"type": "code_interpreter", "container": other}])
         assert refused(bad, 400, tools=[{"type": "web_search"}])["type"] == "invalid_request_error"
         assert refused(bad, 400, tools=[{"type": "code_interpreter"}])

@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum json_kind kind;
 	struct err err;
 
-	if (order_read((const char *)data, size, &order, &err) == 0) {
+	if (order_read((const char *)data, size, &order, &err) == 0 &&
+	    order_write(&order, &err) == 0) {
 		expect(json_read_compact(order.conversation.data, order.conversation.len,
 					 ANTHROPIC_TALK_MAX, &json, &kind, &err) == 0);
 		expect(kind == JSON_KIND_OBJECT && order.model[0] != '\0');

@@ -180,7 +180,7 @@ static void count_tokens(struct request *request, const char *rest)
 		    0 ||
 	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)
 		return;
-	if (order_read(buf_text(&body), body.len, &order, &err) < 0)
+	if (order_read(buf_text(&body), body.len, &order, &err) < 0 || order_write(&order, &err) < 0)
 		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
 	else if (buf_addf(&told, &err, "{\"input_tokens\":%zu}",
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)
@@ -197,9 +197,14 @@ static void create_message(struct request *request, const char *rest)
 
 static void files(struct request *request, const char *rest)
 {
+	const enum http_verb verb = request_head(request)->verb;
 	char id[NAME_SIZE];
 	const char *slash;
 
+	if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
+		files_create(request);
+		return;
+	}
 	if (rest[0] == '\0') {
 		files_list(request);
 		return;
@@ -208,7 +213,9 @@ static void files(struct request *request, const char *rest)
 	(void)snprintf(id, sizeof(id), "%.*s",
 		       (int)(slash != NULL ? (size_t)(slash - rest - 1) : strlen(rest + 1)),
 		       rest + 1);
-	if (slash == NULL)
+	if (slash == NULL && verb == HTTP_VERB_DELETE)
+		files_delete(request, id);
+	else if (slash == NULL)
 		files_show(request, id);
 	else if (strcmp(slash, "/content") == 0)
 		files_content(request, id);
@@ -217,7 +224,7 @@ static void files(struct request *request, const char *rest)
 }
 
 static const struct route {
-	enum http_verb verb;
+	unsigned verbs;
 	const char *path;
 	bool is_whole; /* nothing may stand behind it */
 	void (*fn)(struct request *request, const char *rest);
@@ -225,7 +232,7 @@ static const struct route {
 	{ HTTP_VERB_POST, "/v1/messages", true, create_message },
 	{ HTTP_VERB_POST, "/v1/messages/count_tokens", true, count_tokens },
 	{ HTTP_VERB_GET, "/v1/models", false, models },
-	{ HTTP_VERB_GET, "/v1/files", false, files },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files },
 };
 
 static void handle(struct request *request)
@@ -245,7 +252,7 @@ static void handle(struct request *request)
 		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
 			continue;
 		is_path = true;
-		if (route->verb != http->verb)
+		if ((route->verbs & http->verb) == 0)
 			continue;
 		request_note(request, route->path, NULL, NULL);
 		route->fn(request, path + len);

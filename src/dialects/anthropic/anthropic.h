@@ -6,7 +6,7 @@
  *   history.c     its messages become those of the conversation
  *   message.c     a run becomes a message, whole or as a stream
  *   blocks.c      the blocks of its content
- *   files.c       files that code left, by ids that name artifacts
+ *   files.c       files of the tenant, and those that code left, by ids that name artifacts
  */
 #pragma once
 
@@ -32,9 +32,19 @@ enum anthropic_tool {
 	ANTHROPIC_BASH,	  /* bash_code_execution */
 };
 
+/* A file of the tenant's that a message puts into the container. */
+struct order_upload {
+	const char *file; /* its id */
+	const char *path; /* in the workspace, when it is there */
+	bool is_new;	  /* the last message brings it: it goes there also when earlier ones did */
+};
+
 /* What is asked of Messages. */
 struct order {
 	struct arena arena;
+	struct json_value *body;
+	struct order_upload uploads[ANTHROPIC_FILES_MAX];
+	size_t upload_count;
 	const char *model;
 	struct buf conversation; /* reckon.conversation/1 */
 	struct api_run_file files[ANTHROPIC_FILES_MAX]; /* documents of the messages */
@@ -46,8 +56,10 @@ struct order {
 };
 
 /* ---- order.c ---- */
-/* Pure. ERR_INVALID in words for the client. */
+/* Pure. Everything but the conversation. ERR_INVALID in words for the client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);
+/* The conversation, which tells where the uploads are. */
+int order_write(struct order *order, struct err *err);
 void order_done(struct order *order);
 #define cleanup_order __attribute__((cleanup(order_done)))
 
@@ -55,6 +67,8 @@ void order_done(struct order *order);
 /* Appends "messages" to an object that was begun. */
 int history_write(const struct json_value *messages, struct order *order,
 		  struct json_writer *writer, struct err *err);
+/* Notes what the messages put into the container. */
+int history_uploads(const struct json_value *messages, struct order *order, struct err *err);
 /* Text, or blocks of text, as one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
 
@@ -90,6 +104,8 @@ int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct 
 void files_show(struct request *request, const char *id);
 void files_content(struct request *request, const char *id);
 void files_list(struct request *request);
+void files_create(struct request *request);
+void files_delete(struct request *request, const char *id);
 
 /* ---- anthropic.c ---- */
 void anthropic_refuse(struct request *request, const struct refusal *refusal);

@@ -1,9 +1,9 @@
 /*
- * files.c - files that code left: an id names an artifact and what it was called.
+ * files.c - files of the tenant, and files that code left: an id names an artifact and what it was called.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    ids that anybody made up; reckond judges whose artifact it is.
- * Never:    takes files: documents come within messages.
+ * Never:    lets a file be shown as if it were ours.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,48 +11,105 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/anthropic/anthropic.h"
+#include "dialects/stored.h"
 
+#define LIST_MAX 100u
+
+/* Of the tenant when it has such an id, else what code left. */
 static int open_file(struct request *request, const char *id, char name[NAME_FILE_MAX + 1],
 		     struct api_download *ret, struct call *call)
 {
 	char artifact[ID_SIZE + 16];
 
-	if (!name_read_artifact(ANTHROPIC_FILE, id, artifact, sizeof(artifact), name,
-				NAME_FILE_MAX + 1)) {
-		answer_refuse_simple(request, 404, "not_found", "there is no such file", NULL);
-		return -1;
-	}
-	return call_or_refuse(request, API_ARTIFACT_GET,
-			      &(struct api_artifact_get_in){ .artifact = artifact }, ret, call);
+	if (name_read_artifact(ANTHROPIC_FILE, id, artifact, sizeof(artifact), name,
+			       NAME_FILE_MAX + 1))
+		return call_or_refuse(request, API_ARTIFACT_GET,
+				      &(struct api_artifact_get_in){ .artifact = artifact }, ret,
+				      call);
+	return call_or_refuse(request, API_STORED_GET, &(struct api_stored_get_in){ .file = name_id(id) }, ret,
+			      call);
+}
+
+struct shown {
+	const char *id, *name, *mime, *created_at;
+	uint64_t size;
+};
+
+static void write_file(struct json_writer *json, const struct shown *file)
+{
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", file->id);
+	json_write_member_string(json, "type", "file");
+	json_write_member_string(json, "filename", file->name);
+	json_write_member_string(json, "mime_type",
+				 file->mime != NULL ? file->mime : "application/octet-stream");
+	json_write_member_uint(json, "size_bytes", file->size);
+	json_write_member_string(json, "created_at", file->created_at);
+	json_write_member_bool(json, "downloadable", true);
+	json_write_object_end(json);
+}
+
+static void answer_json(struct request *request, struct json_writer *json)
+{
+	struct err err;
+
+	if (json_write_finish(json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		anthropic_answer(request, json->out);
+}
+
+static void answer_file_object(struct request *request, const struct shown *file)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	write_file(&json, file);
+	answer_json(request, &json);
+}
+
+static struct shown shown_of(const struct api_stored_file *file)
+{
+	return (struct shown){ .id = file->id,
+			       .name = file->name,
+			       .mime = file->media_type,
+			       .created_at = file->created_at,
+			       .size = file->bytes };
+}
+
+static void show_stored(struct request *request, const char *id)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_file file;
+	struct shown shown;
+
+	if (call_or_refuse(request, API_STORED_SHOW, &(struct api_stored_show_in){ .file = name_id(id) },
+			   &file, &call) < 0)
+		return;
+	shown = shown_of(&file);
+	answer_file_object(request, &shown);
 }
 
 void files_show(struct request *request, const char *id)
 {
-	cleanup_buf struct buf body = BUF_INIT(16384);
 	cleanup_call struct call call = CALL_INIT;
-	char name[NAME_FILE_MAX + 1], at[CLOCK_RFC3339_SIZE];
+	char name[NAME_FILE_MAX + 1], at[CLOCK_RFC3339_SIZE], artifact[ID_SIZE + 16];
 	struct api_download file;
-	struct json_writer json;
-	struct err err;
 
+	if (!name_read_artifact(ANTHROPIC_FILE, id, artifact, sizeof(artifact), name,
+				sizeof(name))) {
+		show_stored(request, id);
+		return;
+	}
 	if (open_file(request, id, name, &file, &call) < 0)
 		return;
 	clock_rfc3339(file.has_modified_ms ? file.modified_ms : 0, at);
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "id", id);
-	json_write_member_string(&json, "type", "file");
-	json_write_member_string(&json, "filename", name);
-	json_write_member_string(&json, "mime_type",
-				 file.mime != NULL ? file.mime : "application/octet-stream");
-	json_write_member_uint(&json, "size_bytes", file.size);
-	json_write_member_string(&json, "created_at", at);
-	json_write_member_bool(&json, "downloadable", true);
-	json_write_object_end(&json);
-	if (json_write_finish(&json, &err) < 0)
-		answer_refuse_simple(request, 500, "internal", err.text, NULL);
-	else
-		anthropic_answer(request, &body);
+	answer_file_object(request, &(struct shown){ .id = id,
+						     .name = name,
+						     .mime = file.mime,
+						     .created_at = at,
+						     .size = file.size });
 }
 
 void files_content(struct request *request, const char *id)
@@ -72,16 +129,73 @@ void files_content(struct request *request, const char *id)
 		answer_end(request);
 }
 
+void files_create(struct request *request)
+{
+	cleanup_stored_form struct stored_form form = STORED_FORM_INIT;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_file file;
+	struct shown shown;
+
+	if (stored_form_read(request, &form) < 0 ||
+	    stored_form_keep(request, &form, &file, &call) < 0)
+		return;
+	shown = shown_of(&file);
+	answer_file_object(request, &shown);
+}
+
+void files_delete(struct request *request, const char *id)
+{
+	cleanup_buf struct buf body = BUF_INIT(4096);
+	cleanup_call struct call call = CALL_INIT;
+	struct json_writer json;
+
+	if (call_or_refuse(request, API_STORED_DELETE, &(struct api_stored_delete_in){ .file = name_id(id) },
+			   NULL, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "type", "file_deleted");
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+/* The newest first; a page is named by its last file, as older clients say, or as newer ones. */
 void files_list(struct request *request)
 {
-	cleanup_buf struct buf body = BUF_INIT(128);
+	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	cleanup_call struct call call = CALL_INIT;
+	struct api_stored_list_in in = { .has_limit = true, .limit = LIST_MAX };
+	const char *at = request_head(request)->query;
+	char name[64], value[NAME_SIZE], before[NAME_SIZE];
+	struct api_stored_files out;
+	const struct api_stored_file *files;
+	struct json_writer json;
 	struct err err;
 
-	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) <
-	    0)
+	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
+		if (strcmp(name, "page") == 0 || strcmp(name, "after_id") == 0) {
+			memcpy(before, value, sizeof(before));
+			in.before = name_id(before);
+		}
+	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
 		return;
-	if (buf_adds(&body, "{\"data\":[],\"next_page\":null,\"has_more\":false,\"first_id\":null,"
-			    "\"last_id\":null}", &err) == 0)
-		anthropic_answer(request, &body);
+	files = out.files.items;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < out.files.count; i++) {
+		const struct shown shown = shown_of(&files[i]);
+
+		write_file(&json, &shown);
+	}
+	json_write_array_end(&json);
+	json_write_member_string(&json, "next_page", out.next);
+	json_write_member_bool(&json, "has_more", out.next != NULL);
+	json_write_member_string(&json, "first_id", out.files.count > 0 ? files[0].id : NULL);
+	json_write_member_string(&json, "last_id",
+				 out.files.count > 0 ? files[out.files.count - 1].id : NULL);
+	json_write_object_end(&json);
+	answer_json(request, &json);
 }

@@ -140,6 +140,41 @@ static int take_document(const struct json_value *block, struct order *order, st
 	return 0;
 }
 
+int history_uploads(const struct json_value *messages, struct order *order, struct err *err)
+{
+	const size_t count = json_read_count(messages);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *content =
+			json_read_member(json_read_at(messages, i), "content");
+
+		for (size_t k = 0; k < json_read_count(content); k++) {
+			const struct json_value *block = json_read_at(content, k);
+			const char *file = member(block, "file_id");
+
+			if (!is(block, "container_upload"))
+				continue;
+			if (file == NULL || order->upload_count == ANTHROPIC_FILES_MAX)
+				return err_set(err, ERR_INVALID, "messages.%zu: container_upload "
+					       "has a file_id, and there are at most %u", i,
+					       ANTHROPIC_FILES_MAX);
+			order->uploads[order->upload_count++] =
+				(struct order_upload){ .file = file, .is_new = i + 1 == count };
+		}
+	}
+	return 0;
+}
+
+static const char *path_of_upload(const struct order *order, const struct json_value *block)
+{
+	const char *file = member(block, "file_id");
+
+	for (size_t i = 0; file != NULL && i < order->upload_count; i++)
+		if (strcmp(order->uploads[i].file, file) == 0 && order->uploads[i].path != NULL)
+			return order->uploads[i].path;
+	return NULL;
+}
+
 /* ---- results -------------------------------------------------------------------------------- */
 
 static bool is_result(const struct json_value *block)
@@ -236,7 +271,7 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 			rc = add_line(text, words, len, err);
 		else if (is(block, "document"))
 			rc = take_document(block, order, text, err);
-		else if (!is(block, "image"))
+		else if (!is(block, "image") && !is(block, "container_upload"))
 			rc = err_set(err, ERR_INVALID, "content: a block of type '%.60s' is not "
 				     "supported here", type_of(block));
 		if (rc < 0)
@@ -273,6 +308,12 @@ static int write_user(const struct json_value *content, const char *role, struct
 	json_write_array_begin(writer);
 	for (size_t i = first; i < order->file_count; i++)
 		json_write_string(writer, order->files[i].path);
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *block = json_read_at(content, i);
+
+		if (is(block, "container_upload") && path_of_upload(order, block) != NULL)
+			json_write_string(writer, path_of_upload(order, block));
+	}
 	json_write_array_end(writer);
 	json_write_object_end(writer);
 	return 0;

@@ -386,6 +386,48 @@ static int look_at_container(struct request *request, struct order *order)
 	return 0;
 }
 
+static const char *language_of(const struct order *order)
+{
+	return order->tool == ANTHROPIC_BASH ? ANTHROPIC_SHELL_LANGUAGE : NULL;
+}
+
+/* Files of the tenant go into the container before its model is asked. */
+static int bring_uploads(struct request *request, struct order *order)
+{
+	cleanup_call struct call call = CALL_INIT;
+	const bool is_new = order->container == NULL;
+	struct api_file_put put;
+	struct api_session session;
+
+	if (order->upload_count == 0 || order->tool == ANTHROPIC_NO_CODE)
+		return 0;
+	if (is_new) {
+		if (call_or_refuse(request, API_SESSION_CREATE,
+				   &(struct api_session_create_in){
+					   .language = language_of(order) }, &session, &call) < 0)
+			return -1;
+		(void)snprintf(order->session, sizeof(order->session), "%s", session.id);
+	}
+	for (size_t i = 0; i < order->upload_count; i++) {
+		struct order_upload *upload = &order->uploads[i];
+
+		if (!is_new && !upload->is_new) /* code may have changed it */
+			continue;
+		if (call_or_refuse(request, API_STORED_COPY,
+				   &(struct api_stored_copy_in){ .session = order->session,
+								 .file = name_id(upload->file) },
+				   &put, &call) < 0)
+			return -1;
+		upload->path = arena_text(&order->arena, put.path, strlen(put.path));
+	}
+	return 0;
+}
+
+static void refuse(struct request *request, const struct err *err)
+{
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text, NULL);
+}
+
 static void answer(struct request *request, struct order *order)
 {
 	struct message message = { .request = request, .order = order, .run = RUN_INIT };
@@ -394,9 +436,9 @@ static void answer(struct request *request, struct order *order)
 		.model = order->model,
 		.conversation = { order->conversation.data, order->conversation.len },
 		.files = { order->files, order->file_count },
-		.session = order->container != NULL ? order->session : NULL,
+		.session = order->session[0] != '\0' ? order->session : NULL,
 		.has_keep_conversation = true, /* the client has it */
-		.language = order->tool == ANTHROPIC_BASH ? ANTHROPIC_SHELL_LANGUAGE : NULL,
+		.language = language_of(order),
 	};
 
 	if (in.session != NULL) {
@@ -426,11 +468,14 @@ void message_create(struct request *request)
 	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
-		answer_refuse_simple(request, err.code == ERR_LIMIT ? 413 : 400, "invalid",
-				     err.text, NULL);
+		refuse(request, &err);
 		return;
 	}
 	buf_done(&body);
-	if (look_at_container(request, &order) == 0)
+	if (look_at_container(request, &order) < 0 || bring_uploads(request, &order) < 0)
+		return;
+	if (order_write(&order, &err) < 0)
+		refuse(request, &err);
+	else
 		answer(request, &order);
 }

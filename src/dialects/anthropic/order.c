@@ -16,6 +16,8 @@
 
 void order_done(struct order *order)
 {
+	json_read_free(order->body);
+	order->body = NULL;
 	buf_done(&order->conversation);
 	arena_done(&order->arena);
 }
@@ -72,17 +74,31 @@ static int write_tool(const struct json_value *tool, struct json_writer *writer,
 	return 0;
 }
 
-static int write_tools(const struct json_value *tools, struct order *order,
-		       struct json_writer *writer, struct err *err)
+static bool is_own(const struct json_value *tool)
+{
+	const char *type = text_of(tool, "type");
+
+	return type == NULL || strcmp(type, "custom") == 0;
+}
+
+static int find_code_tool(const struct json_value *tools, struct order *order, struct err *err)
+{
+	for (size_t i = 0; i < json_read_count(tools); i++) {
+		const struct json_value *tool = json_read_at(tools, i);
+
+		if (!is_own(tool) && add_code_tool(text_of(tool, "type"), order, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int write_tools(const struct json_value *tools, struct json_writer *writer, struct err *err)
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(tools); i++) {
-		const struct json_value *tool = json_read_at(tools, i);
-		const char *type = text_of(tool, "type");
-		const bool is_own = type == NULL || strcmp(type, "custom") == 0;
-
-		if ((is_own ? write_tool(tool, writer, err) : add_code_tool(type, order, err)) < 0)
+		if (is_own(json_read_at(tools, i)) &&
+		    write_tool(json_read_at(tools, i), writer, err) < 0)
 			return (int)err->code;
 	}
 	json_write_array_end(writer);
@@ -198,8 +214,9 @@ static int take_container(const struct json_value *body, struct order *order, st
 	return 0;
 }
 
-static int write_conversation(const struct json_value *body, struct order *order, struct err *err)
+int order_write(struct order *order, struct err *err)
 {
+	const struct json_value *body = order->body;
 	cleanup_buf struct buf system = BUF_INIT(ANTHROPIC_TALK_MAX);
 	struct json_writer writer;
 
@@ -211,7 +228,7 @@ static int write_conversation(const struct json_value *body, struct order *order
 			return err_wrap(err, "system");
 		json_write_member_text(&writer, "instructions", buf_text(&system), system.len);
 	}
-	if (write_tools(json_read_member(body, "tools"), order, &writer, err) < 0)
+	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->tool != ANTHROPIC_NO_CODE);
 	if (is_given(body, "tool_choice") &&
@@ -237,18 +254,15 @@ static int read_body(const struct json_value *body, struct order *ret, struct er
 		return err_set(err, ERR_INVALID, "messages: at least one message is required");
 	ret->model = arena_text(&ret->arena, model, strlen(model));
 	(void)json_read_bool(json_read_member(body, "stream"), &ret->is_stream);
-	if (take_container(body, ret, err) < 0)
+	if (take_container(body, ret, err) < 0 ||
+	    find_code_tool(json_read_member(body, "tools"), ret, err) < 0)
 		return (int)err->code;
-	return write_conversation(body, ret, err);
+	return history_uploads(json_read_member(body, "messages"), ret, err);
 }
 
 int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 {
-	struct json_value *body = NULL;
-	int rc = json_read_parse(json, len, ANTHROPIC_BODY_MAX, &body, err);
-
-	if (rc == 0)
-		rc = read_body(body, ret, err);
-	json_read_free(body);
-	return rc;
+	if (json_read_parse(json, len, ANTHROPIC_BODY_MAX, &ret->body, err) < 0)
+		return (int)err->code;
+	return read_body(ret->body, ret, err);
 }

@@ -442,7 +442,7 @@ static void add_stored(const struct container *container)
 	cleanup_call struct call call = CALL_INIT;
 	struct json_value *document = NULL;
 	struct api_file_put put;
-	char file[NAME_SIZE] = "-";
+	char file[ID_SIZE] = "-";
 	const char *id;
 	struct err err;
 

@@ -92,7 +92,7 @@ static void list(struct request *request)
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	cleanup_call struct call call = CALL_INIT;
 	struct api_stored_list_in in = { .has_limit = true, .limit = LIST_MAX };
-	char name[64], value[NAME_SIZE], after[NAME_SIZE];
+	char name[64], value[NAME_SIZE], after[ID_SIZE];
 	const char *at = request_head(request)->query;
 	struct api_stored_files out;
 	struct json_writer json;
@@ -166,7 +166,7 @@ void files_handle(struct request *request, const char *rest)
 {
 	const enum http_verb verb = request_head(request)->verb;
 	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
-	char id[NAME_SIZE], file[NAME_SIZE];
+	char id[NAME_SIZE], file[ID_SIZE];
 
 	(void)snprintf(id, sizeof(id), "%.*s", (int)len, len > 0 ? rest + 1 : "");
 	if (!name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))
@@ -192,7 +192,7 @@ static int import(struct request *request, const char *id, const char *session, 
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_file_put put;
-	char file[NAME_SIZE];
+	char file[ID_SIZE];
 	struct err full; /* more files than are told of */
 
 	if (id == NULL || !name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))

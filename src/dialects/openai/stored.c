@@ -74,7 +74,7 @@ static int find(struct request *request, const char *id, struct json_value **ret
 	struct err err;
 
 	if (call_or_refuse(request, API_DOCUMENT_GET,
-			   &(struct api_document_get_in){ .collection = COLLECTION, .id = id },
+			   &(struct api_document_get_in){ .collection = COLLECTION, .id = name_id(id) },
 			   &document, &call) < 0)
 		return -1;
 	if (json_read_parse(document.value.data, document.value.len, OPENAI_OUT_MAX, ret, &err) == 0)
@@ -204,7 +204,7 @@ static void delete(struct request *request, const char *id)
 	struct err err;
 
 	if (call_or_refuse(request, API_DOCUMENT_DELETE,
-			   &(struct api_document_delete_in){ .collection = COLLECTION, .id = id },
+			   &(struct api_document_delete_in){ .collection = COLLECTION, .id = name_id(id) },
 			   NULL, &call) < 0)
 		return;
 	if (name_swap(id, OPENAI_RESPONSE, "run_", run, sizeof(run)) &&
