@@ -78,6 +78,21 @@ def test_a_figure_is_an_image(mcp):
     assert content["blob"] == image["data"]
 
 
+def test_a_figure_that_no_client_takes_is_a_link(mcp):
+    noise = mcp.run("import numpy as np\nfrom PIL import Image\n"
+                    "pixels = np.random.default_rng(1).integers(0, 255, (600, 800, 3))\n"
+                    "image = Image.fromarray(pixels.astype('uint8'))\nimage.save('big.png')\nimage")
+    assert [block["type"] for block in noise["content"]] == ["text", "resource_link", "resource_link"]
+    [uri] = noise["structuredContent"]["figures"]
+    assert f"too large to show: read {uri}" in text_of(noise) and len(json.dumps(noise)) < 1 << 20
+    [original] = mcp.ask("resources/read", {"uri": uri})["contents"]
+    data = base64.b64decode(original["blob"])
+    assert data.startswith(b"\x89PNG") and len(data) > 384 * 1024
+    read = mcp.call("files", action="read", path="big.png",
+                    session=noise["structuredContent"]["session"])
+    assert [block["type"] for block in read["content"]] == ["text", "resource_link"]
+
+
 def test_output_that_is_too_long_is_paged(mcp):
     printed = mcp.run("for i in range(20000): print('line', i)", max_text=2000)
     assert len(text_of(printed).encode()) < 2400
@@ -155,6 +170,25 @@ def test_a_modern_client_cancels_by_going_away(server):
     connection.close()
     assert server.poll(session, execution)["status"] == "interrupted"
     assert text_of(mcp.run("x", session=session)).startswith("7")
+
+
+def test_two_clients_at_once_and_one_that_is_killed(server):
+    first, second = Mcp(server), Mcp(server)
+    session = first.run("x = 1")["structuredContent"]["session"]
+    second.run("x = 2")
+    message = first.message("tools/call", {"name": "run_code", "arguments": {
+        "code": "import time\ntime.sleep(600)", "timeout_s": 600}})
+    connection = first.server.connect()
+    connection.request("POST", "/mcp", json.dumps(message), first.headers(message))
+    execution = wait_for_execution(server, session)
+    assert text_of(second.run("x")).startswith("2")
+    connection.sock.close()  # an older client that is gone has not cancelled
+    connection.close()
+    assert text_of(second.run("x + 1")).startswith("3")
+    assert server.ask("GET", f"/sessions/{session}/executions/{execution}").json["status"] == "running"
+    assert server.ask("DELETE", "/mcp", headers={"Mcp-Session-Id": first.session},
+                      prefix="").status == 204
+    assert text_of(second.run("x")).startswith("2")
 
 
 def test_what_is_wrong_with_arguments_the_model_learns(mcp):
