@@ -172,6 +172,18 @@ def test_a_modern_client_cancels_by_going_away(server):
     assert text_of(mcp.run("x", session=session)).startswith("7")
 
 
+def test_a_link_leads_to_any_name(mcp):
+    """Also to one that a URI cannot hold as it is."""
+    name = "in/50% of ä.bin"
+    written = mcp.call("files", action="write", path=name,
+                       base64=base64.b64encode(b"\0\xff").decode())
+    session = {"session": text_of(written).split("[session ")[1].split("]")[0]} if mcp.modern else {}
+    read = mcp.call("files", action="read", path=name, **session)
+    [link] = [block for block in read["content"] if block["type"] == "resource_link"]
+    [content] = mcp.ask("resources/read", {"uri": link["uri"]})["contents"]
+    assert base64.b64decode(content["blob"]) == b"\0\xff"
+
+
 def test_two_clients_at_once_and_one_that_is_killed(server):
     first, second = Mcp(server), Mcp(server)
     session = first.run("x = 1")["structuredContent"]["session"]

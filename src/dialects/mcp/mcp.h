@@ -77,6 +77,8 @@ void mcp_delete_session(struct mcp *mcp);
 bool mcp_session_has_ended(const char *session);
 
 /* ---- resources.c ---- */
+/* What a URI may not hold as it is, is percent-encoded. */
+void mcp_write_file_uri(const char *session, const char *path, struct buf *uri);
 void mcp_resources_list(struct mcp *mcp);
 void mcp_resource_templates(struct mcp *mcp);
 void mcp_resources_read(struct mcp *mcp);

@@ -25,13 +25,13 @@
 
 /* ---- list ------------------------------------------------------------------------------------- */
 
-/* Everything but what an URI may hold as it is, so that a client can parse it. */
-static void add_path(struct buf *uri, const char *path)
+void mcp_write_file_uri(const char *session, const char *path, struct buf *uri)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				    "-._~/";
 	struct err ignored;
 
+	(void)buf_addf(uri, &ignored, "reckon://files/%s/", session);
 	for (; *path != '\0'; path++)
 		if (strchr(plain, *path) != NULL)
 			(void)buf_addc(uri, *path, &ignored);
@@ -43,12 +43,11 @@ static void write_file(struct json_writer *json, const char *session, const stru
 {
 	cleanup_buf struct buf uri = BUF_INIT(3 * URI_MAX);
 	const char *path = rpc_text(file, "path", 4095), *mime = rpc_text(file, "mime", 120);
-	struct err ignored;
 	int64_t size;
 
-	if (path == NULL || buf_addf(&uri, &ignored, "reckon://files/%s/", session) < 0)
+	if (path == NULL)
 		return;
-	add_path(&uri, path);
+	mcp_write_file_uri(session, path, &uri);
 	json_write_object_begin(json);
 	json_write_member_string(json, "uri", buf_text(&uri));
 	json_write_member_string(json, "name", path);

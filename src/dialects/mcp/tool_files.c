@@ -59,13 +59,14 @@ static int list(struct tool *tool, const char *session, const char *path)
 static void link_whole(struct tool *tool, const char *session, const char *path,
 		       const struct api_download *file)
 {
-	char uri[4400];
+	cleanup_buf struct buf uri = BUF_INIT(16384);
+	struct err ignored;
 
 	if (strncmp(path, "ar_", 3) == 0)
-		(void)snprintf(uri, sizeof(uri), "reckon://artifacts/%s", path);
+		(void)buf_addf(&uri, &ignored, "reckon://artifacts/%s", path);
 	else
-		(void)snprintf(uri, sizeof(uri), "reckon://files/%s/%s", session, path);
-	tool_add_link(tool, uri, path, file->mime, true, file->size);
+		mcp_write_file_uri(session, path, &uri);
+	tool_add_link(tool, buf_text(&uri), path, file->mime, true, file->size);
 }
 
 static int show_part(struct tool *tool, int fd, const struct api_download *file, double offset,
