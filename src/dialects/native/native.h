@@ -3,6 +3,7 @@
  *
  *   native.c    a request: which call, its parts, its answer
  *   follow.c    answers that are streams of events; socket.c: the same over a WebSocket
+ *   terminal.c  the input and output of a process over a WebSocket
  *   download.c  answers that are files: types, names, conditions, ranges
  *   upload.c    bodies that are files
  *   refuse.c    how an error looks
@@ -35,6 +36,11 @@ void native_follow(struct request *request, enum api_id id, void *in, const char
 void native_events(const struct native *native);
 /* One event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures too. */
 void native_events_socket(struct request *request, struct event_reader *reader);
+/* An event of a process as bytes: 1; 0: it is none of output, or of standard error. */
+int native_terminal_send(struct request *request, const struct api_event *event);
+/* What the client of a terminal sent. */
+int native_terminal_take(struct request *request, const struct api_process_events_in *of,
+			 const struct websocket_message *message);
 
 void native_download(const struct native *native);
 void native_upload(const struct native *native);

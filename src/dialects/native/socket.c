@@ -5,22 +5,31 @@
  * Reads:    events of hostile programs, as JSON that libreckon wrote; messages of anybody.
  * Never:    takes more of what runs before the client has taken what there is.
  *
- * What a client sends is not looked at: it only reads. The stream ends with a close: 1000 behind the
+ * What a client sends is not looked at: it only reads, but for that of a terminal. The stream ends with a close: 1000 behind the
  * last event, 1011 behind `failed`.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "dialects/native/native.h"
 
 #define MESSAGE_MAX 4096u
+#define INPUT_MAX (64u * 1024u)
+#define TERMINAL "reckon.terminal.v1"
 #define CLOSE_DONE 1000u
 #define CLOSE_FAILED 1011u
 
 /* The first is chosen; a browser's key stands beside it as reckon.key.KEY. */
 static const char *const protocols[] = { "reckon.v1", NULL };
+static const char *const process_protocols[] = { TERMINAL, "reckon.v1", NULL };
+
+struct events_socket {
+	struct request *request;
+	const struct api_process_events_in *terminal; /* NULL: the client only reads */
+};
 
 static int send(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
 {
@@ -59,16 +68,31 @@ static int send_gap(struct request *request, uint64_t missing)
 	return send(request, 0, "gap", gap, (size_t)len);
 }
 
-static int send_next(struct request *request, const struct next_event *next)
+/* Until there are events, or the client has said something. */
+static int wait(const struct events_socket *self)
 {
-	struct websocket_message ignored;
+	struct websocket_message message;
+	const int code = websocket_next(self->request, 0, &message);
+
+	if (code == 1 && self->terminal != NULL)
+		return native_terminal_take(self->request, self->terminal, &message);
+	return code < 0 ? -1 : 0;
+}
+
+static int send_next(const struct events_socket *self, const struct next_event *next)
+{
+	struct request *request = self->request;
+	int code;
 
 	switch (next->kind) {
 	case EVENT_NEXT:
+		code = self->terminal != NULL ? native_terminal_send(request, &next->event) : 0;
+		if (code != 0)
+			return code < 0 ? -1 : 0;
 		return send(request, next->event.id, next->event.name, next->event.data.data,
 			    next->event.data.len);
 	case EVENT_QUIET:
-		return websocket_next(request, 0, &ignored) < 0 ? -1 : 0;
+		return wait(self);
 	case EVENT_GAP:
 		return send_gap(request, next->missing);
 	case EVENT_FAILED:
@@ -83,6 +107,8 @@ static int send_next(struct request *request, const struct next_event *next)
 void native_events_socket(struct request *request, struct event_reader *reader)
 {
 	cleanup_call struct call call = CALL_INIT;
+	struct events_socket self = { .request = request };
+	const bool is_process = reader->id == API_PROCESS_EVENTS;
 	struct next_event next;
 	const char *protocol;
 
@@ -93,9 +119,12 @@ void native_events_socket(struct request *request, struct event_reader *reader)
 		call_refuse(request, next.failure);
 		return;
 	}
-	if (websocket_begin(request, protocols, MESSAGE_MAX, &protocol) < 0)
+	if (websocket_begin(request, is_process ? process_protocols : protocols,
+			    is_process ? INPUT_MAX : MESSAGE_MAX, &protocol) < 0)
 		return;
-	while (send_next(request, &next) == 0) {
+	if (protocol != NULL && strcmp(protocol, TERMINAL) == 0)
+		self.terminal = reader->in;
+	while (send_next(&self, &next) == 0) {
 		if (next.kind == EVENT_FAILED || next.kind == EVENT_END) {
 			websocket_close(request,
 					next.kind == EVENT_END ? CLOSE_DONE : CLOSE_FAILED, NULL);
