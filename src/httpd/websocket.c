@@ -36,6 +36,9 @@ struct websocket {
 	wslay_event_context_ptr context;
 	struct message *first, *last; /* that nobody took yet */
 	struct message *taken;
+	struct buf partial; /* of a message that is not whole yet */
+	bool is_control;    /* the frame that comes now: never in pieces */
+	bool is_too_long;
 	size_t read_at; /* of the connection's `in`: what wslay has seen */
 };
 
@@ -73,6 +76,34 @@ static ssize_t take_bytes(wslay_event_context_ptr context, const uint8_t *bytes,
 	return (ssize_t)len;
 }
 
+/* wslay would keep each fragment by itself, however small, and looks at the length of one alone. */
+static void take_start(wslay_event_context_ptr context,
+		       const struct wslay_event_on_frame_recv_start_arg *got, void *arg)
+{
+	struct websocket *websocket = arg;
+
+	websocket->is_control = wslay_is_ctrl_frame(got->opcode);
+	if (websocket->is_control ||
+	    got->payload_length <= websocket->partial.max - websocket->partial.len)
+		return;
+	websocket->is_too_long = true;
+	wslay_event_shutdown_read(context);
+	(void)wslay_event_queue_close(context, WSLAY_CODE_MESSAGE_TOO_BIG, NULL, 0);
+}
+
+static void take_piece(wslay_event_context_ptr context,
+		       const struct wslay_event_on_frame_recv_chunk_arg *got, void *arg)
+{
+	struct websocket *websocket = arg;
+	struct err err;
+
+	if (websocket->is_control || websocket->is_too_long ||
+	    buf_add(&websocket->partial, got->data, got->data_length, &err) == 0)
+		return;
+	websocket->is_too_long = true;
+	wslay_event_set_error(context, WSLAY_ERR_NOMEM);
+}
+
 static void take_message(wslay_event_context_ptr context,
 			 const struct wslay_event_on_msg_recv_arg *got, void *arg)
 {
@@ -80,13 +111,15 @@ static void take_message(wslay_event_context_ptr context,
 	struct message *message;
 
 	(void)context;
-	if (got->opcode != WSLAY_TEXT_FRAME && got->opcode != WSLAY_BINARY_FRAME)
+	if ((got->opcode != WSLAY_TEXT_FRAME && got->opcode != WSLAY_BINARY_FRAME) ||
+	    websocket->is_too_long)
 		return;
-	message = mem_new0(1, sizeof(*message) + got->msg_length + 1);
+	message = mem_new0(1, sizeof(*message) + websocket->partial.len + 1);
 	message->kind = got->opcode == WSLAY_TEXT_FRAME ? WEBSOCKET_TEXT : WEBSOCKET_BINARY;
-	message->len = got->msg_length;
-	if (got->msg_length > 0)
-		memcpy(message->bytes, got->msg, got->msg_length);
+	message->len = websocket->partial.len;
+	if (message->len > 0)
+		memcpy(message->bytes, websocket->partial.data, message->len);
+	buf_done(&websocket->partial);
 	if (websocket->last != NULL)
 		websocket->last->next = message;
 	else
@@ -182,6 +215,8 @@ int websocket_begin(struct request *request, const char *const *protocols, size_
 	static const struct wslay_event_callbacks callbacks = {
 		.recv_callback = give_bytes,
 		.send_callback = take_bytes,
+		.on_frame_recv_start_callback = take_start,
+		.on_frame_recv_chunk_callback = take_piece,
 		.on_msg_recv_callback = take_message,
 	};
 	cleanup_buf struct buf headers = BUF_INIT(1024);
@@ -199,12 +234,14 @@ int websocket_begin(struct request *request, const char *const *protocols, size_
 	}
 	websocket = mem_new0(1, sizeof(*websocket));
 	websocket->conn = conn;
+	websocket->partial = BUF_INIT(message_max);
 	request->websocket = websocket;
 	if (wslay_event_context_server_init(&websocket->context, &callbacks, websocket) != 0) {
 		answer_refuse_simple(request, 500, "internal", "out of memory", NULL);
 		return -1;
 	}
 	wslay_event_config_set_max_recv_msg_length(websocket->context, message_max);
+	wslay_event_config_set_no_buffering(websocket->context, 1);
 	conn->http.keep_alive = false;
 	request->is_stream = true; /* one that sends no more cannot close it as it should */
 	if (conn->read_ended)
@@ -223,6 +260,7 @@ void websocket_free(struct websocket *websocket)
 		free(at);
 	}
 	free(websocket->taken);
+	buf_done(&websocket->partial);
 	wslay_event_context_free(websocket->context);
 	free(websocket);
 }

@@ -238,6 +238,41 @@ def test_a_wrong_frame_ends_it_with_its_code(quiet, frame, code):
     assert quiet.close_code() == code
 
 
+@pytest.mark.parametrize("opcode, pieces, code", [
+    (2, [b"x"] * 4097, 1009), (2, [b"x" * 4000, b"x" * 97], 1009), (1, [b"\xe2", b"\x82"], 1007),
+    (1, [b"\xe2\x82", b"\xac", b"\xff"], 1007), (2, [b"x" * 4000, b"", b"x" * 96], None),
+    (1, [b"\xe2", b"\x82", b"\xac"], None)],
+    ids=["too many", "too long", "half a character", "no text", "as long as may be", "a character cut"])
+def test_a_message_in_pieces(quiet, opcode, pieces, code):
+    """All of it has one bound, and text is judged across its pieces; a ping may stand between them."""
+    for at, piece in enumerate(pieces):
+        quiet.send(0 if at > 0 else opcode, piece, fin=at == len(pieces) - 1)
+        if at == 0:
+            quiet.send(9, b"between")
+    if code is None:
+        assert quiet.receive() == (10, b"between")
+        quiet.send(9, b"after")
+        assert quiet.receive() == (10, b"after")
+        quiet.send(8, struct.pack(">H", 1000))
+    assert quiet.close_code() == (code or 1000)
+
+
+def test_many_small_pieces_take_no_more_room_than_their_bytes(server, session):
+    process = server.ask("POST", f"/sessions/{session}/processes", {"command": "sleep 60"}).json["id"]
+    front = server.front()
+    with Raw(server, f"/sessions/{session}/processes/{process}/events") as raw:
+        before = int(open(f"/proc/{front}/statm").read().split()[1])
+        raw.send(2, b"x", fin=False)
+        piece = bytes([0x00, 0x81, 0, 0, 0, 0]) + b"x"
+        raw.socket.sendall(piece * 60000)
+        raw.send(9, b"seen")
+        while raw.receive()[0] != 10:
+            pass
+        grown = int(open(f"/proc/{front}/statm").read().split()[1]) - before
+    server.ask("DELETE", f"/sessions/{session}/processes/{process}")
+    assert grown < 256  # pages: 1 MiB
+
+
 def test_a_flood_of_pings_without_a_reader_costs_nothing(server, quiet):
     """Whoever takes no pongs is read no further: the process does not grow with what is sent."""
     front = server.front()
