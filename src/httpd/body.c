@@ -81,12 +81,29 @@ int request_body_now(struct request *request, request_body_fn *fn, void *arg)
 	return request->message_done ? 1 : 0;
 }
 
+/* Bytes that are not what they say they are: a compressed body kept as it came would be another one. */
+static bool is_encoded(const struct conn *conn)
+{
+	const char *encoding = http_header(&conn->http, "content-encoding");
+
+	return encoding != NULL && conn->http.has_body && strcasecmp(encoding, "identity") != 0;
+}
+
 int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg)
 {
 	struct conn *conn = conn_of(request);
 	const char *expect = http_header(&conn->http, "expect");
 
 	begin_body(request, max, fn, arg);
+	if (is_encoded(conn)) {
+		answer_refuse(request, &(struct refusal){
+					       .status = 415,
+					       .code = "unsupported_media_type",
+					       .message = "the body has a Content-Encoding",
+					       .remedy = "send it as it is",
+					       .headers = "Accept-Encoding: identity\r\n" });
+		return -1;
+	}
 	if (conn->http.length > max) {
 		(void)http_refuse(&conn->http, 413, ERR_LIMIT, "the body is longer than %llu bytes",
 				  (unsigned long long)max);

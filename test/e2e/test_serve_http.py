@@ -255,6 +255,13 @@ def test_requests_that_are_wrong(running):
         assert status != 405 or answer.headers["Allow"]
     answer = running.ask("POST", "/sessions", b"<a/>", {"Content-Type": "text/xml"})
     assert answer.status == 415
+    own = "/sessions/" + running.create()
+    for method, path in (("POST", "/sessions"), ("PUT", own + "/files/packed")):
+        answer = running.ask(method, path, b"\x1f\x8b{}", {"Content-Encoding": "gzip"})
+        assert (answer.status, answer.code) == (415, "unsupported_media_type")
+        assert answer.headers["Accept-Encoding"] == "identity"
+    assert running.ask("GET", own + "/files/packed").status == 404
+    assert running.ask("POST", "/sessions", {}, {"Content-Encoding": "identity"}).status == 201
     answer = running.ask("POST", session + "/executions", {"code": ""},
                          {"Idempotency-Key": "x" * 129})
     assert answer.code == "invalid"
@@ -307,8 +314,8 @@ def test_the_openapi_document_is_true(running):
             .replace("{execution}", "ex_x").replace("{path}", "a/b").replace("{handle}", "out_x") \
             .replace("{artifact}", "ar_x").replace("{id}", "x").replace("{link}", "lk_x") \
             .replace("{token}", "t").replace("{template}", "python") \
-            .replace("{context}", "ctx_x")
-        assert "{" not in real
+            .replace("{context}", "ctx_x").replace("{process}", "pr_x")
+        real = re.sub(r"\{\w+\}", "x", real)
         # What one path is for another may be the name of a file.
         fits = [each for each in document["paths"] if re.fullmatch(
             re.sub(r"\{\w+\}", "[^/]+", each.replace("{path}", ".+")), real)]
