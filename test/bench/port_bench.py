@@ -43,7 +43,7 @@ def read(host, port, path, headers, ahead=b""):
         while b"\r\n\r\n" not in (head := sock.recv(65536)):
             assert head
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n".encode())
+    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n".encode())
     total, buffer = 0, bytearray(1 << 20)
     while n := sock.recv_into(buffer):
         total += n
@@ -65,7 +65,7 @@ def main():
     direct = subprocess.Popen([sys.executable, "-c", PROGRAM.replace("PORT", "47999") + "\naccept()"])
     time.sleep(0.5)
     base = f"/reckon/v1/sessions/{session}/ports/8000"
-    tunnel = (f"GET {base} HTTP/1.1\r\nHost: x\r\nAuthorization: {key['Authorization']}\r\n"
+    tunnel = (f"GET {base} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {key['Authorization']}\r\n"
               "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n").encode()
     ways = {
         "direct": lambda n: read("127.0.0.1", 47999, f"/n={n}", {}),
