@@ -41,12 +41,12 @@ static int show_progress(struct tool *tool, const struct api_event *event)
 	return code;
 }
 
-/* The next events. What is silent gets a head and comments, if the client takes a stream. */
-static enum call_status next(struct tool *tool, const struct api_execution_events_in *in,
-			     struct api_events *ret, struct call *call)
+/* A call that takes time. What is silent gets a head and comments, if the client takes a stream. */
+static enum call_status make_slowly(struct tool *tool, enum api_id id, const void *in, void *ret,
+				    struct call *call)
 {
 	struct mcp *mcp = tool->mcp;
-	enum call_status status = call_ask(mcp->request, API_EXECUTION_EVENTS, in, call);
+	enum call_status status = call_ask(mcp->request, id, in, call);
 
 	while (status == CALL_OK || status == CALL_WAITS) {
 		status = call_take(mcp->request,
@@ -76,7 +76,8 @@ static int follow(struct tool *tool, const struct running *running, struct json_
 	struct err ignored;
 
 	do {
-		const enum call_status status = next(tool, &in, &events, &call);
+		const enum call_status status =
+			make_slowly(tool, API_EXECUTION_EVENTS, &in, &events, &call);
 		const struct api_event *event = events.events.items;
 
 		if (status != CALL_OK) {
@@ -321,6 +322,36 @@ static int run(struct tool *tool, struct running *running, const struct api_exec
 	return code;
 }
 
+/*
+ * Without events: they would be for progress, and for the id that a notification cancels by. A modern
+ * client that wants no progress cancels by going away.
+ */
+static int run_unwatched(struct tool *tool, struct running *running, struct api_execute_in *in)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_execute_out out;
+	struct json_value *record = NULL;
+	const char *id;
+	struct err err;
+	enum call_status status;
+	int code;
+
+	in->has_stream = in->stream = false;
+	status = make_slowly(tool, API_EXECUTE, in, &out, &call);
+	if (status != CALL_OK)
+		return status == CALL_FAILED ? tool_failure(tool, call.failure) : -1;
+	if (out.record.len == 0)
+		return tool_fail(tool, "the code ended without a record", NULL);
+	if (json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record, &err) < 0)
+		return tool_fail(tool, err.text, NULL);
+	id = rpc_text(record, "id", ID_SIZE - 1);
+	(void)snprintf(running->execution, sizeof(running->execution), "%s", id != NULL ? id : "");
+	request_note(tool->mcp->request, NULL, running->session, running->execution);
+	code = show(tool, running, record);
+	json_read_free(record);
+	return code;
+}
+
 int tool_run(struct tool *tool)
 {
 	struct running running = { 0 };
@@ -351,7 +382,9 @@ int tool_run(struct tool *tool)
 		in.on_disconnect = tool->mcp->rpc.is_modern
 					   ? API_EXECUTE_IN_ON_DISCONNECT_CANCEL
 					   : API_EXECUTE_IN_ON_DISCONNECT_CONTINUE;
-		code = run(tool, &running, &in);
+		code = tool->mcp->rpc.is_modern && tool->mcp->rpc.token[0] == '\0'
+			       ? run_unwatched(tool, &running, &in)
+			       : run(tool, &running, &in);
 	}
 	running_remove(&running);
 	return code;
