@@ -331,11 +331,11 @@ def test_a_reader_that_is_too_slow_is_told_what_is_missing(server, session):
 
 def test_one_that_waits_loses_nothing(server, session):
     with server.events("POST", f"/sessions/{session}/processes", {
-            "argv": ["sh", "-c", "head -c 50000000 /dev/zero | tr '\\0' x"],
+            "argv": ["sh", "-c", "head -c 12000000 /dev/zero | tr '\\0' x"],
             "when_full": "wait", "stream": True}) as (events, _):
         time.sleep(1)  # the stream is not read
         out, end = collect(events)
-    assert len(out["stdout"]) == 50000000 and end["exit_code"] == 0
+    assert len(out["stdout"]) == 12000000 and end["exit_code"] == 0
 
 
 def test_a_flood_leaves_the_daemon_usable(server, session):
