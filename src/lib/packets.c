@@ -106,26 +106,34 @@ static void ask_caller(struct run *run, const char *prompt, size_t len, bool pas
 	reply(run, KERNEL_INPUT_REPLY, &payload);
 }
 
+static void tell_input(struct run *run, const struct kernel_item *prompt, bool password)
+{
+	struct err err;
+
+	if (run->options->on_event == NULL)
+		return;
+	buf_clear(&run->event);
+	if (record_event_input(run_moment(run), prompt != NULL ? prompt->data : "",
+			       prompt != NULL ? prompt->len : 0, password, &run->event, &err) == 0)
+		run_emit(run, RECORD_EVENT_INPUT, 0, NULL);
+}
+
 static void on_input(struct run *run, size_t count)
 {
 	const struct kernel_item *prompt = kernel_find(run->items, count, KERNEL_TAG_PROMPT);
 	const bool password = is_true(kernel_find(run->items, count, KERNEL_TAG_PASSWORD));
-	struct err err;
+	/* Expected before it is told: the answer may come at once. */
+	const bool is_asked = !run->options->has_stdin && run->options->on_input == NULL &&
+			      questions_ask_input(run, run->events + 1);
 
-	if (run->options->on_event != NULL) {
-		buf_clear(&run->event);
-		if (record_event_input(run_moment(run), prompt != NULL ? prompt->data : "",
-				       prompt != NULL ? prompt->len : 0, password, &run->event,
-				       &err) == 0)
-			run_emit(run, RECORD_EVENT_INPUT, 0, NULL);
-	}
+	tell_input(run, prompt, password);
+	if (is_asked)
+		return;
 	if (run->options->on_input != NULL && !run->options->has_stdin) {
 		ask_caller(run, prompt != NULL ? prompt->data : "", prompt != NULL ? prompt->len : 0,
 			   password);
 		return;
 	}
-	if (!run->options->has_stdin && questions_ask_input(run))
-		return;
 	/* A question that was interrupted is asked anew; what was typed for it is still there. */
 	run->wants_input = true;
 }

@@ -250,7 +250,7 @@ static void give_up(struct run *run)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-bool questions_ask_input(struct run *run)
+bool questions_ask_input(struct run *run, uint64_t seq)
 {
 	struct questions *questions = &run->questions;
 
@@ -260,7 +260,7 @@ bool questions_ask_input(struct run *run)
 	if (is_over(run))
 		give_up(run);
 	else
-		answers_expect_input(questions->answers, run->events);
+		answers_expect_input(questions->answers, seq);
 	note_wait(run);
 	return true;
 }

@@ -36,8 +36,8 @@ void questions_done(struct run *run);
 int questions_begin(struct run *run, struct err *err);
 size_t questions_poll(const struct run *run, struct pollfd *ret); /* at most 2 */
 #define QUESTIONS_POLL_MAX 2
-/* An INPUT_REQUEST that was told; false: nobody is to answer it. */
-bool questions_ask_input(struct run *run);
+/* An INPUT_REQUEST, to be told as event `seq`; false: nobody is to answer it. */
+bool questions_ask_input(struct run *run, uint64_t seq);
 /* Calls that came, answers that are there, waits that are over. */
 void questions_turn(struct run *run);
 /* How long the program has waited for answers: the time limit does not count that. */
