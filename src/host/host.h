@@ -25,8 +25,7 @@
  *   db.c db_….c       SQLite
  *   tenant.c key.c    tenants, their keys; session_token.c: keys for one session
  *   quota.c usage.c   what a tenant may have at once, and what it used
- *   answer_tenant.c answer_key.c answer_document.c answer_stored.c
- *   answer_process.c process….c (process.h)
+ *   answer_tenant.c answer_key.c answer_document.c answer_stored.c answer_process.c (process.h)
  *   answer_run.c inquiry….c   questions that models answer (inquiry.h)
  *   private.c         the daemon of one user, on a socket of its own
  *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
