@@ -228,6 +228,8 @@ def test_errors_look_like_the_vendor_s(reckon):
         for body in (b"", b"{", b"[]", b"\xff", b'{"model": 1}', b'{"a":' * 100):
             answer = server.ask("POST", "/v1/messages", body, prefix="/anthropic")
             assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
+        answer = server.ask("POST", "/v1/messages", b"x", {"Content-Length": str(33 << 20)}, prefix="/anthropic")
+        assert answer.status == 413 and answer.json["error"]["type"] == "request_too_large"
         assert KEY not in server.log()
 
 

@@ -282,6 +282,8 @@ def test_errors_look_like_the_vendor_s(reckon):
         for path in ("/containers/cntr_1/files/cfile_p2e2e2f", "/containers/x/files/cfile_1/content",
                      "/containers/%2e%2e", "/containers/a/b/c", "/nothing", "/models/none"):
             assert server.ask("GET", path, prefix="/openai/v1").status == 404
+        answer = server.ask("POST", "/v1/responses", b"x", {"Content-Length": str(33 << 20)}, prefix="")
+        assert answer.status == 413 and answer.json["error"]["type"] == "invalid_request_error"
         for body in (b"", b"{", b"[]", b"\xff", b'{"model": 1}', b'{"a":' * 100):
             answer = server.ask("POST", "/v1/responses", body, prefix="")
             assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
