@@ -3,12 +3,12 @@ import base64
 import concurrent.futures
 import importlib.util
 import logging
-import pathlib
 import sys
 
 import pytest
 import sandbox_fusion
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
+from reckon_cli import ROOT
 from reckon_serve import Server
 from sandbox_fusion import (EvalResult, RunCodeRequest, RunJupyterRequest, SubmitRequest,
                             SummaryMapping, TestConfig)
@@ -149,8 +149,8 @@ def test_an_answer_against_tests(server):
 @pytest.fixture(scope="module")
 def verl():
     """Its folder of the sandbox alone: the rest of verl wants a GPU's libraries."""
-    [place] = [pathlib.Path(each, "verl/utils/reward_score/sandbox_fusion") for each in sys.path
-               if pathlib.Path(each, "verl/utils/reward_score/sandbox_fusion").is_dir()]
+    [place] = (ROOT / "build/sdks/verl").glob(
+        "venv/lib/python3*/site-packages/verl/utils/reward_score/sandbox_fusion")
     spec = importlib.util.spec_from_file_location("verl_sandbox", place / "__init__.py",
                                                   submodule_search_locations=[str(place)])
     module = sys.modules["verl_sandbox"] = importlib.util.module_from_spec(spec)
