@@ -43,7 +43,7 @@ def escape(server, session, mark, **more):
 
 @pytest.mark.parametrize("detach", [False, True])
 @pytest.mark.parametrize("how", ["delete", "kill", "stop"])
-def test_nothing_outlives_its_session(reckon, detach, how):
+def test_nothing_outlives_its_session(reckon, detach, how, as_user):
     mark = f"9731{int(detach)}{len(how)}"
     with Server(reckon) as server:
         session = server.create()
@@ -51,8 +51,8 @@ def test_nothing_outlives_its_session(reckon, detach, how):
         assert wait(server, session, process)["exit_code"] == 0
         if detach:
             assert children_named(mark)
-        else:
-            wait_for_none(mark)  # with its end, however far it went
+        elif as_user.is_root:
+            wait_for_none(mark)  # with its end, however far it went; rootless there are no groups
         runs = start(server, session, argv=["sleep", mark])
         assert ask(server, session, runs).json["state"] == "running"
         if how == "delete":
