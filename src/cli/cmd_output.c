@@ -345,6 +345,7 @@ static const struct opt_item output_items[] = {
 
 const struct opt_command cmd_output_table = {
 	.name = "output",
+	.is_minor = true,
 	.operands = "HANDLE",
 	.summary = "read on where output was cut (out_...)",
 	.items = output_items,

@@ -408,6 +408,7 @@ static int run_runs(const struct opt_command *self, int argc, char **argv)
 
 const struct opt_command cmd_runs_table = {
 	.name = "runs",
+	.is_minor = true,
 	.operands = "COMMAND",
 	.summary = "what reckon ask and reckon chat have kept: list, show, save, remove",
 	.notes = "\n"

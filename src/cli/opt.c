@@ -321,9 +321,17 @@ static void print_names(FILE *out, const char *what, const struct opt_command *c
 			bool of_daemon)
 {
 	const char *before = what;
+	size_t width = 0;
 
 	for (size_t i = 0; commands[i] != NULL; i++)
 		if (of_daemon ? commands[i]->of_daemon : commands[i]->is_minor) {
+			const size_t more = strlen(before) + strlen(commands[i]->name);
+
+			if (width > 0 && width + more >= SCREEN_COLUMNS) {
+				before = ",\n    ";
+				width = 0;
+			}
+			width += more;
 			(void)fprintf(out, "%s%s", before, commands[i]->name);
 			before = ", ";
 		}
@@ -340,7 +348,7 @@ void opt_print_overview(FILE *out, const struct opt_command *const *commands)
 		if (!commands[i]->of_daemon && !commands[i]->is_minor)
 			(void)fprintf(out, "  %-10s %s\n", commands[i]->name,
 				      commands[i]->summary);
-	print_names(out, "  for who keeps a daemon: ", commands, true);
+	print_names(out, "  administration: ", commands, true);
 	print_names(out, "  also: ", commands, false);
 	(void)fputs("\n"
 		    "  reckon run -c 'print(6*7)'                run a cell\n"

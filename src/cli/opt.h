@@ -43,7 +43,7 @@ struct opt_command {
 	const char *operand_choices;
 	/* Commands below this one, NULL at the end; their names begin with this one's: "session ls". */
 	const struct opt_command *const *subs;
-	/* The overview, one screen, has only their names: for who keeps a daemon, and the rest. */
+	/* The overview, one screen, has only their names: administration, and the rest. */
 	bool of_daemon, is_minor;
 	/* argv[0] is the command's name; returns the exit status. */
 	int (*run)(const struct opt_command *self, int argc, char **argv);

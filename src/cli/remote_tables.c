@@ -223,7 +223,7 @@ static const struct opt_item forward_items[] = {
 
 const struct opt_command cmd_forward_table = {
 	.name = "forward",
-	.of_daemon = true,
+	.is_minor = true,
 	.operands = "PORT[:LOCAL]",
 	.summary = "reach a port on which a session's program listens",
 	.notes = "\n"

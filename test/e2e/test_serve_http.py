@@ -345,3 +345,12 @@ def test_an_empty_body_has_any_type(running):
                          f"Content-Type: application/octet-stream\r\n"
                          f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
             assert parse(read_all(sock))[0] == wanted
+
+
+def test_a_stranger_is_not_told_what_would_be_right(reckon):
+    with Server(reckon) as server:
+        for method, path, body in (("GET", "/sessions?limit=x", None),
+                                   ("POST", "/sessions", {"template": 7}),
+                                   ("POST", "/sessions", b"{not json")):
+            assert server.ask(method, path, body, key=False).status == 401
+            assert server.ask(method, path, body).status == 400

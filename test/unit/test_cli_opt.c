@@ -338,7 +338,7 @@ static void the_overview_has_each_command_and_those_of_a_daemon_in_one_line(void
 	opt_print_overview(out, all);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "  cook       make it: hot\n");
-	assert_contains(printed.text, "  for who keeps a daemon: one, two\n");
+	assert_contains(printed.text, "  administration: one, two\n");
 	free(printed.text);
 }
 

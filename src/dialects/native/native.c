@@ -85,6 +85,13 @@ static bool may_be_json(const struct http *http)
 	       is_media(type, "application/x-www-form-urlencoded");
 }
 
+/* 400 for whoever may ask at all; a stranger is not told what would be right. */
+static void refuse_invalid(const struct native *native, const struct err *err)
+{
+	if (native->call->scope == API_SCOPE_NONE || call_check_key(native->request) == 0)
+		native_refuse_invalid(native->request, err);
+}
+
 static int take_body(const struct native *native)
 {
 	cleanup_buf struct buf body = BUF_INIT(API_JSON_MAX);
@@ -115,7 +122,7 @@ static int take_body(const struct native *native)
 	if (api_take_body(native->call->takes, buf_text(&body), body.len, native->arena, native->in,
 			  &err) == 0)
 		return 0;
-	native_refuse_invalid(request, &err);
+	refuse_invalid(native, &err);
 	return -1;
 }
 
@@ -369,12 +376,12 @@ static void serve(const struct native *native)
 		(http->verb & (HTTP_VERB_POST | HTTP_VERB_PATCH | HTTP_VERB_PUT)) != 0;
 	struct err err;
 
-	if (take_head(native, &err) < 0) {
-		native_refuse_invalid(request, &err);
-		return;
-	}
 	if (!may_ask(native))
 		return;
+	if (take_head(native, &err) < 0) {
+		refuse_invalid(native, &err);
+		return;
+	}
 	if (expect != NULL && strcasecmp(expect, "100-continue") != 0) {
 		answer_refuse_simple(request, 417, "invalid", "an expectation that is not known",
 				     NULL);
@@ -384,7 +391,7 @@ static void serve(const struct native *native)
 	    (has_body ? take_body(native) : drop_body(request)) < 0)
 		return;
 	if (api_check(native->call->takes, native->in, &err) < 0) {
-		native_refuse_invalid(request, &err);
+		refuse_invalid(native, &err);
 		return;
 	}
 	before(native);
