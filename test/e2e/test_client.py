@@ -236,6 +236,17 @@ def test_files_go_in_and_come_out_alike(shared, session):
         assert (shared.cwd / folder / "out/r.txt").read_text() == "A,B\n1,2\n"
 
 
+def test_a_record_that_done_leaves_out_is_whole_in_json(shared):
+    """`done` says `streamed` of more than 6 MiB; --json shows what came as events all the same."""
+    done = shared("run", "-t", "python", "-s", "wide", "--max-output", "8M", "--json", "-c",
+                  "print('x' * 7_000_000); 1").expect(0)
+    shared("session", "rm", "wide").expect(0)
+    [record] = done.lines()
+    assert "streamed" not in record
+    assert len(record["stdout"]) == 7_000_001
+    assert record["results"][0]["data"]["text/plain"] == "1"
+
+
 def test_records_and_events_are_those_of_a_run(shared, session):
     done = shared("run", "-s", session, "--json", "-c", "y = 1", "-c", "y + 1").expect(0)
     first, second = done.lines()
