@@ -186,8 +186,8 @@ static const char *const versions[] = {
 	"CREATE TRIGGER document_gone AFTER DELETE ON document"
 	" BEGIN DELETE FROM document_label WHERE document = OLD.number; END;",
 	/* db_run.c: what a later run goes on with; sums of one that waits for the application. */
-	"ALTER TABLE run ADD COLUMN conversation BLOB;"
-	"ALTER TABLE run ADD COLUMN usage BLOB;",
+	("ALTER TABLE run ADD COLUMN conversation BLOB;"
+	 "ALTER TABLE run ADD COLUMN usage BLOB;"),
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)
