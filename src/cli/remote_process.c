@@ -51,9 +51,9 @@ static int add_variable(struct start *start, const char *value, struct err *err)
 static int take_switch(struct start *start, int id)
 {
 	bool *const switches[] = { &start->has_terminal, &start->no_input, &start->detach };
-	const char *at = strchr("tnd", id);
+	const char *at = id < OPT_LONG ? strchr("tnd", id) : NULL;
 
-	if (id >= OPT_LONG || at == NULL)
+	if (at == NULL)
 		return -1;
 	*switches[at - "tnd"] = true;
 	return 0;
