@@ -191,12 +191,13 @@ int repl_read_answer(const char *prompt, size_t prompt_len, int password, char *
 {
 	struct repl *repl = arg;
 	cleanup_buf struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
+	const bool may_read = password == 0 || set_echo(false);
 	enum line got = LINE_EOF;
 
 	run_output_text(&repl->output, STDOUT_FILENO, prompt, prompt_len);
 	repl->output.out.mid_line = false; /* Enter will have ended the line */
-	/* What cannot be hidden is not asked for. */
-	if (password == 0 || set_echo(false))
+	if (may_read)
 		got = read_line(repl->reader, &line);
 	if (password != 0)
 		(void)set_echo(true);

@@ -63,12 +63,13 @@ int run_ask(struct run_output *output, const struct run_question *question,
 	    const atomic_int *interrupts, struct buf *ret)
 {
 	const bool password = question->password;
+	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
+	const bool may_read = !password || set_echo(false);
 	int got = 0;
 
 	run_output_text(output, STDERR_FILENO, question->prompt, question->len);
 	output->err.mid_line = false; /* Enter will have ended the line */
-	/* What cannot be hidden is not asked for. */
-	if (!password || set_echo(false))
+	if (may_read)
 		got = read_line(interrupts, ret);
 	if (password)
 		(void)set_echo(true);
