@@ -1,6 +1,7 @@
 """MCP over HTTP: tools, state, results, and what is refused."""
 import base64
 import json
+import struct
 import threading
 import time
 
@@ -78,18 +79,55 @@ def test_a_figure_is_an_image(mcp):
     assert content["blob"] == image["data"]
 
 
-def test_a_figure_that_no_client_takes_is_a_link(mcp):
-    noise = mcp.run("import numpy as np\nfrom PIL import Image\n"
-                    "pixels = np.random.default_rng(1).integers(0, 255, (600, 800, 3))\n"
-                    "image = Image.fromarray(pixels.astype('uint8'))\nimage.save('big.png')\nimage")
-    assert [block["type"] for block in noise["content"]] == ["text", "resource_link", "resource_link"]
-    [uri] = noise["structuredContent"]["figures"]
-    assert f"too large to show: read {uri}" in text_of(noise) and len(json.dumps(noise)) < 1 << 20
+def pixels(png):
+    data = base64.b64decode(png)
+    assert data.startswith(b"\x89PNG")
+    return struct.unpack(">II", data[16:24])
+
+
+def test_a_large_figure_is_shown_smaller(mcp):
+    drawn = mcp.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(30, 20))\n"
+                    "plt.plot([1, 4, 9]); plt.title('squares')")
+    assert [block["type"] for block in drawn["content"]] == ["text", "image", "resource_link"]
+    [image] = [block for block in drawn["content"] if block["type"] == "image"]
+    assert max(pixels(image["data"])) == 1568 and "too large" not in text_of(drawn)
+    [uri] = drawn["structuredContent"]["figures"]
+    [link] = [block for block in drawn["content"] if block["type"] == "resource_link"]
+    assert link["uri"] == uri
     [original] = mcp.ask("resources/read", {"uri": uri})["contents"]
+    assert max(pixels(original["blob"])) > 1568
+    assert len(base64.b64decode(original["blob"])) == link["size"]
+
+
+def noise(mcp, count=1):
+    """Images that no compression makes small."""
+    return mcp.run("import numpy as np\nfrom PIL import Image\nrandom = np.random.default_rng(1)\n"
+                   f"for i in range({count}):\n"
+                   "    pixels = random.integers(0, 255, (600, 800, 3)).astype('uint8')\n"
+                   "    image = Image.fromarray(pixels)\n    display(image)\nimage.save('big.png')")
+
+
+def test_a_photograph_is_shown_smaller(mcp):
+    shown = noise(mcp)
+    assert [block["type"] for block in shown["content"]] == [
+        "text", "image", "resource_link", "resource_link"]
+    assert shown["content"][1]["mimeType"] == "image/jpeg" and len(json.dumps(shown)) < 1 << 20
+    [uri] = shown["structuredContent"]["figures"]
+    [original] = mcp.ask("resources/read", {"uri": uri})["contents"]
+    assert base64.b64decode(original["blob"]).startswith(b"\x89PNG")
+
+
+def test_figures_that_no_client_takes_are_links(mcp):
+    shown = noise(mcp, 4)
+    uris = shown["structuredContent"]["figures"]
+    images = [block for block in shown["content"] if block["type"] == "image"]
+    assert len(uris) == 4 and 0 < len(images) < 4 and len(json.dumps(shown)) < 1 << 20
+    assert f"too large to show: read {uris[-1]}" in text_of(shown)
+    [original] = mcp.ask("resources/read", {"uri": uris[-1]})["contents"]
     data = base64.b64decode(original["blob"])
-    assert data.startswith(b"\x89PNG") and len(data) > 384 * 1024
+    assert data.startswith(b"\x89PNG") and len(data) > 1 << 20
     read = mcp.call("files", action="read", path="big.png",
-                    session=noise["structuredContent"]["session"])
+                    session=shown["structuredContent"]["session"])
     assert [block["type"] for block in read["content"]] == ["text", "resource_link"]
 
 

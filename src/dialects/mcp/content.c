@@ -11,7 +11,8 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-#define INLINE_MAX ((size_t)384 * 1024) /* of all images of a result: some clients take 1 MiB in all */
+#define RESULT_MAX ((size_t)1000 * 1000) /* of a message: some clients take 1 MiB in all */
+#define REST_MAX ((size_t)64 * 1024)	/* links, names, and what the text becomes as JSON */
 #define SIDE_MAX 8000u			/* pixels, of the strictest client */
 
 /* RECKON_MCP_MAX_TEXT of `reckon serve`, the header Reckon-Max-Text of a client, its argument. */
@@ -53,12 +54,25 @@ static bool has_good_sides(const void *bytes, size_t len, const char *mime)
 	       big_endian(at + 16) <= SIDE_MAX && big_endian(at + 20) <= SIDE_MAX;
 }
 
+static size_t as_base64(size_t len)
+{
+	return (len + 2) / 3 * 4;
+}
+
+/* Images have what the text leaves, which stands in a result twice. */
+static bool has_room(const struct tool *tool, size_t len)
+{
+	const size_t taken = REST_MAX + 2 * tool->text.len + as_base64(tool->inlined);
+
+	return taken < RESULT_MAX && as_base64(len) <= RESULT_MAX - taken;
+}
+
 bool tool_add_image(struct tool *tool, const void *bytes, size_t len, const char *mime)
 {
 	struct json_writer json;
 	struct err ignored;
 
-	if (!mcp_is_image(mime) || tool->inlined + len > INLINE_MAX ||
+	if (!mcp_is_image(mime) || !has_room(tool, len) ||
 	    !has_good_sides(bytes, len, mime))
 		return false;
 	tool->inlined += len;

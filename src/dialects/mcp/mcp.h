@@ -9,6 +9,7 @@
  *   running.c    calls that run, for notifications/cancelled, and questions to a client
  *   tool_*.c     the tools
  *   content.c    images, files and links of a result
+ *   figures.c    the figures of a record
  *   resources.c  files, outputs and figures by their URI
  *   listen.c     subscriptions/listen
  *   fixtures*.c  what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
@@ -148,10 +149,16 @@ int tool_output(struct tool *tool);
 /* ---- content.c ---- */
 uint64_t mcp_text_budget(struct tool *tool);
 bool mcp_is_image(const char *mime);
-/* An image block, scaled down if need be; false: it is none, or does not fit. */
+/* An image block; false: it is none, or does not fit. After the text. */
 bool tool_add_image(struct tool *tool, const void *bytes, size_t len, const char *mime);
 void tool_add_link(struct tool *tool, const char *uri, const char *name, const char *mime,
 		   bool has_size, uint64_t size);
+
+/* ---- figures.c ---- */
+/* Each as an image that a model can look at, and a link to it as it was drawn. `uris`: one a line.
+ * Negative: nobody is left. */
+int tool_add_figures(struct tool *tool, const struct running *running,
+		     const struct json_value *record, struct buf *uris);
 
 /* ---- fixtures.c ---- */
 bool fixtures_are_on(void);

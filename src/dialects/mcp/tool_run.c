@@ -10,12 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "codec/base64.h"
 #include "dialects/mcp/mcp.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
-#define IMAGE_MAX ((size_t)16 * 1024 * 1024)
-#define FIGURES_MAX 10u
 #define FILES_MAX 20u
 #define URI_SIZE 160
 
@@ -120,47 +117,6 @@ static void write_strings(struct json_writer *json, const char *name, const stru
 	json_write_array_end(json);
 }
 
-static void add_figure(struct tool *tool, const struct running *running, size_t number,
-		       const char *mime, const char *text, size_t len, struct buf *figures)
-{
-	cleanup_buf struct buf bytes = BUF_INIT(IMAGE_MAX);
-	char uri[URI_SIZE], name[40];
-	struct err ignored;
-
-	(void)snprintf(uri, sizeof(uri), "reckon://figures/%s/%s/%zu", running->session,
-		       running->execution, number);
-	(void)snprintf(name, sizeof(name), "figure %zu", number);
-	if (base64_decode(text, len, &bytes, &ignored) < 0 ||
-	    !tool_add_image(tool, bytes.data, bytes.len, mime))
-		tool_say(tool, "[%s (%s, %zu bytes) is too large to show: read %s]\n", name, mime,
-			 len / 4 * 3, uri);
-	tool_add_link(tool, uri, name, mime, bytes.len > 0, bytes.len);
-	(void)buf_addf(figures, &ignored, "%s\n", uri);
-}
-
-static void add_figures(struct tool *tool, const struct running *running,
-			const struct json_value *record, struct buf *figures)
-{
-	const struct json_value *results = json_read_member(record, "results"), *value;
-	size_t shown = 0;
-
-	for (size_t i = 0; i < json_read_count(results) && shown < FIGURES_MAX; i++) {
-		const struct json_value *data = json_read_member(json_read_at(results, i), "data");
-		const char *mime;
-
-		for (size_t k = 0; json_read_member_at(data, k, &mime, &value); k++) {
-			size_t len;
-			const char *text = json_read_text(value, &len);
-
-			if (text == NULL || !mcp_is_image(mime))
-				continue;
-			add_figure(tool, running, i, mime, text, len, figures);
-			shown++;
-			break;
-		}
-	}
-}
-
 static void add_files(struct tool *tool, const struct running *running,
 		      const struct json_value *record, struct json_writer *json)
 {
@@ -229,7 +185,8 @@ static int show(struct tool *tool, const struct running *running, const struct j
 		(void)buf_add(&tool->text, text, len, &err);
 	else
 		tool_say(tool, "[no output]\n");
-	add_figures(tool, running, record, &figures);
+	if (tool_add_figures(tool, running, record, &figures) < 0)
+		return -1;
 	note_outputs(record, &outputs);
 	if (tool->mcp->session[0] == '\0' || json_read_member(tool->args, "session") != NULL)
 		tool_say(tool, "%s[session %s]\n",
