@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/id.h"
 #include "cli/cli.h"
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -17,6 +18,10 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 	if (id == MCP_OPT_CLIENT)
 		options->client = value;
+	else if (id == 's' && !id_is_name(value, strlen(value), "se"))
+		return err_set(err, ERR_INVALID,
+			       "invalid value '%.40s' for --session: expected a name, such as work",
+			       value);
 	else if (id == MCP_OPT_CONFIG)
 		options->config = value;
 	else if (id != MCP_OPT_MAX_TEXT)

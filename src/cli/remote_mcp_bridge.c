@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/remote_mcp.h"
@@ -38,6 +39,8 @@
 struct bridge {
 	struct client *client;
 	const char *max_text;
+	const char *name;  /* of the default session */
+	char own[ID_SIZE]; /* that name, when nobody gave one: it ends with this process */
 	char session[128]; /* Mcp-Session-Id */
 	char version[40];  /* agreed with an older client */
 	struct message *messages;
@@ -247,9 +250,10 @@ static int begin(struct message *message, const struct json_value *document, str
 	const char *method = member_text(document, "method"), *name = member_text(params, "name");
 	const char *version = member_text(json_read_member(params, "_meta"),
 					  META "protocolVersion");
-	struct buf lines[5] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256),
-					    BUF_INIT(16384), BUF_INIT(64) };
-	const char *headers[8] = { "Content-Type: application/json",
+	struct buf lines[6] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256),
+					    BUF_INIT(16384), BUF_INIT(64),
+					    BUF_INIT(128) };
+	const char *headers[9] = { "Content-Type: application/json",
 				   "Accept: application/json, text/event-stream" };
 	size_t count = 2;
 	int code = 0;
@@ -279,6 +283,8 @@ static int begin(struct message *message, const struct json_value *document, str
 	if (code == 0 && bridge->max_text != NULL &&
 	    (code = buf_addf(&lines[4], err, "Reckon-Max-Text: %s", bridge->max_text)) == 0)
 		headers[count++] = buf_text(&lines[4]);
+	if (code == 0 && (code = buf_addf(&lines[5], err, "Reckon-Session: %s", bridge->name)) == 0)
+		headers[count++] = buf_text(&lines[5]);
 	if (code == 0)
 		code = client_exchange_begin(
 			bridge->client,
@@ -453,7 +459,7 @@ static void note_end(void *arg, unsigned status, const char *why, bool unreached
 	*(bool *)arg = true;
 }
 
-/* Its default session ends with an older client, and what still runs in it. */
+/* A default session that nobody named ends with its client, and what still runs in it. */
 static void end_session(struct bridge *bridge)
 {
 	char line[160];
@@ -462,9 +468,9 @@ static void end_session(struct bridge *bridge)
 	bool is_over = false, ready;
 	struct err err;
 
-	if (bridge->session[0] == '\0')
+	if (bridge->own[0] == '\0')
 		return;
-	(void)snprintf(line, sizeof(line), "Mcp-Session-Id: %s", bridge->session);
+	(void)snprintf(line, sizeof(line), "Reckon-Session: %s", bridge->own);
 	if (client_exchange_begin(bridge->client,
 				  &(struct client_request){ .method = "DELETE", .path = "/mcp",
 							    .headers = headers, .arg = &is_over,
@@ -498,10 +504,15 @@ static int serve(struct bridge *bridge, struct err *err)
 
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options)
 {
-	struct bridge bridge = { .max_text = options->max_text };
+	struct bridge bridge = { .max_text = options->max_text, .name = options->remote.session };
 	struct err err;
 	int status = EXIT_CODE_OK;
 
+	if (bridge.name == NULL) {
+		if (id_new(bridge.own, "mcp", &err) < 0)
+			return remote_complain(self, &err);
+		bridge.name = bridge.own;
+	}
 	if (remote_open(&options->remote, &bridge.client, &err) < 0)
 		return remote_complain(self, &err);
 	if (serve(&bridge, &err) < 0)

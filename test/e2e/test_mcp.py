@@ -79,6 +79,47 @@ def test_a_figure_is_an_image(mcp):
     assert content["blob"] == image["data"]
 
 
+@pytest.mark.parametrize("modern", [False, True])
+def test_a_client_names_its_default_session(server, modern):
+    mcp = Mcp(server, modern, name="work")
+    first = mcp.run("x = 1")
+    assert "[session" not in text_of(first)
+    assert text_of(mcp.run("x + 1")).startswith("2")
+    mcp.call("files", action="write", path="a.txt", text="hello")
+    assert [each["name"] for each in mcp.ask("resources/list")["resources"]] == ["a.txt"]
+    assert "(the default)" in text_of(mcp.call("session", action="list"))
+    again = Mcp(server, not modern, name="work")
+    assert text_of(again.run("x + 2")).startswith("3")
+    assert "NameError" in text_of(Mcp(server, modern, name="other").run("x"))
+    [found] = server.ask("GET", "/sessions?name=work").json["sessions"]
+    assert found["id"] == first["structuredContent"]["session"] and found["idle_timeout_s"] == 14400
+    for bad in ("se_1", "a b", "x" * 64):
+        status, _, answer = mcp.post(mcp.message("tools/list"), headers={"Reckon-Session": bad})
+        assert status == 400 and "must be a name" in answer["error"]["message"]
+
+    def end(**headers):
+        assert server.ask("DELETE", "/mcp", headers={"Reckon-Session": "work", **headers},
+                          prefix="").status == 204
+        return server.ask("GET", "/sessions?name=work").json["sessions"][0]["status"]
+
+    # One of several clients of it goes; then it is ended by its name.
+    assert end(**{"Mcp-Session-Id": mcp.session or again.session}) == "live"
+    assert end() == "closed"
+
+
+def test_a_tenant_with_short_sessions_has_one(reckon):
+    with Server(reckon) as server:
+        tenant = server.ask("POST", "/tenants", {"name": "short"}).json
+        server.ask("PATCH", f"/tenants/{tenant['id']}", {"quotas": {"max_idle_timeout_s": 60}})
+        made = server.ask("POST", "/keys", {"name": "k", "tenant": tenant["id"],
+                                            "scopes": ["read", "execute", "sessions"]}).json
+        server.key, admin = made["key"], server.key
+        assert text_of(Mcp(server, name="work").run("6 * 7")).startswith("42")
+        [found] = server.ask("GET", "/sessions").json["sessions"]
+        assert found["idle_timeout_s"] <= 60
+        server.key = admin
+
+
 def pixels(png):
     data = base64.b64decode(png)
     assert data.startswith(b"\x89PNG")

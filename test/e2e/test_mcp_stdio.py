@@ -98,16 +98,41 @@ def test_a_modern_client(reckon):
 
     assert MODERN in client.ask("server/discover", {"_meta": meta})["supportedVersions"]
     session = client.ask("tools/call", call("x = 3"))["structuredContent"]["session"]
+    assert text_of(client.ask("tools/call", call("x"))).startswith("3")  # its default session
     slow = client.begin("tools/call", call("while True: pass", session=session))
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
                  "params": {"requestId": slow, "_meta": meta}})
     assert text_of(client.ask("tools/call", call("x", session=session))).startswith("3")
     assert slow not in client.answers
+    assert sessions(reckon)[session]["status"] == "live"
     wrong = client.wait(client.begin("ping", {"_meta": meta}))
     assert wrong["error"]["code"] == -32601
     name = client.wait(client.begin("tools/call", {"name": "überall", "_meta": meta}))
     assert name["error"]["code"] == -32602
     assert client.close() == 0
+    assert sessions(reckon)[session]["status"] == "closed"
+
+
+def sessions(reckon):
+    return {each["id"]: each for each in json.loads(reckon("session", "ls", "--all", "--json").stdout)}
+
+
+def test_a_session_by_its_name(reckon):
+    """It is there for the next client, of whichever era."""
+    first = Stdio(reckon, "-s", "work")
+    first.initialize()
+    session = first.run("x = 5")["structuredContent"]["session"]
+    assert first.close() == 0
+    found = sessions(reckon)[session]
+    assert found["status"] == "live" and found["name"] == "work"
+    second = Stdio(reckon, "--session", "work")
+    meta = {META + "protocolVersion": MODERN, META + "clientCapabilities": {}}
+    shown = second.ask("tools/call", {"name": "run_code", "arguments": {"code": "x + 1"},
+                                      "_meta": meta})
+    assert text_of(shown).startswith("6")
+    assert second.close() == 0
+    bad = reckon("mcp", "-s", "a b")
+    assert bad.status == 2 and b"expected a name" in bad.stderr
 
 
 def test_what_is_no_message_has_an_answer(reckon):

@@ -7,10 +7,12 @@ META = "io.modelcontextprotocol/"
 
 
 class Mcp:
-    """Of a reckon_serve.Server. `modern`: no session, each request says what it needs."""
+    """Of a reckon_serve.Server. `modern`: no session, each request says what it needs.
+    `name`: of the default session."""
 
-    def __init__(self, server, modern=False, capabilities=None):
+    def __init__(self, server, modern=False, capabilities=None, name=None):
         self.server, self.modern, self.capabilities = server, modern, capabilities or {}
+        self.more = {"Reckon-Session": name} if name else {}
         self.session, self.number, self.notifications = None, 0, []
         if not modern:
             status, headers, answer = self.post(self.message(
@@ -33,7 +35,7 @@ class Mcp:
 
     def headers(self, message):
         found = {"Content-Type": "application/json", "Authorization": f"Bearer {self.server.key}",
-                 "Accept": "application/json, text/event-stream"}
+                 "Accept": "application/json, text/event-stream", **self.more}
         if self.session:
             found |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": LEGACY}
         if self.modern and isinstance(message, dict):

@@ -190,6 +190,23 @@ static bool take_era(struct mcp *mcp)
 	return mcp->rpc.is_modern ? take_modern(mcp) : take_legacy(mcp);
 }
 
+/* The default session: the one that the client's configuration names, or an older client's own. */
+static bool take_name(struct mcp *mcp)
+{
+	mcp->name = header(mcp, "reckon-session");
+	if (mcp->name == NULL) {
+		mcp->name = mcp->session[0] != '\0' ? mcp->session : NULL;
+		return true;
+	}
+	if (id_is_name(mcp->name, strlen(mcp->name), "se"))
+		return true;
+	mcp_error_status(mcp, 400, RPC_REFUSED,
+			 "the header Reckon-Session must be a name: 1 to 63 letters, digits, "
+			 "'.', '_' and '-'",
+			 NULL);
+	return false;
+}
+
 /* ---- the message ------------------------------------------------------------------------------ */
 
 static void accepted(struct mcp *mcp)
@@ -238,7 +255,7 @@ static void post(struct mcp *mcp)
 		return;
 	}
 	buf_done(&body);
-	if (take_era(mcp))
+	if (take_era(mcp) && take_name(mcp))
 		dispatch(mcp);
 }
 

@@ -37,6 +37,7 @@ struct mcp {
 	const char *version; /* agreed on */
 	unsigned capabilities;
 	char session[RPC_SESSION_SIZE]; /* Mcp-Session-Id; "" of a modern client */
+	const char *name; /* of the default session; NULL: there is none */
 	bool accepts_stream;
 	bool has_begun; /* the answer is a stream */
 	bool has_fixtures;
@@ -136,8 +137,7 @@ bool tool_number(struct tool *tool, const char *name, double least, double most,
 
 /* ---- tool_session.c ---- */
 /*
- * The id of the session that the arguments name, else that of an older client's default session;
- * with `may_create` one is opened when there is none. 1, else what the tool returns.
+ * The id of the session that the arguments name, else that of the default session; with `may_create` one is opened when there is none. 1, else what the tool returns.
  */
 int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int *ret_code);
 int tool_session(struct tool *tool);

@@ -200,7 +200,7 @@ void mcp_complete(struct mcp *mcp)
 
 /* ---- the end of a session --------------------------------------------------------------------- */
 
-/* The daemon's session of that name ends, too; most clients never had one. */
+/* The daemon's session of that name ends; most clients never had one. */
 static int end_session(struct mcp *mcp, const char *session)
 {
 	cleanup_call struct call list = CALL_INIT, call = CALL_INIT;
@@ -227,11 +227,28 @@ static int end_session(struct mcp *mcp, const char *session)
 	return 0;
 }
 
+static void accept_end(struct mcp *mcp)
+{
+	if (answer_begin(mcp->request, 204, NULL, 0, NULL) == 0)
+		answer_end(mcp->request);
+}
+
+/*
+ * The session of a handshake, whose name may be that of a default session. One that has a name of its
+ * own stays when a client goes, and ends when it is named alone.
+ */
 void mcp_delete_session(struct mcp *mcp)
 {
 	const char *session = http_header(request_head(mcp->request), "mcp-session-id");
 	const char *version = http_header(request_head(mcp->request), "mcp-protocol-version");
 
+	const char *name = http_header(request_head(mcp->request), "reckon-session");
+
+	if (session == NULL && name != NULL && id_is_name(name, strlen(name), "se")) {
+		if (end_session(mcp, name) == 0)
+			accept_end(mcp);
+		return;
+	}
 	if (session == NULL || (version != NULL && strcmp(version, RPC_VERSION_MODERN) == 0)) {
 		answer_refuse(mcp->request,
 			      &(struct refusal){ .status = 405,
@@ -249,6 +266,5 @@ void mcp_delete_session(struct mcp *mcp)
 	if (end_session(mcp, session) < 0)
 		return;
 	(void)snprintf(ended[ended_count++ % ENDED_MAX], RPC_SESSION_SIZE, "%s", session);
-	if (answer_begin(mcp->request, 204, NULL, 0, NULL) == 0)
-		answer_end(mcp->request);
+	accept_end(mcp);
 }

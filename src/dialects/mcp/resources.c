@@ -82,7 +82,7 @@ static int write_files(struct mcp *mcp, const char *session, struct json_writer 
 	return 0;
 }
 
-/* The older client's own session, or each live one; a page is ten sessions. */
+/* The default session, or each live one; a page is ten sessions. */
 void mcp_resources_list(struct mcp *mcp)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), fixtures = BUF_INIT(MCP_OUT_MAX);
@@ -94,7 +94,7 @@ void mcp_resources_list(struct mcp *mcp)
 	const enum call_status status =
 		call_make(mcp->request, API_SESSION_LIST,
 			  &(struct api_session_list_in){
-				  .name = mcp->session[0] != '\0' ? mcp->session : NULL,
+				  .name = mcp->name,
 				  .before = cursor, .has_limit = true, .limit = 10 },
 			  &page, &call);
 

@@ -217,7 +217,7 @@ int tool_files(struct tool *tool)
 		return read_file(tool, session, path);
 	if (strcmp(action, "write") == 0) {
 		code = write_file(tool, session, path);
-		if (code == 0 && tool->mcp->session[0] == '\0')
+		if (code == 0 && tool->mcp->name == NULL)
 			tool_say(tool, "[session %s]\n", session);
 		return code;
 	}

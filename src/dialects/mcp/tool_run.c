@@ -188,7 +188,7 @@ static int show(struct tool *tool, const struct running *running, const struct j
 	if (tool_add_figures(tool, running, record, &figures) < 0)
 		return -1;
 	note_outputs(record, &outputs);
-	if (tool->mcp->session[0] == '\0' || json_read_member(tool->args, "session") != NULL)
+	if (tool->mcp->name == NULL || json_read_member(tool->args, "session") != NULL)
 		tool_say(tool, "%s[session %s]\n",
 			 tool->text.len > 0 && tool->text.data[tool->text.len - 1] != '\n' ? "\n" : "",
 			 running->session);

@@ -3,8 +3,8 @@
  *
  * Runs in:  reckon-front-mcp.
  * Reads:    names and ids that a model wrote.
- * Never:    remembers a session: an older client's default one is the daemon's session of the name
- *           that its Mcp-Session-Id is.
+ * Never:    remembers a session: the default one is the daemon's session of the name that the header
+ *           Reckon-Session says, or that an older client's Mcp-Session-Id is.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
+#define IDLE_MS (4 * 3600 * 1000ull) /* a person comes back to a chat after a meal */
 #define NO_SESSION "open one with the tool session (action new), or run code without a session"
 
 /* 1: *ret is the live one of this name; 0: there is none; -1: *ret_code. */
@@ -40,14 +41,20 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 {
 	static const char metadata[] = "{\"made_by\":\"mcp\"}";
 	cleanup_call struct call call = CALL_INIT;
+	struct api_session_create_in in = { .name = name,
+					    .metadata = { metadata, sizeof(metadata) - 1 },
+					    .has_idle_timeout_ms = true,
+					    .idle_timeout_ms = IDLE_MS };
 	struct api_session session;
 	bool had;
-	const enum call_status status =
-		call_make(tool->mcp->request, API_SESSION_CREATE,
-			  &(struct api_session_create_in){
-				  .name = name, .metadata = { metadata, sizeof(metadata) - 1 } },
-			  &session, &call);
+	enum call_status status =
+		call_make(tool->mcp->request, API_SESSION_CREATE, &in, &session, &call);
 
+	/* A tenant may have to be content with less. */
+	if (status == CALL_FAILED && call.failure->error == API_ERR_QUOTA_CAP) {
+		in.has_idle_timeout_ms = false;
+		status = call_make(tool->mcp->request, API_SESSION_CREATE, &in, &session, &call);
+	}
 	if (status == CALL_OK) {
 		(void)snprintf(ret, ID_SIZE, "%s", session.id);
 		return 1;
@@ -83,7 +90,7 @@ static int find_given(struct tool *tool, const char *given, char ret[ID_SIZE], i
 
 int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int *ret_code)
 {
-	const char *name = tool->mcp->session[0] != '\0' ? tool->mcp->session : NULL;
+	const char *name = tool->mcp->name;
 	const char *given;
 	bool had = false;
 	int found = 0;
@@ -130,7 +137,8 @@ static int list(struct tool *tool)
 		if (strcmp(at[i].status, "live") != 0)
 			continue;
 		tool_say(tool, "%s %s since %s%s\n", at[i].id, at[i].language, at[i].created_at,
-			 at[i].name != NULL && strcmp(at[i].name, tool->mcp->session) == 0
+			 at[i].name != NULL && tool->mcp->name != NULL &&
+					 strcmp(at[i].name, tool->mcp->name) == 0
 				 ? " (the default)"
 				 : "");
 		json_write_object_begin(&json);
