@@ -180,6 +180,31 @@ def test_output_that_is_too_long_is_paged(mcp):
     assert text_of(page).startswith("line 0\nline 1\n") and "go on with offset 1024" in text_of(page)
 
 
+def test_all_that_a_call_put_out_is_paged(mcp):
+    """Of several parts, none of which was cut when it was recorded: in the order in which they came."""
+    code = ("import sys\nfor i in range(400): print('line', i)\n"
+            "for i in range(400): print('ä', i, file=sys.stderr)\nprint('last', end='')\n"
+            "raise ValueError('m' * 3000)")
+    printed = mcp.run(code, max_text=1024)
+    handle = printed["structuredContent"]["outputs"][-1]
+    assert handle == "{session}/{execution}".format_map(printed["structuredContent"])
+    assert f"[all of it: output, handle {handle}]" in text_of(printed)
+    whole, offset = "", 0
+    while True:
+        page = text_of(mcp.call("output", handle=handle, offset=offset, length=1001))
+        text, mark, rest = page.partition("\n[bytes ")
+        whole += text
+        if not mark:
+            break
+        offset = int(rest.split("offset ")[1].rstrip("]\n"))
+    lines = "".join(f"line {i}\n" for i in range(400)) + "".join(f"ä {i}\n" for i in range(400))
+    assert whole.startswith(lines + "last\n") and whole.count("m" * 3000) == 1
+    assert "[there are" in text_of(mcp.call("output", handle=handle, offset=10 ** 9))
+    for bad in ("se_0/ex_0", handle + "/x", handle[:-1]):
+        assert mcp.call("output", handle=bad)["isError"] is True
+    assert "all of it" not in text_of(mcp.run("print(1)"))
+
+
 def test_what_floods_is_bounded(mcp):
     flood = mcp.run("import os\nfor i in range(100): os.write(1, b'x' * (1 << 20))", max_text=4096)
     assert len(json.dumps(flood)) < 20000

@@ -152,6 +152,11 @@ static void add_files(struct tool *tool, const struct running *running,
 	(void)running;
 }
 
+static const char *new_line(const struct tool *tool)
+{
+	return tool->text.len > 0 && tool->text.data[tool->text.len - 1] != '\n' ? "\n" : "";
+}
+
 static void note_outputs(const struct json_value *record, struct buf *outputs)
 {
 	static const char *const streams[] = { "stdout", "stderr" };
@@ -167,6 +172,22 @@ static void note_outputs(const struct json_value *record, struct buf *outputs)
 		if ((handle = rpc_text(json_read_at(left, i), "handle", 40)) != NULL &&
 		    strstr(buf_text(outputs), handle) == NULL)
 			(void)buf_addf(outputs, &ignored, "%s\n", handle);
+}
+
+/* Parts of a text that was shortened lie apart; where no stream was cut, the record has it all. */
+static void note_whole(struct tool *tool, const struct running *running,
+		       const struct json_value *record, struct buf *outputs)
+{
+	const struct json_value *cut = json_read_member(record, "truncated");
+	struct err ignored;
+
+	if (json_read_count(json_read_member(record, "text_left_out")) == 0 ||
+	    json_read_kind(json_read_member(cut, "stdout")) == JSON_KIND_OBJECT ||
+	    json_read_kind(json_read_member(cut, "stderr")) == JSON_KIND_OBJECT)
+		return;
+	(void)buf_addf(outputs, &ignored, "%s/%s\n", running->session, running->execution);
+	tool_say(tool, "%s[all of it: output, handle %s/%s]\n", new_line(tool), running->session,
+		 running->execution);
 }
 
 static int show(struct tool *tool, const struct running *running, const struct json_value *record)
@@ -188,10 +209,9 @@ static int show(struct tool *tool, const struct running *running, const struct j
 	if (tool_add_figures(tool, running, record, &figures) < 0)
 		return -1;
 	note_outputs(record, &outputs);
+	note_whole(tool, running, record, &outputs);
 	if (tool->mcp->name == NULL || json_read_member(tool->args, "session") != NULL)
-		tool_say(tool, "%s[session %s]\n",
-			 tool->text.len > 0 && tool->text.data[tool->text.len - 1] != '\n' ? "\n" : "",
-			 running->session);
+		tool_say(tool, "%s[session %s]\n", new_line(tool), running->session);
 	json_write_init(&json, &tool->structured);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "session", running->session);
