@@ -17,6 +17,8 @@ static const struct opt_item mcp_items[] = {
 	  OPT_HINT_FILE, NULL, false },
 	{ MCP_OPT_MAX_TEXT, "max-text", "BYTES", "text of one result (16384)", OPT_HINT_NONE, NULL,
 	  false },
+	{ MCP_OPT_APPROVE, "approve", NULL, "ask the person before code runs, or files or variables go",
+	  OPT_HINT_NONE, NULL, false },
 	{ 's', "session", "NAME", "session of calls that name none (one that ends with the client)",
 	  OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTIONS,

@@ -18,6 +18,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 	if (id == MCP_OPT_CLIENT)
 		options->client = value;
+	else if (id == MCP_OPT_APPROVE)
+		options->approve = true;
 	else if (id == 's' && !id_is_name(value, strlen(value), "se"))
 		return err_set(err, ERR_INVALID,
 			       "invalid value '%.40s' for --session: expected a name, such as work",

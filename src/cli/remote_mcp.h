@@ -3,11 +3,12 @@
 
 #include "cli/remote.h"
 
-enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT };
+enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT, MCP_OPT_APPROVE };
 
 struct mcp_options {
 	struct remote remote; /* its operand: what to do */
 	const char *client, *config, *max_text;
+	bool approve;
 };
 
 /* Until stdin ends; the exit status. */

@@ -39,6 +39,7 @@
 struct bridge {
 	struct client *client;
 	const char *max_text;
+	bool approve; /* a person is asked */
 	const char *name;  /* of the default session */
 	char own[ID_SIZE]; /* that name, when nobody gave one: it ends with this process */
 	char session[128]; /* Mcp-Session-Id */
@@ -253,7 +254,7 @@ static int begin(struct message *message, const struct json_value *document, str
 	struct buf lines[6] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256),
 					    BUF_INIT(16384), BUF_INIT(64),
 					    BUF_INIT(128) };
-	const char *headers[9] = { "Content-Type: application/json",
+	const char *headers[10] = { "Content-Type: application/json",
 				   "Accept: application/json, text/event-stream" };
 	size_t count = 2;
 	int code = 0;
@@ -285,6 +286,8 @@ static int begin(struct message *message, const struct json_value *document, str
 		headers[count++] = buf_text(&lines[4]);
 	if (code == 0 && (code = buf_addf(&lines[5], err, "Reckon-Session: %s", bridge->name)) == 0)
 		headers[count++] = buf_text(&lines[5]);
+	if (bridge->approve)
+		headers[count++] = "Reckon-Approve: 1";
 	if (code == 0)
 		code = client_exchange_begin(
 			bridge->client,
@@ -504,7 +507,8 @@ static int serve(struct bridge *bridge, struct err *err)
 
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options)
 {
-	struct bridge bridge = { .max_text = options->max_text, .name = options->remote.session };
+	struct bridge bridge = { .max_text = options->max_text, .approve = options->approve,
+				  .name = options->remote.session };
 	struct err err;
 	int status = EXIT_CODE_OK;
 

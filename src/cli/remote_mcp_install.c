@@ -73,6 +73,12 @@ static void write_entry(struct json_writer *json, const struct mcp_options *opti
 		json_write_string(json, "--max-text");
 		json_write_string(json, options->max_text);
 	}
+	if (options->remote.session != NULL) {
+		json_write_string(json, "--session");
+		json_write_string(json, options->remote.session);
+	}
+	if (options->approve)
+		json_write_string(json, "--approve");
 	json_write_array_end(json);
 	json_write_object_end(json);
 }

@@ -187,6 +187,9 @@ def test_install_and_uninstall(reckon):
     assert b"needs no change" in again.stdout
     assert reckon("mcp", "uninstall", "--client", "cursor", "--config", str(path)).status == 0
     assert json.loads(path.read_text()) == before
+    reckon("mcp", "install", "--client", "cursor", "--config", str(path), "--approve", "-s", "work")
+    assert json.loads(path.read_text())["mcpServers"]["reckon"]["args"] == [
+        "mcp", "--session", "work", "--approve"]
     path.write_text("{ // a comment\n}")
     bad = reckon("mcp", "install", "--client", "cursor", "--config", str(path))
     assert bad.status != 0 and path.read_text() == "{ // a comment\n}"

@@ -163,9 +163,14 @@ static bool knows_arguments(struct tool *tool, const char *known)
 
 static int run(struct tool *tool, size_t which)
 {
+	int code;
+
 	if (tool->args != NULL && json_read_kind(tool->args) != JSON_KIND_OBJECT)
 		return tool_fail(tool, "arguments must be an object", NULL);
-	return knows_arguments(tool, tools[which].arguments) ? tools[which].fn(tool) : 0;
+	if (!knows_arguments(tool, tools[which].arguments))
+		return 0;
+	code = tool_approve(tool, tools[which].name);
+	return code > 0 ? tools[which].fn(tool) : code;
 }
 
 /* A cancelled call has no response: a stream that ends. */

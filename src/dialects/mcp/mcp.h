@@ -6,6 +6,7 @@
  *   reply.c      results, errors, notifications: as one JSON answer, or as events
  *   methods.c    initialize, server/discover, lists
  *   call.c       tools/call: which tool, what became of it
+ *   approve.c    asking a person before a tool does something
  *   running.c    calls that run, for notifications/cancelled, and questions to a client
  *   tool_*.c     the tools
  *   content.c    images, files and links of a result
@@ -104,7 +105,7 @@ void running_remove(struct running *running);
 /* notifications/cancelled. */
 void mcp_cancelled(struct mcp *mcp);
 /* Asks the client; *ret is its result, which lives as long as the arena of `mcp`. 1: it answered with
- * a result; 0: with an error, or not in time; negative: nobody is left. */
+ * a result; 0: with an error, not in time, or it cancelled the call; negative: nobody is left. */
 int mcp_ask(struct mcp *mcp, const char *method, const char *params, struct buf *ret);
 /* A response to that; false when nobody waits for it. */
 bool mcp_answered(struct mcp *mcp);
@@ -145,6 +146,10 @@ int tool_session(struct tool *tool);
 int tool_run(struct tool *tool);
 int tool_files(struct tool *tool);
 int tool_output(struct tool *tool);
+
+/* ---- approve.c ---- */
+/* 1: go on; 0: there is something to answer; negative: it has been answered, or nobody is left. */
+int tool_approve(struct tool *tool, const char *name);
 
 /* ---- content.c ---- */
 uint64_t mcp_text_budget(struct tool *tool);

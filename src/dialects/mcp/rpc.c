@@ -55,7 +55,12 @@ static bool has(const struct json_value *object, const char *name)
 
 unsigned rpc_capabilities(const struct json_value *capabilities)
 {
-	return (has(capabilities, "elicitation") ? (unsigned)RPC_CAN_ELICIT : 0u) |
+	const struct json_value *elicits = json_read_member(capabilities, "elicitation");
+	/* One that names kinds of it must have forms. */
+	const bool has_forms = has(capabilities, "elicitation") &&
+			       (has(elicits, "form") || json_read_member(elicits, "url") == NULL);
+
+	return (has_forms ? (unsigned)RPC_CAN_ELICIT : 0u) |
 	       (has(capabilities, "sampling") ? (unsigned)RPC_CAN_SAMPLE : 0u) |
 	       (has(capabilities, "roots") ? (unsigned)RPC_CAN_LIST_ROOTS : 0u);
 }

@@ -22,6 +22,7 @@ struct question {
 	char id[ID_SIZE + 2]; /* as JSON */
 	struct buf result;
 	bool is_answered, has_result;
+	bool is_cancelled; /* the call that asks */
 };
 
 static struct running *all_running;
@@ -64,6 +65,12 @@ void mcp_cancelled(struct mcp *mcp)
 			(void)snprintf(session, sizeof(session), "%s", at->session);
 			(void)snprintf(execution, sizeof(execution), "%s", at->execution);
 		}
+	for (struct question *at = questions; at != NULL; at = at->next)
+		if (strcmp(at->mcp->session, mcp->session) == 0 && strcmp(at->key, key) == 0 &&
+		    strcmp(at->mcp->rpc.id, buf_text(&id)) == 0) {
+			at->is_cancelled = true;
+			request_wake(at->mcp->request);
+		}
 	if (execution[0] != '\0')
 		(void)call_make(mcp->request, API_EXECUTION_CANCEL,
 				&(struct api_execution_cancel_in){ .session = session,
@@ -88,7 +95,8 @@ static int send_question(struct mcp *mcp, const struct question *question, const
 
 static int wait_answer(struct mcp *mcp, const struct question *question)
 {
-	for (uint64_t waited = 0; !question->is_answered && waited < ANSWER_MS;
+	for (uint64_t waited = 0;
+	     !question->is_answered && !question->is_cancelled && waited < ANSWER_MS;
 	     waited += MCP_BEAT_MS) {
 		const int code = request_wait_note(mcp->request, MCP_BEAT_MS);
 

@@ -1,0 +1,291 @@
+/*
+ * approve.c - a person is asked before a tool does what cannot be taken back: runs code, replaces or
+ * deletes a file, ends or empties a session.
+ *
+ * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 of the daemon or Reckon-Approve: 1 of a client.
+ * Reads:    arguments that a model wrote; what a client says that its person answered.
+ * Never:    takes an answer twice, for another call than the person saw, or for granted.
+ *
+ * An older client is asked while the call waits. A modern one gets the question as a result and calls
+ * again with the answer; what was asked is a document of the daemon until then.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "dialects/mcp/mcp.h"
+
+#define SHOWN_MAX 8192u /* bytes of code in a question */
+#define ASKED_MAX ((size_t)1000 * 1000)
+#define ASKED_MS 900000u
+#define COLLECTION "mcp_questions"
+#define NAME "approve" /* of the one question of a call */
+
+static bool is_on(const char *value)
+{
+	return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+/* A client can ask for it, and cannot go without what the daemon wants. */
+static bool is_wanted(const struct tool *tool)
+{
+	return is_on(getenv("RECKON_MCP_APPROVE")) ||
+	       is_on(http_header(request_head(tool->mcp->request), "reckon-approve"));
+}
+
+/* ---- the question ----------------------------------------------------------------------------- */
+
+static void ask_code(const struct json_value *args, struct buf *ret)
+{
+	const char *language = rpc_text(args, "language", 63);
+	size_t len, shown;
+	const char *code = json_read_text(json_read_member(args, "code"), &len);
+	struct err ignored;
+
+	if (code == NULL)
+		return;
+	shown = len < SHOWN_MAX ? len : SHOWN_MAX;
+	shown -= utf8_incomplete_tail(code, shown);
+	(void)buf_addf(ret, &ignored, "Run this %s%scode", language != NULL ? language : "",
+		       language != NULL ? " " : "");
+	if (shown < len)
+		(void)buf_addf(ret, &ignored, " (%zu bytes, of which only the first %zu are shown)", len,
+			       shown);
+	(void)buf_adds(ret, "?\n\n", &ignored);
+	(void)buf_add(ret, code, shown, &ignored);
+}
+
+static void ask_file(const struct json_value *args, struct buf *ret)
+{
+	const char *action = rpc_text(args, "action", 16), *path = rpc_text(args, "path", 4095);
+	struct err ignored;
+
+	if (action == NULL || path == NULL)
+		return;
+	if (strcmp(action, "write") == 0)
+		(void)buf_addf(ret, &ignored, "Write the file %s of the session, or replace it?", path);
+	else if (strcmp(action, "delete") == 0)
+		(void)buf_addf(ret, &ignored, "Delete %s of the session?", path);
+}
+
+static void ask_session(const struct json_value *args, struct buf *ret)
+{
+	static const struct {
+		const char *action, *what;
+	} asked[] = {
+		{ "restart", "Restart %s? Its variables are lost." },
+		{ "reset", "Reset %s? Its variables and files are lost." },
+		{ "end", "End %s? Its variables and files are lost." },
+	};
+	const char *action = rpc_text(args, "action", 16), *session = rpc_text(args, "session", 63);
+	struct err ignored;
+
+	for (size_t i = 0; action != NULL && i < ARRAY_LEN(asked); i++)
+		if (strcmp(action, asked[i].action) == 0) {
+			const char *place = strstr(asked[i].what, "%s");
+
+			(void)buf_add(ret, asked[i].what, (size_t)(place - asked[i].what), &ignored);
+			(void)buf_addf(ret, &ignored, "the session%s%s%s", session != NULL ? " " : "",
+				       session != NULL ? session : "", place + 2);
+		}
+}
+
+/* "": nothing has to be asked; what is wrong with the arguments the tool says. */
+static void write_question(const char *name, const struct json_value *args, struct buf *ret)
+{
+	if (strcmp(name, "run_code") == 0)
+		ask_code(args, ret);
+	else if (strcmp(name, "files") == 0)
+		ask_file(args, ret);
+	else if (strcmp(name, "session") == 0)
+		ask_session(args, ret);
+}
+
+/* A form without fields: a client shows the message, and ways to accept and to decline. */
+static int write_params(const struct buf *question, struct buf *ret, struct err *err)
+{
+	static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "mode", "form");
+	json_write_member_text(&json, "message", buf_text(question), question->len);
+	json_write_key(&json, "requestedSchema");
+	json_write_raw(&json, schema, sizeof(schema) - 1);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------- */
+
+/* 1: go on; 0: the tool has failed. */
+static int take_answer(struct tool *tool, const struct json_value *answer)
+{
+	const char *action = rpc_text(answer, "action", 16);
+
+	if (action != NULL && strcmp(action, "accept") == 0)
+		return 1;
+	if (action != NULL && strcmp(action, "decline") == 0)
+		(void)tool_fail(tool, "the person declined this: it was not done",
+				"do not try it again as it is; ask what is wanted instead");
+	else
+		(void)tool_fail(tool, "the person did not approve this: it was not done",
+				"say what you want to do and why, and try again when they agree");
+	return 0;
+}
+
+static int ask_legacy(struct tool *tool, const struct buf *params)
+{
+	cleanup_buf struct buf answer = BUF_INIT(ASKED_MAX);
+	struct running running = { 0 };
+	struct json_value *result = NULL;
+	struct err ignored;
+	int code;
+
+	running_add(&running, tool->mcp);
+	code = mcp_ask(tool->mcp, "elicitation/create", buf_text(params), &answer);
+	running_remove(&running);
+	if (code < 0)
+		return -1;
+	tool->is_cancelled = running.is_cancelled;
+	if (tool->is_cancelled)
+		return 0;
+	if (code > 0)
+		(void)json_read_parse(buf_text(&answer), answer.len, ASKED_MAX, &result, &ignored);
+	code = take_answer(tool, result);
+	json_read_free(result);
+	return code;
+}
+
+/* ---- of a modern client ----------------------------------------------------------------------- */
+
+/* Which call it is about, in one form. */
+static int write_asked(const struct tool *tool, const char *name, struct buf *ret, struct err *err)
+{
+	cleanup_buf struct buf args = BUF_INIT(ASKED_MAX);
+	struct json_writer json;
+
+	if (json_read_dump(tool->args, &args, err) < 0)
+		return (int)err->code;
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "tool", name);
+	json_write_key(&json, "arguments");
+	json_write_raw(&json, buf_text(&args), args.len);
+	json_write_member_string(&json, "default_session", tool->mcp->name);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}
+
+static bool is_same(const struct api_bytes *kept, const struct buf *asked)
+{
+	cleanup_buf struct buf one = BUF_INIT(ASKED_MAX), other = BUF_INIT(ASKED_MAX);
+	struct json_value *left = NULL, *right = NULL;
+	struct err ignored;
+	const bool ret = json_read_parse(kept->data, kept->len, ASKED_MAX, &left, &ignored) == 0 &&
+			 json_read_parse(asked->data, asked->len, ASKED_MAX, &right, &ignored) == 0 &&
+			 json_read_dump(left, &one, &ignored) == 0 &&
+			 json_read_dump(right, &other, &ignored) == 0 &&
+			 strcmp(buf_text(&one), buf_text(&other)) == 0;
+
+	json_read_free(left);
+	json_read_free(right);
+	return ret;
+}
+
+/* 1: what the client answers was asked, about this call, and this is the first answer; 0: it was not. */
+static int was_asked(struct tool *tool, const struct buf *asked)
+{
+	cleanup_call struct call get = CALL_INIT, delete = CALL_INIT;
+	const char *state = rpc_text(tool->mcp->rpc.params, "requestState", ID_SIZE - 1);
+	struct api_document document;
+	enum call_status status;
+
+	if (state == NULL || strncmp(state, "qu_", 3) != 0)
+		return 0;
+	status = call_make(tool->mcp->request, API_DOCUMENT_GET,
+			   &(struct api_document_get_in){ .collection = COLLECTION, .id = state },
+			   &document, &get);
+	if (status == CALL_OK && is_same(&document.value, asked))
+		status = call_make(tool->mcp->request, API_DOCUMENT_DELETE,
+				   &(struct api_document_delete_in){ .collection = COLLECTION,
+								     .id = state },
+				   NULL, &delete);
+	else if (status == CALL_OK)
+		status = CALL_FAILED;
+	return status == CALL_GONE ? -1 : status == CALL_OK ? 1 : 0;
+}
+
+static void require_input(struct mcp *mcp, const struct buf *params, const char *state)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	struct json_writer json;
+
+	mcp_result_begin_as(mcp, "input_required", &out, &json);
+	json_write_key(&json, "inputRequests");
+	json_write_object_begin(&json);
+	json_write_key(&json, NAME);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "method", "elicitation/create");
+	json_write_key(&json, "params");
+	json_write_raw(&json, buf_text(params), params->len);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	json_write_member_string(&json, "requestState", state);
+	mcp_result_end(mcp, &out, &json);
+}
+
+static int ask_modern(struct tool *tool, const char *name, const struct buf *params)
+{
+	const struct json_value *answer =
+		json_read_member(json_read_member(tool->mcp->rpc.params, "inputResponses"), NAME);
+	cleanup_buf struct buf asked = BUF_INIT(ASKED_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	char state[ID_SIZE];
+	struct err err;
+	int code;
+
+	if (write_asked(tool, name, &asked, &err) < 0)
+		return tool_fail(tool, "the arguments are too long to ask a person about",
+				 "they may have 1 MB");
+	if (answer != NULL) {
+		code = was_asked(tool, &asked);
+		if (code != 0)
+			return code < 0 ? code : take_answer(tool, answer);
+	}
+	if (id_new(state, "qu", &err) < 0)
+		return tool_fail(tool, err.text, NULL);
+	if (!tool_make(tool, API_DOCUMENT_PUT,
+		       &(struct api_document_put_in){ .collection = COLLECTION, .id = state,
+						      .value = { asked.data, asked.len },
+						      .has_expires_in_ms = true,
+						      .expires_in_ms = ASKED_MS },
+		       NULL, &call, &code))
+		return code;
+	require_input(tool->mcp, params, state);
+	return -1;
+}
+
+int tool_approve(struct tool *tool, const char *name)
+{
+	cleanup_buf struct buf question = BUF_INIT(32768), params = BUF_INIT(ASKED_MAX);
+	struct err err;
+
+	if (!is_wanted(tool))
+		return 1;
+	write_question(name, tool->args, &question);
+	if (question.len == 0)
+		return 1;
+	if ((tool->mcp->capabilities & RPC_CAN_ELICIT) == 0 ||
+	    (!tool->mcp->rpc.is_modern && !tool->mcp->accepts_stream))
+		return tool_fail(tool, "a person has to approve this, and this client cannot ask: it "
+				       "was not done",
+				 "use a client that has elicitation, or a server without --approve "
+				 "(RECKON_MCP_APPROVE)");
+	if (write_params(&question, &params, &err) < 0)
+		return tool_fail(tool, err.text, NULL);
+	return tool->mcp->rpc.is_modern ? ask_modern(tool, name, &params) : ask_legacy(tool, &params);
+}

@@ -1,0 +1,187 @@
+"""MCP: a person is asked before code runs and before files or variables go, where that is wanted."""
+import asyncio
+import json
+import threading
+
+import httpx2
+import mcp as sdk
+import private_daemon
+import pytest
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_client import Mcp, text_of
+from reckon_serve import SECONDS, Server
+
+CAN = {"elicitation": {}}
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon, env={"RECKON_MCP_APPROVE": "1"}) as running:
+        yield running
+
+
+def ask(mcp, tool="run_code", answer=None, state=None, **arguments):
+    """A modern call: its result, which may be the question."""
+    params = {"name": tool, "arguments": arguments}
+    if answer is not None:
+        params["inputResponses"] = {"approve": {"action": answer, "content": {}}}
+    if state is not None:
+        params["requestState"] = state
+    return mcp.ask("tools/call", params)
+
+
+def test_a_modern_client_asks_and_calls_again(server):
+    mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
+    asked = ask(mcp, code="x = 40 + 2\nx")
+    assert asked["resultType"] == "input_required" and "content" not in asked
+    [(key, question)] = asked["inputRequests"].items()
+    assert key == "approve" and question["method"] == "elicitation/create"
+    assert question["params"]["message"] == "Run this code?\n\nx = 40 + 2\nx"
+    assert question["params"]["requestedSchema"] == {"type": "object", "properties": {}}
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+    state = asked["requestState"]
+    done = ask(mcp, code="x = 40 + 2\nx", answer="accept", state=state)
+    assert done["resultType"] == "complete" and text_of(done).startswith("42")
+    # An answer is good for one call.
+    assert ask(mcp, code="x = 40 + 2\nx", answer="accept", state=state)["resultType"] == "input_required"
+
+
+def test_an_answer_is_about_one_call(server):
+    mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
+    state = ask(mcp, code="1")["requestState"]
+    for arguments in ({"code": "open('/mnt/data/a', 'w')"}, {"code": "1", "language": "bash"}):
+        again = ask(mcp, answer="accept", state=state, **arguments)
+        assert again["resultType"] == "input_required" and again["requestState"] != state
+    assert ask(mcp, code="1", answer="accept", state="qu_nobody")["resultType"] == "input_required"
+    assert ask(mcp, code="1", answer="accept")["resultType"] == "input_required"
+    assert ask(mcp, code="1", state=state)["resultType"] == "input_required"
+    other = Mcp(server, modern=True, capabilities=CAN, name="elsewhere")
+    assert ask(other, code="1", answer="accept", state=state)["resultType"] == "input_required"
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+    assert text_of(ask(mcp, code="1", answer="accept", state=state)).startswith("1")
+
+
+@pytest.mark.parametrize("answer, said", [("decline", "declined"), ("cancel", "did not approve"),
+                                          ("perhaps", "did not approve")])
+def test_what_is_not_approved_is_not_done(server, answer, said):
+    mcp = Mcp(server, modern=True, capabilities=CAN)
+    state = ask(mcp, code="1")["requestState"]
+    refused = ask(mcp, code="1", answer=answer, state=state)
+    assert refused["isError"] is True and said in text_of(refused)
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+    assert ask(mcp, code="1", answer="accept", state=state)["resultType"] == "input_required"
+
+
+def test_what_is_asked_and_what_is_not(server):
+    mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
+
+    def question(tool, **arguments):
+        asked = ask(mcp, tool, **arguments)
+        if asked["resultType"] == "complete":
+            return None
+        return asked["inputRequests"]["approve"]["params"]["message"]
+
+    assert question("files", action="write", path="a.txt", text="x").startswith("Write the file a.txt")
+    assert question("files", action="delete", path="a.txt") == "Delete a.txt of the session?"
+    assert question("session", action="reset").startswith("Reset the session? Its variables and files")
+    assert question("session", action="end", session="work").startswith("End the session work?")
+    assert question("session", action="restart").startswith("Restart the session?")
+    for tool, arguments in (("session", {"action": "new"}), ("session", {"action": "list"}),
+                            ("files", {"action": "list"}), ("files", {"action": "read", "path": "a"}),
+                            ("output", {"handle": "out_0"}), ("run_code", {}),
+                            ("files", {"action": "burn"})):
+        assert question(tool, **arguments) is None, (tool, arguments)
+    long = question("run_code", code="ä" * 6000)
+    assert "(12000 bytes, of which only the first 8192 are shown)" in long
+    assert long.endswith("ä" * 4096)
+    assert question("run_code", code="ls", language="bash") == "Run this bash code?\n\nls"
+    much = ask(mcp, code="#" * 2_000_000)
+    assert much["isError"] is True and "too long to ask" in text_of(much)
+
+
+@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}])
+def test_a_client_that_cannot_ask_learns_it(server, modern, capabilities):
+    mcp = Mcp(server, modern, capabilities)
+    refused = mcp.run("1")
+    assert refused["isError"] is True and "this client cannot ask" in text_of(refused)
+    assert not mcp.call("session", action="list")["isError"]
+
+
+def test_a_client_can_want_it_alone(reckon):
+    with Server(reckon) as server:
+        mcp = Mcp(server, modern=True, capabilities=CAN)
+        assert text_of(mcp.run("6 * 7")).startswith("42")
+        mcp.more = {"Reckon-Approve": "1"}
+        assert ask(mcp, code="1")["resultType"] == "input_required"
+
+
+def test_no_client_does_without(server):
+    mcp = Mcp(server, modern=True, capabilities=CAN)
+    mcp.more = {"Reckon-Approve": "0"}
+    assert ask(mcp, code="1")["resultType"] == "input_required"
+
+
+def test_an_older_client_cancels_the_question(server):
+    mcp = Mcp(server, capabilities=CAN)
+    message = mcp.message("tools/call", {"name": "run_code", "arguments": {"code": "1"}})
+    connection = server.connect()
+    connection.request("POST", "/mcp", json.dumps(message), mcp.headers(message))
+    answer = connection.getresponse()
+    line = answer.readline()
+    while not line.startswith(b"data: "):
+        line = answer.readline()
+    question = json.loads(line[6:])
+    assert question["method"] == "elicitation/create"
+    assert question["params"]["message"] == "Run this code?\n\n1"
+    rest = []
+    thread = threading.Thread(target=lambda: rest.append(answer.read()))
+    thread.start()
+    assert mcp.post({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                     "params": {"requestId": message["id"]}})[0] == 202
+    thread.join(SECONDS)
+    assert rest and b"result" not in rest[0]
+    connection.close()
+    # The answer comes too late.
+    assert mcp.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})[0] == 202
+    assert server.ask("GET", "/sessions").json["sessions"] == []
+
+
+async def drive(transport, mode):
+    """MCP's own client: a person who runs code and deletes nothing."""
+    seen = []
+
+    async def answer(_, params):
+        seen.append(params.message)
+        return sdk.types.ElicitResult(action="decline" if "Delete" in params.message else "accept",
+                                      content={})
+
+    async with sdk.Client(transport, mode=mode, elicitation_callback=answer) as client:
+        ran = await client.call_tool("run_code", {"code": "open('a.txt', 'w').write('abc'); 6 * 7"})
+        session = ran.structured_content["session"]
+        kept = await client.call_tool("files", {"action": "delete", "path": "a.txt", "session": session})
+        files = await client.call_tool("files", {"action": "list", "session": session})
+    return (ran.content[0].text[:2], kept.is_error, "declined" in kept.content[0].text,
+            "a.txt" in files.content[0].text, len(seen))
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_sdk_asks_over_http(server, mode):
+    async def main():
+        headers = {"Authorization": f"Bearer {server.key}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            url = f"http://127.0.0.1:{server.port}/mcp"
+            return await drive(streamable_http_client(url, http_client=http), mode)
+
+    assert asyncio.run(main()) == ("42", True, True, True, 2)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_sdk_asks_over_stdio(reckon, mode):
+    parameters = StdioServerParameters(command=str(reckon.place.program), args=["mcp", "--approve"],
+                                       env=reckon.env)
+    try:
+        assert asyncio.run(drive(sdk.stdio_client(parameters), mode)) == ("42", True, True, True, 2)
+    finally:
+        private_daemon.end(reckon)
