@@ -118,7 +118,25 @@ static void add_text_block(const struct tool *tool, struct buf *blocks)
 	(void)json_write_finish(&json, &ignored);
 }
 
-static void answer_tool(struct tool *tool)
+void tool_done(struct tool *tool)
+{
+	buf_done(&tool->text);
+	buf_done(&tool->content);
+	buf_done(&tool->structured);
+}
+
+static void write_task_of(const struct tool *tool, struct json_writer *json)
+{
+	json_write_key(json, "_meta");
+	json_write_object_begin(json);
+	json_write_key(json, RPC_META "related-task");
+	json_write_object_begin(json);
+	json_write_member_string(json, "taskId", tool->task);
+	json_write_object_end(json);
+	json_write_object_end(json);
+}
+
+void mcp_answer_tool(struct tool *tool)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), blocks = BUF_INIT(MCP_OUT_MAX);
 	struct json_writer json;
@@ -139,6 +157,8 @@ static void answer_tool(struct tool *tool)
 		json_write_raw(&json, buf_text(&tool->structured), tool->structured.len);
 	}
 	json_write_member_bool(&json, "isError", tool->is_error);
+	if (tool->task != NULL)
+		write_task_of(tool, &json);
 	mcp_result_end(tool->mcp, &out, &json);
 }
 
@@ -183,14 +203,12 @@ static void answer_nothing(struct mcp *mcp)
 void mcp_tools_call(struct mcp *mcp)
 {
 	const char *name = rpc_text(mcp->rpc.params, "name", 128);
-	struct tool tool = { .mcp = mcp,
-			     .args = json_read_member(mcp->rpc.params, "arguments"),
-			     .text = BUF_INIT(MCP_OUT_MAX),
-			     .content = BUF_INIT(MCP_OUT_MAX),
-			     .structured = BUF_INIT(MCP_OUT_MAX) };
+	struct tool tool = TOOL_INIT(mcp);
 	size_t which = 0;
 	char message[192];
 
+	tool.args = json_read_member(mcp->rpc.params, "arguments");
+	tool.in_background = !mcp->rpc.is_modern && json_read_member(mcp->rpc.params, "task") != NULL;
 	if (name != NULL && mcp->has_fixtures && fixtures_call(mcp, name, tool.args))
 		return;
 	while (which < ARRAY_LEN(tools) && (name == NULL || strcmp(tools[which].name, name) != 0))
@@ -201,13 +219,17 @@ void mcp_tools_call(struct mcp *mcp)
 		mcp_error(mcp, RPC_INVALID_PARAMS, message, NULL);
 		return;
 	}
+	if (tool.in_background && tools[which].fn != tool_run) {
+		mcp_error(mcp, RPC_NO_METHOD, "this tool has no tasks: call it without one", NULL);
+		return;
+	}
 	if (run(&tool, which) == 0) {
 		if (tool.is_cancelled)
 			answer_nothing(mcp);
+		else if (tool.in_background)
+			mcp_error(mcp, RPC_REFUSED, buf_text(&tool.text), NULL);
 		else
-			answer_tool(&tool);
+			mcp_answer_tool(&tool);
 	}
-	buf_done(&tool.text);
-	buf_done(&tool.content);
-	buf_done(&tool.structured);
+	tool_done(&tool);
 }

@@ -9,6 +9,7 @@
  *   approve.c    asking a person before a tool does something
  *   running.c    calls that run, for notifications/cancelled, and questions to a client
  *   tool_*.c     the tools
+ *   tasks.c      executions that a client does not wait for
  *   content.c    images, files and links of a result
  *   figures.c    the figures of a record
  *   resources.c  files, outputs and figures by their URI
@@ -123,7 +124,16 @@ struct tool {
 	size_t inlined;		   /* bytes of images so far */
 	bool is_error;
 	bool is_cancelled; /* nobody wants the answer */
+	bool in_background; /* run_code begins, and its execution is a task */
+	const char *task;   /* the id of that whose result it is */
 };
+#define TOOL_INIT(mcp_)                                                                            \
+	((struct tool){ .mcp = (mcp_),                                                             \
+			.text = BUF_INIT(MCP_OUT_MAX),                                             \
+			.content = BUF_INIT(MCP_OUT_MAX),                                          \
+			.structured = BUF_INIT(MCP_OUT_MAX) })
+void tool_done(struct tool *tool);
+void mcp_answer_tool(struct tool *tool);
 
 /* An error that the model can act on. They return 0: there is something to answer. */
 int tool_fail(struct tool *tool, const char *text, const char *remedy);
@@ -144,8 +154,19 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 int tool_session(struct tool *tool);
 
 int tool_run(struct tool *tool);
+/* An execution: until its end (1; else what the tool returns), and what is shown of its record. */
+int tool_run_wait(struct tool *tool, const char *session, const char *execution);
+int tool_run_show(struct tool *tool, const char *session, const char *execution);
 int tool_files(struct tool *tool);
 int tool_output(struct tool *tool);
+
+/* ---- tasks.c ---- */
+/* Answers the call that began it. */
+void mcp_task_begun(struct tool *tool, const struct api_execution *execution);
+void mcp_tasks_get(struct mcp *mcp);
+void mcp_tasks_result(struct mcp *mcp);
+void mcp_tasks_cancel(struct mcp *mcp);
+void mcp_tasks_list(struct mcp *mcp);
 
 /* ---- approve.c ---- */
 /* 1: go on; 0: there is something to answer; negative: it has been answered, or nobody is left. */

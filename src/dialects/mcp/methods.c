@@ -45,6 +45,9 @@ static void write_changes(struct json_writer *json, const char *name, bool has_c
 
 static void write_capabilities(const struct mcp *mcp, struct json_writer *json)
 {
+	static const char tasks[] =
+		"{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}";
+
 	json_write_key(json, "capabilities");
 	json_write_object_begin(json);
 	write_changes(json, "tools", mcp->has_fixtures);
@@ -59,6 +62,10 @@ static void write_capabilities(const struct mcp *mcp, struct json_writer *json)
 	}
 	if (!mcp->rpc.is_modern || mcp->has_fixtures)
 		write_changes(json, "logging", false);
+	if (!mcp->rpc.is_modern) {
+		json_write_key(json, "tasks");
+		json_write_raw(json, tasks, sizeof(tasks) - 1);
+	}
 	json_write_object_end(json);
 }
 

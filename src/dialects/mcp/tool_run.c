@@ -240,11 +240,41 @@ static int fetch_and_show(struct tool *tool, const struct running *running)
 							.execution = running->execution },
 		       &out, &call, &code))
 		return code;
+	if (out.record.len == 0)
+		return tool_fail(tool, "the code ended without a record",
+				 out.execution != NULL ? out.execution->why : NULL);
 	if (json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record, &err) < 0)
 		return tool_fail(tool, err.text, NULL);
 	code = show(tool, running, record);
 	json_read_free(record);
 	return code;
+}
+
+static void name_execution(struct running *running, const char *session, const char *execution)
+{
+	(void)snprintf(running->session, sizeof(running->session), "%s", session);
+	(void)snprintf(running->execution, sizeof(running->execution), "%s", execution);
+}
+
+int tool_run_wait(struct tool *tool, const char *session, const char *execution)
+{
+	struct running running = { 0 };
+	struct json_value *done = NULL;
+	int code = 0;
+
+	name_execution(&running, session, execution);
+	if (follow(tool, &running, &done, &code))
+		code = 1;
+	json_read_free(done);
+	return code;
+}
+
+int tool_run_show(struct tool *tool, const char *session, const char *execution)
+{
+	struct running running = { 0 };
+
+	name_execution(&running, session, execution);
+	return fetch_and_show(tool, &running);
 }
 
 /* ---- the call --------------------------------------------------------------------------------- */
@@ -259,6 +289,11 @@ static int begin(struct tool *tool, struct running *running, const struct api_ex
 		return 0;
 	if (out.execution == NULL) {
 		*ret_code = tool_fail(tool, "the code did not begin", NULL);
+		return 0;
+	}
+	if (tool->in_background) {
+		mcp_task_begun(tool, out.execution);
+		*ret_code = -1;
 		return 0;
 	}
 	if (tool->mcp->rpc.is_modern)

@@ -1,0 +1,234 @@
+/*
+ * tasks.c - calls that a client does not wait for, in the form of 2025-11-25: tools/call with `task`
+ * begins an execution, and tasks/… tell of it.
+ *
+ * Runs in:  reckon-front-mcp.
+ * Reads:    ids of anybody; records of hostile programs, as JSON that libreckon wrote.
+ * Never:    keeps a task: it is an execution of the daemon, and its id is the handle of that.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/mcp/mcp.h"
+
+#define RECORD_MAX ((size_t)512 * 1024 * 1024)
+#define PAGE 50u
+#define POLL_MS 1000u
+#define TIME_SIZE 40
+
+struct task {
+	char session[ID_SIZE], execution[ID_SIZE];
+	const char *status; /* in MCP's words */
+	char created[TIME_SIZE], updated[TIME_SIZE];
+};
+
+static const char *status_of(const char *status)
+{
+	static const struct {
+		const char *ours, *theirs;
+	} known[] = {
+		{ "queued", "working" },	{ "running", "working" },   { "ok", "completed" },
+		{ "interrupted", "cancelled" }, { "cancelled", "cancelled" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcmp(known[i].ours, status) == 0)
+			return known[i].theirs;
+	return "failed";
+}
+
+static bool is_over(const struct task *task)
+{
+	return strcmp(task->status, "working") != 0;
+}
+
+static void take_times(struct task *task, const char *created, const char *updated)
+{
+	(void)snprintf(task->created, sizeof(task->created), "%s", created != NULL ? created : "");
+	(void)snprintf(task->updated, sizeof(task->updated), "%s",
+		       updated != NULL ? updated : task->created);
+}
+
+static void take_execution(struct task *task, const struct api_execution *execution)
+{
+	(void)snprintf(task->session, sizeof(task->session), "%s", execution->session);
+	(void)snprintf(task->execution, sizeof(task->execution), "%s", execution->id);
+	task->status = status_of(execution->status);
+	take_times(task, execution->created_at, execution->ended_at);
+}
+
+static void take_record(struct task *task, const struct json_value *record)
+{
+	const char *status = rpc_text(record, "status", 32);
+
+	task->status = status_of(status != NULL ? status : "");
+	take_times(task, rpc_text(record, "started_at", TIME_SIZE - 1), NULL);
+}
+
+/* 1: it is there; 0: it is not, which has been answered; -1: nobody is left. */
+static int find(struct mcp *mcp, struct task *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+	const char *id = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
+	struct api_execution_show_out out;
+	struct json_value *record = NULL;
+	enum call_status status = CALL_FAILED;
+	struct err err;
+	int end = 0;
+
+	if (id != NULL && sscanf(id, "%31[^/]/%31[^/]%n", ret->session, ret->execution, &end) == 2 &&
+	    id[end] == '\0')
+		status = call_make(mcp->request, API_EXECUTION_SHOW,
+				   &(struct api_execution_show_in){ .session = ret->session,
+								    .execution = ret->execution },
+				   &out, &call);
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK && out.execution != NULL) {
+		take_execution(ret, out.execution);
+		return 1;
+	}
+	if (status == CALL_OK && json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record,
+						 &err) == 0) {
+		take_record(ret, record);
+		json_read_free(record);
+		return 1;
+	}
+	mcp_error(mcp, RPC_INVALID_PARAMS, "there is no such task", NULL);
+	return 0;
+}
+
+/* Its members. */
+static void write_task(struct json_writer *json, const struct task *task)
+{
+	char id[2 * ID_SIZE];
+
+	(void)snprintf(id, sizeof(id), "%s/%s", task->session, task->execution);
+	json_write_member_string(json, "taskId", id);
+	json_write_member_string(json, "status", task->status);
+	json_write_member_string(json, "createdAt", task->created);
+	json_write_member_string(json, "lastUpdatedAt", task->updated);
+	json_write_key(json, "ttl"); /* it stays as long as the history of its session */
+	json_write_null(json);
+	json_write_member_uint(json, "pollInterval", POLL_MS);
+}
+
+static void answer_task(struct mcp *mcp, const struct task *task)
+{
+	cleanup_buf struct buf out = BUF_INIT(16384);
+	struct json_writer json;
+
+	mcp_result_begin(mcp, &out, &json);
+	write_task(&json, task);
+	mcp_result_end(mcp, &out, &json);
+}
+
+void mcp_task_begun(struct tool *tool, const struct api_execution *execution)
+{
+	cleanup_buf struct buf out = BUF_INIT(16384);
+	struct task task = { 0 };
+	struct json_writer json;
+
+	take_execution(&task, execution);
+	mcp_result_begin(tool->mcp, &out, &json);
+	json_write_key(&json, "task");
+	json_write_object_begin(&json);
+	write_task(&json, &task);
+	json_write_object_end(&json);
+	mcp_result_end(tool->mcp, &out, &json);
+}
+
+void mcp_tasks_get(struct mcp *mcp)
+{
+	struct task task = { 0 };
+
+	if (find(mcp, &task) > 0)
+		answer_task(mcp, &task);
+}
+
+/* Waits for its end, as the call itself would have. */
+void mcp_tasks_result(struct mcp *mcp)
+{
+	struct tool tool = TOOL_INIT(mcp);
+	struct task task = { 0 };
+
+	if (find(mcp, &task) > 0) {
+		tool.task = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
+		if ((is_over(&task) || tool_run_wait(&tool, task.session, task.execution) == 1) &&
+		    tool_run_show(&tool, task.session, task.execution) == 0)
+			mcp_answer_tool(&tool);
+	}
+	tool_done(&tool);
+}
+
+void mcp_tasks_cancel(struct mcp *mcp)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct tool tool = TOOL_INIT(mcp);
+	struct task task = { 0 };
+	enum call_status status;
+
+	if (find(mcp, &task) <= 0)
+		return;
+	if (is_over(&task)) {
+		mcp_error(mcp, RPC_INVALID_PARAMS, "the task has ended", NULL);
+		return;
+	}
+	status = call_make(mcp->request, API_EXECUTION_CANCEL,
+			   &(struct api_execution_cancel_in){ .session = task.session,
+							      .execution = task.execution },
+			   NULL, &call);
+	/* From now on it is cancelled, whoever asks. */
+	if (status == CALL_FAILED)
+		mcp_error(mcp, RPC_REFUSED, call.failure->message, NULL);
+	else if (status == CALL_OK && tool_run_wait(&tool, task.session, task.execution) >= 0 &&
+		 find(mcp, &task) > 0)
+		answer_task(mcp, &task);
+	tool_done(&tool);
+}
+
+/* Those of the default session. */
+void mcp_tasks_list(struct mcp *mcp)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	const char *cursor = rpc_text(mcp->rpc.params, "cursor", 40);
+	struct api_executions page = { 0 };
+	struct tool tool = TOOL_INIT(mcp);
+	enum call_status status = CALL_OK;
+	char session[ID_SIZE];
+	struct json_writer json;
+	int code;
+	const bool has_session = tool_find_session(&tool, false, session, &code) == 1;
+
+	tool_done(&tool);
+	if (!has_session && code < 0)
+		return;
+	if (has_session)
+		status = call_make(mcp->request, API_EXECUTION_LIST,
+				   &(struct api_execution_list_in){ .session = session,
+								    .before = cursor,
+								    .has_limit = true,
+								    .limit = PAGE },
+				   &page, &call);
+	if (status == CALL_FAILED)
+		mcp_error(mcp, RPC_INVALID_PARAMS, call.failure->message, NULL);
+	if (status != CALL_OK)
+		return;
+	mcp_result_begin(mcp, &out, &json);
+	json_write_key(&json, "tasks");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < page.executions.count; i++) {
+		struct task task = { 0 };
+
+		take_execution(&task, (const struct api_execution *)page.executions.items + i);
+		json_write_object_begin(&json);
+		write_task(&json, &task);
+		json_write_object_end(&json);
+	}
+	json_write_array_end(&json);
+	if (page.next != NULL)
+		json_write_member_string(&json, "nextCursor", page.next);
+	mcp_result_end(mcp, &out, &json);
+}

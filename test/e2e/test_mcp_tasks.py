@@ -1,0 +1,77 @@
+"""MCP's tasks of 2025-11-25: code that runs while its client does something else."""
+import pytest
+from mcp_client import Mcp, text_of
+from reckon_serve import Server
+
+WAITS = "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\n6 * 7"
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+def begin(mcp, code, **more):
+    made = mcp.ask("tools/call", {"name": "run_code", "arguments": {"code": code, **more},
+                                  "task": {"ttl": 60000}})
+    assert set(made) == {"task"}
+    return made["task"]
+
+
+def refused(mcp, method, **params):
+    return mcp.post(mcp.message(method, params))[2]["error"]["code"]
+
+
+def test_a_task_is_an_execution(server):
+    mcp = Mcp(server)
+    assert mcp.about["capabilities"]["tasks"]["requests"] == {"tools": {"call": {}}}
+    task = begin(mcp, WAITS)
+    assert task["status"] == "working" and task["ttl"] is None and task["pollInterval"] == 1000
+    name = task["taskId"]
+    shown = mcp.ask("tasks/get", {"taskId": name})
+    assert shown["status"] == "working" and shown["createdAt"] == task["createdAt"]
+    mcp.call("files", action="write", path="go", text="")
+    result = mcp.ask("tasks/result", {"taskId": name})
+    assert text_of(result).startswith("begun\n") and "42" in text_of(result)
+    assert result["isError"] is False
+    assert result["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": name}
+    assert "{session}/{execution}".format_map(result["structuredContent"]) == name
+    ended = mcp.ask("tasks/get", {"taskId": name})
+    assert ended["status"] == "completed" and ended["createdAt"]
+    # It can be had again, and by a client that knows the id alone.
+    assert text_of(Mcp(server).ask("tasks/result", {"taskId": name})) == text_of(result)
+    assert refused(mcp, "tasks/cancel", taskId=name) == -32602
+
+
+def test_tasks_that_fail_are_cancelled_and_are_listed(server):
+    mcp = Mcp(server)
+    assert mcp.ask("tasks/list") == {"tasks": []}
+    wrong = begin(mcp, "1 / 0")["taskId"]
+    result = mcp.ask("tasks/result", {"taskId": wrong})
+    assert result["isError"] is True and "ZeroDivisionError" in text_of(result)
+    endless = begin(mcp, "while True: pass")["taskId"]
+    waits = begin(mcp, "print('never')")["taskId"]
+    for each in (waits, endless):
+        assert mcp.ask("tasks/cancel", {"taskId": each})["status"] == "cancelled"
+    assert {each["taskId"]: each["status"] for each in mcp.ask("tasks/list")["tasks"]} == {
+        wrong: "failed", endless: "cancelled", waits: "cancelled"}
+    for each in (waits, endless):
+        assert mcp.ask("tasks/get", {"taskId": each})["status"] == "cancelled"
+        assert mcp.ask("tasks/result", {"taskId": each})["isError"] is True
+    assert text_of(mcp.run("6 * 7")).startswith("42")
+
+
+def test_what_is_no_task(server):
+    mcp = Mcp(server)
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        for bad in ("se_0/ex_0", "x", "", 7, "a/b/c"):
+            assert refused(mcp, method, taskId=bad) == -32602
+        assert refused(mcp, method) == -32602
+    call = {"arguments": {"action": "list"}, "task": {}}
+    assert refused(mcp, "tools/call", name="session", **call) == -32601
+    assert refused(mcp, "tools/call", name="run_code", arguments={}, task={}) == -32000
+    modern = Mcp(server, modern=True)
+    assert refused(modern, "tasks/get", taskId="x") == -32601
+    assert text_of(modern.ask("tools/call", {"name": "run_code", "arguments": {"code": "6 * 7"},
+                                             "task": {}})).startswith("42")
