@@ -1,4 +1,4 @@
-"""MCP's tasks of 2025-11-25: code that runs while its client does something else."""
+"""MCP's tasks, of 2025-11-25 and as an extension: code that runs while its client does something else."""
 import pytest
 from mcp_client import Mcp, text_of
 from reckon_serve import Server
@@ -62,6 +62,49 @@ def test_tasks_that_fail_are_cancelled_and_are_listed(server):
     assert text_of(mcp.run("6 * 7")).startswith("42")
 
 
+HAS_TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+def poll(mcp, name):
+    while True:
+        shown = mcp.ask("tasks/get", {"taskId": name})
+        assert shown["resultType"] == "complete" and shown["ttlMs"] is None
+        if shown["status"] != "working":
+            return shown
+        assert "result" not in shown
+
+
+def test_the_extension(server):
+    """A modern client that has it gets a task for what may take long, and only then."""
+    mcp = Mcp(server, modern=True, capabilities=HAS_TASKS, name="work")
+    assert mcp.ask("server/discover")["capabilities"]["extensions"] == HAS_TASKS["extensions"]
+    assert mcp.run("6 * 7")["resultType"] == "complete"
+    task = mcp.run(WAITS, timeout_s=600)
+    assert task["resultType"] == "task" and task["status"] == "working" and "content" not in task
+    assert task["pollIntervalMs"] == 1000 and task["createdAt"]
+    name = task["taskId"]
+    assert mcp.ask("tasks/get", {"taskId": name})["status"] == "working"
+    mcp.call("files", action="write", path="go", text="")
+    ended = poll(mcp, name)
+    assert ended["status"] == "completed" and "42" in text_of(ended["result"])
+    assert ended["result"]["isError"] is False
+    wrong = poll(mcp, mcp.run("1 / 0", timeout_s=600)["taskId"])
+    assert wrong["status"] == "completed" and wrong["result"]["isError"] is True
+    endless = mcp.run("while True: pass", timeout_s=600)["taskId"]
+    for _ in range(2):
+        assert mcp.ask("tasks/cancel", {"taskId": endless})["resultType"] == "complete"
+        shown = mcp.ask("tasks/get", {"taskId": endless})
+        assert shown["status"] == "cancelled" and "result" not in shown
+    assert mcp.ask("tasks/update", {"taskId": endless, "inputResponses": {}})["resultType"] == "complete"
+    assert mcp.run("1", timeout_s=600, session="se_0")["isError"] is True
+    for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+        assert refused(mcp, method, taskId="se_0/ex_0") == -32602
+        assert refused(Mcp(server, modern=True), method, taskId=name) == -32021
+    for method in ("tasks/list", "tasks/result"):
+        assert refused(mcp, method, taskId=name) == -32601
+    assert Mcp(server, modern=True).run("6 * 7", timeout_s=600)["resultType"] == "complete"
+
+
 def test_what_is_no_task(server):
     mcp = Mcp(server)
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
@@ -72,6 +115,6 @@ def test_what_is_no_task(server):
     assert refused(mcp, "tools/call", name="session", **call) == -32601
     assert refused(mcp, "tools/call", name="run_code", arguments={}, task={}) == -32000
     modern = Mcp(server, modern=True)
-    assert refused(modern, "tasks/get", taskId="x") == -32601
+    assert refused(modern, "tasks/get", taskId="x") == -32021
     assert text_of(modern.ask("tools/call", {"name": "run_code", "arguments": {"code": "6 * 7"},
                                              "task": {}})).startswith("42")

@@ -125,6 +125,26 @@ void tool_done(struct tool *tool)
 	buf_done(&tool->structured);
 }
 
+int tool_write(struct tool *tool, struct json_writer *json)
+{
+	cleanup_buf struct buf blocks = BUF_INIT(MCP_OUT_MAX);
+	struct err err;
+
+	if (buf_addc(&blocks, '[', &err) == 0)
+		add_text_block(tool, &blocks);
+	if (buf_add(&blocks, buf_text(&tool->content), tool->content.len, &err) < 0 ||
+	    buf_addc(&blocks, ']', &err) < 0)
+		return -1;
+	json_write_key(json, "content");
+	json_write_raw(json, buf_text(&blocks), blocks.len);
+	if (tool->structured.len > 0) {
+		json_write_key(json, "structuredContent");
+		json_write_raw(json, buf_text(&tool->structured), tool->structured.len);
+	}
+	json_write_member_bool(json, "isError", tool->is_error);
+	return 0;
+}
+
 static void write_task_of(const struct tool *tool, struct json_writer *json)
 {
 	json_write_key(json, "_meta");
@@ -138,25 +158,14 @@ static void write_task_of(const struct tool *tool, struct json_writer *json)
 
 void mcp_answer_tool(struct tool *tool)
 {
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), blocks = BUF_INIT(MCP_OUT_MAX);
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
 	struct json_writer json;
-	struct err err;
 
-	if (buf_addc(&blocks, '[', &err) == 0)
-		add_text_block(tool, &blocks);
-	if (buf_add(&blocks, buf_text(&tool->content), tool->content.len, &err) < 0 ||
-	    buf_addc(&blocks, ']', &err) < 0) {
-		mcp_error(tool->mcp, RPC_INTERNAL, err.text, NULL);
+	mcp_result_begin(tool->mcp, &out, &json);
+	if (tool_write(tool, &json) < 0) {
+		mcp_error(tool->mcp, RPC_INTERNAL, "the result is larger than what is sent", NULL);
 		return;
 	}
-	mcp_result_begin(tool->mcp, &out, &json);
-	json_write_key(&json, "content");
-	json_write_raw(&json, buf_text(&blocks), blocks.len);
-	if (tool->structured.len > 0) {
-		json_write_key(&json, "structuredContent");
-		json_write_raw(&json, buf_text(&tool->structured), tool->structured.len);
-	}
-	json_write_member_bool(&json, "isError", tool->is_error);
 	if (tool->task != NULL)
 		write_task_of(tool, &json);
 	mcp_result_end(tool->mcp, &out, &json);
@@ -226,7 +235,7 @@ void mcp_tools_call(struct mcp *mcp)
 	if (run(&tool, which) == 0) {
 		if (tool.is_cancelled)
 			answer_nothing(mcp);
-		else if (tool.in_background)
+		else if (tool.in_background && !mcp->rpc.is_modern)
 			mcp_error(mcp, RPC_REFUSED, buf_text(&tool.text), NULL);
 		else
 			mcp_answer_tool(&tool);

@@ -134,6 +134,8 @@ struct tool {
 			.structured = BUF_INIT(MCP_OUT_MAX) })
 void tool_done(struct tool *tool);
 void mcp_answer_tool(struct tool *tool);
+/* The members of its result. Negative: it is larger than what is sent. */
+int tool_write(struct tool *tool, struct json_writer *json);
 
 /* An error that the model can act on. They return 0: there is something to answer. */
 int tool_fail(struct tool *tool, const char *text, const char *remedy);
@@ -164,6 +166,7 @@ int tool_output(struct tool *tool);
 /* Answers the call that began it. */
 void mcp_task_begun(struct tool *tool, const struct api_execution *execution);
 void mcp_tasks_get(struct mcp *mcp);
+void mcp_tasks_update(struct mcp *mcp);
 void mcp_tasks_result(struct mcp *mcp);
 void mcp_tasks_cancel(struct mcp *mcp);
 void mcp_tasks_list(struct mcp *mcp);

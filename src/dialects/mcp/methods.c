@@ -47,6 +47,7 @@ static void write_capabilities(const struct mcp *mcp, struct json_writer *json)
 {
 	static const char tasks[] =
 		"{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}";
+	static const char extensions[] = "{\"" RPC_TASKS "\":{}}";
 
 	json_write_key(json, "capabilities");
 	json_write_object_begin(json);
@@ -65,6 +66,9 @@ static void write_capabilities(const struct mcp *mcp, struct json_writer *json)
 	if (!mcp->rpc.is_modern) {
 		json_write_key(json, "tasks");
 		json_write_raw(json, tasks, sizeof(tasks) - 1);
+	} else {
+		json_write_key(json, "extensions");
+		json_write_raw(json, extensions, sizeof(extensions) - 1);
 	}
 	json_write_object_end(json);
 }

@@ -62,7 +62,10 @@ unsigned rpc_capabilities(const struct json_value *capabilities)
 
 	return (has_forms ? (unsigned)RPC_CAN_ELICIT : 0u) |
 	       (has(capabilities, "sampling") ? (unsigned)RPC_CAN_SAMPLE : 0u) |
-	       (has(capabilities, "roots") ? (unsigned)RPC_CAN_LIST_ROOTS : 0u);
+	       (has(capabilities, "roots") ? (unsigned)RPC_CAN_LIST_ROOTS : 0u) |
+	       (has(json_read_member(capabilities, "extensions"), RPC_TASKS)
+			? (unsigned)RPC_HAS_TASKS
+			: 0u);
 }
 
 static int invalid(enum rpc_code *ret_code, struct err *err, const char *text)

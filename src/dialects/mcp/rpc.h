@@ -40,7 +40,13 @@ enum rpc_code {
 enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 
 /* What a client can do when it is asked. */
-enum rpc_capability { RPC_CAN_ELICIT = 1, RPC_CAN_SAMPLE = 2, RPC_CAN_LIST_ROOTS = 4 };
+enum rpc_capability {
+	RPC_CAN_ELICIT = 1,
+	RPC_CAN_SAMPLE = 2,
+	RPC_CAN_LIST_ROOTS = 4,
+	RPC_HAS_TASKS = 8, /* the extension; of a modern client alone */
+};
+#define RPC_TASKS RPC_META "tasks"
 
 struct rpc {
 	enum rpc_kind kind;

@@ -1,6 +1,7 @@
 /*
- * tasks.c - calls that a client does not wait for, in the form of 2025-11-25: tools/call with `task`
- * begins an execution, and tasks/… tell of it.
+ * tasks.c - calls that a client does not wait for: an execution begins, and tasks/… tell of it. In the
+ * form of 2025-11-25 tools/call has `task`; a modern client has the extension, and gets a task when the
+ * code may take long.
  *
  * Runs in:  reckon-front-mcp.
  * Reads:    ids of anybody; records of hostile programs, as JSON that libreckon wrote.
@@ -58,17 +59,22 @@ static void take_execution(struct task *task, const struct api_execution *execut
 	take_times(task, execution->created_at, execution->ended_at);
 }
 
-static void take_record(struct task *task, const struct json_value *record)
+static void take_record(const struct mcp *mcp, struct task *task, const struct json_value *record)
 {
 	const char *status = rpc_text(record, "status", 32);
 
 	task->status = status_of(status != NULL ? status : "");
+	/* There a task fails that has no result. */
+	if (mcp->rpc.is_modern && strcmp(task->status, "failed") == 0)
+		task->status = "completed";
 	take_times(task, rpc_text(record, "started_at", TIME_SIZE - 1), NULL);
 }
 
 /* 1: it is there; 0: it is not, which has been answered; -1: nobody is left. */
 static int find(struct mcp *mcp, struct task *ret)
 {
+	static const char required[] =
+		"{\"requiredCapabilities\":{\"extensions\":{\"" RPC_TASKS "\":{}}}}";
 	cleanup_call struct call call = CALL_INIT;
 	const char *id = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
 	struct api_execution_show_out out;
@@ -77,6 +83,10 @@ static int find(struct mcp *mcp, struct task *ret)
 	struct err err;
 	int end = 0;
 
+	if (mcp->rpc.is_modern && (mcp->capabilities & RPC_HAS_TASKS) == 0) {
+		mcp_error(mcp, RPC_MISSING_CAPABILITY, "the client has not declared tasks", required);
+		return 0;
+	}
 	if (id != NULL && sscanf(id, "%31[^/]/%31[^/]%n", ret->session, ret->execution, &end) == 2 &&
 	    id[end] == '\0')
 		status = call_make(mcp->request, API_EXECUTION_SHOW,
@@ -91,7 +101,7 @@ static int find(struct mcp *mcp, struct task *ret)
 	}
 	if (status == CALL_OK && json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record,
 						 &err) == 0) {
-		take_record(ret, record);
+		take_record(mcp, ret, record);
 		json_read_free(record);
 		return 1;
 	}
@@ -100,7 +110,7 @@ static int find(struct mcp *mcp, struct task *ret)
 }
 
 /* Its members. */
-static void write_task(struct json_writer *json, const struct task *task)
+static void write_task(const struct mcp *mcp, struct json_writer *json, const struct task *task)
 {
 	char id[2 * ID_SIZE];
 
@@ -109,9 +119,9 @@ static void write_task(struct json_writer *json, const struct task *task)
 	json_write_member_string(json, "status", task->status);
 	json_write_member_string(json, "createdAt", task->created);
 	json_write_member_string(json, "lastUpdatedAt", task->updated);
-	json_write_key(json, "ttl"); /* it stays as long as the history of its session */
+	json_write_key(json, mcp->rpc.is_modern ? "ttlMs" : "ttl"); /* it stays as long as the history of its session */
 	json_write_null(json);
-	json_write_member_uint(json, "pollInterval", POLL_MS);
+	json_write_member_uint(json, mcp->rpc.is_modern ? "pollIntervalMs" : "pollInterval", POLL_MS);
 }
 
 static void answer_task(struct mcp *mcp, const struct task *task)
@@ -120,7 +130,7 @@ static void answer_task(struct mcp *mcp, const struct task *task)
 	struct json_writer json;
 
 	mcp_result_begin(mcp, &out, &json);
-	write_task(&json, task);
+	write_task(mcp, &json, task);
 	mcp_result_end(mcp, &out, &json);
 }
 
@@ -131,20 +141,66 @@ void mcp_task_begun(struct tool *tool, const struct api_execution *execution)
 	struct json_writer json;
 
 	take_execution(&task, execution);
-	mcp_result_begin(tool->mcp, &out, &json);
-	json_write_key(&json, "task");
-	json_write_object_begin(&json);
-	write_task(&json, &task);
-	json_write_object_end(&json);
+	mcp_result_begin_as(tool->mcp, "task", &out, &json);
+	if (!tool->mcp->rpc.is_modern) {
+		json_write_key(&json, "task");
+		json_write_object_begin(&json);
+	}
+	write_task(tool->mcp, &json, &task);
+	if (!tool->mcp->rpc.is_modern)
+		json_write_object_end(&json);
 	mcp_result_end(tool->mcp, &out, &json);
+}
+
+/* With what came of it. */
+static void answer_ended(struct mcp *mcp, const struct task *task)
+{
+	static const char error[] = "{\"code\":-32603,\"message\":\"the code ended without a record\"}";
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	struct tool tool = TOOL_INIT(mcp);
+	const bool has_result = strcmp(task->status, "completed") == 0;
+	struct json_writer json;
+
+	if (has_result && tool_run_show(&tool, task->session, task->execution) < 0) {
+		tool_done(&tool);
+		return;
+	}
+	mcp_result_begin(mcp, &out, &json);
+	write_task(mcp, &json, task);
+	if (has_result) {
+		json_write_key(&json, "result");
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "resultType", "complete");
+		if (tool_write(&tool, &json) < 0)
+			json_write_member_bool(&json, "isError", true);
+		json_write_object_end(&json);
+	} else if (strcmp(task->status, "failed") == 0) {
+		json_write_key(&json, "error");
+		json_write_raw(&json, error, sizeof(error) - 1);
+	}
+	mcp_result_end(mcp, &out, &json);
+	tool_done(&tool);
 }
 
 void mcp_tasks_get(struct mcp *mcp)
 {
 	struct task task = { 0 };
 
-	if (find(mcp, &task) > 0)
+	if (find(mcp, &task) <= 0)
+		return;
+	if (mcp->rpc.is_modern && is_over(&task))
+		answer_ended(mcp, &task);
+	else
 		answer_task(mcp, &task);
+}
+
+/* No task asks for anything. */
+void mcp_tasks_update(struct mcp *mcp)
+{
+	struct task task = { 0 };
+
+	if (find(mcp, &task) > 0)
+		mcp_ping(mcp);
 }
 
 /* Waits for its end, as the call itself would have. */
@@ -171,6 +227,10 @@ void mcp_tasks_cancel(struct mcp *mcp)
 
 	if (find(mcp, &task) <= 0)
 		return;
+	if (is_over(&task) && mcp->rpc.is_modern) {
+		mcp_ping(mcp);
+		return;
+	}
 	if (is_over(&task)) {
 		mcp_error(mcp, RPC_INVALID_PARAMS, "the task has ended", NULL);
 		return;
@@ -180,11 +240,15 @@ void mcp_tasks_cancel(struct mcp *mcp)
 							      .execution = task.execution },
 			   NULL, &call);
 	/* From now on it is cancelled, whoever asks. */
-	if (status == CALL_FAILED)
+	if (status == CALL_FAILED) {
 		mcp_error(mcp, RPC_REFUSED, call.failure->message, NULL);
-	else if (status == CALL_OK && tool_run_wait(&tool, task.session, task.execution) >= 0 &&
-		 find(mcp, &task) > 0)
-		answer_task(mcp, &task);
+	} else if (status == CALL_OK && tool_run_wait(&tool, task.session, task.execution) >= 0 &&
+		   find(mcp, &task) > 0) {
+		if (mcp->rpc.is_modern)
+			mcp_ping(mcp);
+		else
+			answer_task(mcp, &task);
+	}
 	tool_done(&tool);
 }
 
@@ -224,7 +288,7 @@ void mcp_tasks_list(struct mcp *mcp)
 
 		take_execution(&task, (const struct api_execution *)page.executions.items + i);
 		json_write_object_begin(&json);
-		write_task(&json, &task);
+		write_task(mcp, &json, &task);
 		json_write_object_end(&json);
 	}
 	json_write_array_end(&json);

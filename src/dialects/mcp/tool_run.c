@@ -13,6 +13,7 @@
 #include "dialects/mcp/mcp.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
+#define LONG_S 60
 #define FILES_MAX 20u
 #define URI_SIZE 160
 
@@ -391,10 +392,14 @@ int tool_run(struct tool *tool)
 		in.timeout_ms = (uint64_t)(timeout_s * 1000);
 		in.has_max_text = true;
 		in.max_text = (uint64_t)max_text;
-		in.on_disconnect = tool->mcp->rpc.is_modern
+		/* Where a server may choose, what may take long is a task. */
+		tool->in_background |= (tool->mcp->capabilities & RPC_HAS_TASKS) != 0 &&
+				       tool->mcp->rpc.is_modern && timeout_s > LONG_S;
+		in.on_disconnect = tool->mcp->rpc.is_modern && !tool->in_background
 					   ? API_EXECUTE_IN_ON_DISCONNECT_CANCEL
 					   : API_EXECUTE_IN_ON_DISCONNECT_CONTINUE;
-		code = tool->mcp->rpc.is_modern && tool->mcp->rpc.token[0] == '\0'
+		code = tool->mcp->rpc.is_modern && tool->mcp->rpc.token[0] == '\0' &&
+				       !tool->in_background
 			       ? run_unwatched(tool, &running, &in)
 			       : run(tool, &running, &in);
 	}
