@@ -35,6 +35,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "dialects/program_language.c": (r".*", "programs of the host, which need no kernel"),
     "dialects/sandboxfusion/cells.c": (r"python3", "a word of that protocol"),
     "dialects/sandboxfusion/run.c": (r".*", "words of that protocol"),
+    "dialects/gemini/gemini.h": (r"python|PYTHON", "what that API's code execution is defined to run"),
     "dialects/anthropic/anthropic.h": (r"python|bash", "what that API's tools are defined to run"),
     "dialects/toy/match.c": (r"/toy|x-toy|toy", "the dialect of that name"),
     "dialects/toy/run.c": (r"x-toy|python", "the same, and the name of a template"),

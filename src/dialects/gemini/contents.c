@@ -1,0 +1,467 @@
+/*
+ * contents.c - the contents of a request become the messages of a conversation.
+ *
+ * Runs in:  reckon-front-gemini and tests.
+ * Reads:    contents of anybody, among them what we answered before.
+ * Never:    runs again what a content says has run.
+ *
+ * One content of the model's holds code, results of ours and text as they came; here each turn of
+ * the model is a message, and results stand between. Calls need no ids there: a result without one
+ * belongs to the first call of its name that has none yet.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/base64.h"
+#include "dialects/gemini/gemini.h"
+
+static bool has(const struct json_value *part, const char *name)
+{
+	return json_read_kind(order_member(part, name)) == JSON_KIND_OBJECT;
+}
+
+static const struct json_value *parts_of(const struct json_value *content)
+{
+	return json_read_member(content, "parts");
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static int add_line(struct buf *ret, const char *text, size_t len, struct err *err)
+{
+	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
+		return (int)err->code;
+	return buf_add(ret, text, len, err);
+}
+
+/* What a model thought is nothing that it said. */
+static int add_text(const struct json_value *part, struct buf *ret, struct err *err)
+{
+	bool is_thought = false;
+	size_t len;
+	const char *text = json_read_text(json_read_member(part, "text"), &len);
+
+	(void)json_read_bool(json_read_member(part, "thought"), &is_thought);
+	return text != NULL && !is_thought ? add_line(ret, text, len, err) : 0;
+}
+
+int contents_text(const struct json_value *content, struct buf *ret, struct err *err)
+{
+	const struct json_value *parts = parts_of(content);
+	size_t len;
+	const char *text = json_read_text(content, &len);
+
+	if (text != NULL)
+		return buf_add(ret, text, len, err);
+	if (json_read_count(parts) == 0)
+		return err_set(err, ERR_INVALID, "parts: at least one part is required");
+	for (size_t i = 0; i < json_read_count(parts); i++)
+		if (add_text(json_read_at(parts, i), ret, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* ---- inline data ---------------------------------------------------------------------------- */
+
+/* In the ordinary alphabet, padded: SDKs send the one of URLs. The bytes are appended to `ret`. */
+static const char *read_base64(const struct json_value *data, struct order *order, struct buf *ret)
+{
+	size_t len;
+	const char *text = json_read_text(order_member(data, "data"), &len);
+	struct err err;
+	char *copy;
+
+	if (text == NULL || len == 0 || len > GEMINI_BODY_MAX)
+		return NULL;
+	while (len > 0 && text[len - 1] == '=')
+		len--;
+	copy = arena_new(&order->arena, len + 4, 1);
+	for (size_t i = 0; i < len; i++)
+		copy[i] = (char)(text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
+	while (len % 4 != 0)
+		copy[len++] = '=';
+	return base64_decode(copy, len, ret, &err) < 0 ? NULL : copy;
+}
+
+static const char *suffix_of(const char *mime)
+{
+	static const struct {
+		const char *mime, *suffix;
+	} known[] = {
+		{ "text/csv", ".csv" },		{ "text/plain", ".txt" },
+		{ "text/html", ".html" },	{ "text/markdown", ".md" },
+		{ "text/xml", ".xml" },		{ "application/xml", ".xml" },
+		{ "application/json", ".json" }, { "application/pdf", ".pdf" },
+		{ "image/png", ".png" },	{ "image/jpeg", ".jpeg" },
+		{ "image/webp", ".webp" },	{ "image/gif", ".gif" },
+		{ "audio/wav", ".wav" },	{ "audio/mpeg", ".mp3" },
+		{ "video/mp4", ".mp4" },	{ "application/zip", ".zip" },
+		{ "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx" },
+		{ "application/vnd.apache.parquet", ".parquet" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcmp(known[i].mime, mime) == 0)
+			return known[i].suffix;
+	return "";
+}
+
+static bool is_image(const struct json_value *part)
+{
+	const char *mime = order_text(order_member(part, "inlineData"), "mimeType");
+
+	return mime != NULL && strncmp(mime, "image/", 6) == 0;
+}
+
+/* With code it goes to the workspace, as the vendor names it there; text is told without. */
+static int take_data(const struct json_value *part, struct order *order, struct buf *text,
+		     struct err *err)
+{
+	const struct json_value *data = order_member(part, "inlineData");
+	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_FILE_BYTES_MAX);
+	struct api_run_file *file = &order->files[order->file_count];
+	const char *mime = order_text(data, "mimeType");
+	char path[64];
+
+	if (mime == NULL || read_base64(data, order, &bytes) == NULL)
+		return err_set(err, ERR_INVALID, "inlineData: it has a mimeType, and data in base64 "
+			       "of at most %u bytes", GEMINI_FILE_BYTES_MAX);
+	if (!order->runs_code) {
+		if (strncmp(mime, "text/", 5) == 0)
+			return add_line(text, buf_text(&bytes), bytes.len, err);
+		return is_image(part) ? 0
+				      : err_set(err, ERR_INVALID, "inlineData: '%.60s' is only of "
+						"use where code can run", mime);
+	}
+	if (order->file_count == GEMINI_FILES_MAX ||
+	    order->file_bytes + bytes.len > GEMINI_FILE_BYTES_MAX)
+		return err_set(err, ERR_INVALID, "inlineData: there are at most %u, of %u bytes "
+			       "together", GEMINI_FILES_MAX, GEMINI_FILE_BYTES_MAX);
+	(void)snprintf(path, sizeof(path), "input_file_%zu%s", order->file_count, suffix_of(mime));
+	file->path = arena_text(&order->arena, path, strlen(path));
+	file->base64 = (struct api_bytes){
+		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len
+	};
+	order->file_bytes += bytes.len;
+	order->file_count++;
+	return 0;
+}
+
+static int write_image(const struct json_value *part, struct order *order,
+		       struct json_writer *writer, struct err *err)
+{
+	const struct json_value *data = order_member(part, "inlineData");
+	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_BODY_MAX);
+	const char *base64;
+
+	if (!is_image(part))
+		return 0;
+	base64 = read_base64(data, order, &bytes);
+	if (base64 == NULL)
+		return err_set(err, ERR_INVALID, "inlineData: data is no base64");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "mime", order_text(data, "mimeType"));
+	json_write_member_string(writer, "base64", base64);
+	json_write_object_end(writer);
+	return 0;
+}
+
+/* Of parts[from, to), and of what functions gave among them. */
+static int write_images(const struct json_value *parts, size_t from, size_t to, struct order *order,
+			struct json_writer *writer, struct err *err)
+{
+	for (size_t i = from; i < to; i++)
+		if (write_image(json_read_at(parts, i), order, writer, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* ---- calls and their results ---------------------------------------------------------------- */
+
+static int add_call(struct order *order, const char *id, const char *name, bool is_code,
+		    struct order_call **ret, struct err *err)
+{
+	char made[32];
+
+	if (order->call_count == GEMINI_CALLS_MAX)
+		return err_set(err, ERR_INVALID, "parts: there are at most %u calls at once",
+			       GEMINI_CALLS_MAX);
+	if (id == NULL || id[0] == '\0') {
+		(void)snprintf(made, sizeof(made), "call_%u", order->call_number++);
+		id = arena_text(&order->arena, made, strlen(made));
+	}
+	*ret = &order->calls[order->call_count++];
+	**ret = (struct order_call){ .id = id, .name = name, .is_code = is_code };
+	return 0;
+}
+
+static int write_call(const struct json_value *part, struct order *order,
+		      struct json_writer *writer, struct err *err)
+{
+	const bool is_code = has(part, "executableCode");
+	const struct json_value *call = order_member(part, is_code ? "executableCode" : "functionCall");
+	const struct json_value *args = json_read_member(call, "args");
+	cleanup_buf struct buf json = BUF_INIT(GEMINI_TALK_MAX);
+	const char *name = is_code ? GEMINI_CODE_LANGUAGE : order_text(call, "name");
+	struct order_call *known;
+	size_t len = 0;
+	const char *code = json_read_text(json_read_member(call, "code"), &len);
+
+	if (name == NULL || (is_code && code == NULL))
+		return err_set(err, ERR_INVALID, is_code ? "executableCode: it has code"
+							 : "functionCall: it has a name");
+	if (add_call(order, order_text(call, "id"), name, is_code, &known, err) < 0)
+		return (int)err->code;
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "id", known->id);
+	json_write_member_string(writer, "name", name);
+	json_write_key(writer, "arguments");
+	if (is_code) {
+		json_write_object_begin(writer);
+		json_write_member_text(writer, "code", code, len);
+		json_write_object_end(writer);
+	} else if (json_read_kind(args) != JSON_KIND_OBJECT) {
+		json_write_raw(writer, "{}", 2);
+	} else {
+		if (json_read_dump(args, &json, err) < 0)
+			return (int)err->code;
+		json_write_raw(writer, buf_text(&json), json.len);
+	}
+	json_write_object_end(writer);
+	return 0;
+}
+
+/* The call that a result is of; NULL: there is none. */
+static struct order_call *call_of(struct order *order, const struct json_value *result, bool is_code)
+{
+	const char *id = order_text(result, "id"), *name = order_text(result, "name");
+
+	for (int by_id = 1; by_id >= 0; by_id--)
+		for (size_t i = 0; i < order->call_count; i++) {
+			struct order_call *call = &order->calls[i];
+
+			if (call->has_result || call->is_code != is_code)
+				continue;
+			if (by_id ? id != NULL && strcmp(call->id, id) == 0
+				  : is_code || (name != NULL && strcmp(call->name, name) == 0))
+				return call;
+		}
+	return NULL;
+}
+
+/* One text of one member is what a function said; all else is told as it is. */
+static int response_text(const struct json_value *response, struct buf *ret, bool *ret_failed,
+			 struct err *err)
+{
+	const struct json_value *value;
+	const char *key;
+	size_t len;
+	const char *text;
+
+	if (json_read_kind(response) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "functionResponse: response is an object");
+	if (json_read_count(response) != 1 || !json_read_member_at(response, 0, &key, &value))
+		return json_read_dump(response, ret, err);
+	*ret_failed = strcmp(key, "error") == 0;
+	text = json_read_text(value, &len);
+	if (text == NULL ||
+	    (!*ret_failed && strcmp(key, "output") != 0 && strcmp(key, "result") != 0))
+		return json_read_dump(response, ret, err);
+	return buf_add(ret, text, len, err);
+}
+
+static int write_result(const struct json_value *part, struct order *order,
+			struct json_writer *writer, struct err *err)
+{
+	const bool is_code = has(part, "codeExecutionResult");
+	const struct json_value *result =
+		order_member(part, is_code ? "codeExecutionResult" : "functionResponse");
+	struct order_call *call = call_of(order, result, is_code);
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	const char *outcome = order_text(result, "outcome");
+	bool failed = false;
+	size_t len = 0;
+	const char *output = json_read_text(json_read_member(result, "output"), &len);
+
+	if (call == NULL)
+		return err_set(err, ERR_INVALID, "%s: the content before has no such call",
+			       is_code ? "codeExecutionResult" : "functionResponse");
+	call->has_result = true;
+	if (!is_code && response_text(json_read_member(result, "response"), &text, &failed, err) < 0)
+		return (int)err->code;
+	if (is_code && output != NULL && buf_add(&text, output, len, err) < 0)
+		return (int)err->code;
+	if (is_code)
+		failed = outcome != NULL && strcmp(outcome, "OUTCOME_OK") != 0;
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "id", call->id);
+	json_write_member_text(writer, "text", buf_text(&text), text.len);
+	if (failed)
+		json_write_member_bool(writer, "failed", true);
+	json_write_object_end(writer);
+	return 0;
+}
+
+static bool is_result(const struct json_value *part)
+{
+	return has(part, "codeExecutionResult") || has(part, "functionResponse");
+}
+
+/* Those of parts[from, to), as one message; images of the model's contents are of its code. */
+static int write_results(const struct json_value *parts, size_t from, size_t to, bool is_model,
+			 struct order *order, struct json_writer *writer, struct err *err)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", "tool");
+	json_write_key(writer, "results");
+	json_write_array_begin(writer);
+	for (size_t i = from; i < to; i++)
+		if (is_result(json_read_at(parts, i)) &&
+		    write_result(json_read_at(parts, i), order, writer, err) < 0)
+			return (int)err->code;
+	json_write_array_end(writer);
+	json_write_key(writer, "images");
+	json_write_array_begin(writer);
+	if (is_model && write_images(parts, from, to, order, writer, err) < 0)
+		return (int)err->code;
+	for (size_t i = from; i < to; i++) {
+		const struct json_value *more = parts_of(
+			order_member(json_read_at(parts, i), "functionResponse"));
+
+		if (write_images(more, 0, json_read_count(more), order, writer, err) < 0)
+			return (int)err->code;
+	}
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+	return 0;
+}
+
+/* ---- of the user ---------------------------------------------------------------------------- */
+
+static int take_part(const struct json_value *part, struct order *order, struct buf *text,
+		     struct err *err)
+{
+	if (json_read_text(json_read_member(part, "text"), NULL) != NULL)
+		return add_text(part, text, err);
+	if (has(part, "inlineData"))
+		return take_data(part, order, text, err);
+	return err_set(err, ERR_INVALID, "parts: a part is text, inlineData or functionResponse");
+}
+
+static int write_user(const struct json_value *parts, struct order *order,
+		      struct json_writer *writer, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	const size_t count = json_read_count(parts), first = order->file_count;
+	size_t results = 0;
+
+	for (size_t i = 0; i < count; i++)
+		results += is_result(json_read_at(parts, i));
+	if (results > 0 && write_results(parts, 0, count, false, order, writer, err) < 0)
+		return (int)err->code;
+	if (results == count)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!is_result(json_read_at(parts, i)) &&
+		    take_part(json_read_at(parts, i), order, &text, err) < 0)
+			return (int)err->code;
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", "user");
+	json_write_member_text(writer, "text", buf_text(&text), text.len);
+	json_write_key(writer, "images");
+	json_write_array_begin(writer);
+	if (write_images(parts, 0, count, order, writer, err) < 0)
+		return (int)err->code;
+	json_write_array_end(writer);
+	json_write_key(writer, "files");
+	json_write_array_begin(writer);
+	for (size_t i = first; i < order->file_count; i++)
+		json_write_string(writer, order->files[i].path);
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+	order->call_count = 0;
+	return 0;
+}
+
+/* ---- of the model --------------------------------------------------------------------------- */
+
+static int write_turn(const struct json_value *parts, size_t from, size_t to, struct order *order,
+		      struct json_writer *writer, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+
+	for (size_t i = from; i < to; i++)
+		if (add_text(json_read_at(parts, i), &text, err) < 0)
+			return (int)err->code;
+	order->call_count = 0;
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "role", "assistant");
+	json_write_member_text(writer, "text", buf_text(&text), text.len);
+	json_write_key(writer, "calls");
+	json_write_array_begin(writer);
+	for (size_t i = from; i < to; i++) {
+		const struct json_value *part = json_read_at(parts, i);
+
+		if ((has(part, "executableCode") || has(part, "functionCall")) &&
+		    write_call(part, order, writer, err) < 0)
+			return (int)err->code;
+	}
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+	return 0;
+}
+
+static int write_model(const struct json_value *parts, struct order *order,
+		       struct json_writer *writer, struct err *err)
+{
+	const size_t count = json_read_count(parts);
+	size_t from, at = 0;
+
+	while (at < count) {
+		for (from = at; at < count && !is_result(json_read_at(parts, at)); at++)
+			;
+		if (at > from && write_turn(parts, from, at, order, writer, err) < 0)
+			return (int)err->code;
+		for (from = at; at < count && (is_result(json_read_at(parts, at)) ||
+					       has(json_read_at(parts, at), "inlineData")); at++)
+			;
+		if (at > from && write_results(parts, from, at, true, order, writer, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static int write_content(const struct json_value *content, bool is_last, struct order *order,
+			 struct json_writer *writer, struct err *err)
+{
+	const struct json_value *parts = parts_of(content);
+	const char *role = order_text(content, "role");
+
+	if (json_read_kind(parts) != JSON_KIND_ARRAY || json_read_count(parts) == 0)
+		return err_set(err, ERR_INVALID, "parts: at least one part is required");
+	if (role == NULL || strcmp(role, "user") == 0 || strcmp(role, "function") == 0)
+		return write_user(parts, order, writer, err);
+	if (strcmp(role, "model") != 0)
+		return err_set(err, ERR_INVALID, "role: it is user or model");
+	if (is_last)
+		return err_set(err, ERR_INVALID, "the contents end with the user's: an answer that is "
+			       "begun cannot be gone on with");
+	return write_model(parts, order, writer, err);
+}
+
+int contents_write(const struct json_value *contents, struct order *order,
+		   struct json_writer *writer, struct err *err)
+{
+	const size_t count = json_read_count(contents);
+
+	json_write_key(writer, "messages");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < count; i++)
+		if (write_content(json_read_at(contents, i), i + 1 == count, order, writer, err) < 0)
+			return err_wrap(err, "contents[%zu]", i);
+	json_write_array_end(writer);
+	return 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * gemini.h - Gemini's API: generateContent with code execution, models, counting of tokens.
+ *
+ *   gemini.c    routes, errors
+ *   models.c    models, tokens
+ *   order.c     a request of generateContent becomes an order: a conversation, and how it is answered
+ *   tools.c     its tools, their schemas and which may be called
+ *   contents.c  its contents become messages of the conversation
+ *   reply.c     a run becomes a response, whole or as a stream
+ *   parts.c     the parts of its content
+ */
+#pragma once
+
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "dialects/run.h"
+
+#define GEMINI_BODY_MAX (32u * 1024u * 1024u)
+#define GEMINI_TALK_MAX (15u * 1024u * 1024u)
+#define GEMINI_OUT_MAX ((size_t)64 * 1024 * 1024)
+#define GEMINI_FILES_MAX 32u
+#define GEMINI_FILE_BYTES_MAX (6u * 1024u * 1024u) /* of all of them */
+#define GEMINI_CALLS_MAX 16u			   /* of one turn of the model */
+#define GEMINI_MODEL_SIZE 320u
+#define GEMINI_JSON "application/json"
+/* What its tool is defined to run; also the name of a small template. */
+#define GEMINI_CODE_LANGUAGE "python"
+#define GEMINI_LANGUAGE_NAME "PYTHON" /* as its parts say it */
+
+/* A call of the turn that was read last, for the result that names it or does not. */
+struct order_call {
+	const char *id, *name;
+	bool is_code, has_result;
+};
+
+/* What is asked of generateContent. */
+struct order {
+	struct arena arena;
+	struct json_value *body;
+	struct buf conversation; /* reckon.conversation/1 */
+	struct api_run_file files[GEMINI_FILES_MAX]; /* inline data of the contents */
+	size_t file_count, file_bytes;
+	struct order_call calls[GEMINI_CALLS_MAX];
+	size_t call_count;
+	unsigned call_number;
+	bool runs_code, shows_thoughts;
+};
+
+/* ---- order.c ---- */
+/* Pure. ERR_INVALID in words for the client. */
+int order_read(const char *json, size_t len, struct order *ret, struct err *err);
+void order_done(struct order *order);
+#define cleanup_order __attribute__((cleanup(order_done)))
+/* A member by its name in camel case, or as it is in snake case: the vendor takes both. */
+const struct json_value *order_member(const struct json_value *object, const char *name);
+const char *order_text(const struct json_value *object, const char *name);
+
+/* ---- tools.c ---- */
+/* Appends "tools", "code" and "tool_choice". */
+int tools_write(const struct json_value *body, struct order *order, struct json_writer *writer,
+		struct err *err);
+
+/* ---- contents.c ---- */
+/* Appends "messages" to an object that was begun. */
+int contents_write(const struct json_value *contents, struct order *order,
+		   struct json_writer *writer, struct err *err);
+/* The texts of a content's parts as one. */
+int contents_text(const struct json_value *content, struct buf *ret, struct err *err);
+
+/* ---- parts.c ---- */
+/* Parts are appended to `ret`, with a comma where there is one already. Negative: they do not fit. */
+int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len);
+int parts_cell(struct buf *ret, const struct run_event *cell);
+int parts_record(struct buf *ret, const struct run_event *record);
+int parts_calls(struct buf *ret, const struct json_value *answer);
+
+/* ---- reply.c ---- */
+enum gemini_form { GEMINI_WHOLE, GEMINI_EVENTS, GEMINI_ARRAY };
+void reply_create(struct request *request, const char *model, enum gemini_form form);
+
+/* ---- models.c ---- */
+void models_list(struct request *request);
+void models_show(struct request *request, const char *model);
+void models_count_tokens(struct request *request);
+
+/* ---- gemini.c ---- */
+void gemini_refuse(struct request *request, const struct refusal *refusal);
+/* {"error": …} */
+int gemini_write_error(struct buf *ret, unsigned status, const struct refusal *refusal);
+void gemini_answer(struct request *request, struct json_writer *json);

@@ -1,0 +1,194 @@
+/*
+ * parts.c - what a run did as parts of a content.
+ *
+ * Runs in:  reckon-front-gemini.
+ * Reads:    words of a model, records of hostile programs.
+ * Never:    leaves a part half written.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/gemini/gemini.h"
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	return json_read_text(json_read_member(object, key), NULL);
+}
+
+static void begin(struct json_writer *json, struct buf *part)
+{
+	json_write_init(json, part);
+	json_write_object_begin(json);
+}
+
+static int end(struct json_writer *json, struct buf *ret)
+{
+	struct err err;
+
+	json_write_object_end(json);
+	if (json_write_finish(json, &err) < 0 ||
+	    (ret->len > 0 && buf_addc(ret, ',', &err) < 0) ||
+	    buf_add(ret, json->out->data, json->out->len, &err) < 0)
+		return -1;
+	return 0;
+}
+
+int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len)
+{
+	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX);
+	struct json_writer json;
+
+	begin(&json, &part);
+	json_write_member_text(&json, "text", text, len);
+	if (is_thought)
+		json_write_member_bool(&json, "thought", true);
+	return end(&json, ret);
+}
+
+int parts_cell(struct buf *ret, const struct run_event *cell)
+{
+	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX);
+	struct json_writer json;
+
+	begin(&json, &part);
+	json_write_key(&json, "executableCode");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "language", GEMINI_LANGUAGE_NAME);
+	json_write_member_text(&json, "code", cell->text, cell->len);
+	if (cell->execution != NULL)
+		json_write_member_string(&json, "id", cell->execution);
+	json_write_object_end(&json);
+	return end(&json, ret);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void add_text(const struct json_value *object, const char *key, struct buf *ret)
+{
+	size_t len;
+	const char *text = json_read_text(json_read_member(object, key), &len);
+	struct err full; /* what does not fit is left out */
+
+	if (text == NULL || len == 0)
+		return;
+	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
+		(void)buf_addc(ret, '\n', &full);
+	(void)buf_add(ret, text, len, &full);
+}
+
+/* What was printed and the value of the last expression; what went wrong, where something did. */
+static void add_output(const struct json_value *record, bool is_ok, struct buf *ret)
+{
+	const struct json_value *results = json_read_member(record, "results");
+	const struct json_value *error = json_read_member(record, "error");
+
+	add_text(record, "stdout", ret);
+	for (size_t i = 0; i < json_read_count(results); i++) {
+		const struct json_value *result = json_read_at(results, i);
+		bool is_main = false;
+
+		(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
+		if (is_main)
+			add_text(json_read_member(result, "data"), "text/plain", ret);
+	}
+	if (is_ok)
+		return;
+	add_text(record, "stderr", ret);
+	add_text(error, text_of(error, "traceback") != NULL ? "traceback" : "value", ret);
+}
+
+static const char *outcome_of(const char *status)
+{
+	if (strcmp(status, "ok") == 0)
+		return "OUTCOME_OK";
+	return strcmp(status, "timeout") == 0 ? "OUTCOME_DEADLINE_EXCEEDED" : "OUTCOME_FAILED";
+}
+
+static int add_image(struct buf *ret, const char *media, const char *base64, size_t len)
+{
+	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX);
+	struct json_writer json;
+
+	begin(&json, &part);
+	json_write_key(&json, "inlineData");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "mimeType", media);
+	json_write_member_text(&json, "data", base64, len);
+	json_write_object_end(&json);
+	return end(&json, ret);
+}
+
+static int add_images(struct buf *ret, const struct json_value *results)
+{
+	static const char *const types[] = { "image/png", "image/jpeg" };
+
+	for (size_t i = 0; i < json_read_count(results); i++)
+		for (size_t k = 0; k < ARRAY_LEN(types); k++) {
+			const struct json_value *data =
+				json_read_member(json_read_at(results, i), "data");
+			size_t len;
+			const char *base64 =
+				json_read_text(json_read_member(data, types[k]), &len);
+
+			if (base64 != NULL && add_image(ret, types[k], base64, len) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+int parts_record(struct buf *ret, const struct run_event *record)
+{
+	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX), output = BUF_INIT(GEMINI_OUT_MAX);
+	const char *status = text_of(record->json, "status");
+	struct json_writer json;
+
+	if (status == NULL)
+		status = "infra_error";
+	add_output(record->json, strcmp(status, "ok") == 0, &output);
+	begin(&json, &part);
+	json_write_key(&json, "codeExecutionResult");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "outcome", outcome_of(status));
+	json_write_member_text(&json, "output", buf_text(&output), output.len);
+	if (record->execution != NULL)
+		json_write_member_string(&json, "id", record->execution);
+	json_write_object_end(&json);
+	if (end(&json, ret) < 0)
+		return -1;
+	return add_images(ret, json_read_member(record->json, "results"));
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static int add_call(struct buf *ret, const struct json_value *call)
+{
+	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX), args = BUF_INIT(GEMINI_OUT_MAX);
+	const struct json_value *arguments = json_read_member(call, "arguments");
+	struct json_writer json;
+	struct err err;
+
+	if (json_read_kind(arguments) != JSON_KIND_OBJECT ||
+	    json_read_dump(arguments, &args, &err) < 0) {
+		buf_clear(&args);
+		(void)buf_adds(&args, "{}", &err);
+	}
+	begin(&json, &part);
+	json_write_key(&json, "functionCall");
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", text_of(call, "id"));
+	json_write_member_string(&json, "name", text_of(call, "name"));
+	json_write_key(&json, "args");
+	json_write_raw(&json, buf_text(&args), args.len);
+	json_write_object_end(&json);
+	return end(&json, ret);
+}
+
+int parts_calls(struct buf *ret, const struct json_value *answer)
+{
+	const struct json_value *calls = json_read_member(answer, "calls");
+
+	for (size_t i = 0; i < json_read_count(calls); i++)
+		if (add_call(ret, json_read_at(calls, i)) < 0)
+			return -1;
+	return 0;
+}

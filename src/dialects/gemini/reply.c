@@ -1,0 +1,365 @@
+/*
+ * reply.c - a request of generateContent: asked of a model, its run told as one response or many.
+ *
+ * Runs in:  reckon-front-gemini.
+ * Reads:    bodies of anybody, events of a run.
+ * Never:    begins a stream before it is known that there is something to say.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/gemini/gemini.h"
+
+struct reply {
+	struct request *request;
+	const struct order *order;
+	const char *model;
+	enum gemini_form form;
+	struct run run;
+	struct buf parts; /* not yet sent; of a whole response: all */
+	struct buf text;  /* said since the last part of a whole response */
+	size_t settled;	  /* bytes of `parts` that hold, whatever becomes of the turn */
+	bool is_thought;  /* the text */
+	bool has_begun;
+};
+
+/* ---- how it ended --------------------------------------------------------------------------- */
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	return json_read_text(json_read_member(object, key), NULL);
+}
+
+/* NULL: there is no response, but an error. */
+static const char *finish_of(const struct json_value *answer)
+{
+	static const struct {
+		const char *stop, *reason;
+	} reasons[] = {
+		{ "answer", "STOP" },		{ "tool_calls", "STOP" },
+		{ "length", "MAX_TOKENS" },	{ "refused", "SAFETY" },
+		{ "max_steps", "TOO_MANY_TOOL_CALLS" }, { "stuck", "OTHER" },
+		{ "max_tokens", "MAX_TOKENS" }, { "budget", "MAX_TOKENS" },
+		{ "max_time", "MAX_TOKENS" },
+	};
+	const char *stop = text_of(answer, "stop");
+
+	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
+		if (strcmp(reasons[i].stop, stop) == 0)
+			return reasons[i].reason;
+	return NULL;
+}
+
+static uint64_t count_of(const struct json_value *usage, const char *key)
+{
+	int64_t count = 0;
+
+	(void)json_read_int(json_read_member(usage, key), &count);
+	return count > 0 ? (uint64_t)count : 0;
+}
+
+/* What was thought is among the tokens of the output, and stands apart here. */
+static void write_usage(struct json_writer *json, const struct json_value *answer)
+{
+	const struct json_value *usage = json_read_member(answer, "usage");
+	const uint64_t in = count_of(usage, "input_tokens"), out = count_of(usage, "output_tokens");
+	const uint64_t thought = count_of(usage, "reasoning_tokens");
+	const uint64_t cached = count_of(usage, "cached_tokens");
+
+	json_write_key(json, "usageMetadata");
+	json_write_object_begin(json);
+	json_write_member_uint(json, "promptTokenCount", in);
+	json_write_member_uint(json, "candidatesTokenCount", out > thought ? out - thought : 0);
+	if (thought > 0)
+		json_write_member_uint(json, "thoughtsTokenCount", thought);
+	if (cached > 0)
+		json_write_member_uint(json, "cachedContentTokenCount", cached);
+	json_write_member_uint(json, "totalTokenCount", in + out);
+	json_write_object_end(json);
+}
+
+/* ---- responses ------------------------------------------------------------------------------ */
+
+/* `answer` NULL: more is to come. */
+static int write_response(const struct reply *reply, const struct json_value *answer,
+			  struct json_writer *json, struct err *err)
+{
+	cleanup_buf struct buf parts = BUF_INIT(GEMINI_OUT_MAX);
+
+	if (buf_addc(&parts, '[', err) < 0 ||
+	    buf_add(&parts, buf_text(&reply->parts), reply->parts.len, err) < 0 ||
+	    buf_addc(&parts, ']', err) < 0)
+		return (int)err->code;
+	json_write_object_begin(json);
+	json_write_key(json, "candidates");
+	json_write_array_begin(json);
+	json_write_object_begin(json);
+	json_write_key(json, "content");
+	json_write_object_begin(json);
+	json_write_key(json, "parts");
+	json_write_raw(json, parts.data, parts.len);
+	json_write_member_string(json, "role", "model");
+	json_write_object_end(json);
+	if (answer != NULL)
+		json_write_member_string(json, "finishReason", finish_of(answer));
+	json_write_member_uint(json, "index", 0);
+	json_write_object_end(json);
+	json_write_array_end(json);
+	if (answer != NULL)
+		write_usage(json, answer);
+	json_write_member_string(json, "modelVersion", reply->model);
+	json_write_member_string(json, "responseId", reply->run.id);
+	json_write_object_end(json);
+	return json_write_finish(json, err);
+}
+
+static int begin_stream(struct reply *reply)
+{
+	if (reply->has_begun)
+		return 0;
+	reply->has_begun = true;
+	if (reply->form == GEMINI_EVENTS)
+		return sse_begin(reply->request, NULL);
+	if (stream_begin(reply->request, GEMINI_JSON, NULL) < 0)
+		return -1;
+	return answer_write(reply->request, "[", 1);
+}
+
+/* One of the stream's, whatever it is. */
+static int send(struct reply *reply, const struct buf *json)
+{
+	const bool is_first = !reply->has_begun;
+
+	if (begin_stream(reply) < 0)
+		return -1;
+	if (reply->form == GEMINI_EVENTS)
+		return sse_event(reply->request, 0, NULL, json->data, json->len);
+	if (!is_first && answer_write(reply->request, ",\r\n", 3) < 0)
+		return -1;
+	return answer_write(reply->request, json->data, json->len);
+}
+
+static int give_up(const struct reply *reply)
+{
+	answer_break_off(reply->request);
+	return -1;
+}
+
+/* The parts that there are, and no more of them. */
+static int send_parts(struct reply *reply, const struct json_value *answer)
+{
+	cleanup_buf struct buf out = BUF_INIT(GEMINI_OUT_MAX);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &out);
+	if (write_response(reply, answer, &json, &err) < 0)
+		return give_up(reply);
+	buf_clear(&reply->parts);
+	return send(reply, &out);
+}
+
+static void end_stream(struct reply *reply)
+{
+	if (reply->form == GEMINI_EVENTS || answer_write(reply->request, "]", 1) == 0)
+		answer_end(reply->request);
+}
+
+/* A sign of life: a comment, or white space. */
+static int beat(struct reply *reply)
+{
+	if (reply->form == GEMINI_WHOLE || !reply->has_begun)
+		return 0;
+	return reply->form == GEMINI_EVENTS ? sse_beat(reply->request)
+					    : stream_beat(reply->request, "\n", 1);
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
+
+static void fail(struct reply *reply, unsigned status, const char *text)
+{
+	cleanup_buf struct buf out = BUF_INIT(16384);
+	const struct refusal refusal = { .status = status, .code = "failed", .message = text };
+
+	if (!reply->has_begun)
+		answer_refuse(reply->request, &refusal);
+	else if (gemini_write_error(&out, status, &refusal) < 0)
+		answer_break_off(reply->request);
+	else if (send(reply, &out) == 0)
+		end_stream(reply);
+}
+
+/* What is wrong with the conversation is the client's; all else is not. */
+static void fail_as(struct reply *reply, const struct json_value *answer)
+{
+	const char *why = text_of(answer, "message");
+	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
+
+	fail(reply, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
+}
+
+/* Of a whole response: what was said until now becomes a part. */
+static int flush(struct reply *reply)
+{
+	if (reply->text.len == 0)
+		return 0;
+	if (parts_text(&reply->parts, reply->is_thought, reply->text.data, reply->text.len) < 0)
+		return give_up(reply);
+	buf_clear(&reply->text);
+	return 0;
+}
+
+static void end(struct reply *reply, const struct json_value *answer)
+{
+	cleanup_buf struct buf out = BUF_INIT(GEMINI_OUT_MAX);
+	struct json_writer json;
+	struct err err;
+
+	if (finish_of(answer) == NULL) {
+		fail_as(reply, answer);
+		return;
+	}
+	if (flush(reply) < 0)
+		return;
+	if (parts_calls(&reply->parts, answer) < 0) {
+		(void)give_up(reply);
+		return;
+	}
+	if (reply->form != GEMINI_WHOLE) {
+		if (send_parts(reply, answer) == 0)
+			end_stream(reply);
+		return;
+	}
+	json_write_init(&json, &out);
+	if (write_response(reply, answer, &json, &err) < 0)
+		answer_refuse_simple(reply->request, 500, "internal", err.text, NULL);
+	else
+		answer_text(reply->request, 200, GEMINI_JSON, &out, NULL);
+}
+
+/* ---- its content ---------------------------------------------------------------------------- */
+
+static int say(struct reply *reply, bool is_thought, const struct run_event *event)
+{
+	struct err err;
+
+	if (event->len == 0 || (is_thought && !reply->order->shows_thoughts))
+		return 0;
+	if (reply->form != GEMINI_WHOLE)
+		return parts_text(&reply->parts, is_thought, event->text, event->len) < 0
+			       ? give_up(reply)
+			       : send_parts(reply, NULL);
+	if (reply->is_thought != is_thought && flush(reply) < 0)
+		return -1;
+	reply->is_thought = is_thought;
+	return buf_add(&reply->text, event->text, event->len, &err) < 0 ? give_up(reply) : 0;
+}
+
+static int add(struct reply *reply, const struct run_event *event)
+{
+	if (flush(reply) < 0)
+		return -1;
+	if ((event->kind == RUN_CELL ? parts_cell(&reply->parts, event)
+				     : parts_record(&reply->parts, event)) < 0)
+		return give_up(reply);
+	reply->settled = reply->parts.len;
+	return reply->form == GEMINI_WHOLE ? 0 : send_parts(reply, NULL);
+}
+
+static int take(struct reply *reply, const struct run_event *event)
+{
+	switch (event->kind) {
+	case RUN_QUIET:
+		return beat(reply);
+	case RUN_TEXT:
+	case RUN_THOUGHT:
+		return say(reply, event->kind == RUN_THOUGHT, event);
+	case RUN_CELL:
+	case RUN_RECORD:
+		return add(reply, event);
+	case RUN_TURN:
+		if (flush(reply) < 0)
+			return -1;
+		reply->settled = reply->parts.len;
+		break;
+	case RUN_DISCARD: /* it comes again; what a stream has sent stands */
+		if (reply->form == GEMINI_WHOLE) {
+			buf_clear(&reply->text);
+			reply->parts.len = reply->settled;
+		}
+		break;
+	case RUN_GONE:
+	case RUN_CODE: /* the cell tells all of it in a moment */
+	case RUN_DONE:
+	case RUN_FAILED:
+		break;
+	}
+	return 0;
+}
+
+static void follow(struct reply *reply)
+{
+	struct run_event event;
+
+	while (run_next(&reply->run, &event) != RUN_GONE) {
+		if (event.kind == RUN_DONE) {
+			upstream_cancel_when_gone(reply->request, 0);
+			end(reply, event.json);
+			return;
+		}
+		if (event.kind == RUN_FAILED) {
+			fail(reply, 500,
+			     event.failure->message != NULL ? event.failure->message
+							    : "it could not be begun");
+			return;
+		}
+		if (take(reply, &event) < 0)
+			return;
+	}
+}
+
+static void answer(struct request *request, const struct order *order, const char *model,
+		   enum gemini_form form)
+{
+	struct reply reply = { .request = request,
+			       .order = order,
+			       .model = model,
+			       .form = form,
+			       .run = RUN_INIT,
+			       .parts = BUF_INIT(GEMINI_OUT_MAX),
+			       .text = BUF_INIT(GEMINI_OUT_MAX) };
+	struct api_run_create_in in = {
+		.model = model,
+		.conversation = { order->conversation.data, order->conversation.len },
+		.files = { order->files, order->file_count },
+		.has_keep_conversation = true, /* the client has it */
+		.template = order->runs_code ? NULL : GEMINI_CODE_LANGUAGE,
+	};
+
+	if (run_begin(&reply.run, request, &in) == 0) {
+		request_note(request, NULL, reply.run.session, NULL);
+		follow(&reply);
+	}
+	run_done(&reply.run);
+	buf_done(&reply.parts);
+	buf_done(&reply.text);
+}
+
+void reply_create(struct request *request, const char *model, enum gemini_form form)
+{
+	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX);
+	cleanup_order struct order order = { .conversation = BUF_INIT(GEMINI_TALK_MAX) };
+	struct err err;
+
+	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)
+		return;
+	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
+		answer_refuse_simple(request, err.code == ERR_LIMIT ? 413 : 400, "invalid", err.text,
+				     NULL);
+		return;
+	}
+	buf_done(&body);
+	json_read_free(order.body);
+	order.body = NULL;
+	answer(request, &order, model, form);
+}

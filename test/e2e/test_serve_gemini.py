@@ -1,0 +1,308 @@
+"""Gemini's API in front of the daemon, with Google's own SDK; the model is scripted."""
+import base64
+import json
+import os
+import urllib.parse
+
+import pytest
+from google import genai
+from google.genai import errors, types
+from model_server import ModelServer, Reply
+from test_serve_agent import KEY, Asking
+from waiting import eventually
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+MODEL = "gemini-tested"
+CODE = types.Tool(code_execution=types.ToolCodeExecution())
+WEATHER = types.Tool(function_declarations=[types.FunctionDeclaration(
+    name="get_weather", description="The weather of a city.", parameters=types.Schema(
+        type=types.Type.OBJECT, required=["city"], properties={
+            "city": types.Schema(type=types.Type.STRING),
+            "type": types.Schema(type=types.Type.ARRAY, min_items=1, nullable=True,
+                                 items=types.Schema(type=types.Type.INTEGER))}))])
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+DRAW = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('drawn')"
+
+
+class Speaking(Asking):
+    """A daemon that any name of a Gemini means the scripted model to."""
+
+    def __init__(self, reckon, model, **options):
+        super().__init__(reckon, model, prices="[aliases]\ngemini-* = scripted/m\n", **options)
+
+    def client(self, path="/gemini", key=None, **options):
+        self.last = genai.Client(api_key=key or self.key, http_options=types.HttpOptions(
+            base_url=f"http://127.0.0.1:{self.port}{path}", **options))
+        return self.last  # it closes when nobody holds it
+
+
+def config(*tools, **options):
+    return types.GenerateContentConfig(tools=list(tools), **options, automatic_function_calling=(
+        types.AutomaticFunctionCallingConfig(disable=True)))
+
+
+def kinds(parts):
+    """Of each part, the one member that says what it is."""
+    return [next(name for name in ("text", "executable_code", "code_execution_result", "inline_data",
+                                   "function_call") if getattr(part, name) is not None) for part in parts]
+
+
+def parts_of(response):
+    return response.candidates[0].content.parts
+
+
+def gathered(stream):
+    """All parts of a stream, texts that follow each other as one; and its last response."""
+    parts = []
+    for response in stream:
+        for part in parts_of(response) or []:
+            if parts and part.text is not None and parts[-1].text is not None and parts[-1].thought == part.thought:
+                parts[-1].text += part.text
+            else:
+                parts.append(part)
+    return parts, response
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta"])
+def test_text(reckon, version):
+    with ModelServer(Reply(text="Ahoy.", usage=(300, 30), cached=50, reasoning=10)) as model, \
+            Speaking(reckon, model) as server:
+        client = server.client(api_version=version)
+        response = client.models.generate_content(model=MODEL, contents=[
+            types.Content(role="user", parts=[types.Part(text="Hello.")]),
+            types.Content(role="model", parts=[types.Part(text="Hm.", thought=True), types.Part(text="Hi.")]),
+            types.Content(role="user", parts=[types.Part(text="What is it?"),
+                                              types.Part.from_bytes(data=PNG, mime_type="image/png"),
+                                              types.Part.from_bytes(data="wordsÿþ".encode(),
+                                                                    mime_type="text/plain")])],
+            config=config(system_instruction="Be brief.", temperature=0.5, top_p=0.9, seed=7,
+                          stop_sequences=["END"], max_output_tokens=1000))
+        assert client.models.count_tokens(model=MODEL, contents="Hello").total_tokens > 5
+        assert "models/scripted/m" in [each.name for each in client.models.list()]
+        assert client.models.get(model="scripted/m").display_name == "scripted/m"
+    assert response.text == "Ahoy." and response.candidates[0].finish_reason == types.FinishReason.STOP
+    assert response.model_version == MODEL and response.response_id.startswith("run_")
+    usage = response.usage_metadata
+    assert (usage.prompt_token_count, usage.candidates_token_count, usage.thoughts_token_count,
+            usage.cached_content_token_count, usage.total_token_count) == (300, 20, 10, 50, 330)
+    body = model.asked[0].body
+    assert (body["temperature"], body["top_p"], body["seed"], body["stop"], body["max_tokens"]) == (
+        0.5, 0.9, 7, ["END"], 1000)
+    told = json.dumps(body["messages"], ensure_ascii=False)
+    assert "Be brief." in told and "wordsÿþ" in told and "running Python" not in told
+    assert base64.b64encode(PNG).decode() in told and "Hm." not in told and "Hi." in told
+    assert "tools" not in body
+
+
+def test_code_and_a_chart(reckon):
+    script = [Reply(text="I draw it.", calls=[DRAW]), Reply(text="Here."), Reply(text="A line.")]
+    with ModelServer(*script) as model, Speaking(reckon, model) as server:
+        chat = server.client().chats.create(model=MODEL, config=config(CODE))
+        response = chat.send_message("Draw.")
+        parts = parts_of(response)
+        assert kinds(parts) == ["text", "executable_code", "code_execution_result", "inline_data", "text"]
+        assert response.executable_code == DRAW and response.code_execution_result.startswith("drawn")
+        assert parts[1].executable_code.language == types.Language.PYTHON
+        assert parts[2].code_execution_result.outcome == types.Outcome.OUTCOME_OK
+        assert parts[1].executable_code.id == parts[2].code_execution_result.id
+        assert parts[3].inline_data.mime_type == "image/png" and parts[3].inline_data.data.startswith(b"\x89PNG")
+        # What the model said goes back as it came: nothing of it runs again.
+        assert chat.send_message("What was it?").text == "A line."
+    told = model.asked[2].body["messages"]
+    assert [each["role"] for each in told][:4] == ["system", "user", "assistant", "tool"]
+    assert json.loads(told[2]["tool_calls"][0]["function"]["arguments"]) == {"code": DRAW}
+    assert told[3]["content"].startswith("drawn")
+    assert base64.b64encode(parts[3].inline_data.data).decode() in json.dumps(told)
+    assert len(model.asked) == 3
+
+
+def test_a_stream_with_an_error_in_the_code(reckon):
+    script = [Reply(thought="Hm.", text="Look:", calls=["print('a')\n1/0"]), Reply(text="It failed.")]
+    with ModelServer(*script) as model, Speaking(reckon, model) as server:
+        parts, last = gathered(server.client().models.generate_content_stream(
+            model=MODEL, contents="?",
+            config=config(CODE, thinking_config=types.ThinkingConfig(include_thoughts=True))))
+    assert [part.text for part in parts] == ["Hm.", "Look:", None, None, "It failed."]
+    assert parts[0].thought and not parts[1].thought
+    result = parts[3].code_execution_result
+    assert result.outcome == types.Outcome.OUTCOME_FAILED
+    assert result.output.startswith("a\n") and "ZeroDivisionError" in result.output
+    assert last.candidates[0].finish_reason == types.FinishReason.STOP
+    assert last.usage_metadata.total_token_count == 240
+    assert "ZeroDivisionError" in json.dumps(model.asked[1].body["messages"])
+
+
+def test_a_stream_as_an_array(reckon):
+    with ModelServer(Reply(text="In pieces, each its own.", calls=["6 * 7"]), Reply(text="42.")) as model, \
+            Speaking(reckon, model) as server:
+        answer = server.ask("POST", f"/v1beta/models/{MODEL}:streamGenerateContent",
+                            {"contents": [{"parts": [{"text": "?"}]}], "tools": [{"code_execution": {}}]},
+                            prefix="/gemini")
+    assert answer.status == 200 and len(answer.json) > 4
+    parts = [part for each in answer.json for part in each["candidates"][0]["content"]["parts"]]
+    assert "".join(part.get("text", "") for part in parts) == "In pieces, each its own.42."
+    assert [part["codeExecutionResult"]["output"] for part in parts if "codeExecutionResult" in part] == ["42"]
+    assert answer.json[-1]["candidates"][0]["finishReason"] == "STOP"
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_functions_of_the_application(reckon, streams):
+    call = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_w"}
+    with ModelServer(Reply(text="I look.", calls=["y = 5", call]), Reply(text="Warm.")) as model, \
+            Speaking(reckon, model) as server:
+        models = server.client().models
+
+        def ask(contents):
+            asked = {"model": MODEL, "contents": contents, "config": config(CODE, WEATHER)}
+            return (gathered(models.generate_content_stream(**asked))[0] if streams
+                    else parts_of(models.generate_content(**asked)))
+
+        question = types.Content(role="user", parts=[types.Part(text="How warm?")])
+        first = ask([question])
+        assert kinds(first) == ["text", "executable_code", "code_execution_result", "function_call"]
+        assert (first[3].function_call.name, first[3].function_call.args) == ("get_weather", {"city": "Bern"})
+        # As the SDK makes it: without an id.
+        result = types.Part.from_function_response(name="get_weather", response={"error": "no idea"})
+        last = ask([question, types.Content(role="model", parts=first), types.Content(role="user", parts=[result])])
+        assert [part.text for part in last] == ["Warm."]
+    schema = next(tool["function"]["parameters"] for tool in model.asked[0].body["tools"]
+                  if tool["function"]["name"] == "get_weather")
+    assert schema == {"type": "object", "required": ["city"], "properties": {
+        "city": {"type": "string"},
+        "type": {"type": ["array", "null"], "minItems": 1, "items": {"type": "integer"}}}}
+    told = model.asked[1].body["messages"]
+    assert told[-1]["role"] == "tool" and told[-1]["tool_call_id"] == "call_w" and "no idea" in told[-1]["content"]
+
+
+def test_the_sdk_calls_a_function_of_python(reckon):
+    def get_weather(city: str) -> str:
+        """The weather of a city."""
+        return f"warm in {city}"
+
+    call = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_w"}
+    with ModelServer(Reply(calls=[call]), Reply(text="Warm.")) as model, Speaking(reckon, model) as server:
+        response = server.client().models.generate_content(
+            model=MODEL, contents="?", config=types.GenerateContentConfig(tools=[get_weather]))
+    assert response.text == "Warm." and "warm in Bern" in model.asked[1].body["messages"][-1]["content"]
+
+
+def test_which_function_may_be_called(reckon):
+    other = types.Tool(function_declarations=[types.FunctionDeclaration(
+        name="other", parameters_json_schema={"type": "object", "properties": {"a": {"type": "string"}}})])
+    script = [Reply(text="1"), Reply(text="2")]
+    with ModelServer(*script) as model, Speaking(reckon, model) as server:
+        for names in (["other"], None):
+            server.client().models.generate_content(
+                model=MODEL, contents="?", config=config(WEATHER, other, tool_config=types.ToolConfig(
+                    function_calling_config=types.FunctionCallingConfig(
+                        mode="ANY", allowed_function_names=names))))
+    first, second = (asked.body for asked in model.asked)
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["other"]
+    assert first["tools"][0]["function"]["parameters"]["properties"] == {"a": {"type": "string"}}
+    assert first["tool_choice"] == {"type": "function", "function": {"name": "other"}}
+    assert len(second["tools"]) == 2 and second["tool_choice"] == "required"
+
+
+def test_files_go_where_code_reads_them(reckon):
+    data = bytes(range(256))
+    read = "print(open('input_file_0.csv').read(), open('input_file_1.png', 'rb').read() == %r)\n" % PNG
+    read += "print(open('input_file_2', 'rb').read() == bytes(range(256)))"
+    with ModelServer(Reply(calls=[read]), Reply(text="Ok.")) as model, Speaking(reckon, model) as server:
+        response = server.client().models.generate_content(model=MODEL, config=config(CODE), contents=[
+            types.Part.from_bytes(data=b"a,b\n1,2\n", mime_type="text/csv"),
+            types.Part.from_bytes(data=PNG, mime_type="image/png"),
+            types.Part.from_bytes(data=data, mime_type="application/octet-stream"), "?"])
+    assert response.code_execution_result == "a,b\n1,2\n True\nTrue\n"
+    told = json.dumps(model.asked[0].body["messages"])
+    assert "- input_file_0.csv" in told and base64.b64encode(PNG).decode() in told
+
+
+def test_keys(reckon):
+    with ModelServer(Reply(text="By header."), Reply(text="By query.")) as model, Speaking(reckon, model) as server:
+        # Where the SDK looks by itself.
+        assert server.client("").models.generate_content(model=MODEL, contents="?").text == "By header."
+        path = f"/v1beta/models/{MODEL}:generateContent?key={urllib.parse.quote(server.key)}"
+        answer = server.ask("POST", path, {"contents": [{"parts": [{"text": "?"}]}]}, prefix="/gemini", key=None)
+        assert answer.json["candidates"][0]["content"]["parts"] == [{"text": "By query."}]
+        with pytest.raises(errors.ClientError) as caught:
+            server.client(key="rk_wrong").models.generate_content(model=MODEL, contents="?")
+        assert (caught.value.code, caught.value.status) == (401, "UNAUTHENTICATED")
+        assert caught.value.details["error"]["details"][0]["reason"] == "API_KEY_INVALID"
+        assert server.key not in server.log()
+
+
+def test_errors_look_like_the_vendor_s(reckon):
+    trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
+    with ModelServer(trouble, trouble) as model, Speaking(reckon, model) as server:
+        def told(answer, status, name):
+            error = answer.json["error"]
+            assert (answer.status, error["code"], error["status"]) == (status, status, name), answer
+            assert error["message"] and isinstance(error["details"], list)
+            return error["message"]
+
+        def refused(status, name, body, model=MODEL, method="generateContent"):
+            return told(server.ask("POST", f"/v1beta/models/{model}:{method}", body, prefix="/gemini"), status, name)
+
+        def bad(**body):
+            return refused(400, "INVALID_ARGUMENT", {"contents": [user], **body})
+
+        user = {"role": "user", "parts": [{"text": "?"}]}
+        spoken = {"role": "model", "parts": [{"text": "I"}]}
+        for body in (b"", b"{", b"[]", b"\xff", b'{"contents": 1}', b'{"contents": [1]}', b'{"a":' * 100):
+            assert refused(400, "INVALID_ARGUMENT", body)
+        assert bad(contents=[]) and bad(contents=[{"role": "user"}]) and bad(contents=[{**user, "role": "x"}])
+        assert bad(contents=[user, spoken]).startswith("contents[1]: ")
+        assert bad(contents=[{"parts": [{"nonsense": {}}]}]).startswith("contents[0]: ")
+        assert bad(contents=[{"parts": [{"functionResponse": {"name": "f", "response": {}}}]}])
+        assert bad(contents=[user, {"role": "model", "parts": [{"codeExecutionResult": {"output": "x"}}]}, user])
+        assert bad(contents=[{"parts": [{"inlineData": {"mimeType": "image/png", "data": "!"}}]}])
+        assert bad(contents=[{"parts": [{"inlineData": {"mimeType": "application/pdf", "data": "AAAA"}}]}])
+        assert "googleSearch" in bad(tools=[{"googleSearch": {}}])
+        assert bad(tools=[{"functionDeclarations": [{"name": "f", "parameters": {"properties": {"a": 1}}}]}])
+        assert bad(toolConfig={"functionCallingConfig": {"mode": "SOME"}})
+        for key, value in (("temperature", "hot"), ("maxOutputTokens", 0), ("candidateCount", 2),
+                           ("responseMimeType", "application/json"), ("responseModalities", ["AUDIO"])):
+            assert key in bad(generationConfig={key: value})
+        python = {"name": "python", "parameters": {"type": "OBJECT", "properties": {}}}
+        assert bad(tools=[{"codeExecution": {}}, {"functionDeclarations": [python]}]).startswith("conversation: ")
+        assert refused(404, "NOT_FOUND", {"contents": [user]}, model="gpt-5")
+        assert refused(404, "NOT_FOUND", {"contents": [user]}, method="predict")
+        assert told(server.ask("GET", "/v1beta/models/none", prefix="/gemini"), 404, "NOT_FOUND")
+        assert told(server.ask("GET", "/v1beta/other", prefix="/gemini"), 404, "NOT_FOUND")
+        assert told(server.ask("DELETE", "/v1beta/models/x", prefix="/gemini"), 405, "UNIMPLEMENTED")
+        answer = server.ask("POST", f"/v1beta/models/{MODEL}:generateContent", b"x",
+                            {"Content-Length": str(33 << 20)}, prefix="/gemini")
+        assert told(answer, 413, "INVALID_ARGUMENT")
+        assert not model.asked
+        for method in ("generate_content", "generate_content_stream"):
+            with pytest.raises(errors.ServerError) as caught:
+                list(getattr(server.client().models, method)(model=MODEL, contents="?"))
+            assert (caught.value.code, caught.value.status) == (500, "INTERNAL")
+        assert KEY not in server.log()
+
+
+def test_a_provider_that_breaks_off_in_a_stream(reckon):
+    trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
+    with ModelServer(Reply(text="Begun.", calls=["1"]), trouble) as model, Speaking(reckon, model) as server:
+        seen = []
+        with pytest.raises(errors.ServerError) as caught:
+            for response in server.client().models.generate_content_stream(
+                    model=MODEL, contents="?", config=config(CODE)):
+                seen += parts_of(response)
+    assert "".join(part.text or "" for part in seen) == "Begun." and caught.value.status == "INTERNAL"
+
+
+def test_a_client_that_leaves_ends_the_run(reckon):
+    with ModelServer(Reply(text="Begun.", calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
+            Speaking(reckon, model) as server:
+        stream = server.client().models.generate_content_stream(model=MODEL, contents="?", config=config(CODE))
+        for response in stream:
+            if any(part.executable_code for part in parts_of(response)):
+                break
+        stream.close()
+        eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
+                   in server.ask("GET", "/metrics", prefix="").body.decode())
+        assert len(model.asked) == 1

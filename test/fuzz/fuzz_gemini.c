@@ -1,0 +1,52 @@
+/*
+ * fuzz_gemini.c - a request of Gemini's generateContent, from anybody.
+ *
+ * Runs in:  the fuzzer, or over its corpus.
+ * Reads:    anything.
+ * Never:    has an output.
+ *
+ * Whatever is taken is a conversation that is one JSON object, and files within their bounds.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialects/gemini/gemini.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void expect(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check(const struct order *order)
+{
+	size_t bytes = 0;
+
+	expect(order->file_count <= GEMINI_FILES_MAX && order->call_count <= GEMINI_CALLS_MAX);
+	for (size_t i = 0; i < order->file_count; i++) {
+		bytes += order->files[i].base64.len;
+		expect(strncmp(order->files[i].path, "input_file_", 11) == 0);
+		expect(strchr(order->files[i].path, '/') == NULL);
+	}
+	expect(bytes == order->file_bytes && bytes <= GEMINI_FILE_BYTES_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct order order = { .conversation = BUF_INIT(GEMINI_TALK_MAX) };
+	struct json_value *document;
+	struct err err;
+
+	if (order_read((const char *)data, size, &order, &err) == 0) {
+		expect(json_read_parse(order.conversation.data, order.conversation.len,
+				       GEMINI_TALK_MAX, &document, &err) == 0);
+		expect(json_read_kind(document) == JSON_KIND_OBJECT);
+		json_read_free(document);
+		check(&order);
+	}
+	order_done(&order);
+	return 0;
+}
