@@ -19,7 +19,7 @@ void stored_form_done(struct stored_form *form)
 	buf_done(&form->body);
 }
 
-static void take_name(struct stored_form *form, const char *given)
+void stored_form_name(struct stored_form *form, const char *given)
 {
 	const char *slash = strrchr(given, '/');
 
@@ -37,7 +37,7 @@ static int take_parts(struct stored_form *form, const char *type, struct err *er
 		return (int)err->code;
 	while ((more = form_data_next(&parts, &part, err)) > 0) {
 		if (strcmp(part.name, "file") == 0 && form->data == NULL) {
-			take_name(form, part.filename);
+			stored_form_name(form, part.filename);
 			form->data = part.data;
 			form->len = part.len;
 		} else if (strcmp(part.name, "purpose") == 0 && part.len < sizeof(form->purpose)) {
@@ -91,6 +91,7 @@ int stored_form_keep(struct request *request, const struct stored_form *form,
 		.size = form->len,
 		.name = form->name,
 		.purpose = form->purpose[0] != '\0' ? form->purpose : NULL,
+		.media_type = form->media_type[0] != '\0' ? form->media_type : NULL,
 	};
 	struct api_upload upload;
 

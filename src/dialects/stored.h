@@ -16,6 +16,7 @@ struct stored_form {
 	struct buf body;
 	char name[256];	 /* of the file, without a folder */
 	char purpose[64]; /* "" */
+	char media_type[128]; /* "": it is guessed */
 	const char *data; /* NULL: there is no file */
 	size_t len;
 };
@@ -23,6 +24,8 @@ struct stored_form {
 void stored_form_done(struct stored_form *form);
 #define cleanup_stored_form __attribute__((cleanup(stored_form_done)))
 
+/* What of it can be a file's name. */
+void stored_form_name(struct stored_form *form, const char *given);
 /* The body's parts `file` and `purpose`. Negative: it was refused, or the client is gone. */
 int stored_form_read(struct request *request, struct stored_form *form);
 /* Keeps it for the tenant; what *ret shows lives as long as the call. */
