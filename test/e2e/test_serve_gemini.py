@@ -109,6 +109,7 @@ def test_code_and_a_chart(reckon):
         assert parts[2].code_execution_result.outcome == types.Outcome.OUTCOME_OK
         assert parts[1].executable_code.id == parts[2].code_execution_result.id
         assert parts[3].inline_data.mime_type == "image/png" and parts[3].inline_data.data.startswith(b"\x89PNG")
+        assert server.ask("GET", f"/agent/{response.response_id}").json["answer"] == "Here."
         # What the model said goes back as it came: nothing of it runs again.
         assert chat.send_message("What was it?").text == "A line."
     told = model.asked[2].body["messages"]
@@ -218,6 +219,56 @@ def test_files_go_where_code_reads_them(reckon):
     assert response.code_execution_result == "a,b\n1,2\n True\nTrue\n"
     told = json.dumps(model.asked[0].body["messages"])
     assert "- input_file_0.csv" in told and base64.b64encode(PNG).decode() in told
+
+
+def test_files(reckon, tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_bytes(b"a,b\n1,2\n")
+    image = tmp_path / "dot.png"
+    image.write_bytes(PNG)
+    read = "print(open('input_file_0.csv').read(), open('input_file_1.png', 'rb').read() == %r)" % PNG
+    with ModelServer(Reply(calls=[read]), Reply(text="Ok.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        file = client.files.upload(file=path, config={"display_name": "sales of köln.csv"})
+        dot = client.files.upload(file=image)
+        assert (file.display_name, file.mime_type, file.size_bytes) == ("sales of köln.csv", "text/csv", 8)
+        assert (dot.display_name, dot.mime_type) == ("dot.png", "image/png") and file.create_time
+        assert file.state == types.FileState.ACTIVE and file.uri.endswith("/gemini/v1beta/" + file.name)
+        assert client.files.get(name=file.name) == client.files.get(name=file.name)
+        assert [each.name for each in client.files.list()] == [dot.name, file.name]
+        response = client.models.generate_content(model=MODEL, contents=[file, dot, "?"], config=config(CODE))
+        assert response.code_execution_result == "a,b\n1,2\n True\n"
+        assert client.models.count_tokens(model=MODEL, contents=[file]).total_tokens > 5
+        client.files.delete(name=file.name)
+        unknown = types.Part.from_uri(file_uri="https://example.com/other", mime_type="text/csv")
+        for gone in (lambda: client.files.get(name=file.name), lambda: client.files.delete(name="files/x"),
+                     lambda: client.models.generate_content(model=MODEL, contents=[file, "?"], config=config(CODE)),
+                     lambda: client.models.generate_content(model=MODEL, contents=[unknown], config=config(CODE))):
+            with pytest.raises(errors.ClientError) as caught:
+                gone()
+            assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
+        assert server.key not in server.log()
+    told = json.dumps(model.asked[0].body["messages"])
+    assert "- input_file_0.csv" in told and base64.b64encode(PNG).decode() in told
+
+
+def test_uploads_that_are_refused(reckon):
+    with ModelServer() as model, Speaking(reckon, model) as server:
+        def upload(status, headers, body=b"{}", **options):
+            answer = server.ask("POST", "/v1beta/files", body, headers, prefix="/gemini/upload", **options)
+            assert answer.status == answer.json["error"]["code"] == status, answer
+
+        start = {"X-Goog-Upload-Command": "start"}
+        upload(400, {})
+        upload(400, {"X-Goog-Upload-Command": "upload"})
+        upload(400, {"X-Goog-Upload-Command": "upload, finalize", "X-Goog-Upload-Offset": "8"})
+        upload(400, start, b"[")
+        upload(400, start, json.dumps({"file": {"displayName": "x" * 300}}))
+        upload(413, {**start, "X-Goog-Upload-Header-Content-Length": str(9 << 20)})
+        upload(413, {**start, "X-Goog-Upload-Header-Content-Length": "9" * 40})
+        upload(401, start, key=None)
+        upload(401, {"X-Goog-Upload-Command": "upload, finalize"}, b"bytes", key=None)
+        assert server.ask("GET", "/v1beta/files", prefix="/gemini").json == {"files": []}
 
 
 def test_keys(reckon):

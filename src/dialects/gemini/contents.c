@@ -64,14 +64,76 @@ int contents_text(const struct json_value *content, struct buf *ret, struct err 
 
 /* ---- inline data ---------------------------------------------------------------------------- */
 
-/* In the ordinary alphabet, padded: SDKs send the one of URLs. The bytes are appended to `ret`. */
-static const char *read_base64(const struct json_value *data, struct order *order, struct buf *ret)
+/* What the vendor calls a file is an address with its name at the end. */
+static const char *id_of(const struct json_value *part)
 {
+	const char *uri = order_text(order_member(part, "fileData"), "fileUri"), *slash;
+
+	if (uri == NULL)
+		return NULL;
+	slash = strrchr(uri, '/');
+	return slash != NULL ? slash + 1 : uri;
+}
+
+static struct order_stored *stored_of(const struct json_value *part, struct order *order)
+{
+	const char *id = id_of(part);
+
+	for (size_t i = 0; id != NULL && i < order->stored_count; i++)
+		if (strcmp(order->stored[i].id, id) == 0)
+			return &order->stored[i];
+	return NULL;
+}
+
+static int note_stored(const struct json_value *part, struct order *order, struct err *err)
+{
+	const char *id = id_of(part);
+
+	if (!has(part, "fileData") || (id != NULL && stored_of(part, order) != NULL))
+		return 0;
+	if (id == NULL || order->stored_count == GEMINI_FILES_MAX)
+		return err_set(err, ERR_INVALID, "fileData: it has a fileUri, and there are at most "
+			       "%u files", GEMINI_FILES_MAX);
+	order->stored[order->stored_count++] = (struct order_stored){
+		.id = id, .mime = order_text(order_member(part, "fileData"), "mimeType")
+	};
+	return 0;
+}
+
+int contents_stored(const struct json_value *contents, struct order *order, struct err *err)
+{
+	for (size_t i = 0; i < json_read_count(contents); i++) {
+		const struct json_value *parts = parts_of(json_read_at(contents, i));
+
+		for (size_t k = 0; k < json_read_count(parts); k++)
+			if (note_stored(json_read_at(parts, k), order, err) < 0)
+				return err_wrap(err, "contents[%zu]", i);
+	}
+	return 0;
+}
+
+static const char *mime_of(const struct json_value *part, struct order *order)
+{
+	const struct order_stored *stored = stored_of(part, order);
+
+	return stored != NULL ? stored->mime
+			      : order_text(order_member(part, "inlineData"), "mimeType");
+}
+
+/* In the ordinary alphabet, padded: SDKs send the one of URLs. The bytes are appended to `ret`. */
+static const char *read_base64(const struct json_value *part, struct order *order, struct buf *ret)
+{
+	const struct order_stored *stored = stored_of(part, order);
 	size_t len;
-	const char *text = json_read_text(order_member(data, "data"), &len);
+	const char *text =
+		json_read_text(order_member(order_member(part, "inlineData"), "data"), &len);
 	struct err err;
 	char *copy;
 
+	if (stored != NULL && stored->base64 != NULL)
+		return base64_decode(stored->base64, strlen(stored->base64), ret, &err) < 0
+			       ? NULL
+			       : stored->base64;
 	if (text == NULL || len == 0 || len > GEMINI_BODY_MAX)
 		return NULL;
 	while (len > 0 && text[len - 1] == '=')
@@ -107,9 +169,9 @@ static const char *suffix_of(const char *mime)
 	return "";
 }
 
-static bool is_image(const struct json_value *part)
+static bool is_image(const struct json_value *part, struct order *order)
 {
-	const char *mime = order_text(order_member(part, "inlineData"), "mimeType");
+	const char *mime = mime_of(part, order);
 
 	return mime != NULL && strncmp(mime, "image/", 6) == 0;
 }
@@ -118,19 +180,18 @@ static bool is_image(const struct json_value *part)
 static int take_data(const struct json_value *part, struct order *order, struct buf *text,
 		     struct err *err)
 {
-	const struct json_value *data = order_member(part, "inlineData");
 	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_FILE_BYTES_MAX);
 	struct api_run_file *file = &order->files[order->file_count];
-	const char *mime = order_text(data, "mimeType");
+	const char *mime = mime_of(part, order);
 	char path[64];
 
-	if (mime == NULL || read_base64(data, order, &bytes) == NULL)
+	if (mime == NULL || read_base64(part, order, &bytes) == NULL)
 		return err_set(err, ERR_INVALID, "inlineData: it has a mimeType, and data in base64 "
 			       "of at most %u bytes", GEMINI_FILE_BYTES_MAX);
 	if (!order->runs_code) {
 		if (strncmp(mime, "text/", 5) == 0)
 			return add_line(text, buf_text(&bytes), bytes.len, err);
-		return is_image(part) ? 0
+		return is_image(part, order) ? 0
 				      : err_set(err, ERR_INVALID, "inlineData: '%.60s' is only of "
 						"use where code can run", mime);
 	}
@@ -151,17 +212,16 @@ static int take_data(const struct json_value *part, struct order *order, struct 
 static int write_image(const struct json_value *part, struct order *order,
 		       struct json_writer *writer, struct err *err)
 {
-	const struct json_value *data = order_member(part, "inlineData");
 	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_BODY_MAX);
 	const char *base64;
 
-	if (!is_image(part))
+	if (!is_image(part, order))
 		return 0;
-	base64 = read_base64(data, order, &bytes);
+	base64 = read_base64(part, order, &bytes);
 	if (base64 == NULL)
 		return err_set(err, ERR_INVALID, "inlineData: data is no base64");
 	json_write_object_begin(writer);
-	json_write_member_string(writer, "mime", order_text(data, "mimeType"));
+	json_write_member_string(writer, "mime", mime_of(part, order));
 	json_write_member_string(writer, "base64", base64);
 	json_write_object_end(writer);
 	return 0;
@@ -344,9 +404,10 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 {
 	if (json_read_text(json_read_member(part, "text"), NULL) != NULL)
 		return add_text(part, text, err);
-	if (has(part, "inlineData"))
+	if (has(part, "inlineData") || has(part, "fileData"))
 		return take_data(part, order, text, err);
-	return err_set(err, ERR_INVALID, "parts: a part is text, inlineData or functionResponse");
+	return err_set(err, ERR_INVALID, "parts: a part is text, inlineData, fileData or "
+		       "functionResponse");
 }
 
 static int write_user(const struct json_value *parts, struct order *order,

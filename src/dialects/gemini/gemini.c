@@ -213,21 +213,61 @@ static const char *behind(const char *path, const char *prefix)
 		       : NULL;
 }
 
-static void handle(struct request *request)
+static void files(struct request *request, const char *rest)
+{
+	const enum http_verb verb = request_head(request)->verb;
+
+	request_note(request, rest[0] == '/' ? "/v1beta/files/{file}" : "/v1beta/files", NULL, NULL);
+	if (rest[0] == '/' && verb == HTTP_VERB_GET)
+		files_show(request, rest + 1);
+	else if (rest[0] == '/' && verb == HTTP_VERB_DELETE)
+		files_delete(request, rest + 1);
+	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
+		files_list(request);
+	else
+		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
+				     NULL);
+}
+
+static void uploads(struct request *request, const char *rest)
+{
+	request_note(request, "/upload/v1beta/files", NULL, NULL);
+	if (rest[0] != '\0' || request_head(request)->verb != HTTP_VERB_POST)
+		nothing(request);
+	else
+		files_upload(request);
+}
+
+/* Behind the version; NULL: there is none. */
+static const char *behind_version(const char *path)
 {
 	static const char *const versions[] = { "/v1beta", "/v1", "/v1alpha" };
+
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		const char *rest = behind(path, versions[i]);
+
+		if (rest != NULL)
+			return rest;
+	}
+	return NULL;
+}
+
+static void handle(struct request *request)
+{
 	const char *path = request_head(request)->path;
-	const char *rest = behind(path, "/gemini");
+	const char *rest = behind(path, "/gemini"), *end;
+	bool is_upload;
 
 	path = rest != NULL ? rest : path;
-	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
-		rest = behind(path, versions[i]);
-		if (rest != NULL && (rest = behind(rest, "/models")) != NULL) {
-			models(request, rest);
-			return;
-		}
-	}
-	nothing(request);
+	rest = behind(path, "/upload");
+	is_upload = rest != NULL;
+	rest = behind_version(is_upload ? rest : path);
+	if (rest != NULL && !is_upload && (end = behind(rest, "/models")) != NULL)
+		models(request, end);
+	else if (rest != NULL && (end = behind(rest, "/files")) != NULL)
+		(is_upload ? uploads : files)(request, end);
+	else
+		nothing(request);
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-goog-api-key" },

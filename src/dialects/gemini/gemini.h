@@ -8,6 +8,7 @@
  *   contents.c  its contents become messages of the conversation
  *   reply.c     a run becomes a response, whole or as a stream
  *   parts.c     the parts of its content
+ *   files.c     files of the tenant
  */
 #pragma once
 
@@ -33,6 +34,12 @@ struct order_call {
 	bool is_code, has_result;
 };
 
+/* A file of the tenant's that a content names. */
+struct order_stored {
+	const char *id, *mime;
+	const char *base64; /* NULL until it is there */
+};
+
 /* What is asked of generateContent. */
 struct order {
 	struct arena arena;
@@ -40,6 +47,8 @@ struct order {
 	struct buf conversation; /* reckon.conversation/1 */
 	struct api_run_file files[GEMINI_FILES_MAX]; /* inline data of the contents */
 	size_t file_count, file_bytes;
+	struct order_stored stored[GEMINI_FILES_MAX];
+	size_t stored_count;
 	struct order_call calls[GEMINI_CALLS_MAX];
 	size_t call_count;
 	unsigned call_number;
@@ -47,8 +56,10 @@ struct order {
 };
 
 /* ---- order.c ---- */
-/* Pure. ERR_INVALID in words for the client. */
+/* Pure. Which files it names. ERR_INVALID in words for the client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);
+/* The conversation, once the files are there. */
+int order_write(struct order *order, struct err *err);
 void order_done(struct order *order);
 #define cleanup_order __attribute__((cleanup(order_done)))
 /* A member by its name in camel case, or as it is in snake case: the vendor takes both. */
@@ -64,6 +75,8 @@ int tools_write(const struct json_value *body, struct order *order, struct json_
 /* Appends "messages" to an object that was begun. */
 int contents_write(const struct json_value *contents, struct order *order,
 		   struct json_writer *writer, struct err *err);
+/* Notes the files that they name. */
+int contents_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* The texts of a content's parts as one. */
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err);
 
@@ -82,6 +95,14 @@ void reply_create(struct request *request, const char *model, enum gemini_form f
 void models_list(struct request *request);
 void models_show(struct request *request, const char *model);
 void models_count_tokens(struct request *request);
+
+/* ---- files.c ---- */
+void files_upload(struct request *request);
+void files_show(struct request *request, const char *id);
+void files_list(struct request *request);
+void files_delete(struct request *request, const char *id);
+/* Reads those that the contents name. Negative: one is refused, or the client is gone. */
+int files_bring(struct request *request, struct order *order);
 
 /* ---- gemini.c ---- */
 void gemini_refuse(struct request *request, const struct refusal *refusal);

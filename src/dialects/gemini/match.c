@@ -3,12 +3,13 @@
 
 #include "dialects/match.h"
 
-static const char *const prefixes[] = { "/gemini", "/v1beta", NULL };
+static const char *const prefixes[] = { "/gemini", "/v1beta", "/upload/v1beta", NULL };
 
 /* Newer SDKs say /v1, where other APIs have models, too: each of their requests has this header. */
 static bool is_ours(const struct http *http)
 {
-	return strncmp(http->path, "/v1/", 4) == 0 && http_header(http, "x-goog-api-key") != NULL;
+	return (strncmp(http->path, "/v1/", 4) == 0 || strncmp(http->path, "/upload/v1/", 11) == 0) &&
+	       http_header(http, "x-goog-api-key") != NULL;
 }
 
 extern const struct dialect_match dialect_match_gemini;

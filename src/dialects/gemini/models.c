@@ -88,7 +88,13 @@ void models_count_tokens(struct request *request)
 
 	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)
 		return;
-	if (order_read(buf_text(&body), body.len, &order, &err) < 0)
+	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
+		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
+		return;
+	}
+	if (files_bring(request, &order) < 0)
+		return;
+	if (order_write(&order, &err) < 0)
 		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
 	else if (buf_addf(&told, &err, "{\"totalTokens\":%zu}",
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)

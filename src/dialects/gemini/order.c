@@ -164,24 +164,26 @@ static int write_instructions(const struct json_value *body, struct json_writer 
 	return 0;
 }
 
-static int write_order(const struct json_value *body, struct order *order, struct err *err)
+/* What countTokens asks about stands in a member. */
+static const struct json_value *asked_of(const struct order *order)
 {
-	const struct json_value *contents = order_member(body, "contents");
+	const struct json_value *inner = order_member(order->body, "generateContentRequest");
+
+	return json_read_kind(inner) == JSON_KIND_OBJECT ? inner : order->body;
+}
+
+int order_write(struct order *order, struct err *err)
+{
+	const struct json_value *body = asked_of(order);
 	struct json_writer writer;
 
-	if (json_read_kind(body) != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "the body is a JSON object");
-	if (json_read_count(contents) == 0)
-		return err_set(err, ERR_INVALID, "contents: at least one content is required");
-	if (json_read_kind(order_member(body, "cachedContent")) != JSON_KIND_NULL)
-		return err_set(err, ERR_INVALID, "cachedContent: nothing is cached here");
 	json_write_init(&writer, &order->conversation);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "schema", "reckon.conversation/1");
 	if (write_instructions(body, &writer, err) < 0 ||
 	    tools_write(body, order, &writer, err) < 0 ||
 	    write_sampling(order, body, &writer, err) < 0 ||
-	    contents_write(contents, order, &writer, err) < 0)
+	    contents_write(order_member(body, "contents"), order, &writer, err) < 0)
 		return (int)err->code;
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);
@@ -189,10 +191,16 @@ static int write_order(const struct json_value *body, struct order *order, struc
 
 int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 {
-	const struct json_value *asked;
+	const struct json_value *contents;
 
 	if (json_read_parse(json, len, GEMINI_BODY_MAX, &ret->body, err) < 0)
 		return (int)err->code;
-	asked = order_member(ret->body, "generateContentRequest"); /* of countTokens */
-	return write_order(json_read_kind(asked) == JSON_KIND_OBJECT ? asked : ret->body, ret, err);
+	if (json_read_kind(ret->body) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "the body is a JSON object");
+	contents = order_member(asked_of(ret), "contents");
+	if (json_read_count(contents) == 0)
+		return err_set(err, ERR_INVALID, "contents: at least one content is required");
+	if (json_read_kind(order_member(asked_of(ret), "cachedContent")) != JSON_KIND_NULL)
+		return err_set(err, ERR_INVALID, "cachedContent: nothing is cached here");
+	return contents_stored(contents, ret, err);
 }

@@ -345,6 +345,11 @@ static void answer(struct request *request, const struct order *order, const cha
 	buf_done(&reply.text);
 }
 
+static void refuse(struct request *request, const struct err *err)
+{
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text, NULL);
+}
+
 void reply_create(struct request *request, const char *model, enum gemini_form form)
 {
 	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX);
@@ -354,11 +359,16 @@ void reply_create(struct request *request, const char *model, enum gemini_form f
 	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
-		answer_refuse_simple(request, err.code == ERR_LIMIT ? 413 : 400, "invalid", err.text,
-				     NULL);
+		refuse(request, &err);
 		return;
 	}
 	buf_done(&body);
+	if (files_bring(request, &order) < 0)
+		return;
+	if (order_write(&order, &err) < 0) {
+		refuse(request, &err);
+		return;
+	}
 	json_read_free(order.body);
 	order.body = NULL;
 	answer(request, &order, model, form);
