@@ -256,3 +256,32 @@ def test_a_command_has_a_deadline_and_outlives_its_client(server):
     told = [message for _, message in envelopes(text)]
     assert told[1]["event"]["end"] == {"exitCode": -1, "exited": False, "status": "signal: terminated",
                                        "error": "signal: terminated"}
+
+
+def watch(server, sandbox, body, **headers):
+    """What WatchDir tells up to its end, which must come by itself: ([messages], its last one)."""
+    status, _, text = server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/WatchDir", envelope(body),
+                                  **STREAM | headers)
+    assert status == 200
+    *messages, (flags, end) = envelopes(text)
+    assert flags == 2
+    return [message for _, message in messages], end
+
+
+def test_a_watch_is_alive_up_to_the_client_s_time(server):
+    messages, end = watch(server, server.sandbox(), {"path": "~"},
+                          **{"Connect-Timeout-Ms": "1500", "Keepalive-Ping-Interval": "1"})
+    assert messages[0] == {"start": {}} and {"keepalive": {}} in messages
+    assert end["error"]["code"] == "deadline_exceeded"
+
+
+def test_a_watch_of_too_many_folders_says_so(server):
+    sandbox = server.sandbox()
+    status, _, _ = server.data(sandbox, INTERPRETER, "POST", "/execute",
+                               {"code": "import os\nfor i in range(1100): os.makedirs(f'many/{i}')"})
+    assert status == 200
+    messages, end = watch(server, sandbox, {"path": "many", "recursive": True})
+    assert messages == [{"start": {}}] and end["error"]["code"] == "resource_exhausted"
+    for path in ("", "/", "/etc", "../..", "a" * 5000, "a\0b", 7, None):
+        messages, end = watch(server, sandbox, {"path": path, "recursive": "yes"}, **{"Connect-Timeout-Ms": "100"})
+        assert end["error"]["code"] in ("invalid_argument", "not_found", "deadline_exceeded"), path

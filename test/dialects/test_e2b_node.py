@@ -18,7 +18,7 @@ def server(reckon):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("program", ["readme", "all"])
+@pytest.mark.parametrize("program", ["readme", "all", "watch"])
 def test_programs_run_unchanged(server, tmp_path, version, program):
     # Node looks for modules where the program lies.
     (tmp_path / "node_modules").symlink_to(node_sdk(*VERSIONS[version]) / "node_modules")

@@ -6,6 +6,7 @@
  *   path.c        a client's paths, ours
  *   rpc.c         Connect: messages, streams, errors
  *   filesystem.c  the service filesystem.Filesystem
+ *   watch.c       its methods that tell of changes
  */
 #pragma once
 
@@ -46,8 +47,17 @@ int e2b_rpc_begin(const struct e2b *e2b);
 int e2b_rpc_send(const struct e2b *e2b, struct json_writer *json);
 int e2b_rpc_beat(const struct e2b *e2b, const char *message);
 void e2b_rpc_end(const struct e2b *e2b, const char *code, const char *message);
+#define E2B_RPC_LATE "context deadline exceeded"
+/* After how long a silent stream shows a sign of life; how long the client waits, 0: for ever. */
+uint64_t e2b_rpc_ping_ms(const struct e2b *e2b);
+uint64_t e2b_rpc_timeout_ms(const struct e2b *e2b);
 /* A member by its name in JSON. */
 const char *e2b_rpc_text(const struct json_value *message, const char *member);
 
 /* ---- filesystem.c ---- */
 void e2b_filesystem(struct e2b *e2b, const char *method);
+/* Adds the member `entry`, when there is something; negative: nobody waits any more. */
+int e2b_write_entry(const struct e2b *e2b, const char *whole, struct json_writer *json);
+
+/* ---- watch.c ---- */
+void e2b_watch_dir(struct e2b *e2b, const struct json_value *message);

@@ -87,13 +87,16 @@ static const char *moment(const struct e2b *e2b, uint64_t ms)
 	return arena_text(e2b->arena, text, strlen(text));
 }
 
-/* A folder's entry in the list of the folder above it. 1: found; 0: not; negative: answered. */
-static int find_folder(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
+/* What a look has found; LOOK_FAILED: the call knows why. */
+enum look { LOOK_GONE = -2, LOOK_FAILED = -1, LOOK_NOTHING = 0, LOOK_FOUND = 1 };
+
+/* A folder's entry in the list of the folder above it. */
+static enum look find_folder(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret,
+			     struct call *call)
 {
 	const char *base = base_of(path->inside);
 	const size_t above = base > path->inside ? (size_t)(base - path->inside) - 1 : 0;
 	cleanup_json struct json_value *all = NULL;
-	cleanup_call struct call call = CALL_INIT;
 	struct api_file_list_out out;
 	const struct json_value *files;
 	struct err err;
@@ -103,20 +106,18 @@ static int find_folder(const struct e2b *e2b, const struct e2b_path *path, struc
 			.session = e2b->target.session,
 			.path = above > 0 ? arena_text(e2b->arena, path->inside, above) : NULL,
 			.has_recursive = true },
-		&out, &call);
+		&out, call);
 
 	if (status == CALL_GONE)
-		return -1;
-	if (status == CALL_FAILED &&
-	    (call.failure->error == API_ERR_NOT_FOUND || call.failure->error == API_ERR_DENIED))
-		return 0;
-	if (status == CALL_FAILED) {
-		call_refuse(e2b->request, call.failure);
-		return -1;
-	}
+		return LOOK_GONE;
+	if (status == CALL_FAILED)
+		return call->failure->error == API_ERR_NOT_FOUND ||
+				       call->failure->error == API_ERR_DENIED
+			       ? LOOK_NOTHING
+			       : LOOK_FAILED;
 	if (json_read_parse(out.files.data, out.files.len, ANSWER_MAX, &all, &err) < 0) {
-		e2b_rpc_refuse(e2b->request, 500, err.text);
-		return -1;
+		answer_break_off(e2b->request);
+		return LOOK_GONE;
 	}
 	files = json_read_member(all, "files");
 	for (size_t i = 0; i < json_read_count(files); i++) {
@@ -128,15 +129,14 @@ static int find_folder(const struct e2b *e2b, const struct e2b_path *path, struc
 			continue;
 		ret->is_folder = true;
 		ret->modified = arena_text(e2b->arena, modified, strlen(modified));
-		return 1;
+		return LOOK_FOUND;
 	}
-	return 0;
+	return LOOK_NOTHING;
 }
 
-/* 1, 0 or negative, as above. */
-static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
+static enum look look_at(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret,
+			 struct call *call)
 {
-	cleanup_call struct call call = CALL_INIT;
 	struct api_download file;
 	enum call_status status;
 
@@ -145,30 +145,59 @@ static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry
 		ret->is_folder = true;
 		ret->modified = moment(e2b, 0);
 		/* Whether the sandbox is there. */
-		return call_or_refuse(e2b->request, API_SESSION_SHOW,
-				      &(struct api_session_show_in){
-					      .session = e2b->target.session },
-				      NULL, &call) < 0
-			       ? -1
-			       : 1;
+		status = call_make(e2b->request, API_SESSION_SHOW,
+				   &(struct api_session_show_in){ .session = e2b->target.session },
+				   NULL, call);
+		return status == CALL_OK       ? LOOK_FOUND
+		       : status == CALL_FAILED ? LOOK_FAILED
+					       : LOOK_GONE;
 	}
 	status = call_make(e2b->request, API_FILE_GET,
 			   &(struct api_file_get_in){ .session = e2b->target.session,
 						      .path = path->inside },
-			   &file, &call);
+			   &file, call);
 	if (status == CALL_GONE)
-		return -1;
+		return LOOK_GONE;
 	if (status == CALL_OK) {
 		ret->size = file.size;
 		ret->modified = moment(e2b, file.has_modified_ms ? file.modified_ms : 0);
-		return 1;
+		return LOOK_FOUND;
 	}
-	if (call.failure->error == API_ERR_DENIED)
-		return find_folder(e2b, path, ret);
-	if (call.failure->error == API_ERR_NOT_FOUND)
-		return 0;
-	call_refuse(e2b->request, call.failure);
-	return -1;
+	if (call->failure->error == API_ERR_DENIED)
+		return find_folder(e2b, path, ret, call);
+	return call->failure->error == API_ERR_NOT_FOUND ? LOOK_NOTHING : LOOK_FAILED;
+}
+
+/* 1: found; 0: not; negative: answered. */
+static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+	const enum look found = look_at(e2b, path, ret, &call);
+
+	if (found == LOOK_FAILED)
+		call_refuse(e2b->request, call.failure);
+	return found;
+}
+
+int e2b_write_entry(const struct e2b *e2b, const char *whole, struct json_writer *json)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct e2b looking = *e2b;
+	cleanup_call struct call call = CALL_INIT;
+	struct e2b_path *path = arena_new(&arena, 1, sizeof(*path));
+	struct entry entry;
+	enum look found = LOOK_NOTHING;
+
+	looking.arena = &arena; /* a stream goes on for long */
+	if (e2b_path_of(whole, path))
+		found = look_at(&looking, path, &entry, &call);
+	if (found == LOOK_GONE)
+		return -1;
+	if (found == LOOK_FOUND) {
+		json_write_key(json, "entry");
+		write_entry(json, &entry);
+	}
+	return 0;
 }
 
 static void answer_entry(const struct e2b *e2b, const struct entry *entry)
@@ -386,8 +415,8 @@ void e2b_filesystem(struct e2b *e2b, const char *method)
 		const char *name;
 		void (*fn)(struct e2b *e2b, const struct json_value *message);
 	} methods[] = {
-		{ "Stat", stat_one },	 { "ListDir", list_folder }, { "MakeDir", make_folder },
-		{ "Move", move },	 { "Remove", remove_one },
+		{ "Stat", stat_one },	  { "ListDir", list_folder },	{ "MakeDir", make_folder },
+		{ "Move", move },	  { "Remove", remove_one },	{ "WatchDir", e2b_watch_dir },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
@@ -399,5 +428,5 @@ void e2b_filesystem(struct e2b *e2b, const char *method)
 			methods[i].fn(e2b, message);
 		return;
 	}
-	e2b_rpc_refuse(e2b->request, 501, "this server does not watch files yet");
+	e2b_rpc_refuse(e2b->request, 501, "there is no such method");
 }

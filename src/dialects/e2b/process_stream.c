@@ -8,7 +8,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/json_out.h"
@@ -16,11 +15,8 @@
 #include "dialects/e2b/process.h"
 #include "dialects/events.h"
 
-#define PING_S 90u
-#define PING_S_MAX 300u
 #define EVENT_MAX ((size_t)1 << 20)
 #define BEAT "{\"event\":{\"keepalive\":{}}}"
-#define DEADLINE "context deadline exceeded"
 #define ARGUMENTS_MAX 4095u
 #define ENV_COUNT_MAX 240u
 #define HOME "/home/user"
@@ -141,7 +137,7 @@ static int take_end(struct follow *follow, const struct json_value *event)
 	}
 	follow->is_over = true;
 	if (strcmp(end.cause, "timeout") == 0) {
-		e2b_rpc_end(follow->e2b, "deadline_exceeded", DEADLINE);
+		e2b_rpc_end(follow->e2b, "deadline_exceeded", E2B_RPC_LATE);
 		return -1;
 	}
 	end.is_exit = json_read_int(json_read_member(event, "exit_code"), &end.code);
@@ -202,25 +198,13 @@ static void go_on(struct follow *follow, bool begun)
 		answer_break_off(follow->e2b->request); /* its end is not known */
 }
 
-static uint64_t number_of(const struct e2b *e2b, const char *header, uint64_t otherwise)
-{
-	const char *text = http_header(request_head(e2b->request), header);
-
-	if (text == NULL || text[0] == '\0' || strlen(text) > 15 ||
-	    strspn(text, "0123456789") != strlen(text))
-		return otherwise;
-	return strtoull(text, NULL, 10);
-}
-
 static struct follow follow_of(const struct e2b *e2b, const struct api_process *process)
 {
-	const uint64_t ping = number_of(e2b, "keepalive-ping-interval", PING_S);
-
 	return (struct follow){
 		.e2b = e2b,
 		.in = { .session = e2b->target.session,
 			.process = arena_text(e2b->arena, process->id, strlen(process->id)) },
-		.ping_ms = (ping < 1 ? 1 : ping > PING_S_MAX ? PING_S_MAX : ping) * 1000,
+		.ping_ms = e2b_rpc_ping_ms(e2b),
 	};
 }
 
@@ -331,7 +315,7 @@ static bool take_start(const struct e2b *e2b, const struct json_value *message, 
 {
 	const struct json_value *config = json_read_member(message, "process");
 	const char *tag = e2b_rpc_text(message, "tag");
-	const uint64_t timeout_ms = number_of(e2b, "connect-timeout-ms", 0);
+	const uint64_t timeout_ms = e2b_rpc_timeout_ms(e2b);
 	bool stdin_wanted = true;
 
 	(void)json_read_bool(json_read_member(message, "stdin"), &stdin_wanted);

@@ -6,6 +6,7 @@
  * Never:    takes a message in another form than its Content-Type says.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,6 +17,8 @@
 #define FILESYSTEM "filesystem.Filesystem"
 #define PROCESS "process.Process"
 #define ANSWER_MAX ((size_t)48 << 20)
+#define PING_S 90u
+#define PING_S_MAX 300u
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
@@ -193,6 +196,28 @@ void e2b_rpc_empty(const struct e2b *e2b)
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const struct e2b *e2b, const char *header, uint64_t otherwise)
+{
+	const char *text = http_header(request_head(e2b->request), header);
+
+	if (text == NULL || text[0] == '\0' || strlen(text) > 15 ||
+	    strspn(text, "0123456789") != strlen(text))
+		return otherwise;
+	return strtoull(text, NULL, 10);
+}
+
+uint64_t e2b_rpc_ping_ms(const struct e2b *e2b)
+{
+	const uint64_t ping = number_of(e2b, "keepalive-ping-interval", PING_S);
+
+	return (ping < 1 ? 1 : ping > PING_S_MAX ? PING_S_MAX : ping) * 1000;
+}
+
+uint64_t e2b_rpc_timeout_ms(const struct e2b *e2b)
+{
+	return number_of(e2b, "connect-timeout-ms", 0);
+}
 
 int e2b_rpc_begin(const struct e2b *e2b)
 {
