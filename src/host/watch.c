@@ -6,7 +6,8 @@
  * Never:    looks at a folder itself, or lets one box use up what this host can watch.
  *
  * Clients of a session that follow the same folder share one watch. It stays for a while when the last
- * one has gone, so that one whose connection broke misses nothing.
+ * one has gone, so that one whose connection broke misses nothing. A client that only asks now and
+ * then has a reader in it, by a name, and need not come as often.
  */
 #include "host/watch.h"
 
@@ -22,6 +23,7 @@
 #define OF_SESSION_MAX 8u
 #define ALL_MAX 96u		      /* Linux allows a user 128, as a rule */
 #define LINGER_NS (60ull * 1000000000u)
+#define READER_NS (600ull * 1000000000u)
 #define PACE_MS 20u /* between two looks: what a box does in it is told at once */
 
 static unsigned watch_count;
@@ -97,20 +99,20 @@ static void reply_place(struct watch *watch, uint64_t request, const char *name)
 		    &(struct api_events){ .events = { &event, 1 } });
 }
 
-/* False: there is nothing new. */
-static bool try_reply(struct watch *watch, uint64_t request, uint64_t after)
+/* False: there is nothing new. Else *after is where to go on. */
+static bool try_reply(struct watch *watch, uint64_t request, uint64_t *after)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct api_event *events;
 	struct api_events told;
 
-	if (!ring_read(watch->ring, after - watch->base, &arena, &told))
+	if (!ring_read(watch->ring, *after - watch->base, &arena, &told))
 		return false;
 	events = arena_new(&arena, told.events.count + 1, sizeof(*events));
 	if (told.events.count > 0)
 		memcpy(events, told.events.items, told.events.count * sizeof(*events));
 	for (size_t i = 0; i < told.events.count; i++)
-		events[i].id += watch->base;
+		*after = events[i].id += watch->base;
 	told.events.items = events;
 	reply_watch(watch->session->host, request, &told);
 	return true;
@@ -119,13 +121,14 @@ static bool try_reply(struct watch *watch, uint64_t request, uint64_t after)
 static void follow(struct watch *watch, const struct watch_waiter *waiter)
 {
 	const uint64_t last = watch->base + atomic_load(&watch->pushed);
+	uint64_t after = waiter->after;
 
 	watch->alone_ns = clock_mono_ns();
 	if (watch->io != NULL && waiter->is_new)
 		reply_place(watch, waiter->request, "start");
 	else if (watch->io != NULL && (waiter->after < watch->base || waiter->after > last))
 		reply_place(watch, waiter->request, "overflow");
-	else if (watch->io != NULL && try_reply(watch, waiter->request, waiter->after))
+	else if (watch->io != NULL && try_reply(watch, waiter->request, &after))
 		return;
 	else if (watch->waiter_count == WATCH_WAITERS_MAX)
 		peer_fail(watch->session->host, waiter->request, API_ERR_BUSY,
@@ -201,7 +204,7 @@ void watch_job_dropped(const struct job *job)
 		watch_free(watch);
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------ */
 
 static struct watch *find(const struct session *session, const char *path, bool is_recursive,
 			  unsigned *ret_count)
@@ -232,6 +235,71 @@ static struct watch *watch_new(struct session *session, const char *path, bool i
 	return watch;
 }
 
+/* ---- readers -------------------------------------------------------------------------------- */
+
+static struct watch_reader *find_reader(const struct session *session, const char *name,
+					struct watch **ret)
+{
+	for (struct watch *at = session->beside.watches; at != NULL; at = at->next)
+		for (size_t i = 0; i < at->reader_count; i++)
+			if (strcmp(at->readers[i].name, name) == 0) {
+				*ret = at;
+				return &at->readers[i];
+			}
+	return NULL;
+}
+
+static void forget(struct watch *watch, struct watch_reader *reader)
+{
+	*reader = watch->readers[--watch->reader_count];
+	if (watch->reader_count == 0 && watch->waiter_count == 0 && !watch->is_followed)
+		drop(watch);
+}
+
+/* What is new to a reader, at once. */
+static void poll_watch(struct session *session, uint64_t request, const struct api_watch_in *in)
+{
+	struct watch *watch = NULL;
+	struct watch_reader *reader = find_reader(session, in->reader, &watch);
+
+	if (reader == NULL) {
+		peer_fail(session->host, request, API_ERR_NOT_FOUND,
+			  "there is no such reader of a watch, or no longer", "", "", 0);
+		return;
+	}
+	reader->used_ns = clock_mono_ns();
+	if (in->forget)
+		forget(watch, reader);
+	else if (watch->io != NULL && try_reply(watch, request, &reader->after))
+		return;
+	reply_watch(session->host, request, &(struct api_events){ 0 });
+}
+
+/* It is told all that happens from now on. */
+static bool add_reader(struct watch *watch, const char *name)
+{
+	struct watch_reader *reader = &watch->readers[watch->reader_count];
+
+	if (watch->reader_count == WATCH_READERS_MAX)
+		return false;
+	watch->reader_count++;
+	(void)snprintf(reader->name, sizeof(reader->name), "%s", name);
+	reader->after = watch->base + atomic_load(&watch->pushed);
+	reader->used_ns = clock_mono_ns();
+	return true;
+}
+
+static void forget_old(struct watch *watch, uint64_t now)
+{
+	for (size_t i = 0; i < watch->reader_count;)
+		if (now - watch->readers[i].used_ns > READER_NS)
+			watch->readers[i] = watch->readers[--watch->reader_count];
+		else
+			i++;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
 void handle_watch(struct host *host, const struct asked *asked, const struct api_watch_in *in)
 {
 	struct session *session = answer_session_beside(host, asked, in->session);
@@ -241,6 +309,10 @@ void handle_watch(struct host *host, const struct asked *asked, const struct api
 
 	if (session == NULL)
 		return;
+	if (in->reader != NULL && in->goes_on) {
+		poll_watch(session, asked->id, in);
+		return;
+	}
 	watch = find(session, path, in->recursive, &count);
 	if (watch == NULL && (count >= OF_SESSION_MAX || watch_count >= ALL_MAX)) {
 		peer_fail(host, asked->id, API_ERR_BUSY,
@@ -252,6 +324,13 @@ void handle_watch(struct host *host, const struct asked *asked, const struct api
 	if (watch == NULL) {
 		watch = watch_new(session, path, in->recursive);
 		look(watch, JOB_WATCH_OPEN);
+	}
+	if (in->reader == NULL)
+		watch->is_followed = true;
+	else if (!add_reader(watch, in->reader)) {
+		peer_fail(host, asked->id, API_ERR_BUSY, "too many clients ask about this folder",
+			  "", "end one of those", 60);
+		return;
 	}
 	follow(watch, &(struct watch_waiter){ asked->id, in->after, !in->has_after });
 }
@@ -292,7 +371,9 @@ void watch_tick(struct session *session)
 
 	for (struct watch *at = session->beside.watches; at != NULL; at = next) {
 		next = at->next;
-		if (at->waiter_count == 0 && !at->is_busy && now - at->alone_ns > LINGER_NS)
+		forget_old(at, now);
+		if (at->waiter_count == 0 && at->reader_count == 0 && !at->is_busy &&
+		    now - at->alone_ns > LINGER_NS)
 			drop(at);
 	}
 }

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/id.h"
 #include "host/job.h"
 #include "host/ring.h"
 #include "loop/loop.h"
 #include "reckon_watch.h"
 
 #define WATCH_WAITERS_MAX 64u
+#define WATCH_READERS_MAX 16u
 
 struct watch {
 	struct watch *next; /* of the session */
@@ -37,6 +39,13 @@ struct watch {
 		bool is_new; /* wants to be told that it begins */
 	} waiters[WATCH_WAITERS_MAX];
 	size_t waiter_count;
+	/* Clients that ask now and then, whose place is kept here. */
+	struct watch_reader {
+		char name[ID_SIZE];
+		uint64_t after, used_ns;
+	} readers[WATCH_READERS_MAX];
+	size_t reader_count;
+	bool is_followed; /* a client has waited, which may come back */
 	uint64_t alone_ns; /* since when nobody waits */
 };
 
