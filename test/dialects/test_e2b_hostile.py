@@ -285,3 +285,36 @@ def test_a_watch_of_too_many_folders_says_so(server):
     for path in ("", "/", "/etc", "../..", "a" * 5000, "a\0b", 7, None):
         messages, end = watch(server, sandbox, {"path": path, "recursive": "yes"}, **{"Connect-Timeout-Ms": "100"})
         assert end["error"]["code"] in ("invalid_argument", "not_found", "deadline_exceeded"), path
+
+
+def ask(server, sandbox, method, **message):
+    return server.data(sandbox, ENVD, "POST", f"/filesystem.Filesystem/{method}", message, **UNARY)[2]
+
+
+def test_watchers_are_their_sandbox_s_own(server):
+    sandbox, other = server.sandbox(), server.sandbox()
+    made = ask(server, sandbox, "CreateWatcher", path="~", includeEntry=True)["watcherId"]
+    assert ask(server, sandbox, "GetWatcherEvents", watcherId=made) == {"events": []}
+    assert ask(server, other, "GetWatcherEvents", watcherId=made)["code"] == "not_found"
+    for wrong in ("", ":", "fw_", "x" * 31, "x" * 5000, "../..", "fw_\0", made[:-1] + "\n", None, 7):
+        for method in ("GetWatcherEvents", "RemoveWatcher"):
+            if isinstance(wrong, str) and wrong.partition(":")[0] == made.partition(":")[0]:
+                continue
+            assert ask(server, sandbox, method, watcherId=wrong)["code"] == "not_found", wrong
+    server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "open('new', 'w').write('hello')"})
+    until = time.monotonic() + SECONDS
+    found = {}
+    while "new" not in found and time.monotonic() < until:
+        found |= {each["name"]: each for each in ask(server, sandbox, "GetWatcherEvents", watcherId=made)["events"]}
+    assert found["new"]["entry"]["path"] == "/home/user/new"
+    assert ask(server, sandbox, "RemoveWatcher", watcherId=made) == {}
+    for method in ("GetWatcherEvents", "RemoveWatcher"):
+        assert ask(server, sandbox, method, watcherId=made)["code"] == "not_found"
+
+
+def test_watchers_of_a_folder_are_bounded(server):
+    sandbox = server.sandbox()
+    made = [ask(server, sandbox, "CreateWatcher", path="~")["watcherId"] for _ in range(16)]
+    assert ask(server, sandbox, "CreateWatcher", path="~")["code"] == "resource_exhausted"
+    assert ask(server, sandbox, "RemoveWatcher", watcherId=made[3]) == {}
+    assert "watcherId" in ask(server, sandbox, "CreateWatcher", path="~")

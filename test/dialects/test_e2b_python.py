@@ -10,7 +10,7 @@ VERSIONS = {"new": ("e2b-code-interpreter==2.11.5", "e2b==2.63.0"),
             "old": ("e2b-code-interpreter==2.9.0", "e2b==2.45.0"),
             # The interpreter package of that time cannot be told where code runs.
             "2025": ("e2b==2.7.0",)}
-PROGRAMS_OF_ALL = ("control", "files", "commands", "watch_async")
+PROGRAMS_OF_ALL = ("control", "files", "commands", "watch", "watch_async")
 
 
 @pytest.fixture

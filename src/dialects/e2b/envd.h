@@ -61,3 +61,7 @@ int e2b_write_entry(const struct e2b *e2b, const char *whole, struct json_writer
 
 /* ---- watch.c ---- */
 void e2b_watch_dir(struct e2b *e2b, const struct json_value *message);
+/* The same for clients that ask what is new. */
+void e2b_watcher_create(struct e2b *e2b, const struct json_value *message);
+void e2b_watcher_events(struct e2b *e2b, const struct json_value *message);
+void e2b_watcher_remove(struct e2b *e2b, const struct json_value *message);

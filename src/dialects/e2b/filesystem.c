@@ -415,8 +415,15 @@ void e2b_filesystem(struct e2b *e2b, const char *method)
 		const char *name;
 		void (*fn)(struct e2b *e2b, const struct json_value *message);
 	} methods[] = {
-		{ "Stat", stat_one },	  { "ListDir", list_folder },	{ "MakeDir", make_folder },
-		{ "Move", move },	  { "Remove", remove_one },	{ "WatchDir", e2b_watch_dir },
+		{ "Stat", stat_one },
+		{ "ListDir", list_folder },
+		{ "MakeDir", make_folder },
+		{ "Move", move },
+		{ "Remove", remove_one },
+		{ "WatchDir", e2b_watch_dir },
+		{ "CreateWatcher", e2b_watcher_create },
+		{ "GetWatcherEvents", e2b_watcher_events },
+		{ "RemoveWatcher", e2b_watcher_remove },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
