@@ -318,3 +318,24 @@ def test_watchers_of_a_folder_are_bounded(server):
     assert ask(server, sandbox, "CreateWatcher", path="~")["code"] == "resource_exhausted"
     assert ask(server, sandbox, "RemoveWatcher", watcherId=made[3]) == {}
     assert "watcherId" in ask(server, sandbox, "CreateWatcher", path="~")
+
+
+def test_hosts_of_envd_and_of_the_interpreter(server):
+    """As SDKs name them that know no E2B_SANDBOX_URL: no header says which sandbox and port."""
+    sandbox = server.sandbox()
+    token = {"X-Access-Token": sandbox["envdAccessToken"]}
+
+    def ask(port, method, path, body=None, sandbox_id=sandbox["sandboxID"], headers=token, **more):
+        host = {"Host": f"{port}-{sandbox_id}.localhost:{server.port}"}
+        return server.request(method, path, body, host | headers | more)
+
+    assert ask(ENVD, "GET", "/health")[0] == 204
+    assert ask(INTERPRETER, "GET", "/health", sandbox_id=sandbox["sandboxID"].upper())[0] == 200
+    assert b'"text":"42"' in ask(INTERPRETER, "POST", "/execute", {"code": "6 * 7"})[2]
+    assert ask(ENVD, "POST", "/filesystem.Filesystem/ListDir", {"path": "~"}, **UNARY)[2] == {"entries": []}
+    assert ask(ENVD, "GET", "/health", headers={})[0] == 401
+    assert ask(ENVD, "GET", "/health", sandbox_id="0" * 26)[0] == 403
+    # Neither the control plane nor another dialect is behind such a name, nor envd behind another port's.
+    for path in ("/v2/sandboxes", "/reckon/v1/sessions", "/v1/files", "/"):
+        assert ask(ENVD, "GET", path, headers={"X-API-Key": server.e2b_key})[0] == 404, path
+    assert ask(3000, "GET", "/health", headers={"X-Reckon-Key": sandbox["envdAccessToken"]})[0] == 502

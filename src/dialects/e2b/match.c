@@ -17,22 +17,13 @@ static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port", "co
 				       "e2b-traffic-access-token", NULL };
 
 /* Of envd and of the interpreter, whose hosts are PORT-ID.…; other ports are the programs' own. */
-static bool is_host(const char *host)
-{
-	static const char *const ports[] = { "49983-", "49999-" };
-
-	return strncmp(host, ports[0], strlen(ports[0])) == 0 ||
-	       strncmp(host, ports[1], strlen(ports[1])) == 0;
-}
+static const char *const hosts[] = { "49983-", "49999-", NULL };
 
 static bool is_ours(const struct http *http)
 {
 	const char *key = http_header(http, "x-api-key");
-	const char *host = http_header(http, "host");
 
 	if (key != NULL && strncmp(key, "e2b_", 4) == 0)
-		return true;
-	if (host != NULL && is_host(host))
 		return true;
 	return strcmp(http->path, "/files") == 0;
 }
@@ -43,5 +34,6 @@ const struct dialect_match dialect_match_e2b = {
 	.name = "e2b",
 	.prefixes = prefixes,
 	.headers = headers,
+	.hosts = hosts,
 	.is_ours = is_ours,
 };

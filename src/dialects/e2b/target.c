@@ -18,6 +18,7 @@
 #define KEY_BYTES 32u
 #define KEY_PREFIX "e2b_"
 #define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789"
+#define HOST_CHARACTERS ID_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE])
 {
@@ -80,17 +81,18 @@ static unsigned port_of(const char *text)
 	return port <= 65535 ? (unsigned)port : 0;
 }
 
-/* PORT-ID.anything */
+/* PORT-ID.anything; names of hosts know no difference between "a" and "A". */
 static void take_host(const char *host, struct e2b_target *ret)
 {
 	const size_t digits = strspn(host, "0123456789");
-	const size_t len = host[digits] == '-' ? strspn(host + digits + 1, ID_CHARACTERS) : 0;
+	const size_t len = host[digits] == '-' ? strspn(host + digits + 1, HOST_CHARACTERS) : 0;
 
 	if (digits == 0 || len == 0 || len >= sizeof(ret->sandbox) ||
 	    host[digits + 1 + len] != '.')
 		return;
 	ret->port = port_of(host);
-	memcpy(ret->sandbox, host + digits + 1, len);
+	for (size_t i = 0; i < len; i++)
+		ret->sandbox[i] = (char)tolower((unsigned char)host[digits + 1 + i]);
 	ret->sandbox[len] = '\0';
 }
 
@@ -129,8 +131,9 @@ void e2b_target_of(const struct http *http, struct e2b_target *ret)
 	}
 	e2b_session_id(ret->sandbox, ret->session);
 	if (ret->sandbox[0] != '\0')
-		ret->side = is_control(http->path) && (ret->port == E2B_ENVD_PORT ||
-						       ret->port == E2B_INTERPRETER_PORT)
+		ret->side = id != NULL && is_control(http->path) &&
+					    (ret->port == E2B_ENVD_PORT ||
+					     ret->port == E2B_INTERPRETER_PORT)
 				    ? E2B_CONTROL
 			    : ret->port == E2B_ENVD_PORT	       ? E2B_ENVD
 			    : ret->port == E2B_INTERPRETER_PORT ? E2B_INTERPRETER
