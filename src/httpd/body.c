@@ -81,6 +81,16 @@ int request_body_now(struct request *request, request_body_fn *fn, void *arg)
 	return request->message_done ? 1 : 0;
 }
 
+int request_body_some(struct request *request, request_body_fn *fn, void *arg)
+{
+	struct conn *conn = conn_of(request);
+
+	if (!request->message_done && !conn->read_ended && conn->in.len == 0 &&
+	    wait_for_more(conn) < 0)
+		return -1;
+	return request_body_now(request, fn, arg);
+}
+
 /* Bytes that are not what they say they are: a compressed body kept as it came would be another one. */
 static bool is_encoded(const struct conn *conn)
 {

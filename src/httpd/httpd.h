@@ -114,6 +114,9 @@ int request_body_to(struct request *request, int fd, uint64_t max);
 /* Piece by piece. `fn` returns false when it wants no more: request_body_each() returns 1 then. */
 typedef bool request_body_fn(const char *bytes, size_t len, void *arg);
 int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg);
+/* The next piece, however long that takes, for a body that goes on while it is worked on. 1: that was
+ * the end. */
+int request_body_some(struct request *request, request_body_fn *fn, void *arg);
 
 /* ---- its answer ----------------------------------------------------------------------------- */
 
