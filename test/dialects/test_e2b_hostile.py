@@ -339,3 +339,21 @@ def test_hosts_of_envd_and_of_the_interpreter(server):
     for path in ("/v2/sandboxes", "/reckon/v1/sessions", "/v1/files", "/"):
         assert ask(ENVD, "GET", path, headers={"X-API-Key": server.e2b_key})[0] == 404, path
     assert ask(3000, "GET", "/health", headers={"X-Reckon-Key": sandbox["envdAccessToken"]})[0] == 502
+
+
+def test_input_as_a_stream(server):
+    sandbox = server.sandbox()
+    status, messages = start(server, sandbox, envelope(
+        {"process": {"cmd": "/bin/sh", "args": ["-c", "cat > got & echo"]}, "stdin": True, "tag": "none"}))
+    assert status == 200
+
+    def stream(*parts):
+        status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/StreamInput", b"".join(parts), **STREAM)
+        assert status == 200
+        return [message for _, message in envelopes(text)]
+
+    first, data = envelope({"start": {"process": {"tag": "none"}}}), envelope({"data": {"input": {"stdin": "eA=="}}})
+    assert stream(first)[-1]["error"]["code"] == "not_found"  # it has ended
+    for wrong in ((), (data,), (first[:-1],), (envelope(b"{"),), (envelope({}, flags=1),), (envelope({}),),
+                  (struct.pack(">BI", 0, 1 << 31),), (b"\x80" * 9,)):
+        assert stream(*wrong)[-1]["error"]["code"] in ("invalid_argument", "unimplemented", "resource_exhausted"), wrong

@@ -37,6 +37,8 @@ bool e2b_is_rpc(const struct http *http);
 /* Of a stream the error goes into its last message. */
 void e2b_rpc_refuse(struct request *request, unsigned status, const char *message);
 void e2b_rpc(struct e2b *e2b);
+/* Whether the body is of the media type that the method takes; answers when it is not. */
+bool e2b_rpc_check(const struct e2b *e2b);
 /* The message that asks; NULL when that was answered with an error. */
 struct json_value *e2b_rpc_take(const struct e2b *e2b);
 /* Answers a unary call. */

@@ -203,31 +203,46 @@ static int decode(const char *text, struct buf *ret)
 	return base64_decode(buf_text(&plain), plain.len, ret, &ignored);
 }
 
-static void send_input(struct e2b *e2b, const struct json_value *message)
+/* Negative: it was answered that it cannot be, or nobody waits any more. */
+static int put_input(const struct e2b *e2b, const struct api_process *process,
+		     const struct json_value *input)
 {
-	const struct json_value *input = json_read_member(message, "input");
 	const char *pty = e2b_rpc_text(input, "pty"), *plain = e2b_rpc_text(input, "stdin");
 	cleanup_buf struct buf bytes = BUF_INIT(INPUT_MAX);
 	cleanup_call struct call call = CALL_INIT;
-	struct api_process process;
+	enum call_status status = CALL_OK;
 
-	if (!e2b_process_select(e2b, message, true, &process, &call))
-		return;
-	if ((pty[0] != '\0') != (process.pty != NULL) && (pty[0] != '\0' || plain[0] != '\0'))
-		e2b_rpc_refuse(e2b->request, 500, process.pty != NULL
+	if ((pty[0] != '\0') != (process->pty != NULL) && (pty[0] != '\0' || plain[0] != '\0'))
+		e2b_rpc_refuse(e2b->request, 500, process->pty != NULL
 							  ? "tty assigned to process"
 							  : "tty not assigned to process");
-	else if (process.pty == NULL && !process.stdin)
+	else if (process->pty == NULL && !process->stdin)
 		e2b_rpc_refuse(e2b->request, 500, "stdin not enabled or closed");
 	else if (decode(pty[0] != '\0' ? pty : plain, &bytes) < 0)
 		e2b_rpc_refuse(e2b->request, 400, "the input is no base 64, or longer than 4 MiB");
-	else if (bytes.len == 0)
+	else {
+		if (bytes.len > 0)
+			status = call_make(e2b->request, API_PROCESS_STDIN,
+					   &(struct api_process_stdin_in){
+						   .session = e2b->target.session,
+						   .process = process->id,
+						   .data = { bytes.data, bytes.len } },
+					   NULL, &call);
+		if (status == CALL_FAILED)
+			refuse(e2b, call.failure);
+		return status == CALL_OK ? 0 : -1;
+	}
+	return -1;
+}
+
+static void send_input(struct e2b *e2b, const struct json_value *message)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+
+	if (e2b_process_select(e2b, message, true, &process, &call) &&
+	    put_input(e2b, &process, json_read_member(message, "input")) == 0)
 		e2b_rpc_empty(e2b);
-	else
-		make(e2b, API_PROCESS_STDIN,
-		     &(struct api_process_stdin_in){ .session = e2b->target.session,
-						     .process = process.id,
-						     .data = { bytes.data, bytes.len } });
 }
 
 static void close_stdin(struct e2b *e2b, const struct json_value *message)
@@ -291,6 +306,91 @@ static void update(struct e2b *e2b, const struct json_value *message)
 						      .cols = size.cols });
 }
 
+/* ---- StreamInput ---------------------------------------------------------------------------- */
+
+struct input {
+	const struct e2b *e2b;
+	struct buf body; /* what came and was not looked at */
+	struct api_process process;
+	struct call call; /* which it is of */
+	bool is_started;
+};
+
+static bool add_input(const char *bytes, size_t len, void *arg)
+{
+	struct err ignored;
+
+	return buf_add(&((struct input *)arg)->body, bytes, len, &ignored) == 0;
+}
+
+/* One message. Negative: it was answered. */
+static int take_input(struct input *input, const struct envelope *envelope)
+{
+	cleanup_json struct json_value *message = NULL;
+	const struct json_value *start, *data;
+	struct err err;
+
+	if (envelope->flags != 0) {
+		e2b_rpc_refuse(input->e2b->request, 501, "compressed messages are not taken");
+		return -1;
+	}
+	if (json_read_parse(envelope->data, envelope->len, E2B_RPC_MAX, &message, &err) < 0) {
+		e2b_rpc_refuse(input->e2b->request, 400, err.text);
+		return -1;
+	}
+	start = json_read_member(message, "start");
+	data = json_read_member(message, "data");
+	if ((start != NULL) == input->is_started && (start != NULL || data != NULL)) {
+		e2b_rpc_refuse(input->e2b->request, 400, "a stream of input has one start, which "
+							 "comes first");
+		return -1;
+	}
+	if (data != NULL)
+		return put_input(input->e2b, &input->process, json_read_member(data, "input"));
+	if (start == NULL)
+		return 0; /* a sign of life */
+	input->is_started = true;
+	return e2b_process_select(input->e2b, start, true, &input->process, &input->call) ? 0 : -1;
+}
+
+/* The messages that are whole. Negative: it was answered. */
+static int take_inputs(struct input *input)
+{
+	struct envelope envelope;
+	struct err err;
+	size_t used;
+	int code;
+
+	while ((code = envelope_read(buf_text(&input->body), input->body.len, E2B_RPC_MAX, &envelope,
+				     &used, &err)) > 0) {
+		if (take_input(input, &envelope) < 0)
+			return -1;
+		buf_consume(&input->body, used);
+	}
+	if (code < 0)
+		e2b_rpc_refuse(input->e2b->request, err.code == ERR_LIMIT ? 429 : 400, err.text);
+	return code;
+}
+
+/* Each message is written as it comes. */
+static void stream_input(struct e2b *e2b)
+{
+	struct input input = { .e2b = e2b, .body = BUF_INIT(2 * E2B_RPC_MAX), .call = CALL_INIT };
+	int code = e2b_rpc_check(e2b) && e2b_process_user(e2b) ? call_check_key(e2b->request) : -1;
+
+	while (code == 0) {
+		code = request_body_some(e2b->request, add_input, &input);
+		if (code >= 0 && take_inputs(&input) < 0)
+			code = -1;
+	}
+	if (code > 0 && (input.body.len > 0 || !input.is_started))
+		e2b_rpc_refuse(e2b->request, 400, "the last message is not whole, or there is none");
+	else if (code > 0 && e2b_rpc_begin(e2b) == 0 && e2b_rpc_beat(e2b, "{}") == 0)
+		e2b_rpc_end(e2b, NULL, NULL);
+	call_done(&input.call);
+	buf_done(&input.body);
+}
+
 void e2b_process(struct e2b *e2b, const char *method)
 {
 	static const struct {
@@ -303,6 +403,10 @@ void e2b_process(struct e2b *e2b, const char *method)
 		{ "Update", update },
 	};
 
+	if (strcmp(method, "StreamInput") == 0) {
+		stream_input(e2b);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		if (strcmp(methods[i].name, method) != 0)
 			continue;

@@ -138,21 +138,29 @@ static int unwrap(const struct e2b *e2b, const struct buf *body, struct envelope
 	return -1;
 }
 
-struct json_value *e2b_rpc_take(const struct e2b *e2b)
+bool e2b_rpc_check(const struct e2b *e2b)
 {
 	const struct http *http = request_head(e2b->request);
 	const bool streams = is_stream(http);
+
+	if (is_media(http_header(http, "content-type"), streams ? STREAM_JSON : E2B_JSON))
+		return true;
+	answer_refuse_simple(e2b->request, 415, "unsupported_media_type",
+			     streams ? "the body must be " STREAM_JSON : "the body must be " E2B_JSON,
+			     NULL);
+	return false;
+}
+
+struct json_value *e2b_rpc_take(const struct e2b *e2b)
+{
+	const bool streams = is_stream(request_head(e2b->request));
 	cleanup_buf struct buf body = BUF_INIT(E2B_RPC_MAX + ENVELOPE_HEAD);
 	struct envelope message;
 	struct json_value *ret = NULL;
 	struct err err;
 
-	if (!is_media(http_header(http, "content-type"), streams ? STREAM_JSON : E2B_JSON)) {
-		answer_refuse_simple(e2b->request, 415, "unsupported_media_type",
-				     streams ? "the body must be " STREAM_JSON
-					     : "the body must be " E2B_JSON, NULL);
+	if (!e2b_rpc_check(e2b))
 		return NULL;
-	}
 	if (!e2b_may_read(e2b) ||
 	    request_body(e2b->request, E2B_RPC_MAX + ENVELOPE_HEAD, &body) < 0)
 		return NULL;

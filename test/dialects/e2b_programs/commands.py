@@ -67,6 +67,23 @@ else:
     handle.kill()
 wait_until(lambda: not commands.list())
 
+# Input as a stream: what was sent first is answered while the stream goes on.
+if hasattr(commands, "stream_input"):
+    handle = commands.run("while read line; do echo $line >> lines; done", background=True, stdin=True)
+
+
+    def chunks():
+        yield "one\n"
+        wait_until(lambda: sandbox.files.exists("lines") and sandbox.files.read("lines") == "one\n")
+        yield b"two\nthree\n"
+        yield "x" * 100000 + "\n"
+
+
+    commands.stream_input(handle.pid, chunks())
+    wait_until(lambda: sandbox.files.read("lines") == "one\ntwo\nthree\n" + "x" * 100000 + "\n")
+    handle.kill()
+    wait_until(lambda: not commands.list())
+
 handle = commands.run("sleep 1000 & sleep 1000", background=True)
 assert handle.kill() is True
 try:
