@@ -172,7 +172,7 @@ static size_t make_env(const struct template *of, const char **env, size_t max)
 {
 	static const char *const fixed[] = {
 		"HOME=/home/user", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TZ=UTC",
-		"PATH=/opt/template/bin:/usr/local/bin:/usr/bin:/bin", "TERM=dumb",
+		"PATH=/opt/template/bin:/usr/local/bin:/usr/bin:/bin:/opt/reckon/bin", "TERM=dumb",
 		"MPLBACKEND=Agg", "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1",
 		"LD_BIND_NOW=1", /* zygote.c takes it away */
 	};

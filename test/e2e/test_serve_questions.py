@@ -246,6 +246,117 @@ def test_what_is_wrong_is_refused(server, session):
     assert asking.record()["stdout"] == "mine\n"
 
 
+# ---- programs that call tools -------------------------------------------------------------------
+
+@pytest.fixture
+def bash(server):
+    made = server.create(language="bash")
+    yield made
+    server.ask("DELETE", f"/sessions/{made}")
+
+
+def answered(asking, answer):
+    """Each call, answered with what answer(arguments) says; the record is in asking.last."""
+    calls = []
+    for call in asked(asking):
+        calls.append((call["name"], call["arguments"]))
+        assert asking.results({"id": call["id"], **answer(call["arguments"])}).status == 200
+    return calls
+
+
+def test_bash_calls_tools(server, bash):
+    code = """x=$(reckon-tool add '{"a": 1, "b": [null, "é"]}'); echo "$x $?"
+echo '{"n": 2}' | reckon-tool add -
+reckon-tool -r add '{"text": 1}'; reckon-tool add '{"text": 1}'; reckon-tool add
+reckon-tool add '{"error": 1}'; echo $?
+reckon-tool add '{"denied": 1}'; echo $?
+y=1"""
+    def answer(arguments):
+        if "error" in arguments or "denied" in arguments:
+            return {name: f"{name}!\n" for name in arguments}
+        return {"value": "a\nb" if "text" in arguments else arguments}
+    for _ in range(2):  # the shell stays, a cell's tools do not
+        asking = Asking(server, bash, code, tools=[ADD])
+        calls = answered(asking, answer)
+        assert calls[:2] == [("add", {"a": 1, "b": [None, "é"]}), ("add", {"n": 2})] and len(calls) == 7
+        assert asking.last["status"] == "ok", asking.last
+        assert asking.last["stdout"] == ('{"a":1,"b":[null,"é"]} 0\n{"n":2}\na\nb\n"a\\nb"\n{}\n1\n3\n'), asking.last
+        assert asking.last["stderr"] == "reckon-tool: error!\n\nreckon-tool: denied!\n\n"
+        record = server.execute(bash, "reckon-tool add; echo $? $y; env | grep -c RECKON_TOOLS")
+        assert record["stdout"] == "1 1\n0\n" and "this cell has no tools" in record["stderr"], record
+
+
+def test_bash_calls_many_at_once_and_in_a_new_shell(server, bash):
+    server.execute(bash, "exit 0")
+    asking = Asking(server, bash, "for n in $(seq 30); do reckon-tool add \"{\\\"n\\\": $n}\" & done | sort -n", tools=[ADD])
+    calls = []
+    for call in asked(asking):
+        calls.append({"id": call["id"], "value": call["arguments"]["n"]})
+        if len(calls) == 30:
+            assert asking.results(*calls).json["accepted"] == 30
+    assert asking.last["stdout"].split() == [str(n) for n in range(1, 31)], asking.last
+
+
+def test_what_bash_asks_wrongly_is_told_to_nobody(server, bash):
+    asking = Asking(server, bash, """for words in "rm" "add []" "add {" "add x y" "" "-x add" 'a"b'; do
+reckon-tool $words 2>/dev/null; echo -n "$? "; done
+head -c 200000 /dev/zero | tr '\\0' a | reckon-tool add - 2>/dev/null; echo -n "$? "
+exec 200>&-; reckon-tool add""", tools=[ADD])
+    assert answered(asking, lambda _: {"value": 1}) == []
+    assert asking.last["stdout"] == "1 2 2 2 2 2 1 2 ", asking.last
+    assert "there are no tools here" in asking.last["stderr"]
+
+
+def test_an_interrupt_ends_a_call_of_bash(server, bash):
+    asking = Asking(server, bash, "x=1; reckon-tool add; echo later", tools=[ADD])
+    next(asked(asking))
+    assert server.ask("POST", f"{asking.path}/cancel").json["cancelled"] is True
+    record = asking.record()
+    assert record["status"] == "interrupted" and record["stdout"] == "", record
+    assert server.execute(bash, "echo $x")["stdout"] == "1\n"
+
+
+def test_a_job_that_outlives_its_cell_calls_nothing(server, bash):
+    """It sleeps until the next cell, and is told that its own is over: also when that one has tools."""
+    server.execute(bash, "(sleep 0.2; reckon-tool add '{\"late\": 1}' 2>late; echo $? >>late) &")
+    time.sleep(1)
+    asking = Asking(server, bash, "while ! grep -q '^1$' late 2>/dev/null; do sleep 0.05; done; cat late", tools=[ADD])
+    assert answered(asking, lambda _: {"value": 1}) == []
+    assert "has no tools, or it ended" in asking.last["stdout"], asking.last
+
+
+def test_a_flood_of_bash_is_bounded(server, bash):
+    asking = Asking(server, bash, """python3 - <<'END'
+import array, json, socket
+s = socket.socket(fileno=200)
+sent = 0
+for packet in [b'x', b'{"name":"add","arguments":{}}', b'y' * 190000] * 400:
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.sendmsg([packet], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [theirs.fileno()]))])
+    theirs.close(); mine.close(); sent += 1
+s.send(b'{"name":"add","arguments":{}}'); s.detach()
+print(sent)
+END
+reckon-tool add '{"last": 1}'""", tools=[ADD], timeout_s=60)
+    calls = []
+    for call in asked(asking):
+        calls.append(call)
+        asking.results({"id": call["id"], "value": "fine"})
+    assert asking.last["status"] == "ok" and asking.last["stdout"] == '1200\n"fine"\n', asking.last
+    assert len(calls) <= 401
+
+
+def test_a_command_in_a_python_cell_calls_tools(server, session):
+    asking = Asking(server, session, """!reckon-tool add '{"n": 1}'
+found = !reckon-tool add '{"n": 2}'
+print(found)
+import os; print("RECKON_TOOLS_FD" in os.environ)""", tools=[ADD])
+    assert answered(asking, lambda arguments: {"value": arguments}) == [("add", {"n": 1}), ("add", {"n": 2})]
+    assert asking.last["stdout"] == "{\"n\":1}\n['{\"n\":2}']\nFalse\n", asking.last
+    record = server.execute(session, "!reckon-tool add")
+    assert "there are no tools here" in record["stderr"], record
+
+
 # ---- hostile code -------------------------------------------------------------------------------
 
 HOSTILE = """
@@ -369,12 +480,6 @@ print(child.stdout.strip(), tools.add.sync())
 """, value="true")
     assert record["stdout"] == "nothing true\n", record
     assert len(calls) == 1
-
-
-def test_bash_has_none(server):
-    session = server.create(language="bash")
-    record = server.execute(session, "read x; echo \"<$x>\"", allow_input=True, tools=[ADD])
-    assert record["stdout"] == "<>\n"
 
 
 def test_the_daemon_dies_while_code_waits(reckon):

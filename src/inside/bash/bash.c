@@ -141,6 +141,7 @@ static int execute(uint64_t id, const struct kernel_item *code, int *fds, size_t
 	interrupt_early = 0;
 	ran = bash_shell_run(code != NULL ? code->data : "", code != NULL ? code->len : 0, fds,
 			     &outcome, err);
+	bash_lend_end();
 	block_interrupt(SIG_UNBLOCK);
 	interrupt_early = 0;
 	result = synchronise(id, err);
@@ -246,6 +247,11 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 		return kernel_send(control, KERNEL_INSPECT_REPLY, head->id, NULL, NULL, 0, err);
 	case KERNEL_IS_COMPLETE:
 		return send_whole(head->id, kernel_find(items, count, KERNEL_TAG_CODE), err);
+	case KERNEL_TOOLS:
+		if (nfds != 1)
+			break;
+		bash_lend_begin(fds[0]);
+		return 0;
 	case KERNEL_CONFIGURE:
 		configure(items, count);
 		return 0;

@@ -2,6 +2,7 @@
  * bash.h - the parts of the bash kernel, among themselves.
  *
  *   bash.c   the packet loop and one execution
+ *   lend.c   a cell's tools, for the programs of the shell
  *   shell.c  the shell process: starting it, handing it a cell, its state as text
  *   state.c  what the state says about variables
  *   whole.c  whether a cell is whole
@@ -43,6 +44,17 @@ void bash_shell_seed(const char *digits, size_t len);
 /* The state after the last cell, and that of a shell in which nothing was run yet. */
 const struct buf *bash_shell_state(void);
 const struct buf *bash_shell_first_state(void);
+
+/*
+ * Tools: `channel` becomes ours, of the cell to come; end() refuses what is asked after it. The shell
+ * gets the far end of a pair; what comes on bash_lend_fd() (-1: nothing can) is for bash_lend_turn().
+ */
+void bash_lend_begin(int channel);
+void bash_lend_end(void);
+int bash_lend_pair(int *ret_far, struct err *err);
+void bash_lend_forget(void); /* the shell is gone */
+int bash_lend_fd(void);
+void bash_lend_turn(void);
 
 /* Packs VARIABLES_REPLY fields for what is in `state` and not, just so, in `first`. */
 int bash_state_variables(const struct buf *state, const struct buf *first, struct buf *payload,

@@ -16,7 +16,7 @@ const struct language language_bash = {
 	.aliases = aliases,
 	.suffixes = suffixes,
 	.syntax = { .comment = "#" },
-	.features = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_JUDGES_CELLS,
+	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_JUDGES_CELLS,
 	.zygote = "reckon-zygote-bash",
 	.prompt_label = "bash",
 	.kernelspec_name = "bash",

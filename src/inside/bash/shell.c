@@ -35,6 +35,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "wire/tools.h"
 
 #define HOLD_FIRST 10
 #define PATIENCE_GROWS 11 /* to 512 s: what is asked meanwhile waits in a pipe */
@@ -238,6 +239,7 @@ static void shell_gone(void)
 		(void)close(shell.commands);
 	if (shell.pidfd >= 0)
 		(void)close(shell.pidfd);
+	bash_lend_forget();
 	shell.pid = 0;
 	shell.pidfd = -1;
 	shell.commands = -1;
@@ -245,6 +247,7 @@ static void shell_gone(void)
 
 void bash_shell_forget(void)
 {
+	bash_lend_forget();
 	shell.pid = 0;
 	shell.pidfd = -1;
 	shell.commands = -1;
@@ -272,16 +275,18 @@ static int shell_spawn(struct err *err)
 	char noediting[] = "--noediting", interactive[] = "-i";
 	char *argv[] = { name, noprofile, norc, noediting, interactive, NULL };
 	posix_spawn_file_actions_t actions;
-	cleanup_fd int commands_far = -1;
+	cleanup_fd int commands_far = -1, tools_far = -1;
 	int code;
 
-	if (make_pipe(&commands_far, &shell.commands, err) < 0)
+	if (make_pipe(&commands_far, &shell.commands, err) < 0 ||
+	    bash_lend_pair(&tools_far, err) < 0)
 		return (int)err->code;
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return err_set(err, ERR_SYSTEM, "no memory to start bash");
 	(void)posix_spawn_file_actions_adddup2(&actions, commands_far, STDIN_FILENO);
 	(void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	(void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	(void)posix_spawn_file_actions_adddup2(&actions, tools_far, TOOLS_FD);
 	code = spawn("/bin/bash", argv, &actions, true, &shell.pid, err);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (code < 0) {
@@ -313,7 +318,7 @@ static int append_state(struct holder *holder, struct buf *into, struct err *err
 
 /* What shell and holder are heard to say, a line at a time. */
 struct ear {
-	struct pollfd waits[3];
+	struct pollfd waits[4];
 	sigset_t mask; /* of signals, while waiting */
 	char line[32];
 	size_t len;
@@ -325,19 +330,30 @@ static void ear_init(struct ear *ear, const struct holder *holder)
 {
 	*ear = (struct ear){ .waits = { { .fd = holder->status, .events = POLLIN },
 					{ .fd = shell.pidfd, .events = POLLIN },
-					{ .fd = holder->pidfd, .events = POLLIN } } };
+					{ .fd = holder->pidfd, .events = POLLIN },
+					{ .fd = -1, .events = POLLIN } } };
 	(void)sigprocmask(SIG_BLOCK, NULL, &ear->mask);
 }
 
 static enum heard ear_listen(struct ear *ear, const struct timespec *limit)
 {
+	struct pollfd *tools = &ear->waits[3];
+
 	for (;;) {
-		int n = ppoll(ear->waits, ARRAY_LEN(ear->waits), limit, &ear->mask);
+		int n;
+
+		tools->fd = bash_lend_fd();
+		n = ppoll(ear->waits, ARRAY_LEN(ear->waits), limit, &ear->mask);
 
 		if (n < 0 && errno == EINTR)
 			return HEARD_SIGNAL;
 		if (n == 0)
 			return HEARD_NOTHING;
+		if (n > 0 && tools->revents != 0) {
+			bash_lend_turn();
+			if (n == 1)
+				continue;
+		}
 		if (n < 0 || (ear->waits[0].revents & POLLIN) == 0 ||
 		    read(ear->waits[0].fd, &ear->line[ear->len], 1) != 1)
 			return HEARD_END;

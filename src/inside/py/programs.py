@@ -8,7 +8,7 @@ import string
 import subprocess
 import sys
 
-from _reckon import streams, wire
+from _reckon import streams, tools, wire
 
 _DOLLAR = re.compile(r"(.*?)\$(\$?[\w.]+)(?=(?:[^']*'[^']*')*[^']*$)", re.S)
 _parse = string.Formatter().parse
@@ -109,7 +109,7 @@ def run_group(arguments, input=None, **options):
     """subprocess.run(); an interrupt ends what the program has started as well."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
-    with subprocess.Popen(arguments, process_group=0, **options) as process:
+    with subprocess.Popen(arguments, process_group=0, **tools.lent(), **options) as process:
         try:
             out, err = process.communicate(input)
         except BaseException:

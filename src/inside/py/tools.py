@@ -87,6 +87,9 @@ class _Channel:
             raise ToolError("this execution may call no more tools") from error
         return ours
 
+    def fileno(self):
+        return -1 if self._socket is None else self._socket.fileno()
+
     def close(self):
         self._socket, old = None, self._socket
         if old is not None:
@@ -148,6 +151,14 @@ def begin(declared, fd):
     channel = _Channel(fd)
     _box = (Tools(_loads(declared), channel), channel)
     builtins.tools = _box[0]
+
+
+def lent():
+    """Options of a Popen whose program may call the cell's tools, by reckon-tool."""
+    fd = -1 if _box is None else _box[1].fileno()
+    if fd < 0:
+        return {}
+    return {"pass_fds": (fd,), "env": {**os.environ, "RECKON_TOOLS_FD": str(fd)}}
 
 
 def end():
