@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/run_tools.h"
 #include "codec/json_write.h"
 
 #define GRACE_S 20u /* as long as a connection that broke is tried again, and a little more */
@@ -180,6 +181,8 @@ int remote_cell_body(const struct run *run, const char *code, size_t len, struct
 		json_write_member_uint(&json, "max_text", run->text_bytes);
 	if (run_can_ask(run))
 		json_write_member_bool(&json, "allow_input", true);
+	if (run->tools != NULL && run_tools_declare(run->tools, &json, err) < 0)
+		return (int)err->code;
 	if (run->on_disconnect != NULL)
 		json_write_member_string(&json, "on_disconnect", run->on_disconnect);
 	if (run->on_disconnect != NULL && strcmp(run->on_disconnect, "cancel") == 0)

@@ -22,7 +22,9 @@
 #include "cli/cli.h"
 #include "cli/remote_cells.h"
 #include "cli/run.h"
+#include "cli/remote_tools.h"
 #include "cli/run_options.h"
+#include "cli/run_tools.h"
 #include "codec/json_write.h"
 
 struct remote_run {
@@ -32,10 +34,12 @@ struct remote_run {
 	struct buf record; /* of the cell that ran last */
 	char execution[48]; /* id of the cell that runs */
 	struct buf question; /* an `input_request` that nobody was asked yet, or empty */
+	struct remote_tools *tools; /* their answers; NULL: there are none */
 	bool left; /* the second Ctrl-C */
 };
 
 #define ANSWER_MAX ((size_t)64 * 1024)
+#define RESULTS_MAX ((size_t)32 * 1024 * 1024)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
@@ -93,11 +97,38 @@ static int write_answer(const struct json_value *event, const struct buf *line, 
 	return json_write_finish(&json, err);
 }
 
-/* It may have been answered by somebody else meanwhile, which is no failure of ours. */
+/* To …/`what` of the cell. It may have been answered by somebody else, or be over: no failure. */
+static int post_answer(struct remote_run *this, const char *what, const struct buf *body,
+		       struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+
+	if (remote_path(&path, this->at.session, "/executions/", err) < 0 ||
+	    client_path_add(&path, this->execution, false, err) < 0 ||
+	    buf_adds(&path, what, err) < 0)
+		return (int)err->code;
+	if (client_call(this->at.client, "POST", buf_text(&path), body, NULL, err) < 0 &&
+	    strcmp(client_last(this->at.client)->code, "not_waiting") != 0)
+		return (int)err->code;
+	return 0;
+}
+
+static int send_results(struct remote_run *this, struct err *err)
+{
+	for (;;) {
+		cleanup_buf struct buf body = BUF_INIT(RESULTS_MAX);
+		const int code = remote_tools_take(this->tools, &body, err);
+
+		if (code <= 0)
+			return code;
+		if (post_answer(this, "/tool_results", &body, err) < 0)
+			return (int)err->code;
+	}
+}
+
 static int answer_input(struct remote_run *this, const struct json_value *event, struct err *err)
 {
 	cleanup_buf struct buf line = BUF_INIT(ANSWER_MAX), body = BUF_INIT(ANSWER_MAX * 8);
-	cleanup_buf struct buf path = BUF_INIT(1024);
 	const char *prompt = remote_text(event, "prompt");
 	bool password = false;
 	int got;
@@ -107,15 +138,9 @@ static int answer_input(struct remote_run *this, const struct json_value *event,
 		      &interrupts, &line);
 	if (got < 0)
 		return 0; /* the interrupt is on its way */
-	if (write_answer(event, &line, got == 0, &body, err) < 0 ||
-	    remote_path(&path, this->at.session, "/executions/", err) < 0 ||
-	    client_path_add(&path, this->execution, false, err) < 0 ||
-	    buf_adds(&path, "/input", err) < 0)
+	if (write_answer(event, &line, got == 0, &body, err) < 0)
 		return (int)err->code;
-	if (client_call(this->at.client, "POST", buf_text(&path), &body, NULL, err) < 0 &&
-	    strcmp(client_last(this->at.client)->code, "not_waiting") != 0)
-		return (int)err->code;
-	return 0;
+	return post_answer(this, "/input", &body, err);
 }
 
 /* Not while libcurl hands out events: it takes no request meanwhile. */
@@ -142,6 +167,8 @@ static int on_wake(const char *id, void *arg, struct err *err)
 
 	(void)!read(wake_pipe[0], bytes, sizeof(bytes));
 	if (this->question.len > 0 && answer_question(this, err) < 0)
+		return (int)err->code;
+	if (this->tools != NULL && send_results(this, err) < 0)
 		return (int)err->code;
 	if (atomic_load(&interrupts) == 0)
 		return 0;
@@ -195,6 +222,7 @@ static int on_event(const char *name, const char *json, size_t len, void *arg, s
 	struct json_value *document;
 	int code = 0;
 
+	run_tools_event(this->at.run->tools, &event);
 	if (remote_read_event(this->at.client, &event, &document, err) < 0)
 		return (int)err->code;
 	if (strcmp(name, "done") == 0) {
@@ -291,8 +319,14 @@ static int run_cell(struct remote_run *this, const struct run_cell *cell)
 				    &err);
 
 	buf_clear(&this->record);
+	if (code == 0 && this->tools != NULL)
+		run_tools_begin_for(this->at.run->tools, remote_tools_answer, this->tools);
 	if (code == 0)
 		code = client_execute(this->at.client, &execution, &err);
+	if (this->tools != NULL) {
+		run_tools_end(this->at.run->tools);
+		remote_tools_forget(this->tools);
+	}
 	if (code == 0)
 		return end_cell(this);
 	run_output_settle(&this->output);
@@ -378,9 +412,12 @@ static int run_all(struct remote_run *this)
 	this->output.fetch_arg = &this->at;
 	this->record = BUF_INIT(CLIENT_JSON_MAX);
 	this->question = BUF_INIT(CLIENT_JSON_MAX);
+	if (this->at.run->tools != NULL)
+		this->tools = remote_tools_new(wake_pipe[1]);
 	status = run_in_session(this);
 	buf_done(&this->record);
 	buf_done(&this->question);
+	remote_tools_free(TAKE_PTR(this->tools));
 	json_read_free(this->at.session);
 	client_close(this->at.client);
 	return status;
@@ -396,12 +433,15 @@ int remote_run(const struct opt_command *self, int argc, char **argv)
 	run_init(&run);
 	status = remote_parse(self, argc, argv, run_options_take, &run);
 	if (status < 0 && (remote_check_fit(&run, &err) < 0 || run_options_check(&run, &err) < 0 ||
-			   run_input_load(&run, &err) < 0)) {
+			   run_input_load(&run, &err) < 0 ||
+			   (run.tools_path != NULL &&
+			    run_tools_load(run.tools_path, &run.tools, &err) < 0))) {
 		(void)remote_complain(self, &err);
 		status = EXIT_CODE_USAGE;
 	}
 	if (status < 0)
 		status = run_all(&this);
+	run_tools_free(TAKE_PTR(run.tools));
 	run_done(&run);
 	return status;
 }

@@ -27,7 +27,7 @@ static const struct opt_item run_items[] = {
 	RUN_OPTIONS_WHERE,
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
-	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md); not with -s",
+	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md)",
 	  OPT_HINT_FILE, NULL, false, true },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
@@ -371,11 +371,6 @@ int run_options_check(struct run *run, struct err *err)
 		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
 					  "asked");
 		return err_remedy(err, "reckon run -s NAME --url URL");
-	}
-	if (run->session != NULL && run->tools_path != NULL) {
-		err_set(err, ERR_INVALID, "--tools and -s cannot be used together: over HTTP the client "
-					  "answers (docs/questions.md)");
-		return (int)err->code;
 	}
 	if (run->session == NULL && run->on_disconnect != NULL) {
 		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "

@@ -1,7 +1,7 @@
 /*
  * run_tools.c - runs a program for each call of a tool, and answers with what it prints.
  *
- * Runs in:  reckon run; a thread for each call.
+ * Runs in:  reckon run, reckon-client; a thread for each call.
  * Reads:    the file of --tools; calls of hostile code, which it hands on as JSON on stdin.
  * Never:    puts a word of a call into a command line, or runs a program that the file does not name.
  */
@@ -49,6 +49,8 @@ struct run_tools {
 	struct command commands[TOOLS_MAX];
 	size_t count;
 	reckon_questions questions;
+	run_tools_answer_fn *answer;
+	void *answer_arg;
 	pthread_mutex_t lock;
 	bool is_over; /* with the lock */
 	struct call *calls[CALLS_MAX];
@@ -165,10 +167,7 @@ void run_tools_free(struct run_tools *tools)
 
 static void answer(const struct call *call, int kind, const char *text, size_t len)
 {
-	reckon_error ignored;
-
-	(void)reckon_answers_tool(call->tools->questions.answers, call->id, kind, text, len,
-				  &ignored);
+	call->tools->answer(call->id, kind, text, len, call->tools->answer_arg);
 }
 
 /* In a group of its own, so that all of it can be ended. False: it cannot begin, or need not. */
@@ -281,6 +280,46 @@ static void *run_thread(void *arg)
 
 /* ---- a cell --------------------------------------------------------------------------------- */
 
+int run_tools_declare(const struct run_tools *tools, struct json_writer *json, struct err *err)
+{
+	json_write_key(json, "tools");
+	json_write_array_begin(json);
+	for (size_t i = 0; i < tools->count; i++) {
+		cleanup_buf struct buf schema = BUF_INIT(FILE_MAX);
+		const reckon_tool *tool = &tools->list[i];
+		enum json_kind kind;
+
+		json_write_object_begin(json);
+		json_write_member_string(json, "name", tool->name);
+		if (tool->description != NULL)
+			json_write_member_string(json, "description", tool->description);
+		if (tool->parameters != NULL) {
+			if (json_read_compact(tool->parameters, strlen(tool->parameters), FILE_MAX,
+					      &schema, &kind, err) < 0)
+				return err_wrap(err, "parameters of tool %s", tool->name);
+			json_write_key(json, "parameters");
+			json_write_raw(json, buf_text(&schema), schema.len);
+		}
+		json_write_object_end(json);
+	}
+	json_write_array_end(json);
+	return 0;
+}
+
+void run_tools_begin_for(struct run_tools *tools, run_tools_answer_fn *taker, void *arg)
+{
+	tools->is_over = false;
+	tools->answer = taker;
+	tools->answer_arg = arg;
+}
+
+static void answer_here(const char *call, int kind, const char *text, size_t len, void *arg)
+{
+	reckon_error ignored;
+
+	(void)reckon_answers_tool(arg, call, kind, text, len, &ignored);
+}
+
 const reckon_questions *run_tools_begin(struct run_tools *tools)
 {
 	reckon_answers *answers;
@@ -288,7 +327,7 @@ const reckon_questions *run_tools_begin(struct run_tools *tools)
 
 	if (tools == NULL || reckon_answers_new(&answers, &error) < 0)
 		return NULL;
-	tools->is_over = false;
+	run_tools_begin_for(tools, answer_here, answers);
 	tools->questions = (reckon_questions){ .answers = answers,
 					       .tools = tools->list,
 					       .tool_count = tools->count };

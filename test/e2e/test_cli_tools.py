@@ -7,6 +7,7 @@ import time
 
 import pytest
 from leftovers import PATIENCE
+from reckon_serve import Server
 
 
 @pytest.fixture
@@ -88,7 +89,47 @@ def test_a_wrong_file(reckon, text, why):
     assert done.status == 2 and why in done.err and "wrong.json" in done.err, done
 
 
-def test_not_of_a_session_of_a_daemon(reckon, tools):
-    done = reckon("run", "-s", "x", "--tools", tools(a=["cat"]), "-c", "1")
-    assert done.status == 2 and "cannot be used together" in done.err, done
-    assert reckon("run", "--tools", "/no/such", "-c", "1").status != 0
+def test_a_file_that_is_missing(reckon):
+    assert reckon("run", "--tools", "/no/such", "-c", "1").status == 2
+    assert reckon("run", "-s", "x", "--tools", "/no/such", "-c", "1").status == 2
+
+
+# ---- a session of a daemon ----------------------------------------------------------------------
+
+@pytest.fixture
+def daemon(reckon):
+    with Server(reckon) as server:
+        reckon.env.update(RECKON_URL=f"http://127.0.0.1:{server.port}", RECKON_API_KEY=server.key)
+        yield server
+
+
+@pytest.mark.parametrize("mode", [(), ("--json",), ("--events",)])
+def test_a_session_of_a_daemon(reckon, daemon, tools, mode):
+    path = tools(echo=["cat"], fails=["sh", "-c", "exit 3"], here=["sh", "-c", "echo $RECKON_TEST_HERE"],
+                 large=python("print('x' * 900000)"))
+    done = reckon("run", "-s", "work", "--tools", path, *mode, "-c", """
+import asyncio
+found = await asyncio.gather(*(tools.echo(n=n) for n in range(60)))
+print(found == [{'n': n} for n in range(60)], tools.here.sync())
+print(sum(map(len, await asyncio.gather(*(tools.large() for _ in range(6))))))
+try: tools.fails.sync()
+except tools.ToolError as error: print(error)""", "-c", "print(tools.echo.sync(again=1))",
+                  env={"RECKON_TEST_HERE": "on this side"})
+    assert done.status == 0, done
+    for text in ("True on this side", "5400000", "exit status 3", "{'again': 1}"):
+        assert text in done.out, done
+    done = reckon("run", "-s", "work", "-l", "bash", "--tools", path, "-c", "reckon-tool echo '{\"b\": 1}'")
+    assert (done.status, done.out) == (0, '{"b":1}\n'), done
+    assert reckon("run", "-s", "work", "-c", "tools").status == 1
+
+
+def test_the_end_of_a_cell_of_a_daemon_ends_its_programs(reckon, daemon, tools):
+    mark = f"{os.getpid()}.{time.monotonic_ns() % 100000}"
+    path = tools(slow=["sleep", f"8{mark}"])
+    done = reckon("run", "-s", "work", "--tools", path, "-c",
+                  "import asyncio\nt = asyncio.ensure_future(tools.slow())\nawait asyncio.sleep(0.3)\nprint('over')")
+    assert done.status == 0 and done.out == "over\n", done
+    deadline = time.monotonic() + 20 * PATIENCE
+    while any(f"8{mark}" in text for text in commands()):
+        assert time.monotonic() < deadline, "it still runs"
+        time.sleep(0.1)
