@@ -215,7 +215,7 @@ int cmd_run(const struct opt_command *self, int argc, char **argv)
 	}
 	if (rc == 0 && (run_options_check(&run, &err) < 0 || run_input_load(&run, &err) < 0 ||
 			(run.tools_path != NULL &&
-			 run_tools_load(run.tools_path, &run.tools, &err) < 0)))
+			 run_tools_load(run.tools_path, run.approve, &run.tools, &err) < 0)))
 		rc = err_wrap(&err, "%s", self->name);
 	/* Nothing was started: whatever is wrong, it is about what was given to us. */
 	status = cli_settle(self, rc, &err);

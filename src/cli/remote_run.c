@@ -435,7 +435,7 @@ int remote_run(const struct opt_command *self, int argc, char **argv)
 	if (status < 0 && (remote_check_fit(&run, &err) < 0 || run_options_check(&run, &err) < 0 ||
 			   run_input_load(&run, &err) < 0 ||
 			   (run.tools_path != NULL &&
-			    run_tools_load(run.tools_path, &run.tools, &err) < 0))) {
+			    run_tools_load(run.tools_path, run.approve, &run.tools, &err) < 0))) {
 		(void)remote_complain(self, &err);
 		status = EXIT_CODE_USAGE;
 	}

@@ -6,6 +6,7 @@
  *   run_options.c the command line -> struct run
  *   run_input.c   sources and files: everything that can be wrong is found before a session exists
  *   run_ask.c     a person who answers input()
+ *   run_approve.c a person who decides about calls of tools
  *   run_tools.c   programs that the code may call
  *   run_open.c    struct run -> an engine and a session
  *   run_output.c  events as they come, records in the mode that was asked for
@@ -74,6 +75,7 @@ struct run {
 	unsigned session_flags; /* RECKON_SESSION_… */
 	bool json, events; /* both is an error, found after parsing */
 	bool receipt, strict, private_warden, keep_going;
+	bool approve; /* calls of tools */
 };
 
 /* ---- run_options.c ---- */

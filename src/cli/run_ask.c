@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "cli/run.h"
+#include "cli/run_approve.h"
 
 #define LOOK_MS 200
 
@@ -59,6 +60,13 @@ static int read_line(const atomic_int *interrupts, struct buf *ret)
 	}
 }
 
+static bool is_interrupted(void *arg)
+{
+	const atomic_int *interrupts = arg;
+
+	return atomic_load(interrupts) > 0;
+}
+
 int run_ask(struct run_output *output, const struct run_question *question,
 	    const atomic_int *interrupts, struct buf *ret)
 {
@@ -67,12 +75,15 @@ int run_ask(struct run_output *output, const struct run_question *question,
 	const bool may_read = !password || set_echo(false);
 	int got = 0;
 
+	if (!run_person_take(is_interrupted, (void *)(uintptr_t)interrupts))
+		return -1;
 	run_output_text(output, STDERR_FILENO, question->prompt, question->len);
 	output->err.mid_line = false; /* Enter will have ended the line */
 	if (may_read)
 		got = read_line(interrupts, ret);
 	if (password)
 		(void)set_echo(true);
+	run_person_release();
 	if (password || got != 1)
 		run_output_line("%s", "");
 	return got;

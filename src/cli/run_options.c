@@ -29,6 +29,8 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md)",
 	  OPT_HINT_FILE, NULL, false, true },
+	{ OPT_APPROVE, "approve", NULL, "with --tools: ask me before each call",
+	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
 	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
@@ -248,6 +250,9 @@ static int set_switch(struct run *run, int id)
 	case OPT_STRICT:
 		run->strict = true;
 		break;
+	case OPT_APPROVE:
+		run->approve = true;
+		break;
 	case OPT_NO_WAIT:
 		run->no_wait = true;
 		break;
@@ -371,6 +376,10 @@ int run_options_check(struct run *run, struct err *err)
 		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
 					  "asked");
 		return err_remedy(err, "reckon run -s NAME --url URL");
+	}
+	if (run->approve && run->tools_path == NULL) {
+		err_set(err, ERR_INVALID, "--approve goes with --tools: it asks before each call of one");
+		return err_remedy(err, "reckon run --tools FILE --approve");
 	}
 	if (run->session == NULL && run->on_disconnect != NULL) {
 		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cli/run_approve.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 
@@ -33,11 +34,13 @@ extern char **environ;
 
 struct command {
 	char *argv[ARGUMENTS_MAX + 1];
+	const char *name;
+	bool is_approved; /* with the person's lock: every call of it */
 };
 
 struct call {
 	struct run_tools *tools;
-	const struct command *command;
+	struct command *command;
 	char id[32];
 	struct buf arguments;
 	pthread_t thread;
@@ -48,6 +51,7 @@ struct run_tools {
 	reckon_tool list[TOOLS_MAX];
 	struct command commands[TOOLS_MAX];
 	size_t count;
+	bool approve; /* a person decides about each call */
 	reckon_questions questions;
 	run_tools_answer_fn *answer;
 	void *answer_arg;
@@ -100,6 +104,7 @@ static int take_tool(struct run_tools *tools, const struct json_value *value, st
 		if (strcmp(tools->list[i].name, name) == 0)
 			return err_set(err, ERR_INVALID, "two tools are called %s", name);
 	tool->name = mem_strdup(name);
+	tools->commands[tools->count].name = tool->name;
 	tool->description = description != NULL ? mem_strdup(description) : NULL;
 	if (take_parameters(json_read_member(value, "parameters"), tool, err) < 0 ||
 	    take_command(json_read_member(value, "command"), &tools->commands[tools->count], err) < 0)
@@ -123,7 +128,7 @@ static int take_all(struct run_tools *tools, const struct json_value *document, 
 	return 0;
 }
 
-int run_tools_load(const char *path, struct run_tools **ret, struct err *err)
+int run_tools_load(const char *path, bool approve, struct run_tools **ret, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(FILE_MAX);
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -137,6 +142,7 @@ int run_tools_load(const char *path, struct run_tools **ret, struct err *err)
 	    json_read_parse(buf_text(&text), text.len, FILE_MAX, &document, err) < 0)
 		return err_wrap(err, "%.200s", path);
 	tools = mem_new0(1, sizeof(*tools));
+	tools->approve = approve;
 	(void)pthread_mutex_init(&tools->lock, NULL);
 	code = take_all(tools, document, err);
 	json_read_free(document);
@@ -272,9 +278,55 @@ static void run(struct call *call)
 	}
 }
 
+static bool is_over(void *arg)
+{
+	struct run_tools *tools = arg;
+	bool over;
+
+	(void)pthread_mutex_lock(&tools->lock);
+	over = tools->is_over;
+	(void)pthread_mutex_unlock(&tools->lock);
+	return over;
+}
+
+/* NULL: the person lets it run; else why it does not. */
+static const char *denial(struct call *call)
+{
+	const struct run_call asked = { .tool = call->command->name,
+					.arguments = buf_text(&call->arguments),
+					.len = call->arguments.len,
+					.is_over = is_over,
+					.arg = call->tools };
+	char word = 'a';
+
+	if (!run_person_take(is_over, call->tools))
+		return "the cell has ended";
+	if (!call->command->is_approved)
+		word = run_approve(&asked);
+	call->command->is_approved = word == 'a';
+	run_person_release();
+	switch (word) {
+	case 'y':
+	case 'a':
+		return NULL;
+	case 'e':
+		return "the cell has ended";
+	case 'n':
+		return "the person at the terminal said no";
+	default:
+		return "there is no terminal to ask whether it may run";
+	}
+}
+
 static void *run_thread(void *arg)
 {
-	run(arg);
+	struct call *call = arg;
+	const char *why = call->tools->approve ? denial(call) : NULL;
+
+	if (why == NULL)
+		run(call);
+	else
+		answer(call, RECKON_TOOL_DENIED, why, strlen(why));
 	return NULL;
 }
 
@@ -334,7 +386,7 @@ const reckon_questions *run_tools_begin(struct run_tools *tools)
 	return &tools->questions;
 }
 
-static const struct command *command_of(const struct run_tools *tools, const char *name)
+static struct command *command_of(struct run_tools *tools, const char *name)
 {
 	for (size_t i = 0; i < tools->count; i++)
 		if (strcmp(tools->list[i].name, name) == 0)
@@ -346,7 +398,7 @@ static void begin(struct run_tools *tools, const struct json_value *event)
 {
 	const char *id = json_read_text(json_read_member(event, "id"), NULL);
 	const char *name = json_read_text(json_read_member(event, "name"), NULL);
-	const struct command *command = name != NULL ? command_of(tools, name) : NULL;
+	struct command *command = name != NULL ? command_of(tools, name) : NULL;
 	struct err ignored;
 	struct call *call;
 

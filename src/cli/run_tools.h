@@ -1,13 +1,16 @@
 /* run_tools.h - tools of reckon run --tools: programs of ours that the code may call. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "reckon_answers.h"
 
 struct run_tools;
 
 /* A file as in docs/questions.md; *ret belongs to the caller. */
-int run_tools_load(const char *path, struct run_tools **ret, struct err *err);
+/* `approve`: a person is asked before each call. */
+int run_tools_load(const char *path, bool approve, struct run_tools **ret, struct err *err);
 void run_tools_free(struct run_tools *tools); /* NULL is fine */
 
 /* Takes an answer, from any thread, as reckon_answers_tool() does. */

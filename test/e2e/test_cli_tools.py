@@ -8,6 +8,7 @@ import time
 import pytest
 from leftovers import PATIENCE
 from reckon_serve import Server
+from terminal import Terminal
 
 
 @pytest.fixture
@@ -133,3 +134,51 @@ def test_the_end_of_a_cell_of_a_daemon_ends_its_programs(reckon, daemon, tools):
     while any(f"8{mark}" in text for text in commands()):
         assert time.monotonic() < deadline, "it still runs"
         time.sleep(0.1)
+
+
+# ---- approval -----------------------------------------------------------------------------------
+
+ASKS = """
+for n in range(5):
+    try: print('got', tools.touch.sync(file=f'made-{n}\x1b[2J\u202e'))
+    except tools.ToolDenied as error: print('denied:', error)
+print('other', tools.other.sync())"""
+
+
+@pytest.mark.parametrize("where", ["own", "daemon"])
+def test_a_person_approves(reckon, tools, where, request):
+    if where == "daemon":
+        request.getfixturevalue("daemon")
+    path = tools(touch=["sh", "-c", "echo x >>made; echo '\"fine\"'"], other=["echo", "1"])
+    with Terminal(reckon, "run", *(["-s", "asks"] if where == "daemon" else []), "--tools", path, "--approve",
+                  "-c", ASKS) as term:
+        term.wait("made-0").wait("[a]lways this tool:").write("n\n")
+        term.wait("denied: the person at the terminal said no")
+        term.wait("made-1").write("perhaps\n")
+        assert not (reckon.cwd / "made").exists()
+        term.wait("perhaps").write("y\n")
+        term.wait("made-2").write("always\n")
+        term.wait("│ other {}").write("y\n")
+        term.wait("other 1")
+        assert term.end() == 0
+        assert term.text.count("got fine") == 4 and "made-3" not in term.text
+        assert b"\x1b[2J" not in term.raw
+    assert (reckon.cwd / "made").read_text() == "x\n" * 4
+
+
+def test_an_interrupt_ends_the_question_of_approval(reckon, tools):
+    with Terminal(reckon, "run", "--tools", tools(a=["touch", "made"]), "--approve", "-c", "tools.a.sync()") as term:
+        term.wait("Call it?").write("\x03")
+        term.wait("interrupted on request")
+        assert term.end() != 0
+    assert not (reckon.cwd / "made").exists()
+
+
+def test_without_a_terminal_each_call_is_denied(reckon, tools):
+    done = reckon("run", "--tools", tools(a=["touch", "made"]), "--approve", "-c", """
+try: tools.a.sync()
+except tools.ToolDenied as error: print(error)""")
+    assert (done.status, done.out) == (0, "there is no terminal to ask whether it may run\n"), done
+    assert not (reckon.cwd / "made").exists()
+    done = reckon("run", "--approve", "-c", "1")
+    assert done.status == 2 and "--approve goes with --tools" in done.err, done
