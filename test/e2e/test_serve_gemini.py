@@ -311,6 +311,8 @@ def test_errors_look_like_the_vendor_s(reckon):
         assert bad(contents=[user, {"role": "model", "parts": [{"codeExecutionResult": {"output": "x"}}]}, user])
         assert bad(contents=[{"parts": [{"inlineData": {"mimeType": "image/png", "data": "!"}}]}])
         assert bad(contents=[{"parts": [{"inlineData": {"mimeType": "application/pdf", "data": "AAAA"}}]}])
+        image = {"inlineData": {"mimeType": "image/png", "data": "A" * (6 << 20)}}
+        assert "images" in refused(413, "INVALID_ARGUMENT", {"contents": [{"parts": [image] * 5}]})
         assert "googleSearch" in bad(tools=[{"googleSearch": {}}])
         assert bad(tools=[{"functionDeclarations": [{"name": "f", "parameters": {"properties": {"a": 1}}}]}])
         assert bad(toolConfig={"functionCallingConfig": {"mode": "SOME"}})

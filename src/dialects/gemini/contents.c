@@ -13,13 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "codec/base64.h"
 #include "dialects/gemini/gemini.h"
-
-static bool has(const struct json_value *part, const char *name)
-{
-	return json_read_kind(order_member(part, name)) == JSON_KIND_OBJECT;
-}
 
 static const struct json_value *parts_of(const struct json_value *content)
 {
@@ -28,7 +22,7 @@ static const struct json_value *parts_of(const struct json_value *content)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static int add_line(struct buf *ret, const char *text, size_t len, struct err *err)
+int contents_add_line(struct buf *ret, const char *text, size_t len, struct err *err)
 {
 	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
 		return (int)err->code;
@@ -43,7 +37,7 @@ static int add_text(const struct json_value *part, struct buf *ret, struct err *
 	const char *text = json_read_text(json_read_member(part, "text"), &len);
 
 	(void)json_read_bool(json_read_member(part, "thought"), &is_thought);
-	return text != NULL && !is_thought ? add_line(ret, text, len, err) : 0;
+	return text != NULL && !is_thought ? contents_add_line(ret, text, len, err) : 0;
 }
 
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err)
@@ -62,177 +56,14 @@ int contents_text(const struct json_value *content, struct buf *ret, struct err 
 	return 0;
 }
 
-/* ---- inline data ---------------------------------------------------------------------------- */
-
-/* What the vendor calls a file is an address with its name at the end. */
-static const char *id_of(const struct json_value *part)
-{
-	const char *uri = order_text(order_member(part, "fileData"), "fileUri"), *slash;
-
-	if (uri == NULL)
-		return NULL;
-	slash = strrchr(uri, '/');
-	return slash != NULL ? slash + 1 : uri;
-}
-
-static struct order_stored *stored_of(const struct json_value *part, struct order *order)
-{
-	const char *id = id_of(part);
-
-	for (size_t i = 0; id != NULL && i < order->stored_count; i++)
-		if (strcmp(order->stored[i].id, id) == 0)
-			return &order->stored[i];
-	return NULL;
-}
-
-static int note_stored(const struct json_value *part, struct order *order, struct err *err)
-{
-	const char *id = id_of(part);
-
-	if (!has(part, "fileData") || (id != NULL && stored_of(part, order) != NULL))
-		return 0;
-	if (id == NULL || order->stored_count == GEMINI_FILES_MAX)
-		return err_set(err, ERR_INVALID, "fileData: it has a fileUri, and there are at most "
-			       "%u files", GEMINI_FILES_MAX);
-	order->stored[order->stored_count++] = (struct order_stored){
-		.id = id, .mime = order_text(order_member(part, "fileData"), "mimeType")
-	};
-	return 0;
-}
-
-int contents_stored(const struct json_value *contents, struct order *order, struct err *err)
-{
-	for (size_t i = 0; i < json_read_count(contents); i++) {
-		const struct json_value *parts = parts_of(json_read_at(contents, i));
-
-		for (size_t k = 0; k < json_read_count(parts); k++)
-			if (note_stored(json_read_at(parts, k), order, err) < 0)
-				return err_wrap(err, "contents[%zu]", i);
-	}
-	return 0;
-}
-
-static const char *mime_of(const struct json_value *part, struct order *order)
-{
-	const struct order_stored *stored = stored_of(part, order);
-
-	return stored != NULL ? stored->mime
-			      : order_text(order_member(part, "inlineData"), "mimeType");
-}
-
-/* In the ordinary alphabet, padded: SDKs send the one of URLs. The bytes are appended to `ret`. */
-static const char *read_base64(const struct json_value *part, struct order *order, struct buf *ret)
-{
-	const struct order_stored *stored = stored_of(part, order);
-	size_t len;
-	const char *text =
-		json_read_text(order_member(order_member(part, "inlineData"), "data"), &len);
-	struct err err;
-	char *copy;
-
-	if (stored != NULL && stored->base64 != NULL)
-		return base64_decode(stored->base64, strlen(stored->base64), ret, &err) < 0
-			       ? NULL
-			       : stored->base64;
-	if (text == NULL || len == 0 || len > GEMINI_BODY_MAX)
-		return NULL;
-	while (len > 0 && text[len - 1] == '=')
-		len--;
-	copy = arena_new(&order->arena, len + 4, 1);
-	for (size_t i = 0; i < len; i++)
-		copy[i] = (char)(text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
-	while (len % 4 != 0)
-		copy[len++] = '=';
-	return base64_decode(copy, len, ret, &err) < 0 ? NULL : copy;
-}
-
-static const char *suffix_of(const char *mime)
-{
-	static const struct {
-		const char *mime, *suffix;
-	} known[] = {
-		{ "text/csv", ".csv" },		{ "text/plain", ".txt" },
-		{ "text/html", ".html" },	{ "text/markdown", ".md" },
-		{ "text/xml", ".xml" },		{ "application/xml", ".xml" },
-		{ "application/json", ".json" }, { "application/pdf", ".pdf" },
-		{ "image/png", ".png" },	{ "image/jpeg", ".jpeg" },
-		{ "image/webp", ".webp" },	{ "image/gif", ".gif" },
-		{ "audio/wav", ".wav" },	{ "audio/mpeg", ".mp3" },
-		{ "video/mp4", ".mp4" },	{ "application/zip", ".zip" },
-		{ "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx" },
-		{ "application/vnd.apache.parquet", ".parquet" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (strcmp(known[i].mime, mime) == 0)
-			return known[i].suffix;
-	return "";
-}
-
-static bool is_image(const struct json_value *part, struct order *order)
-{
-	const char *mime = mime_of(part, order);
-
-	return mime != NULL && strncmp(mime, "image/", 6) == 0;
-}
-
-/* With code it goes to the workspace, as the vendor names it there; text is told without. */
-static int take_data(const struct json_value *part, struct order *order, struct buf *text,
-		     struct err *err)
-{
-	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_FILE_BYTES_MAX);
-	struct api_run_file *file = &order->files[order->file_count];
-	const char *mime = mime_of(part, order);
-	char path[64];
-
-	if (mime == NULL || read_base64(part, order, &bytes) == NULL)
-		return err_set(err, ERR_INVALID, "inlineData: it has a mimeType, and data in base64 "
-			       "of at most %u bytes", GEMINI_FILE_BYTES_MAX);
-	if (!order->runs_code) {
-		if (strncmp(mime, "text/", 5) == 0)
-			return add_line(text, buf_text(&bytes), bytes.len, err);
-		return is_image(part, order) ? 0
-				      : err_set(err, ERR_INVALID, "inlineData: '%.60s' is only of "
-						"use where code can run", mime);
-	}
-	if (order->file_count == GEMINI_FILES_MAX ||
-	    order->file_bytes + bytes.len > GEMINI_FILE_BYTES_MAX)
-		return err_set(err, ERR_INVALID, "inlineData: there are at most %u, of %u bytes "
-			       "together", GEMINI_FILES_MAX, GEMINI_FILE_BYTES_MAX);
-	(void)snprintf(path, sizeof(path), "input_file_%zu%s", order->file_count, suffix_of(mime));
-	file->path = arena_text(&order->arena, path, strlen(path));
-	file->base64 = (struct api_bytes){
-		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len
-	};
-	order->file_bytes += bytes.len;
-	order->file_count++;
-	return 0;
-}
-
-static int write_image(const struct json_value *part, struct order *order,
-		       struct json_writer *writer, struct err *err)
-{
-	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_BODY_MAX);
-	const char *base64;
-
-	if (!is_image(part, order))
-		return 0;
-	base64 = read_base64(part, order, &bytes);
-	if (base64 == NULL)
-		return err_set(err, ERR_INVALID, "inlineData: data is no base64");
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "mime", mime_of(part, order));
-	json_write_member_string(writer, "base64", base64);
-	json_write_object_end(writer);
-	return 0;
-}
+/* ---- images --------------------------------------------------------------------------------- */
 
 /* Of parts[from, to), and of what functions gave among them. */
 static int write_images(const struct json_value *parts, size_t from, size_t to, struct order *order,
 			struct json_writer *writer, struct err *err)
 {
 	for (size_t i = from; i < to; i++)
-		if (write_image(json_read_at(parts, i), order, writer, err) < 0)
+		if (data_write_image(json_read_at(parts, i), order, writer, err) < 0)
 			return (int)err->code;
 	return 0;
 }
@@ -259,7 +90,7 @@ static int add_call(struct order *order, const char *id, const char *name, bool 
 static int write_call(const struct json_value *part, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
-	const bool is_code = has(part, "executableCode");
+	const bool is_code = order_has(part, "executableCode");
 	const struct json_value *call = order_member(part, is_code ? "executableCode" : "functionCall");
 	const struct json_value *args = json_read_member(call, "args");
 	cleanup_buf struct buf json = BUF_INIT(GEMINI_TALK_MAX);
@@ -334,7 +165,7 @@ static int response_text(const struct json_value *response, struct buf *ret, boo
 static int write_result(const struct json_value *part, struct order *order,
 			struct json_writer *writer, struct err *err)
 {
-	const bool is_code = has(part, "codeExecutionResult");
+	const bool is_code = order_has(part, "codeExecutionResult");
 	const struct json_value *result =
 		order_member(part, is_code ? "codeExecutionResult" : "functionResponse");
 	struct order_call *call = call_of(order, result, is_code);
@@ -365,7 +196,7 @@ static int write_result(const struct json_value *part, struct order *order,
 
 static bool is_result(const struct json_value *part)
 {
-	return has(part, "codeExecutionResult") || has(part, "functionResponse");
+	return order_has(part, "codeExecutionResult") || order_has(part, "functionResponse");
 }
 
 /* Those of parts[from, to), as one message; images of the model's contents are of its code. */
@@ -404,8 +235,8 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 {
 	if (json_read_text(json_read_member(part, "text"), NULL) != NULL)
 		return add_text(part, text, err);
-	if (has(part, "inlineData") || has(part, "fileData"))
-		return take_data(part, order, text, err);
+	if (order_has(part, "inlineData") || order_has(part, "fileData"))
+		return data_take(part, order, text, err);
 	return err_set(err, ERR_INVALID, "parts: a part is text, inlineData, fileData or "
 		       "functionResponse");
 }
@@ -464,7 +295,7 @@ static int write_turn(const struct json_value *parts, size_t from, size_t to, st
 	for (size_t i = from; i < to; i++) {
 		const struct json_value *part = json_read_at(parts, i);
 
-		if ((has(part, "executableCode") || has(part, "functionCall")) &&
+		if ((order_has(part, "executableCode") || order_has(part, "functionCall")) &&
 		    write_call(part, order, writer, err) < 0)
 			return (int)err->code;
 	}
@@ -485,7 +316,7 @@ static int write_model(const struct json_value *parts, struct order *order,
 		if (at > from && write_turn(parts, from, at, order, writer, err) < 0)
 			return (int)err->code;
 		for (from = at; at < count && (is_result(json_read_at(parts, at)) ||
-					       has(json_read_at(parts, at), "inlineData")); at++)
+					       order_has(json_read_at(parts, at), "inlineData")); at++)
 			;
 		if (at > from && write_results(parts, from, at, true, order, writer, err) < 0)
 			return (int)err->code;

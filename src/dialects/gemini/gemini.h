@@ -6,6 +6,7 @@
  *   order.c     a request of generateContent becomes an order: a conversation, and how it is answered
  *   tools.c     its tools, their schemas and which may be called
  *   contents.c  its contents become messages of the conversation
+ *   data.c      the parts that are files
  *   reply.c     a run becomes a response, whole or as a stream
  *   parts.c     the parts of its content
  *   files.c     files of the tenant
@@ -46,7 +47,7 @@ struct order {
 	struct json_value *body;
 	struct buf conversation; /* reckon.conversation/1 */
 	struct api_run_file files[GEMINI_FILES_MAX]; /* inline data of the contents */
-	size_t file_count, file_bytes;
+	size_t file_count, file_bytes, image_bytes;
 	struct order_stored stored[GEMINI_FILES_MAX];
 	size_t stored_count;
 	struct order_call calls[GEMINI_CALLS_MAX];
@@ -65,6 +66,7 @@ void order_done(struct order *order);
 /* A member by its name in camel case, or as it is in snake case: the vendor takes both. */
 const struct json_value *order_member(const struct json_value *object, const char *name);
 const char *order_text(const struct json_value *object, const char *name);
+bool order_has(const struct json_value *object, const char *name); /* an object as a member */
 
 /* ---- tools.c ---- */
 /* Appends "tools", "code" and "tool_choice". */
@@ -75,10 +77,20 @@ int tools_write(const struct json_value *body, struct order *order, struct json_
 /* Appends "messages" to an object that was begun. */
 int contents_write(const struct json_value *contents, struct order *order,
 		   struct json_writer *writer, struct err *err);
-/* Notes the files that they name. */
-int contents_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* The texts of a content's parts as one. */
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err);
+
+/* Appends, on a line of its own. */
+int contents_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
+
+/* ---- data.c ---- */
+/* Notes the files that the contents name. */
+int data_stored(const struct json_value *contents, struct order *order, struct err *err);
+/* With code it goes to the workspace; without, to `text`. */
+int data_take(const struct json_value *part, struct order *order, struct buf *text, struct err *err);
+/* As one element of an array, when the part is an image. */
+int data_write_image(const struct json_value *part, struct order *order, struct json_writer *writer,
+		     struct err *err);
 
 /* ---- parts.c ---- */
 /* Parts are appended to `ret`, with a comma where there is one already. Negative: they do not fit. */

@@ -45,6 +45,11 @@ const char *order_text(const struct json_value *object, const char *name)
 	return json_read_text(order_member(object, name), NULL);
 }
 
+bool order_has(const struct json_value *object, const char *name)
+{
+	return json_read_kind(order_member(object, name)) == JSON_KIND_OBJECT;
+}
+
 /* ---- how it is sampled ---------------------------------------------------------------------- */
 
 static int write_number(const struct json_value *config, const char *from, const char *to,
@@ -202,5 +207,5 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 		return err_set(err, ERR_INVALID, "contents: at least one content is required");
 	if (json_read_kind(order_member(asked_of(ret), "cachedContent")) != JSON_KIND_NULL)
 		return err_set(err, ERR_INVALID, "cachedContent: nothing is cached here");
-	return contents_stored(contents, ret, err);
+	return data_stored(contents, ret, err);
 }
