@@ -37,7 +37,7 @@ struct session_wish {
 	uint64_t idle_ms;
 	uint64_t policy;  /* FRONT_POLICY_… */
 	uint64_t ends_ms; /* since 1970; 0: never */
-	struct api_list env;
+	struct api_list env, tools;
 };
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
 struct session *answer_session_add(struct host *host, const struct asked *asked,

@@ -138,7 +138,7 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	}
 	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
 		execution->hold = hold_new(in->disconnect_grace_ms, asked->id);
-	if (asking_new(in, &execution->asking, err) < 0) {
+	if (asking_new(session, in, &execution->asking, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -161,7 +161,7 @@ void handle_execute(struct host *host, const struct asked *asked, const struct a
 	struct err err;
 	int found = 0;
 
-	if (session == NULL || !asking_is_good(host, asked, in))
+	if (session == NULL || !asking_is_good(host, asked, &in->tools))
 		return;
 	if (in->idempotency_key != NULL)
 		found = db_execution_by_key(host->db, session->row.id, in->idempotency_key, &row,

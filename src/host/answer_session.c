@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/admission.h"
+#include "host/asking.h"
 #include "host/call.h"
 #include "host/early.h"
 #include "host/document.h"
@@ -235,6 +236,7 @@ struct session *answer_session_add(struct host *host, const struct asked *asked,
 		       wish->language != NULL ? wish->language : language_default()->name);
 	if (wish->metadata.data != NULL)
 		session->row.metadata = metadata_of(&wish->metadata);
+	session->row.tools = asking_keep(&wish->tools);
 	session->row.idle_ms = idle_ms;
 	session->row.policy = wish->policy;
 	return session;
@@ -275,7 +277,10 @@ void handle_session_create(struct host *host, const struct asked *asked,
 	struct job *imports, *job;
 	struct session *session;
 
-	if (!SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
+	wish.tools = in->tools;
+	if (!asking_is_good(host, asked, &in->tools) ||
+	    !asking_fits(host, asked, &in->tools) ||
+	    !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
 	    !stored_imports(host, asked, &in->files, &imports))
 		return;
 	session = answer_session_add(host, asked, &wish);

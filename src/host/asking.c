@@ -13,9 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_write.h"
 #include "host/call.h"
 #include "host/host.h"
+
+#define TOOLS_MAX 64u /* of an execution, and of a session */
+#define KEPT_MAX ((size_t)256 * 1024)
 
 struct asking {
 	reckon_answers *answers;
@@ -32,12 +37,12 @@ static bool is_tool_name(const char *name)
 	       strlen(name);
 }
 
-bool asking_is_good(struct host *host, const struct asked *asked, const struct api_execute_in *in)
+bool asking_is_good(struct host *host, const struct asked *asked, const struct api_list *list)
 {
-	const struct api_tool *tools = in->tools.items;
+	const struct api_tool *tools = list->items;
 	const char *why = NULL;
 
-	for (size_t i = 0; i < in->tools.count; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		if (!is_tool_name(tools[i].name))
 			why = "tools.name must have letters, digits, '_' and '-'";
 		for (size_t k = 0; k < i; k++)
@@ -49,40 +54,105 @@ bool asking_is_good(struct host *host, const struct asked *asked, const struct a
 	return why == NULL;
 }
 
-int asking_new(const struct api_execute_in *in, struct asking **ret, struct err *err)
+/* ---- tools of a session --------------------------------------------------------------------- */
+
+bool asking_fits(struct host *host, const struct asked *asked, const struct api_list *list)
 {
-	const struct api_tool *tools = in->tools.items;
+	const struct api_tool *tools = list->items;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		bytes += strlen(tools[i].name) + tools[i].parameters.len +
+			 (tools[i].description != NULL ? strlen(tools[i].description) : 0);
+	if (bytes > KEPT_MAX)
+		peer_fail(host, asked->id, API_ERR_INVALID,
+			  "tools: those of a session have at most 256 KiB in all", "",
+			  "shorten their descriptions, or name them with each execution", 0);
+	return bytes <= KEPT_MAX;
+}
+
+char *asking_keep(const struct api_list *list)
+{
+	cleanup_buf struct buf text = BUF_INIT(KEPT_MAX * 8);
+	const struct api_tool *tools = list->items;
+	struct json_writer json;
+	struct err ignored;
+
+	if (list->count == 0)
+		return NULL;
+	json_write_init(&json, &text);
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < list->count; i++) {
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "name", tools[i].name);
+		json_write_member_string(&json, "description", tools[i].description);
+		if (tools[i].parameters.data != NULL) {
+			json_write_key(&json, "parameters");
+			json_write_raw(&json, tools[i].parameters.data, tools[i].parameters.len);
+		}
+		json_write_object_end(&json);
+	}
+	json_write_array_end(&json);
+	return json_write_finish(&json, &ignored) == 0 ? mem_strdup(buf_text(&text)) : NULL;
+}
+
+/* ---- an execution --------------------------------------------------------------------------- */
+
+static void add_tool(const char *name, const char *description, const char *parameters, void *arg)
+{
+	struct asking *asking = arg;
+
+	if (asking->questions.tool_count == TOOLS_MAX || name == NULL)
+		return;
+	asking->tools[asking->questions.tool_count++] = (reckon_tool){
+		.name = arena_text(&asking->arena, name, strlen(name)),
+		.description = description != NULL ? arena_text(&asking->arena, description,
+								strlen(description))
+						   : NULL,
+		.parameters = parameters != NULL
+				      ? arena_text(&asking->arena, parameters, strlen(parameters))
+				      : NULL,
+	};
+}
+
+static void add_own(struct asking *asking, const struct api_list *list)
+{
+	const struct api_tool *tools = list->items;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct api_bytes *schema = &tools[i].parameters;
+		const char *text = schema->data != NULL
+					   ? arena_text(&asking->arena, schema->data, schema->len)
+					   : NULL;
+
+		add_tool(tools[i].name, tools[i].description, text, asking);
+	}
+}
+
+int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
+	       struct err *err)
+{
+	const char *kept = in->tools.count == 0 ? session->row.tools : NULL;
 	reckon_answers *answers;
 	struct asking *asking;
 	reckon_error error;
 
 	*ret = NULL;
-	if (!in->allow_input && in->tools.count == 0)
+	if (!in->allow_input && in->tools.count == 0 && kept == NULL)
 		return 0;
 	if (reckon_answers_new(&answers, &error) < 0)
 		return err_set(err, ERR_SYSTEM, "%s", error.message);
 	asking = mem_new0(1, sizeof(*asking));
 	asking->answers = answers;
-	asking->tools = mem_new0(in->tools.count + 1, sizeof(*asking->tools));
+	asking->tools = mem_new0(TOOLS_MAX, sizeof(*asking->tools));
 	asking->questions = (reckon_questions){ .answers = answers,
 						.input = in->allow_input,
 						.tools = asking->tools,
-						.tool_count = in->tools.count,
 						.wait_ms = in->wait_ms };
-	for (size_t i = 0; i < in->tools.count; i++) {
-		const struct api_tool *tool = &tools[i];
-		const struct api_bytes *schema = &tool->parameters;
-
-		asking->tools[i] = (reckon_tool){
-			.name = arena_text(&asking->arena, tool->name, strlen(tool->name)),
-			.description = tool->description != NULL
-					       ? arena_text(&asking->arena, tool->description,
-							    strlen(tool->description))
-					       : NULL,
-			.parameters = schema->data != NULL
-					      ? arena_text(&asking->arena, schema->data, schema->len)
-					      : NULL,
-		};
+	add_own(asking, &in->tools);
+	if (kept != NULL && db_tools_each(session->host->db, kept, add_tool, asking, err) < 0) {
+		asking_free(asking);
+		return (int)err->code;
 	}
 	*ret = asking;
 	return 0;

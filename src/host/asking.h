@@ -10,11 +10,16 @@
 struct asked;
 struct asking;
 struct host;
+struct session;
 
 /* Whether the tools are such; answers when they are not. */
-bool asking_is_good(struct host *host, const struct asked *asked, const struct api_execute_in *in);
-/* *ret NULL: it may ask nothing. */
-int asking_new(const struct api_execute_in *in, struct asking **ret, struct err *err);
+bool asking_is_good(struct host *host, const struct asked *asked, const struct api_list *tools);
+/* Whether a session may keep as much; answers when it may not. */
+bool asking_fits(struct host *host, const struct asked *asked, const struct api_list *tools);
+/* For the session's row; NULL: there are none. */
+char *asking_keep(const struct api_list *tools);
+/* *ret NULL: it may ask nothing. Without tools of its own it has the session's. */
+int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret, struct err *err);
 void asking_free(struct asking *asking); /* NULL is fine */
 /* For its thread; NULL is fine. */
 const reckon_questions *asking_questions(const struct asking *asking);

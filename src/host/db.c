@@ -188,6 +188,8 @@ static const char *const versions[] = {
 	/* db_run.c: what a later run goes on with; sums of one that waits for the application. */
 	("ALTER TABLE run ADD COLUMN conversation BLOB;"
 	 "ALTER TABLE run ADD COLUMN usage BLOB;"),
+	/* db_tools.c */
+	"ALTER TABLE session ADD COLUMN tools TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

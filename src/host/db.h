@@ -125,6 +125,7 @@ struct db_session {
 	struct front_limits limits;
 	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_ONCE */
 	char *metadata; /* JSON, or NULL */
+	char *tools;	/* likewise; db_tools_each() */
 	uint64_t idle_ms;
 	char created_at[CLOCK_RFC3339_SIZE];
 	char ended_at[CLOCK_RFC3339_SIZE]; /* "" while it is live */
@@ -132,6 +133,10 @@ struct db_session {
 	uint64_t queued; /* not kept: filled in by whoever knows */
 };
 void db_session_done(struct db_session *session);
+
+/* Each of the tools that a session's row has. */
+typedef void db_tool_fn(const char *name, const char *description, const char *parameters, void *arg);
+int db_tools_each(struct db *db, const char *tools, db_tool_fn *fn, void *arg, struct err *err);
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err);
 int db_session_change(struct db *db, const struct db_session *session, struct err *err);

@@ -18,7 +18,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
 	"SELECT id, state, template, language, limits, metadata, idle_ms, created_at, ended_at," \
-	" why, tenant, policy FROM session"
+	" why, tenant, policy, tools FROM session"
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
@@ -33,6 +33,8 @@ void db_session_done(struct db_session *session)
 {
 	free(session->metadata);
 	session->metadata = NULL;
+	free(session->tools);
+	session->tools = NULL;
 }
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err)
@@ -40,7 +42,8 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO session(id, state, template, language, limits, metadata,"
-			   " idle_ms, created_at, tenant, policy) VALUES(?,'live',?,?,?,?,?,?,?,?)",
+			   " idle_ms, created_at, tenant, policy, tools) VALUES(?,'live',?,?,?,?,?,?,?,?,"
+			   "?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->id);
@@ -52,6 +55,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	db_bind_text(statement, 7, session->created_at);
 	db_bind_text(statement, 8, session->tenant);
 	(void)sqlite3_bind_int64(statement, 9, (sqlite3_int64)session->policy);
+	db_bind_text(statement, 10, session->tools);
 	return db_step(db, statement, err);
 }
 
@@ -105,6 +109,7 @@ int db_session_end(struct db *db, const char *id, const char *state, const char 
 static void read_session(sqlite3_stmt *row, struct db_session *ret)
 {
 	const char *metadata = (const char *)sqlite3_column_text(row, 5);
+	const char *tools = (const char *)sqlite3_column_text(row, 12);
 
 	memset(ret, 0, sizeof(*ret));
 	db_column_text(row, 0, ret->id, sizeof(ret->id));
@@ -114,6 +119,7 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 	if (sqlite3_column_bytes(row, 4) == (int)sizeof(ret->limits))
 		memcpy(&ret->limits, sqlite3_column_blob(row, 4), sizeof(ret->limits));
 	ret->metadata = metadata != NULL ? mem_strdup(metadata) : NULL;
+	ret->tools = tools != NULL ? mem_strdup(tools) : NULL;
 	ret->idle_ms = (uint64_t)sqlite3_column_int64(row, 6);
 	db_column_text(row, 7, ret->created_at, sizeof(ret->created_at));
 	db_column_text(row, 8, ret->ended_at, sizeof(ret->ended_at));

@@ -197,6 +197,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->kept = kept;
 	session->row = *row;
 	session->row.metadata = row->metadata != NULL ? mem_strdup(row->metadata) : NULL;
+	session->row.tools = row->tools != NULL ? mem_strdup(row->tools) : NULL;
 	session_index(session);
 	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;

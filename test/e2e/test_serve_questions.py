@@ -217,6 +217,40 @@ def test_a_context_has_its_own(server, session):
     assert (asking.record()["stdout"], other.record()["stdout"]) == ("mine line\n", "other\n")
 
 
+def test_tools_of_a_session(server):
+    other = {"name": "other"}
+    session = server.create(tools=[{**ADD, "description": "é \"quoted\""}, other])
+    def calls(code, **body):
+        asking = Asking(server, session, code, **body)
+        return answered(asking, lambda arguments: {"value": arguments}), asking.last
+    seen, record = calls("print(tools.add.sync(a=1), tools.other.sync(), [t.__name__ for t in tools])\n"
+                         "print(tools.add.__doc__, tools.add.parameters)")
+    assert seen == [("add", {"a": 1}), ("other", {})], record
+    assert record["stdout"] == ("{'a': 1} {} ['add', 'other']\né \"quoted\" %s\n" % ADD["parameters"]), record
+    # Those of an execution are instead of them, and a context has them as well.
+    assert calls("print([t.__name__ for t in tools])", tools=[{"name": "mine"}])[1]["stdout"] == "['mine']\n"
+    assert calls("reckon-tool other", language="bash")[0] == [("other", {})]
+    server.ask("DELETE", f"/sessions/{session}")
+
+
+def test_tools_of_a_session_outlive_the_daemon(reckon):
+    with Server(reckon) as server:
+        key, session = server.key, server.create(tools=[ADD])
+        assert server.execute(session, "x = 1")["status"] == "ok"
+    with Server(reckon, key=key) as server:
+        asking = Asking(server, session, "print(tools.add.sync(n=1))")
+        assert answered(asking, lambda _: {"value": "kept"}) == [("add", {"n": 1})]
+        assert asking.last["stdout"] == "kept\n", asking.last
+
+
+def test_wrong_tools_of_a_session_are_refused(server):
+    large = {"type": "object", "description": "x" * 60000}
+    for tools, text in (([{"name": "a b"}], "letters"), ([ADD, ADD], "same name"), ([ADD] * 65, "64"), ([{}], "name"),
+                        ([{"name": f"t{n}", "parameters": large} for n in range(5)], "256 KiB")):
+        answer = server.ask("POST", "/sessions", {"tools": tools})
+        assert answer.status == 400 and text in answer.json["error"]["message"], (tools, answer)
+
+
 def test_what_is_wrong_is_refused(server, session):
     run = f"/sessions/{session}/executions"
     for tools, text in (([{}], "name"), ([{"name": "a b"}], "letters"), ([{"name": ""}], "name"),

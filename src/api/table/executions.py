@@ -1,7 +1,7 @@
 """Executions: run, looked at, cancelled."""
 from .common import (BEFORE, EVENTS, EXECUTION, FOLLOW, LIMIT, NEXT, SESSION, idempotency, moment)
 from .model import Call, Field, Struct
-from .sessions import DAY_MS, MADE_OF, NAMED, life, name
+from .sessions import DAY_MS, MADE_OF, NAMED, TOOL, life, name
 
 TAG = ("Executions", "Code that runs in a session, and what became of it")
 STREAM = ("Server-sent events with Jupyter's names (docs/events.md), `id` per event; `gap` says how "
@@ -35,18 +35,11 @@ CODE = (
     Field("max_text", "number", "Bytes of the record's `text`", least=1024, most=1 << 20),
 )
 
-TOOL = Struct("tool", "A tool of the client that the code may call.", (
-    Field("name", "text", "Letters, digits, '_' and '-'", required=True, least=1, most=64,
-          schema={"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
-    Field("description", "text", "For whoever writes the code", most=8192),
-    Field("parameters", "object", "JSON Schema of its arguments", most=64 << 10),
-), schema="ToolDeclaration")
-
 ASKS = (
     Field("allow_input", "flag", "input() asks: an event `input_request` that POST …/input answers",
           default=False),
     Field("tools", "many", "Tools that the code may call: an event `tool_call` that POST "
-          "…/tool_results answers", of=TOOL, most=64),
+          "…/tool_results answers; the session's when left out", of=TOOL, most=64),
     Field("wait_s", "seconds", "So long the code may wait for answers in all, while the time limit "
           "stands still", least=1, most=DAY_MS, default=600),
 )
@@ -60,7 +53,7 @@ TOOL_RESULT = Struct("tool_result", "What a call gave: one of value, error and d
     Field("denied", "text", "It may not be called: why", most=64 << 10),
 ), schema="ToolResult")
 
-STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL, TOOL_RESULT)
+STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL_RESULT)
 
 CALLS = (
     Call("execute_once", "POST", "executions",

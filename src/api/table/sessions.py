@@ -94,10 +94,20 @@ MADE_OF = (
     METADATA,
 )
 
+TOOL = Struct("tool", "A tool of the client that the code may call.", (
+    Field("name", "text", "Letters, digits, '_' and '-'", required=True, least=1, most=64,
+          schema={"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+    Field("description", "text", "For whoever writes the code", most=8192),
+    Field("parameters", "object", "JSON Schema of its arguments", most=64 << 10),
+), schema="ToolDeclaration")
+
+TOOLS = Field("tools", "many", "For each execution that names none of its own; 256 KiB in all", of=TOOL,
+              most=64)
+
 HELD = Field("held", "flag", "It ends with the request that opened it: when its client goes away, or "
              "at a CANCEL of this call", place="internal")
 
-STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, SESSION_STRUCT, SESSIONS)
+STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, SESSION_STRUCT, SESSIONS, TOOL)
 
 CALLS = (
     Call("session_list", "GET", "sessions", "Sessions that are and were, newest first", "A page",
@@ -111,7 +121,7 @@ CALLS = (
                    "admin", place="query", schema={"type": "string"}),
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
-         takes=(name(), *MADE_OF, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
+         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
          errors=(404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
