@@ -152,13 +152,16 @@ def test_a_person_approves(reckon, tools, where, request):
     path = tools(touch=["sh", "-c", "echo x >>made; echo '\"fine\"'"], other=["echo", "1"])
     with Terminal(reckon, "run", *(["-s", "asks"] if where == "daemon" else []), "--tools", path, "--approve",
                   "-c", ASKS) as term:
-        term.wait("made-0").wait("[a]lways this tool:").write("n\n")
+        def asked(count):  # what is typed before the question does not count
+            term.until(lambda: term.text.count("[a]lways this tool:") >= count, f"question {count}")
+            return term
+        asked(1).wait("made-0").write("n\n")
         term.wait("denied: the person at the terminal said no")
-        term.wait("made-1").write("perhaps\n")
+        asked(2).wait("made-1").write("perhaps\n")
         assert not (reckon.cwd / "made").exists()
-        term.wait("perhaps").write("y\n")
-        term.wait("made-2").write("always\n")
-        term.wait("│ other {}").write("y\n")
+        asked(3).write("y\n")
+        asked(4).wait("made-2").write("always\n")
+        asked(5).wait("│ other {}").write("y\n")
         term.wait("other 1")
         assert term.end() == 0
         assert term.text.count("got fine") == 4 and "made-3" not in term.text
