@@ -1,6 +1,6 @@
 """Jupyter Server's interface: what its clients send, raw, and jupyter_kernel_client from PyPI.
 
-The test of a gateway needs jupyter_server: RECKON_JUPYTER names a folder whose bin/jupyter has it.
+The jupyter_server of the test of a gateway is in build/sdks/jupyter.
 """
 import contextlib
 import json
@@ -15,11 +15,12 @@ import uuid
 import jupyter_kernel_client
 import pytest
 import websocket
+from reckon_cli import ROOT
 from reckon_serve import SECONDS, Server
 
 API = "/jupyter/api"
 V1 = "v1.kernel.websocket.jupyter.org"
-JUPYTER = os.environ.get("RECKON_JUPYTER", "")
+JUPYTER = ROOT / "build/sdks/jupyter/venv"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
@@ -366,7 +367,6 @@ def test_jupyter_kernel_client(server):
     assert ask(server, "GET", "/kernels").json == []
 
 
-@pytest.mark.skipif(not JUPYTER, reason="needs jupyter_server: see the top of the file")
 def test_a_gateway(server, reckon):
     """JupyterLab's own server here, its kernels there."""
     port = server.port + 1 if server.port < 65000 else server.port - 1

@@ -1,25 +1,24 @@
 """LibreChat's Code API: requests as both generations of clients send them, and the code tool of npm.
 
-The tests with @librechat/agents need the package: RECKON_NPM names a folder whose node_modules has it
-(npm i --ignore-scripts @librechat/agents@3.9.2).
+@librechat/agents is installed by tools/setup.sh, from the lock file of test/sdks/librechat.
 """
 import io
 import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
+from node_clients import node
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post
+from reckon_cli import ROOT
 from reckon_serve import Server
 
 API = "/librechat"
 CLIENT = pathlib.Path(__file__).with_name("librechat_client.mjs")
-NPM = os.environ.get("RECKON_NPM", "")
+NPM = str(ROOT / "build/sdks/librechat")
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-needs_npm = pytest.mark.skipif(not NPM, reason="needs @librechat/agents: see the top of the file")
 
 
 @pytest.fixture
@@ -236,14 +235,13 @@ def test_a_client_that_goes_ends_it(server):
 
 
 def tool(server, base, headers, *calls):
-    done = subprocess.run([shutil.which("node") or "node", str(CLIENT), NPM, base,
+    done = subprocess.run([node(), str(CLIENT), NPM, base,
                            json.dumps(headers), *map(json.dumps, calls)],
                           capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@needs_npm
 @pytest.mark.parametrize("where", ["header", "path"])
 def test_the_code_tool(server, where):
     in_path = where == "path"
@@ -264,7 +262,6 @@ def test_the_code_tool(server, where):
     assert "execution profile" in stateful["error"]
 
 
-@needs_npm
 def test_the_code_tool_with_a_wrong_key(server):
     [answer] = tool(server, f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": "rk_no"},
                     {"lang": "py", "code": "1"})
