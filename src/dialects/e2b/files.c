@@ -97,11 +97,20 @@ static int take_signature(struct e2b *e2b, const struct query *query, const char
 		refuse_signature(e2b, "invalid signature");
 		return -1;
 	}
+	/* Looking for whose it is costs more with each session: whoever guesses is slowed down. */
+	if (!request_may_present(e2b->request, query->signature)) {
+		answer_refuse_simple(e2b->request, 429, "too_many_attempts",
+				     "too many wrong signatures came from this address",
+				     "use one that is right, or wait");
+		return -1;
+	}
 	status = call_make(e2b->request, API_SESSION_SIGNED,
 			   &(struct api_session_signed_in){ .before = before.data,
 							    .after = after,
 							    .digest = { digest.data, digest.len } },
 			   &out, &call);
+	if (status != CALL_GONE)
+		request_learn_key(e2b->request, query->signature, status == CALL_OK);
 	if (status == CALL_FAILED)
 		refuse_signature(e2b, "invalid signature");
 	if (status != CALL_OK)
