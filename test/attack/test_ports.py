@@ -41,7 +41,7 @@ listen("0.0.0.0", 8002, "any"); listen("127.0.0.2", 8003, "second")
 def test_while_a_cell_runs(driver):
     box = driver.open(prelude=False)
     box.expect("ok", ECHO + 'listen("127.0.0.1", 8000, "four")')
-    box.background("s = socket.create_server(('127.0.0.1', 8009)); c, _ = s.accept(); print('met')")
+    box.background("s = socket.create_server(('127.0.0.1', 8009)); c, _ = s.accept(); c.close(); print('met')")
     until = time.monotonic() + 60
     while not any(each["port"] == 8009 for each in box.ports()):
         assert time.monotonic() < until

@@ -77,7 +77,7 @@ static const char *effort_of(const struct json_value *config, struct order *orde
 
 	(void)json_read_bool(order_member(thinking, "includeThoughts"), &order->shows_thoughts);
 	if (level != NULL && strcmp(level, "THINKING_LEVEL_UNSPECIFIED") != 0) {
-		for (; level[len] != '\0' && len < 31; len++)
+		for (; len < 31 && level[len] != '\0'; len++)
 			ret[len] = (char)(level[len] >= 'A' && level[len] <= 'Z'
 						  ? level[len] - 'A' + 'a'
 						  : level[len]);

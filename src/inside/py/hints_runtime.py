@@ -21,12 +21,25 @@ def note_base():
                 _base = int(line.split()[1]) * 1024
 
 
+def _shown_total():
+    """The memory that /proc shows: the session's own where it has a view of its own, else the host's."""
+    try:
+        with open("/proc/meminfo", "rb") as info:
+            return int(info.readline().split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def memory_limit():
     """What the session may have, as it was set; None without a limit."""
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY or limit <= _base:
         return None
-    return (limit - _base + (1 << 19)) >> 20 << 20
+    # The kernel has grown a little between note_base() and its limit.
+    about, shown = limit - _base, _shown_total()
+    if abs(about - shown) < 16 << 20:
+        return shown
+    return (about + (1 << 19)) >> 20 << 20
 
 
 def _bytes_of(value):
