@@ -23,7 +23,7 @@ class E2BServer(Server):
                  if not name.startswith("E2B_") and not name.lower().endswith("_proxy")}
         done = subprocess.run(command, env=clean | self.variables | more, capture_output=True, text=True,
                               timeout=3 * SECONDS)
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}\n{self.log()[-2000:]}"
+        assert done.returncode == 0, f"ended with {done.returncode}: {done.stdout}\n{done.stderr[-6000:]}\n{self.log()[-2000:]}"
         return done.stdout
 
     def control(self, method, path, body=None, key=None, **headers):

@@ -1,5 +1,6 @@
 """Changes of files, as a program with E2B's asynchronous Python SDK follows them."""
 import asyncio
+import os
 
 from e2b import AsyncSandbox, NotFoundException
 from e2b.sandbox.filesystem.watch_handle import FilesystemEventType as Type
@@ -34,3 +35,6 @@ async def main():
 
 
 asyncio.run(main())
+# The SDK's HTTP client (native code) sometimes aborts while the interpreter ends, without a word, when
+# a stream has been broken off.
+os._exit(0)
