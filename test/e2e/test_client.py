@@ -75,6 +75,7 @@ def test_the_socket_is_the_users_alone(private):
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # whoever connects must be the user
 def test_no_name_leads_to_a_socket_so_any_is_good(private):
     private("session", "create").expect(0)
     (path,) = sockets(private)
