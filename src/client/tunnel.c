@@ -189,7 +189,9 @@ static int read_answer(struct client_tunnel *tunnel, struct err *err)
 
 	if (read_until(tunnel, "\r\n\r\n", &head, err) < 0)
 		return (int)err->code;
-	if (sscanf(buf_text(&head), "HTTP/1.1 %3u ", &status) != 1)
+	if (strncmp(buf_text(&head), "HTTP/1.1 ", 9) == 0)
+		status = (unsigned)strtoul(buf_text(&head) + 9, NULL, 10);
+	if (status < 100 || status > 999)
 		return err_set(err, ERR_PROTOCOL, "the server's answer is not HTTP");
 	end = (const char *)memmem(head.data, head.len, "\r\n\r\n", 4) + 4;
 	if (status == 101)

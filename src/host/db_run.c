@@ -96,7 +96,8 @@ int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct e
 	if (run->answer.len > 0)
 		db_bind_bytes(statement, 4, run->answer.data, run->answer.len);
 	(void)sqlite3_bind_int64(statement, 5,
-				 (sqlite3_int64)(run->answer.len + run->conversation.len));
+				 (sqlite3_int64)run->answer.len +
+					 (sqlite3_int64)run->conversation.len);
 	db_bind_text(statement, 6, now);
 	(void)sqlite3_bind_int(statement, 7, was_asked);
 	db_bind_text(statement, 8, run->id);

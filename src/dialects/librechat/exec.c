@@ -187,6 +187,7 @@ static int run(struct request *request, const struct json_value *body, struct li
 	size_t len;
 	const char *text = json_read_text(json_read_member(body, "code"), &len);
 	char name[64];
+	bool has_failed;
 	struct err err;
 
 	if (code->is_missing)
@@ -202,14 +203,15 @@ static int run(struct request *request, const struct json_value *body, struct li
 	if (json_read_double(json_read_member(body, "timeout"), &timeout) && timeout >= 1)
 		code->run_ms = timeout < RUN_MS_MAX ? (uint64_t)timeout : RUN_MS_MAX;
 	hide(code, name, sizeof(name));
-	if (find_inputs(request, body, exec) < 0 ||
-	    program_open(&code->program, request,
-			 &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
-	    put_inputs(request, exec) < 0 || program_code_compile(code, text, len) < 0 ||
-	    (program_code_may_run(code) &&
-	     program_code_run(code, buf_text(&arguments), NULL, 0) < 0))
-		return -1;
+	has_failed = find_inputs(request, body, exec) < 0 ||
+		     program_open(&code->program, request,
+				  &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
+		     put_inputs(request, exec) < 0 || program_code_compile(code, text, len) < 0 ||
+		     (program_code_may_run(code) &&
+		      program_code_run(code, buf_text(&arguments), NULL, 0) < 0);
 	code->file = NULL;
+	if (has_failed)
+		return -1;
 	return code->is_missing ? refuse_language(request, body) : 0;
 }
 

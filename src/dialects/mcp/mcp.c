@@ -95,9 +95,10 @@ static bool header_is(const struct mcp *mcp, const char *name, const char *want)
 static bool check_modern_headers(struct mcp *mcp)
 {
 	const struct rpc *rpc = &mcp->rpc;
-	const char *field = strcmp(rpc->method, "resources/read") == 0 ? "uri"
-			    : strcmp(rpc->method, "tools/call") == 0 ||
-					      strcmp(rpc->method, "prompts/get") == 0
+	const char *method = rpc->method != NULL ? rpc->method : "";
+	const char *field = strcmp(method, "resources/read") == 0 ? "uri"
+			    : strcmp(method, "tools/call") == 0 ||
+					      strcmp(method, "prompts/get") == 0
 				    ? "name"
 				    : NULL;
 	const char *wrong = NULL;
@@ -105,7 +106,7 @@ static bool check_modern_headers(struct mcp *mcp)
 
 	if (!header_is(mcp, "mcp-protocol-version", rpc->version))
 		wrong = "MCP-Protocol-Version";
-	else if (!header_is(mcp, "mcp-method", rpc->method))
+	else if (!header_is(mcp, "mcp-method", method))
 		wrong = "Mcp-Method";
 	else if (field != NULL && rpc_text(rpc->params, field, 4096) != NULL &&
 		 !header_is(mcp, "mcp-name", rpc_text(rpc->params, field, 4096)))
@@ -128,7 +129,8 @@ static void unsupported(struct mcp *mcp, const char *requested, const char *mess
 	json_write_object_begin(&json);
 	json_write_key(&json, "supported");
 	mcp_write_versions(&json, !mcp->rpc.is_modern);
-	json_write_member_text(&json, "requested", requested, strnlen(requested, 64));
+	if (requested != NULL)
+		json_write_member_text(&json, "requested", requested, strnlen(requested, 64));
 	json_write_object_end(&json);
 	mcp_error_status(mcp, 400, RPC_UNSUPPORTED_VERSION, message,
 			 json_write_finish(&json, &err) == 0 ? buf_text(&data) : NULL);

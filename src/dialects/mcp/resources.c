@@ -243,13 +243,34 @@ static void read_figure(struct mcp *mcp, const char *uri, const char *session,
 	json_read_free(record);
 }
 
+/* reckon://figures/SESSION/EXECUTION/NUMBER */
+static bool split_figure(const char *uri, char session[ID_SIZE], char execution[ID_SIZE],
+			 size_t *ret_number)
+{
+	static const char prefix[] = "reckon://figures/";
+	const char *first, *second;
+	char *end;
+
+	if (strncmp(uri, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	uri += sizeof(prefix) - 1;
+	first = strchr(uri, '/');
+	second = first != NULL ? strchr(first + 1, '/') : NULL;
+	if (second == NULL || first == uri || first - uri >= ID_SIZE || second == first + 1 ||
+	    second - first > ID_SIZE || second[1] < '0' || second[1] > '9' || strlen(second) > 5)
+		return false;
+	(void)snprintf(session, ID_SIZE, "%.*s", (int)(first - uri), uri);
+	(void)snprintf(execution, ID_SIZE, "%.*s", (int)(second - first - 1), first + 1);
+	*ret_number = strtoul(second + 1, &end, 10);
+	return *end == '\0';
+}
+
 void mcp_resources_read(struct mcp *mcp)
 {
 	const char *uri = rpc_text(mcp->rpc.params, "uri", URI_MAX - 1);
 	char path[URI_MAX], session[ID_SIZE], execution[ID_SIZE];
 	const char *slash;
-	unsigned number;
-	int end = 0;
+	size_t number;
 
 	if (uri == NULL) {
 		mcp_error(mcp, RPC_INVALID_PARAMS, "params.uri is missing, or too long", NULL);
@@ -267,9 +288,7 @@ void mcp_resources_read(struct mcp *mcp)
 	} else if (strncmp(uri, "reckon://outputs/", 17) == 0 && strlen(uri + 17) <= 40) {
 		read_descriptor(mcp, uri, API_OUTPUT_GET,
 				&(struct api_output_get_in){ .handle = uri + 17 });
-	} else if (sscanf(uri, "reckon://figures/%31[^/]/%31[^/]/%4u%n", session, execution, &number,
-			  &end) == 3 &&
-		   uri[end] == '\0') {
+	} else if (split_figure(uri, session, execution, &number)) {
 		read_figure(mcp, uri, session, execution, number);
 	} else {
 		no_resource(mcp, uri, "there is no such resource");

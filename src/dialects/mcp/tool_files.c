@@ -211,7 +211,7 @@ int tool_files(struct tool *tool)
 		path += 10;
 	if (!tool_find_session(tool, strcmp(action, "write") == 0, session, &code))
 		return code;
-	if (strcmp(action, "list") == 0)
+	if (path == NULL || strcmp(action, "list") == 0)
 		return list(tool, session, path);
 	if (strcmp(action, "read") == 0)
 		return read_file(tool, session, path);
