@@ -141,7 +141,7 @@ static int connect_to(const char *text)
 
 static void check_answer(struct doctor *doctor, const char *listening)
 {
-	static const char request[] = "GET /reckon/v1/ready HTTP/1.0\r\nHost: doctor\r\n\r\n";
+	static const char request[] = "GET /reckon/v1/ready HTTP/1.0\r\nHost: localhost\r\n\r\n";
 	char answer[2048], text[200];
 	const char *body;
 	cleanup_fd int fd = -1;
