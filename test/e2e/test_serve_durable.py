@@ -332,10 +332,9 @@ def test_what_the_disk_has_no_room_for_is_named(small_disk):
 def fill(small_disk, room=300 << 10):
     """Leaves room for what an execution is before it runs, and none for a long record."""
     filler = small_disk.state / "filler"
-    with open(filler, "wb") as file, pytest.raises(OSError):
+    with open(filler, "wb", buffering=0) as file, pytest.raises(OSError):
         while True:
             file.write(bytes(1 << 16))
-            file.flush()
     os.truncate(filler, filler.stat().st_size - room)
     return filler
 
