@@ -138,7 +138,7 @@ def test_many_readers(server, session):
 
 def test_more_than_can_be_told(server, session):
     watch = Watch(server, session)
-    server.execute(session, "import os\nfor i in range(60000):\n open('x', 'w').close(); os.remove('x')\n"
+    server.execute(session, "import os\nfor i in range(15000):\n open('x', 'w').close(); os.remove('x')\n"
                    "open('end', 'w').close()")
     found = watch.until("create", "end")
     assert any(each[0] in ("overflow", "gap") for each in found)
