@@ -2,7 +2,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import time
 
@@ -11,8 +10,6 @@ import pytest
 from terminal import Terminal
 
 SECONDS = 60
-needs_vim = pytest.mark.skipif(not shutil.which("vim"), reason="no vim here")
-needs_less = pytest.mark.skipif(not shutil.which("less"), reason="no less here")
 
 
 @pytest.fixture
@@ -198,7 +195,6 @@ def test_our_terminal_is_as_it_was_afterwards(reckon, session):
         assert termios.tcgetattr(term.master) == before
 
 
-@needs_vim
 def test_vim_edits_a_file(reckon, session):
     # The screen of these tests does not know what vim says to an xterm.
     with shell(reckon, term="linux") as term:
@@ -216,7 +212,6 @@ def test_vim_edits_a_file(reckon, session):
     assert exec_(reckon, "cat", "notes").stdout == b"first line\nsecond line\n"
 
 
-@needs_less
 def test_less_pages(reckon, session):
     exec_(reckon, "sh", "-c", "seq 1 500 > numbers")
     with Terminal(reckon, "exec", "-t", "-s", "box", "--", "less", "numbers", lines=24) as term:

@@ -163,8 +163,7 @@ for port in (8000, 8001):
 
 @pytest.fixture
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("needs chromium")
+    assert CHROMIUM is not None, "chromium is missing: tools/setup.sh test installs it"
     from playwright.sync_api import sync_playwright
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=CHROMIUM,
