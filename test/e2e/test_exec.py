@@ -172,8 +172,9 @@ def test_a_shell_is_a_terminal(reckon, session):
         term.write("tty; stty size; echo $TERM\r")
         term.wait("/dev/pts/").wait("31 91").wait("xterm-256color")
         term.resize(120, 44)
-        term.write("stty size\r")
-        term.wait("44 120")
+        while "44 120" not in term.text:  # what is typed may be there before the new size is
+            term.write("stty size\r")
+            term.pump(.5)
         term.write("sleep 1000\r")
         term.until(lambda: term.line.endswith("sleep 1000") or "sleep 1000" in term.text, "echo")
         time.sleep(.3)
