@@ -37,7 +37,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
-    ("bench", "lib"): {"lib/branch.h"},
+    ("bench", "lib"): {"lib/session/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
     ("cli", "jupyter"): {"jupyter/jupyter.h"},

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/model.h"
+#include "agent/conversation/model.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "wire/agent.h"

@@ -14,7 +14,7 @@
 
 #include "agent/fence.h"
 #include "agent/link.h"
-#include "agent/loop.h"
+#include "agent/loop/loop.h"
 #include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/log.h"

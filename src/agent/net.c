@@ -16,10 +16,10 @@
 #include <strings.h>
 #include <time.h>
 
-#include "agent/retry.h"
+#include "agent/loop/retry.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 #define CONNECT_MS 30000L

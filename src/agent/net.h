@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/provider.h"
+#include "agent/formats/provider.h"
 #include "base/err.h"
 
 #define NET_STREAM_MAX ((uint64_t)64 * 1024 * 1024) /* of one answer */

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "agent/list.h"
-#include "agent/loop.h"
+#include "agent/formats/list.h"
+#include "agent/loop/loop.h"
 #include "base/clock.h"
 
 #define NS_PER_MS UINT64_C(1000000)

@@ -5,7 +5,7 @@
  * Reads:    nothing; holds bytes of any origin.
  * Never:    grows past its ceiling.
  */
-#include "buf.h"
+#include "base/buf.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "err.h"
+#include "base/err.h"
 
 struct buf {
 	char *data;  /* never NULL once something was added; NUL-terminated */

@@ -5,7 +5,7 @@
  * Reads:    the system clocks.
  * Never:    fails.
  */
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <time.h>

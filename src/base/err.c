@@ -5,7 +5,7 @@
  * Reads:    nothing.
  * Never:    allocates.
  */
-#include "err.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * Reads:    the clock and getrandom().
  * Never:    repeats an identifier.
  */
-#include "id.h"
+#include "base/id.h"
 
 #include <stdint.h>
 #include <stdio.h>

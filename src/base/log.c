@@ -5,7 +5,7 @@
  * Reads:    RECKON_LOG.
  * Never:    lets a value become a key, a control character or a second line.
  */
-#include "log.h"
+#include "base/log.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "clock.h"
-#include "utf8.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/utf8.h"
 
 #define LINE_SIZE 1984
 #define VALUE_SIZE 1024

@@ -5,7 +5,7 @@
  * Reads:    nothing.
  * Never:    is given a size that a peer chose.
  */
-#include "mem.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

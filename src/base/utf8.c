@@ -5,7 +5,7 @@
  * Reads:    hostile bytes.
  * Never:    reads past the length it was given.
  */
-#include "utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "bench/bench.h"
 #include "bench/proc.h"

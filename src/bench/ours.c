@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/proc.h"
-#include "lib/branch.h"
+#include "lib/session/branch.h"
 
 #define SETTLE_MS 120 /* the pools are refilled after the client has been quiet for a moment */
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "bench/bench.h"
 #include "bench/proc.h"
 #include "codec/json_write.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/file/fs.h"
 #include "base/mem.h"
 #include "bench/bench.h"
 #include "bench/proc.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "bench/bench.h"
 #include "codec/json_write.h"
 

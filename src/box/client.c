@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "box/process.h"
 #include "box/state.h"

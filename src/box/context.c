@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "box/guard.h"
+#include "box/walls/guard.h"
 #include "box/state.h"
 #include "box/sys.h"
 

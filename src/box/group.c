@@ -3,7 +3,7 @@
  *
  * Runs in:  the warden.
  * Reads:    what server.c has checked.
- * Never:    refuses a session for a share that this host cannot give; probe.c says so.
+ * Never:    refuses a session for a share that this host cannot give; walls/probe.c says so.
  *
  * A group lives as long as it has a session. Its cgroup is called by a number, for a box can read
  * the name of its own.

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/state.h"
-#include "box/verify.h"
+#include "box/walls/verify.h"
 
 #define COLLECT_TRIES 2000 /* of 0.1 ms: what is killed ends sooner */
 

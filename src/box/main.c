@@ -31,23 +31,23 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/priority.h"
+#include "base/process/priority.h"
 #include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
-#include "box/trace.h"
+#include "box/twin/trace.h"
 
 #define TICK_MS 20	  /* while something is being waited for without an event */
 /*
  * Pools are refilled when no request came for so long. Making a box blocks for some milliseconds
- * (box/twin.h): the first cells of the session that emptied the pool go before.
+ * (box/twin/twin.h): the first cells of the session that emptied the pool go before.
  */
 #define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
-#define DENIAL_MS 2 /* see denial.c */
+#define DENIAL_MS 2 /* see filter/denial.c */
 #define BROKEN_IDLE_NS 2000000000ull
 #define DESCRIPTORS_MIN 1024u /* the pools, some sessions; kernels take fixed numbers up to 200 */
 

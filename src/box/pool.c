@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "box/mount.h"
+#include "box/mount/mount.h"
 #include "box/state.h"
 #include "wire/kernel.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "box/shell.h"
+#include "box/mount/shell.h"
 #include "wire/warden.h"
 
 /*

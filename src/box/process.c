@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/cgroup_process.h"
+#include "box/cgroup/process.h"
 #include "box/procfile.h"
 #include "box/sys.h"
 

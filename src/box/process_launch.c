@@ -22,13 +22,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "box/cgroup_process.h"
-#include "box/guard.h"
+#include "box/cgroup/process.h"
+#include "box/walls/guard.h"
 #include "box/procfile.h"
 #include "box/sys.h"
-#include "box/verify.h"
+#include "box/walls/verify.h"
 #include "wire/process.h"
 
 #define LAUNCH_MS 10000

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "box/guard.h"
+#include "box/walls/guard.h"
 #include "box/port.h"
 #include "box/process.h"
 #include "box/state.h"

@@ -16,10 +16,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "box/copy.h"
-#include "box/guard.h"
+#include "box/twin/copy.h"
+#include "box/walls/guard.h"
 #include "box/process.h"
-#include "box/resume.h"
+#include "box/twin/resume.h"
 #include "box/state.h"
 
 static uid_t host_uid_of(const struct warden *warden, unsigned slot)

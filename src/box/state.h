@@ -12,11 +12,11 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "box/cgroup.h"
-#include "box/cgroup_group.h"
-#include "box/filter.h"
-#include "box/shell.h"
-#include "box/twin.h"
+#include "box/cgroup/cgroup.h"
+#include "box/cgroup/group.h"
+#include "box/filter/filter.h"
+#include "box/mount/shell.h"
+#include "box/twin/twin.h"
 #include "languages/languages.h"
 #include "wire/warden.h"
 
@@ -179,7 +179,7 @@ struct session {
 	struct warden_limits in_force; /* of the box and its first kernel, if `is_limited` */
 	bool is_limited;
 	struct group *group; /* or NULL */
-	uint32_t guards; /* WARDEN_OPEN_… of guard.h that its client asked for */
+	uint32_t guards; /* WARDEN_OPEN_… of walls/guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
 	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
 	bool init_reaped;
@@ -350,7 +350,7 @@ int group_change(struct warden *warden, const struct warden_group *asked, struct
 /* What a session may have of the processors: its own limit or its group's; 0: no limit. */
 uint32_t group_cap(const struct session *session);
 
-/* hostdir.c */
+/* mount/hostdir.c */
 bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */
 int hostdir_mount(struct warden *warden, const struct session *session,
 		  const struct warden_open *open, const int *fds, struct err *err);
@@ -370,7 +370,7 @@ int turns_setup(struct warden *warden, struct err *err);
 void turns_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
 void turns_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */
 
-/* denial.c */
+/* filter/denial.c */
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
 void denial_resume(struct warden *warden);
 
@@ -393,6 +393,6 @@ void client_retry_pending(struct warden *warden);
 void server_answer(struct warden *warden, struct conn *conn, const struct warden_request *request,
 		   const int *fds, size_t nfds);
 
-/* probe.c */
+/* walls/probe.c */
 void probe_walls(struct warden *warden, struct warden_walls *ret);
 int probe_strict(struct warden *warden, struct err *err);

@@ -6,7 +6,7 @@
  * Never:    ends a process of another kernel that lives, or pid 1.
  *
  * When no other kernel and no client's process lives, everything but pid 1 goes: one kill(-1) inside the pid namespace,
- * which no fork can run away from. Else the kernel's group says what is its (cgroup_kernel.c).
+ * which no fork can run away from. Else the kernel's group says what is its (cgroup/kernel.c).
  * Where the host gives us no freezer, descent does: a process belongs to the kernel among its
  * ancestors, and an orphan, adopted by pid 1, to the one whose session id it kept. An orphan that
  * called setsid() can then not be told from another kernel's, and is left: `reckon doctor` names

@@ -2,7 +2,7 @@
  * sys.h - system calls that glibc 2.36 has no wrapper for, and their newer constants.
  *
  * Numbers come from <asm/unistd.h>; a call that the running kernel lacks fails with ENOSYS and is
- * reported by probe.c.
+ * reported by walls/probe.c.
  */
 #pragma once
 

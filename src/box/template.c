@@ -22,12 +22,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "box/process.h"
 #include "box/state.h"
 #include "box/sys.h"
-#include "box/trace.h"
+#include "box/twin/trace.h"
 #include "wire/zygote.h"
 
 static bool name_is_safe(const char *name)

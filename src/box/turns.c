@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/priority.h"
+#include "base/process/priority.h"
 #include "box/state.h"
 
 #define BEGINS_NS 2000000u
-#define SHORT_NS 500000u /* longer than those of whoever serves: base/priority.c, base/burst.c */
+#define SHORT_NS 500000u /* longer than those of whoever serves: base/process/priority.c, base/process/burst.c */
 #define LONG_NS 12000000u
 #define TASKS_MAX 256 /* of a kernel that are given long turns */
 

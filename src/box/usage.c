@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "box/cgroup_file.h"
+#include "box/cgroup/file.h"
 #include "box/process.h"
 #include "box/procfile.h"
 #include "box/state.h"

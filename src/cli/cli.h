@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "cli/opt.h"
+#include "cli/options/opt.h"
 
 struct reckon_error;
 
@@ -37,10 +37,10 @@ extern const struct opt_command cmd_chat_table;
 extern const struct opt_command cmd_runs_table;
 extern const struct opt_command cmd_models_table;
 extern const struct opt_command cmd_model_table;
-extern const struct opt_command cmd_session_table; /* remote_tables.c */
+extern const struct opt_command cmd_session_table; /* remote/tables.c */
 extern const struct opt_command cmd_files_table;
 extern const struct opt_command cmd_logs_table;
-extern const struct opt_command cmd_exec_table; /* process_tables.c */
+extern const struct opt_command cmd_exec_table; /* process/tables.c */
 extern const struct opt_command cmd_shell_table;
 extern const struct opt_command cmd_ps_table;
 extern const struct opt_command cmd_kill_table;
@@ -49,9 +49,9 @@ extern const struct opt_command cmd_tenant_table;
 extern const struct opt_command cmd_usage_table;
 extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_audit_table;
-extern const struct opt_command cmd_forward_table; /* remote_tables.c */
-extern const struct opt_command cmd_mcp_table; /* mcp_table.c */
-extern const struct opt_command cmd_drain_table; /* remote_tables.c */
+extern const struct opt_command cmd_forward_table; /* remote/tables.c */
+extern const struct opt_command cmd_mcp_table; /* mcp/table.c */
+extern const struct opt_command cmd_drain_table; /* remote/tables.c */
 extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;
 extern const struct opt_command cmd_e2b_table;

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
-#include "cli/remote.h"
+#include "cli/remote/remote.h"
 #include "codec/base64.h"
 
 #define URL_DEFAULT "http://127.0.0.1:7263"

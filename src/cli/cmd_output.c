@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/parse.h"
-#include "cli/remote.h"
-#include "cli/run.h"
+#include "cli/options/parse.h"
+#include "cli/remote/remote.h"
+#include "cli/run/run.h"
 #include "codec/page.h"
 #include "reckon.h"
 

@@ -1,13 +1,13 @@
 /*
  * output.h - reckon output and reckon artifact, wherever the bytes come from.
  *
- * cmd_output.c has the commands; here is what remote_output.c needs to do the same with a daemon.
+ * cmd_output.c has the commands; here is what remote/output.c needs to do the same with a daemon.
  */
 #pragma once
 
 #include <stdint.h>
 
-#include "cli/opt.h"
+#include "cli/options/opt.h"
 
 /*
  * Writes the bytes of `id` from `offset` on, at most `length` (0: to the end), to `fd`; returns an

@@ -14,9 +14,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "cli/cli.h"
-#include "cli/term.h"
+#include "cli/term/term.h"
 #include "reckon.h"
 
 #define LINE_MAX_BYTES 8192

@@ -2,7 +2,7 @@
  * daemon.c - the user's private daemon: found, or started.
  *
  * Runs in:  whoever is a client and names no address.
- * Reads:    the environment (as base/runtime.h says), the log of a start that failed.
+ * Reads:    the environment (as base/process/runtime.h says), the log of a start that failed.
  * Never:    starts two: whoever comes second waits for the lock and finds the first one's. Never
  *           hands descriptors or signal settings of the caller to it.
  *
@@ -27,10 +27,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "base/process/child.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "base/runtime.h"
+#include "base/file/fd.h"
+#include "base/process/runtime.h"
 #include "client/inner.h"
 
 #define ENV_MAX 16

@@ -5,7 +5,7 @@
  * Reads:    hostile bytes.
  * Never:    accepts two spellings of the same bytes.
  */
-#include "base64.h"
+#include "codec/base64.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Reads:    hostile JSON.
  * Never:    recurses deeper than JSON_READ_DEPTH_MAX or repairs what is wrong.
  */
-#include "json_read.h"
+#include "codec/json_read.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -5,13 +5,13 @@
  * Reads:    hostile bytes, as text to escape.
  * Never:    leaves anything in the output that is not valid, one-line JSON.
  */
-#include "json_write.h"
+#include "codec/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base64.h"
+#include "codec/base64.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "base/process/child.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "converse/inner.h"
 #include "languages/languages.h"

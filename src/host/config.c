@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 #define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \

@@ -2,42 +2,42 @@
  * host.h - what the files of reckond share.
  *
  *   main.c            start, signals, the graceful end
- *   config.c          options: file, command line, reload; listen.c: the socket
- *   peers.c           the dialect processes; peer.c: one of them, peer_frames.c: what it sends
- *   front_child.c     how one is started and reaped; handoff.c: connections from one to another
- *   answer.c          the request table: one function for each request
- *   answer_session.c answer_execute.c answer_file.c, answer_link.c: links that need no key
- *   answer_kept.c     what outlives a session: artifacts, versions, receipts; templates
- *   files.c           what a job did to files; work_files.c: in its thread
- *   db_files.c db_links.c   their rows
- *   beside.c          files of a session, beside what its kernels do
- *   context.c         further kernels of a session, and restarts; answer_context.c
- *   session.c         a session's life: opening, expiry, its end
- *   job.c             the jobs of a session: a queue, and what is answered when one is done
- *   hold.c cancel.c asking.c   executions ended by a request, or when whoever asked goes away
- *   execution.c       one execution: its events, who waits for it, its record; start.c: its begin
- *   work.c            what a job does, in a thread of the pool; pool.c: the threads
- *   keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
- *   gc.c              what nobody needs any more leaves the store
- *   restore.c         a box for a session that has none any more
- *   ring.c            events of an execution, written by its thread, read by the loop
- *   replay.c          those of executions that have ended, within a sum
- *   db.c db_….c       SQLite
- *   tenant.c key.c    tenants, their keys; session_token.c: keys for one session
- *   quota.c usage.c   what a tenant may have at once, and what it used
- *   answer_tenant.c answer_key.c answer_document.c answer_stored.c answer_process.c (process.h)
- *   answer_run.c inquiry….c   questions that models answer (inquiry.h)
+ *   config.c          options: file, command line, reload; fronts/listen.c: the socket
+ *   fronts/peers.c           the dialect processes; fronts/peer.c: one of them, fronts/frames.c: what it sends
+ *   fronts/child.c     how one is started and reaped; fronts/handoff.c: connections from one to another
+ *   calls/answer.c          the request table: one function for each request
+ *   calls/session.c calls/execute.c calls/file.c, calls/link.c: links that need no key
+ *   calls/kept.c     what outlives a session: artifacts, versions, receipts; templates
+ *   files/files.c           what a job did to files; files/work.c: in its thread
+ *   db/files.c db/links.c   their rows
+ *   sessions/beside.c          files of a session, beside what its kernels do
+ *   sessions/context.c         further kernels of a session, and restarts; calls/context.c
+ *   sessions/session.c         a session's life: opening, expiry, its end
+ *   executions/job.c             the jobs of a session: a queue, and what is answered when one is done
+ *   executions/hold.c executions/cancel.c executions/asking.c   executions ended by a request, or when whoever asked goes away
+ *   executions/execution.c       one execution: its events, who waits for it, its record; executions/start.c: its begin
+ *   executions/work.c            what a job does, in a thread of the pool; pool.c: the threads
+ *   sessions/keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
+ *   files/gc.c              what nobody needs any more leaves the store
+ *   sessions/restore.c         a box for a session that has none any more
+ *   executions/ring.c            events of an execution, written by its thread, read by the loop
+ *   executions/replay.c          those of executions that have ended, within a sum
+ *   db/db.c db_….c       SQLite
+ *   tenants/tenant.c tenants/key.c    tenants, their keys; sessions/token.c: keys for one session
+ *   tenants/quota.c tenants/usage.c   what a tenant may have at once, and what it used
+ *   calls/tenant.c calls/key.c calls/document.c calls/stored.c calls/process.c (processes/process.h)
+ *   calls/run.c inquiry….c   questions that models answer (runs/inquiry.h)
  *   private.c         the daemon of one user, on a socket of its own
- *   observe.c         metrics.c: what is counted; sample.c: what boxes use; ready.c
- *   audit.c           who did what: db_audit.c, audit_head.c; audit_main.c: offline
- *   audit_archive.c   its old entries: audit_segment.c, audit_walk.c
- *   retain.c          what is too old; steady.c: by a clock that does not leap
- *   operate.c         reload, drain, stop, upgrade; notify.c: the service manager
+ *   operations/observe.c         operations/metrics.c: what is counted; sessions/sample.c: what boxes use; operations/ready.c
+ *   audit/audit.c           who did what: db/audit.c, audit/head.c; audit/main.c: offline
+ *   audit/archive.c   its old entries: audit/segment.c, audit/walk.c
+ *   operations/retain.c          what is too old; steady.c: by a clock that does not leap
+ *   operations/operate.c         reload, drain, stop, upgrade; operations/notify.c: the service manager
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
  * lock. Only the loop speaks with the front and with SQLite; what it has committed threads bring
- * to the disk (turn.c) and, over a connection of their own, into the tables (db_log.c).
+ * to the disk (turn.c) and, over a connection of their own, into the tables (db/log.c).
  */
 #pragma once
 
@@ -50,23 +50,23 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/clock.h"
-#include "host/audit.h"
+#include "host/audit/audit.h"
 #include "host/config.h"
-#include "host/db.h"
-#include "host/db_context.h"
-#include "host/db_keep.h"
-#include "host/gc.h"
-#include "host/inquiry.h"
-#include "host/observe.h"
-#include "host/operate.h"
-#include "host/peer.h"
-#include "host/files.h"
-#include "host/first.h"
+#include "host/db/db.h"
+#include "host/db/context.h"
+#include "host/db/keep.h"
+#include "host/files/gc.h"
+#include "host/runs/inquiry.h"
+#include "host/operations/observe.h"
+#include "host/operations/operate.h"
+#include "host/fronts/peer.h"
+#include "host/files/files.h"
+#include "host/executions/first.h"
 #include "host/pool.h"
-#include "host/process.h"
-#include "host/retain.h"
+#include "host/processes/process.h"
+#include "host/operations/retain.h"
 #include "host/steady.h"
-#include "host/tenant.h"
+#include "host/tenants/tenant.h"
 #include "host/turn.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
@@ -82,7 +82,7 @@
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 
-/* A further kernel of a session: a handle and a queue of its own (context.c). */
+/* A further kernel of a session: a handle and a queue of its own (sessions/context.c). */
 struct context {
 	struct context *next; /* of the session, oldest first */
 	struct session *session;
@@ -99,7 +99,7 @@ struct context {
 	uint64_t unborn_turn;
 };
 
-/* A session's files: a handle and a queue of their own (beside.c). */
+/* A session's files: a handle and a queue of their own (sessions/beside.c). */
 struct beside {
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running, *first, *last;
@@ -127,20 +127,20 @@ struct session {
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
 	struct beside beside;
-	struct session_processes processes; /* process.h */
+	struct session_processes processes; /* processes/process.h */
 	struct job *early; /* came back before what looked at the workspace before them */
 	uint64_t taken;	   /* the last look that was committed */
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
 	bool is_over;		   /* which has ended */
-	bool is_to_stay;	   /* once its first execution is answered (answer_once.c) */
+	bool is_to_stay;	   /* once its first execution is answered (calls/once.c) */
 	uint64_t stays_turn;	   /* the turn that says so; 0: none */
 	struct once_key *once_key; /* of the request that opens it, until its code is to run */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
-	/* keep.c, restore.c */
+	/* sessions/keep.c, sessions/restore.c */
 	struct db_kept kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
 	uint64_t parked_sequence; /* of its last execution before that */
@@ -189,7 +189,7 @@ struct host {
 	struct loop_timer *busy_timer; /* when that is tried again */
 	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
-	size_t replay_bytes; /* replay.c */
+	size_t replay_bytes; /* executions/replay.c */
 	struct execution *replay_newest;
 	size_t followers; /* event waiters of all executions */
 	struct tenant *tenants;
@@ -197,7 +197,7 @@ struct host {
 	struct key_table *keys;
 	/* Moving averages, in ms; 0: nothing was seen yet. */
 	uint64_t execution_ms, lifetime_ms;
-	/* admission.c */
+	/* sessions/admission.c */
 	unsigned opening_count;
 	uint64_t memory_used; /* of all sessions, as last measured */
 	uint64_t available, available_ns;
@@ -223,9 +223,9 @@ struct host {
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
-	struct start *starts, *starts_last; /* start.c */
-	struct execution *firsts; /* first.c */
-	struct session *over; /* answer_once.c */
+	struct start *starts, *starts_last; /* executions/start.c */
+	struct execution *firsts; /* executions/first.c */
+	struct session *over; /* calls/once.c */
 	struct loop_timer *over_timer;
 	unsigned leaving;     /* of `session_count`: see struct tenant */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
@@ -246,11 +246,11 @@ struct host {
 	int exit_status;
 };
 
-/* ---- listen.c ---- */
+/* ---- fronts/listen.c ---- */
 /* Host's `listen_fd` and `listening`, from its configuration. */
 int listen_open(struct host *host, struct err *err);
 
-/* ---- session.c ---- */
+/* ---- sessions/session.c ---- */
 /* NULL when this tenant has no live session with this id. */
 struct session *session_find(struct host *host, const struct tenant *tenant, const char *id);
 struct session *session_by_id(struct host *host, const char *id); /* whosever it is */
@@ -274,7 +274,7 @@ void session_closed(struct session *session, const struct job *job);
 /* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
 void session_leave(struct session *session);
 
-/* ---- job.c ---- */
+/* ---- executions/job.c ---- */
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
 void job_arm(struct job *job); /* with what its session has for it, before a thread sees it */
@@ -291,7 +291,7 @@ void session_fail_waiting(struct session *session, enum api_error end, const cha
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
 void session_fail_executions(struct session *session, enum api_error end, const char *why);
 
-/* ---- keep.c ---- */
+/* ---- sessions/keep.c ---- */
 /* What an earlier run left, as sessions without a box. */
 int keep_revive(struct host *host, struct err *err);
 void keep_stop(struct host *host);
@@ -307,7 +307,7 @@ void keep_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *keep_expired(const struct session *session, uint64_t now_ns);
 
-/* ---- restore.c ---- */
+/* ---- sessions/restore.c ---- */
 /* Makes a box for a parked session, when nothing uses the old one and its turn has come. */
 void restore_want(struct session *session);
 void restore_done(struct session *session, struct job *job);
@@ -317,7 +317,7 @@ void restore_next(struct host *host);
 void restore_work(struct job *job); /* in a thread of the pool */
 int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as a row keeps it */
 
-/* ---- execution.c ---- */
+/* ---- executions/execution.c ---- */
 struct execution *execution_find(struct session *session, const char *id);
 void execution_free(struct execution *execution);
 void execution_wait(struct execution *execution, const struct asked *asked);
@@ -342,7 +342,7 @@ struct execution *execution_begin(struct session *session, struct db_execution *
 				  struct err *err);
 struct job *execution_job(struct execution *execution); /* it is to run: to be queued */
 
-/* ---- answer_once.c ---- */
+/* ---- calls/once.c ---- */
 bool once_is(const struct session *session); /* it ends with its only execution */
 /* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
 void once_ready(struct session *session, struct job *opened);
@@ -357,7 +357,7 @@ void once_done(struct session *session);
 void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
 void once_forget(struct session *session); /* it goes */
 
-/* ---- start.c ---- */
+/* ---- executions/start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
 void start_note(struct execution *execution, const struct db_execution *row,
 		const char *idempotency);
@@ -370,15 +370,15 @@ void start_kept(struct execution *execution);	  /* what was written is committed
 void start_not_kept(struct execution *execution); /* it is not, and waits again */
 void start_forget(struct execution *execution);
 
-/* ---- work.c: in a thread of the pool ---- */
+/* ---- executions/work.c: in a thread of the pool ---- */
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
 /* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
 void work_run(struct pool_item *item);
-void work_probe(struct job *job); /* ready.c */
-void work_file(struct job *job); /* work_files.c */
+void work_probe(struct job *job); /* operations/ready.c */
+void work_file(struct job *job); /* files/work.c */
 
-/* ---- beside.c ---- */
+/* ---- sessions/beside.c ---- */
 void beside_enqueue(struct session *session, struct job *job);
 void beside_pump(struct session *session);
 bool beside_is_full(const struct session *session);
@@ -387,11 +387,11 @@ void beside_fail_waiting(struct session *session, enum api_error end, const char
 void beside_job_done(struct session *session, struct job *job);
 reckon_session *beside_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
 
-/* ---- files.c ---- */
+/* ---- files/files.c ---- */
 /*
  * Every change of a session's files passes here, in the loop, when its job is done and before it
  * is answered: executions, uploads, moves, removals, archives.
  */
 void files_changed(struct session *session, const struct job *job);
 
-#include "host/answer.h" /* needs what stands above */
+#include "host/calls/answer.h" /* needs what stands above */

@@ -22,13 +22,13 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/priority.h"
-#include "base/runtime.h"
-#include "host/doctor.h"
-#include "host/document.h"
+#include "base/process/priority.h"
+#include "base/process/runtime.h"
+#include "host/operations/doctor.h"
+#include "host/calls/document.h"
 #include "host/host.h"
 #include "host/private.h"
-#include "host/spare.h"
+#include "host/sessions/spare.h"
 
 #define TICK_MS 200u
 #define BUSY_MS 20u

@@ -18,7 +18,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "base/burst.h"
+#include "base/process/burst.h"
 #include "base/mem.h"
 
 struct queue {

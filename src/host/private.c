@@ -2,7 +2,7 @@
  * private.c - the daemon of one user: a socket in a directory of its own instead of a port.
  *
  * Runs in:  reckond, with --private.
- * Reads:    the environment, as base/runtime.h says.
+ * Reads:    the environment, as base/process/runtime.h says.
  * Never:    listens beside another one for the same state: a lock is held for its whole life.
  *
  * Whoever can connect is the user: the directory is its alone, and the front looks at the uid
@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/runtime.h"
+#include "base/process/runtime.h"
 #include "host/host.h"
 #include "host/private.h"
 

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "httpd/server.h"
 
 static uint64_t body_ms(const struct conn *conn)

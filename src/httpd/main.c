@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/priority.h"
+#include "base/process/priority.h"
 #include "httpd/fence.h"
 #include "httpd/server.h"
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define AREAS_MAX 8192
 #define MAPS_MAX (4u << 20)

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "inside/enter.h"
 #include "inside/signals.h"
 #include "wire/process.h"

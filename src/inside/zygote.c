@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "inside/enter.h"
 #include "inside/freeze.h"
 #include "inside/hot.h"

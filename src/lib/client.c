@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 #define SEND_TIMEOUT_MS 10000

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/file/fs.h"
 #include "base/mem.h"
 #include "lib/api.h"
 #include "lib/launch.h"
-#include "lib/session.h"
+#include "lib/session/session.h"
 
 /* A warden that ends because it was idle can meet us at the door; then a new one is started. */
 #define CONNECT_TRIES 3

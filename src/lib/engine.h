@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "lib/client.h"
-#include "lib/store.h"
+#include "lib/store/store.h"
 #include "reckon.h"
 
 struct reckon_engine {

@@ -24,12 +24,12 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "base/child.h"
+#include "base/process/child.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "base/fs.h"
+#include "base/file/fd.h"
+#include "base/file/fs.h"
 #include "base/mem.h"
-#include "base/runtime.h"
+#include "base/process/runtime.h"
 
 #define WARDEN_FD 3
 #define FAILURE_FD 4

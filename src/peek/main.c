@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "peek/peek.h"
 

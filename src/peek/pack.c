@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "peek/peek.h"
 
 static char frame[PEEK_FRAME_MAX], chunk[PEEK_DATA_MAX];

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define FIRST AGENT_READY
 #define COUNT (AGENT_DISCARD - AGENT_READY + 1)

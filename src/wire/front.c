@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 const char *const front_scope_names[FRONT_SCOPES] = {

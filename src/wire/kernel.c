@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 int kernel_unpack(const char *payload, size_t payload_len, uint32_t field_count,

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/file/fs.h"
 #include "base/utf8.h"
 
 _Static_assert(sizeof(struct peek_entry) + 2u * PEEK_PATH_MAX <= PEEK_DATA_MAX, "an entry fits");

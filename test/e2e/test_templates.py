@@ -417,7 +417,7 @@ def test_every_package_of_data_imports_in_one_session(reckon):
 
 def test_a_template_without_a_package_names_the_one_with_it(reckon):
     """The list in the kernel is that of the lock's requirements."""
-    text = (ROOT / "src/inside/py/hints_packages.py").read_text(encoding="utf-8")
+    text = (ROOT / "src/inside/py/hints/packages.py").read_text(encoding="utf-8")
     listed = text.partition('frozenset("""')[2].partition('"""')[0].split()
     assert set(listed) == {name.partition(".")[0] for name in wanted_packages()} - {"pip"}
     record = reckon.record("import pandas", "-t", "python")

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/provider.h"
-#include "agent/sse.h"
+#include "agent/formats/provider.h"
+#include "agent/formats/sse.h"
 #include "base/utf8.h"
 
 static inline void expect(bool fact)

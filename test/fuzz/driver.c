@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

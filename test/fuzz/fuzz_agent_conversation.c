@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/conversation.h"
+#include "agent/conversation/conversation.h"
 #include "agent_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
-#include "cli/parse.h"
-#include "cli/term.h"
+#include "base/file/fs.h"
+#include "cli/options/parse.h"
+#include "cli/term/term.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "cli/term_table.h"
-#include "cli/term_width.h"
+#include "cli/term/table.h"
+#include "cli/term/width.h"
 #include "codec/json_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/journal_form.h"
+#include "cli/journal/form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

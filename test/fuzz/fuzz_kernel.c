@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "wire/kernel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/markdown.h"
-#include "cli/term_width.h"
+#include "cli/markdown/markdown.h"
+#include "cli/term/width.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

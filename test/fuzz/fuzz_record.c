@@ -11,8 +11,8 @@
 
 #include "base/utf8.h"
 #include "codec/json_read.h"
-#include "lib/mime.h"
-#include "lib/record.h"
+#include "lib/record/mime.h"
+#include "lib/record/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

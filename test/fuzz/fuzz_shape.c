@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "lib/shape.h"
+#include "lib/shape/shape.h"
 
 #define STEPS_PER_BYTE 400u
 

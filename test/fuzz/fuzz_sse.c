@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sse.h"
+#include "agent/formats/sse.h"
 
 #define EVENT_MAX 4096u
 

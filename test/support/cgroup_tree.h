@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "box/cgroup.h"
+#include "box/cgroup/cgroup.h"
 
 #define TREE_CONTROLLERS 5
 extern const char *const tree_controllers[TREE_CONTROLLERS]; /* v1: a folder each */

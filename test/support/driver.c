@@ -41,8 +41,8 @@
 #include "base/cleanup.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
-#include "lib/branch.h"
-#include "lib/session.h"
+#include "lib/session/branch.h"
+#include "lib/session/session.h"
 #include "driver_port.h"
 #include "driver_process.h"
 

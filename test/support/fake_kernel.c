@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "support/fake_warden.h"
 #include "wire/kernel.h"
 

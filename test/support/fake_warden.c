@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define SESSIONS_MAX 16
 

@@ -127,9 +127,9 @@ def test_the_reference_is_that_of_the_field_table():
 
 
 def test_the_numbers_of_the_filter_are_those_of_its_lists():
-    lists = (ROOT / "src/box/filter_list.h").read_text(encoding="utf-8")
+    lists = (ROOT / "src/box/filter/list.h").read_text(encoding="utf-8")
     allowed, denied = (len(re.findall(r'"\w+"', part)) for part in lists.split("filter_denied"))
-    checked = (ROOT / "src/box/filter.c").read_text(encoding="utf-8").split("checked[] = {")[1]
+    checked = (ROOT / "src/box/filter/filter.c").read_text(encoding="utf-8").split("checked[] = {")[1]
     checks = len(re.findall(r'\{ "\w+"', checked.split("\n};")[0]))
     page = (ROOT / "docs/internals/filter.md").read_text(encoding="utf-8")
     for verdict, number in ("allow", allowed), ("check", checks), ("report", denied):

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/code_stream.h"
-#include "agent/conversation.h"
+#include "agent/formats/code_stream.h"
+#include "agent/conversation/conversation.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 

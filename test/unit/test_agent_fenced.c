@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "agent/fenced.h"
+#include "agent/formats/fenced.h"
 
 static void blocks_are_found(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "agent/provider.h"
+#include "agent/formats/provider.h"
 
 static void arguments_become_objects(void **state)
 {

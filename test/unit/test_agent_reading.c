@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "agent/reading.h"
+#include "agent/conversation/reading.h"
 
 static void one_line_of_these_words_is_no_code(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "agent/repeat.h"
+#include "agent/conversation/repeat.h"
 #include "base/cleanup.h"
 #include "wire/agent.h"
 

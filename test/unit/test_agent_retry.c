@@ -8,7 +8,7 @@
 #include "unit.h"
 
 
-#include "agent/retry.h"
+#include "agent/loop/retry.h"
 
 #define NOW 1795305600 /* Sun, 22 Nov 2026 00:00:00 GMT */
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "agent/sse.h"
+#include "agent/formats/sse.h"
 
 #define ALL_MAX 65536u
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/provider.h"
-#include "agent/window.h"
+#include "agent/formats/provider.h"
+#include "agent/conversation/window.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "codec/json_read.h"

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/provider.h"
-#include "agent/sse.h"
+#include "agent/formats/provider.h"
+#include "agent/formats/sse.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define STREAM_MAX ((size_t)1 << 20)
 #define EVERY_CUT_MAX 20000u /* bytes; of longer ones every 97th cut */

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/burst.h"
+#include "base/process/burst.h"
 #include "base/clock.h"
 
 #define JOBS 3

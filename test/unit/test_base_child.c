@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "base/process/child.h"
 
 static void on_signal(int signo)
 {

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "base/fs.h"
+#include "base/file/fd.h"
+#include "base/file/fs.h"
 
 #define NOBODY ((uid_t)-1)
 

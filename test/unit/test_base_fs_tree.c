@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs_tree.h"
+#include "base/file/tree.h"
 
 #define NOBODY ((uid_t)-1), ((gid_t)-1)
 #define DEEP 300

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 
 static int saved = -1, caught = -1;

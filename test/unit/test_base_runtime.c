@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/runtime.h"
+#include "base/process/runtime.h"
 
 static void state_is_where_it_is_said_to_be(void **state)
 {

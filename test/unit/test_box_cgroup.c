@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/cgroup.h"
-#include "box/cgroup_base.h"
+#include "box/cgroup/cgroup.h"
+#include "box/cgroup/base.h"
 #include "support/cgroup_tree.h"
 
 /* ---- v1 --------------------------------------------------------------------------------- */

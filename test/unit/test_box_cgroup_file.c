@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/cgroup_file.h"
+#include "box/cgroup/file.h"
 
 #define GROUPS 120
 #define FILES 9

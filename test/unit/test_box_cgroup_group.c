@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/cgroup_file.h"
-#include "box/cgroup_group.h"
+#include "box/cgroup/file.h"
+#include "box/cgroup/group.h"
 #include "support/cgroup_tree.h"
 
 static void v1_has_the_level_for_processors_alone(void **state)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/cgroup_process.h"
+#include "box/cgroup/process.h"
 #include "support/cgroup_tree.h"
 
 static const char *const own[] = { "memory", "pids", "cpuacct", "freezer" };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "box/cgroup_settle.h"
+#include "box/cgroup/settle.h"
 #include "support/cgroup_tree.h"
 
 struct group {

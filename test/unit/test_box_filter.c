@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "box/filter.h"
+#include "box/filter/filter.h"
 
 #if defined(__x86_64__)
 #define OWN_ARCH AUDIT_ARCH_X86_64

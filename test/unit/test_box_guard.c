@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/guard.h"
+#include "box/walls/guard.h"
 #include "wire/warden.h"
 
 #define TASKS 64

@@ -15,8 +15,8 @@
 
 #include "base/cleanup.h"
 #include "box/state.h"
-#include "box/trace.h"
-#include "box/trace_arch.h"
+#include "box/twin/trace.h"
+#include "box/twin/trace_arch.h"
 
 /* Registers that stand right behind an instruction at `address`. */
 static struct trace_regs standing_at(uint64_t address)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "cli/journal_form.h"
+#include "cli/journal/form.h"
 
 static void links_are_put_in_place_however_they_are_cut(void **state)
 {

@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cli/markdown.h"
-#include "cli/term_width.h"
+#include "cli/markdown/markdown.h"
+#include "cli/term/width.h"
 
 #define DRAWN_MAX ((size_t)64 * 1024 * 1024)
 

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/opt.h"
+#include "cli/options/opt.h"
 
 enum { OPT_SIZE = OPT_LONG, OPT_QUIET, OPT_AGAIN };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/parse.h"
+#include "cli/options/parse.h"
 
 #define KIB UINT64_C(1024)
 

@@ -18,11 +18,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
-#include "cli/image_fence.h"
-#include "cli/repl_edit.h"
-#include "cli/repl_history.h"
-#include "cli/term_image.h"
+#include "base/file/fd.h"
+#include "cli/image/fence.h"
+#include "cli/repl/edit.h"
+#include "cli/repl/history.h"
+#include "cli/term/image.h"
 
 /* ---- history ---- */
 

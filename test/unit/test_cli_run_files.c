@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 
 struct place {
 	char path[64];

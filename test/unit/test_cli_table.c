@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/term_table.h"
-#include "cli/term_width.h"
+#include "cli/term/table.h"
+#include "cli/term/width.h"
 #include "codec/json_read.h"
 
 static size_t width(const char *text)

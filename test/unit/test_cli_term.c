@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/term.h"
-#include "cli/term_reveal.h"
+#include "cli/term/term.h"
+#include "cli/term/reveal.h"
 
 /* Sends `text` in pieces of `step` bytes. */
 static void filter_in(struct buf *ret, const char *text, size_t len, size_t step, bool escape)

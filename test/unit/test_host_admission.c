@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/admission.h"
+#include "host/sessions/admission.h"
 
 #define MIB ((uint64_t)1 << 20)
 

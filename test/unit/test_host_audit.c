@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "host/audit_segment.h"
+#include "host/audit/segment.h"
 
 static char dir[64];
 static int state_fd;

@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "host/db_keep.h"
-#include "host/db_log.h"
+#include "host/db/keep.h"
+#include "host/db/log.h"
 
 #define SESSION "se_00000000000000000000000001"
 #define EXECUTION "ex_00000000000000000000000001"

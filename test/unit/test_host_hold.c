@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "host/hold.h"
+#include "host/executions/hold.h"
 
 #define S 1000000000ull
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "host/metrics.h"
+#include "host/operations/metrics.h"
 
 static struct err err;
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "host/db_inner.h"
-#include "host/retain.h"
+#include "host/db/inner.h"
+#include "host/operations/retain.h"
 #include "host/steady.h"
 
 static char dir[64];

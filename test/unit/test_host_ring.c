@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/ring.h"
+#include "host/executions/ring.h"
 
 struct got {
 	uint64_t gap, first, last;

@@ -7,8 +7,8 @@
  */
 #include "unit.h"
 
-#include "host/answer.h"
-#include "host/tenant.h"
+#include "host/calls/answer.h"
+#include "host/tenants/tenant.h"
 #include "wire/front.h"
 
 /* Those of whoever has no key: a ticket, a token and a signature are as good as one. */

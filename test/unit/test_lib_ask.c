@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/session.h"
+#include "lib/session/session.h"
 #include "support/lib_fixture.h"
 
 static const struct fake_config plain;

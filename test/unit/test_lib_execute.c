@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "support/lib_fixture.h"
 
 static const struct fake_config plain;

@@ -15,10 +15,10 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "lib/keep.h"
-#include "lib/part.h"
+#include "lib/store/keep.h"
+#include "lib/workspace/part.h"
 
 struct fixture {
 	char state[64], from[64], to[64];

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/mime.h"
+#include "lib/record/mime.h"
 
 #define CASE(name, head, mime) { name, head, sizeof(head) - 1, mime }
 #define OOXML "application/vnd.openxmlformats-officedocument."

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "lib/record.h"
+#include "lib/record/record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ITEM(which, text) { KERNEL_TAG_##which, sizeof(text) - 1, text }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "lib/pipes.h"
+#include "lib/execution/pipes.h"
 
 struct got {
 	size_t bytes;

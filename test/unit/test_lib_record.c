@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "codec/json_read.h"
-#include "lib/record.h"
-#include "lib/text.h"
+#include "lib/record/record.h"
+#include "lib/record/text.h"
 
 #define PNG "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x80\0\0\1\xe0"
 #define ITEM(which, text) { KERNEL_TAG_##which, sizeof(text) - 1, text }

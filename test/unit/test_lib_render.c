@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "lib/record.h"
-#include "lib/stuck.h"
+#include "lib/record/record.h"
+#include "lib/record/stuck.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ITEM(which, text) { KERNEL_TAG_##which, sizeof(text) - 1, text }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/branch.h"
+#include "lib/session/branch.h"
 #include "support/lib_fixture.h"
 
 static const struct fake_config plain;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "lib/shape.h"
-#include "lib/text.h"
+#include "lib/shape/shape.h"
+#include "lib/record/text.h"
 
 #define ROOM 65536u
 

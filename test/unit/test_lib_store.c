@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "lib/store.h"
+#include "base/file/fd.h"
+#include "lib/store/store.h"
 
 #define ABC_SHA256 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "lib/stream.h"
+#include "lib/record/stream.h"
 
 struct place {
 	char dir[64];

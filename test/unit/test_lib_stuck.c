@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "lib/stuck.h"
+#include "lib/record/stuck.h"
 
 /* Of the table; and one that has what no language there has yet. */
 static const struct language_syntax *syntax(const char *name)

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "codec/json_read.h"
-#include "lib/workspace.h"
+#include "lib/workspace/workspace.h"
 
 #define SECRET "the secret outside"
 

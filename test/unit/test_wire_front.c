@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "wire/front.h"
 
 static void the_monitor_table_is_closed(void **state)

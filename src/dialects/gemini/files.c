@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "codec/base64.h"
 #include "dialects/gemini/gemini.h"
 #include "dialects/names.h"

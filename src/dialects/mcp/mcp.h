@@ -6,13 +6,13 @@
  *   reply.c      results, errors, notifications: as one JSON answer, or as events
  *   methods.c    initialize, server/discover, lists
  *   call.c       tools/call: which tool, what became of it
- *   approve.c    asking a person before a tool does something
+ *   tools/approve.c    asking a person before a tool does something
  *   running.c    calls that run, for notifications/cancelled, and questions to a client
  *   tool_*.c     the tools
  *   tasks.c      executions that a client does not wait for
- *   content.c    images, files and links of a result
- *   figures.c    the figures of a record
- *   resources.c  files, outputs and figures by their URI
+ *   tools/content.c    images, files and links of a result
+ *   tools/figures.c    the figures of a record
+ *   tools/resources.c  files, outputs and figures by their URI
  *   listen.c     subscriptions/listen
  *   fixtures*.c  what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
  */
@@ -80,7 +80,7 @@ void mcp_delete_session(struct mcp *mcp);
 /* Whether it was ended, as far as this process remembers. */
 bool mcp_session_has_ended(const char *session);
 
-/* ---- resources.c ---- */
+/* ---- tools/resources.c ---- */
 /* What a URI may not hold as it is, is percent-encoded. */
 void mcp_write_file_uri(const char *session, const char *path, struct buf *uri);
 void mcp_resources_list(struct mcp *mcp);
@@ -148,7 +148,7 @@ void tool_say(struct tool *tool, const char *fmt, ...) __attribute__((format(pri
 bool tool_text(struct tool *tool, const char *name, size_t max, const char **ret);
 bool tool_number(struct tool *tool, const char *name, double least, double most, double *ret);
 
-/* ---- tool_session.c ---- */
+/* ---- tools/session.c ---- */
 /*
  * The id of the session that the arguments name, else that of the default session; with `may_create` one is opened when there is none. 1, else what the tool returns.
  */
@@ -171,11 +171,11 @@ void mcp_tasks_result(struct mcp *mcp);
 void mcp_tasks_cancel(struct mcp *mcp);
 void mcp_tasks_list(struct mcp *mcp);
 
-/* ---- approve.c ---- */
+/* ---- tools/approve.c ---- */
 /* 1: go on; 0: there is something to answer; negative: it has been answered, or nobody is left. */
 int tool_approve(struct tool *tool, const char *name);
 
-/* ---- content.c ---- */
+/* ---- tools/content.c ---- */
 uint64_t mcp_text_budget(struct tool *tool);
 bool mcp_is_image(const char *mime);
 /* An image block; false: it is none, or does not fit. After the text. */
@@ -183,7 +183,7 @@ bool tool_add_image(struct tool *tool, const void *bytes, size_t len, const char
 void tool_add_link(struct tool *tool, const char *uri, const char *name, const char *mime,
 		   bool has_size, uint64_t size);
 
-/* ---- figures.c ---- */
+/* ---- tools/figures.c ---- */
 /* Each as an image that a model can look at, and a link to it as it was drawn. `uris`: one a line.
  * Negative: nobody is left. */
 int tool_add_figures(struct tool *tool, const struct running *running,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "inside/bash/bash.h"
 
 #define PACKET_MAX (192u * 1024u) /* more than the host takes: it says so */

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "wire/tools.h"
 
 #define HOLD_FIRST 10

@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define COMPLAINTS_MAX 65536u
 #define PATIENCE_MS 5000u

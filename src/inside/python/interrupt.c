@@ -12,7 +12,7 @@
  *                              the cell is gone, so that neither "except KeyboardInterrupt: pass"
  *                              in a loop nor a handler that does nothing keeps it going
  *
- * The host sends one each half second (lib/stop.c) and ends the kernel when all of that was in
+ * The host sends one each half second (lib/execution/stop.c) and ends the kernel when all of that was in
  * vain: in C code that looks at no signals, or behind a blocked SIGINT.
  */
 #include "inside/python/python.h"

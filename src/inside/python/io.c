@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 #define STREAM_BUFFER 8192
 #define SYNC_MAX 10000 /* per execution, for a change of stream */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "inside/resume.h"
 
 #define KEEP_PAYLOAD (1024u * 1024u)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "inside/kernel.h"
 #include "inside/resume.h"
 #include "wire/kernel.h"

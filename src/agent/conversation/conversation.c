@@ -1,0 +1,513 @@
+/*
+ * conversation.c - a JSON document becomes a talk.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    a document that a client, a program or a captured agent wrote.
+ * Never:    takes it to be well-formed, or gives one model what another one thought.
+ */
+#include "agent/conversation/conversation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/conversation/repeat.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_read.h"
+
+#define MESSAGES_MAX 4000u
+
+static const char no_result[] = "[the application gave no result of this call]";
+
+/* Where in the document we are. */
+struct place {
+	const char *what; /* "messages" */
+	size_t index;
+};
+
+void conversation_init(struct conversation *conversation)
+{
+	*conversation = (struct conversation){ .runs_code = true,
+					       .instructions = BUF_INIT(MODEL_TEXT_MAX) };
+}
+
+void conversation_done(struct conversation *conversation)
+{
+	buf_done(&conversation->instructions);
+}
+
+uint64_t conversation_maker(const struct agent_settings *settings, const char *base_url,
+			    const char *model)
+{
+	cleanup_buf struct buf name = BUF_INIT(64 * 1024);
+	struct err full;
+
+	if (buf_addf(&name, &full, "%llu %s %s", (unsigned long long)settings->protocol, base_url,
+		     model) < 0)
+		return 0;
+	return repeat_hash(name.data, name.len);
+}
+
+static int wrong(const struct place *place, struct err *err, const char *why)
+{
+	return err_set(err, ERR_INVALID, "conversation: %s[%zu]: %s", place->what, place->index,
+		       why);
+}
+
+/* A text, "" when the member is missing; ERR_INVALID when it is something else. */
+static int take_text(const struct json_value *object, const char *key, struct buf *ret,
+		     struct err *err)
+{
+	const struct json_value *value = json_read_member(object, key);
+	size_t len;
+	const char *text = json_read_text(value, &len);
+
+	if (text != NULL)
+		return buf_add(ret, text, len, err);
+	if (json_read_kind(value) != JSON_KIND_NULL)
+		return err_set(err, ERR_INVALID, "conversation: \"%s\" is no text", key);
+	return 0;
+}
+
+static char *copy_number(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_read_member(object, key);
+	cleanup_buf struct buf json = BUF_INIT(64);
+	struct err err;
+
+	if (json_read_kind(value) != JSON_KIND_NUMBER || json_read_dump(value, &json, &err) < 0)
+		return NULL;
+	return TAKE_PTR(json.data);
+}
+
+static uint64_t read_count(const struct json_value *object, const char *key)
+{
+	int64_t count = 0;
+
+	(void)json_read_int(json_read_member(object, key), &count);
+	return count > 0 ? (uint64_t)count : 0;
+}
+
+/* ---- tools and sampling ---- */
+
+static bool is_tool_name(const char *name, size_t len)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+
+	return name != NULL && len > 0 && len <= AGENT_TOOL_NAME_MAX && strlen(name) == len &&
+	       strspn(name, letters) == len;
+}
+
+static int take_tool(const struct json_value *tool, const struct place *place,
+		     struct model_talk *talk, struct err *err)
+{
+	static const char none[] = "{\"type\":\"object\",\"properties\":{}}";
+	const struct json_value *parameters = json_read_member(tool, "parameters");
+	cleanup_buf struct buf json = BUF_INIT(MODEL_ARGS_MAX);
+	size_t len = 0;
+	const char *name = json_read_text(json_read_member(tool, "name"), &len);
+
+	if (!is_tool_name(name, len))
+		return wrong(place, err, "a tool has a name of letters, digits, '_' and '-'");
+	if (model_talk_tool(talk, name) != NULL)
+		return wrong(place, err, "there are two tools of this name");
+	if (json_read_kind(parameters) == JSON_KIND_OBJECT) {
+		if (json_read_dump(parameters, &json, err) < 0)
+			return (int)err->code;
+	} else if (parameters != NULL && json_read_kind(parameters) != JSON_KIND_NULL) {
+		return wrong(place, err, "\"parameters\" is a JSON schema");
+	}
+	return model_talk_add_tool(talk, MODEL_TOOL_APPLICATION, name,
+				   json_read_text(json_read_member(tool, "description"), NULL),
+				   json.len > 0 ? json.data : none, err);
+}
+
+static int take_tools(const struct json_value *document, struct model_talk *talk, struct err *err)
+{
+	const struct json_value *tools = json_read_member(document, "tools");
+	struct place place = { .what = "tools" };
+
+	for (; place.index < json_read_count(tools); place.index++)
+		if (take_tool(json_read_at(tools, place.index), &place, talk, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+static int take_choice(const struct json_value *document, struct model_sampling *sampling,
+		       struct err *err)
+{
+	static const char *const words[] = { [MODEL_CHOICE_AUTO] = "auto",
+					     [MODEL_CHOICE_NONE] = "none",
+					     [MODEL_CHOICE_REQUIRED] = "required" };
+	size_t len;
+	const char *choice = json_read_text(json_read_member(document, "tool_choice"), &len);
+	bool beside = true;
+
+	(void)json_read_bool(json_read_member(document, "parallel_tool_calls"), &beside);
+	sampling->one_call = !beside;
+	if (choice == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcmp(words[i], choice) == 0) {
+			sampling->choice = (enum model_choice)i;
+			return 0;
+		}
+	if (!is_tool_name(choice, len))
+		return err_set(err, ERR_INVALID, "conversation: \"tool_choice\" is none of auto, "
+			       "none, required, or the name of a tool");
+	sampling->choice = MODEL_CHOICE_TOOL;
+	sampling->choice_tool = mem_strdup(choice);
+	return 0;
+}
+
+static void take_sampling(const struct json_value *document, struct model_sampling *ret)
+{
+	const struct json_value *sampling = json_read_member(document, "sampling");
+	const struct json_value *stops = json_read_member(sampling, "stop");
+	const char *effort =
+		json_read_text(json_read_member(sampling, "reasoning_effort"), NULL);
+
+	ret->temperature = copy_number(sampling, "temperature");
+	ret->top_p = copy_number(sampling, "top_p");
+	ret->seed = copy_number(sampling, "seed");
+	ret->answer_tokens = read_count(sampling, "max_tokens");
+	if (effort != NULL && strlen(effort) < 32)
+		ret->effort = mem_strdup(effort);
+	for (size_t i = 0; i < json_read_count(stops) && ret->stop_count < MODEL_STOPS_MAX; i++) {
+		const char *stop = json_read_text(json_read_at(stops, i), NULL);
+
+		if (stop != NULL && stop[0] != '\0')
+			ret->stops[ret->stop_count++] = mem_strdup(stop);
+	}
+}
+
+/* ---- messages ---- */
+
+static struct model_turn *last_of(const struct model_talk *talk)
+{
+	return talk->count > 0 ? talk->turns[talk->count - 1] : NULL;
+}
+
+static const struct model_call *call_of(const struct model_turn *turn, const char *id)
+{
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (strcmp(turn->calls[i].id, id) == 0)
+			return &turn->calls[i];
+	return NULL;
+}
+
+static bool has_result(const struct model_turn *results, const char *id)
+{
+	for (size_t i = 0; results != NULL && i < results->result_count; i++)
+		if (strcmp(results->results[i].call_id, id) == 0)
+			return true;
+	return false;
+}
+
+/* The last answer, and what there is of its results; false: the last turn is a question. */
+static bool find_open(const struct model_talk *talk, struct model_turn **ret_answer,
+		      struct model_turn **ret_results)
+{
+	size_t at = talk->count;
+
+	*ret_results = NULL;
+	if (at > 0 && talk->turns[at - 1]->role == MODEL_ROLE_RESULTS)
+		*ret_results = talk->turns[--at];
+	if (at == 0 || talk->turns[at - 1]->role != MODEL_ROLE_MODEL)
+		return false;
+	*ret_answer = talk->turns[at - 1];
+	return true;
+}
+
+const struct model_call *conversation_waiting(const struct model_talk *talk, size_t index)
+{
+	struct model_turn *answer, *results;
+
+	if (!find_open(talk, &answer, &results))
+		return NULL;
+	for (size_t i = 0; i < answer->call_count; i++) {
+		const struct model_call *call = &answer->calls[i];
+		const struct model_tool *tool = model_talk_tool(talk, call->name);
+
+		if (tool != NULL && tool->kind == MODEL_TOOL_APPLICATION &&
+		    !has_result(results, call->id) && index-- == 0)
+			return call;
+	}
+	return NULL;
+}
+
+int conversation_close_calls(struct model_talk *talk, struct err *err)
+{
+	struct model_turn *answer, *results;
+
+	if (!find_open(talk, &answer, &results) || answer->call_count == 0)
+		return 0;
+	if (results == NULL)
+		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+	for (size_t i = 0; i < answer->call_count; i++)
+		if (!has_result(results, answer->calls[i].id) &&
+		    model_turn_add_result(results, &answer->calls[i], no_result,
+					  sizeof(no_result) - 1, true, err) < 0)
+			return (int)err->code;
+	model_turn_sort_results(results, answer);
+	return 0;
+}
+
+static int take_images(const struct json_value *message, struct model_turn *turn,
+		       const struct place *place, struct err *err)
+{
+	const struct json_value *images = json_read_member(message, "images");
+
+	for (size_t i = 0; i < json_read_count(images); i++) {
+		const struct json_value *image = json_read_at(images, i);
+		const char *mime = json_read_text(json_read_member(image, "mime"), NULL);
+		size_t len;
+		const char *base64 = json_read_text(json_read_member(image, "base64"), &len);
+
+		if (mime == NULL || strncmp(mime, "image/", 6) != 0 || strlen(mime) > 64 ||
+		    base64 == NULL || len == 0 || len > AGENT_IMAGE_MAX)
+			return wrong(place, err, "an image has \"mime\" and \"base64\"");
+		if (model_turn_add_image(turn, mime, base64, len, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int take_files(const struct json_value *message, struct model_turn *turn, struct err *err)
+{
+	const struct json_value *files = json_read_member(message, "files");
+
+	for (size_t i = 0; i < json_read_count(files); i++) {
+		const char *line = json_read_text(json_read_at(files, i), NULL);
+
+		if (line == NULL)
+			return err_set(err, ERR_INVALID, "conversation: a file is a text");
+		if (buf_addf(&turn->text, err, "%s- %s\n",
+			     i == 0 ? "\n\nFiles in /mnt/data:\n" : "", line) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+/* Two questions in a row are one: models take turns. */
+static int take_user(const struct json_value *message, const struct place *place,
+		     struct model_talk *talk, struct err *err)
+{
+	struct model_turn *turn = last_of(talk);
+
+	if (conversation_close_calls(talk, err) < 0)
+		return (int)err->code;
+	if (turn == NULL || turn->role != MODEL_ROLE_USER)
+		turn = model_talk_add(talk, MODEL_ROLE_USER);
+	else if (buf_adds(&turn->text, "\n\n", err) < 0)
+		return (int)err->code;
+	if (take_text(message, "text", &turn->text, err) < 0 ||
+	    take_files(message, turn, err) < 0)
+		return (int)err->code;
+	return take_images(message, turn, place, err);
+}
+
+static int take_call(const struct json_value *object, struct model_turn *turn,
+		     const struct place *place, struct err *err)
+{
+	const struct json_value *arguments = json_read_member(object, "arguments");
+	const struct json_value *extra = json_read_member(object, "extra");
+	const char *id = json_read_text(json_read_member(object, "id"), NULL);
+	const char *name = json_read_text(json_read_member(object, "name"), NULL);
+	struct model_call *call = model_turn_call(turn, (int64_t)turn->call_count);
+	size_t len = 0;
+	const char *text = json_read_text(arguments, &len);
+
+	if (call == NULL)
+		return wrong(place, err, "too many calls");
+	if (id == NULL || id[0] == '\0' || name == NULL)
+		return wrong(place, err, "a call has \"id\", \"name\" and \"arguments\"");
+	model_call_set_id(call, id);
+	model_call_set_name(call, name);
+	if (text != NULL)
+		model_call_add(call, text, len);
+	else if (json_read_kind(arguments) == JSON_KIND_OBJECT &&
+		 json_read_dump(arguments, &call->args, err) < 0)
+		return (int)err->code;
+	(void)json_read_bool(json_read_member(object, "own_id"), &call->own_id);
+	if (json_read_kind(extra) == JSON_KIND_OBJECT)
+		return json_read_dump(extra, &call->extra, err);
+	return 0;
+}
+
+/* What only the model that made it can read. */
+static int take_own(const struct json_value *message, struct model_turn *turn, struct err *err)
+{
+	static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_text" };
+	const struct json_value *items = json_read_member(message, "items");
+	const char *key = json_read_text(json_read_member(message, "thought_key"), NULL);
+
+	for (size_t i = 0; key != NULL && i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i], key) == 0)
+			turn->thought_key = keys[i];
+	if (take_text(message, "thoughts", &turn->thoughts, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < json_read_count(items); i++) {
+		const struct json_value *item = json_read_at(items, i);
+
+		if (json_read_kind(item) != JSON_KIND_OBJECT)
+			return err_set(err, ERR_INVALID, "conversation: an item is an object");
+		if ((i > 0 && buf_addc(&turn->blob, ',', err) < 0) ||
+		    json_read_dump(item, &turn->blob, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int take_assistant(const struct json_value *message, const struct place *place,
+			  bool is_own, struct model_talk *talk, struct err *err)
+{
+	const struct json_value *calls = json_read_member(message, "calls");
+	struct model_turn *turn;
+
+	if (conversation_close_calls(talk, err) < 0)
+		return (int)err->code;
+	turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+	turn->stop = MODEL_STOP_END;
+	if (take_text(message, "text", &turn->text, err) < 0 ||
+	    (is_own && take_own(message, turn, err) < 0))
+		return (int)err->code;
+	for (size_t i = 0; i < json_read_count(calls); i++)
+		if (take_call(json_read_at(calls, i), turn, place, err) < 0)
+			return (int)err->code;
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (!is_own)
+			buf_clear(&turn->calls[i].extra);
+	return model_turn_settle(turn, MODEL_CODE, talk->count, err);
+}
+
+static int take_result(const struct json_value *result, const struct place *place,
+		       struct model_talk *talk, struct err *err)
+{
+	const char *id = json_read_text(json_read_member(result, "id"), NULL);
+	cleanup_buf struct buf text = BUF_INIT(MODEL_TEXT_MAX);
+	struct model_turn *answer, *results;
+	const struct model_call *call = NULL;
+	bool failed = false;
+
+	if (id != NULL && find_open(talk, &answer, &results))
+		call = id[0] != '\0' ? call_of(answer, id) : NULL;
+	else
+		return wrong(place, err, "results follow the assistant's message that has the calls");
+	if (call == NULL && id[0] != '\0')
+		return wrong(place, err, "no call of the message before has this \"id\"");
+	if (results != NULL && has_result(results, id))
+		return wrong(place, err, "a call has two results");
+	(void)json_read_bool(json_read_member(result, "failed"), &failed);
+	if (take_text(result, "text", &text, err) < 0)
+		return (int)err->code;
+	if (results == NULL)
+		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+	return model_turn_add_result(results, call, buf_text(&text), text.len, failed, err);
+}
+
+static int take_tool_message(const struct json_value *message, const struct place *place,
+			     struct model_talk *talk, struct err *err)
+{
+	const struct json_value *results = json_read_member(message, "results");
+	struct model_turn *last;
+
+	for (size_t i = 0; i < json_read_count(results); i++)
+		if (take_result(json_read_at(results, i), place, talk, err) < 0)
+			return (int)err->code;
+	last = last_of(talk);
+	if (last == NULL || last->role != MODEL_ROLE_RESULTS)
+		return wrong(place, err, "a message of the role tool has results");
+	return take_images(message, last, place, err);
+}
+
+static int take_message(const struct json_value *message, const struct place *place, bool is_own,
+			struct conversation *conversation, struct model_talk *talk,
+			struct err *err)
+{
+	const char *role = json_read_text(json_read_member(message, "role"), NULL);
+
+	if (role != NULL && strcmp(role, "user") == 0)
+		return take_user(message, place, talk, err);
+	if (role != NULL && strcmp(role, "assistant") == 0)
+		return take_assistant(message, place, is_own, talk, err);
+	if (role != NULL && strcmp(role, "tool") == 0)
+		return take_tool_message(message, place, talk, err);
+	if (role == NULL || strcmp(role, "system") != 0)
+		return wrong(place, err, "its role is none of system, user, assistant, tool");
+	if (conversation->instructions.len > 0 &&
+	    buf_adds(&conversation->instructions, "\n\n", err) < 0)
+		return (int)err->code;
+	return take_text(message, "text", &conversation->instructions, err);
+}
+
+static int take_messages(const struct json_value *document, bool is_own,
+			 struct conversation *conversation, struct model_talk *talk,
+			 struct err *err)
+{
+	const struct json_value *messages = json_read_member(document, "messages");
+	struct place place = { .what = "messages" };
+
+	if (json_read_count(messages) > MESSAGES_MAX)
+		return err_set(err, ERR_LIMIT, "conversation: more than %u messages", MESSAGES_MAX);
+	for (; place.index < json_read_count(messages); place.index++)
+		if (take_message(json_read_at(messages, place.index), &place, is_own, conversation,
+				 talk, err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static void take_usage(const struct json_value *document, struct conversation *ret)
+{
+	const struct json_value *usage = json_read_member(document, "usage");
+
+	ret->usage = (struct agent_usage){
+		.requests = read_count(usage, "requests"),
+		.steps = read_count(usage, "steps"),
+		.in = read_count(usage, "in"),
+		.cached = read_count(usage, "cached"),
+		.out = read_count(usage, "out"),
+		.reasoning = read_count(usage, "reasoning"),
+		.cost_micro = read_count(usage, "cost_micro"),
+	};
+	ret->calls = read_count(document, "calls");
+	ret->calls_max = read_count(document, "max_calls");
+}
+
+static int read_document(const struct json_value *document, uint64_t maker,
+			 struct conversation *conversation, struct model_talk *talk,
+			 struct err *err)
+{
+	const char *schema = json_read_text(json_read_member(document, "schema"), NULL);
+	const char *made_by = json_read_text(json_read_member(document, "made_by"), NULL);
+
+	if (schema == NULL || strcmp(schema, CONVERSATION_SCHEMA) != 0)
+		return err_set(err, ERR_INVALID, "conversation: \"schema\" is not "
+			       CONVERSATION_SCHEMA);
+	if (made_by != NULL)
+		conversation->made_by = strtoull(made_by, NULL, 16);
+	(void)json_read_bool(json_read_member(document, "code"), &conversation->runs_code);
+	take_usage(document, conversation);
+	take_sampling(document, &talk->sampling);
+	if (take_text(document, "instructions", &conversation->instructions, err) < 0 ||
+	    take_tools(document, talk, err) < 0 ||
+	    take_choice(document, &talk->sampling, err) < 0)
+		return (int)err->code;
+	return take_messages(document, conversation->made_by == maker, conversation, talk, err);
+}
+
+int conversation_read(const char *json, size_t len, uint64_t maker,
+		      struct conversation *conversation, struct model_talk *talk, struct err *err)
+{
+	struct json_value *document = NULL;
+	int rc;
+
+	if (json_read_parse(json, len, AGENT_TALK_MAX, &document, err) < 0)
+		return err_wrap(err, "conversation");
+	rc = read_document(document, maker, conversation, talk, err);
+	json_read_free(document);
+	return rc;
+}

@@ -1,0 +1,68 @@
+/*
+ * conversation.h - a whole conversation as one JSON document, reckon.conversation/1. Pure.
+ *
+ * It is how a conversation comes in (messages, instructions, the application's tools, sampling) and
+ * how it is kept: what a run leaves when it is parked or ends, and what any other agent goes on with,
+ * on another day and another host. It is bounded by AGENT_TALK_MAX. docs/conversation.schema.json is
+ * this for programs:
+ *
+ *   {"schema": "reckon.conversation/1",
+ *    "instructions": "…",               the application's, behind ours where code can run
+ *    "code": true,                      the model can run code; false: only what the tools do
+ *    "tools": [{"name", "description", "parameters"}],
+ *    "tool_choice": "auto",             or "none", "required", the name of a tool
+ *    "parallel_tool_calls": true,
+ *    "max_calls": 0,                    cells and calls of tools of one run together; 0: no limit
+ *    "sampling": {"temperature", "top_p", "seed", "stop": [], "max_tokens", "reasoning_effort"},
+ *    "messages": [
+ *      {"role": "system", "text"},
+ *      {"role": "user", "text", "images": [{"mime", "base64"}], "files": ["NAME (1.2 MB)"]},
+ *      {"role": "assistant", "text", "calls": [{"id", "name", "arguments": {}}]},
+ *      {"role": "tool", "results": [{"id", "text", "failed": false}], "images": []}],
+ *    "made_by": "…", "usage": {…}, …}   what only a run writes; opaque to everybody else
+ *
+ * Members that are not known are left out, not refused. Thoughts, signatures and encrypted items of
+ * the assistant's messages hold for the model that made them: another one does not get them.
+ */
+#pragma once
+
+#include "agent/conversation/model.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/agent.h"
+
+#define CONVERSATION_SCHEMA "reckon.conversation/1"
+
+/* What of a conversation is not the talk. */
+struct conversation {
+	bool runs_code;
+	uint64_t calls_max; /* 0: no limit */
+	uint64_t calls;	    /* cells and calls of the run that waits */
+	struct agent_usage usage; /* of the run that waits for the application */
+	uint64_t made_by;   /* conversation_maker() */
+	struct buf instructions;
+};
+
+void conversation_init(struct conversation *conversation);
+void conversation_done(struct conversation *conversation);
+
+/* Names a model of a server: what it made, only it understands. */
+uint64_t conversation_maker(const struct agent_settings *settings, const char *base_url,
+			    const char *model);
+
+/*
+ * Reads a document into a talk that has neither turns nor tools: turns, the application's tools and
+ * sampling. ERR_INVALID, in words for whoever wrote it, for one that is none.
+ */
+int conversation_read(const char *json, size_t len, uint64_t maker,
+		      struct conversation *conversation, struct model_talk *talk, struct err *err);
+
+/* Appends the document. Images go first, the oldest before the others, when it would be too long. */
+int conversation_write(const struct conversation *conversation, const struct model_talk *talk,
+		       struct buf *ret, struct err *err);
+
+/* The calls of the application's tools that the last answer waits for: the index-th, or NULL. */
+const struct model_call *conversation_waiting(const struct model_talk *talk, size_t index);
+
+/* Calls of the last answer that have no result get one that says so, whoever was to give it. */
+int conversation_close_calls(struct model_talk *talk, struct err *err);

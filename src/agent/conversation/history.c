@@ -1,0 +1,155 @@
+/*
+ * history.c - a talk of another day, put into the agent's own terms.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    a stored run, through our parent.
+ * Never:    makes up what a model thought: what is not stored is left out.
+ *
+ * Every provider and every calling gets turns as they would be here: a question, an answer that
+ * wants a cell, its result, an answer. So a run can go on with another model than it began with.
+ */
+#include "agent/conversation/history.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define FENCE_MIN 3u
+#define JSON_MAX (6 * MODEL_TEXT_MAX)
+
+static int add_text(struct buf *ret, const struct kernel_item *item, struct err *err)
+{
+	return buf_add(ret, item->data, item->len, err);
+}
+
+/* {"KEY": text, …} */
+static int write_object(struct buf *ret, const char *const *keys, const char *action,
+			const struct kernel_item *text, struct err *err)
+{
+	struct json_writer writer;
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	if (action != NULL)
+		json_write_member_string(&writer, keys[0], action);
+	json_write_member_text(&writer, keys[1], text->data, text->len);
+	json_write_object_end(&writer);
+	return json_write_finish(&writer, err);
+}
+
+static int add_object(struct model_turn *turn, const char *action, const struct kernel_item *text,
+		      struct err *err)
+{
+	static const char *const keys[] = { "action", "content" };
+
+	return write_object(&turn->text, keys, action, text, err);
+}
+
+/* A fence that nothing in the code closes. */
+static int add_block(struct model_turn *turn, const char *language,
+		     const struct kernel_item *code, struct err *err)
+{
+	size_t longest = FENCE_MIN - 1, run = 0;
+
+	for (uint32_t i = 0; i < code->len; i++) {
+		run = code->data[i] == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	if (turn->text.len > 0 && buf_adds(&turn->text, "\n\n", err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i <= longest; i++)
+		if (buf_addc(&turn->text, '`', err) < 0)
+			return (int)err->code;
+	if (buf_addf(&turn->text, err, "%s\n", language) < 0 || add_text(&turn->text, code, err) < 0 ||
+	    buf_addc(&turn->text, '\n', err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i <= longest; i++)
+		if (buf_addc(&turn->text, '`', err) < 0)
+			return (int)err->code;
+	return buf_addc(&turn->text, '\n', err);
+}
+
+static int add_call(struct model_turn *turn, const struct model_talk *talk,
+		    const struct history_way *way, const struct kernel_item *code, struct err *err)
+{
+	static const char *const keys[] = { NULL, MODEL_CODE };
+	cleanup_buf struct buf args = BUF_INIT(JSON_MAX);
+	struct model_call *call = model_turn_call(turn, 0);
+
+	if (write_object(&args, keys, NULL, code, err) < 0)
+		return (int)err->code;
+	model_call_set_name(call, model_talk_code_tool(talk)->name);
+	model_call_add(call, args.data, args.len);
+	return model_turn_settle(turn, MODEL_CODE, ++*way->numbered, err);
+}
+
+static int add_wish(struct model_turn *turn, const struct model_talk *talk,
+		    const struct history_way *way, const struct agent_past *past, struct err *err)
+{
+	if (way->calling == AGENT_CALLING_SCHEMA)
+		return add_object(turn, "run", past->code, err);
+	if (add_text(&turn->text, past->text, err) < 0)
+		return (int)err->code;
+	if (way->calling == AGENT_CALLING_FENCED)
+		return add_block(turn, way->language, past->code, err);
+	return add_call(turn, talk, way, past->code, err);
+}
+
+static int add_result(struct model_talk *talk, const struct history_way *way,
+		      const struct model_call *call, const struct agent_past *past, struct err *err)
+{
+	const bool failed = past->status->len != 2 || memcmp(past->status->data, "ok", 2) != 0;
+	cleanup_buf struct buf text = BUF_INIT(AGENT_RESULT_MAX + 1024);
+
+	if ((way->calling != AGENT_CALLING_TOOLS && buf_adds(&text, "Output:\n", err) < 0) ||
+	    add_text(&text, past->output, err) < 0 ||
+	    (past->output->len == 0 && buf_adds(&text, "(no output)", err) < 0))
+		return (int)err->code;
+	if (past->images > 0 &&
+	    buf_addf(&text, err, "\n[it also showed %llu image%s, not repeated here]",
+		     (unsigned long long)past->images, past->images == 1 ? "" : "s") < 0)
+		return (int)err->code;
+	return model_turn_add_result(model_talk_add(talk, MODEL_ROLE_RESULTS), call, text.data,
+				     text.len, failed, err);
+}
+
+static int add_cell(struct model_talk *talk, const struct history_way *way,
+		    const struct agent_past *past, struct err *err)
+{
+	struct model_turn *turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+
+	turn->stop = MODEL_STOP_END;
+	if (add_wish(turn, talk, way, past, err) < 0)
+		return (int)err->code;
+	return add_result(talk, way, turn->call_count > 0 ? &turn->calls[0] : NULL, past, err);
+}
+
+static int add_answer(struct model_talk *talk, const struct history_way *way,
+		      const struct agent_past *past, struct err *err)
+{
+	struct model_turn *turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+
+	turn->stop = MODEL_STOP_END;
+	return way->calling == AGENT_CALLING_SCHEMA ? add_object(turn, "answer", past->text, err)
+						    : add_text(&turn->text, past->text, err);
+}
+
+int history_add(struct model_talk *talk, const struct history_way *way,
+		const struct agent_past *past, struct buf *note, struct err *err)
+{
+	switch (past->kind) {
+	case AGENT_PAST_QUESTION:
+		return add_text(&model_talk_add(talk, MODEL_ROLE_USER)->text, past->text, err);
+	case AGENT_PAST_CELL:
+		return add_cell(talk, way, past, err);
+	case AGENT_PAST_ANSWER:
+		return add_answer(talk, way, past, err);
+	case AGENT_PAST_NOTE:
+		if (buf_adds(note, "\n\n[", err) < 0 || add_text(note, past->text, err) < 0)
+			return (int)err->code;
+		return buf_addc(note, ']', err);
+	case AGENT_PAST_COUNT_:
+		break;
+	}
+	return err_set(err, ERR_PROTOCOL, "a history of no kind");
+}

@@ -1,0 +1,350 @@
+/*
+ * model.c - memory of a conversation.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    what a model wrote, already decoded.
+ * Never:    keeps more of it than model.h allows.
+ */
+#include "agent/conversation/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_read.h"
+
+#define URL_SPARE 64u
+
+void model_turn_init(struct model_turn *turn, enum model_role role)
+{
+	*turn = (struct model_turn){
+		.role = role,
+		.text = BUF_INIT(MODEL_TEXT_MAX),
+		.thoughts = BUF_INIT(MODEL_TEXT_MAX),
+		.blob = BUF_INIT(MODEL_BLOB_MAX),
+	};
+}
+
+size_t model_turn_drop_images(struct model_turn *turn)
+{
+	const size_t count = turn->image_count;
+
+	while (turn->image_count > 0) {
+		struct model_image *image = &turn->images[--turn->image_count];
+
+		free(image->mime);
+		buf_done(&image->base64);
+	}
+	return count;
+}
+
+void model_turn_done(struct model_turn *turn)
+{
+	for (size_t i = 0; i < turn->call_count; i++) {
+		free(turn->calls[i].id);
+		free(turn->calls[i].name);
+		buf_done(&turn->calls[i].args);
+		buf_done(&turn->calls[i].extra);
+	}
+	for (size_t i = 0; i < turn->result_count; i++) {
+		free(turn->results[i].call_id);
+		free(turn->results[i].name);
+		buf_done(&turn->results[i].text);
+		buf_done(&turn->results[i].whole);
+	}
+	(void)model_turn_drop_images(turn);
+	free(turn->calls);
+	free(turn->results);
+	free(turn->images);
+	buf_done(&turn->text);
+	buf_done(&turn->thoughts);
+	buf_done(&turn->blob);
+	model_turn_init(turn, turn->role);
+}
+
+void model_talk_init(struct model_talk *talk)
+{
+	*talk = (struct model_talk){ .system = BUF_INIT(MODEL_TEXT_MAX) };
+}
+
+int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, const char *name,
+			const char *description, const char *parameters, struct err *err)
+{
+	if (talk->tool_count == MODEL_TOOLS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u tools", MODEL_TOOLS_MAX);
+	talk->tools = mem_grow(talk->tools, talk->tool_count + 1, sizeof(*talk->tools));
+	talk->tools[talk->tool_count++] = (struct model_tool){
+		.kind = kind,
+		.name = mem_strdup(name),
+		.description = description != NULL ? mem_strdup(description) : NULL,
+		.parameters = mem_strdup(parameters),
+	};
+	return 0;
+}
+
+const struct model_tool *model_talk_tool(const struct model_talk *talk, const char *name)
+{
+	for (size_t i = 0; i < talk->tool_count; i++)
+		if (strcmp(talk->tools[i].name, name) == 0)
+			return &talk->tools[i];
+	return NULL;
+}
+
+const struct model_tool *model_talk_code_tool(const struct model_talk *talk)
+{
+	for (size_t i = 0; i < talk->tool_count; i++)
+		if (talk->tools[i].kind == MODEL_TOOL_CODE)
+			return &talk->tools[i];
+	return NULL;
+}
+
+void model_talk_drop_tools(struct model_talk *talk)
+{
+	while (talk->tool_count > 0) {
+		struct model_tool *tool = &talk->tools[--talk->tool_count];
+
+		free(tool->name);
+		free(tool->description);
+		free(tool->parameters);
+	}
+}
+
+void model_sampling_done(struct model_sampling *sampling)
+{
+	for (size_t i = 0; i < sampling->stop_count; i++)
+		free(sampling->stops[i]);
+	free(sampling->temperature);
+	free(sampling->top_p);
+	free(sampling->seed);
+	free(sampling->effort);
+	free(sampling->choice_tool);
+	*sampling = (struct model_sampling){ 0 };
+}
+
+void model_talk_cut(struct model_talk *talk, size_t count)
+{
+	while (talk->count > count) {
+		struct model_turn *last = talk->turns[--talk->count];
+
+		model_turn_done(last);
+		free(last);
+	}
+}
+
+void model_talk_drop(struct model_talk *talk, size_t from, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		model_turn_done(talk->turns[from + i]);
+		free(talk->turns[from + i]);
+	}
+	memmove(talk->turns + from, talk->turns + from + count,
+		(talk->count - from - count) * sizeof(*talk->turns));
+	talk->count -= count;
+}
+
+int model_talk_remark(struct model_talk *talk, const char *text, struct err *err)
+{
+	for (size_t i = talk->count; i > 0; i--) {
+		struct model_turn *turn = talk->turns[i - 1];
+
+		if (turn->role == MODEL_ROLE_RESULTS && turn->result_count > 0)
+			return buf_addf(&turn->results[turn->result_count - 1].text, err, "\n%s",
+					text);
+		if (turn->role == MODEL_ROLE_USER)
+			return buf_addf(&turn->text, err, "\n\n%s", text);
+	}
+	return 0;
+}
+
+void model_talk_done(struct model_talk *talk)
+{
+	model_talk_cut(talk, 0);
+	model_talk_drop_tools(talk);
+	free(talk->tools);
+	model_sampling_done(&talk->sampling);
+	free(talk->turns);
+	buf_done(&talk->system);
+	model_talk_init(talk);
+}
+
+struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role)
+{
+	struct model_turn *turn = mem_new0(1, sizeof(*turn));
+
+	model_turn_init(turn, role);
+	talk->turns = mem_grow(talk->turns, talk->count + 1, sizeof(struct model_turn *));
+	talk->turns[talk->count++] = turn;
+	return turn;
+}
+
+struct model_call *model_turn_call(struct model_turn *turn, int64_t index)
+{
+	struct model_call *call;
+
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (turn->calls[i].index == index)
+			return &turn->calls[i];
+	if (turn->call_count == MODEL_CALLS_MAX)
+		return NULL;
+	turn->calls = mem_grow(turn->calls, turn->call_count + 1, sizeof(*turn->calls));
+	call = &turn->calls[turn->call_count++];
+	*call = (struct model_call){ .index = index, .args = BUF_INIT(MODEL_ARGS_MAX),
+				     .extra = BUF_INIT(MODEL_EXTRA_MAX) };
+	return call;
+}
+
+void model_call_add(struct model_call *call, const char *text, size_t len)
+{
+	struct err ignored; /* the one thing that can be wrong is what too_long says */
+
+	if (call->too_long || buf_add(&call->args, text, len, &ignored) == 0)
+		return;
+	call->too_long = true;
+	buf_done(&call->args);
+}
+
+static void set_text(char **text, const char *value, size_t max)
+{
+	const size_t len = strnlen(value, max);
+
+	if (len == 0)
+		return;
+	free(*text);
+	*text = mem_new0(len + 1, 1);
+	memcpy(*text, value, len);
+}
+
+void model_call_set_id(struct model_call *call, const char *id)
+{
+	set_text(&call->id, id, MODEL_ID_MAX);
+}
+
+void model_call_set_name(struct model_call *call, const char *name)
+{
+	set_text(&call->name, name, MODEL_NAME_MAX);
+}
+
+/* Whether an earlier call of the turn has this id already. */
+static bool is_taken(const struct model_turn *turn, size_t before, const char *id)
+{
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(turn->calls[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
+{
+	struct model_call *call = &turn->calls[at];
+	char made[48];
+
+	if (call->id != NULL && !is_taken(turn, at, call->id))
+		return;
+	/* A second call of one id: what goes back is what we make of it. */
+	if (call->id != NULL)
+		buf_clear(&turn->blob);
+	(void)snprintf(made, sizeof(made), "call_%llu_%zu", (unsigned long long)number, at);
+	model_call_set_id(call, made);
+	call->own_id = true;
+}
+
+/* Models write code where JSON belongs: what is no object becomes the one argument there is. */
+int model_call_settle(struct model_call *call, const char *argument, struct err *err)
+{
+	cleanup_buf struct buf made = BUF_INIT(2 * MODEL_ARGS_MAX * 6);
+	struct json_writer writer;
+	enum json_kind kind;
+	struct err why;
+
+	if (json_read_compact(buf_text(&call->args), call->args.len, MODEL_ARGS_MAX, &made, &kind,
+			      &why) < 0 ||
+	    kind != JSON_KIND_OBJECT) {
+		buf_clear(&made);
+		json_write_init(&writer, &made);
+		json_write_object_begin(&writer);
+		if (call->args.len > 0)
+			json_write_member_text(&writer, argument, call->args.data, call->args.len);
+		json_write_object_end(&writer);
+		if (json_write_finish(&writer, err) < 0)
+			return (int)err->code;
+	}
+	buf_done(&call->args);
+	call->args = made;
+	made = BUF_INIT(0);
+	return 0;
+}
+
+int model_turn_settle(struct model_turn *turn, const char *argument, uint64_t number,
+		      struct err *err)
+{
+	for (size_t i = 0; i < turn->call_count; i++) {
+		settle_id(turn, i, number);
+		if (turn->calls[i].name == NULL)
+			turn->calls[i].name = mem_strdup("");
+		if (model_call_settle(&turn->calls[i], argument, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+int model_turn_add_result(struct model_turn *turn, const struct model_call *call,
+			  const char *text, size_t len, bool failed, struct err *err)
+{
+	struct model_result *result;
+
+	turn->results = mem_grow(turn->results, turn->result_count + 1, sizeof(*turn->results));
+	result = &turn->results[turn->result_count++];
+	*result = (struct model_result){
+		.call_id = mem_strdup(call != NULL ? call->id : ""),
+		.name = mem_strdup(call != NULL ? call->name : ""),
+		.own_id = call != NULL && call->own_id,
+		.text = BUF_INIT(MODEL_TEXT_MAX),
+		.whole = BUF_INIT(MODEL_TEXT_MAX),
+		.failed = failed,
+	};
+	return buf_add(&result->text, text, len, err);
+}
+
+void model_turn_sort_results(struct model_turn *results, const struct model_turn *calls)
+{
+	size_t sorted = 0;
+
+	for (size_t i = 0; i < calls->call_count; i++)
+		for (size_t j = sorted; j < results->result_count; j++) {
+			const struct model_result moved = results->results[j];
+
+			if (strcmp(moved.call_id, calls->calls[i].id) != 0)
+				continue;
+			memmove(results->results + sorted + 1, results->results + sorted,
+				(j - sorted) * sizeof(moved));
+			results->results[sorted++] = moved;
+			break;
+		}
+}
+
+int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,
+			 struct err *err)
+{
+	struct model_image *image;
+
+	if (turn->image_count == MODEL_IMAGES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u images", MODEL_IMAGES_MAX);
+	turn->images = mem_grow(turn->images, turn->image_count + 1, sizeof(*turn->images));
+	image = &turn->images[turn->image_count++];
+	*image = (struct model_image){ mem_strdup(mime), BUF_INIT(MODEL_BODY_MAX) };
+	return buf_add(&image->base64, base64, len, err);
+}
+
+int model_write_data_url(struct json_writer *writer, const struct model_image *image,
+			 struct err *err)
+{
+	cleanup_buf struct buf url = BUF_INIT(image->base64.len + strlen(image->mime) + URL_SPARE);
+
+	if (buf_addf(&url, err, "data:%s;base64,", image->mime) < 0 ||
+	    buf_add(&url, image->base64.data, image->base64.len, err) < 0)
+		return (int)err->code;
+	json_write_text(writer, url.data, url.len);
+	return 0;
+}

@@ -1,0 +1,168 @@
+/*
+ * parked.c - a conversation that comes from elsewhere, and what the application answers.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    a document and results, through our parent.
+ * Never:    lets a call without a result, or a result without a call, go to the model.
+ */
+#include "agent/conversation/parked.h"
+
+#include <string.h>
+
+#include "agent/conversation/prompt.h"
+#include "base/cleanup.h"
+
+/* ---- the document ---- */
+
+/* Our prompt where code can run, and the application's words behind it. */
+static int make_system(struct loop *loop, struct err *err)
+{
+	struct model_talk *talk = &loop->talk;
+	const struct buf *own = &loop->conversation.instructions;
+
+	if (loop->conversation.runs_code &&
+	    prompt_begin(talk, (enum agent_calling)loop->settings.calling, loop->language, err) < 0)
+		return (int)err->code;
+	if (own->len == 0)
+		return 0;
+	if (talk->system.len > 0 && buf_addc(&talk->system, '\n', err) < 0)
+		return (int)err->code;
+	return buf_add(&talk->system, own->data, own->len, err);
+}
+
+/* The application's tools stand behind ours, and have other names. */
+static int check_tools(const struct model_talk *talk, struct err *err)
+{
+	for (size_t i = 0; i < talk->tool_count; i++)
+		if (talk->tools[i].kind == MODEL_TOOL_APPLICATION &&
+		    model_talk_tool(talk, talk->tools[i].name) != &talk->tools[i])
+			return err_set(err, ERR_INVALID, "conversation: the name '%.60s' is that of "
+				       "a tool of Reckon", talk->tools[i].name);
+	if (talk->sampling.choice == MODEL_CHOICE_TOOL &&
+	    model_talk_tool(talk, talk->sampling.choice_tool) == NULL)
+		return err_set(err, ERR_INVALID, "conversation: \"tool_choice\" names no tool");
+	return 0;
+}
+
+/* Ours were added last; the first are the best known. */
+static void put_ours_first(struct model_talk *talk, size_t applications)
+{
+	const size_t ours = talk->tool_count - applications;
+
+	for (size_t i = 0; i < ours; i++) {
+		const struct model_tool moved = talk->tools[applications + i];
+
+		memmove(talk->tools + i + 1, talk->tools + i, applications * sizeof(moved));
+		talk->tools[i] = moved;
+	}
+}
+
+static int check_calling(const struct loop *loop, struct err *err)
+{
+	for (size_t i = 0; i < loop->talk.tool_count; i++)
+		if (loop->talk.tools[i].kind == MODEL_TOOL_APPLICATION &&
+		    loop->settings.calling != AGENT_CALLING_TOOLS)
+			return err_set(err, ERR_INVALID, "conversation: a model without tool calls "
+				       "cannot have tools");
+	return 0;
+}
+
+int parked_take_talk(struct loop *loop, struct err *err)
+{
+	const struct kernel_item *json =
+		agent_find(loop->link->items, loop->link->item_count, AGENT_TAG_JSON);
+	const uint64_t maker = loop->conversation.made_by;
+	size_t applications;
+
+	if (json == NULL)
+		return err_set(err, ERR_PROTOCOL, "a conversation without a document");
+	model_talk_done(&loop->talk);
+	conversation_done(&loop->conversation);
+	conversation_init(&loop->conversation);
+	if (conversation_read(json->data, json->len, maker, &loop->conversation, &loop->talk,
+			      err) < 0)
+		return (int)err->code;
+	loop->conversation.made_by = maker;
+	applications = loop->talk.tool_count;
+	if (make_system(loop, err) < 0)
+		return (int)err->code;
+	put_ours_first(&loop->talk, applications);
+	return check_tools(&loop->talk, err) < 0 ? (int)err->code : check_calling(loop, err);
+}
+
+/* ---- results ---- */
+
+void parked_add_images(const struct loop *loop, struct model_turn *turn)
+{
+	const struct link *link = loop->link;
+
+	for (size_t i = 0; i < link->item_count; i++) {
+		const struct kernel_item *image = &link->items[i];
+		const char *nul = image->tag == AGENT_TAG_IMAGE
+					  ? memchr(image->data, '\0', image->len)
+					  : NULL;
+		struct err full; /* one image more than a turn may have: it is left out */
+
+		if (nul == NULL || loop->settings.images == 0 || loop->no_images)
+			continue;
+		(void)model_turn_add_image(turn, image->data, nul + 1,
+					   image->len - (size_t)(nul + 1 - image->data), &full);
+	}
+}
+
+/* One result, from items[*at] on; its images go to the turn. */
+static int take_result(struct loop *loop, size_t *at, const struct model_turn *answer,
+		       struct model_turn *results, struct err *err)
+{
+	const struct kernel_item *items = loop->link->items;
+	const struct kernel_item *id = &items[*at], *text = NULL, *status = NULL;
+	const struct model_call *call = NULL;
+
+	if (id->tag != AGENT_TAG_CALL)
+		return err_set(err, ERR_PROTOCOL, "a result without a call");
+	for (size_t i = 0; i < answer->call_count; i++)
+		if (strlen(answer->calls[i].id) == id->len &&
+		    memcmp(answer->calls[i].id, id->data, id->len) == 0)
+			call = &answer->calls[i];
+	for (size_t i = 0; results != NULL && call != NULL && i < results->result_count; i++)
+		if (strcmp(results->results[i].call_id, call->id) == 0)
+			call = NULL;
+	if (call == NULL)
+		return err_set(err, ERR_INVALID, "conversation: no call '%.*s' waits for a "
+			       "result", (int)(id->len < 60 ? id->len : 60), id->data);
+	for ((*at)++; *at < loop->link->item_count && items[*at].tag != AGENT_TAG_CALL; (*at)++) {
+		text = items[*at].tag == AGENT_TAG_TEXT ? &items[*at] : text;
+		status = items[*at].tag == AGENT_TAG_STATUS ? &items[*at] : status;
+	}
+	return model_turn_add_result(results, call, text != NULL ? text->data : "",
+				     text != NULL ? text->len : 0,
+				     status != NULL && (status->len != 2 ||
+							memcmp(status->data, "ok", 2) != 0), err);
+}
+
+int parked_take_results(struct loop *loop, struct err *err)
+{
+	struct model_talk *talk = &loop->talk;
+	struct model_turn *answer = NULL, *results = NULL;
+	size_t at = 0;
+
+	if (talk->count > 0 && talk->turns[talk->count - 1]->role == MODEL_ROLE_RESULTS)
+		results = talk->turns[talk->count - 1];
+	if (talk->count > (results != NULL ? 1u : 0u))
+		answer = talk->turns[talk->count - (results != NULL ? 2 : 1)];
+	if (loop->link->item_count > 0 &&
+	    (answer == NULL || answer->role != MODEL_ROLE_MODEL || answer->call_count == 0))
+		return err_set(err, ERR_INVALID, "conversation: no call waits for a result");
+	if (loop->link->item_count > 0 && results == NULL)
+		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+	if (results != NULL)
+		parked_add_images(loop, results);
+	while (at < loop->link->item_count)
+		if (take_result(loop, &at, answer, results, err) < 0)
+			return (int)err->code;
+	if (conversation_close_calls(talk, err) < 0)
+		return (int)err->code;
+	if (talk->count == 0 || talk->turns[talk->count - 1]->role == MODEL_ROLE_MODEL)
+		return err_set(err, ERR_INVALID, "conversation: nothing is left to answer");
+	return 0;
+}

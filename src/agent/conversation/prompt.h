@@ -1,0 +1,17 @@
+/*
+ * prompt.h - what a model is told before and beside the question. Pure.
+ */
+#pragma once
+
+#include "agent/conversation/model.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/agent.h"
+
+/* Fills in system text, tool and schema. */
+int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
+		 struct err *err);
+
+/* Appends question and files ("NAME (1.2 MB)") as the text of a user's turn. */
+int prompt_question(const struct kernel_item *items, size_t count, struct buf *ret,
+		    struct err *err);

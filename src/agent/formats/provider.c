@@ -1,0 +1,240 @@
+/*
+ * provider.c - what the wire formats share.
+ *
+ * Runs in:  reckon-agent and tests.
+ * Reads:    parsed JSON of a model's server.
+ * Never:    writes a key anywhere but into a header.
+ */
+#include "agent/formats/provider.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/formats/chat_details.h"
+#include "base/cleanup.h"
+
+#define URL_MAX 4096u
+#define HEADER_MAX 8192u
+
+int decoder_text(struct decoder *decoder, const char *text, size_t len, struct err *err)
+{
+	if (buf_add(&decoder->turn->text, text, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "an answer of more than %zu bytes", MODEL_TEXT_MAX);
+	if (decoder->piece != NULL && len > 0)
+		decoder->piece(text, len, false, decoder->arg);
+	return 0;
+}
+
+int decoder_thought(struct decoder *decoder, const char *text, size_t len, struct err *err)
+{
+	if (buf_add(&decoder->turn->thoughts, text, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "thoughts of more than %zu bytes", MODEL_TEXT_MAX);
+	if (decoder->piece != NULL && len > 0)
+		decoder->piece(text, len, true, decoder->arg);
+	return 0;
+}
+
+int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret, struct err *err)
+{
+	*ret = model_turn_call(decoder->turn, index);
+	if (*ret == NULL)
+		return err_set(err, ERR_LIMIT, "more than %u calls in one answer", MODEL_CALLS_MAX);
+	return 0;
+}
+
+void decoder_init(struct decoder *decoder, struct model_turn *turn)
+{
+	*decoder = (struct decoder){ .turn = turn, .scratch = BUF_INIT(MODEL_BLOB_MAX) };
+}
+
+void decoder_done(struct decoder *decoder)
+{
+	buf_done(&decoder->scratch);
+	details_free(decoder->details);
+	decoder->details = NULL;
+}
+
+int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err)
+{
+	struct buf *blob = &decoder->turn->blob;
+
+	if (blob->len > 0 && buf_addc(blob, ',', err) < 0)
+		return (int)err->code;
+	return buf_add(blob, json, len, err);
+}
+
+int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err)
+{
+	cleanup_buf struct buf json = BUF_INIT(MODEL_BLOB_MAX);
+
+	if (json_read_kind(item) != JSON_KIND_OBJECT)
+		return 0;
+	if (json_read_dump(item, &json, err) < 0)
+		return (int)err->code;
+	return decoder_keep_text(decoder, json.data, json.len, err);
+}
+
+bool provider_blob_holds(const struct model_turn *turn)
+{
+	for (size_t i = 0; i < turn->call_count; i++)
+		if (turn->calls[i].own_id)
+			return false;
+	return turn->blob.len > 0;
+}
+
+int provider_url(struct provider_request *request, const char *path, struct err *err)
+{
+	size_t len = strlen(request->base_url);
+
+	while (len > 0 && request->base_url[len - 1] == '/')
+		len--;
+	buf_clear(&request->url);
+	if (buf_add(&request->url, request->base_url, len, err) < 0)
+		return (int)err->code;
+	return buf_adds(&request->url, path, err);
+}
+
+int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
+{
+	struct buf *header = &request->headers[request->header_count];
+	char line[HEADER_MAX];
+	va_list ap;
+	int len;
+
+	if (request->header_count == PROVIDER_HEADERS_MAX)
+		return err_set(err, ERR_LIMIT, "too many headers");
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= sizeof(line))
+		return err_set(err, ERR_INVALID, "the key is too long");
+	for (int i = 0; i < len; i++)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			return err_set(err, ERR_INVALID, "the key holds a control character");
+	request->header_count++;
+	return buf_adds(header, line, err);
+}
+
+int provider_more_headers(struct provider_request *request, const char *headers, struct err *err)
+{
+	const char *end;
+
+	for (const char *at = headers; at[0] != '\0'; at = end) {
+		const char *mark = strstr(at, AGENT_HEADERS_MARK);
+		const size_t len = mark != NULL ? (size_t)(mark - at) : strlen(at);
+
+		if (provider_header(request, err, "%.*s", (int)len, at) < 0)
+			return (int)err->code;
+		end = at + len + (mark != NULL ? sizeof(AGENT_HEADERS_MARK) - 1 : 0);
+	}
+	return 0;
+}
+
+int provider_bearer(struct provider_request *request, struct err *err)
+{
+	if (request->key[0] == '\0')
+		return 0;
+	return provider_header(request, err, "Authorization: Bearer %s", request->key);
+}
+
+void provider_request_init(struct provider_request *request)
+{
+	*request = (struct provider_request){
+		.url = BUF_INIT(URL_MAX),
+		.body = BUF_INIT(MODEL_BODY_MAX),
+	};
+	for (size_t i = 0; i < PROVIDER_HEADERS_MAX; i++)
+		request->headers[i] = BUF_INIT(HEADER_MAX);
+}
+
+void provider_request_done(struct provider_request *request)
+{
+	buf_done(&request->url);
+	buf_done(&request->body);
+	for (size_t i = 0; i < PROVIDER_HEADERS_MAX; i++) {
+		/* The key does not stay in memory longer than it is needed. */
+		if (request->headers[i].data != NULL)
+			explicit_bzero(request->headers[i].data, request->headers[i].cap);
+		buf_done(&request->headers[i]);
+	}
+}
+
+uint64_t provider_tokens(const struct json_value *object, const char *key)
+{
+	int64_t count = 0;
+
+	(void)json_read_int(json_read_member(object, key), &count);
+	return count > 0 ? (uint64_t)count : 0;
+}
+
+const char *provider_text(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+int provider_take(struct decoder *decoder, const char *data, size_t len, provider_take_fn *take,
+		  struct err *err)
+{
+	struct json_value *document = NULL;
+	int rc;
+
+	if (strcmp(data, "[DONE]") == 0)
+		return 0;
+	if (json_read_parse(data, len, MODEL_EVENT_MAX, &document, err) < 0)
+		return (int)err->code;
+	rc = take(decoder, document, err);
+	json_read_free(document);
+	return rc;
+}
+
+void provider_write_tool(struct json_writer *writer, const struct model_tool *tool,
+			 const char *parameters)
+{
+	json_write_member_string(writer, "name", tool->name);
+	if (tool->description != NULL)
+		json_write_member_string(writer, "description", tool->description);
+	json_write_key(writer, parameters);
+	json_write_raw(writer, tool->parameters, strlen(tool->parameters));
+}
+
+void provider_write_number(struct json_writer *writer, const char *key, const char *number)
+{
+	if (number == NULL)
+		return;
+	json_write_key(writer, key);
+	json_write_raw(writer, number, strlen(number));
+}
+
+void provider_write_stops(struct json_writer *writer, const char *key,
+			  const struct model_sampling *sampling)
+{
+	if (sampling->stop_count == 0)
+		return;
+	json_write_key(writer, key);
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < sampling->stop_count; i++)
+		json_write_string(writer, sampling->stops[i]);
+	json_write_array_end(writer);
+}
+
+uint64_t provider_answer_tokens(const struct provider_request *request,
+				const struct model_talk *talk)
+{
+	const uint64_t wanted = talk->sampling.answer_tokens;
+
+	return wanted > 0 && wanted < request->answer_tokens ? wanted : request->answer_tokens;
+}
+
+void provider_write_schema(struct json_writer *writer, const char *name, const char *schema)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "json_schema");
+	if (name != NULL)
+		json_write_member_string(writer, "name", name);
+	json_write_key(writer, "schema");
+	json_write_raw(writer, schema, strlen(schema));
+	json_write_object_end(writer);
+}

@@ -1,0 +1,351 @@
+/*
+ * loop.c - one question until it is answered or a limit ends it.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    frames of our parent.
+ * Never:    goes on past a limit, or without telling why it stopped.
+ */
+#include "agent/loop/loop.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/conversation/history.h"
+#include "agent/conversation/parked.h"
+#include "agent/conversation/prompt.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static const struct provider *const providers[AGENT_PROTOCOL_COUNT_] = {
+	[AGENT_PROTOCOL_CHAT] = &provider_chat,
+	[AGENT_PROTOCOL_RESPONSES] = &provider_responses,
+	[AGENT_PROTOCOL_MESSAGES] = &provider_messages,
+	[AGENT_PROTOCOL_GEMINI] = &provider_gemini,
+};
+
+void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
+{
+	char text[sizeof(end->why.text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	end->over = true;
+	end->stop = stop;
+	err_set(&end->why, ERR_LIMIT, "%s", text);
+}
+
+static char *take_text(const struct link *link, enum agent_tag tag)
+{
+	const struct kernel_item *item = agent_find(link->items, link->item_count, tag);
+	char *text = mem_new0((item != NULL ? item->len : 0) + 1, 1);
+
+	if (item != NULL)
+		memcpy(text, item->data, item->len);
+	return text;
+}
+
+int loop_start(struct loop *loop, struct err *err)
+{
+	const struct link *link = loop->link;
+	const struct kernel_item *item =
+		agent_find(link->items, link->item_count, AGENT_TAG_SETTINGS);
+
+	if (item == NULL || item->len != sizeof(loop->settings))
+		return err_set(err, ERR_PROTOCOL, "a start without settings");
+	memcpy(&loop->settings, item->data, sizeof(loop->settings));
+	if (loop->settings.protocol >= AGENT_PROTOCOL_COUNT_ ||
+	    loop->settings.calling >= AGENT_CALLING_COUNT_ ||
+	    loop->settings.limit >= AGENT_LIMIT_COUNT_ || loop->settings.echo >= AGENT_ECHO_COUNT_)
+		return err_set(err, ERR_PROTOCOL, "settings that are in no table");
+	loop->provider = providers[loop->settings.protocol];
+	loop->model = take_text(link, AGENT_TAG_MODEL);
+	loop->base_url = take_text(link, AGENT_TAG_BASE_URL);
+	loop->key = take_text(link, AGENT_TAG_KEY);
+	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
+	loop->headers = take_text(link, AGENT_TAG_HEADERS);
+	loop->ways.limit = (enum agent_limit)loop->settings.limit;
+	loop->ways.echo = (enum agent_echo)loop->settings.echo;
+	model_talk_init(&loop->talk);
+	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
+	loop->note = BUF_INIT(MODEL_TEXT_MAX);
+	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
+	loop->scale = 100;
+	conversation_init(&loop->conversation);
+	loop->conversation.made_by =
+		conversation_maker(&loop->settings, loop->base_url, loop->model);
+	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
+			    loop->language, err);
+}
+
+void loop_done(struct loop *loop)
+{
+	model_talk_done(&loop->talk);
+	conversation_done(&loop->conversation);
+	buf_done(&loop->answer);
+	buf_done(&loop->note);
+	buf_done(&loop->failed_code);
+	if (loop->key != NULL)
+		explicit_bzero(loop->key, strlen(loop->key));
+	free(loop->model);
+	free(loop->base_url);
+	free(loop->key);
+	free(loop->language);
+	free(loop->headers);
+}
+
+int loop_remember(struct loop *loop, struct err *err)
+{
+	const struct history_way way = {
+		.calling = (enum agent_calling)loop->settings.calling,
+		.language = loop->language,
+		.numbered = &loop->numbered,
+	};
+	const struct link *link = loop->link;
+	struct agent_past past;
+	size_t at = 0;
+	int rc;
+
+	while ((rc = agent_next_past(link->items, link->item_count, &at, &past, err)) > 0) {
+		if (loop->has_begun && past.kind != AGENT_PAST_NOTE)
+			return err_set(err, ERR_PROTOCOL, "a history after a question");
+		if (history_add(&loop->talk, &way, &past, &loop->note, err) < 0)
+			return (int)err->code;
+	}
+	return rc;
+}
+
+static void check_limits(const struct loop *loop, struct loop_end *end)
+{
+	const struct agent_settings *settings = &loop->settings;
+	const struct agent_usage *usage = &loop->usage;
+
+	if (settings->tokens_max > 0 && usage->in + usage->out >= settings->tokens_max)
+		loop_stop(end, AGENT_STOP_TOKENS, "the limit of %llu tokens was reached",
+			  (unsigned long long)settings->tokens_max);
+	else if (settings->budget_micro > 0 && usage->cost_micro >= settings->budget_micro)
+		loop_stop(end, AGENT_STOP_BUDGET, "the budget of %.4f was reached",
+			  (double)settings->budget_micro / 1e6);
+	else if (clock_mono_ns() >= loop->deadline_ns)
+		loop_stop(end, AGENT_STOP_TIME, "the time limit of %.0f s was reached",
+			  (double)settings->wall_ms / 1000);
+}
+
+static bool is_empty(const struct buf *text)
+{
+	const char *at = buf_text(text);
+
+	return at[strspn(at, " \t\r\n")] == '\0';
+}
+
+/* It said nothing. What cannot be sent back is taken away, and what was sent last gets a remark. */
+static void ask_again(struct loop *loop, struct loop_end *end)
+{
+	static const char first[] = "[Your answer was empty. Say in words what you know, or run "
+				    "code.]";
+	cleanup_buf struct buf remark = BUF_INIT(1024);
+	struct err ignored; /* then the model is asked without a remark */
+
+	if (++loop->empty >= REPEAT_MAX) {
+		loop_stop(end, AGENT_STOP_STUCK, "%u answers of the model in a row held neither "
+			  "text nor code", REPEAT_MAX);
+		return;
+	}
+	model_talk_cut(&loop->talk, loop->talk.count - 1);
+	(void)repeat_tell(REPEAT_EMPTY, loop->empty, NULL, &remark, &ignored);
+	(void)model_talk_remark(&loop->talk, remark.len > 0 ? remark.data : first, &ignored);
+}
+
+/* The model had nothing to run. */
+static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct loop_end *end)
+{
+	switch (turn->stop) {
+	case MODEL_STOP_LENGTH:
+		loop_stop(end, AGENT_STOP_LENGTH, "the answer was cut at %llu tokens",
+			  (unsigned long long)loop->settings.answer_tokens);
+		return;
+	case MODEL_STOP_REFUSED:
+		loop_stop(end, AGENT_STOP_REFUSED, "%s refused to answer", loop->provider->name);
+		return;
+	case MODEL_STOP_PAUSED: /* it goes on when it is sent back */
+		return;
+	case MODEL_STOP_MALFORMED:
+		if (loop->tried_again)
+			loop_stop(end, AGENT_STOP_FAILED, "%s could not read what its model wrote",
+				  loop->provider->name);
+		else
+			model_talk_cut(&loop->talk, loop->talk.count - 1);
+		loop->tried_again = true;
+		return;
+	case MODEL_STOP_NONE:
+	case MODEL_STOP_END:
+		break;
+	}
+	if (loop->out_of_steps)
+		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
+			  (unsigned long long)loop->settings.steps_max);
+	else if (is_empty(&turn->text) || (loop->settings.calling == AGENT_CALLING_SCHEMA &&
+					   is_empty(&loop->answer)))
+		ask_again(loop, end);
+	else
+		loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
+}
+
+/* One answer of the model, and the cells it wants. */
+static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
+{
+	const bool was_out = loop->out_of_steps;
+	bool ran = false;
+	size_t at;
+
+	if (turn_take(loop, end, err) < 0 || end->over)
+		return end->over ? 0 : (int)err->code;
+	at = loop->talk.count - 1;
+	if (link_turn(loop->link, &loop->usage, err) < 0)
+		return (int)err->code;
+	if (loop->talk.turns[at]->stop != MODEL_STOP_PAUSED &&
+	    loop->talk.turns[at]->stop != MODEL_STOP_MALFORMED &&
+	    step_take(loop, end, &ran, err) < 0)
+		return (int)err->code;
+	if (end->over)
+		return 0;
+	if (ran)
+		loop->empty = 0;
+	if (!ran)
+		end_of_turn(loop, loop->talk.turns[at], end);
+	else if (was_out)
+		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
+			  (unsigned long long)loop->settings.steps_max);
+	return 0;
+}
+
+static void begin(struct loop *loop)
+{
+	loop->usage = loop->conversation.usage;
+	loop->calls = loop->conversation.calls;
+	loop->conversation.usage = (struct agent_usage){ 0 };
+	loop->conversation.calls = 0;
+	loop->deadline_ns = clock_mono_ns() + loop->settings.wall_ms * NS_PER_MS;
+	buf_clear(&loop->answer);
+	buf_clear(&loop->failed_code);
+	loop->repeats = (struct repeats){ 0 };
+	loop->was_warned = false;
+	loop->calls_refused = loop->empty = 0;
+	loop->readings = 0;
+	loop->out_of_steps = false;
+	loop->tried_again = false;
+}
+
+/* The last thing the model said, when it said something after the last cell. */
+static const struct buf *answer_of(const struct loop *loop)
+{
+	const struct model_turn *last;
+
+	if (loop->answer.len > 0)
+		return &loop->answer;
+	if (loop->talk.count == 0)
+		return NULL;
+	last = loop->talk.turns[loop->talk.count - 1];
+	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
+}
+
+/* What the application has to answer, and the conversation, for whoever keeps it. */
+static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *err)
+{
+	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	const struct model_call *call;
+	struct err ignored; /* then it cannot be gone on with, which is seen by its absence */
+
+	for (size_t i = 0; end->stop == AGENT_STOP_CALLS &&
+			   (call = conversation_waiting(&loop->talk, i)) != NULL; i++)
+		if (link_call(loop->link, call, err) < 0)
+			return (int)err->code;
+	if (end->stop == AGENT_STOP_CALLS) {
+		loop->conversation.usage = loop->usage;
+		loop->conversation.calls = loop->calls;
+	}
+	if (loop->settings.keeps_talk != 0 &&
+	    conversation_write(&loop->conversation, &loop->talk, &json, &ignored) == 0)
+		return link_talked(loop->link, &json, err);
+	return 0;
+}
+
+static int answer(struct loop *loop, struct err *err)
+{
+	struct loop_end end = { 0 };
+	struct link_end told = { .usage = &loop->usage, .why = &end.why };
+
+	loop->has_begun = true;
+	while (!end.over) {
+		check_limits(loop, &end);
+		if (!end.over && go_round(loop, &end, err) < 0)
+			return (int)err->code;
+	}
+	told.stop = end.stop;
+	told.answer = answer_of(loop);
+	if (tell_talk(loop, &end, err) < 0)
+		return (int)err->code;
+	return link_done(loop->link, &told, err);
+}
+
+/* What was asked cannot be: it ends at once, and the conversation is as it was. */
+static int refuse(struct loop *loop, const struct err *why, struct err *err)
+{
+	const struct link_end told = { .stop = AGENT_STOP_FAILED, .usage = &loop->usage, .why = why };
+
+	return link_done(loop->link, &told, err);
+}
+
+int loop_ask(struct loop *loop, struct err *err)
+{
+	struct model_turn *question;
+
+	if (loop->broken.code != ERR_OK)
+		return refuse(loop, &loop->broken, err);
+	/* A question instead of results: nobody waits for those any more. */
+	loop->conversation.usage = (struct agent_usage){ 0 };
+	loop->conversation.calls = 0;
+	begin(loop);
+	if (conversation_close_calls(&loop->talk, err) < 0)
+		return (int)err->code;
+	question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
+	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0 ||
+	    buf_add(&question->text, buf_text(&loop->note), loop->note.len, err) < 0)
+		return (int)err->code;
+	buf_clear(&loop->note);
+	parked_add_images(loop, question);
+	return answer(loop, err);
+}
+
+int loop_continue(struct loop *loop, struct err *err)
+{
+	struct err why;
+
+	if (loop->broken.code != ERR_OK)
+		return refuse(loop, &loop->broken, err);
+	begin(loop);
+	if (parked_take_results(loop, &why) == 0)
+		return answer(loop, err);
+	loop->conversation.usage = loop->usage;
+	loop->conversation.calls = loop->calls;
+	if (why.code != ERR_PROTOCOL)
+		return refuse(loop, &why, err);
+	*err = why;
+	return (int)why.code;
+}
+
+int loop_talk(struct loop *loop, struct err *err)
+{
+	if (loop->has_begun)
+		return err_set(err, ERR_PROTOCOL, "a conversation after a question");
+	err_clear(&loop->broken);
+	/* Told with the next question: nobody waits for an answer to a document. */
+	(void)parked_take_talk(loop, &loop->broken);
+	return 0;
+}

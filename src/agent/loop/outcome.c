@@ -1,0 +1,202 @@
+/*
+ * outcome.c - what came of a cell or of a page, and what the model is told of it.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    results of our parent, which hold what hostile code printed.
+ * Never:    takes an output for anything but text.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/conversation/parked.h"
+#include "agent/loop/step.h"
+#include "base/cleanup.h"
+
+#define READING_SHARE 1u /* bytes of a page for a token of the window: a third of it at most */
+
+/* What a cell or a page gave, and how it stands to what came before. */
+struct outcome {
+	const struct kernel_item *text;
+	bool failed, is_ok;
+	uint64_t count; /* how often the same came of the same, with this one */
+	uint64_t same;	/* AGENT_SAME_…, of a failure that was counted by the session */
+};
+
+static bool is_status(const struct kernel_item *status, const char *word)
+{
+	return status->len == strlen(word) && memcmp(status->data, word, status->len) == 0;
+}
+
+static bool is_silent(const struct kernel_item *text)
+{
+	static const char none[] = "(no output)";
+
+	return text->len == 0 ||
+	       (text->len == sizeof(none) - 1 && memcmp(text->data, none, text->len) == 0);
+}
+
+/* Without the session's own note that it is a repeat: it differs from one to the next. */
+static size_t output_length(const struct kernel_item *text)
+{
+	static const char note[] = "note: repeated_execution";
+	const char *at = memmem(text->data, text->len, note, sizeof(note) - 1);
+
+	return at != NULL ? (size_t)(at - text->data) : text->len;
+}
+
+/*
+ * Failures are counted by the session, all else here. A failure that was counted in an earlier
+ * question ends none that has not been warned.
+ */
+static void judge(struct loop *loop, const struct source *source, struct outcome *outcome,
+		  struct loop_end *end)
+{
+	const struct kernel_item *text = outcome->text;
+	const bool is_counted = outcome->count > 0;
+	const char *line;
+	size_t len;
+
+	if (is_counted && (outcome->same & AGENT_SAME_ERROR) == 0)
+		outcome->count = 0; /* the same code, but it goes another way now */
+	if (is_counted && outcome->count >= REPEAT_MAX && !loop->was_warned)
+		outcome->count = 2;
+	loop->was_warned |= is_counted && outcome->count > 0;
+	if (!is_counted && !outcome->failed)
+		outcome->count = repeat_note(&loop->repeats,
+					     repeat_hash(buf_text(&source->code), source->code.len),
+					     repeat_hash(text->data, output_length(text)),
+					     is_silent(text));
+	if (outcome->count < REPEAT_MAX)
+		return;
+	if (!outcome->failed) {
+		loop_stop(end, AGENT_STOP_STUCK, "the model sent the same %s %u times, with the "
+			  "same output", source->is_reading ? "request" : "code", REPEAT_MAX);
+		return;
+	}
+	len = repeat_error_line(text->data, text->len, &line);
+	loop_stop(end, AGENT_STOP_STUCK, "the model sent what had failed before %u times, and it "
+		  "failed again%s%.*s", REPEAT_MAX, len > 0 ? ": " : "", (int)len, line);
+}
+
+/* The result as the model gets it: what came, and what is to be said of it. */
+static int write_shown(struct loop *loop, const struct model_call *call,
+		       const struct source *source, const struct outcome *outcome, struct buf *ret,
+		       struct err *err)
+{
+	static const char how[] = "\n[A cell of nothing but the words `reckon output …` in such a "
+				  "mark shows what was left out.]";
+	static const char mark[] = "reckon output ";
+	const struct kernel_item *text = outcome->text;
+	const struct repeat_failure failure = {
+		.same = (unsigned)outcome->same,
+		.code = &source->code,
+		.code_before = &loop->failed_code,
+	};
+
+	if (call == NULL && buf_adds(ret, "Output:\n", err) < 0)
+		return (int)err->code;
+	if (buf_add(ret, text->data, text->len, err) < 0 ||
+	    (text->len == 0 && buf_adds(ret, "(no output)", err) < 0))
+		return (int)err->code;
+	if (repeat_tell(outcome->failed ? REPEAT_FAILURE : REPEAT_SUCCESS, (unsigned)outcome->count,
+			&failure, ret, err) < 0)
+		return (int)err->code;
+	/* A model with tools was told before; a small one is told when it matters. */
+	if (loop->talk.tool_count > 0 || loop->said_reading ||
+	    memmem(text->data, text->len, mark, sizeof(mark) - 1) == NULL)
+		return 0;
+	loop->said_reading = true;
+	return buf_adds(ret, how, err);
+}
+
+/* Notes in `results` what is in the link; with end->over nothing more is to be done. */
+static int take_outcome(struct loop *loop, const struct model_call *call,
+			const struct source *source, struct model_turn *results,
+			struct loop_end *end, struct err *err)
+{
+	const struct link *link = loop->link;
+	const struct kernel_item *status =
+		agent_find(link->items, link->item_count, AGENT_TAG_STATUS);
+	cleanup_buf struct buf shown = BUF_INIT(AGENT_RESULT_MAX + WORDS_MAX);
+	struct outcome outcome = {
+		.text = agent_find(link->items, link->item_count, AGENT_TAG_TEXT),
+		.count = agent_u64(link->items, link->item_count, AGENT_TAG_REPEAT, 0),
+		.same = agent_u64(link->items, link->item_count, AGENT_TAG_SAME,
+				  AGENT_SAME_ERROR),
+	};
+	bool was_refused;
+
+	if (outcome.text == NULL || status == NULL)
+		return err_set(err, ERR_PROTOCOL, "a result without text or status");
+	was_refused = is_status(status, "refused");
+	outcome.failed = !is_status(status, "ok") && !was_refused;
+	judge(loop, source, &outcome, end);
+	if (write_shown(loop, call, source, &outcome, &shown, err) < 0 ||
+	    model_turn_add_result(results, call, shown.data, shown.len,
+				  outcome.failed || was_refused, err) < 0)
+		return (int)err->code;
+	parked_add_images(loop, results);
+	buf_clear(&loop->failed_code);
+	if (outcome.failed && buf_add(&loop->failed_code, buf_text(&source->code),
+				      source->code.len, err) < 0)
+		return (int)err->code;
+	if (is_status(status, "lost"))
+		loop_stop(end, AGENT_STOP_LOST, "%.*s", (int)outcome.text->len, outcome.text->data);
+	if (link->interrupted)
+		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+	return 0;
+}
+
+/* ---- reading again ---- */
+
+/* Of a result that was shortened here: our parent is not asked. */
+static int show_kept(const struct loop *loop, const struct reading *reading, struct buf *ret,
+		     struct err *err)
+{
+	const struct buf *whole = window_find(&loop->talk, reading->handle);
+	struct page_choice choice;
+	struct err why;
+
+	if (whole == NULL || whole->len == 0)
+		return buf_addf(ret, err, "Error: %s is kept no longer. Variables and files are: "
+				"print again what you need.", reading->handle);
+	reading_choice(reading, &choice);
+	if (page_show(&choice, whole->data, whole->len, reading->handle, ret, &why) == 0)
+		return 0;
+	buf_clear(ret);
+	return buf_addf(ret, err, "Error: %s", why.text);
+}
+
+int outcome_read(struct loop *loop, const struct model_call *call, struct source *source,
+		 struct model_turn *results, struct loop_end *end, struct err *err)
+{
+	struct reading *reading = &source->reading;
+	cleanup_buf struct buf page = BUF_INIT(AGENT_RESULT_MAX);
+	struct kernel_item own[2] = { { AGENT_TAG_STATUS, 2, "ok" }, { AGENT_TAG_TEXT, 0, "" } };
+
+	loop->readings++;
+	reading->part.bytes_max = window_room(&loop->settings) * READING_SHARE;
+	if (link_notice(loop->link, err, "reads %s again", reading->handle) < 0)
+		return (int)err->code;
+	if (strncmp(reading->handle, "result_", 7) != 0) {
+		if (link_page(loop->link, reading->handle, &reading->part, reading->needle, err) < 0)
+			return (int)err->code;
+		return take_outcome(loop, call, source, results, end, err);
+	}
+	if (show_kept(loop, reading, &page, err) < 0)
+		return (int)err->code;
+	own[1].data = buf_text(&page);
+	own[1].len = (uint32_t)page.len;
+	memcpy(loop->link->items, own, sizeof(own));
+	loop->link->item_count = ARRAY_LEN(own);
+	return take_outcome(loop, call, source, results, end, err);
+}
+
+int outcome_run(struct loop *loop, const struct model_call *call, struct source *source,
+		struct model_turn *results, struct loop_end *end, struct err *err)
+{
+	if (link_execute(loop->link, buf_text(&source->code), source->code.len, err) < 0)
+		return (int)err->code;
+	loop->usage.steps++;
+	return take_outcome(loop, call, source, results, end, err);
+}

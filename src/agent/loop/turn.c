@@ -1,0 +1,402 @@
+/*
+ * turn.c - one answer of the model: request, stream, retries.
+ *
+ * Runs in:  reckon-agent.
+ * Reads:    what a model's server sends.
+ * Never:    repeats a request whose answer has begun to be shown without saying so.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "agent/formats/code_stream.h"
+#include "agent/formats/fenced.h"
+#include "agent/loop/loop.h"
+#include "agent/loop/retry.h"
+#include "agent/formats/sse.h"
+#include "base/clock.h"
+
+#define CONTEXT_TRIES 3u
+#define ADAPT_MAX 3u /* of a whole conversation */
+#define SCALE_MAX 400u /* percent; beyond that a server counts something else */
+#define SCALE_FROM 2000u /* tokens; of a shorter talk most is what the server adds itself */
+#define ESTIMATE_BYTES 4u /* per token, when the server does not count */
+
+/* One attempt. */
+struct attempt {
+	struct loop *loop;
+	struct decoder decoder;
+	struct sse sse;
+	size_t shown; /* of the turn's text */
+	bool was_told; /* of anything: our parent has to discard it when this one fails */
+	struct code_stream codes[MODEL_CALLS_MAX];
+	bool enough;  /* a block of code is whole: the rest is not waited for */
+	bool gone;    /* our parent could not be told */
+};
+
+/* In fenced mode the code is shown when it runs; an object that obeys a schema never is. */
+static void show(struct attempt *attempt, bool at_end)
+{
+	struct loop *loop = attempt->loop;
+	const struct buf *text = &attempt->decoder.turn->text;
+	size_t prose = text->len;
+	struct fenced found;
+	struct err err;
+
+	if (loop->settings.calling == AGENT_CALLING_SCHEMA)
+		return;
+	if (loop->settings.calling == AGENT_CALLING_FENCED) {
+		if (!at_end)
+			prose = fenced_prose(buf_text(text), text->len, loop->language);
+		if (fenced_find(buf_text(text), text->len, loop->language, &found)) {
+			prose = found.start;
+			/* A last line could still go on: then it would close nothing. */
+			attempt->enough = found.complete && text->data[found.end - 1] == '\n';
+		}
+	}
+	if (prose <= attempt->shown)
+		return;
+	attempt->was_told = true;
+	if (link_text(loop->link, AGENT_TEXT, text->data + attempt->shown, prose - attempt->shown,
+		      &err) < 0)
+		attempt->gone = true;
+	attempt->shown = prose;
+}
+
+static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
+{
+	struct attempt *attempt = arg;
+	struct err err;
+
+	attempt->was_told = attempt->was_told || is_thought;
+	if (!is_thought)
+		show(attempt, false);
+	else if (link_text(attempt->loop->link, AGENT_THOUGHT, text, len, &err) < 0)
+		attempt->gone = true;
+}
+
+/* What is new of the code in the calls. */
+static void show_code(struct attempt *attempt)
+{
+	const struct model_turn *turn = attempt->decoder.turn;
+	const struct model_tool *tool = model_talk_code_tool(&attempt->loop->talk);
+
+	for (size_t i = 0; tool != NULL && i < turn->call_count; i++) {
+		const struct model_call *call = &turn->calls[i];
+		cleanup_buf struct buf code = BUF_INIT(MODEL_ARGS_MAX);
+		struct err err; /* of a piece that is too long: the cell itself tells it all */
+
+		if (call->name == NULL || call->too_long || strcmp(call->name, tool->name) != 0 ||
+		    code_stream_feed(&attempt->codes[i], buf_text(&call->args), call->args.len,
+				     &code, &err) < 0 ||
+		    code.len == 0)
+			continue;
+		attempt->was_told = true;
+		if (link_code(attempt->loop->link, i, code.data, code.len, &err) < 0)
+			attempt->gone = true;
+	}
+}
+
+static int on_event(const char *name, const char *data, size_t len, void *arg, struct err *err)
+{
+	struct attempt *attempt = arg;
+	struct decoder *decoder = &attempt->decoder;
+
+	if (attempt->loop->provider->event(decoder, name, data, len, err) < 0)
+		return (int)err->code;
+	show_code(attempt);
+	if (attempt->gone)
+		return err_set(err, ERR_LOST, "nobody listens any more");
+	if (decoder->fault.kind != FAULT_NONE)
+		return err_set(err, ERR_UNAVAILABLE, "%s", decoder->fault.text);
+	return attempt->enough ? err_set(err, ERR_LIMIT, "that is enough") : 0;
+}
+
+static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
+{
+	struct attempt *attempt = arg;
+
+	return sse_feed(&attempt->sse, bytes, len, err);
+}
+
+static bool on_watch(void *arg)
+{
+	struct attempt *attempt = arg;
+
+	return link_watch(attempt->loop->link);
+}
+
+static int post(struct attempt *attempt, struct net_answer *answer, struct err *err)
+{
+	struct loop *loop = attempt->loop;
+	struct provider_request request;
+	struct net_call call = {
+		.request = &request,
+		.bytes = on_bytes,
+		.watch = on_watch,
+		.arg = attempt,
+		.watch_fd = loop->link->sock,
+		.deadline_ns = loop->deadline_ns,
+	};
+	int rc;
+
+	provider_request_init(&request);
+	request.base_url = loop->base_url;
+	request.model = loop->model;
+	request.key = loop->key;
+	request.answer_tokens = loop->settings.answer_tokens;
+	request.ways = loop->ways;
+	rc = loop->provider->request(&loop->talk, &request, err);
+	if (rc == 0)
+		rc = provider_more_headers(&request, loop->headers, err);
+	if (rc == 0)
+		rc = net_send(loop->net, &call, answer, err);
+	if (rc == 0 && answer->status == 200 && answer->is_stream)
+		rc = sse_end(&attempt->sse, err);
+	provider_request_done(&request);
+	return rc;
+}
+
+/* What went wrong, if anything did, as a fault. */
+static void judge(struct attempt *attempt, const struct net_answer *answer, int rc,
+		  const struct err *err, struct fault *ret)
+{
+	const struct decoder *decoder = &attempt->decoder;
+
+	*ret = (struct fault){ 0 };
+	if (attempt->enough)
+		return;
+	if (decoder->fault.kind != FAULT_NONE)
+		*ret = decoder->fault;
+	else if (rc < 0 && answer->may_retry)
+		fault_set(ret, FAULT_BUSY, "%s", err->text);
+	else if (rc < 0)
+		fault_set(ret, FAULT_BROKEN, "%s", err->text);
+	else if (answer->status != 200)
+		fault_read(answer->status, buf_text(&answer->body), answer->body.len, ret);
+	else if (!answer->is_stream)
+		fault_set(ret, FAULT_BROKEN, "the answer is no stream of events");
+	else if (!decoder->ended)
+		fault_set(ret, FAULT_BUSY, "the stream ended in the middle of the answer");
+	if (ret->kind != FAULT_NONE && answer->retry_ms > 0)
+		ret->retry_ms = answer->retry_ms;
+	fault_hide(ret, attempt->loop->key);
+}
+
+/* What the server counts decides: figures take more tokens than words. */
+static void measure(struct loop *loop, uint64_t percent)
+{
+	if (percent < 100)
+		percent = 100;
+	loop->scale = percent < SCALE_MAX ? percent : SCALE_MAX;
+}
+
+static void count(struct loop *loop, const struct model_turn *turn, uint64_t estimate)
+{
+	const struct agent_settings *settings = &loop->settings;
+	struct agent_usage *sum = &loop->usage;
+	struct model_usage usage = turn->usage;
+
+	if (usage.in == 0)
+		usage.in = estimate;
+	else if (estimate > SCALE_FROM)
+		measure(loop, usage.in * 100 / estimate);
+	if (usage.out == 0)
+		usage.out = (turn->text.len + turn->thoughts.len + ESTIMATE_BYTES - 1) /
+			    ESTIMATE_BYTES;
+	if (usage.cached > usage.in)
+		usage.cached = usage.in;
+	sum->requests++;
+	sum->in += usage.in;
+	sum->cached += usage.cached;
+	sum->out += usage.out;
+	sum->reasoning += usage.reasoning;
+	sum->cost_micro += ((usage.in - usage.cached) * settings->price_in +
+			    usage.cached * settings->price_cached +
+			    usage.out * settings->price_out) /
+			   1000000u;
+}
+
+static void describe(struct loop_end *end, const struct loop *loop, const struct fault *fault)
+{
+	const enum agent_stop stop = fault->kind == FAULT_FILTERED ? AGENT_STOP_REFUSED
+								   : AGENT_STOP_FAILED;
+	struct err *why = &end->why;
+
+	if (fault->status != 0)
+		loop_stop(end, stop, "%s: HTTP %u: %s", loop->provider->name,
+			  fault->status, fault->text);
+	else
+		loop_stop(end, stop, "%s: %s", loop->provider->name, fault->text);
+	switch (fault->kind) {
+	case FAULT_KEY:
+		err_remedy(why, "check the key, and that it may use %.60s", loop->model);
+		return;
+	case FAULT_QUOTA:
+		err_remedy(why, "the account has no credit left");
+		return;
+	case FAULT_CONTEXT:
+		err_remedy(why, "a smaller --context, or a model that reads more");
+		return;
+	case FAULT_BUSY:
+		err_remedy(why, "ask again in a while");
+		return;
+	case FAULT_NONE:
+	case FAULT_FILTERED:
+	case FAULT_REQUEST:
+	case FAULT_BROKEN:
+		return;
+	}
+}
+
+/* True when what it complains of is that it cannot see. */
+static bool drop_images(struct loop *loop, const struct fault *fault)
+{
+	bool dropped = false;
+
+	if (fault->kind != FAULT_REQUEST || loop->no_images || strstr(fault->text, "image") == NULL)
+		return false;
+	for (size_t i = 0; i < loop->talk.count; i++)
+		dropped |= model_turn_drop_images(loop->talk.turns[i]) > 0;
+	loop->no_images = true;
+	return dropped;
+}
+
+/* What a server refuses by name is said in another way; false: there is none that was not tried. */
+static bool adapt(struct loop *loop, const struct fault *fault)
+{
+	struct provider_ways *ways = &loop->ways;
+	const struct provider_ways before = *ways;
+	const bool is_chat = loop->settings.protocol == AGENT_PROTOCOL_CHAT;
+
+	if (fault->kind != FAULT_REQUEST || loop->adapted >= ADAPT_MAX)
+		return false;
+	if (is_chat && strstr(fault->text, "max_completion_tokens") != NULL)
+		/* It names the one that it wants, or the one that it does not know. */
+		ways->limit = strstr(fault->text, "max_tokens") != NULL &&
+					      ways->limit != AGENT_LIMIT_COMPLETION
+				      ? AGENT_LIMIT_COMPLETION
+				      : AGENT_LIMIT_TOKENS;
+	else if (is_chat && strstr(fault->text, "reasoning") != NULL)
+		/* One that misses thoughts says that they must be there; others know no such member. */
+		ways->echo = strstr(fault->text, "must") != NULL ||
+					     strstr(fault->text, "missing") != NULL
+				     ? AGENT_ECHO_ALL
+				     : AGENT_ECHO_NONE;
+	else if (strstr(fault->text, "ncrypted") != NULL || strstr(fault->text, "nclude") != NULL)
+		ways->no_encrypted = true;
+	loop->adapted++;
+	return before.limit != ways->limit || before.echo != ways->echo ||
+	       before.no_encrypted != ways->no_encrypted;
+}
+
+/* Waits before the next attempt; false: it is over. */
+static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt,
+		      bool was_told, struct loop_end *end)
+{
+	uint32_t random = 0;
+	uint64_t wait, now = clock_mono_ns();
+	struct err err;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = 0; /* then all come back at once */
+	wait = retry_delay_ms(attempt, fault->retry_ms, random);
+	if (wait == UINT64_MAX) {
+		describe(end, loop, fault);
+		err_remedy(&end->why, "it asks to come back in %" PRIu64 " s",
+			   fault->retry_ms / 1000);
+		return false;
+	}
+	if (now + wait * 1000000u >= loop->deadline_ns) {
+		loop_stop(end, AGENT_STOP_TIME, "the time limit would pass before %s can be asked "
+			  "again: %s", loop->provider->name, fault->text);
+		return false;
+	}
+	if ((was_told ? link_discard(loop->link, &err, "%s: %s; what it had begun to say does not "
+				     "count; trying again in %.1f s", loop->provider->name,
+				     fault->text, (double)wait / 1000)
+		      : link_notice(loop->link, &err, "%s: %s; trying again in %.1f s",
+				    loop->provider->name, fault->text, (double)wait / 1000)) < 0)
+		return false;
+	if (net_wait(wait, loop->link->sock, link_watch, loop->link)) {
+		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+		return false;
+	}
+	return true;
+}
+
+/* One attempt; 1: the turn is there, 0: it is not, and `fault` or `end` says why. */
+static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
+			struct loop_end *end, struct err *err)
+{
+	struct attempt attempt = { .loop = loop };
+	const uint64_t estimate = window_estimate(&loop->talk);
+	struct model_turn *turn = model_talk_add(&loop->talk, MODEL_ROLE_MODEL);
+	struct net_answer answer;
+	int rc;
+
+	decoder_init(&attempt.decoder, turn);
+	attempt.decoder.piece = on_piece;
+	attempt.decoder.arg = &attempt;
+	loop->talk.count--; /* it is no part of what is sent */
+	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
+	net_answer_init(&answer);
+	rc = post(&attempt, &answer, err);
+	loop->talk.count++;
+	if (answer.interrupted)
+		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+	else if (answer.timed_out)
+		loop_stop(end, AGENT_STOP_TIME, "the time limit of %.0f s was reached",
+			  (double)loop->settings.wall_ms / 1000);
+	else if (attempt.gone)
+		rc = ERR_LOST;
+	else
+		judge(&attempt, &answer, rc, err, fault);
+	if (!end->over && fault->kind == FAULT_NONE)
+		show(&attempt, true);
+	sse_done(&attempt.sse);
+	decoder_done(&attempt.decoder);
+	net_answer_done(&answer);
+	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
+		*ret_told = attempt.was_told;
+		if (attempt.decoder.begun)
+			count(loop, turn, estimate);
+		model_talk_cut(&loop->talk, loop->talk.count - 1);
+		return attempt.gone ? rc : 0;
+	}
+	count(loop, turn, estimate);
+	return 1;
+}
+
+int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
+{
+	uint64_t window = window_room(&loop->settings) * 100 / loop->scale;
+	unsigned tries = 0, contexts = 0;
+
+	for (;;) {
+		struct fault fault = { 0 };
+		bool was_told = false;
+		int rc;
+
+		(void)window_fit(&loop->talk, window);
+		rc = attempt_take(loop, &fault, &was_told, end, err);
+		if (rc < 0 || end->over)
+			return rc < 0 ? rc : 0;
+		if (rc == 1)
+			return model_turn_settle(loop->talk.turns[loop->talk.count - 1],
+						 "code", ++loop->numbered, err);
+		if (fault.kind == FAULT_BUSY && tries < loop->settings.retries) {
+			if (!pause_for(loop, &fault, ++tries, was_told, end))
+				return end->over ? 0 : err_set(err, ERR_LOST, "nobody listens");
+			continue;
+		}
+		if (fault.kind == FAULT_CONTEXT && ++contexts < CONTEXT_TRIES) {
+			window = window_estimate(&loop->talk) / 2;
+			continue;
+		}
+		if (drop_images(loop, &fault) || adapt(loop, &fault))
+			continue;
+		describe(end, loop, &fault);
+		return 0;
+	}
+}

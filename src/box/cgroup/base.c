@@ -1,0 +1,182 @@
+/*
+ * base.c - a warden's own directory in each hierarchy, and those of wardens that are gone.
+ *
+ * Runs in:  the warden.
+ * Reads:    names of groups, locks on them, /proc/PID/stat.
+ * Never:    removes a group whose warden lives, in whichever pid namespace that is.
+ */
+#include "box/cgroup/base.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define PREFIX "reckon-"
+#define GROUP_DEPTH 4 /* group, box, its part, a kernel's */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu /* Linux: PROC_PID_INIT_INO */
+#define TRIES 20 /* of making one that others sweep away before it is locked */
+
+static unsigned long pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long)st.st_ino : 0;
+}
+
+void cgroup_base_name(char *ret, size_t size)
+{
+	const unsigned long namespace = pid_namespace();
+
+	if (namespace == FIRST_PID_NAMESPACE)
+		(void)snprintf(ret, size, PREFIX "%d", (int)getpid());
+	else
+		(void)snprintf(ret, size, PREFIX "%d-%lu", (int)getpid(), namespace);
+}
+
+/* ---- one that lives ------------------------------------------------------------------------- */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_open_already(const struct cgroup_host *host, const struct stat *st)
+{
+	struct stat other;
+
+	for (int i = 0; i < CG_COUNT; i++)
+		if (host->base[i] >= 0 && fstat(host->base[i], &other) == 0 && is_same(&other, st))
+			return true;
+	return false;
+}
+
+static int lock(int fd)
+{
+	int code;
+
+	/* Who sweeps holds it for a moment; nobody else has our name. */
+	do
+		code = flock(fd, LOCK_EX);
+	while (code < 0 && errno == EINTR);
+	return code;
+}
+
+int cgroup_base_make(const struct cgroup_host *host, int at)
+{
+	char path[400];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", host->parent[at], host->name);
+	for (int tries = 0; tries < TRIES; tries++) {
+		cleanup_fd int fd = -1;
+		struct stat opened, there;
+
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -1;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &opened) < 0)
+			continue;
+		if (is_open_already(host, &opened))
+			return TAKE_FD(fd);
+		/* A file system without such locks is no reason to have no limits. */
+		(void)lock(fd);
+		if (stat(path, &there) == 0 && is_same(&opened, &there))
+			return TAKE_FD(fd);
+	}
+	return -1;
+}
+
+/* ---- those of the dead ---------------------------------------------------------------------- */
+
+/* A number may be somebody else's by now, or belong to an ended process that nobody waits for. */
+static bool is_warden(long pid)
+{
+	char path[64], text[128] = "";
+	cleanup_fd int fd = -1;
+	const char *name, *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		/* Where /proc shows us only our own processes. */
+		return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return false;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	return name != NULL && end != NULL && strncmp(name, "(reckon-warden)", 15) == 0 &&
+	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
+/* Removes a group with those below it; -1: there is a task in one of them. */
+static int remove_tree(int parent, const char *name, int depth)
+{
+	const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_dir DIR *groups = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *group;
+
+	if (fd >= 0 && groups == NULL)
+		(void)close(fd);
+	while (groups != NULL && depth > 0 && (group = readdir(groups)) != NULL)
+		if (group->d_type == DT_DIR && group->d_name[0] != '.')
+			(void)remove_tree(fd, group->d_name, depth - 1);
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == EBUSY ? -1 : 0;
+}
+
+int cgroup_base_remove(const char *path)
+{
+	return remove_tree(AT_FDCWD, path, GROUP_DEPTH);
+}
+
+/*
+ * Wardens of before there were locks have a bare number, which can be looked up by who is in the
+ * first namespace, too. What cannot be told is left alone.
+ */
+static bool is_left_alone(const char *name)
+{
+	char *end;
+	const long pid = strtol(name + strlen(PREFIX), &end, 10);
+
+	if (pid <= 0 || (*end != '\0' && *end != '-'))
+		return true;
+	if (*end == '-')
+		return false;
+	return pid_namespace() != FIRST_PID_NAMESPACE || is_warden(pid);
+}
+
+static void sweep_one(const char *path, const char *name)
+{
+	cleanup_fd int fd = -1;
+
+	if (is_left_alone(name))
+		return;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK))
+		return;
+	(void)cgroup_base_remove(path);
+}
+
+void cgroup_base_sweep(const char *parent, const char *own)
+{
+	cleanup_dir DIR *dir = opendir(parent);
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char path[600];
+
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+		    strcmp(entry->d_name, own) == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%.200s", parent, entry->d_name);
+		sweep_one(path, entry->d_name);
+	}
+}

@@ -1,0 +1,207 @@
+/*
+ * group.c - groups of boxes that share processor time as if they were one.
+ *
+ * Runs in:  the warden.
+ * Reads:    the numbers of a box's processes (v2).
+ * Never:    moves a process on v1: Linux waits for all processors while nobody may fork.
+ */
+#include "box/cgroup/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/cgroup/file.h"
+
+#define PERIOD_US 100000
+#define MOVE_ROUNDS 16
+#define NEXT "next" /* the directory of the box that enters the group next, v1 */
+#define NAME_SIZE 96
+#define SHARES 1024u /* v1: what CGROUP_WEIGHT is called there */
+
+static bool is_with_cpu(const struct cgroup_host *host, enum cgroup_controller controller)
+{
+	return controller == CG_CPU || (host->base[controller] >= 0 &&
+					strcmp(host->parent[controller], host->parent[CG_CPU]) == 0);
+}
+
+bool cgroup_has_groups(const struct cgroup_host *host)
+{
+	if (!cgroup_has(host, CG_CPU))
+		return false;
+	/* cpu and cpuacct are one hierarchy as a rule; with others in it no box could be in two. */
+	return host->kind == CGROUP_V2 ||
+	       !(is_with_cpu(host, CG_MEMORY) || is_with_cpu(host, CG_PIDS) ||
+		 is_with_cpu(host, CG_FREEZER));
+}
+
+const char *cgroup_name_in(const struct cgroup_host *host, enum cgroup_controller controller,
+			   const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	if (slash == NULL || host->kind != CGROUP_V1 || is_with_cpu(host, controller))
+		return name;
+	return slash + 1;
+}
+
+int cgroup_group_create(const struct cgroup_host *host, const char *group, struct err *err)
+{
+	if (mkdirat(host->base[CG_CPU], group, 0755) < 0 && errno != EEXIST)
+		return err_sys(err, "make cgroup %s", group);
+	if (host->kind == CGROUP_V2)
+		cgroup_file_enable(host->base[CG_CPU], group);
+	return 0;
+}
+
+void cgroup_group_remove(const struct cgroup_host *host, const char *group)
+{
+	char next[NAME_SIZE];
+
+	cgroup_file_forget(group);
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	(void)unlinkat(host->base[CG_CPU], next, AT_REMOVEDIR);
+	(void)unlinkat(host->base[CG_CPU], group, AT_REMOVEDIR);
+}
+
+static int limit(const struct cgroup_host *host, const char *group, uint32_t percent,
+		 struct err *err)
+{
+	char text[48] = "-1";
+
+	if (host->kind == CGROUP_V2) {
+		(void)snprintf(text, sizeof(text), "max %d", PERIOD_US);
+		if (percent > 0)
+			(void)snprintf(text, sizeof(text), "%llu %d", percent * 1000ull, PERIOD_US);
+		return cgroup_file_write(host->base[CG_CPU], group, "cpu.max", text, err);
+	}
+	if (percent > 0)
+		(void)snprintf(text, sizeof(text), "%llu", percent * 1000ull);
+	return cgroup_file_write(host->base[CG_CPU], group, "cpu.cfs_quota_us", text, err);
+}
+
+int cgroup_group_limit_box(const struct cgroup_host *host, const char *name, uint32_t percent,
+			   struct err *err)
+{
+	char part[128];
+
+	if (host->kind != CGROUP_V2)
+		return limit(host, name, percent, err);
+	cgroup_part_name(part, sizeof(part), name, "box");
+	return limit(host, part, percent, err);
+}
+
+int cgroup_group_share(const struct cgroup_host *host, const char *group,
+		       const struct cgroup_share *share, struct err *err)
+{
+	const bool is_v2 = host->kind == CGROUP_V2;
+	const uint64_t weight = is_v2 ? share->weight
+				      : (uint64_t)share->weight * SHARES / CGROUP_WEIGHT;
+
+	if (cgroup_file_write_u64(host->base[CG_CPU], group, is_v2 ? "cpu.weight" : "cpu.shares",
+				  weight, err) < 0)
+		return (int)err->code;
+	return limit(host, group, share->percent, err);
+}
+
+/* Until nobody is left: what forks while we read is met again. */
+static int move_part(int base, const char *from, const char *to, const char *part, struct err *err)
+{
+	char old[128], new[128];
+
+	cgroup_part_name(old, sizeof(old), from, part);
+	cgroup_part_name(new, sizeof(new), to, part);
+	for (int round = 0; round < MOVE_ROUNDS; round++) {
+		const int moved = cgroup_file_move_procs(base, old, new, err);
+
+		if (moved <= 0)
+			return moved;
+	}
+	return err_set(err, ERR_TIMEOUT, "the processes of %s cannot be moved", old);
+}
+
+static int enter_v2(const struct cgroup_host *host, const char *old, const char *new,
+		    struct err *err)
+{
+	const int base = host->base[CG_FREEZER];
+	struct err ignored;
+
+	if (cgroup_create(host, new, err) < 0)
+		return (int)err->code;
+	if (move_part(base, old, new, "box", err) < 0 ||
+	    move_part(base, old, new, "twin", err) < 0) {
+		/* Whatever is in them ends with its box. */
+		(void)cgroup_remove(host, new, &ignored);
+		return (int)err->code;
+	}
+	return cgroup_remove(host, old, err);
+}
+
+static int name_in(char ret[NAME_SIZE], const char *group, const char *name, size_t size)
+{
+	return snprintf(ret, NAME_SIZE, "%s/%s", group, name) < NAME_SIZE && strlen(ret) < size
+		       ? 0
+		       : -1;
+}
+
+int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *name, size_t size,
+		       struct err *err)
+{
+	char new[NAME_SIZE];
+
+	if (name_in(new, group, name, size) < 0)
+		return err_set(err, ERR_INVALID, "the name of a group is too long");
+	if (host->kind == CGROUP_V2) {
+		if (enter_v2(host, name, new, err) < 0)
+			return (int)err->code;
+	} else if (mkdirat(host->base[CG_CPU], new, 0755) < 0) {
+		return err_sys(err, "make cgroup %s", new);
+	}
+	memcpy(name, new, strlen(new) + 1);
+	return 0;
+}
+
+int cgroup_group_prepare(const struct cgroup_host *host, const char *group)
+{
+	char next[NAME_SIZE];
+	struct err ignored;
+	int seat = -1;
+
+	if (host->kind != CGROUP_V1)
+		return -1;
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	if (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST)
+		(void)cgroup_group_seat(host, next, &seat, &ignored);
+	return seat;
+}
+
+/* Within one directory v1 lets a group be called something else. */
+int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
+				size_t size)
+{
+	char new[NAME_SIZE], next[NAME_SIZE];
+
+	cgroup_part_name(next, sizeof(next), group, NEXT);
+	if (name_in(new, group, name, size) < 0 ||
+	    renameat(host->base[CG_CPU], next, host->base[CG_CPU], new) < 0)
+		return -1;
+	memcpy(name, new, strlen(new) + 1);
+	return 0;
+}
+
+int cgroup_group_seat(const struct cgroup_host *host, const char *name, int *ret, struct err *err)
+{
+	char path[160];
+
+	*ret = -1;
+	if (host->kind != CGROUP_V1)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/tasks", name);
+	*ret = openat(host->base[CG_CPU], path, O_WRONLY | O_CLOEXEC);
+	return *ret < 0 ? err_sys(err, "open cgroup file %s", path) : 0;
+}

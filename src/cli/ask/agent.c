@@ -1,0 +1,139 @@
+/*
+ * agent.c - the agent driver of reckon ask: begun, asked, heard.
+ *
+ * Runs in:  reckon ask.
+ * Reads:    words of a model, which show.c escapes.
+ * Never:    keeps the key once the agent has it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+
+#define LINE_MAX_BYTES 8192
+
+/* A converse_open_fn. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	struct ask *ask = arg;
+
+	return ask->place->open_output(ask, handle, ret_fd, err);
+}
+
+static int ready(struct err *err, void *arg)
+{
+	return ask_past_tell(arg, err);
+}
+
+static void on_event(const struct driver_event *event, void *arg)
+{
+	struct ask *ask = arg;
+
+	switch (event->kind) {
+	case DRIVER_EVENT_TEXT:
+		ask_show_text(ask, event->text, event->len);
+		return;
+	case DRIVER_EVENT_NOTICE:
+		ask_show_notice(ask, event->text, event->len);
+		return;
+	case DRIVER_EVENT_TURN:
+		ask_keep_usage(ask);
+		return;
+	case DRIVER_EVENT_DISCARD:
+		ask_show_break(ask);
+		ask_show_notice(ask, event->text, event->len);
+		return;
+	case DRIVER_EVENT_THOUGHT: /* nothing to show */
+	case DRIVER_EVENT_CODE:	   /* it is shown as a whole */
+		return;
+	}
+}
+
+static bool wants_stop(void *arg)
+{
+	(void)arg;
+	return ask_interrupts() > 0;
+}
+
+static const struct driver_ops ops = {
+	.event = on_event,
+	.ready = ready,
+	.begin = ask_step_begin,
+	.approve = ask_step_approve,
+	.execute = ask_step_execute,
+	.end = ask_step_end,
+	.session = ask_step_session,
+	.wants_stop = wants_stop,
+	.open_output = open_output,
+};
+
+int ask_agent_start(struct ask *ask, struct err *err)
+{
+	struct converse_model model = {
+		.settings = ask->settings,
+		.model = ask->model,
+		.base_url = ask->base_url,
+		.key = ask->key,
+		.headers = ask->headers,
+		.language = ask->view.run.language,
+	};
+	char path[PATH_MAX];
+
+	driver_init(&ask->driver, &ops, ask, 0);
+	converse_network(&model);
+	if (cli_libexec_path("reckon-agent", path, err) < 0 ||
+	    driver_open(&ask->driver, path, &model, err) < 0)
+		return (int)err->code;
+	/* It has a copy now; ours is not needed any more. */
+	explicit_bzero(ask->key, strlen(ask->key));
+	return 0;
+}
+
+void ask_agent_end(struct ask *ask)
+{
+	driver_close(&ask->driver);
+}
+
+static char *describe(const struct run_file *file)
+{
+	cleanup_buf struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	char size[CLI_SIZE_TEXT] = "?";
+	struct stat st;
+	struct err full; /* a name is shorter */
+
+	if (fstat(file->fd, &st) == 0)
+		cli_format_size((uint64_t)st.st_size, size);
+	(void)buf_addf(&line, &full, "%s (%s)", file->name, size);
+	return mem_strdup(buf_text(&line));
+}
+
+int ask_agent_question(struct ask *ask, struct err *err)
+{
+	const struct run *run = &ask->view.run;
+	const size_t count = ask->said_files ? 0 : ask->new_files;
+	char **files = mem_new0(count + 1, sizeof(*files));
+	const struct driver_question question = {
+		.text = buf_text(&ask->question),
+		.len = ask->question.len,
+		.files = (const char *const *)files,
+		.file_count = count,
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		files[i] = describe(&run->files[i]);
+	ask->said_files = true;
+	/* Of the first question the agent is told when it is ready. */
+	if (ask->driver.state == DRIVER_IDLE)
+		rc = ask_past_tell(ask, err);
+	if (rc == 0)
+		rc = driver_ask(&ask->driver, &question, err);
+	for (size_t i = 0; i < count; i++)
+		free(files[i]);
+	free(files);
+	return rc;
+}

@@ -1,0 +1,260 @@
+/*
+ * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
+ *
+ *   command.c      the question, Ctrl-C, how it ends
+ *   chat.c     question after question
+ *   options.c  the command line -> struct ask
+ *   model.c    PROVIDER/NAME, the environment and models.ini -> where the model is
+ *   local.c    a model on this host
+ *   session.c  where cells run: in a session of our own
+ *   remote/remote.c   or in one of a daemon (in reckon-client)
+ *   resume.c   a run that was kept is gone on with
+ *   past.c     what the model is told of it
+ *   agent.c    the agent driver (src/driver): begun, asked, heard
+ *   step.c     a cell the model wants: noted, shown, allowed, run
+ *   show.c     what a person sees of it
+ *   picture.c  pictures that an answer shows (markdown/markdown.h)
+ *   keep.c     what is noted of it, to be saved, resumed, looked at (journal/journal.h, runs.h)
+ *
+ * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
+ * runs anyway, in the box.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/markdown/markdown.h"
+#include "cli/repl/repl.h"
+#include "cli/journal/form.h"
+#include "driver/driver.h"
+#include "models/models.h"
+#include "reckon.h"
+
+#define ASK_STEPS_MAX 1000u
+#define ASK_QUESTION_MAX ((size_t)1024 * 1024)
+
+enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
+
+/* What is noted, and where. */
+struct ask_keep {
+	struct journal journal;
+	int fd;	     /* of the stored run, or -1 */
+	bool off;    /* --no-keep */
+	bool gave_up; /* which was said */
+};
+
+struct ask;
+
+/* Where cells run. What goes wrong in `open` is said there; it returns an exit status. */
+struct ask_place {
+	/* Opens the session, or joins it: ask->is_fresh. Files go in, ask_keep_session() is told. */
+	int (*open)(struct ask *ask);
+	/* Appends the record. ERR_LOST: the session is gone, and nothing ran. */
+	int (*execute)(struct ask *ask, const char *code, size_t len, struct buf *ret,
+		       struct err *err);
+	/* 1: the session was gone, and another one is there with the files; 0: it is there. */
+	int (*renew)(struct ask *ask, struct err *err);
+	/* Or NULL. 1: *ret is the record of an earlier execution, waited for; 0: there is none. */
+	int (*recall)(struct ask *ask, const char *execution, struct buf *ret, struct err *err);
+	int (*put)(struct ask *ask, const struct run_file *file, struct err *err);
+	/* Of the workspace, and what a record names as "out_…"; *ret_fd is the caller's. */
+	int (*open_file)(struct ask *ask, const char *name, int *ret_fd, struct err *err);
+	int (*open_output)(struct ask *ask, const char *handle, int *ret_fd, struct err *err);
+	void (*close)(struct ask *ask);
+};
+
+/* A run that is gone on with. */
+struct ask_resume {
+	bool wanted, rerun;
+	const char *id;	  /* as given, or NULL: the last one */
+	size_t questions; /* that were there already */
+	char *model, *base_url, *language, *template_name;
+	char *session_id, *session_name, *session_url; /* of a daemon, or NULL */
+	size_t cells;	  /* that were there already */
+	bool told;	  /* the model */
+};
+
+struct ask {
+	struct repl view; /* its run and output: session, limits, files, how things are shown */
+	struct buf question;
+	/* where the model is */
+	const char *model_option; /* PROVIDER/NAME, or NULL */
+	const char *base_url_option;
+	char *provider;
+	char *model, *base_url, *key;
+	char *headers; /* of models.ini, or NULL */
+	bool has_own_url; /* not the provider's own service */
+	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
+	bool has_price;
+	enum ask_approve approve;
+	const char *save_path; /* or NULL */
+	bool json, is_chat;
+	bool said_files; /* the model was told of them */
+	bool to_terminal;	/* stdout is one */
+	/* the agent */
+	struct driver driver; /* what is asked, and what comes of it */
+	/* a model on this host */
+	bool is_local;
+	pid_t local_pid;
+	int local_in; /* while it is open, the server lives */
+	/* the session; a session of our own is in view.session */
+	const struct ask_place *place;
+	void *place_data;
+	bool is_fresh; /* it was made for this run */
+	bool is_quiet; /* cells run again, which is not shown */
+	size_t new_files; /* of the command line; those behind them are of the run that is resumed */
+	struct ask_resume resume;
+	struct buf note; /* told to the model with the next question */
+	bool approved_all;
+	/* what came of it */
+	struct ask_keep keep;
+	struct ask_link link;
+	struct markdown *markdown; /* NULL: prose is shown as it is written */
+	size_t preview; /* lines of it that stand there until they are drawn for good */
+	bool prose_open; /* some of it was shown, its line may not have ended */
+	enum agent_stop stop;
+	struct err why;
+};
+
+/* ---- command.c ---- */
+
+int cmd_ask(const struct opt_command *self, int argc, char **argv);
+/* The same; `daemon` is how cells run in its sessions, NULL where that is another program's. */
+int ask_command(const struct opt_command *self, int argc, char **argv,
+		const struct ask_place *daemon);
+/* A descriptor that Ctrl-C writes to, or -1. */
+void ask_wake(int fd);
+/* How often Ctrl-C was pressed; from here on. */
+int ask_interrupts(void);
+/*
+ * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment, so
+ * there is none between the look whether it came and the read.
+ */
+bool ask_wait_for_line(int tty);
+void ask_interrupts_clear(void);
+/* Until the question is answered, or ended; negative: the agent is gone. */
+int ask_converse(struct ask *ask, struct err *err);
+/* Tells how it ended; the exit status. */
+int ask_conclude(struct ask *ask);
+/* While it is not NULL, Ctrl-C interrupts it. */
+void ask_lend(reckon_session *session);
+
+/* ---- chat.c ---- */
+
+int ask_chat(struct ask *ask, struct err *err);
+
+/* ---- options.c ---- */
+
+int ask_options_take(int id, const char *value, void *arg, struct err *err);
+int ask_options_check(struct ask *ask, struct err *err);
+
+/* ---- model.c ---- */
+
+/* Provider, name, address, key and settings, from options, environment and models.ini. */
+int ask_model_find(struct ask *ask, struct err *err);
+bool ask_has_price(const struct ask *ask);
+/* The user's models.ini; *ret is models_free()'s. A file that is wrong is ERR_INVALID. */
+int ask_model_file(struct models **ret, struct err *err);
+
+/* ---- local.c ---- */
+
+/* Starts the server when the model is a local one; sets address and key. */
+int ask_local_start(struct ask *ask, struct err *err);
+void ask_local_end(struct ask *ask);
+
+/* ---- agent.c ---- */
+
+int ask_agent_start(struct ask *ask, struct err *err);
+void ask_agent_end(struct ask *ask);
+int ask_agent_question(struct ask *ask, struct err *err);
+
+/* ---- step.c ---- */
+
+/* Of struct driver_ops; `arg` is the struct ask. */
+void ask_step_begin(const struct driver_cell *cell, void *arg);
+const char *ask_step_approve(const struct driver_cell *cell, void *arg);
+int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg);
+void ask_step_end(const struct driver_cell_end *end, void *arg);
+enum driver_session ask_step_session(struct buf *note, struct err *err, void *arg);
+
+/* ---- approve.c ---- */
+
+bool ask_needs_approval(const struct ask *ask);
+/* Shows the cell at the terminal and asks: 'y', 'n', or 'q', which is a Ctrl-C as well. */
+char ask_approval(struct ask *ask, const char *code, size_t len);
+
+/* ---- session.c ---- */
+
+extern const struct ask_place ask_place_own;
+/* Puts files in: all of them, or with `new` those that the session does not have. */
+int ask_place_files(struct ask *ask, bool new);
+
+/* ---- resume.c ---- */
+
+/* Loads the run and takes from it what the command line does not say. */
+int ask_resume_load(struct ask *ask, struct err *err);
+/* As ask_model_find(), for the model of the run. */
+int ask_resume_find(struct ask *ask, struct err *err);
+/* The files of the run that are still there, behind those of the command line. */
+int ask_resume_files(struct ask *ask, struct err *err);
+/* Once there is a session: says what it lacks, and runs cells again when that was wished. */
+int ask_resume_session(struct ask *ask);
+void ask_resume_done(struct ask *ask);
+
+/* ---- past.c ---- */
+
+/* Questions, cells and answers of the run, as far as the model can read them, and the note. */
+int ask_past_tell(struct ask *ask, struct err *err);
+
+/* ---- show.c ---- */
+
+void ask_show_text(struct ask *ask, const char *text, size_t len);
+void ask_show_notice(struct ask *ask, const char *text, size_t len);
+void ask_show_code(struct ask *ask, const char *code, size_t len);
+/* Whether steps are shown at a terminal. */
+bool ask_shows_at_terminal(const struct ask *ask);
+/* A reckon_event_fn; `arg` is the struct ask. */
+int ask_show_event(const reckon_event *event, void *arg);
+void ask_show_record(struct ask *ask, const struct json_value *record);
+/* What was shown of the turn does not hold; it comes again. */
+void ask_show_break(struct ask *ask);
+/* The turn is over: its text was no answer. */
+void ask_show_turn(struct ask *ask);
+void ask_show_end(struct ask *ask);
+
+/* ---- picture.c ---- */
+
+/* A markdown_image_fn; `arg` is the struct ask. */
+void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
+
+/* ---- keep.c ---- */
+
+/* A run, or what a program that resumes one adds first. */
+void ask_keep_begin(struct ask *ask);
+void ask_keep_question(struct ask *ask);
+/* Where cells run; `id` NULL: in a session that ends with this program. */
+void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url);
+void ask_keep_usage(struct ask *ask);
+/* Of ours, for whoever reads it later. */
+void ask_keep_note(struct ask *ask, const char *text);
+/* A cell that is to run, and the prose before it; its number. */
+size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell);
+/* What the daemon calls it, while it runs. */
+void ask_keep_execution(struct ask *ask, size_t number, const char *id);
+void ask_keep_record(struct ask *ask, size_t number, const char *record,
+		     const struct converse_result *result);
+/* Without a record: it did not run, or the record was `left_out` bytes long. */
+void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
+		    size_t len, uint64_t left_out);
+/* How the question ended. */
+void ask_keep_answer(struct ask *ask);
+void ask_keep_end(struct ask *ask);
+/* --save; returns an exit status, what went wrong was said. */
+int ask_save(struct ask *ask);
+/* --json, of the last question. */
+int ask_json_print(const struct ask *ask);

@@ -1,0 +1,383 @@
+/*
+ * command.c - reckon ask, reckon chat: a model answers questions by running code.
+ *
+ * Runs in:  reckon.
+ * Reads:    frames of reckon-agent.
+ * Never:    talks to the model itself.
+ */
+#include <poll.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+#include "cli/remote/remote.h"
+#include "cli/term/width.h"
+
+/* ---- signals ---- */
+
+static atomic_int interrupts;
+static _Atomic(reckon_session *) running; /* lent to the handler while the session lives */
+
+void ask_interrupts_clear(void)
+{
+	atomic_store(&interrupts, 0);
+}
+
+int ask_interrupts(void)
+{
+	return atomic_load(&interrupts);
+}
+
+bool ask_wait_for_line(int tty)
+{
+	struct pollfd wait = { .fd = tty, .events = POLLIN };
+	sigset_t interrupt, before;
+	int ready = 0;
+
+	(void)sigemptyset(&interrupt);
+	(void)sigaddset(&interrupt, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
+	while (ask_interrupts() == 0 && ready == 0) {
+		ready = ppoll(&wait, 1, NULL, &before);
+		if (ready < 0 && errno == EINTR)
+			ready = 0;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ready > 0;
+}
+
+void ask_lend(reckon_session *session)
+{
+	atomic_store(&running, session);
+}
+
+static atomic_int wake_fd = -1;
+
+void ask_wake(int fd)
+{
+	atomic_store(&wake_fd, fd);
+}
+
+/* The first Ctrl-C stops cell and stream and ends the question, the third does not wait. */
+static void on_interrupt(int signo)
+{
+	const int saved = errno;
+	reckon_session *session = atomic_load(&running);
+	const int count = atomic_fetch_add(&interrupts, 1) + 1;
+
+	(void)signo;
+	if (count >= 3)
+		_exit(EXIT_CODE_INTERRUPTED);
+	if (session != NULL)
+		reckon_interrupt(session);
+	if (atomic_load(&wake_fd) >= 0)
+		(void)!write(atomic_load(&wake_fd), "", 1);
+	errno = saved;
+}
+
+static void on_pipe(int signo)
+{
+	(void)signo;
+}
+
+/* A chat waits for a line, which Ctrl-C has to end. */
+static void set_signals(bool is_chat)
+{
+	struct sigaction interrupt = {
+		.sa_handler = on_interrupt,
+		.sa_flags = is_chat ? 0 : SA_RESTART,
+	};
+	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGINT, &interrupt, NULL);
+	(void)sigaction(SIGPIPE, &pipe_gone, NULL);
+}
+
+/* ---- the question ---- */
+
+static void take_end(struct ask *ask)
+{
+	ask->stop = ask->driver.stop;
+	err_set(&ask->why, ERR_LIMIT, "%s", ask->driver.message);
+	err_remedy(&ask->why, "%s", ask->driver.remedy);
+	ask_keep_answer(ask);
+}
+
+int ask_converse(struct ask *ask, struct err *err)
+{
+	enum driver_result result = DRIVER_WAITS;
+
+	ask_keep_question(ask);
+	if (ask_agent_question(ask, err) < 0)
+		result = DRIVER_FAILED;
+	/* Until there is an end, or nobody can be shown anything any more. */
+	while (result == DRIVER_WAITS && ask->view.output.status == 0) {
+		result = driver_step(&ask->driver, err);
+		if (result == DRIVER_WAITS)
+			driver_wait(&ask->driver, -1);
+	}
+	if (result == DRIVER_ENDED || result == DRIVER_PARKED)
+		take_end(ask);
+	if (result != DRIVER_FAILED)
+		return 0;
+	ask->stop = AGENT_STOP_FAILED;
+	ask->why = *err;
+	ask_keep_answer(ask);
+	return (int)err->code;
+}
+
+static int complain(const struct err *err)
+{
+	struct err line = *err;
+
+	err_wrap(&line, "ask");
+	return cli_complain(&line);
+}
+
+static int status_of(const struct ask *ask)
+{
+	switch (ask->stop) {
+	case AGENT_STOP_ANSWER:
+		return ask->view.output.unsaved ? EXIT_CODE_RECKON : EXIT_CODE_OK;
+	case AGENT_STOP_INTERRUPTED:
+		return EXIT_CODE_INTERRUPTED;
+	case AGENT_STOP_LOST:
+		return EXIT_CODE_KILLED;
+	case AGENT_STOP_FAILED:
+	case AGENT_STOP_CALLS: /* it has no tools of ours */
+	case AGENT_STOP_COUNT_:
+		return EXIT_CODE_RECKON;
+	case AGENT_STOP_STEPS:
+	case AGENT_STOP_TOKENS:
+	case AGENT_STOP_BUDGET:
+	case AGENT_STOP_TIME:
+	case AGENT_STOP_STUCK:
+	case AGENT_STOP_LENGTH:
+	case AGENT_STOP_REFUSED:
+		break;
+	}
+	return EXIT_CODE_STOPPED;
+}
+
+/* What came of it, told. */
+int ask_conclude(struct ask *ask)
+{
+	int status = status_of(ask);
+
+	ask_show_end(ask);
+	if (ask->view.output.status != 0)
+		return ask->view.output.status;
+	if (ask->why.text[0] != '\0')
+		(void)complain(&ask->why);
+	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
+		status = EXIT_CODE_RECKON;
+	if (ask->json) {
+		const int printed = ask_json_print(ask);
+
+		return printed != 0 ? printed : status;
+	}
+	return status;
+}
+
+/* The agent, and what it is asked; negative: it went wrong, which is for the caller to say. */
+static int talk(struct ask *ask, struct err *err)
+{
+	int rc = ask_local_start(ask, err);
+
+	if (rc == 0)
+		rc = ask_agent_start(ask, err);
+	if (rc == 0)
+		rc = ask->is_chat ? ask_chat(ask, err) : ask_converse(ask, err);
+	return rc;
+}
+
+static int run_session(struct ask *ask)
+{
+	cleanup_fd int out_dir = -1;
+	struct err err;
+	int status;
+
+	if (ask->view.run.out_path != NULL &&
+	    run_files_open_dir(ask->view.run.out_path, &out_dir, &err) < 0) {
+		err_wrap(&err, "ask: --output");
+		(void)cli_complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	ask->view.output.out_dir = out_dir;
+	ask_keep_begin(ask);
+	status = ask->place->open(ask);
+	if (status == EXIT_CODE_OK)
+		status = ask_resume_session(ask);
+	if (status != EXIT_CODE_OK)
+		return status;
+	if (talk(ask, &err) < 0) {
+		(void)complain(&err);
+		status = EXIT_CODE_RECKON;
+	} else if (!ask->is_chat) {
+		status = ask_conclude(ask);
+	} else if (ask->view.output.status != 0 || ask->view.output.unsaved) {
+		status = ask->view.output.status != 0 ? ask->view.output.status
+						      : EXIT_CODE_RECKON;
+	}
+	ask_agent_end(ask);
+	ask_local_end(ask);
+	return status;
+}
+
+static void look_around(struct ask *ask)
+{
+	struct repl *view = &ask->view;
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	term_width_locale();
+	run_output_init(&view->output, &view->run);
+	ask->to_terminal = isatty(STDOUT_FILENO) && !ask->json;
+	view->dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
+	view->coloured = ask->to_terminal && !view->dumb &&
+			 (no_color == NULL || no_color[0] == '\0');
+	if (view->images == TERM_IMAGE_AUTO)
+		view->images = ask->to_terminal ? term_image_detect() : TERM_IMAGE_NONE;
+	view->for_model = true;
+	if (view->coloured)
+		ask->markdown = markdown_new(ask_picture, ask);
+	ask->link.folder = view->run.out_path;
+}
+
+static int run_all(struct ask *ask)
+{
+	int status;
+
+	set_signals(ask->is_chat);
+	look_around(ask);
+	status = run_session(ask);
+	/* Also a place that did not open. */
+	ask->place->close(ask);
+	return status;
+}
+
+static void ask_init(struct ask *ask)
+{
+	memset(ask, 0, sizeof(*ask));
+	run_init(&ask->view.run);
+	ask->view.images = TERM_IMAGE_AUTO;
+	ask->local_in = -1;
+	ask->keep.fd = -1;
+	ask->approve = ASK_APPROVE_WRITES;
+	ask->question = BUF_INIT(ASK_QUESTION_MAX);
+	ask->note = BUF_INIT(ASK_QUESTION_MAX);
+	ask->place = &ask_place_own;
+	models_settings_init(&ask->settings);
+}
+
+static void ask_done(struct ask *ask)
+{
+	ask_keep_end(ask);
+	ask_resume_done(ask);
+	markdown_free(ask->markdown);
+	free(ask->provider);
+	free(ask->model);
+	free(ask->base_url);
+	free(ask->headers);
+	if (ask->key != NULL)
+		explicit_bzero(ask->key, strlen(ask->key));
+	free(ask->key);
+	buf_done(&ask->question);
+	driver_done(&ask->driver);
+	repl_cells_done(&ask->view);
+	run_done(&ask->view.run);
+}
+
+/* A box with what a daemon's session cannot have is one of our own. */
+static bool fits_a_daemon(const struct run *run)
+{
+	return run->mount_count == 0 && run->session_flags == 0 && !run->strict &&
+	       !run->private_warden;
+}
+
+/* A chat's variables are there when it is resumed; a question's are not kept without a wish. */
+static bool wants_daemon(const struct ask *ask)
+{
+	const struct run *run = &ask->view.run;
+
+	return run->session != NULL || ask->resume.session_id != NULL ||
+	       (ask->is_chat && fits_a_daemon(run));
+}
+
+static int check_daemon(const struct ask *ask, struct err *err)
+{
+	if ((ask->view.run.session == NULL && ask->resume.session_id == NULL) ||
+	    fits_a_daemon(&ask->view.run))
+		return 0;
+	err_set(err, ERR_INVALID, "--mount, --isolate-cpu, --strict and --private do not go with a "
+				  "daemon's session");
+	return err_remedy(err, "leave them out, or run without -s and --resume");
+}
+
+static int prepare(struct ask *ask, struct err *err)
+{
+	if (ask->resume.wanted && ask_resume_load(ask, err) < 0)
+		return (int)err->code;
+	if (ask_options_check(ask, err) < 0 || check_daemon(ask, err) < 0 ||
+	    run_input_load(&ask->view.run, err) < 0)
+		return (int)err->code;
+	ask->new_files = ask->view.run.file_count;
+	return ask->resume.wanted ? ask_resume_files(ask, err) : 0;
+}
+
+static int status_of_error(const struct err *err)
+{
+	/* A stored run that is damaged or in use is not the command line's fault. */
+	return err->code == ERR_PROTOCOL || err->code == ERR_SYSTEM || err->code == ERR_DENIED
+		       ? EXIT_CODE_RECKON
+		       : EXIT_CODE_USAGE;
+}
+
+static int run_command(const struct opt_command *self, struct ask *ask, int argc, char **argv,
+		       const struct ask_place *daemon)
+{
+	struct err err;
+	const int parsed = opt_parse(self, argc, argv, ask_options_take, ask, &err);
+
+	if (parsed != 0)
+		return cli_settle(self, parsed, &err);
+	/* Who asks a daemon is another program; only a run that is resumed can say no. */
+	if (daemon == NULL && (wants_daemon(ask) || ask->resume.wanted))
+		return remote_hand_over(argc, argv, ask->view.run.key);
+	if (prepare(ask, &err) < 0) {
+		const int status = ask->resume.wanted ? status_of_error(&err) : EXIT_CODE_USAGE;
+
+		err_wrap(&err, "%s", self->name);
+		(void)cli_complain(&err);
+		return status;
+	}
+	if (wants_daemon(ask))
+		ask->place = daemon;
+	return run_all(ask);
+}
+
+int ask_command(const struct opt_command *self, int argc, char **argv,
+		const struct ask_place *daemon)
+{
+	struct ask *ask = mem_new0(1, sizeof(*ask));
+	int status;
+
+	ask_init(ask);
+	ask->is_chat = strcmp(self->name, "chat") == 0;
+	status = run_command(self, ask, argc, argv, daemon);
+	ask_done(ask);
+	free(ask);
+	return status;
+}
+
+int cmd_ask(const struct opt_command *self, int argc, char **argv)
+{
+	return ask_command(self, argc, argv, NULL);
+}

@@ -1,0 +1,304 @@
+/*
+ * keep.c - what happens, noted as it happens: in memory, and on the disk when runs are kept.
+ *
+ * Runs in:  reckon ask, reckon chat.
+ * Reads:    what a person asked, a model said and a box printed.
+ * Never:    notes a key; lets a run fail because it cannot be kept (it says so, once).
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+#include "cli/ask/runs.h"
+
+#define NOT_KEPT "-"
+
+static void give_up(struct ask *ask, struct err *err)
+{
+	struct ask_keep *keep = &ask->keep;
+
+	if (keep->fd >= 0)
+		(void)close(TAKE_FD(keep->fd));
+	if (!keep->gave_up)
+		run_output_line("reckon: the run is not kept from here on: %s", err->text);
+	keep->gave_up = true;
+}
+
+/* The disk comes first: what is in memory may be shown to the person next. */
+static void store(struct ask *ask, const struct buf *line)
+{
+	struct err err;
+
+	if (ask->keep.fd >= 0 && runs_append(ask->keep.fd, line, &err) < 0)
+		give_up(ask, &err);
+}
+
+/* A line into both; `rc` is how writing it went. */
+static int put(struct ask *ask, const struct buf *line, int rc, struct err *err)
+{
+	if (rc == 0)
+		rc = journal_read(&ask->keep.journal, buf_text(line), line->len, err);
+	if (rc == 0)
+		store(ask, line);
+	return rc;
+}
+
+static void put_or_give_up(struct ask *ask, const struct buf *line, int rc, struct err *err)
+{
+	if (put(ask, line, rc, err) < 0)
+		give_up(ask, err);
+}
+
+/* ---- how it begins ---- */
+
+static int make_run(struct ask *ask, char id[JOURNAL_ID_SIZE], struct err *err)
+{
+	cleanup_fd int dir = -1;
+	size_t removed;
+
+	if (runs_open(true, &dir, err) < 0 ||
+	    runs_prune(dir, RUNS_COUNT_MAX - 1, RUNS_BYTES_MAX, &removed, err) < 0)
+		return (int)err->code;
+	return runs_new(dir, id, &ask->keep.fd, err);
+}
+
+static void note_run(struct ask *ask)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct journal *journal = &ask->keep.journal;
+	char id[JOURNAL_ID_SIZE] = NOT_KEPT;
+	struct err err;
+	int rc;
+
+	if (journal->lines > 0) /* one that is gone on with */
+		return;
+	if (!ask->keep.off && make_run(ask, id, &err) < 0)
+		give_up(ask, &err);
+	rc = journal_write_run(&line, id, ask->is_chat ? "chat" : "ask", &err);
+	put_or_give_up(ask, &line, rc, &err);
+	if (strcmp(journal->id, NOT_KEPT) == 0)
+		journal->id[0] = '\0';
+}
+
+/* An address may hold a name and a password. */
+static char *without_user(const char *url)
+{
+	const char *start = strstr(url, "://"), *at;
+	char *clean = mem_strdup(url);
+
+	if (start == NULL)
+		return clean;
+	start += 3;
+	at = memrchr(start, '@', strcspn(start, "/?#"));
+	if (at != NULL)
+		memmove(clean + (start - url), clean + (at + 1 - url), strlen(at + 1) + 1);
+	clean[strcspn(clean, "?#")] = '\0';
+	return clean;
+}
+
+static void note_setting(struct ask *ask)
+{
+	static const char *const callings[] = { "tools", "fenced", "schema" };
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX), model = BUF_INIT(4096);
+	/* A model on this host has another address each time. */
+	const bool has_url = ask->has_own_url && !ask->is_local;
+	cleanup_free char *url = has_url ? without_user(ask->base_url) : NULL;
+	const struct run *run = &ask->view.run;
+	const struct journal_setting setting = {
+		.base_url = url,
+		.language = run_language(run)->name,
+		.template_name = run->template_name,
+		.calling = callings[ask->settings.calling % ARRAY_LEN(callings)],
+		.settings = &ask->settings,
+	};
+	struct journal_setting whole = setting;
+	struct err err;
+	int rc = buf_addf(&model, &err, "%s/%s", ask->provider, ask->model);
+
+	whole.model = buf_text(&model);
+	if (rc == 0)
+		rc = journal_write_setting(&line, &whole, &err);
+	put_or_give_up(ask, &line, rc, &err);
+}
+
+static void note_file(struct ask *ask, const struct run_file *file)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	cleanup_free char *path = realpath(file->path, NULL);
+	struct err err;
+
+	if (path != NULL)
+		put_or_give_up(ask, &line, journal_write_file(&line, path, file->name, &err), &err);
+}
+
+void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	cleanup_free char *clean = url != NULL ? without_user(url) : NULL;
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_session(&line, id, name, clean, &err), &err);
+}
+
+void ask_keep_begin(struct ask *ask)
+{
+	note_run(ask);
+	note_setting(ask);
+	for (size_t i = 0; i < ask->new_files; i++)
+		note_file(ask, &ask->view.run.files[i]);
+}
+
+/* ---- what happens ---- */
+
+static void note_text(struct ask *ask, enum journal_kind kind, const char *text, size_t len)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_text(&line, kind, text, len, &err), &err);
+}
+
+void ask_keep_question(struct ask *ask)
+{
+	note_text(ask, JOURNAL_QUESTION, buf_text(&ask->question), ask->question.len);
+}
+
+void ask_keep_note(struct ask *ask, const char *text)
+{
+	note_text(ask, JOURNAL_NOTE, text, strlen(text));
+}
+
+void ask_keep_usage(struct ask *ask)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line,
+		       journal_write_usage(&line, &ask->driver.usage, ask_has_price(ask), &err), &err);
+}
+
+size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	const size_t number = ask->keep.journal.cell_count + 1;
+	struct err err;
+
+	if (cell->prose_len > 0)
+		note_text(ask, JOURNAL_SAID, cell->prose, cell->prose_len);
+	put_or_give_up(ask, &line, journal_write_cell(&line, number, cell->code, cell->len, &err),
+		       &err);
+	return number;
+}
+
+void ask_keep_execution(struct ask *ask, size_t number, const char *id)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_execution(&line, number, id, &err), &err);
+}
+
+void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
+		    size_t len, uint64_t left_out)
+{
+	const struct journal_brief brief = { status, text, len, left_out };
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_brief(&line, number, &brief, &err), &err);
+}
+
+void ask_keep_record(struct ask *ask, size_t number, const char *record,
+		     const struct converse_result *result)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct journal *journal = &ask->keep.journal;
+	const size_t len = strlen(record);
+	struct journal_item *cell;
+	struct err err;
+
+	if (len <= JOURNAL_RECORD_MAX && journal->bytes + len <= JOURNAL_WHOLE_MAX &&
+	    put(ask, &line, journal_write_record(&line, number, record, len, &err), &err) == 0) {
+		/* As it was spelt, which reading and writing numbers again does not keep. */
+		cell = journal_cell(journal, number);
+		free(cell->record);
+		cell->record = mem_strdup(record);
+		return;
+	}
+	ask_keep_brief(ask, number, result->status, result->text, result->len, len);
+}
+
+void ask_keep_answer(struct ask *ask)
+{
+	const struct journal_end end = {
+		.text = ask->driver.answer.len > 0 ? ask->driver.answer.data : NULL,
+		.len = ask->driver.answer.len,
+		.stop = ask->stop,
+		.message = ask->why.text[0] != '\0' ? ask->why.text : NULL,
+		.usage = &ask->driver.usage,
+		.has_cost = ask_has_price(ask),
+	};
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_answer(&line, &end, &err), &err);
+}
+
+/* ---- how it ends ---- */
+
+int ask_save(struct ask *ask)
+{
+	const char *path = ask->save_path;
+	struct err err;
+
+	if (path == NULL)
+		return EXIT_CODE_OK;
+	if (journal_save(&ask->keep.journal, path, !ask->is_chat, ask->view.run.out_path, &err) == 0) {
+		if (!ask->json)
+			run_output_line("saved as %s", path);
+		return EXIT_CODE_OK;
+	}
+	err_wrap(&err, "ask: --save %.200s", path);
+	(void)cli_complain(&err);
+	return EXIT_CODE_RECKON;
+}
+
+int ask_json_print(const struct ask *ask)
+{
+	cleanup_buf struct buf out = BUF_INIT(JOURNAL_FORM_MAX);
+	const struct journal *journal = &ask->keep.journal;
+	struct err err;
+
+	if (journal->question_count == 0)
+		return EXIT_CODE_RECKON; /* which was said: nothing could be noted */
+	if (journal_json_question(journal, journal->question_count - 1, ask->view.run.out_path, &out,
+				&err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(out.data, out.len);
+}
+
+/* One in which nothing was asked is none. */
+static void take_back(struct ask *ask)
+{
+	struct err ignored; /* it is an empty one more */
+	cleanup_fd int dir = -1;
+
+	if (runs_open(false, &dir, &ignored) == 0)
+		(void)runs_remove(dir, ask->keep.journal.id, &ignored);
+}
+
+void ask_keep_end(struct ask *ask)
+{
+	const bool is_kept = ask->keep.fd >= 0;
+
+	if (is_kept)
+		(void)close(TAKE_FD(ask->keep.fd));
+	if (is_kept && ask->keep.journal.question_count == 0)
+		take_back(ask);
+	journal_done(&ask->keep.journal);
+}

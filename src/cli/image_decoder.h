@@ -1,7 +1,0 @@
-/* image_decoder.h - the child behind the fence of image_fence.h. */
-#pragma once
-
-#include <stddef.h>
-
-/* Decodes and writes to `out`; ends the process whatever happens. */
-void image_decoder_main(const void *png, size_t len, int out) __attribute__((noreturn));

@@ -1,0 +1,116 @@
+/*
+ * journal.c - a run in memory.
+ *
+ * Runs in:  reckon ask, reckon chat, reckon runs.
+ * Reads:    nothing by itself.
+ * Never:    grows past journal.h's bounds; read.c looks at them.
+ */
+#include "cli/journal/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void journal_init(struct journal *journal)
+{
+	*journal = (struct journal){ .bytes = 0 };
+}
+
+static void free_item(struct journal_item *item)
+{
+	free(item->text);
+	free(item->record);
+	free(item->status);
+	free(item->output);
+	free(item->execution);
+}
+
+void journal_done(struct journal *journal)
+{
+	for (size_t i = 0; i < journal->item_count; i++)
+		free_item(&journal->items[i]);
+	for (size_t i = 0; i < journal->question_count; i++)
+		free(journal->questions[i].message);
+	for (size_t i = 0; i < journal->file_count; i++) {
+		free(journal->files[i].path);
+		free(journal->files[i].name);
+	}
+	free(journal->items);
+	free(journal->questions);
+	free(journal->files);
+	free(journal->command);
+	free(journal->model);
+	free(journal->base_url);
+	free(journal->language);
+	free(journal->template_name);
+	free(journal->calling);
+	free(journal->session_id);
+	free(journal->session_name);
+	free(journal->session_url);
+	journal_init(journal);
+}
+
+struct journal_question *journal_last_question(struct journal *journal)
+{
+	return journal->question_count > 0 ? &journal->questions[journal->question_count - 1] : NULL;
+}
+
+struct journal_item *journal_cell(struct journal *journal, size_t number)
+{
+	/* It is nearly always the last one. */
+	size_t at = journal->cell_count;
+
+	for (size_t i = journal->item_count; i > 0; i--)
+		if (journal->items[i - 1].kind == JOURNAL_CELL && at-- == number)
+			return &journal->items[i - 1];
+	return NULL;
+}
+
+static void begin_question(struct journal *journal)
+{
+	journal->questions = mem_grow(journal->questions, journal->question_count + 1,
+				    sizeof(*journal->questions));
+	journal->questions[journal->question_count++] = (struct journal_question){
+		.item = journal->item_count,
+		.stop = AGENT_STOP_COUNT_,
+	};
+}
+
+struct journal_item *journal_add(struct journal *journal, enum journal_kind kind)
+{
+	if (kind == JOURNAL_QUESTION)
+		begin_question(journal);
+	journal->items = mem_grow(journal->items, journal->item_count + 1, sizeof(*journal->items));
+	journal->items[journal->item_count] = (struct journal_item){ .kind = kind };
+	journal->cell_count += kind == JOURNAL_CELL;
+	return &journal->items[journal->item_count++];
+}
+
+void journal_sum(const struct journal *journal, struct agent_usage *ret, bool *ret_has_cost)
+{
+	*ret = (struct agent_usage){ 0 };
+	*ret_has_cost = false;
+	for (size_t i = 0; i < journal->question_count; i++) {
+		const struct agent_usage *usage = &journal->questions[i].usage;
+
+		ret->requests += usage->requests;
+		ret->steps += usage->steps;
+		ret->in += usage->in;
+		ret->cached += usage->cached;
+		ret->out += usage->out;
+		ret->reasoning += usage->reasoning;
+		ret->cost_micro += usage->cost_micro;
+		*ret_has_cost = *ret_has_cost || journal->questions[i].has_cost;
+	}
+}
+
+enum agent_stop journal_stop_of(const char *name)
+{
+	unsigned stop = 0;
+
+	while (stop < AGENT_STOP_COUNT_ &&
+	       strcmp(agent_stop_name((enum agent_stop)stop), name) != 0)
+		stop++;
+	return (enum agent_stop)stop;
+}

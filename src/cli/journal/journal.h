@@ -1,0 +1,156 @@
+/*
+ * journal.h - a run of `reckon ask` or `reckon chat`: what was asked, said, run and answered.
+ *
+ *   journal.c        in memory
+ *   read.c   a line of a stored run -> memory
+ *   write.c  what happens -> a line
+ *   ask/runs_store.c     the folder with the stored runs (ask/runs.h)
+ *
+ * A stored run is lines of JSON, docs/run.schema.json. What a run is in memory comes from such
+ * lines alone, also while it happens: so what can be saved or resumed later is what was there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "wire/agent.h"
+
+#define JOURNAL_SCHEMA "reckon.run/1"
+#define JOURNAL_ID_SIZE 24
+#define JOURNAL_LINE_MAX ((size_t)32 * 1024 * 1024)
+#define JOURNAL_RECORD_MAX ((size_t)24 * 1024 * 1024) /* a longer one is kept in brief */
+#define JOURNAL_WHOLE_MAX ((size_t)256 * 1024 * 1024) /* past it every record is kept in brief */
+#define JOURNAL_BYTES_MAX ((size_t)384 * 1024 * 1024) /* past it nothing more is kept */
+#define JOURNAL_ITEMS_MAX 100000u
+#define JOURNAL_FILES_MAX 1000u
+#define JOURNAL_TOKENS_MAX (INT64_C(1) << 50) /* also millionths of a price */
+
+enum journal_kind {
+	JOURNAL_QUESTION,
+	JOURNAL_SAID, /* by the model, before a cell */
+	JOURNAL_CELL,
+	JOURNAL_ANSWER,
+	JOURNAL_NOTE, /* of ours: a session was lost, cells were run again */
+};
+
+struct journal_item {
+	enum journal_kind kind;
+	char *text;   /* never NULL; of a cell its code */
+	char *record; /* of a cell, JSON; NULL: it did not run, was left out, or nobody knows */
+	char *status; /* of a cell: the record's, "refused", or NULL when it never came back */
+	char *execution; /* of a cell in a daemon's session, once it was known there; else NULL */
+	char *output; /* of a cell without a record: what the model saw; else NULL */
+	uint64_t left_out; /* bytes of a record that was too long to be kept */
+};
+
+/* How a question ended; AGENT_STOP_COUNT_ while it has not. */
+struct journal_question {
+	size_t item;
+	enum agent_stop stop;
+	bool has_cost;
+	struct agent_usage usage;
+	char *message; /* or NULL */
+};
+
+struct journal_file {
+	char *path; /* on this host, absolute */
+	char *name; /* in the workspace */
+};
+
+struct journal {
+	char id[JOURNAL_ID_SIZE];
+	char started[CLOCK_RFC3339_SIZE];
+	char *command; /* "ask", "chat" */
+	/* as it was said last */
+	char *model; /* PROVIDER/NAME */
+	char *base_url; /* or NULL: the provider's own */
+	char *language;
+	char *template_name; /* or NULL */
+	char *calling;
+	/* of a daemon, or NULL: it went with its program */
+	char *session_id, *session_name;
+	char *session_url; /* NULL: the user's private daemon */
+	struct journal_file *files;
+	size_t file_count;
+	struct journal_item *items;
+	size_t item_count, cell_count;
+	struct journal_question *questions;
+	size_t question_count;
+	size_t lines, bytes;
+	bool is_cut; /* the last line is half of one: its program was ended while it wrote */
+};
+
+/* ---- journal.c ---- */
+
+void journal_init(struct journal *journal);
+void journal_done(struct journal *journal);
+#define cleanup_journal __attribute__((cleanup(journal_done)))
+
+/* NULL when there is none. */
+struct journal_question *journal_last_question(struct journal *journal);
+/* The n-th cell that was begun, from 1; NULL when there is no such. */
+struct journal_item *journal_cell(struct journal *journal, size_t number);
+struct journal_item *journal_add(struct journal *journal, enum journal_kind kind);
+/* All questions together. */
+void journal_sum(const struct journal *journal, struct agent_usage *ret, bool *ret_has_cost);
+/* Of agent_stop_name(), or AGENT_STOP_COUNT_ when it is none. */
+enum agent_stop journal_stop_of(const char *name);
+
+/* ---- read.c ---- */
+
+/*
+ * What a line (without its end) says. A type that is not known is passed over; anything else that
+ * the schema does not allow is ERR_PROTOCOL, and the journal is as it was.
+ */
+int journal_read(struct journal *journal, const char *line, size_t len, struct err *err);
+
+/* ---- write.c: each appends one line without its end ---- */
+
+struct journal_setting {
+	const char *model, *base_url, *language, *template_name, *calling;
+	const struct agent_settings *settings;
+};
+
+int journal_write_run(struct buf *ret, const char *id, const char *command, struct err *err);
+int journal_write_setting(struct buf *ret, const struct journal_setting *setting, struct err *err);
+/* `id` NULL: of this program alone. */
+int journal_write_session(struct buf *ret, const char *id, const char *name, const char *url,
+			struct err *err);
+int journal_write_file(struct buf *ret, const char *path, const char *name, struct err *err);
+/* QUESTION, SAID or NOTE. */
+int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text, size_t len,
+		     struct err *err);
+int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
+		      struct err *err);
+int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t len,
+		     struct err *err);
+/* The daemon's id of the cell that is running. */
+int journal_write_execution(struct buf *ret, size_t number, const char *id, struct err *err);
+/* `record` is JSON that can be read. */
+int journal_write_record(struct buf *ret, size_t number, const char *record, size_t len,
+		       struct err *err);
+
+/* A cell without its record: it was refused, or the record is `left_out` bytes long. */
+struct journal_brief {
+	const char *status;
+	const char *output;
+	size_t output_len;
+	uint64_t left_out;
+};
+int journal_write_brief(struct buf *ret, size_t number, const struct journal_brief *brief,
+		      struct err *err);
+
+struct journal_end {
+	const char *text; /* NULL: there is no answer */
+	size_t len;
+	enum agent_stop stop;
+	const char *message; /* or NULL */
+	const struct agent_usage *usage;
+	bool has_cost;
+};
+int journal_write_answer(struct buf *ret, const struct journal_end *end, struct err *err);

@@ -1,0 +1,256 @@
+/*
+ * save.c - a run as a file for people: notebook, script, Markdown; and what is said of it.
+ *
+ * Runs in:  reckon ask, reckon chat, reckon runs.
+ * Reads:    what a model wrote, and records.
+ * Never:    runs anything again, or writes over a file without being told to.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/repl/repl.h"
+#include "cli/run/run.h"
+#include "cli/journal/form.h"
+#include "codec/json_read.h"
+#include "codec/json_write.h"
+#include "languages/languages.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t len = strlen(text), tail = strlen(end);
+
+	return len > tail && strcmp(text + len - tail, end) == 0;
+}
+
+/* ---- Markdown ---- */
+
+/* A fence that no run of backticks in the text closes. */
+static int add_block(struct buf *ret, const char *language, const char *text, struct err *err)
+{
+	size_t longest = 2, run = 0;
+	const size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i++) {
+		run = text[i] == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	for (size_t i = 0; i <= longest; i++)
+		if (buf_addc(ret, '`', err) < 0)
+			return (int)err->code;
+	if (buf_addf(ret, err, "%s\n", language) < 0 || buf_add(ret, text, len, err) < 0 ||
+	    (len > 0 && text[len - 1] != '\n' && buf_addc(ret, '\n', err) < 0))
+		return (int)err->code;
+	for (size_t i = 0; i <= longest; i++)
+		if (buf_addc(ret, '`', err) < 0)
+			return (int)err->code;
+	return buf_adds(ret, "\n\n", err);
+}
+
+/* What is said in the place of an output that is not there. */
+static const char *why_no_record(const struct journal_item *cell)
+{
+	if (cell->status == NULL)
+		return "(no output was recorded: the program ended while it ran)\n\n";
+	if (strcmp(cell->status, "refused") == 0)
+		return "(not run)\n\n";
+	return "(its record was too long to be kept; what the model saw:)\n\n";
+}
+
+static int add_output(struct buf *ret, const struct journal_item *cell, struct err *err)
+{
+	struct json_value *record = NULL;
+	const char *text;
+	int rc = 0;
+
+	if (cell->record == NULL) {
+		if (buf_adds(ret, why_no_record(cell), err) < 0)
+			return (int)err->code;
+		return cell->left_out > 0 ? add_block(ret, "text", cell->output, err) : 0;
+	}
+	if (json_read_parse(cell->record, strlen(cell->record), JOURNAL_LINE_MAX, &record, err) < 0)
+		return (int)err->code;
+	text = json_read_text(json_read_member(record, "text"), NULL);
+	if (text != NULL && text[0] != '\0')
+		rc = add_block(ret, "text", text, err);
+	json_read_free(record);
+	return rc;
+}
+
+/* As a quotation. */
+static int add_question(struct buf *ret, const char *line, struct err *err)
+{
+	while (*line != '\0') {
+		const size_t len = strcspn(line, "\n");
+
+		if (buf_adds(ret, "> ", err) < 0 || buf_add(ret, line, len, err) < 0 ||
+		    buf_addc(ret, '\n', err) < 0)
+			return (int)err->code;
+		line += len + (line[len] == '\n');
+	}
+	return 0;
+}
+
+static const char *language_of(const struct journal *journal)
+{
+	return journal->language != NULL ? journal->language : language_default()->name;
+}
+
+static int add_item(struct buf *ret, const struct journal *journal, const struct journal_item *item,
+		    struct err *err)
+{
+	switch (item->kind) {
+	case JOURNAL_QUESTION:
+		return add_question(ret, item->text, err) < 0 ? (int)err->code
+							      : buf_addc(ret, '\n', err);
+	case JOURNAL_CELL:
+		if (add_block(ret, language_of(journal), item->text, err) < 0)
+			return (int)err->code;
+		return add_output(ret, item, err);
+	case JOURNAL_NOTE:
+		return buf_addf(ret, err, "*%s*\n\n", item->text);
+	case JOURNAL_SAID:
+	case JOURNAL_ANSWER:
+		break;
+	}
+	return item->text[0] != '\0' ? buf_addf(ret, err, "%s\n\n", item->text) : 0;
+}
+
+int journal_markdown(const struct journal *journal, struct buf *ret, struct err *err)
+{
+	for (size_t i = 0; i < journal->item_count; i++)
+		if (add_item(ret, journal, &journal->items[i], err) < 0)
+			return (int)err->code;
+	/* One end of line is enough. */
+	if (ret->len > 1 && ret->data[ret->len - 2] == '\n')
+		ret->data[--ret->len] = '\0';
+	return 0;
+}
+
+/* ---- notebook and script, as the console saves them ---- */
+
+/* {"status", "stdout"} of what a cell had told the model: all that is left of it. */
+static int brief_record(const struct journal_item *cell, struct buf *ret, struct err *err)
+{
+	struct json_writer writer;
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "status", cell->status);
+	json_write_member_string(&writer, "stdout", cell->output);
+	json_write_object_end(&writer);
+	return json_write_finish(&writer, err);
+}
+
+static int add_cell(struct repl *view, const struct journal_item *cell, struct err *err)
+{
+	cleanup_buf struct buf brief = BUF_INIT(JOURNAL_LINE_MAX);
+
+	if (cell->record != NULL) {
+		repl_cells_add(view, cell->text, strlen(cell->text), cell->record);
+		return 0;
+	}
+	if (cell->status == NULL || strcmp(cell->status, "refused") == 0)
+		return 0; /* nobody knows what it did, or it did nothing */
+	if (brief_record(cell, &brief, err) < 0)
+		return (int)err->code;
+	repl_cells_add(view, cell->text, strlen(cell->text), buf_text(&brief));
+	return 0;
+}
+
+static int add_prose(struct repl *view, const struct journal_item *item, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_LINE_MAX);
+	int rc = item->kind == JOURNAL_QUESTION ? add_question(&text, item->text, err)
+		 : item->kind == JOURNAL_NOTE   ? buf_addf(&text, err, "*%s*", item->text)
+					      : buf_adds(&text, item->text, err);
+
+	while (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	if (rc == 0 && text.len > 0)
+		repl_cells_prose(view, text.data);
+	return rc;
+}
+
+static int add_cells(struct repl *view, const struct journal *journal, struct err *err)
+{
+	view->run.language = language_of(journal);
+	for (size_t i = 0; i < journal->item_count; i++) {
+		const struct journal_item *item = &journal->items[i];
+
+		if (item->kind != JOURNAL_CELL) {
+			if (add_prose(view, item, err) < 0)
+				return (int)err->code;
+			continue;
+		}
+		view->number++;
+		if (add_cell(view, item, err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+static int write_cells(const struct journal *journal, bool notebook, struct buf *ret,
+		       struct err *err)
+{
+	struct repl *view = mem_new0(1, sizeof(*view));
+	int rc = add_cells(view, journal, err);
+
+	if (rc == 0)
+		rc = notebook ? repl_save_notebook(view, ret, err)
+			      : repl_save_script(view, ret, err);
+	repl_cells_done(view);
+	free(view);
+	return rc;
+}
+
+static int write_form(const struct journal *journal, const char *path, bool as_ask,
+		      const char *folder, struct buf *ret, struct err *err)
+{
+	if (ends_with(path, ".json") && as_ask && journal->question_count == 1)
+		return journal_json_question(journal, 0, folder, ret, err);
+	if (ends_with(path, ".json"))
+		return journal_json_all(journal, folder, ret, err);
+	if (ends_with(path, ".md"))
+		return journal_markdown(journal, ret, err);
+	return write_cells(journal, ends_with(path, ".ipynb"), ret, err);
+}
+
+/* ---- onto the disk ---- */
+
+/* Found now rather than when everything was paid for. */
+static int check_place(const char *path, struct err *err)
+{
+	cleanup_free char *folder = mem_strdup(path);
+	char *slash = strrchr(folder, '/');
+
+	if (access(path, F_OK) == 0) {
+		err_set(err, ERR_INVALID, "%.200s exists", path);
+		return err_remedy(err, "choose another name");
+	}
+	if (slash == NULL)
+		return run_files_check_dir(".", err);
+	slash[slash == folder] = '\0';
+	return run_files_check_dir(folder, err);
+}
+
+int journal_save_check(const char *path, struct err *err)
+{
+	if (ends_with(path, ".ipynb") || ends_with(path, ".py") || ends_with(path, ".sh") ||
+	    ends_with(path, ".md") || ends_with(path, ".json"))
+		return check_place(path, err);
+	err_set(err, ERR_INVALID, "'%.100s' names no form", path);
+	return err_remedy(err, "its end says which: .ipynb, .py, .sh, .md or .json");
+}
+
+int journal_save(const struct journal *journal, const char *path, bool as_ask, const char *folder,
+	       struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(JOURNAL_FORM_MAX);
+
+	if (write_form(journal, path, as_ask, folder, &text, err) < 0)
+		return (int)err->code;
+	return repl_files_write(path, false, buf_text(&text), text.len, err);
+}

@@ -1,0 +1,105 @@
+/*
+ * command.c - reckon jupyter: the tables of its commands.
+ *
+ * Runs in:  reckon, reckon-jupyter.
+ * Reads:    the command line.
+ * Never:    loads ZeroMQ.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/jupyter/jupyter.h"
+
+static const struct opt_item kernel_items[] = {
+	{ 'f', "connection", "FILE", "the connection file that a Jupyter client wrote",
+	  OPT_HINT_FILE, NULL, false },
+	JUPYTER_OPTIONS,
+};
+
+static const struct opt_item install_items[] = {
+	{ JUPYTER_OPT_NAME, "name", "NAME", "of the kernelspec (reckon-LANGUAGE)", OPT_HINT_NONE,
+	  NULL, false },
+	{ JUPYTER_OPT_DISPLAY, "display-name", "TEXT", "what people see (LANGUAGE (Reckon))",
+	  OPT_HINT_NONE, NULL, false },
+	{ JUPYTER_OPT_PREFIX, "prefix", "DIR", "DIR/share/jupyter, not yours alone", OPT_HINT_DIR,
+	  NULL, false },
+	JUPYTER_OPTIONS,
+};
+
+static const struct opt_item uninstall_items[] = {
+	{ JUPYTER_OPT_PREFIX, "prefix", "DIR", "DIR/share/jupyter, not yours alone", OPT_HINT_DIR,
+	  NULL, false },
+};
+
+/* The values are judged there. */
+static int run_kernel(const struct opt_command *self, int argc, char **argv)
+{
+	(void)argc;
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		opt_print_help(stdout, self);
+		return EXIT_CODE_OK;
+	}
+	return cli_exec_libexec("reckon-jupyter", argv);
+}
+
+const struct opt_command jupyter_kernel_table = {
+	.name = "jupyter kernel",
+	.operands = "",
+	.summary = "be a kernel, for a Jupyter client: kernel.json names this command",
+	.items = kernel_items,
+	.count = ARRAY_LEN(kernel_items),
+	.run = run_kernel,
+};
+
+const struct opt_command jupyter_install_table = {
+	.name = "jupyter install",
+	.operands = "",
+	.summary = "offer Jupyter a kernel whose cells run in a Reckon session",
+	.notes = "\n"
+		 "  reckon jupyter install -t data --memory 4G -m .:/mnt/work:rw\n"
+		 "\n"
+		 "The options of the session are written into kernel.json; \".\" in a mount is the\n"
+		 "folder of the notebook.",
+	.items = install_items,
+	.count = ARRAY_LEN(install_items),
+	.run = jupyter_install,
+};
+
+const struct opt_command jupyter_uninstall_table = {
+	.name = "jupyter uninstall",
+	.operands = "NAME",
+	.summary = "take such a kernel away",
+	.items = uninstall_items,
+	.count = ARRAY_LEN(uninstall_items),
+	.run = jupyter_uninstall,
+};
+
+static const struct opt_command *const subs[] = {
+	&jupyter_install_table, &jupyter_uninstall_table, &jupyter_kernel_table, NULL,
+};
+
+static int run_jupyter(const struct opt_command *self, int argc, char **argv)
+{
+	const struct opt_command *sub;
+	struct err err;
+	bool help = false;
+
+	sub = opt_sub(self, argc, argv, &help, &err);
+	if (sub != NULL)
+		return sub->run(sub, argc - 1, argv + 1);
+	if (!help)
+		return cli_complain(&err);
+	opt_print_help(stdout, self);
+	return EXIT_CODE_OK;
+}
+
+const struct opt_command cmd_jupyter_table = {
+	.name = "jupyter",
+	.operands = "COMMAND",
+	.summary = "kernels for JupyterLab, notebooks, papermill",
+	.subs = subs,
+	.is_minor = true,
+	.run = run_jupyter,
+};

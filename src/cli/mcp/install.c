@@ -1,0 +1,333 @@
+/*
+ * install.c - reckon mcp install, uninstall: the entry in a client's configuration.
+ *
+ * Runs in:  reckon-client.
+ * Reads:    the user's own configuration of another program, as strict JSON.
+ * Never:    changes a file that it cannot read whole, or without a copy beside it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "cli/cli.h"
+#include "cli/mcp/mcp.h"
+#include "codec/json_write.h"
+
+#define CONFIG_MAX ((size_t)64 * 1024 * 1024)
+#define CONTEXT_LINES 3
+
+/* Where each keeps its servers, below the home directory. */
+static const struct place {
+	const char *client, *path, *key;
+} places[] = {
+	{ "claude-code", ".claude.json", "mcpServers" },
+	{ "claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers" },
+	{ "cursor", ".cursor/mcp.json", "mcpServers" },
+	{ "gemini", ".gemini/settings.json", "mcpServers" },
+	{ "vscode", ".config/Code/User/mcp.json", "servers" },
+	{ "windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers" },
+};
+
+/* ---- the new text ----------------------------------------------------------------------------- */
+
+static int find_reckon(char ret[PATH_MAX], struct err *err)
+{
+	static const char *const beside[] = { "/../bin/reckon", "/../../bin/reckon", "/reckon" };
+	char self[PATH_MAX], path[PATH_MAX + 32];
+	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return err_sys(err, "/proc/self/exe");
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(beside); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", self, beside[i]);
+		if (access(path, X_OK) == 0 && realpath(path, ret) != NULL)
+			return 0;
+	}
+	return err_set(err, ERR_NOT_FOUND, "the program reckon was not found beside %s", self);
+}
+
+static void write_entry(struct json_writer *json, const struct mcp_options *options,
+			const char *program)
+{
+	json_write_key(json, "reckon");
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", "stdio");
+	json_write_member_string(json, "command", program);
+	json_write_key(json, "args");
+	json_write_array_begin(json);
+	json_write_string(json, "mcp");
+	if (options->remote.where.url != NULL) {
+		json_write_string(json, "--url");
+		json_write_string(json, options->remote.where.url);
+	}
+	if (options->max_text != NULL) {
+		json_write_string(json, "--max-text");
+		json_write_string(json, options->max_text);
+	}
+	if (options->remote.session != NULL) {
+		json_write_string(json, "--session");
+		json_write_string(json, options->remote.session);
+	}
+	if (options->approve)
+		json_write_string(json, "--approve");
+	json_write_array_end(json);
+	json_write_object_end(json);
+}
+
+/* All members but one, as they are. */
+static int copy_members(struct json_writer *json, const struct json_value *object, const char *but,
+			struct err *err)
+{
+	const struct json_value *value;
+	const char *key;
+
+	for (size_t i = 0; json_read_member_at(object, i, &key, &value); i++) {
+		cleanup_buf struct buf text = BUF_INIT(CONFIG_MAX);
+
+		if (strcmp(key, but) == 0)
+			continue;
+		if (json_read_dump(value, &text, err) < 0)
+			return (int)err->code;
+		json_write_key(json, key);
+		json_write_raw(json, buf_text(&text), text.len);
+	}
+	return 0;
+}
+
+/* Compact JSON, with a line for each member and entry. */
+static void indent(const struct buf *compact, struct buf *ret)
+{
+	bool in_string = false;
+	unsigned depth = 0;
+	struct err ignored;
+
+	for (size_t i = 0; i < compact->len; i++) {
+		const char c = compact->data[i];
+		const char next = i + 1 < compact->len ? compact->data[i + 1] : '\0';
+
+		if (in_string || strchr("{}[],:\"", c) == NULL) {
+			(void)buf_addc(ret, c, &ignored);
+			if (in_string && c == '\\')
+				(void)buf_addc(ret, compact->data[++i], &ignored);
+			else if (c == '"')
+				in_string = false;
+			continue;
+		}
+		in_string = c == '"';
+		if (c == '}' || c == ']')
+			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * --depth), "");
+		(void)buf_addc(ret, c, &ignored);
+		if ((c == '{' && next == '}') || (c == '[' && next == ']'))
+			(void)buf_addc(ret, compact->data[++i], &ignored);
+		else if (c == '{' || c == '[')
+			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * ++depth), "");
+		else if (c == ',')
+			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * depth), "");
+		else if (c == ':')
+			(void)buf_addc(ret, ' ', &ignored);
+	}
+	(void)buf_addc(ret, '\n', &ignored);
+}
+
+static int make(const struct buf *before, const struct place *place,
+		const struct mcp_options *options, bool take_out, struct buf *ret, struct err *err)
+{
+	cleanup_buf struct buf compact = BUF_INIT(CONFIG_MAX);
+	struct json_value *document = NULL;
+	struct json_writer json;
+	char program[PATH_MAX];
+	int code = 0;
+
+	if (find_reckon(program, err) < 0)
+		return (int)err->code;
+	if (before->len > 0 &&
+	    json_read_parse(buf_text(before), before->len, CONFIG_MAX, &document, err) < 0)
+		return (int)err->code;
+	if (document != NULL && json_read_kind(document) != JSON_KIND_OBJECT)
+		code = err_set(err, ERR_INVALID, "it is no JSON object");
+	json_write_init(&json, &compact);
+	json_write_object_begin(&json);
+	if (code == 0)
+		code = copy_members(&json, document, place->key, err);
+	json_write_key(&json, place->key);
+	json_write_object_begin(&json);
+	if (code == 0)
+		code = copy_members(&json, json_read_member(document, place->key), "reckon", err);
+	if (!take_out)
+		write_entry(&json, options, program);
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	if (code == 0 && (code = json_write_finish(&json, err)) == 0)
+		indent(&compact, ret);
+	json_read_free(document);
+	return code;
+}
+
+/* ---- what is shown ---------------------------------------------------------------------------- */
+
+static size_t line_end(const char *text, size_t at, size_t len)
+{
+	const char *end = memchr(text + at, '\n', len - at);
+
+	return end != NULL ? (size_t)(end - text) + 1 : len;
+}
+
+static void print_lines(char mark, const char *text, size_t from, size_t to)
+{
+	for (size_t at = from; at < to;) {
+		const size_t end = line_end(text, at, to);
+
+		(void)printf("%c %.*s%s", mark, (int)(end - at), text + at,
+			     text[end - 1] == '\n' ? "" : "\n");
+		at = end;
+	}
+}
+
+/* Between the lines at the beginning and at the end that both have. */
+static void print_change(const struct buf *before, const struct buf *after)
+{
+	const char *a = buf_text(before), *b = buf_text(after);
+	size_t first = 0, a_end = before->len, b_end = after->len, context;
+
+	for (;;) {
+		const size_t end_a = line_end(a, first, a_end), end_b = line_end(b, first, b_end);
+
+		if (first >= a_end || first >= b_end || end_a != end_b ||
+		    memcmp(a + first, b + first, end_a - first) != 0)
+			break;
+		first = end_a;
+	}
+	while (a_end > first && b_end > first && a[a_end - 1] == b[b_end - 1]) {
+		a_end--;
+		b_end--;
+	}
+	a_end = line_end(a, a_end > first ? a_end - 1 : first, before->len);
+	b_end = line_end(b, b_end > first ? b_end - 1 : first, after->len);
+	context = first;
+	for (int lines = 0; lines < CONTEXT_LINES && context > 0; lines++)
+		for (context--; context > 0 && b[context - 1] != '\n'; context--)
+			;
+	print_lines(' ', b, context, first);
+	print_lines('-', a, first, a_end);
+	print_lines('+', b, first, b_end);
+}
+
+/* ---- the file --------------------------------------------------------------------------------- */
+
+static int write_file(const char *path, const struct buf *text, mode_t mode, struct err *err)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (fd < 0 || fd_write_full(fd, buf_text(text), text->len, err) < 0 || fsync(fd) < 0)
+		return err_sys(err, "%.300s", path);
+	return 0;
+}
+
+static int make_folders(const char *path, struct err *err)
+{
+	char part[PATH_MAX];
+
+	for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(at - path), path);
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return err_sys(err, "%.300s", part);
+	}
+	return 0;
+}
+
+/* The old text stays beside it; the new one takes its place at once. */
+static int replace(const char *path, const struct buf *before, const struct buf *after,
+		   struct err *err)
+{
+	char real[PATH_MAX], backup[PATH_MAX + 32], fresh[PATH_MAX + 32];
+	struct stat stat_before;
+	mode_t mode = 0600;
+
+	if (realpath(path, real) == NULL)
+		(void)snprintf(real, sizeof(real), "%s", path);
+	if (stat(real, &stat_before) == 0)
+		mode = stat_before.st_mode & 0777;
+	(void)snprintf(backup, sizeof(backup), "%s.before-reckon", real);
+	(void)snprintf(fresh, sizeof(fresh), "%s.reckon-new", real);
+	if (make_folders(real, err) < 0 ||
+	    (before->len > 0 && write_file(backup, before, mode, err) < 0) ||
+	    write_file(fresh, after, mode, err) < 0)
+		return (int)err->code;
+	if (rename(fresh, real) < 0)
+		return err_sys(err, "%.300s", real);
+	if (before->len > 0)
+		(void)printf("the file as it was: %s\n", backup);
+	return 0;
+}
+
+static int read_config(const char *path, struct buf *ret, struct err *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(err, "%.300s", path);
+	return fd_read_all(fd, ret, err);
+}
+
+static const struct place *find_place(const char *client)
+{
+	for (size_t i = 0; client != NULL && i < ARRAY_LEN(places); i++)
+		if (strcmp(places[i].client, client) == 0)
+			return &places[i];
+	return NULL;
+}
+
+static int install(const struct mcp_options *options, bool take_out, struct err *err)
+{
+	cleanup_buf struct buf before = BUF_INIT(CONFIG_MAX), after = BUF_INIT(CONFIG_MAX);
+	const struct place *place = find_place(options->client);
+	const char *home = getenv("HOME");
+	char path[PATH_MAX];
+
+	if (place == NULL) {
+		(void)err_set(err, ERR_INVALID, "%s%.60s", options->client != NULL
+			      ? "unknown client " : "missing --client",
+			      options->client != NULL ? options->client : "");
+		return err_remedy(err, "one of claude-code, claude-desktop, cursor, gemini, vscode, "
+				       "windsurf; any other: let it start `reckon mcp`");
+	}
+	if (options->config == NULL && (home == NULL || home[0] != '/'))
+		return err_set(err, ERR_INVALID, "HOME is not set: name the file with --config");
+	if (options->config != NULL)
+		(void)snprintf(path, sizeof(path), "%s", options->config);
+	else
+		(void)snprintf(path, sizeof(path), "%.2000s/%s", home, place->path);
+	if (read_config(path, &before, err) < 0)
+		return (int)err->code;
+	if (make(&before, place, options, take_out, &after, err) < 0) {
+		(void)err_remedy(err, "%.200s has to be JSON: add the server `reckon mcp` by hand",
+				 path);
+		return (int)err->code;
+	}
+	if (before.len == after.len && memcmp(before.data, after.data, before.len) == 0) {
+		(void)printf("%s needs no change\n", path);
+		return 0;
+	}
+	(void)printf("%s:\n", path);
+	print_change(&before, &after);
+	if (replace(path, &before, &after, err) < 0)
+		return (int)err->code;
+	(void)printf("%s: start %s again\n", take_out ? "removed" : "installed", place->client);
+	return 0;
+}
+
+int mcp_install(const struct opt_command *self, const struct mcp_options *options, bool take_out)
+{
+	struct err err;
+
+	return install(options, take_out, &err) < 0 ? remote_complain(self, &err) : EXIT_CODE_OK;
+}

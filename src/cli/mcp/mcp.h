@@ -1,0 +1,17 @@
+/* mcp.h - what the files of `reckon mcp` share. */
+#pragma once
+
+#include "cli/remote/remote.h"
+
+enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT, MCP_OPT_APPROVE };
+
+struct mcp_options {
+	struct remote remote; /* its operand: what to do */
+	const char *client, *config, *max_text;
+	bool approve;
+};
+
+/* Until stdin ends; the exit status. */
+int mcp_bridge(const struct opt_command *self, const struct mcp_options *options);
+int mcp_install(const struct opt_command *self, const struct mcp_options *options, bool take_out);
+int mcp_doctor(const struct opt_command *self, const struct mcp_options *options);

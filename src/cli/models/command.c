@@ -1,0 +1,168 @@
+/*
+ * command.c - reckon models: what is configured, and whether it works.
+ *
+ * Runs in:  reckon.
+ * Reads:    the command line, models.ini.
+ * Never:    starts a session.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/models/catalog.h"
+#include "cli/cli.h"
+#include "cli/run/run.h"
+
+struct wish {
+	const char **providers; /* NULL at the end */
+	size_t count;
+	const char *file; /* --file, or NULL */
+	bool json, offline, check;
+};
+
+enum { OPT_JSON = OPT_LONG, OPT_OFFLINE, OPT_CHECK, OPT_FILE };
+
+static const struct opt_item models_items[] = {
+	{ OPT_OFFLINE, "offline", NULL, "ask no server", OPT_HINT_NONE, NULL, false },
+	{ OPT_CHECK, "check", NULL, "say whether models.ini is good, line by line, and end",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_FILE, "file", "FILE", "instead of your models.ini ($RECKON_MODELS)", OPT_HINT_FILE,
+	  NULL, false },
+	{ OPT_JSON, "json", NULL, "print one object", OPT_HINT_NONE, NULL, false },
+};
+
+static int take(int id, const char *value, void *arg, struct err *err)
+{
+	struct wish *wish = arg;
+
+	(void)err;
+	switch (id) {
+	case OPT_JSON:
+		wish->json = true;
+		return 0;
+	case OPT_OFFLINE:
+		wish->offline = true;
+		return 0;
+	case OPT_CHECK:
+		wish->check = true;
+		return 0;
+	case OPT_FILE:
+		wish->file = value;
+		return 0;
+	default:
+		wish->providers = mem_grow(wish->providers, wish->count + 2,
+					   sizeof(*wish->providers));
+		wish->providers[wish->count++] = value;
+		wish->providers[wish->count] = NULL;
+		return 0;
+	}
+}
+
+static int complain(const struct err *err)
+{
+	struct err line = *err;
+
+	err_wrap(&line, "models");
+	return cli_complain(&line);
+}
+
+/* Each line that is wrong, as compilers tell it. */
+static int refuse(const struct catalog *catalog, const struct ini_problems *problems,
+		  const struct err *err)
+{
+	if (problems->count == 0) {
+		(void)complain(err);
+		return EXIT_CODE_USAGE;
+	}
+	for (unsigned i = 0; i < problems->count && i < INI_PROBLEMS_MAX; i++)
+		run_output_line("%s:%u: %s", catalog->path, problems->list[i].line,
+				problems->list[i].text);
+	if (problems->count > INI_PROBLEMS_MAX)
+		run_output_line("and %u more", problems->count - INI_PROBLEMS_MAX);
+	return EXIT_CODE_USAGE;
+}
+
+static int tell_good(const struct catalog *catalog)
+{
+	size_t providers = 0, models = 0;
+
+	for (size_t i = 0; i < catalog->models->count; i++) {
+		providers += catalog->models->entries[i]->section == MODELS_PROVIDER;
+		models += catalog->models->entries[i]->section == MODELS_MODEL;
+	}
+	if (!catalog->is_there)
+		run_output_line("%s is not there, which is good too", catalog->path);
+	else
+		run_output_line("%s is good: %zu provider%s, %zu model%s", catalog->path, providers,
+				providers == 1 ? "" : "s", models, models == 1 ? "" : "s");
+	return EXIT_CODE_OK;
+}
+
+static int show(struct catalog *catalog, const struct wish *wish)
+{
+	struct err err;
+
+	if (catalog_collect(catalog, &err) < 0) {
+		(void)complain(&err);
+		return EXIT_CODE_USAGE;
+	}
+	if (!wish->offline)
+		catalog_ask(catalog);
+	return wish->json ? catalog_show_json(catalog) : catalog_show(catalog);
+}
+
+static int run_wish(const struct wish *wish)
+{
+	static const char *const all[] = { NULL };
+	struct catalog catalog = { .wanted = wish->count > 0 ? wish->providers : all };
+	struct ini_problems problems = { 0 };
+	bool is_named = wish->file != NULL;
+	struct err err;
+	int rc = 0, status;
+
+	if (is_named)
+		(void)snprintf(catalog.path, sizeof(catalog.path), "%s", wish->file);
+	else
+		rc = models_user_file(catalog.path, sizeof(catalog.path), &is_named, &err);
+	catalog.is_there = rc == 0 && access(catalog.path, F_OK) == 0;
+	if (rc == 0)
+		rc = models_load(catalog.path, is_named, &catalog.models, &problems, &err);
+	if (rc < 0)
+		status = refuse(&catalog, &problems, &err);
+	else
+		status = wish->check ? tell_good(&catalog) : show(&catalog, wish);
+	catalog_done(&catalog);
+	return status;
+}
+
+static int run_models(const struct opt_command *self, int argc, char **argv)
+{
+	struct wish wish = { 0 };
+	struct err err;
+	int status = cli_settle(self, opt_parse(self, argc, argv, take, &wish, &err), &err);
+
+	if (status < 0)
+		status = run_wish(&wish);
+	free(wish.providers);
+	return status;
+}
+
+const struct opt_command cmd_models_table = {
+	.name = "models",
+	.operands = "[PROVIDER]...",
+	.summary = "which models reckon ask can use, and whether they work",
+	.notes = "\n"
+		 "What is configured: in ~/.config/reckon/models.ini, by OPENAI_API_KEY,\n"
+		 "ANTHROPIC_API_KEY, GEMINI_API_KEY and their kin, by reckon model install. Each\n"
+		 "server is asked for its list of models; with PROVIDER all of it is shown.\n"
+		 "Keys never are. Exit status: 0 when all work, 1 when one does not, 2 usage.",
+	.items = models_items,
+	.count = ARRAY_LEN(models_items),
+	.operand_hint = OPT_HINT_CHOICE,
+	.operand_choices = "openai openai-responses anthropic gemini local",
+	.run = run_models,
+};

@@ -1,0 +1,57 @@
+/*
+ * parse.h - sizes, durations and specifications as people write them on a command line.
+ *
+ * Pure and strict: what is not wholly understood is ERR_INVALID with the forms that are. Fuzzed by
+ * test/fuzz/fuzz_cli_parse.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * "4096", "64K", "1.5G", "512MiB": a decimal number and K, M, G or T, optionally followed by "i",
+ * "B" or "iB". All of them count in 1024s, as memory does.
+ */
+int parse_size(const char *text, uint64_t *ret_bytes, struct err *err);
+
+/* "30", "1.5s", "250ms", "2m", "1h"; a bare number is seconds. Whole milliseconds, at least one. */
+int parse_duration(const char *text, uint64_t *ret_ms, struct err *err);
+
+/* "1", "0.5", "2.25": cores, as hundredths. */
+int parse_cpus(const char *text, uint32_t *ret_percent, struct err *err);
+
+/* A whole number. */
+int parse_count(const char *text, uint64_t *ret_count, struct err *err);
+
+/* "100-199" (both included) or "100-" (to the end, *ret_length 0); a colon will do. */
+int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, struct err *err);
+
+/* "100:199" (both included) or "100:" (to the end, *ret_last the largest); a dash will do. */
+int parse_lines(const char *text, uint64_t *ret_first, uint64_t *ret_last, struct err *err);
+
+/* "NAME=value"; the name as in a shell, the value any UTF-8 text. */
+int parse_env(const char *text, struct err *err);
+
+/* A template's name: letters, digits, '.', '_' and '-', at most 63, not starting with a sign. */
+int parse_template(const char *text, struct err *err);
+
+/* A session: its id, or a name of letters, digits, '.', '_' and '-', at most 63. */
+int parse_session(const char *text, struct err *err);
+
+/*
+ * "FILE" or "FILE:NAME". The last colon separates, so a file whose own name has one needs NAME.
+ * Without NAME it is the last part of FILE. NAME is a safe relative path (base/file/fs.h). The results
+ * belong to the caller: free().
+ */
+int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct err *err);
+
+/*
+ * "SRC[:DST][:ro|rw]", read-only unless "rw". DST begins with "/mnt/"; without it *ret_target is
+ * NULL. The results belong to the caller: free().
+ */
+int parse_mount_spec(const char *text, char **ret_source, char **ret_target, bool *ret_writable,
+		     struct err *err);

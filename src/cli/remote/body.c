@@ -1,0 +1,87 @@
+/*
+ * body.c - what a session shall be, as the JSON that asks for it.
+ *
+ * Runs in:  reckon-client.
+ * Reads:    struct run, which was checked before.
+ * Never:    says what the user did not: defaults are the daemon's.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/remote/remote.h"
+#include "cli/run/run.h"
+#include "codec/json_write.h"
+
+/* Of two settings of one variable the last counts, as in a shell. */
+static bool is_set_again(const struct run *run, size_t at, size_t name_len)
+{
+	for (size_t i = at + 1; i < run->env_count; i++)
+		if (strncmp(run->env[i], run->env[at], name_len + 1) == 0)
+			return true;
+	return false;
+}
+
+static void write_env(struct json_writer *json, const struct run *run)
+{
+	json_write_key(json, "env");
+	json_write_object_begin(json);
+	for (size_t i = 0; i < run->env_count; i++) {
+		const size_t len = strcspn(run->env[i], "=");
+
+		if (is_set_again(run, i, len))
+			continue;
+		json_write_key_text(json, run->env[i], len);
+		json_write_string(json, run->env[i] + len + 1);
+	}
+	json_write_object_end(json);
+}
+
+static void write_seconds(struct json_writer *json, const char *name, uint64_t ms)
+{
+	if (ms == 0)
+		return;
+	json_write_key(json, name);
+	json_write_seconds(json, ms * 1000000u);
+}
+
+static void write_limits(struct json_writer *json, const reckon_limits *limits, bool with_wall)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "memory_bytes", limits->memory_bytes }, { "disk_bytes", limits->disk_bytes },
+		{ "output_bytes", limits->output_bytes }, { "processes", limits->pids },
+		{ "cpu_percent", limits->cpu_percent },
+	};
+
+	json_write_key(json, "limits");
+	json_write_object_begin(json);
+	write_seconds(json, "wall_s", with_wall ? limits->wall_ms : 0);
+	write_seconds(json, "cpu_s", limits->cpu_ms);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].value != 0)
+			json_write_member_uint(json, numbers[i].name, numbers[i].value);
+	json_write_object_end(json);
+}
+
+int remote_session_body(const struct run *run, const char *name, uint64_t idle_ms, bool with_wall,
+			struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	if (name != NULL)
+		json_write_member_string(&json, "name", name);
+	if (run->template_name != NULL)
+		json_write_member_string(&json, "template", run->template_name);
+	if (run->language != NULL)
+		json_write_member_string(&json, "language", run->language);
+	if (run->env_count > 0)
+		write_env(&json, run);
+	write_limits(&json, &run->limits, with_wall);
+	write_seconds(&json, "idle_timeout_s", idle_ms);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
+}

@@ -1,0 +1,262 @@
+/*
+ * create.c - reckon session create, show, restart, rm.
+ *
+ * Runs in:  reckon-client.
+ * Reads:    the command line, answers of a daemon.
+ * Never:    ends a session but the one that was named.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/options/parse.h"
+#include "cli/remote/remote.h"
+#include "cli/run/run.h"
+#include "cli/run/options.h"
+
+/* ---- create ---- */
+
+struct creation {
+	struct remote remote;
+	struct run run; /* template, language, limits and environment of it */
+	uint64_t idle_ms;
+};
+
+static int take_create(int id, const char *value, void *arg, struct err *err)
+{
+	struct creation *creation = arg;
+
+	if (id == OPT_IDLE) {
+		if (parse_duration(value, &creation->idle_ms, err) < 0)
+			return err_wrap(err, "--idle");
+		if (creation->idle_ms < 1000 || creation->idle_ms > 30ull * 86400 * 1000) {
+			(void)err_set(err, ERR_INVALID, "--idle: %.60s is out of range", value);
+			return err_remedy(err, "from 1s to 720h");
+		}
+		return 0;
+	}
+	if (id == OPT_OPERAND && creation->remote.name == NULL && strncmp(value, "se_", 3) == 0)
+		return err_set(err, ERR_INVALID, "a name does not begin with se_: ids do");
+	if (id == OPT_OPERAND && creation->remote.name == NULL && parse_session(value, err) < 0)
+		return (int)err->code;
+	if (remote_take(&creation->remote, id, value))
+		return 0;
+	return id == OPT_OPERAND ? remote_unexpected(value, err)
+				 : run_options_take(id, value, &creation->run, err);
+}
+
+static int create(const struct opt_command *self, const struct creation *creation)
+{
+	cleanup_buf struct buf body = BUF_INIT(1024 * 1024);
+	const char *name = creation->remote.name;
+	struct json_value *session;
+	struct client *client;
+	struct err err;
+	int status = EXIT_CODE_OK;
+
+	if (remote_session_body(&creation->run, name, creation->idle_ms, true, &body, &err) < 0 ||
+	    remote_open(&creation->remote, &client, &err) < 0)
+		return remote_complain(self, &err);
+	if (client_call(client, "POST", "sessions", &body, &session, &err) < 0) {
+		client_close(client);
+		return remote_complain(self, &err);
+	}
+	if (creation->remote.json)
+		status = remote_print_json(session);
+	else
+		(void)printf("%s\n", name != NULL ? name : remote_text(session, "id"));
+	json_read_free(session);
+	client_close(client);
+	return status;
+}
+
+int remote_session_create(const struct opt_command *self, int argc, char **argv)
+{
+	struct creation creation = { .idle_ms = 0 };
+	int status;
+
+	run_init(&creation.run);
+	status = remote_parse(self, argc, argv, take_create, &creation);
+	if (status < 0)
+		status = create(self, &creation);
+	run_done(&creation.run);
+	return status;
+}
+
+/* ---- show ---- */
+
+static int take_one(const struct opt_command *self, int argc, char **argv, struct remote *remote)
+{
+	struct err err;
+	const int status = remote_parse(self, argc, argv, remote_take_all, remote);
+
+	if (status >= 0)
+		return status;
+	if (remote->name != NULL && parse_session(remote->name, &err) == 0)
+		return -1;
+	if (remote->name == NULL) {
+		(void)err_set(&err, ERR_INVALID, "which session?");
+		(void)err_remedy(&err, "reckon session ls shows what there is");
+	}
+	(void)remote_complain(self, &err);
+	return EXIT_CODE_USAGE;
+}
+
+static int add_time(struct buf *text, const char *name, double seconds, struct err *err)
+{
+	const char *unit = "s";
+
+	if (seconds >= 7200) {
+		seconds /= 3600;
+		unit = "h";
+	} else if (seconds >= 120) {
+		seconds /= 60;
+		unit = "min";
+	}
+	return buf_addf(text, err, "%-14s %.4g %s\n", name, seconds, unit);
+}
+
+static int show_lines(const struct json_value *session, struct buf *text, struct err *err)
+{
+	static const char *const keys[] = { "id",	 "name",     "status",	   "kernel",
+					    "why",	 "template", "language",   "created_at",
+					    "restored_at", "ended_at", "expires_at" };
+	const struct json_value *limits = json_read_member(session, "limits"), *value;
+	const char *name;
+	double idle = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (remote_text(session, keys[i])[0] != '\0' &&
+		    buf_addf(text, err, "%-14s %s\n", keys[i], remote_text(session, keys[i])) < 0)
+			return (int)err->code;
+	if (json_read_double(json_read_member(session, "idle_timeout_s"), &idle) &&
+	    add_time(text, "idle timeout", idle, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; json_read_member_at(limits, i, &name, &value); i++) {
+		char size[CLI_SIZE_TEXT];
+		double number = 0;
+		int64_t whole = 0;
+
+		(void)json_read_double(value, &number);
+		if (json_read_int(value, &whole) && strstr(name, "_bytes") != NULL)
+			cli_format_binary((uint64_t)whole, size);
+		else
+			(void)snprintf(size, sizeof(size), "%g", whole != 0 ? (double)whole : number);
+		if (buf_addf(text, err, "%-14s %s\n", name, size) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+int remote_session_show(const struct opt_command *self, int argc, char **argv)
+{
+	cleanup_buf struct buf text = BUF_INIT(1024 * 1024);
+	struct remote remote = { .where = { .no_start = true } };
+	struct json_value *session = NULL;
+	struct client *client = NULL;
+	struct err err;
+	int status = take_one(self, argc, argv, &remote);
+
+	if (status >= 0)
+		return status;
+	if (remote_open(&remote, &client, &err) < 0 ||
+	    remote_session_any(client, remote.name, &session, &err) < 0 ||
+	    (!remote.json && show_lines(session, &text, &err) < 0))
+		status = remote_complain(self, &err);
+	else if (remote.json)
+		status = remote_print_json(session);
+	else
+		status = cli_print_text(buf_text(&text), text.len);
+	json_read_free(session);
+	client_close(client);
+	return status;
+}
+
+/* ---- restart, rm ---- */
+
+int remote_session_restart(const struct opt_command *self, int argc, char **argv)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024), empty = BUF_INIT(16);
+	struct remote remote = { .where = { .no_start = true } };
+	struct json_value *session = NULL;
+	struct client *client = NULL;
+	struct err err;
+	int status = take_one(self, argc, argv, &remote);
+
+	if (status >= 0)
+		return status;
+	status = EXIT_CODE_OK;
+	if (buf_adds(&empty, "{}", &err) < 0 || remote_open(&remote, &client, &err) < 0 ||
+	    remote_session(client, remote.name, &session, &err) < 0 ||
+	    remote_path(&path, session, "/restart", &err) < 0 ||
+	    client_call(client, "POST", buf_text(&path), &empty, NULL, &err) < 0)
+		status = remote_complain(self, &err);
+	json_read_free(session);
+	client_close(client);
+	return status;
+}
+
+struct removal {
+	struct remote remote;
+	const char **names;
+	size_t count;
+};
+
+static int take_rm(int id, const char *value, void *arg, struct err *err)
+{
+	struct removal *removal = arg;
+
+	if (id != OPT_OPERAND)
+		return remote_take(&removal->remote, id, value) ? 0 : remote_unexpected(value, err);
+	removal->names[removal->count++] = value;
+	return parse_session(value, err);
+}
+
+static int rm_one(struct client *client, const char *name, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	struct json_value *session;
+	int code;
+
+	if (remote_session(client, name, &session, err) < 0)
+		return (int)err->code;
+	code = remote_path(&path, session, "", err);
+	if (code == 0)
+		code = client_call(client, "DELETE", buf_text(&path), NULL, NULL, err);
+	json_read_free(session);
+	return code;
+}
+
+int remote_session_rm(const struct opt_command *self, int argc, char **argv)
+{
+	struct removal removal = { .remote = { .where = { .no_start = true } } };
+	struct client *client = NULL;
+	struct err err;
+	int status;
+
+	removal.names = mem_new0((size_t)argc + 1, sizeof(*removal.names));
+	status = remote_parse(self, argc, argv, take_rm, &removal);
+	if (status < 0 && removal.count == 0) {
+		(void)err_set(&err, ERR_INVALID, "which session?");
+		(void)err_remedy(&err, "reckon session ls shows what there is");
+		status = remote_complain(self, &err);
+	} else if (status < 0) {
+		status = EXIT_CODE_OK;
+		if (remote_open(&removal.remote, &client, &err) < 0)
+			status = remote_complain(self, &err);
+		/* Each is tried; the first that could not be ended decides. */
+		for (size_t i = 0; client != NULL && i < removal.count; i++)
+			if (rm_one(client, removal.names[i], &err) < 0) {
+				const int worse = remote_complain(self, &err);
+
+				status = status == EXIT_CODE_OK ? worse : status;
+			}
+	}
+	client_close(client);
+	free(removal.names);
+	return status;
+}

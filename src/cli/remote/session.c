@@ -1,0 +1,212 @@
+/*
+ * session.c - reckon session: what there is, and what became of it.
+ *
+ * Runs in:  reckon-client.
+ * Reads:    answers of a daemon.
+ * Never:    shows them to a terminal unescaped.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/remote/remote.h"
+#include "cli/term/table.h"
+#include "cli/term/width.h"
+
+#define PAGE 500u
+#define SESSIONS_MAX 10000u
+
+struct listing {
+	struct remote remote;
+	bool all;
+	struct json_value **pages;
+	size_t page_count;
+	const struct json_value *rows[SESSIONS_MAX];
+	size_t count;
+};
+
+static int take_ls(int id, const char *value, void *arg, struct err *err)
+{
+	struct listing *listing = arg;
+
+	if (id == 'a') {
+		listing->all = true;
+		return 0;
+	}
+	if (id == OPT_OPERAND || !remote_take(&listing->remote, id, value))
+		return remote_unexpected(value, err);
+	return 0;
+}
+
+/* "2 min", "3 h", "5 d" since an RFC 3339 time; "" when it is none. */
+static void age_of(const char *text, char *ret, size_t size)
+{
+	struct tm tm = { 0 };
+	long seconds;
+
+	ret[0] = '\0';
+	if (strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+		return;
+	seconds = (long)(time(NULL) - timegm(&tm));
+	if (seconds < 120)
+		(void)snprintf(ret, size, "%ld s", seconds > 0 ? seconds : 0);
+	else if (seconds < 7200)
+		(void)snprintf(ret, size, "%ld min", seconds / 60);
+	else if (seconds < 172800)
+		(void)snprintf(ret, size, "%ld h", seconds / 3600);
+	else
+		(void)snprintf(ret, size, "%ld d", seconds / 86400);
+}
+
+static bool is_shown(const struct listing *listing, const struct json_value *session)
+{
+	return listing->all || strcmp(remote_text(session, "status"), "live") == 0;
+}
+
+/* All pages: a list that ends at some number without a word would be a wrong one. */
+static int fetch(struct listing *listing, struct client *client, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024);
+	const char *next = "";
+	size_t count;
+
+	do {
+		struct json_value *page;
+		const struct json_value *sessions;
+
+		buf_clear(&path);
+		if (buf_addf(&path, err, "sessions?limit=%u%s", PAGE, next[0] != '\0' ? "&before=" : "") <
+			    0 ||
+		    client_path_add(&path, next, false, err) < 0 ||
+		    client_call(client, "GET", buf_text(&path), NULL, &page, err) < 0)
+			return (int)err->code;
+		listing->pages = realloc(listing->pages,
+					 (listing->page_count + 1) * sizeof(*listing->pages));
+		if (listing->pages == NULL)
+			abort();
+		listing->pages[listing->page_count++] = page;
+		sessions = json_read_member(page, "sessions");
+		count = json_read_count(sessions);
+		for (size_t i = 0; i < count && listing->count < SESSIONS_MAX; i++)
+			if (is_shown(listing, json_read_at(sessions, i)))
+				listing->rows[listing->count++] = json_read_at(sessions, i);
+		next = remote_text(page, "next");
+	} while (count == PAGE && next[0] != '\0' && listing->count < SESSIONS_MAX);
+	return 0;
+}
+
+static int print_json(const struct listing *listing)
+{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	struct err err;
+
+	if (buf_addc(&text, '[', &err) < 0)
+		return cli_complain(&err);
+	for (size_t i = 0; i < listing->count; i++)
+		if ((i > 0 && buf_addc(&text, ',', &err) < 0) ||
+		    json_read_dump(listing->rows[i], &text, &err) < 0)
+			return cli_complain(&err);
+	if (buf_adds(&text, "]\n", &err) < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&text), text.len);
+}
+
+static int fill_row(struct term_table *table, size_t row, const struct json_value *session,
+		    bool all, struct err *err)
+{
+	const char *name = remote_text(session, "name"), *kind = remote_text(session, "template");
+	char age[32];
+	int64_t pending = 0;
+	const char *status = remote_text(session, "status");
+
+	age_of(remote_text(session, "created_at"), age, sizeof(age));
+	(void)json_read_int(json_read_member(session, "pending"), &pending);
+	if (strcmp(status, "live") == 0)
+		status = strcmp(remote_text(session, "kernel"), "lost") == 0 ? "no kernel"
+			 : pending > 0					     ? "busy"
+										     : "idle";
+	if (kind[0] == '\0')
+		kind = remote_text(session, "language");
+	const char *const cells[] = { name, status, kind, age, remote_text(session, "id"),
+				      remote_text(session, "why") };
+
+	for (size_t i = 0; i < (all ? 6u : 5u); i++)
+		if (term_table_cell(table, row, i, cells[i], strlen(cells[i]), err) < 0)
+			return (int)err->code;
+	return 0;
+}
+
+static int print_table(const struct listing *listing)
+{
+	static const char *const heads[] = { "NAME", "STATUS", "RUNTIME", "AGE", "ID", "WHY" };
+	const size_t columns = listing->all ? 6 : 5;
+	struct term_table *table = term_table_new(columns, listing->count);
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	const bool terminal = isatty(STDOUT_FILENO);
+	size_t width = 1000, lines;
+	struct err err = { 0 };
+	int code = 0;
+
+	term_width_locale();
+	if (terminal)
+		term_width_window(STDOUT_FILENO, &width, &lines);
+	for (size_t i = 0; i < columns; i++)
+		term_table_head(table, i, heads[i], i == 3);
+	for (size_t i = 0; code == 0 && i < listing->count; i++)
+		code = fill_row(table, i, listing->rows[i], listing->all, &err);
+	if (code == 0)
+		code = term_table_draw(table, width, terminal, &text, &err);
+	term_table_free(table);
+	if (code < 0)
+		return cli_complain(&err);
+	return cli_write_stdout(buf_text(&text), text.len);
+}
+
+static int list(const struct opt_command *self, struct listing *listing)
+{
+	struct client *client;
+	struct err err;
+	int code;
+
+	/* Looking does not start anything where there never was one. */
+	listing->remote.where.no_start = true;
+	code = remote_open(&listing->remote, &client, &err);
+	if (code == ERR_NOT_FOUND) {
+		if (listing->remote.json)
+			return print_json(listing);
+		(void)fputs("reckon: no sessions (reckon run -s NAME makes one)\n", stderr);
+		return EXIT_CODE_OK;
+	}
+	if (code < 0)
+		return remote_complain(self, &err);
+	code = fetch(listing, client, &err);
+	client_close(client);
+	if (code < 0)
+		return remote_complain(self, &err);
+	if (listing->remote.json)
+		return print_json(listing);
+	if (listing->count == 0) {
+		(void)fputs("reckon: no sessions (reckon run -s NAME makes one)\n", stderr);
+		return EXIT_CODE_OK;
+	}
+	return print_table(listing);
+}
+
+int remote_session_ls(const struct opt_command *self, int argc, char **argv)
+{
+	static struct listing listing;
+	int status = remote_parse(self, argc, argv, take_ls, &listing);
+
+	if (status >= 0)
+		return status;
+	status = list(self, &listing);
+	for (size_t i = 0; i < listing.page_count; i++)
+		json_read_free(listing.pages[i]);
+	free(listing.pages);
+	return status;
+}

@@ -1,0 +1,268 @@
+/*
+ * tables.c - the options of the commands that ask a daemon.
+ *
+ * Runs in:  reckon (help, completion), reckon-client.
+ * Reads:    nothing.
+ * Never:    needs libcurl.
+ */
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/remote/remote.h"
+#include "cli/run/options.h"
+
+enum { OPT_ALL = OPT_LONG };
+
+static const struct opt_item ls_items[] = {
+	{ 'a', "all", NULL, "also those that ended", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command ls_table = {
+	.name = "session ls",
+	.operands = "",
+	.summary = "list sessions, newest first",
+	.items = ls_items,
+	.count = ARRAY_LEN(ls_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item create_items[] = {
+	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words,
+	  false },
+	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
+	  OPT_HINT_CHOICE, "data python", false },
+	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
+	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },
+	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },
+	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },
+	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)", OPT_HINT_NONE, NULL, false },
+	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_ENV, "env", "K=V", "set a variable of the environment", OPT_HINT_NONE, NULL, true },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command create_table = {
+	.name = "session create",
+	.operands = "[NAME]",
+	.summary = "open a session; prints its name, or its id",
+	.items = create_items,
+	.count = ARRAY_LEN(create_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item one_items[] = {
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command show_table = {
+	.name = "session show",
+	.operands = "SESSION",
+	.summary = "what a session is, or what became of it",
+	.items = one_items,
+	.count = ARRAY_LEN(one_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item where_items[] = {
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command rm_table = {
+	.name = "session rm",
+	.operands = "SESSION...",
+	.summary = "end sessions: variables and files are gone",
+	.items = where_items,
+	.count = ARRAY_LEN(where_items),
+	.run = remote_exec,
+};
+
+static const struct opt_command restart_table = {
+	.name = "session restart",
+	.operands = "SESSION",
+	.summary = "a fresh kernel: variables are gone, files stay",
+	.items = where_items,
+	.count = ARRAY_LEN(where_items),
+	.run = remote_exec,
+};
+
+static const struct opt_command *const session_subs[] = {
+	&create_table, &ls_table, &show_table, &restart_table, &rm_table, NULL,
+};
+
+const struct opt_command cmd_session_table = {
+	.name = "session",
+	.operands = "COMMAND",
+	.summary = "sessions that outlive a command: create, list, end them",
+	.notes = "\n"
+		 "  reckon run -s tuesday -c 'x = 6*7'     makes it when it is not there\n"
+		 "  reckon run -s tuesday -c 'print(x)'\n"
+		 "\n"
+		 "SESSION is a name or an id. Without --url and RECKON_URL they are your private\n"
+		 "daemon's, which starts when it is needed. `reckon session COMMAND --help`\n"
+		 "explains one; see reckon-session(1).",
+	.subs = session_subs,
+	.run = remote_exec,
+};
+
+/* ---- files ---- */
+
+static const struct opt_item files_ls_items[] = {
+	REMOTE_OPTION_SESSION,
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_ls_table = {
+	.name = "files ls",
+	.operands = "[PATH]",
+	.summary = "list the files of a session",
+	.items = files_ls_items,
+	.count = ARRAY_LEN(files_ls_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item files_get_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ 'o', "output", "TARGET", "a file, a directory, or - for stdout (.)", OPT_HINT_FILE, NULL,
+	  false },
+	{ 'f', "force", NULL, "replace what is there", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_get_table = {
+	.name = "files get",
+	.operands = "PATH...",
+	.summary = "fetch files, or folders with all in them",
+	.items = files_get_items,
+	.count = ARRAY_LEN(files_get_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item files_where_items[] = {
+	REMOTE_OPTION_SESSION,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command files_put_table = {
+	.name = "files put",
+	.operands = "FILE[:NAME]...",
+	.summary = "send files, or folders with all in them",
+	.items = files_where_items,
+	.count = ARRAY_LEN(files_where_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = remote_exec,
+};
+
+static const struct opt_command files_rm_table = {
+	.name = "files rm",
+	.operands = "PATH...",
+	.summary = "remove files, or folders with all in them",
+	.items = files_where_items,
+	.count = ARRAY_LEN(files_where_items),
+	.run = remote_exec,
+};
+
+static const struct opt_command *const files_subs[] = {
+	&files_ls_table, &files_get_table, &files_put_table, &files_rm_table, NULL,
+};
+
+const struct opt_command cmd_files_table = {
+	.name = "files",
+	.operands = "COMMAND",
+	.summary = "files of a session: list, get, put, remove",
+	.notes = "\n"
+		 "  reckon files put -s tuesday sales.csv\n"
+		 "  reckon files get -s tuesday out -o results\n"
+		 "\n"
+		 "`reckon files COMMAND --help` explains one; see reckon-session(1).",
+	.subs = files_subs,
+	.run = remote_exec,
+};
+
+/* ---- logs ---- */
+
+static const struct opt_item logs_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ 'n', "lines", "N", "the last N executions (20)", OPT_HINT_NONE, NULL, false },
+	{ REMOTE_OPT_FOLLOW, "follow", NULL, "go on with those that come", OPT_HINT_NONE, NULL,
+	  false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_logs_table = {
+	.name = "logs",
+	.operands = "[EXECUTION]",
+	.summary = "what a session ran, or the text of one record",
+	.notes = "\n"
+		 "  reckon logs -s tuesday        number, status, time and code of each\n"
+		 "  reckon logs -s tuesday 3      what a model saw of the third\n"
+		 "\n"
+		 "EXECUTION is a number or an id. Sessions that are gone keep their history.",
+	.items = logs_items,
+	.count = ARRAY_LEN(logs_items),
+	.run = remote_exec,
+};
+
+/* ---- forward ---- */
+
+static const struct opt_item forward_items[] = {
+	REMOTE_OPTION_SESSION,
+	{ REMOTE_OPT_NO_LINK, "no-link", NULL, "make no link for the browser", OPT_HINT_NONE, NULL,
+	  false },
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_forward_table = {
+	.name = "forward",
+	.is_minor = true,
+	.operands = "PORT[:LOCAL]",
+	.summary = "reach a port on which a session's program listens",
+	.notes = "\n"
+		 "  reckon forward -s tuesday 8501         127.0.0.1:8501 of this machine\n"
+		 "  reckon forward -s tuesday 8501:9000    127.0.0.1:9000\n"
+		 "  reckon forward -s tuesday 8501:0       a free one\n"
+		 "\n"
+		 "Bytes go both ways as they are, over many connections, until Ctrl-C. Other\n"
+		 "users of this machine reach the local port, too. The link is for a browser,\n"
+		 "and ends with this command.",
+	.items = forward_items,
+	.count = ARRAY_LEN(forward_items),
+	.run = remote_exec,
+};
+
+/* ---- drain ---- */
+
+static const struct opt_item drain_items[] = {
+	{ 'w', "wait", NULL, "until the last session has ended", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+const struct opt_command cmd_drain_table = {
+	.name = "drain",
+	.of_daemon = true,
+	.operands = "",
+	.summary = "let a daemon take no new sessions; those that are there go on",
+	.items = drain_items,
+	.count = ARRAY_LEN(drain_items),
+	.run = remote_exec,
+};
+
+const struct opt_command cmd_undrain_table = {
+	.name = "undrain",
+	.of_daemon = true,
+	.operands = "",
+	.summary = "let a daemon take new sessions again",
+	.items = one_items,
+	.count = ARRAY_LEN(one_items),
+	.run = remote_exec,
+};

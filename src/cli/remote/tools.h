@@ -1,0 +1,17 @@
+/* tools.h - answers of programs to calls of tools, on their way to a daemon. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct remote_tools;
+
+/* `wake_fd` gets a byte whenever there is something to send. */
+struct remote_tools *remote_tools_new(int wake_fd);
+void remote_tools_free(struct remote_tools *tools); /* NULL is fine */
+/* A run_tools_answer_fn, from any thread; `arg` is the struct. */
+void remote_tools_answer(const char *call, int kind, const char *text, size_t len, void *arg);
+/* The next body of POST …/tool_results. 1: there is one; 0: nothing to send. */
+int remote_tools_take(struct remote_tools *tools, struct buf *ret, struct err *err);
+/* What was not sent is of a cell that is over. */
+void remote_tools_forget(struct remote_tools *tools);

@@ -1,0 +1,264 @@
+/*
+ * save.c - what ran, as a script or as a notebook (nbformat 4).
+ *
+ * Runs in:  reckon repl, reckon ask.
+ * Reads:    records that this session made.
+ * Never:    runs anything again: the outputs of a notebook are those that were.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/repl/repl.h"
+#include "codec/json_write.h"
+#include "languages/languages.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t len = strlen(text), tail = strlen(end);
+
+	return len > tail && strcmp(text + len - tail, end) == 0;
+}
+
+static struct json_value *record_of(const struct repl_cell *cell)
+{
+	struct json_value *record = NULL;
+	struct err ignored;
+
+	if (cell->record != NULL)
+		(void)json_read_parse(cell->record, strlen(cell->record), RUN_JSON_MAX, &record,
+				      &ignored);
+	return record;
+}
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+/* ---- a notebook ---- */
+
+static void write_value(struct json_writer *json, const struct json_value *value)
+{
+	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
+	struct err ignored;
+
+	if (value != NULL && json_read_dump(value, &text, &ignored) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
+		json_write_null(json);
+}
+
+static void write_stream(struct json_writer *json, const struct json_value *record,
+			 const char *name)
+{
+	if (text_of(record, name)[0] == '\0')
+		return;
+	json_write_object_begin(json);
+	json_write_member_string(json, "output_type", "stream");
+	json_write_member_string(json, "name", name);
+	json_write_key(json, "text");
+	write_value(json, json_read_member(record, name));
+	json_write_object_end(json);
+}
+
+static void write_result(struct json_writer *json, const struct json_value *result, size_t number)
+{
+	const struct json_value *metadata = json_read_member(result, "metadata");
+	bool is_main = false;
+
+	(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
+	json_write_object_begin(json);
+	json_write_member_string(json, "output_type", is_main ? "execute_result" : "display_data");
+	if (is_main)
+		json_write_member_uint(json, "execution_count", number);
+	json_write_key(json, "data");
+	write_value(json, json_read_member(result, "data"));
+	json_write_key(json, "metadata");
+	write_value(json, metadata);
+	json_write_object_end(json);
+}
+
+static void write_error(struct json_writer *json, const struct json_value *error)
+{
+	if (json_read_kind(error) != JSON_KIND_OBJECT)
+		return;
+	json_write_object_begin(json);
+	json_write_member_string(json, "output_type", "error");
+	json_write_member_string(json, "ename", text_of(error, "name"));
+	json_write_member_string(json, "evalue", text_of(error, "value"));
+	json_write_key(json, "traceback");
+	json_write_array_begin(json);
+	for (const char *line = text_of(error, "traceback"); *line != '\0';) {
+		const size_t len = strcspn(line, "\n");
+
+		json_write_text(json, line, len);
+		line += len + (line[len] == '\n');
+	}
+	json_write_array_end(json);
+	json_write_object_end(json);
+}
+
+static void write_prose(struct json_writer *json, const struct repl_cell *cell, size_t index)
+{
+	char id[32];
+
+	(void)snprintf(id, sizeof(id), "text-%zu", index + 1);
+	json_write_object_begin(json);
+	json_write_member_string(json, "cell_type", "markdown");
+	json_write_member_string(json, "id", id);
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	json_write_object_end(json);
+	json_write_member_string(json, "source", cell->source);
+	json_write_object_end(json);
+}
+
+static void write_cell(struct json_writer *json, const struct repl_cell *cell, size_t index)
+{
+	struct json_value *record = record_of(cell);
+	const struct json_value *results = json_read_member(record, "results");
+	char id[32];
+
+	(void)snprintf(id, sizeof(id), "cell-%zu", index + 1);
+	json_write_object_begin(json);
+	json_write_member_string(json, "cell_type", "code");
+	json_write_member_string(json, "id", id);
+	json_write_member_uint(json, "execution_count", cell->number);
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	json_write_object_end(json);
+	json_write_member_string(json, "source", cell->source);
+	json_write_key(json, "outputs");
+	json_write_array_begin(json);
+	write_stream(json, record, "stdout");
+	write_stream(json, record, "stderr");
+	for (size_t i = 0; i < json_read_count(results); i++)
+		write_result(json, json_read_at(results, i), cell->number);
+	write_error(json, json_read_member(record, "error"));
+	json_write_array_end(json);
+	json_write_object_end(json);
+	json_read_free(record);
+}
+
+/* What nbformat has of the kernel and its language. */
+static void write_language(struct json_writer *json, const struct language *language)
+{
+	char extension[32];
+
+	(void)snprintf(extension, sizeof(extension), ".%s", language->suffixes[0]);
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	json_write_key(json, "kernelspec");
+	json_write_object_begin(json);
+	json_write_member_string(json, "display_name", language->kernelspec_display_name);
+	json_write_member_string(json, "language", language->name);
+	json_write_member_string(json, "name", language->kernelspec_name);
+	json_write_object_end(json);
+	json_write_key(json, "language_info");
+	json_write_object_begin(json);
+	json_write_member_string(json, "name", language->name);
+	json_write_member_string(json, "file_extension", extension);
+	json_write_member_string(json, "mimetype", language->mime);
+	json_write_object_end(json);
+	json_write_object_end(json);
+}
+
+int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err)
+{
+	struct json_writer json;
+
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_key(&json, "cells");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < repl->cell_count; i++)
+		if (repl->cells[i].is_prose)
+			write_prose(&json, &repl->cells[i], i);
+		else
+			write_cell(&json, &repl->cells[i], i);
+	json_write_array_end(&json);
+	write_language(&json, run_language(&repl->run));
+	json_write_member_uint(&json, "nbformat", 4);
+	json_write_member_uint(&json, "nbformat_minor", 5);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, err) < 0)
+		return (int)err->code;
+	return buf_addc(ret, '\n', err);
+}
+
+/* ---- a script ---- */
+
+/* Lines that only a kernel understands are kept as comments, as jupytext does it. */
+static int script_cell(const struct repl_cell *cell, const struct language *language,
+		       struct buf *ret, struct err *err)
+{
+	const bool has_magics = (language->features & LANGUAGE_HAS_MAGICS) != 0;
+	const bool whole = has_magics && strncmp(cell->source, "%%", 2) == 0;
+	const char *comment = language->syntax.comment;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), cell->is_prose ? "[markdown]" : "[%zu]", cell->number);
+	if (buf_addf(ret, err, "%s%s %%%% %s\n", ret->len > 0 ? "\n" : "", comment, name) < 0)
+		return (int)err->code;
+	for (const char *line = cell->source; *line != '\0';) {
+		const size_t len = strcspn(line, "\n");
+		const bool ours = cell->is_prose || whole ||
+				  (has_magics && (line[0] == '!' || line[0] == '%'));
+
+		if ((ours && buf_addf(ret, err, "%s ", comment) < 0) ||
+		    buf_add(ret, line, len, err) < 0 ||
+		    buf_addc(ret, '\n', err) < 0)
+			return (int)err->code;
+		line += len + (line[len] == '\n');
+	}
+	return 0;
+}
+
+int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err)
+{
+	const struct language *language = run_language(&repl->run);
+	size_t failed = 0;
+
+	for (size_t i = 0; i < repl->cell_count; i++) {
+		struct json_value *record = record_of(&repl->cells[i]);
+		const bool is_good = record == NULL || strcmp(text_of(record, "status"), "ok") == 0;
+
+		json_read_free(record);
+		failed += !is_good;
+		if (is_good && script_cell(&repl->cells[i], language, ret, err) < 0)
+			return (int)err->code;
+	}
+	if (failed > 0)
+		run_output_line("%zu cell%s that failed left out", failed, failed == 1 ? "" : "s");
+	return 0;
+}
+
+void repl_save(struct repl *repl, char **words, size_t count)
+{
+	const bool force = count > 0 && strcmp(words[0], "-f") == 0;
+	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
+	struct err err;
+	int rc;
+
+	words += force;
+	count -= force;
+	if (count != 1) {
+		run_output_line("usage: %%save [-f] PATH (.ipynb: a notebook with its outputs, else a "
+				"script)");
+		return;
+	}
+	rc = ends_with(words[0], ".ipynb") ? repl_save_notebook(repl, &text, &err)
+					     : repl_save_script(repl, &text, &err);
+	if (rc == 0)
+		rc = repl_files_write(words[0], force, buf_text(&text), text.len, &err);
+	if (rc < 0) {
+		err_wrap(&err, "%.200s", words[0]);
+		(void)cli_complain(&err);
+		return;
+	}
+	run_output_line("saved as %s", words[0]);
+}

@@ -1,0 +1,90 @@
+/*
+ * ask.c - asks the person at the terminal when code calls input().
+ *
+ * Runs in:  reckon run, reckon-client.
+ * Reads:    lines of a terminal.
+ * Never:    shows a prompt of the box unescaped, or a password while it is typed.
+ */
+#include <poll.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/run/run.h"
+#include "cli/run/approve.h"
+
+#define LOOK_MS 200
+
+bool run_can_ask(const struct run *run)
+{
+	for (size_t i = 0; i < run->cell_count; i++)
+		if (strcmp(run->cells[i].origin, "-") == 0)
+			return false;
+	return run->mode == RUN_MODE_TEXT && run->stdin_path == NULL && isatty(STDIN_FILENO) &&
+	       isatty(STDERR_FILENO);
+}
+
+static bool set_echo(bool on)
+{
+	struct termios mode;
+
+	if (tcgetattr(STDIN_FILENO, &mode) < 0)
+		return false;
+	if (on)
+		mode.c_lflag |= ECHO;
+	else
+		mode.c_lflag &= ~(tcflag_t)ECHO;
+	return tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0;
+}
+
+/* An interrupt may come in the moment before poll(), which then does not hear of it. */
+static int read_line(const atomic_int *interrupts, struct buf *ret)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct err ignored;
+	char byte;
+
+	for (;;) {
+		const int ready = poll(&input, 1, LOOK_MS);
+
+		if (atomic_load(interrupts) > 0)
+			return -1;
+		if (ready <= 0)
+			continue;
+		if (read(STDIN_FILENO, &byte, 1) != 1)
+			return ret->len > 0;
+		if (byte == '\n')
+			return 1;
+		(void)buf_addc(ret, byte, &ignored); /* of what is too long the beginning counts */
+	}
+}
+
+static bool is_interrupted(void *arg)
+{
+	const atomic_int *interrupts = arg;
+
+	return atomic_load(interrupts) > 0;
+}
+
+int run_ask(struct run_output *output, const struct run_question *question,
+	    const atomic_int *interrupts, struct buf *ret)
+{
+	const bool password = question->password;
+	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
+	const bool may_read = !password || set_echo(false);
+	int got = 0;
+
+	if (!run_person_take(is_interrupted, (void *)(uintptr_t)interrupts))
+		return -1;
+	run_output_text(output, STDERR_FILENO, question->prompt, question->len);
+	output->err.mid_line = false; /* Enter will have ended the line */
+	if (may_read)
+		got = read_line(interrupts, ret);
+	if (password)
+		(void)set_echo(true);
+	run_person_release();
+	if (password || got != 1)
+		run_output_line("%s", "");
+	return got;
+}

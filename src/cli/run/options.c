@@ -1,0 +1,410 @@
+/*
+ * options.c - the options of reckon run, and what is wrong with their values.
+ *
+ * Runs in:  reckon.
+ * Reads:    the command line.
+ * Never:    opens what it names; that is input.c's.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/options/parse.h"
+#include "cli/run/run.h"
+#include "cli/run/options.h"
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define TIB (UINT64_C(1) << 40)
+
+static const struct opt_item run_items[] = {
+	{ 'c', NULL, "CODE", "run CODE; several -c and FILE share one session",
+	  OPT_HINT_NONE, NULL, true },
+	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
+	  OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_WHERE,
+	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
+	  OPT_HINT_FILE, NULL, false },
+	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md)",
+	  OPT_HINT_FILE, NULL, false, true },
+	{ OPT_APPROVE, "approve", NULL, "with --tools: ask me before each call",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_LIMITS,
+	{ OPT_MAX_TEXT, "max-text", "SIZE", "of the record's text, for a model (16K)",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_JSON, "json", NULL, "print each cell's record, one line of JSON",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_EVENTS, "events", NULL, "print events as they come, one line each",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_RECEIPT, "receipt", NULL, "say what each cell cost",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_KEEP_GOING, "keep-going", NULL, "run later cells also after one failed",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this run",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_ON_DISCONNECT, "on-disconnect", "WHAT", "of -s, should this program be gone before a "
+	  "cell's end: continue (default) it, or cancel", OPT_HINT_CHOICE, "continue cancel", false,
+	  true },
+};
+
+static void add_cell(struct run *run, const char *origin, const char *inline_text)
+{
+	run->cells = mem_grow(run->cells, run->cell_count + 1, sizeof(*run->cells));
+	run->cells[run->cell_count++] = (struct run_cell){
+		.origin = origin,
+		.inline_text = inline_text,
+		.source = BUF_INIT(RUN_SOURCE_MAX),
+	};
+}
+
+static int add_file(struct run *run, const char *value, struct err *err)
+{
+	struct run_file file = { .fd = -1 };
+
+	if (run->file_count == RUN_FILES_MAX)
+		return err_set(err, ERR_INVALID, "at most %d files", RUN_FILES_MAX);
+	if (parse_file_spec(value, &file.path, &file.name, err) < 0)
+		return (int)err->code;
+	run->files = mem_grow(run->files, run->file_count + 1, sizeof(*run->files));
+	run->files[run->file_count++] = file;
+	return 0;
+}
+
+static int add_mount(struct run *run, const char *value, struct err *err)
+{
+	char *source, *target;
+	bool writable;
+
+	if (run->mount_count == RUN_MOUNTS_MAX)
+		return err_set(err, ERR_INVALID, "at most %d directories", RUN_MOUNTS_MAX);
+	if (parse_mount_spec(value, &source, &target, &writable, err) < 0)
+		return (int)err->code;
+	run->mounts[run->mount_count++] = (reckon_mount){
+		.source = source,
+		.target = target,
+		.writable = writable,
+	};
+	return 0;
+}
+
+static int add_env(struct run *run, const char *value, struct err *err)
+{
+	if (run->env_count == RUN_ENV_MAX)
+		return err_set(err, ERR_INVALID, "at most %d variables", RUN_ENV_MAX);
+	if (parse_env(value, err) < 0)
+		return (int)err->code;
+	run->env = mem_grow(run->env, run->env_count + 2, sizeof(*run->env));
+	run->env[run->env_count++] = value;
+	run->env[run->env_count] = NULL;
+	return 0;
+}
+
+static int size_between(const char *value, uint64_t min, uint64_t max, uint64_t *ret,
+			struct err *err)
+{
+	char low[CLI_SIZE_TEXT], high[CLI_SIZE_TEXT];
+	uint64_t bytes;
+
+	if (parse_size(value, &bytes, err) < 0)
+		return (int)err->code;
+	if (bytes < min || bytes > max) {
+		cli_format_binary(min, low);
+		cli_format_binary(max, high);
+		err_set(err, ERR_INVALID, "%.60s is out of range", value);
+		return err_remedy(err, "from %s to %s", low, high);
+	}
+	*ret = bytes;
+	return 0;
+}
+
+static int count_between(const char *value, uint64_t min, uint64_t max, uint32_t *ret,
+			 struct err *err)
+{
+	uint64_t count;
+
+	if (parse_count(value, &count, err) < 0)
+		return (int)err->code;
+	if (count < min || count > max) {
+		err_set(err, ERR_INVALID, "%.60s is out of range", value);
+		return err_remedy(err, "from %llu to %llu", (unsigned long long)min,
+				  (unsigned long long)max);
+	}
+	*ret = (uint32_t)count;
+	return 0;
+}
+
+static int set_time(uint64_t *ret_ms, const char *value, struct err *err)
+{
+	uint64_t ms;
+
+	if (parse_duration(value, &ms, err) < 0)
+		return (int)err->code;
+	if (ms > UINT64_C(7) * 24 * 3600 * 1000) {
+		err_set(err, ERR_INVALID, "%.60s is out of range", value);
+		return err_remedy(err, "at most 168h");
+	}
+	*ret_ms = ms;
+	return 0;
+}
+
+static int set_cpus(struct run *run, const char *value, struct err *err)
+{
+	uint32_t percent;
+
+	if (parse_cpus(value, &percent, err) < 0)
+		return (int)err->code;
+	if (percent > 102400) {
+		err_set(err, ERR_INVALID, "%.60s is out of range", value);
+		return err_remedy(err, "from 0.01 to 1024");
+	}
+	run->limits.cpu_percent = percent;
+	return 0;
+}
+
+static int set_limit(struct run *run, int id, const char *value, struct err *err)
+{
+	reckon_limits *limits = &run->limits;
+
+	switch (id) {
+	case OPT_TIMEOUT:
+		return set_time(&limits->wall_ms, value, err);
+	case OPT_CPU_TIME:
+		return set_time(&limits->cpu_ms, value, err);
+	case OPT_MEMORY:
+		return size_between(value, 16 * MIB, TIB, &limits->memory_bytes, err);
+	case OPT_CPUS:
+		return set_cpus(run, value, err);
+	case OPT_PIDS:
+		return count_between(value, 1, 32768, &limits->pids, err);
+	case OPT_DISK:
+		return size_between(value, 1 * MIB, TIB, &limits->disk_bytes, err);
+	case OPT_MAX_TEXT:
+		return size_between(value, 1 * KIB, 1 * MIB, &run->text_bytes, err);
+	default:
+		return size_between(value, 1 * KIB, 64 * MIB, &limits->output_bytes, err);
+	}
+}
+
+static int set_language(struct run *run, const char *value, struct err *err)
+{
+	const struct language *language = language_find_label(value, strlen(value));
+
+	if (language == NULL)
+		return language_unknown(value, err);
+	run->language = language->name;
+	return 0;
+}
+
+/* Both names in any order; each is asked for once or more. */
+static int set_isolation(struct run *run, const char *value, struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned flag;
+	} known[] = { { "core", RECKON_SESSION_CORE_SCHEDULING },
+		      { "speculation", RECKON_SESSION_NO_SPECULATION } };
+
+	for (const char *at = value; at != NULL;) {
+		const size_t len = strcspn(at, ",");
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(known) &&
+		       (strlen(known[i].name) != len || strncmp(at, known[i].name, len) != 0))
+			i++;
+		if (i == ARRAY_LEN(known)) {
+			err_set(err, ERR_INVALID, "\"%.60s\" is not a list of walls", value);
+			return err_remedy(err, "core, speculation, or core,speculation");
+		}
+		run->session_flags |= known[i].flag;
+		at = at[len] == ',' ? at + len + 1 : NULL;
+	}
+	return 0;
+}
+
+static int set_switch(struct run *run, int id)
+{
+	switch (id) {
+	case OPT_JSON:
+		run->json = true;
+		break;
+	case OPT_EVENTS:
+		run->events = true;
+		break;
+	case OPT_RECEIPT:
+		run->receipt = true;
+		break;
+	case OPT_KEEP_GOING:
+		run->keep_going = true;
+		break;
+	case OPT_STRICT:
+		run->strict = true;
+		break;
+	case OPT_APPROVE:
+		run->approve = true;
+		break;
+	case OPT_NO_WAIT:
+		run->no_wait = true;
+		break;
+	default:
+		run->private_warden = true;
+		break;
+	}
+	return 0;
+}
+
+static int take_value(struct run *run, int id, const char *value, struct err *err)
+{
+	switch (id) {
+	case 'c':
+	case OPT_OPERAND:
+		if (run->cell_count == RUN_CELLS_MAX)
+			return err_set(err, ERR_INVALID, "at most %d cells", RUN_CELLS_MAX);
+		add_cell(run, id == 'c' ? "-c" : value, id == 'c' ? value : NULL);
+		return 0;
+	case 'l':
+		return set_language(run, value, err);
+	case 't':
+		run->template_name = value;
+		return parse_template(value, err);
+	case 'f':
+		return add_file(run, value, err);
+	case 'm':
+		return add_mount(run, value, err);
+	case 'o':
+		run->out_path = value;
+		return 0;
+	case 's':
+		run->session = value;
+		return parse_session(value, err);
+	case OPT_URL:
+		run->url = value;
+		return 0;
+	case OPT_KEY:
+		run->key = value;
+		return 0;
+	case OPT_ON_DISCONNECT:
+		run->on_disconnect = value;
+		if (strcmp(value, "continue") == 0 || strcmp(value, "cancel") == 0)
+			return 0;
+		return err_set(err, ERR_INVALID, "'%.60s' is neither continue nor cancel", value);
+	case OPT_TOOLS:
+		run->tools_path = value;
+		return 0;
+	case OPT_STDIN:
+		run->stdin_path = value;
+		return 0;
+	case OPT_ISOLATE_CPU:
+		return set_isolation(run, value, err);
+	case OPT_ENV:
+		return add_env(run, value, err);
+	default:
+		return set_limit(run, id, value, err);
+	}
+}
+
+/* Puts the option's name before what is wrong with its value. */
+int run_options_take(int id, const char *value, void *arg, struct err *err)
+{
+	struct run *run = arg;
+
+	if (value == NULL)
+		return set_switch(run, id);
+	if (take_value(run, id, value, err) == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(run_items); i++) {
+		if (run_items[i].id != id)
+			continue;
+		if (run_items[i].name != NULL)
+			return err_wrap(err, "--%s", run_items[i].name);
+		return err_wrap(err, "-%c", run_items[i].id);
+	}
+	return (int)err->code;
+}
+
+const struct language *run_language(const struct run *run)
+{
+	return language_find_or_default(run->language);
+}
+
+/* Without -l a file's suffix names the language; all cells run in one kernel. */
+static int choose_language(struct run *run, struct err *err)
+{
+	const struct language *chosen = NULL;
+	const char *by = NULL;
+
+	if (run->language != NULL)
+		return 0;
+	for (size_t i = 0; i < run->cell_count; i++) {
+		const struct run_cell *cell = &run->cells[i];
+		const struct language *named =
+			cell->inline_text == NULL ? language_find_path(cell->origin) : NULL;
+
+		if (named == NULL)
+			continue;
+		if (chosen != NULL && chosen != named) {
+			(void)err_set(err, ERR_INVALID, "%.100s is %s, %.100s is %s", by,
+				      chosen->prose_name, cell->origin, named->prose_name);
+			return err_remedy(err, "run them one after the other, or name the language "
+					       "of all with -l");
+		}
+		chosen = named;
+		by = cell->origin;
+	}
+	if (chosen != NULL)
+		run->language = chosen->name;
+	return 0;
+}
+
+int run_options_check(struct run *run, struct err *err)
+{
+	if (run->json && run->events) {
+		err_set(err, ERR_INVALID, "--json and --events exclude each other");
+		return err_remedy(err, "the last line of --events holds the record");
+	}
+	if (run->session == NULL && (run->url != NULL || run->key != NULL)) {
+		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
+					  "asked");
+		return err_remedy(err, "reckon run -s NAME --url URL");
+	}
+	if (run->approve && run->tools_path == NULL) {
+		err_set(err, ERR_INVALID, "--approve goes with --tools: it asks before each call of one");
+		return err_remedy(err, "reckon run --tools FILE --approve");
+	}
+	if (run->session == NULL && run->on_disconnect != NULL) {
+		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "
+					  "with its program");
+		return err_remedy(err, "reckon run -s NAME --on-disconnect cancel");
+	}
+	run->mode = run->json	? RUN_MODE_JSON
+		    : run->events ? RUN_MODE_EVENTS
+				  : RUN_MODE_TEXT;
+	if (run->cell_count == 0 && isatty(STDIN_FILENO)) {
+		err_set(err, ERR_INVALID, "nothing to run");
+		return err_remedy(err, "give -c CODE, a FILE, or - for stdin; see reckon run "
+				       "--help");
+	}
+	if (run->cell_count == 0)
+		add_cell(run, "-", NULL);
+	return choose_language(run, err);
+}
+
+const struct opt_command cmd_run_table = {
+	.name = "run",
+	.operands = "[-c CODE | FILE | -]...",
+	.summary = "run cells of code in one session",
+	.items = run_items,
+	.count = ARRAY_LEN(run_items),
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_run,
+};

@@ -1,0 +1,241 @@
+/*
+ * report.c - how a cell ended and what it cost, for a person.
+ *
+ * Runs in:  reckon.
+ * Reads:    records; error texts in them are the box's.
+ * Never:    writes to stdout.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/run/run.h"
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+static double number_of(const struct json_value *object, const char *key)
+{
+	double value = 0;
+
+	(void)json_read_double(json_read_member(object, key), &value);
+	return value;
+}
+
+static uint64_t size_of(const struct json_value *object, const char *key)
+{
+	int64_t value = 0;
+
+	(void)json_read_int(json_read_member(object, key), &value);
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static const struct json_value *limits_of(const struct json_value *record)
+{
+	return json_read_member(json_read_member(record, "receipt"), "limits");
+}
+
+static void report_traceback(struct run_output *output, const struct json_value *record)
+{
+	const struct json_value *error = json_read_member(record, "error");
+	const struct json_value *hints = json_read_member(error, "hints");
+	const size_t count = json_read_count(hints);
+	size_t len = 0;
+	const char *traceback = json_read_text(json_read_member(error, "traceback"), &len);
+
+	if (traceback != NULL && len > 0)
+		run_output_stderr(output, traceback, len);
+	else
+		run_output_line("%s: %s", text_of(error, "name"), text_of(error, "value"));
+	for (size_t i = 0; i < count; i++) {
+		const char *hint = json_read_text(json_read_at(hints, i), NULL);
+
+		if (hint != NULL)
+			run_output_line("hint: %s", hint);
+	}
+}
+
+/* Statuses with a limit behind them: what it was and how to move it. */
+static bool report_limit(const struct run_output *output, const struct json_value *record,
+			 const char *status)
+{
+	const struct json_value *limits = limits_of(record);
+	char size[CLI_SIZE_TEXT];
+
+	if (strcmp(status, "timeout") == 0) {
+		const bool is_cpu = strcmp(text_of(json_read_member(record, "error"), "name"),
+					   "CpuLimit") == 0;
+
+		run_output_line("reckon: cell %zu: stopped at the %s limit of %g s (%s allows more)",
+				output->cell, is_cpu ? "CPU time" : "time",
+				number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
+				is_cpu ? "--cpu-time" : output->wall_option);
+	} else if (strcmp(status, "out_of_memory") == 0) {
+		char disk[CLI_SIZE_TEXT];
+
+		cli_format_binary(size_of(limits, "memory_bytes"), size);
+		cli_format_binary(size_of(limits, "disk_bytes"), disk);
+		run_output_line("reckon: cell %zu: out of memory at the limit of %s, and %s for files "
+				"(--memory allows more)",
+				output->cell, size, disk);
+	} else if (strcmp(status, "output_limit") == 0) {
+		run_output_line("reckon: cell %zu: stopped for printing without end (a file can "
+				"take more)",
+				output->cell);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Any other end: the record's own words, and its advice where it has some. */
+static void report_other(const struct run_output *output, const struct json_value *record,
+			 const char *status)
+{
+	const struct json_value *error = json_read_member(record, "error");
+	const char *value = text_of(error, "value");
+	const char *remedy = json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
+	size_t len = strlen(value);
+
+	if (remedy == NULL)
+		remedy = strcmp(status, "infra_error") == 0 ?
+				 "reckon doctor says what this host lacks" :
+				 "";
+	while (len > 0 && value[len - 1] == '.')
+		len--;
+	run_output_line("reckon: cell %zu: %s%s%.*s%s%s%s", output->cell, status,
+			len > 0 ? ": " : "", (int)len, value, remedy[0] != '\0' ? " (" : "",
+			remedy, remedy[0] != '\0' ? ")" : "");
+}
+
+static void report_truncated(const struct run_output *output, const struct json_value *record)
+{
+	const struct json_value *truncated = json_read_member(record, "truncated");
+	const struct json_value *cut;
+	const char *stream;
+
+	for (size_t i = 0; json_read_member_at(truncated, i, &stream, &cut); i++) {
+		char kept[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT];
+		const char *handle = text_of(cut, "handle");
+
+		cli_format_size(size_of(cut, "bytes_kept"), kept);
+		cli_format_size(size_of(cut, "bytes_total"), total);
+		run_output_line("reckon: cell %zu: %s cut to %s of %s%s%s%s", output->cell, stream,
+				kept, total, handle[0] != '\0' ? " (all of it: reckon output " : "",
+				handle, handle[0] != '\0' ? ")" : "");
+	}
+}
+
+/* A kernel's death has told already that its variables are gone. */
+static bool is_told(const char *code, const char *status)
+{
+	return strcmp(code, "kernel_lost") == 0 &&
+	       (strcmp(status, "kernel_died") == 0 || strcmp(status, "out_of_memory") == 0);
+}
+
+static void report_diagnostics(const struct json_value *record)
+{
+	const char *status = text_of(record, "status");
+	const struct json_value *diagnostics = json_read_member(record, "diagnostics");
+	const size_t count = json_read_count(diagnostics);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *diagnostic = json_read_at(diagnostics, i);
+
+		const char *code = text_of(diagnostic, "code");
+
+		/* What tells a model that it goes in circles is no news to a person who wanted to. */
+		if (strncmp(code, "repeated_", 9) != 0 && !is_told(code, status))
+			run_output_line("note: %s", text_of(diagnostic, "message"));
+	}
+}
+
+void run_report_status(struct run_output *output, const struct json_value *record)
+{
+	const char *status = text_of(record, "status");
+
+	report_truncated(output, record);
+	if (strcmp(status, "error") == 0)
+		report_traceback(output, record);
+	else if (strcmp(status, "ok") != 0 && !report_limit(output, record, status))
+		report_other(output, record, status);
+	report_diagnostics(record);
+}
+
+/* "of 30 s" when there is a limit, else nothing. */
+static void limit_text(const struct json_value *limits, const char *key, char text[48])
+{
+	char size[CLI_SIZE_TEXT];
+
+	text[0] = '\0';
+	if (json_read_member(limits, key) == NULL)
+		return;
+	if (strcmp(key, "wall_s") == 0) {
+		(void)snprintf(text, 48, " of %g s", number_of(limits, key));
+	} else {
+		cli_format_binary(size_of(limits, key), size);
+		(void)snprintf(text, 48, " of %s", size);
+	}
+}
+
+static void receipt_files(const struct json_value *record)
+{
+	const struct json_value *files = json_read_member(record, "files");
+	const size_t count = json_read_count(files);
+	char size[CLI_SIZE_TEXT];
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += size_of(json_read_at(files, i), "size");
+	cli_format_size(total, size);
+	run_output_line("  files      %zu changed, %s", count, size);
+}
+
+static void receipt_denied(const struct json_value *receipt)
+{
+	const struct json_value *denied = json_read_member(receipt, "syscalls_denied");
+	cleanup_buf struct buf line = BUF_INIT(4096);
+	const struct json_value *count;
+	const char *name;
+	struct err err;
+
+	for (size_t i = 0; json_read_member_at(denied, i, &name, &count); i++) {
+		int64_t times = 0;
+
+		(void)json_read_int(count, &times);
+		if (buf_addf(&line, &err, "%s%s (%lld×)", i > 0 ? ", " : "", name,
+			     (long long)times) < 0)
+			break;
+	}
+	if (line.len > 0)
+		run_output_line("  refused    %s", line.data);
+}
+
+void run_report_receipt(const struct run_output *output, const struct json_value *record)
+{
+	const struct json_value *receipt = json_read_member(record, "receipt");
+	const struct json_value *limits = limits_of(record);
+	char limit[48], first[CLI_SIZE_TEXT], second[CLI_SIZE_TEXT];
+
+	run_output_line("receipt of cell %zu: %s", output->cell, text_of(record, "status"));
+	limit_text(limits, "wall_s", limit);
+	run_output_line("  wall       %.3f s%s", number_of(receipt, "wall_s"), limit);
+	run_output_line("  cpu        %.3f s user, %.3f s system", number_of(receipt, "cpu_user_s"),
+			number_of(receipt, "cpu_system_s"));
+	limit_text(limits, "memory_bytes", limit);
+	cli_format_binary(size_of(receipt, "memory_peak_bytes"), first);
+	cli_format_binary(size_of(limits, "disk_bytes"), second);
+	run_output_line("  memory     %s peak%s, and %s for files", first, limit, second);
+	cli_format_size(size_of(receipt, "read_bytes"), first);
+	cli_format_size(size_of(receipt, "written_bytes"), second);
+	run_output_line("  i/o        %s read, %s written", first, second);
+	run_output_line("  processes  %llu at most",
+			(unsigned long long)size_of(receipt, "processes_peak"));
+	receipt_files(record);
+	receipt_denied(receipt);
+}

@@ -1,0 +1,297 @@
+/*
+ * save.c - displays and files of a record.
+ *
+ * Runs in:  reckon.
+ * Reads:    records: names of files and images as base 64, all from a box.
+ * Never:    decodes an image or runs a page; their bytes go to a file as they are.
+ */
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "cli/cli.h"
+#include "cli/run/run.h"
+#include "codec/base64.h"
+
+enum form { FORM_BYTES, FORM_TEXT, FORM_JSON };
+
+struct kind {
+	const char *mime, *label, *suffix;
+	const char *word; /* what its files are called: WORD-CELL-NUMBER.SUFFIX */
+	enum form form;
+};
+
+/*
+ * In order of preference: a display often comes in several forms. A picture is what most can look
+ * at; a page of HTML says more than what it was made from.
+ */
+static const struct kind kinds[] = {
+	{ "image/png", "PNG", "png", "figure", FORM_BYTES },
+	{ "image/jpeg", "JPEG", "jpg", "figure", FORM_BYTES },
+	{ "image/gif", "GIF", "gif", "figure", FORM_BYTES },
+	{ "image/webp", "WebP", "webp", "figure", FORM_BYTES },
+	{ "image/svg+xml", "SVG", "svg", "figure", FORM_TEXT },
+	{ "application/pdf", "PDF", "pdf", "figure", FORM_BYTES },
+	{ "audio/wav", "WAV", "wav", "display", FORM_BYTES },
+	{ "audio/mpeg", "MP3", "mp3", "display", FORM_BYTES },
+	{ "audio/ogg", "Ogg", "ogg", "display", FORM_BYTES },
+	{ "video/mp4", "MP4", "mp4", "display", FORM_BYTES },
+	{ "video/webm", "WebM", "webm", "display", FORM_BYTES },
+	{ "text/html", "HTML", "html", "display", FORM_TEXT },
+	{ "text/markdown", "Markdown", "md", "display", FORM_TEXT },
+	{ "text/latex", "LaTeX", "tex", "display", FORM_TEXT },
+	{ "application/vnd.vegalite.v6+json", "Vega-Lite", "vl.json", "display", FORM_JSON },
+	{ "application/vnd.vegalite.v5+json", "Vega-Lite", "vl.json", "display", FORM_JSON },
+	{ "application/geo+json", "GeoJSON", "geojson", "display", FORM_JSON },
+	{ "application/vnd.plotly.v1+json", "Plotly", "plotly.json", "display", FORM_JSON },
+	{ "application/json", "JSON", "json", "display", FORM_JSON },
+	{ "application/javascript", "JavaScript", "js", "display", FORM_TEXT },
+};
+
+/* One thing to save: `text` is base64 or text and belongs to the record, or is in `json`. */
+struct saved {
+	const struct kind *kind;
+	const char *text;
+	size_t len;
+	struct buf *json;
+};
+
+/*
+ * The best form of a display; false: there is only text, or nothing. A table is printed; its HTML in
+ * a file of its own would be one more for each frame that a cell ends with.
+ */
+static bool find_form(const struct json_value *data, struct saved *saved)
+{
+	struct err ignored; /* what cannot be written as JSON has another form, or none */
+
+	if (json_read_member(data, "application/vnd.reckon.table+json") != NULL)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct json_value *value = json_read_member(data, kinds[i].mime);
+
+		saved->kind = &kinds[i];
+		saved->text = json_read_text(value, &saved->len);
+		if (kinds[i].form != FORM_JSON && saved->text != NULL)
+			return true;
+		if (kinds[i].form != FORM_JSON || value == NULL ||
+		    json_read_dump(value, saved->json, &ignored) < 0)
+			continue;
+		saved->text = buf_text(saved->json);
+		saved->len = saved->json->len;
+		return true;
+	}
+	return false;
+}
+
+/* Whether text ends as the repr of a chart does, which tells nothing: alt.Chart(...) */
+static bool is_shortened(const char *plain)
+{
+	const size_t len = strlen(plain);
+
+	return len > 4 && strcmp(plain + len - 4, "...)") == 0;
+}
+
+/*
+ * Whether a display is worth a word where nothing is saved: pictures and sound, and pages whose text
+ * says nothing. A table or a model has said what it is.
+ */
+static bool is_news(const struct kind *kind, const struct json_value *data)
+{
+	const char *plain = json_read_text(json_read_member(data, "text/plain"), NULL);
+
+	if (kind->form == FORM_BYTES || strcmp(kind->word, "figure") == 0)
+		return true;
+	return strcmp(kind->mime, "text/html") == 0 &&
+	       (plain == NULL || strncmp(plain, "<IPython.", 9) == 0 || is_shortened(plain) ||
+		json_read_member(data, "application/vnd.plotly.v1+json") != NULL);
+}
+
+static size_t decoded_size(const struct saved *saved)
+{
+	const char *text = saved->text;
+	const size_t len = saved->len;
+
+	if (saved->kind->form != FORM_BYTES || len < 4)
+		return len;
+	return len / 4 * 3 - (text[len - 1] == '=') - (text[len - 2] == '=');
+}
+
+static void save_failed(struct run_output *output, const char *path, struct err *err)
+{
+	err_wrap(err, "cell %zu: save %.200s", output->cell, path);
+	(void)cli_complain(err);
+	output->unsaved = true;
+}
+
+static int save_bytes(int dir_fd, const char *path, const void *bytes, size_t len,
+		      struct err *err)
+{
+	char temp[RUN_FILES_TEMP_SIZE];
+	cleanup_fd int fd = -1;
+
+	if (run_files_create(dir_fd, path, temp, &fd, err) < 0)
+		return (int)err->code;
+	if (fd_write_full(fd, bytes, len, err) == 0 &&
+	    run_files_commit(dir_fd, temp, path, err) == 0)
+		return 0;
+	run_files_abandon(dir_fd, temp);
+	return (int)err->code;
+}
+
+/* HTML that is no page by itself: a browser would guess how its letters are encoded. */
+static bool is_fragment(const struct saved *saved)
+{
+	const char *text = saved->text;
+
+	if (strcmp(saved->kind->mime, "text/html") != 0)
+		return false;
+	text += strspn(text, " \t\r\n");
+	return strncasecmp(text, "<!doctype", 9) != 0 && strncasecmp(text, "<html", 5) != 0;
+}
+
+static int save_form(int dir_fd, const char *path, const struct saved *saved, struct err *err)
+{
+	cleanup_buf struct buf bytes = BUF_INIT(RUN_JSON_MAX);
+
+	if (is_fragment(saved)) {
+		if (buf_adds(&bytes, "<!doctype html>\n<meta charset=\"utf-8\">\n", err) < 0 ||
+		    buf_add(&bytes, saved->text, saved->len, err) < 0)
+			return (int)err->code;
+		return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
+	}
+	if (saved->kind->form != FORM_BYTES)
+		return save_bytes(dir_fd, path, saved->text, saved->len, err);
+	if (base64_decode(saved->text, saved->len, &bytes, err) < 0)
+		return (int)err->code;
+	return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
+}
+
+struct numbers {
+	size_t figures, displays;
+};
+
+static void save_display(struct run_output *output, const struct json_value *data,
+			 struct numbers *numbers)
+{
+	cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
+	struct saved saved = { .json = &json };
+	const bool talk = output->run->mode == RUN_MODE_TEXT;
+	const bool found = find_form(data, &saved);
+	char path[64], size[CLI_SIZE_TEXT];
+	const struct kind *kind = saved.kind;
+	struct err err;
+	size_t *number;
+
+	if (!found)
+		return;
+	cli_format_size(decoded_size(&saved), size);
+	if (output->out_dir < 0) {
+		if (talk && is_news(kind, data))
+			run_output_line("%s (%s, %s): use -o DIR to save it", kind->word,
+					kind->label, size);
+		return;
+	}
+	number = strcmp(kind->word, "figure") == 0 ? &numbers->figures : &numbers->displays;
+	(void)snprintf(path, sizeof(path), "%s-%zu-%zu.%s", kind->word, output->cell, ++*number,
+		       kind->suffix);
+	if (save_form(output->out_dir, path, &saved, &err) < 0)
+		save_failed(output, path, &err);
+	else if (talk)
+		run_output_line("%s (%s, %s): saved as %s/%s", kind->word, kind->label, size,
+				output->run->out_path, path);
+}
+
+static void save_displays(struct run_output *output, const struct json_value *record)
+{
+	const struct json_value *results = json_read_member(record, "results");
+	const size_t count = json_read_count(results);
+	struct numbers numbers = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		save_display(output, json_read_member(json_read_at(results, i), "data"), &numbers);
+}
+
+/* The stored copy when there is one: it is what the record describes, whatever came later. */
+static int fetch(struct run_output *output, const char *path, const char *artifact, int fd,
+		 struct err *err)
+{
+	reckon_error error;
+	int rc;
+
+	if (output->fetch != NULL)
+		return output->fetch(path, artifact, fd, output->fetch_arg, err);
+	if (artifact != NULL)
+		rc = reckon_artifact_get(output->engine, artifact, 0, 0, fd, &error);
+	else
+		rc = reckon_file_get(output->session, path, fd, &error);
+	if (rc == RECKON_OK)
+		return 0;
+	err_set(err, (enum err_code)rc, "%s", error.message);
+	return err_remedy(err, "%s", error.remedy);
+}
+
+static int save_file(struct run_output *output, const char *path, const char *artifact,
+		     struct err *err)
+{
+	char temp[RUN_FILES_TEMP_SIZE];
+	cleanup_fd int fd = -1;
+
+	if (run_files_create(output->out_dir, path, temp, &fd, err) < 0)
+		return (int)err->code;
+	if (fetch(output, path, artifact, fd, err) == 0 &&
+	    run_files_commit(output->out_dir, temp, path, err) == 0)
+		return 0;
+	run_files_abandon(output->out_dir, temp);
+	return (int)err->code;
+}
+
+static void one_file(struct run_output *output, const struct json_value *file)
+{
+	const char *path = json_read_text(json_read_member(file, "path"), NULL);
+	const char *change = json_read_text(json_read_member(file, "change"), NULL);
+	const char *kind = json_read_text(json_read_member(file, "kind"), NULL);
+	const char *artifact = json_read_text(json_read_member(file, "artifact"), NULL);
+	const bool talk = output->run->mode == RUN_MODE_TEXT;
+	char size[CLI_SIZE_TEXT];
+	int64_t bytes = 0;
+	struct err err;
+
+	if (path == NULL || change == NULL)
+		return;
+	(void)json_read_int(json_read_member(file, "size"), &bytes);
+	cli_format_size(bytes > 0 ? (uint64_t)bytes : 0, size);
+	if (strcmp(change, "deleted") == 0) {
+		if (talk)
+			run_output_line("%-8s  %s", change, path);
+	} else if (kind != NULL && strcmp(kind, "file") != 0) {
+		if (talk)
+			run_output_line("%-8s  %s  (%s)", change, path, kind);
+	} else if (output->out_dir < 0) {
+		if (talk)
+			run_output_line("%-8s  %s  %s  %s", change, path, size,
+					artifact != NULL ? artifact : "");
+	} else if (save_file(output, path, artifact, &err) < 0) {
+		save_failed(output, path, &err);
+	} else if (talk) {
+		run_output_line("%-8s  %s  %s  saved as %s/%s", change, path, size,
+				output->run->out_path, path);
+	}
+}
+
+void run_save_all(struct run_output *output, const struct json_value *record)
+{
+	const struct json_value *files = json_read_member(record, "files");
+	const size_t count = json_read_count(files);
+
+	if (output->run->mode != RUN_MODE_TEXT && output->out_dir < 0)
+		return;
+	save_displays(output, record);
+	for (size_t i = 0; i < count; i++)
+		one_file(output, json_read_at(files, i));
+	if (count > 0 && output->out_dir < 0 && !output->explained) {
+		run_output_line("-o DIR saves files; reckon artifact ID -o FILE fetches one later");
+		output->explained = true;
+	}
+}

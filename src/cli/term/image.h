@@ -1,0 +1,37 @@
+/*
+ * image.h - pixels on a terminal: kitty, sixel, iTerm2, or symbols.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/image/fence.h"
+
+enum term_image_mode {
+	TERM_IMAGE_NONE,
+	TERM_IMAGE_AUTO, /* as asked for; term_image_detect() answers with another */
+	TERM_IMAGE_KITTY,
+	TERM_IMAGE_SIXEL,
+	TERM_IMAGE_ITERM2,
+	TERM_IMAGE_BLOCKS,
+};
+
+/* "auto", "kitty", …; ERR_INVALID for another word. */
+int term_image_parse(const char *word, enum term_image_mode *ret, struct err *err);
+
+/* What the terminal says of itself in the environment; nothing is asked of it. */
+enum term_image_mode term_image_detect(void);
+
+struct term_image_place {
+	enum term_image_mode mode;
+	size_t columns, lines; /* of the terminal */
+	size_t cell_width, cell_height; /* in pixels; 0: unknown */
+	bool coloured;
+};
+
+/* Appends what draws the picture, and the end of its last line. */
+int term_image_draw(const struct image *image, const struct term_image_place *place,
+		    struct buf *ret, struct err *err);

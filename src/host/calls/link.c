@@ -1,0 +1,337 @@
+/*
+ * link.c - links that need no key: made, listed, revoked, followed.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked calls; tokens of anybody.
+ * Never:    looks anything up for a token that it did not make.
+ *
+ * A token is the link's id and a keyed hash of it, under a secret that only the database knows. It
+ * proves that the link was made here; what the link leads to and until when is in its row, so that
+ * it can be counted and revoked.
+ */
+#include <ctype.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/db/files.h"
+#include "host/host.h"
+#include "host/calls/link.h"
+#include "host/tenants/usage.h"
+
+#define MAC_TEXT 43 /* 32 bytes as base64 without padding */
+#define ID_TEXT 29
+#define TOKEN_SIZE (ID_TEXT + MAC_TEXT + 1)
+#define EXPIRES_S_DEFAULT 3600u
+
+static int make_token(struct host *host, const char *id, char ret[TOKEN_SIZE], struct err *err)
+{
+	unsigned char secret[32], mac[32];
+
+	if (strlen(id) != ID_TEXT)
+		return err_set(err, ERR_INVALID, "not the id of a link");
+	if (db_secret(host->db, DB_SECRET_LINK, secret, err) < 0)
+		return (int)err->code;
+	(void)crypto_generichash(mac, sizeof(mac), (const unsigned char *)id, ID_TEXT, secret,
+				 sizeof(secret));
+	sodium_memzero(secret, sizeof(secret));
+	memcpy(ret, id, ID_TEXT);
+	(void)sodium_bin2base64(ret + ID_TEXT, MAC_TEXT + 1, mac, sizeof(mac),
+				sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	return 0;
+}
+
+/* Whether we made it; compared in the same time wherever the first difference is. */
+static bool is_our_token(struct host *host, const char *token, char ret_id[ID_SIZE])
+{
+	char ours[TOKEN_SIZE];
+	struct err ignored;
+
+	if (strlen(token) != TOKEN_SIZE - 1)
+		return false;
+	(void)snprintf(ret_id, ID_SIZE, "%.*s", ID_TEXT, token);
+	return make_token(host, ret_id, ours, &ignored) == 0 &&
+	       sodium_memcmp(ours, token, TOKEN_SIZE) == 0;
+}
+
+bool link_is_of_port(const struct db_link *link)
+{
+	return link->path[0] == '\0' && link->artifact[0] == '\0';
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static void take_name(struct db_link *link, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(link->name, sizeof(link->name), "%.255s", slash != NULL ? slash + 1 : path);
+}
+
+/* What it leads to; false when it was answered with an error. */
+static bool take_what(struct host *host, const struct asked *asked,
+		      const struct api_link_create_in *in, struct db_link *link)
+{
+	char path[4097] = "";
+	struct err err;
+	int found;
+
+	if (in->path != NULL) {
+		(void)snprintf(link->path, sizeof(link->path), "%s", in->path);
+		take_name(link, link->path);
+		/* Of a session that is gone it could never be followed. */
+		return answer_session_named(host, asked, in->session, false) != NULL;
+	}
+	if (in->has_port) {
+		(void)snprintf(link->name, sizeof(link->name), "%u", (unsigned)in->port);
+		/* It shows what a program does, and makes it do more. */
+		return answer_check_scope(host, asked, API_SCOPE_EXECUTE) &&
+		       answer_session_named(host, asked, in->session, false) != NULL;
+	}
+	if (in->artifact == NULL) {
+		peer_fail(host, asked->id, API_ERR_INVALID, "path, artifact or port is missing", "",
+			  "", 0);
+		return false;
+	}
+	(void)snprintf(link->artifact, sizeof(link->artifact), "%s", in->artifact);
+	found = db_artifact_find(host->db, link->session, link->artifact, path, sizeof(path), &err);
+	if (found == 1)
+		take_name(link, path[0] != '\0' ? path : link->artifact);
+	else if (found == 0)
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND,
+			  "this session has no such artifact", "",
+			  "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
+	else
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	return found == 1;
+}
+
+static int add_audited(struct host *host, const struct db_link *link, struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_link_add(host->db, link, err);
+	if (code >= 0)
+		code = audit_add(host, "link.create", link->id, "ok", err, "session=%s name=%s",
+				 link->session, link->name);
+	return audit_commit(host, code, err);
+}
+
+/* The token stands in the url, and is not shown again. */
+static int write_url(const char *token, const char *name, struct buf *ret, struct err *err)
+{
+	if (buf_addf(ret, err, "/reckon/v1/links/%s/", token) < 0)
+		return (int)err->code;
+	for (; *name != '\0'; name++) {
+		const unsigned char byte = (unsigned char)*name;
+		const bool is_plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+				      (byte >= 'a' && byte <= 'z') || strchr("-_~.", byte) != NULL;
+
+		if ((is_plain ? buf_addc(ret, (char)byte, err)
+			      : buf_addf(ret, err, "%%%02X", byte)) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
+/* Of the page that leads to the host name of the port; that has the session's digits in it. */
+static int write_port_url(const char *token, const struct db_link *link, struct buf *ret,
+			  struct err *err)
+{
+	if (buf_addf(ret, err, "/reckon/v1/ports/%s-", link->name) < 0)
+		return (int)err->code;
+	for (const char *at = strchr(link->session, '_') + 1; *at != '\0'; at++)
+		if (buf_addc(ret, (char)tolower((unsigned char)*at), err) < 0)
+			return (int)err->code;
+	return buf_addf(ret, err, "/%s/", token);
+}
+
+static int make_link(struct host *host, const struct asked *asked,
+		     const struct api_link_create_in *in, struct db_link *link, struct buf *url,
+		     struct err *err)
+{
+	const uint64_t lives_s = in->has_expires_in_s ? in->expires_in_s : EXPIRES_S_DEFAULT;
+	char token[TOKEN_SIZE];
+
+	link->expires = strict_now(&host->strict) / 1000 + lives_s;
+	link->max_downloads = in->max_downloads;
+	clock_rfc3339_now(link->created_at);
+	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
+	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
+	    (link_is_of_port(link) ? write_port_url(token, link, url, err)
+				   : write_url(token, link->name, url, err)) < 0)
+		return (int)err->code;
+	return add_audited(host, link, err);
+}
+
+void handle_link_create(struct host *host, const struct asked *asked,
+			const struct api_link_create_in *in)
+{
+	cleanup_buf struct buf url = BUF_INIT(2048);
+	struct db_link link = { 0 };
+	struct err err;
+
+	(void)snprintf(link.session, sizeof(link.session), "%s", in->session);
+	if (!was_session_named(host, asked, in->session) || !take_what(host, asked, in, &link))
+		return;
+	if (make_link(host, asked, in, &link, &url, &err) < 0)
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		reply_link_create(host, asked->id,
+				  &(struct api_link_created){ .id = link.id,
+							      .name = link.name,
+							      .expires_at_ms = link.expires * 1000,
+							      .url = buf_text(&url) });
+}
+
+static int remove_audited(struct host *host, const char *session, const char *id, struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_link_remove(host->db, session, id, err);
+	if (code == 1 && audit_add(host, "link.delete", id, "ok", err, "session=%s", session) < 0)
+		code = (int)err->code;
+	return audit_commit(host, code, err);
+}
+
+void handle_link_delete(struct host *host, const struct asked *asked,
+			const struct api_link_delete_in *in)
+{
+	struct err err;
+	int found;
+
+	if (!was_session_named(host, asked, in->session))
+		return;
+	found = remove_audited(host, in->session, in->link, &err);
+	if (found == 1)
+		reply_done(host, asked->id);
+	else if (found == 0)
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this session has no such link", "",
+			  "list them: GET /reckon/v1/sessions/ID/links", 0);
+	else
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+}
+
+/* ---- following ------------------------------------------------------------------------------ */
+
+static void gone(struct host *host, const struct asked *asked, const char *why)
+{
+	peer_fail(host, asked->id, API_ERR_LINK_GONE, why, "",
+		  "ask whoever gave it to you for a new one", 0);
+}
+
+static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link,
+			  struct tenant *tenant)
+{
+	cleanup_fd int fd = -1;
+	struct api_download told;
+	reckon_file_info info;
+	reckon_error error;
+	uint64_t size;
+
+	if (reckon_artifact_open(host->engine, link->artifact, &fd, &size, &error) < 0 ||
+	    reckon_file_describe(fd, link->name, &info, &error) < 0) {
+		peer_fail_reckon(host, asked->id, &error);
+		return;
+	}
+	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
+	audit_note(host, "artifact.get", link->artifact, "ok", "session=%s", link->session);
+	told = file_tell(&info);
+	told.etag = link->artifact;
+	told.name = link->name;
+	reply_download(host, asked->id, &told, TAKE_FD(fd));
+}
+
+static void open_file(struct host *host, const struct asked *asked, const struct db_link *link,
+		      struct tenant *tenant)
+{
+	struct session *session = session_find(host, tenant, link->session);
+	struct job *job;
+
+	if (session == NULL || session->phase == SESSION_CLOSING) {
+		answer_gone(host, tenant, asked->id, link->session);
+		return;
+	}
+	if (beside_is_full(session) || host->is_stopping) {
+		peer_fail(host, asked->id, API_ERR_BUSY, "too many requests wait for this session",
+			  "", "ask again in a while", 1);
+		return;
+	}
+	job = job_new(session, JOB_FILE_GET, asked->id);
+	job->path = mem_strdup(link->path);
+	job->files.name = mem_strdup(link->name);
+	beside_enqueue(session, job);
+}
+
+struct tenant *link_take(struct host *host, const struct asked *asked, const char *token,
+			 struct db_link *ret)
+{
+	char id[ID_SIZE];
+	struct tenant *tenant;
+	struct err err;
+	int found;
+
+	if (!is_our_token(host, token, id)) {
+		peer_fail(host, asked->id, API_ERR_DENIED, "this is no link of this server", "",
+			  "use the whole url, as it was given", 0);
+		return NULL;
+	}
+	/* Who has the link has no key: it is the link's doing. */
+	(void)snprintf(host->actor, sizeof(host->actor), "%s", id);
+	found = db_link_find(host->db, id, ret, &err);
+	if (found != 1) {
+		if (found < 0)
+			peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		else
+			gone(host, asked, "the link was revoked");
+		return NULL;
+	}
+	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", ret->tenant);
+	tenant = tenant_find(host, ret->tenant);
+	if (tenant == NULL || strcmp(tenant->row.state, "active") != 0) {
+		gone(host, asked, "whoever made the link may not share any more");
+		return NULL;
+	}
+	if (ret->expires <= strict_now(&host->strict) / 1000) {
+		gone(host, asked, "the link has expired");
+		return NULL;
+	}
+	return tenant;
+}
+
+/* Counts a download; false when there were as many as may be. */
+static bool use(struct host *host, const struct db_link *link, bool head_only)
+{
+	struct err ignored;
+
+	if (link->max_downloads != 0 && link->downloads >= link->max_downloads)
+		return false;
+	return head_only || db_link_use(host->db, link->id, &ignored) == 1;
+}
+
+void handle_link_get(struct host *host, const struct asked *asked,
+		     const struct api_link_get_in *in)
+{
+	struct db_link link;
+	struct tenant *tenant = link_take(host, asked, in->token, &link);
+
+	if (tenant == NULL)
+		return;
+	if (link_is_of_port(&link))
+		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this link leads to a port, not to a file",
+			  "", "use the whole url, as it was given", 0);
+	else if (!use(host, &link, in->head_only))
+		gone(host, asked, "the link was used as often as it may be");
+	else if (link.artifact[0] != '\0')
+		open_artifact(host, asked, &link, tenant);
+	else
+		open_file(host, asked, &link, tenant);
+}

@@ -1,0 +1,319 @@
+/*
+ * once.c - code that gets a session for itself, in one request: it ends with it, or stays.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests.
+ * Never:    leaves a session that nobody knows of.
+ *
+ *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
+ *
+ * Where nothing speaks against it one thread does both, and the loop hears of it in two steps.
+ *
+ * Its client is the only one who waits: when that one goes away the code is interrupted, and the
+ * session ends all the same; so it does when the daemon stops, or when it comes back after a crash.
+ * What it made is in the store and the history. One that is to stay (`keep`) is the same until its
+ * record is kept, which is when it becomes a session like any other: before that nobody has its id.
+ *
+ * With an Idempotency-Key, which is its tenant's, the client may come back: the code goes on without
+ * it, and its row is on the disk, with the key, before it runs (executions/first.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/image.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/executions/cancel.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+
+#define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
+
+struct once_key {
+	char text[FRONT_KEY_MAX + 1];
+	unsigned char hash[32]; /* of all that was asked for with it */
+};
+
+static const char has_ended[] = "its only execution has ended";
+
+bool once_is(const struct session *session)
+{
+	return (session->row.policy & DB_POLICY_ONCE) != 0;
+}
+
+/* ---- asked for again ------------------------------------------------------------------------ */
+
+/* What makes two requests with one key the same: all but when it is asked (`expires_in_s` from now). */
+static int hash_request(const struct host *host, const struct api_execute_once_in *in,
+			unsigned char ret[32], struct err *err)
+{
+	cleanup_buf struct buf image = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct api_execute_once_in same = *in;
+
+	same.idempotency_key = NULL;
+	same.has_expires_in_ms = same.has_expires_at_ms = false;
+	if (api_image_write(&api_type_execute_once_in, &same, &image, err) < 0)
+		return (int)err->code;
+	key_hash(host, image.data, image.len, ret);
+	return 0;
+}
+
+static void answer_again(struct host *host, const struct asked *asked,
+			 const struct db_execution *row)
+{
+	struct session *session = session_find(host, asked->tenant, row->session);
+	struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
+
+	if (row->record.len > 0)
+		reply_execute_once(host, asked->id,
+				   &(struct api_execute_once_out){
+					   { row->record.data, row->record.len } });
+	else if (live != NULL && live->state != EXECUTION_FINISHED)
+		execution_wait(live, asked);
+	else
+		peer_fail(host, asked->id, API_ERR_EXECUTION_LOST,
+			  "the code of this Idempotency-Key began, and there is no record of it",
+			  row->why[0] != '\0' ? row->why : "it could not be kept",
+			  "use a new key to run it again", 0);
+}
+
+static const struct session *find_opening(const struct host *host, const struct asked *asked,
+					  const char *key)
+{
+	const struct session *at = host->sessions;
+
+	while (at != NULL && (at->tenant != asked->tenant || at->phase != SESSION_OPENING ||
+			      at->once_key == NULL || strcmp(at->once_key->text, key) != 0))
+		at = at->next;
+	return at;
+}
+
+/* Whether there was, or is, such a request: then it is answered. */
+static bool was_asked(struct host *host, const struct asked *asked, const struct once_key *key)
+{
+	const struct session *opening = find_opening(host, asked, key->text);
+	struct db_execution row;
+	struct err err;
+	int found;
+
+	if (opening != NULL) {
+		if (answer_check_same(host, asked, opening->once_key->hash, key->hash))
+			peer_fail(host, asked->id, API_ERR_UNAVAILABLE,
+				  "the session for the code of this Idempotency-Key is being opened",
+				  "", "ask again", 1);
+		return true;
+	}
+	found = db_execution_by_tenant_key(host->db, asked->tenant->row.id, key->text, &row, &err);
+	if (found < 0)
+		peer_fail_err(host, asked->id, &err);
+	if (found == 1 && answer_check_same(host, asked, row.request_hash, key->hash))
+		answer_again(host, asked, &row);
+	if (found == 1)
+		db_execution_done(&row);
+	return found != 0;
+}
+
+/* ---- asked for ------------------------------------------------------------------------------ */
+
+/* Whether it is a new request; what is not, or cannot be, was answered. */
+static bool is_new(struct host *host, const struct asked *asked,
+		   const struct api_execute_once_in *in, struct once_key *ret)
+{
+	struct err err;
+
+	if (in->idempotency_key == NULL)
+		return true;
+	(void)snprintf(ret->text, sizeof(ret->text), "%s", in->idempotency_key);
+	if (hash_request(host, in, ret->hash, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return false;
+	}
+	return !was_asked(host, asked, ret);
+}
+
+void handle_execute_once(struct host *host, const struct asked *asked,
+			 const struct api_execute_once_in *in)
+{
+	struct session_wish wish = SESSION_WISH_OF(in);
+	struct once_key key = { 0 };
+	struct session *session;
+	struct err err;
+	struct job *job;
+
+	if (in->keep && !answer_check_scope(host, asked, FRONT_SCOPE_SESSIONS))
+		return;
+	if (!is_new(host, asked, in, &key) || !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
+	    !quota_execution(host, asked, NULL, in->timeout_ms))
+		return;
+	session = answer_session_add(host, asked, &wish);
+	if (session == NULL)
+		return;
+	if (in->idempotency_key != NULL) {
+		session->once_key = mem_new0(1, sizeof(key));
+		*session->once_key = key;
+	}
+	session->row.policy |= DB_POLICY_ONCE;
+	session->is_to_stay = in->keep;
+	job = job_new(session, JOB_OPEN, asked->id);
+	job->is_once = true;
+	job->timeout_ms = in->timeout_ms;
+	job->text_bytes = in->max_text;
+	if (in->code.len > 0 && buf_add(&job->code, in->code.data, in->code.len, &err) < 0)
+		answer_open_failed(session, job, &err);
+	else
+		answer_session_open(host, &wish, session, job);
+}
+
+/* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
+static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
+{
+	const struct once_key *key = session->once_key;
+	struct db_execution row = { 0 };
+	struct execution *execution;
+	struct job *job;
+
+	if (key != NULL) {
+		memcpy(row.request_hash, key->hash, sizeof(row.request_hash));
+		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
+	}
+	execution = execution_begin(session, &row, key != NULL ? key->text : NULL,
+				    buf_text(&opened->code), opened->code.len, err);
+	if (execution == NULL)
+		return NULL;
+	if (key != NULL && first_write(execution, err) < 0) {
+		execution_free(execution);
+		return NULL;
+	}
+	job = execution_job(execution);
+	job->timeout_ms = opened->timeout_ms;
+	job->text_bytes = opened->text_bytes;
+	return job;
+}
+
+void once_ready(struct session *session, struct job *opened)
+{
+	struct err ignored; /* asked for again when the session is there */
+
+	/* What has a key waits for its row, which needs that of the session. */
+	if (!opened->is_once || !session->is_early || session->once_key != NULL)
+		return;
+	opened->then = job_of_code(session, opened, &ignored);
+	if (opened->then == NULL)
+		return;
+	job_arm(opened->then);
+	opened->item.then = &opened->then->item;
+}
+
+void once_not_run(struct job *opened)
+{
+	execution_free(opened->then->execution);
+	job_free(TAKE_PTR(opened->then));
+}
+
+void once_opened(struct session *session, const struct job *opened)
+{
+	const struct asked asked = { .id = opened->request,
+				     .call = &api_calls[API_EXECUTE_ONCE],
+				     .tenant = session->tenant };
+	struct host *host = session->host;
+	struct job *job = opened->then;
+	struct err err;
+
+	/* Others may have begun meanwhile. */
+	if (job == NULL && quota_execution(host, &asked, session, opened->timeout_ms)) {
+		job = job_of_code(session, opened, &err);
+		if (job == NULL)
+			peer_fail_err(host, opened->request, &err);
+	}
+	if (job == NULL) {
+		session_end(session, API_ERR_SESSION_CLOSED, "its code was not run", 0);
+		return;
+	}
+	if (session->once_key == NULL)
+		job->execution->hold = hold_new(0, opened->request);
+	free(TAKE_PTR(session->once_key));
+	execution_wait(job->execution, &asked);
+	if (opened->then == NULL)
+		session_enqueue(session, job);
+}
+
+void once_keep(struct session *session, const struct job *executed)
+{
+	struct host *host = session->host;
+	struct err err;
+
+	if (!session->is_to_stay || executed->execution == NULL || executed->json == NULL ||
+	    cancel_is_abandoned(executed->execution) ||
+	    (session->phase != SESSION_LIVE && !session->is_leaving))
+		return;
+	session->is_to_stay = false;
+	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
+	session->stays_turn = host->turn;
+	if (db_session_change(host->db, &session->row, &err) < 0)
+		keep_fail(host, &err);
+}
+
+/* Nobody was told of it: it goes as it came (tick). */
+void once_turn_failed(struct session *session, uint64_t first)
+{
+	if (session->stays_turn >= first)
+		session->row.policy |= DB_POLICY_ONCE;
+	session->stays_turn = 0;
+}
+
+/* Whoever waits for the record need not wait for the end of the session to be kept. */
+void once_done(struct session *session)
+{
+	struct host *host = session->host;
+
+	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
+	    session->first != NULL || session->is_over)
+		return;
+	session->is_over = true;
+	if (host->over == NULL)
+		loop_timer_set(host->over_timer, OVER_MS);
+	session->next_over = host->over;
+	host->over = session;
+	host->leaving++;
+	session->tenant->leaving++;
+	session->tenant->leaving_limits += quota_memory_of(&session->limits);
+}
+
+void once_forget(struct session *session)
+{
+	struct session **at = &session->host->over;
+
+	free(TAKE_PTR(session->once_key));
+	if (session->is_over) {
+		session->host->leaving--;
+		session->tenant->leaving--;
+		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
+	}
+	while (*at != NULL && *at != session)
+		at = &(*at)->next_over;
+	if (*at != NULL)
+		*at = session->next_over;
+}
+
+void once_end(void *arg)
+{
+	struct host *host = arg;
+	struct session *session;
+	bool is_own, is_joined;
+	size_t count = 0;
+	struct err err;
+
+	if (host->over == NULL)
+		return;
+	/* One sync for all of them. Without a turn each sees for itself what becomes of it. */
+	is_joined = keep_turn_join(host, &is_own, &err) == 0;
+	while ((session = host->over) != NULL) {
+		host->over = session->next_over;
+		session_end(session, API_ERR_SESSION_CLOSED, has_ended, 0);
+		count++;
+	}
+	if (is_joined)
+		keep_turn_leave(host, is_own, count);
+}

@@ -1,0 +1,554 @@
+/*
+ * process.c - processes: start, look at, follow, write to, signal, resize, kill.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests, the database.
+ * Never:    keeps a variable of an environment longer than the start takes.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "codec/json_write.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+#include "host/processes/process.h"
+#include "host/tenants/quota.h"
+
+#define LIST_DEFAULT 100u
+#define COMMAND_HEAD_MAX 400u /* bytes of each command that a list shows */
+#define ARGV_HEAD_MAX 4096u
+#define ARGUMENTS_MAX ((size_t)256 * 1024)
+#define PTY_ROWS 24u
+#define PTY_COLS 80u
+#define CWD_DEFAULT "/mnt/data"
+
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {
+#define SIGNAL(name) [API_PROCESS_SIGNAL_IN_SIGNAL_##name] = { #name, SIG##name }
+	SIGNAL(HUP),  SIGNAL(INT),  SIGNAL(QUIT), SIGNAL(KILL), SIGNAL(USR1),
+	SIGNAL(USR2), SIGNAL(PIPE), SIGNAL(ALRM), SIGNAL(TERM), SIGNAL(CONT),
+	SIGNAL(STOP), SIGNAL(TSTP), SIGNAL(TTIN), SIGNAL(TTOU), SIGNAL(WINCH),
+#undef SIGNAL
+};
+static const char *const causes[] = {
+	[API_PROCESS_CAUSE_EXIT] = "exit",
+	[API_PROCESS_CAUSE_SIGNAL] = "signal",
+	[API_PROCESS_CAUSE_TIMEOUT] = "timeout",
+	[API_PROCESS_CAUSE_CPU_LIMIT] = "cpu_limit",
+	[API_PROCESS_CAUSE_OUT_OF_MEMORY] = "out_of_memory",
+	[API_PROCESS_CAUSE_SYSTEM_CALL] = "system_call",
+	[API_PROCESS_CAUSE_SESSION_ENDED] = "session_ended",
+};
+static const char *const states[] = {
+	[API_PROCESS_STATE_RUNNING] = "running",
+	[API_PROCESS_STATE_ENDED] = "ended",
+	[API_PROCESS_STATE_LOST] = "lost",
+};
+
+/* ---- how it looks --------------------------------------------------------------------------- */
+
+const char *process_cause_name(unsigned cause)
+{
+	return cause > 0 && cause < ARRAY_LEN(causes) ? causes[cause] : "lost";
+}
+
+unsigned process_cause_of(const char *name)
+{
+	for (unsigned i = 1; name != NULL && i < ARRAY_LEN(causes); i++)
+		if (strcmp(causes[i], name) == 0)
+			return i;
+	return API_PROCESS_CAUSE_SIGNAL;
+}
+
+static const char *signal_name(struct arena *arena, int number)
+{
+	char text[16];
+
+	for (size_t i = 1; i < ARRAY_LEN(signals); i++)
+		if (signals[i].number == number)
+			return signals[i].name;
+	if (sigabbrev_np(number) != NULL)
+		return sigabbrev_np(number);
+	(void)snprintf(text, sizeof(text), "%d", number);
+	return arena_text(arena, text, strlen(text));
+}
+
+static const char *copy(struct arena *arena, const char *text)
+{
+	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
+}
+
+static struct api_bytes copy_json(struct arena *arena, const struct buf *json)
+{
+	if (json->len == 0)
+		return (struct api_bytes){ 0 };
+	return (struct api_bytes){ arena_text(arena, json->data, json->len), json->len };
+}
+
+static void tell_program(struct arena *arena, const struct db_process *row, bool is_list,
+			 struct api_process *ret)
+{
+	size_t len = row->argv.len;
+
+	if ((row->flags & PROCESS_COMMAND) == 0) {
+		if (!is_list || len <= ARGV_HEAD_MAX)
+			ret->argv = copy_json(arena, &row->argv);
+		return;
+	}
+	if (is_list && len > COMMAND_HEAD_MAX) {
+		len = COMMAND_HEAD_MAX;
+		len -= utf8_incomplete_tail(row->argv.data, len);
+	}
+	ret->command = arena_text(arena, len > 0 ? row->argv.data : "", len);
+}
+
+void process_tell(struct arena *arena, const struct db_process *row, bool is_list,
+		  struct api_process *ret)
+{
+	struct api_pty *pty;
+
+	*ret = (struct api_process){
+		.id = copy(arena, row->id),
+		.session = copy(arena, row->session),
+		.pid = row->pid > 0 ? (uint64_t)row->pid : 0,
+		.tag = copy(arena, row->tag),
+		.cwd = copy(arena, row->cwd),
+		.stdin = (row->flags & PROCESS_STDIN) != 0,
+		.detach = (row->flags & PROCESS_DETACH) != 0,
+		.state = row->state,
+		.cause = row->cause,
+		.has_exit_code = row->cause == API_PROCESS_CAUSE_EXIT,
+		.exit_code = row->exit_code > 0 ? (uint64_t)row->exit_code : 0,
+		.signal = row->signal > 0 ? signal_name(arena, row->signal) : NULL,
+		.why = copy(arena, row->why),
+		.created_at = copy(arena, row->created_at),
+		.ended_at = copy(arena, row->ended_at),
+		.last_event = row->last_event,
+		.usage = copy_json(arena, &row->usage),
+		.files = copy_json(arena, &row->files),
+	};
+	tell_program(arena, row, is_list, ret);
+	if ((row->flags & PROCESS_PTY) == 0)
+		return;
+	pty = arena_new(arena, 1, sizeof(*pty));
+	*pty = (struct api_pty){ true, row->rows, true, row->cols };
+	ret->pty = pty;
+}
+
+int process_tell_end(const struct db_process *row, struct buf *ret, struct err *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct json_writer writer;
+
+	json_write_init(&writer, ret);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "event", "end");
+	json_write_member_string(&writer, "state", states[row->state]);
+	if (row->cause != 0)
+		json_write_member_string(&writer, "cause", process_cause_name(row->cause));
+	if (row->cause == API_PROCESS_CAUSE_EXIT)
+		json_write_member_uint(&writer, "exit_code", (uint64_t)row->exit_code);
+	if (row->signal > 0)
+		json_write_member_string(&writer, "signal", signal_name(&arena, row->signal));
+	if (row->why[0] != '\0')
+		json_write_member_string(&writer, "why", row->why);
+	json_write_object_end(&writer);
+	return json_write_finish(&writer, err);
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static bool refuse_invalid(struct host *host, const struct asked *asked, const char *message,
+		   const char *remedy)
+{
+	peer_fail(host, asked->id, API_ERR_INVALID, message, "", remedy, 0);
+	return false;
+}
+
+/* The arguments: for the thread, and as the row has them. */
+static int take_argv(const struct api_process_create_in *in, struct process *process,
+		     struct job *job, struct err *err)
+{
+	const struct api_argument *given = in->argv.items;
+	const size_t count = in->command != NULL ? 1 : in->argv.count;
+	struct json_writer writer;
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *text = in->command != NULL ? in->command : given[i].text;
+
+		if (buf_add(&job->argv_text, text, strlen(text) + 1, err) < 0)
+			return (int)err->code;
+	}
+	if (job->argv_text.len > ARGUMENTS_MAX)
+		return err_set(err, ERR_LIMIT, "the arguments have more than 256 KiB");
+	job->argv = mem_new0(count + 1, sizeof(*job->argv));
+	for (size_t i = 0; i < count; i++) {
+		job->argv[i] = job->argv_text.data + at;
+		at += strlen(job->argv[i]) + 1;
+	}
+	if (in->command != NULL)
+		return buf_add(&process->row.argv, in->command, strlen(in->command), err);
+	json_write_init(&writer, &process->row.argv);
+	json_write_array_begin(&writer);
+	for (size_t i = 0; i < count; i++)
+		json_write_string(&writer, job->argv[i]);
+	json_write_array_end(&writer);
+	return json_write_finish(&writer, err);
+}
+
+static void take_options(const struct api_process_create_in *in, struct process *process)
+{
+	struct db_process *row = &process->row;
+
+	(void)snprintf(row->cwd, sizeof(row->cwd), "%s", in->cwd != NULL ? in->cwd : CWD_DEFAULT);
+	(void)snprintf(row->tag, sizeof(row->tag), "%s", in->tag != NULL ? in->tag : "");
+	row->flags = (in->command != NULL ? PROCESS_COMMAND : 0) |
+		     (in->stdin || in->pty != NULL ? PROCESS_STDIN : 0) |
+		     (in->detach ? PROCESS_DETACH : 0) | (in->pty != NULL ? PROCESS_PTY : 0);
+	if (in->pty != NULL) {
+		row->rows = in->pty->has_rows ? (unsigned)in->pty->rows : PTY_ROWS;
+		row->cols = in->pty->has_cols ? (unsigned)in->pty->cols : PTY_COLS;
+	}
+	process->dies_alone = in->on_disconnect == API_PROCESS_CREATE_IN_ON_DISCONNECT_KILL;
+	process->grace_ns = in->disconnect_grace_ms * 1000000u;
+	process->waits_when_full = in->when_full == API_PROCESS_CREATE_IN_WHEN_FULL_WAIT;
+}
+
+static bool may_start(struct host *host, const struct asked *asked, const struct session *session,
+		      const struct api_process_create_in *in)
+{
+	if ((in->command == NULL) == (in->argv.count == 0))
+		return refuse_invalid(host, asked, "give either command or argv",
+			      "command is a line for /bin/sh, argv a program and its arguments");
+	if (process_count(session) < PROCESS_COUNT_MAX)
+		return true;
+	observe_refused(host, "processes");
+	peer_fail(host, asked->id, API_ERR_BUSY, "the session has 256 processes", "",
+		  "end some of them, or wait until they end", 1);
+	return false;
+}
+
+void handle_process_create(struct host *host, const struct asked *asked,
+			   const struct api_process_create_in *in)
+{
+	struct session *session = answer_session_named(host, asked, in->session, false);
+	uint64_t timeout_ms = in->timeout_ms;
+	struct process *process;
+	struct job *job;
+	struct err err;
+
+	if (session == NULL || !may_start(host, asked, session, in) ||
+	    !quota_process(host, asked, &timeout_ms))
+		return;
+	process = process_new(session, &err);
+	if (process == NULL) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	job = job_new(session, JOB_PROCESS_START, asked->id);
+	job->timeout_ms = timeout_ms;
+	job->cpu_ms = in->cpu_ms;
+	take_options(in, process);
+	if (take_argv(in, process, job, &err) < 0 || answer_take_env(job, &in->env, &err) < 0) {
+		peer_fail(host, asked->id, err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL,
+			  err.text, "", "put what is long into a file", 0);
+		job_free(job);
+		process_drop(process);
+		return;
+	}
+	process_start(process, job);
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+/* Its row, in memory or of the database; false when it was answered with an error. */
+static bool find_row(struct host *host, const struct asked *asked, const char *id,
+		     const char *name, struct process **ret_live, struct db_process *ret)
+{
+	struct session *session;
+	char message[128];
+	struct err err;
+	int found;
+
+	if (!was_session_named(host, asked, id))
+		return false;
+	session = session_find(host, asked->tenant, id);
+	*ret_live = session != NULL ? process_find(session, name) : NULL;
+	if (*ret_live != NULL)
+		return true;
+	found = db_process_find(host->db, id, name, ret, &err);
+	if (found == 1)
+		return true;
+	(void)snprintf(message, sizeof(message), "there is no process %s in session %s", name, id);
+	if (found == 0)
+		peer_fail(host, asked->id, API_ERR_PROCESS_NOT_FOUND, message, "",
+			  "list them: GET /reckon/v1/sessions/ID/processes", 0);
+	else
+		peer_fail_err(host, asked->id, &err);
+	return false;
+}
+
+bool process_is_own(struct host *host, const struct asked *asked, const char *id, const char *name)
+{
+	struct session *session = session_find(host, asked->tenant, id);
+	const struct process *live = session != NULL ? process_find(session, name) : NULL;
+	struct db_process row;
+	struct err err;
+	bool is_own;
+
+	if (live != NULL)
+		return strcmp(live->row.asked_by, asked->key->row.id) == 0;
+	/* A key's id is of one tenant. */
+	if (db_process_find(host->db, id, name, &row, &err) != 1)
+		return false;
+	is_own = strcmp(row.asked_by, asked->key->row.id) == 0;
+	db_process_done(&row);
+	return is_own;
+}
+
+void handle_process_show(struct host *host, const struct asked *asked,
+			 const struct api_process_show_in *in)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_process told;
+	struct process *live;
+	struct db_process row;
+
+	if (!find_row(host, asked, in->session, in->process, &live, &row))
+		return;
+	process_tell(&arena, live != NULL ? &live->row : &row, false, &told);
+	reply_process_show(host, asked->id, &told);
+	if (live == NULL)
+		db_process_done(&row);
+}
+
+void handle_process_wait(struct host *host, const struct asked *asked,
+			 const struct api_process_wait_in *in)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_process told;
+	struct process *live;
+	struct db_process row;
+
+	if (!find_row(host, asked, in->session, in->process, &live, &row))
+		return;
+	if (live != NULL) {
+		process_wait(live, asked->id, in->timeout_ms);
+		return;
+	}
+	process_tell(&arena, &row, false, &told);
+	reply_process_wait(host, asked->id, &told);
+	db_process_done(&row);
+}
+
+struct page {
+	struct arena arena;
+	struct session *session;
+	struct api_process *items;
+	size_t count;
+};
+
+static int add_row(const struct db_process *row, void *arg, struct err *err)
+{
+	struct page *page = arg;
+	const struct process *live =
+		page->session != NULL ? process_find(page->session, row->id) : NULL;
+
+	(void)err;
+	process_tell(&page->arena, live != NULL ? &live->row : row, true,
+		     &page->items[page->count++]);
+	return 0;
+}
+
+void handle_process_list(struct host *host, const struct asked *asked,
+			 const struct api_process_list_in *in)
+{
+	const struct db_process_query query = {
+		.session = in->session,
+		.before = in->before,
+		.tag = in->tag,
+		.pid = (int)in->pid,
+		.state = in->state,
+		.limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT,
+	};
+	struct page page = { .session = session_find(host, asked->tenant, in->session) };
+	struct api_processes told = { 0 };
+	struct err err;
+
+	if (!was_session_named(host, asked, in->session))
+		return;
+	page.items = arena_new(&page.arena, query.limit, sizeof(*page.items));
+	if (db_process_list(host->db, &query, add_row, &page, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+	} else {
+		told.processes = (struct api_list){ page.items, page.count };
+		if (page.count == query.limit)
+			told.next = page.items[page.count - 1].id;
+		reply_process_list(host, asked->id, &told);
+	}
+	arena_done(&page.arena);
+}
+
+/* Of a process whose events are gone: its end. */
+static void replay_end(struct host *host, const struct asked *asked, const struct db_process *row,
+		       uint64_t after)
+{
+	cleanup_buf struct buf json = BUF_INIT(64u * 1024u);
+	const uint64_t id = row->last_event > after ? row->last_event : after + 1;
+	struct api_event end = { .id = id, .name = "end" };
+	struct api_events told = { .is_last = true, .events = { &end, 1 } };
+	struct err err;
+
+	if (process_tell_end(row, &json, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	end.data = (struct api_bytes){ json.data, json.len };
+	told.has_missing = id > after + 1;
+	told.missing = id - after - 1;
+	reply_process_events(host, asked->id, &told);
+}
+
+void handle_process_events(struct host *host, const struct asked *asked,
+			   const struct api_process_events_in *in)
+{
+	struct process *live;
+	struct db_process row;
+
+	if (!find_row(host, asked, in->session, in->process, &live, &row))
+		return;
+	if (live != NULL) {
+		process_follow(live, asked->id, in->after, in->goes_on);
+		return;
+	}
+	replay_end(host, asked, &row, in->after);
+	db_process_done(&row);
+}
+
+/* ---- what is done to one -------------------------------------------------------------------- */
+
+/* One that runs; NULL when it was answered with an error. */
+static struct process *find_running(struct host *host, const struct asked *asked, const char *id,
+				    const char *name)
+{
+	struct session *session = answer_session_named(host, asked, id, false);
+	struct process *live;
+	struct db_process row;
+
+	if (session == NULL || !find_row(host, asked, id, name, &live, &row))
+		return NULL;
+	if (live == NULL)
+		db_process_done(&row);
+	if (live != NULL && live->phase == PROCESS_RUNNING) {
+		keep_use(session);
+		return live;
+	}
+	peer_fail(host, asked->id, API_ERR_PROCESS_ENDED, "the process has ended", "", "", 0);
+	return NULL;
+}
+
+static bool may_write(struct host *host, const struct asked *asked, const struct process *process,
+		      size_t len, bool closes)
+{
+	const bool has_pty = (process->row.flags & PROCESS_PTY) != 0;
+
+	if (has_pty && closes)
+		return refuse_invalid(host, asked, "the standard input of a terminal cannot be closed",
+			      "write its end of file, the byte 4 (Ctrl-D)");
+	if ((process->row.flags & PROCESS_STDIN) == 0)
+		return refuse_invalid(host, asked, "the process has no standard input",
+			      "start it with \"stdin\": true");
+	if (process->in == NULL || (process->input_last != NULL && process->input_last->closes)) {
+		peer_fail(host, asked->id, API_ERR_PROCESS_ENDED,
+			  "the standard input of the process is closed", "", "", 0);
+		return false;
+	}
+	if (process->input_bytes + len <= PROCESS_INPUT_MAX &&
+	    asked->tenant->input_bytes + len <= PROCESS_TENANT_INPUT_MAX &&
+	    process->input_count < PROCESS_INPUTS_MAX)
+		return true;
+	peer_fail(host, asked->id, API_ERR_BUSY, "the process has not read what was sent before", "",
+		  "wait for the answers to that", 1);
+	return false;
+}
+
+void handle_process_stdin(struct host *host, const struct asked *asked,
+			  const struct api_process_stdin_in *in)
+{
+	const struct api_bytes *bytes = in->text.data != NULL ? &in->text : &in->data;
+	struct process *process = find_running(host, asked, in->session, in->process);
+	struct process_input *input;
+
+	if (process == NULL)
+		return;
+	if (in->close && process->is_input_closed) {
+		reply_process_stdin(host, asked->id, &(struct api_process_stdin_out){ 0 });
+		return;
+	}
+	if (!may_write(host, asked, process, bytes->len, in->close))
+		return;
+	input = mem_new0(1, sizeof(*input) + bytes->len);
+	input->request = asked->id;
+	input->len = bytes->len;
+	input->closes = in->close;
+	if (bytes->len > 0)
+		memcpy(input->bytes, bytes->data, bytes->len);
+	process_write(process, input);
+}
+
+void handle_process_signal(struct host *host, const struct asked *asked,
+			   const struct api_process_signal_in *in)
+{
+	struct process *process = find_running(host, asked, in->session, in->process);
+	struct job *job;
+
+	if (process == NULL)
+		return;
+	job = job_new(process->session, JOB_PROCESS_SIGNAL, asked->id);
+	job->cursor = (size_t)(in->signal > 0 ? signals[in->signal].number : SIGTERM);
+	job->wants_detail = in->to == API_PROCESS_SIGNAL_IN_TO_PROCESS;
+	process_ask(process, JOB_PROCESS_SIGNAL, job);
+}
+
+void handle_process_resize(struct host *host, const struct asked *asked,
+			   const struct api_process_resize_in *in)
+{
+	struct process *process = find_running(host, asked, in->session, in->process);
+	reckon_error error;
+
+	if (process == NULL)
+		return;
+	if (reckon_process_resize(process->handle, (unsigned)in->rows, (unsigned)in->cols, &error) <
+	    0) {
+		peer_fail_reckon(host, asked->id, &error);
+		return;
+	}
+	process->row.rows = (unsigned)in->rows;
+	process->row.cols = (unsigned)in->cols;
+	reply_done(host, asked->id);
+}
+
+void handle_process_delete(struct host *host, const struct asked *asked,
+			   const struct api_process_delete_in *in)
+{
+	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct process *live;
+	struct db_process row;
+
+	if (session == NULL || !find_row(host, asked, in->session, in->process, &live, &row))
+		return;
+	if (live == NULL)
+		db_process_done(&row);
+	else
+		process_kill(live);
+	audit_note(host, "process.kill", in->session, "ok", "process=%s", in->process);
+	reply_done(host, asked->id);
+}

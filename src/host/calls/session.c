@@ -1,0 +1,423 @@
+/*
+ * session.c - create, list, show, change and end sessions.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests, the database.
+ * Never:    gives an old id a new session.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/sessions/admission.h"
+#include "host/executions/asking.h"
+#include "host/calls/call.h"
+#include "host/sessions/early.h"
+#include "host/calls/document.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+#include "host/sessions/spare.h"
+#include "languages/languages.h"
+
+#define LIST_DEFAULT 100u
+#define EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
+
+/* ---- how it looks --------------------------------------------------------------------------- */
+
+struct front_limits session_limits_of(const struct api_limits *limits)
+{
+	if (limits == NULL)
+		return (struct front_limits){ 0 };
+	return (struct front_limits){
+		.wall_ms = limits->wall_ms,
+		.cpu_ms = limits->cpu_ms,
+		.memory_bytes = limits->memory_bytes,
+		.disk_bytes = limits->disk_bytes,
+		.inodes = limits->files,
+		.file_bytes = limits->file_bytes,
+		.output_bytes = limits->output_bytes,
+		.pids = limits->processes,
+		.cpu_percent = limits->cpu_percent,
+		.displays = limits->displays,
+	};
+}
+
+/* Only what was set; the rest are defaults, which the record of an execution names. */
+static const struct api_limits *tell_limits(struct arena *arena, const struct front_limits *limits)
+{
+	struct api_limits *told = arena_new(arena, 1, sizeof(*told));
+
+#define TELL(name, value) .has_##name = (value) != 0, .name = (value)
+	*told = (struct api_limits){
+		TELL(wall_ms, limits->wall_ms),
+		TELL(cpu_ms, limits->cpu_ms),
+		TELL(memory_bytes, limits->memory_bytes),
+		TELL(disk_bytes, limits->disk_bytes),
+		TELL(files, limits->inodes),
+		TELL(file_bytes, limits->file_bytes),
+		TELL(output_bytes, limits->output_bytes),
+		TELL(processes, limits->pids),
+		TELL(cpu_percent, limits->cpu_percent),
+		TELL(displays, limits->displays),
+	};
+#undef TELL
+	return told;
+}
+
+static const struct api_policy *tell_policy(struct arena *arena, uint64_t policy)
+{
+	struct api_policy *told = arena_new(arena, 1, sizeof(*told));
+
+	_Static_assert(API_POLICY_ISOLATE_CPU_CORE == FRONT_POLICY_ISOLATE_CORE &&
+			       API_POLICY_ISOLATE_CPU_SPECULATION ==
+				       FRONT_POLICY_ISOLATE_SPECULATION,
+		       "rows keep these bits");
+	told->network = API_POLICY_NETWORK_NONE;
+	told->isolate_cpu = policy & ~DB_POLICY_ONCE;
+	return told;
+}
+
+/* NULL when it is empty. */
+static const char *copy(struct arena *arena, const char *text)
+{
+	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
+}
+
+/* Of a live one: what a restart did to it, or would. */
+static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
+{
+	const struct db_kept *kept = &session->kept;
+	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
+	struct api_not_kept *not_kept;
+
+	ret->kernel = is_lost ? API_SESSION_KERNEL_LOST : API_SESSION_KERNEL_READY;
+	ret->restored_at = copy(arena, kept->restored_at);
+	ret->has_expires_at_ms = kept->expires_ms != 0;
+	ret->expires_at_ms = kept->expires_ms;
+	if (kept->not_kept == 0)
+		return;
+	not_kept = arena_new(arena, 1, sizeof(*not_kept));
+	not_kept->count = kept->not_kept;
+	not_kept->why = arena_text(arena, kept->not_kept_why, strlen(kept->not_kept_why));
+	ret->files_not_kept = not_kept;
+}
+
+void session_show(struct host *host, struct arena *arena, const struct db_session *row,
+		  struct api_session *ret)
+{
+	const struct session *live = session_by_id(host, row->id);
+	const char *metadata = row->metadata != NULL ? row->metadata : "{}";
+	char name[ID_NAME_MAX + 1] = "";
+
+	if (live != NULL)
+		(void)snprintf(name, sizeof(name), "%s", live->name);
+	else
+		db_name_of(host->db, row->id, name);
+	*ret = (struct api_session){
+		.id = copy(arena, row->id),
+		.name = copy(arena, name),
+		.status = copy(arena, row->state),
+		.template = copy(arena, row->template_name),
+		.language = copy(arena, row->language),
+		.limits = tell_limits(arena, &row->limits),
+		.policy = tell_policy(arena, row->policy),
+		.metadata = { copy(arena, metadata), strlen(metadata) },
+		.idle_timeout_ms = row->idle_ms,
+		.pending = live != NULL ? live->queued + (live->running != NULL) : 0,
+		.created_at = copy(arena, row->created_at),
+		.ended_at = copy(arena, row->ended_at),
+		.why = copy(arena, row->why),
+	};
+	if (live != NULL && live->phase == SESSION_LIVE)
+		tell_kept(arena, live, ret);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* One buffer and pointers into it. */
+int answer_take_env(struct job *job, const struct api_list *env, struct err *err)
+{
+	const char *const *variables = env->items;
+	size_t at = 0;
+
+	for (size_t i = 0; i < env->count; i++)
+		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
+			return (int)err->code;
+	job->env_list = mem_new0(env->count + 1, sizeof(*job->env_list));
+	for (size_t i = 0; i < env->count; i++) {
+		job->env_list[i] = job->env.data + at;
+		at += strlen(job->env_list[i]) + 1;
+	}
+	return 0;
+}
+
+/* Whether nobody has the name that is wanted; answers when somebody has. */
+static bool is_free(struct host *host, const struct asked *asked, const char *name)
+{
+	char message[128];
+
+	if (name == NULL || session_named(host, asked->tenant, name) == NULL)
+		return true;
+	(void)snprintf(message, sizeof(message), "a session named %.63s is there already", name);
+	peer_fail(host, asked->id, API_ERR_SESSION_EXISTS, message, "",
+		  "use that one, delete it, or choose another name", 0);
+	return false;
+}
+
+bool session_ends(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+		  const uint64_t *at_ms, uint64_t *ret)
+{
+	const uint64_t now = clock_wall_ms();
+
+	if (in_ms != NULL)
+		*ret = *in_ms != 0 ? now + *in_ms : 0;
+	else if (at_ms != NULL)
+		*ret = *at_ms;
+	if (at_ms == NULL || *at_ms == 0 || (*at_ms > now && *at_ms <= now + EXPIRES_MS_MAX))
+		return true;
+	peer_fail(host, asked->id, API_ERR_INVALID,
+		  *at_ms <= now ? "expires_at is over already"
+				: "expires_at is more than a year away", "", "", 0);
+	return false;
+}
+
+/* Whether the daemon takes any now; answers when it does not. */
+static bool takes_sessions(struct host *host, const struct asked *asked)
+{
+	if (host->is_stopping) {
+		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
+			  "ask again when it is back", 2);
+		return false;
+	}
+	if (host->is_draining) {
+		peer_fail(host, asked->id, API_ERR_DRAINING, "the daemon takes no new sessions",
+			  "it is being drained", "use another one, or ask again later", 30);
+		return false;
+	}
+	if (quota_staying(host->session_count, host->leaving, host->config.sessions_max) >=
+	    host->config.sessions_max) {
+		observe_refused(host, "sessions");
+		peer_fail(host, asked->id, API_ERR_BUSY, "as many sessions are open as may be",
+			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
+		return false;
+	}
+	return true;
+}
+
+static char *metadata_of(const struct api_bytes *given)
+{
+	char *text = mem_new0(given->len + 1, 1);
+
+	memcpy(text, given->data, given->len);
+	return text;
+}
+
+struct session *answer_session_add(struct host *host, const struct asked *asked,
+				   const struct session_wish *wish)
+{
+	struct front_limits limits = wish->limits;
+	uint64_t idle_ms = wish->has_idle ? wish->idle_ms : host->config.idle_ms;
+	struct session *session;
+
+	if (!takes_sessions(host, asked) || !is_free(host, asked, wish->name) ||
+	    !quota_session(host, asked, &limits, wish->has_idle, &idle_ms) ||
+	    !admission_check(host, asked, &limits))
+		return NULL;
+	session = session_add(host, asked->tenant, &limits);
+	session->is_admitted = true;
+	host->opening_count++;
+	(void)snprintf(session->name, sizeof(session->name), "%s",
+		       wish->name != NULL ? wish->name : "");
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       wish->template_name != NULL ? wish->template_name : "");
+	(void)snprintf(session->row.language, sizeof(session->row.language), "%s",
+		       wish->language != NULL ? wish->language : language_default()->name);
+	if (wish->metadata.data != NULL)
+		session->row.metadata = metadata_of(&wish->metadata);
+	session->row.tools = asking_keep(&wish->tools);
+	session->row.idle_ms = idle_ms;
+	session->row.policy = wish->policy;
+	return session;
+}
+
+void answer_open_failed(struct session *session, struct job *job, const struct err *err)
+{
+	job->error.code = RECKON_EINVALID;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err->text);
+	session_job_done(session, job);
+}
+
+void answer_session_open(struct host *host, const struct session_wish *wish,
+			 struct session *session, struct job *job)
+{
+	struct err err;
+
+	tenant_share_note(host, job);
+	if (answer_take_env(job, &wish->env, &err) < 0) {
+		answer_open_failed(session, job, &err);
+		return;
+	}
+	if (job->env.len > 0 &&
+	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
+		keep_fail(host, &err);
+	keep_set_expiry(session, wish->ends_ms);
+	session->engine = spare_take(host);
+	early_begin(session);
+	once_ready(session, job);
+	session_enqueue(session, job);
+	early_write(session);
+}
+
+void handle_session_create(struct host *host, const struct asked *asked,
+			   const struct api_session_create_in *in)
+{
+	struct session_wish wish = SESSION_WISH_OF(in);
+	struct job *imports, *job;
+	struct session *session;
+
+	wish.tools = in->tools;
+	if (!asking_is_good(host, asked, &in->tools) ||
+	    !asking_fits(host, asked, &in->tools) ||
+	    !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
+	    !stored_imports(host, asked, &in->files, &imports))
+		return;
+	session = answer_session_add(host, asked, &wish);
+	job = job_new(session, JOB_OPEN, asked->id);
+	job->imports = imports;
+	if (session == NULL) {
+		job_free(job);
+		return;
+	}
+	session->held_by = in->held ? asked->id : 0;
+	answer_session_open(host, &wish, session, job);
+}
+
+/* ---- looking and changing ------------------------------------------------------------------- */
+
+/* A page of a list. */
+struct page {
+	struct host *host;
+	struct arena arena;
+	struct api_session *items;
+	size_t count;
+};
+
+static int add_session(const struct db_session *row, void *arg, struct err *err)
+{
+	struct page *page = arg;
+
+	(void)err;
+	/* One whose box is not there yet (sessions/early.c). */
+	if (strcmp(row->state, "live") == 0 && session_by_id(page->host, row->id) == NULL)
+		return 0;
+	session_show(page->host, &page->arena, row, &page->items[page->count++]);
+	return 0;
+}
+
+/* Whether there is a session of this id, whatever became of it, is all that `before` needs. */
+void handle_session_list(struct host *host, const struct asked *asked,
+			 const struct api_session_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	struct page page = { .host = host };
+	struct api_sessions told = { 0 };
+	struct err err;
+	int code;
+
+	if (tenant == NULL)
+		return;
+	page.items = arena_new(&page.arena, limit, sizeof(*page.items));
+	if (in->name != NULL)
+		code = db_name_list(host->db, tenant->row.id, in->name, in->before, limit,
+				    add_session, &page, &err);
+	else
+		code = db_session_list(host->db, tenant->row.id, in->before, in->status != 0, limit,
+				       add_session, &page, &err);
+	told.sessions = (struct api_list){ page.items, page.count };
+	if (page.count > 0)
+		told.next = page.items[page.count - 1].id;
+	if (code < 0)
+		peer_fail_err(host, asked->id, &err);
+	else
+		reply_session_list(host, asked->id, &told);
+	arena_done(&page.arena);
+}
+
+void handle_session_show(struct host *host, const struct asked *asked,
+			 const struct api_session_show_in *in)
+{
+	const struct session *session = answer_session_named(host, asked, in->session, false);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
+
+	if (session == NULL)
+		return;
+	session_show(host, &arena, &session->row, &told);
+	reply_session_show(host, asked->id, &told);
+}
+
+/* Those that are given with each execution; the rest is built into the box. */
+static bool change_limits(struct session *session, const struct asked *asked,
+			  const struct api_changed_limits *given)
+{
+	struct front_limits fitting = { 0 };
+
+	if (given == NULL)
+		return true;
+	fitting.wall_ms = given->wall_ms;
+	fitting.output_bytes = given->output_bytes;
+	if (!quota_limits(session->host, asked, &fitting))
+		return false;
+	if (given->wall_ms != 0)
+		session->limits.wall_ms = given->wall_ms;
+	if (given->output_bytes != 0)
+		session->limits.output_bytes = given->output_bytes;
+	session->row.limits = session->limits;
+	return true;
+}
+
+void handle_session_change(struct host *host, const struct asked *asked,
+			   const struct api_session_change_in *in)
+{
+	struct session *session = answer_session_named(host, asked, in->session, false);
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
+	uint64_t ends_ms;
+	struct err err;
+	bool is_own;
+
+	if (session == NULL)
+		return;
+	ends_ms = session->kept.expires_ms;
+	if (!quota_idle(host, asked, in->idle_timeout_ms) ||
+	    !SESSION_ENDS(host, asked, in, &ends_ms) || !change_limits(session, asked, in->limits))
+		return;
+	if (in->metadata.data != NULL) {
+		free(session->row.metadata);
+		session->row.metadata = metadata_of(&in->metadata);
+	}
+	if (in->has_idle_timeout_ms)
+		session->row.idle_ms = in->idle_timeout_ms;
+	keep_set_expiry(session, ends_ms);
+	if (keep_turn_join(host, &is_own, &err) < 0) {
+		peer_fail_err(host, asked->id, &err);
+		return;
+	}
+	if (db_session_change(host->db, &session->row, &err) < 0 || keep_write(session, &err) < 0)
+		keep_fail(host, &err);
+	session_show(host, &arena, &session->row, &told);
+	reply_session_change(host, asked->id, &told); /* goes out when it is kept */
+	keep_turn_leave(host, is_own, 0);
+}
+
+void handle_session_delete(struct host *host, const struct asked *asked,
+			   const struct api_session_delete_in *in)
+{
+	struct session *session = answer_session_named(host, asked, in->session, false);
+
+	if (session != NULL)
+		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", asked->id);
+}

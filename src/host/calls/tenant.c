@@ -1,0 +1,264 @@
+/*
+ * tenant.c - create, list, show, change and remove tenants.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests of keys with the scope admin.
+ * Never:    leaves the daemon without a key that could mend it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/arena.h"
+#include "api/check.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+#define LIST_DEFAULT 100u
+
+static uint64_t *at(const struct api_field *field, void *of)
+{
+	return api_to(field, of);
+}
+
+/* The rows of the table are those of enum front_quota, in that order. */
+static void tell_quotas(const struct front_quotas *quotas, struct api_quotas *ret)
+{
+	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++)
+		if ((quotas->given >> i & 1u) != 0) {
+			api_set_given(&api_type_quotas.fields[i], ret);
+			*at(&api_type_quotas.fields[i], ret) = quotas->value[i];
+		}
+}
+
+/* What a tenant is told as. */
+struct telling {
+	struct api_quotas quotas;
+	struct api_tenant_now now;
+};
+
+/* It points at the tenant, and at `space`. */
+static struct api_tenant tell(const struct tenant *tenant, struct telling *space)
+{
+	const struct db_tenant *row = &tenant->row;
+
+	*space = (struct telling){ .now = { .sessions = tenant->sessions,
+					    .executions = tenant->executions,
+					    .disk_bytes = tenant->workspaces + row->kept_bytes } };
+	tell_quotas(&row->quotas, &space->quotas);
+	return (struct api_tenant){ .id = row->id,
+				    .name = row->name,
+				    .state = row->state,
+				    .created_at = row->created_at,
+				    .quotas = &space->quotas,
+				    .now = &space->now };
+}
+
+static struct tenant *named(struct host *host, const struct asked *asked, const char *id)
+{
+	struct tenant *tenant = tenant_find(host, id);
+	char message[96];
+
+	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
+	if (tenant == NULL)
+		peer_fail(host, asked->id, API_ERR_TENANT_NOT_FOUND, message, "",
+			  "list them: GET /reckon/v1/tenants", 0);
+	return tenant;
+}
+
+static bool refuse_last(struct host *host, const struct asked *asked)
+{
+	peer_fail(host, asked->id, API_ERR_LAST_ADMIN_KEY,
+		  "no admin key would be left: the last one is of this tenant", "",
+		  "create an admin key in another tenant first", 0);
+	return false;
+}
+
+static void take_quotas(const struct api_quotas_wish *wish, struct front_quotas *ret)
+{
+	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++) {
+		const struct api_field *field = &api_type_quotas_wish.fields[i];
+		uint64_t value;
+
+		if (!api_is_given(field, wish))
+			continue;
+		memcpy(&value, api_at(field, wish), sizeof(value));
+		/* Named with nothing: as everybody's again. */
+		ret->given &= ~((uint64_t)1 << i);
+		ret->given |= (uint64_t)(value != 0) << i;
+		ret->value[i] = value;
+	}
+}
+
+/* What is asked for over what `row` has; false when it was answered. */
+static bool take_fields(struct host *host, const struct asked *asked, const char *name,
+			const struct api_quotas_wish *quotas, struct db_tenant *row)
+{
+	const struct tenant *other;
+
+	if (name != NULL)
+		(void)snprintf(row->name, sizeof(row->name), "%s", name);
+	other = tenant_named(host, row->name);
+	if (other != NULL && strcmp(other->row.id, row->id) != 0) {
+		peer_fail(host, asked->id, API_ERR_NAME_TAKEN,
+			  "there is a tenant of this name already", "", "choose another name", 0);
+		return false;
+	}
+	if (quotas != NULL)
+		take_quotas(quotas, &row->quotas);
+	return true;
+}
+
+static const struct tenant *add_audited(struct host *host, const struct db_tenant *row,
+					struct err *err)
+{
+	struct tenant *tenant;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return NULL;
+	tenant = tenant_add(host, row, err);
+	code = tenant == NULL ? (int)err->code
+			      : audit_add(host, "tenant.create", tenant->row.id, "ok", err,
+					  "name=%s", tenant->row.name);
+	if (audit_commit(host, code, err) >= 0)
+		return tenant;
+	if (tenant != NULL)
+		tenant_forget(host, tenant);
+	return NULL;
+}
+
+static int change_audited(struct host *host, struct tenant *tenant, const struct db_tenant *row,
+			  struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_tenant_change(host->db, row, err);
+	if (code >= 0)
+		code = audit_add(host, "tenant.change", row->id, "ok", err, "name=%s state=%s",
+				 row->name, row->state);
+	if (audit_commit(host, code, err) < 0)
+		return (int)err->code;
+	tenant_changed(host, tenant, row);
+	return 0;
+}
+
+static int delete_audited(struct host *host, struct tenant *tenant, struct err *err)
+{
+	char id[ID_SIZE];
+	int code;
+
+	(void)snprintf(id, sizeof(id), "%s", tenant->row.id);
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = tenant_delete(host, tenant, err);
+	if (code >= 0)
+		code = audit_add(host, "tenant.delete", id, "ok", err, "%s", "");
+	if (audit_commit(host, code, err) < 0)
+		return (int)err->code;
+	tenant_deleted(host, tenant);
+	return 0;
+}
+
+void handle_tenant_create(struct host *host, const struct asked *asked,
+			  const struct api_tenant_create_in *in)
+{
+	struct db_tenant row = { .id = "" };
+	const struct tenant *tenant;
+	struct api_tenant told;
+	struct telling space;
+	struct err err;
+
+	if (!take_fields(host, asked, in->name, in->quotas, &row))
+		return;
+	tenant = add_audited(host, &row, &err);
+	if (tenant == NULL) {
+		peer_fail(host, asked->id,
+			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
+			  err.remedy, 0);
+		return;
+	}
+	tenant_apply(host);
+	told = tell(tenant, &space);
+	reply_tenant_create(host, asked->id, &told);
+}
+
+void handle_tenant_list(struct host *host, const struct asked *asked,
+			const struct api_tenant_list_in *in)
+{
+	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
+	cleanup_arena struct arena arena = { 0 };
+	struct api_tenant *items = arena_new(&arena, limit, sizeof(*items));
+	struct telling *spaces = arena_new(&arena, limit, sizeof(*spaces));
+	struct api_tenants told = { 0 };
+	size_t count = 0;
+
+	for (const struct tenant *each = host->tenants; each != NULL && count < limit;
+	     each = each->next) {
+		if (each->is_deleted ||
+		    (in->before != NULL && strcmp(each->row.id, in->before) >= 0))
+			continue;
+		items[count] = tell(each, &spaces[count]);
+		told.next = items[count++].id;
+	}
+	told.tenants = (struct api_list){ items, count };
+	reply_tenant_list(host, asked->id, &told);
+}
+
+void handle_tenant_show(struct host *host, const struct asked *asked,
+			const struct api_tenant_show_in *in)
+{
+	const struct tenant *tenant = named(host, asked, in->id);
+	struct api_tenant told;
+	struct telling space;
+
+	if (tenant == NULL)
+		return;
+	told = tell(tenant, &space);
+	reply_tenant_show(host, asked->id, &told);
+}
+
+void handle_tenant_change(struct host *host, const struct asked *asked,
+			  const struct api_tenant_change_in *in)
+{
+	const bool is_suspended = in->state == API_TENANT_CHANGE_IN_STATE_SUSPENDED;
+	struct tenant *tenant = named(host, asked, in->id);
+	struct db_tenant row;
+	struct api_tenant told;
+	struct telling space;
+	struct err err;
+
+	if (tenant == NULL)
+		return;
+	row = tenant->row;
+	if (!take_fields(host, asked, in->name, in->quotas, &row))
+		return;
+	if (in->state != 0)
+		(void)snprintf(row.state, sizeof(row.state), "%s",
+			       is_suspended ? "suspended" : "active");
+	if (strcmp(row.state, "active") != 0 && !key_admin_left(host, NULL, tenant)) {
+		(void)refuse_last(host, asked);
+		return;
+	}
+	if (change_audited(host, tenant, &row, &err) < 0) {
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		return;
+	}
+	told = tell(tenant, &space);
+	reply_tenant_change(host, asked->id, &told);
+}
+
+void handle_tenant_delete(struct host *host, const struct asked *asked,
+			  const struct api_tenant_delete_in *in)
+{
+	struct tenant *tenant = named(host, asked, in->id);
+	struct err err;
+
+	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, asked)))
+		return;
+	if (delete_audited(host, tenant, &err) < 0)
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		reply_done(host, asked->id);
+}

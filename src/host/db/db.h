@@ -1,0 +1,210 @@
+/*
+ * db.h - what reckond keeps: tenants, keys, sessions that are and were, executions with their
+ * records, what is whose, what was used.
+ *
+ * STATE/reckond.db, SQLite with WAL. A commit survives the death of the process at any moment, and
+ * a power cut once db_sync() came after it.
+ * A session's row is never removed: it says what became of its id.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "wire/front.h"
+
+#define DB_STATE_SIZE 12
+#define DB_NAME_SIZE 64
+#define DB_WHY_SIZE 400
+
+struct db;
+
+int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *err);
+/* Of an offline look: only one that is there, and of our version. */
+int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struct err *err);
+void db_close(struct db *db); /* NULL is fine */
+/* Several changes as one. What failed in between stays out; the rest is kept. */
+int db_begin(struct db *db, struct err *err);
+int db_commit(struct db *db, struct err *err);
+/* As db_begin(). 1: another process is writing, so not now. */
+int db_try_begin(struct db *db, struct err *err);
+
+int db_check(struct db *db, struct err *err); /* ERR_INVALID when it is damaged */
+
+/* Whatever happens between them happens as a whole or not; within another one, too. */
+int db_savepoint(struct db *db, struct err *err);
+int db_release(struct db *db, struct err *err);
+void db_rollback_to(struct db *db);
+
+/* ---- keys ---- */
+/* A secret of this database; made when there is none. */
+#define DB_SECRET_KEY "key_secret"   /* of the hashes of API keys, and of the audit's seal */
+#define DB_SECRET_LINK "link_secret" /* of links */
+int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err);
+/* Only looks: 1, or 0 when there is none. */
+int db_secret_find(struct db *db, const char *name, unsigned char ret[32], struct err *err);
+struct db_key {
+	char id[ID_SIZE];
+	char tenant[ID_SIZE];
+	char name[DB_NAME_SIZE];
+	unsigned char hash[32];
+	uint32_t scopes; /* FRONT_SCOPE_… */
+	char created_at[CLOCK_RFC3339_SIZE];
+	uint64_t expires_ms; /* since 1970; 0: never */
+	uint64_t lifetime_ms; /* that it was made with, for its successor; 0: it never expired */
+	char used_at[CLOCK_RFC3339_SIZE]; /* coarsely; "" */
+};
+typedef int db_key_fn(const struct db_key *key, void *arg, struct err *err);
+/* Those that are not revoked, oldest first. */
+int db_key_list(struct db *db, db_key_fn *fn, void *arg, struct err *err);
+int db_key_add(struct db *db, const struct db_key *key, struct err *err);
+int db_key_change(struct db *db, const struct db_key *key, struct err *err); /* both times */
+int db_key_revoke(struct db *db, const char *id, struct err *err);
+
+/* ---- tenants ---- */
+/* The one that there always was. */
+#define DB_TENANT_FIRST "te_00000000000000000000000000"
+struct db_tenant {
+	char id[ID_SIZE];
+	char name[DB_NAME_SIZE];
+	char state[DB_STATE_SIZE]; /* "active", "suspended", "deleted" */
+	char created_at[CLOCK_RFC3339_SIZE];
+	struct front_quotas quotas;
+	uint64_t kept_bytes; /* of its objects and documents; not changed by db_tenant_change() */
+};
+typedef int db_tenant_fn(const struct db_tenant *tenant, void *arg, struct err *err);
+int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err); /* oldest first */
+int db_tenant_add(struct db *db, const struct db_tenant *tenant, struct err *err);
+/* Name, state and quotas, in one transaction. */
+int db_tenant_change(struct db *db, const struct db_tenant *tenant, struct err *err);
+
+/* ---- what tenants keep and use ---- */
+/* An artifact or output: `digits` are those behind "ar_" or "out_". 1: it is new to the tenant. */
+int db_object_add(struct db *db, const char *tenant, const char *digits, uint64_t size,
+		  struct err *err);
+bool db_object_has(struct db *db, const char *tenant, const char *digits);
+
+/* Adds to a day; disk_bytes becomes the larger of both. */
+int db_usage_add(struct db *db, const char *tenant, const char *day,
+		 const struct front_usage *usage, struct err *err);
+typedef int db_usage_fn(const char *tenant, const char *day, const struct front_usage *usage,
+			void *arg, struct err *err);
+/* By day and tenant; `tenant` NULL: all. Days are inclusive. */
+int db_usage_list(struct db *db, const char *tenant, const char *from, const char *to,
+		  db_usage_fn *fn, void *arg, struct err *err);
+
+/* ---- numbers that outlive a start ---- */
+/* 0 when it was never set. */
+int db_total(struct db *db, const char *name, uint64_t *ret, struct err *err);
+int db_total_set(struct db *db, const char *name, uint64_t value, struct err *err);
+
+/* ---- what is too old (operations/retain.c) ---- */
+/* Executions whose id is below `before`, at most `limit`; *ret is how many went. */
+int db_retain_executions(struct db *db, const char *before, unsigned limit, unsigned *ret,
+			 struct err *err);
+/* Sessions below `before` that ended before then (seconds since 1970), with all that is left. */
+int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_s, unsigned limit,
+		       unsigned *ret, struct err *err);
+
+/* ---- sessions ---- */
+/* It was made for one execution, and ends with it, or stays from then on: of a policy only we know
+ * this. */
+#define DB_POLICY_ONCE (1ull << 62)
+
+struct db_session {
+	char id[ID_SIZE];
+	char tenant[ID_SIZE];
+	char state[DB_STATE_SIZE]; /* "live", "closed", "expired", "lost" */
+	char template_name[64];
+	char language[64];
+	struct front_limits limits;
+	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_ONCE */
+	char *metadata; /* JSON, or NULL */
+	char *tools;	/* likewise; db_tools_each() */
+	uint64_t idle_ms;
+	char created_at[CLOCK_RFC3339_SIZE];
+	char ended_at[CLOCK_RFC3339_SIZE]; /* "" while it is live */
+	char why[DB_WHY_SIZE];
+	uint64_t queued; /* not kept: filled in by whoever knows */
+};
+void db_session_done(struct db_session *session);
+
+/* Each of the tools that a session's row has. */
+typedef void db_tool_fn(const char *name, const char *description, const char *parameters, void *arg);
+int db_tools_each(struct db *db, const char *tools, db_tool_fn *fn, void *arg, struct err *err);
+
+int db_session_add(struct db *db, const struct db_session *session, struct err *err);
+int db_session_change(struct db *db, const struct db_session *session, struct err *err);
+/* It never was: nothing but these rows knows it. */
+int db_session_undo(struct db *db, const char *id, struct err *err);
+int db_session_end(struct db *db, const char *id, const char *state, const char *why,
+		   struct err *err);
+/* 1: found; 0: this tenant (NULL: any) never had one. */
+int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,
+		    struct err *err);
+
+typedef int db_session_fn(const struct db_session *session, void *arg, struct err *err);
+/* Newest first; those older than `before` (NULL: all). */
+int db_session_list(struct db *db, const char *tenant, const char *before, bool live_only,
+		    unsigned limit, db_session_fn *fn, void *arg, struct err *err);
+
+/* ---- name.c: names of sessions. Those of one name are many, but one of them is live. ---- */
+int db_name_add(struct db *db, const char *session, const char *name, struct err *err);
+/* "" when it has none. */
+void db_name_of(struct db *db, const char *session, char ret[ID_NAME_MAX + 1]);
+/* As db_session_list(), of those with this name. */
+int db_name_list(struct db *db, const char *tenant, const char *name, const char *before,
+		 unsigned limit, db_session_fn *fn, void *arg, struct err *err);
+
+/* ---- executions ---- */
+struct db_execution {
+	char id[ID_SIZE];
+	char session[ID_SIZE];
+	uint64_t sequence;
+	char status[24]; /* "pending", "lost", "failed", or the record's */
+	char created_at[CLOCK_RFC3339_SIZE];
+	char ended_at[CLOCK_RFC3339_SIZE];
+	char why[DB_WHY_SIZE];
+	unsigned char request_hash[32];
+	char asked_by[ID_SIZE]; /* the id of the key; written, and read by db_execution_asker() */
+	char key_tenant[ID_SIZE]; /* written: whose its Idempotency-Key is; "": its session's */
+	struct buf record;	/* JSON, or empty */
+};
+void db_execution_done(struct db_execution *execution);
+
+/* How it ended. */
+struct db_end {
+	const char *status;
+	const char *why;    /* or NULL */
+	const char *record; /* JSON, or NULL; so is its receipt, which stands in it */
+	const char *receipt;
+	size_t record_len, receipt_len;
+};
+/* `idempotency` may be NULL; so may `end`, of one that has not ended. */
+int db_execution_add(struct db *db, const struct db_execution *execution, const char *idempotency,
+		     const struct buf *code, const struct db_end *end, struct err *err);
+int db_execution_finish(struct db *db, const char *id, const struct db_end *end, struct err *err);
+int db_execution_find(struct db *db, const char *session, const char *id,
+		      struct db_execution *ret, struct err *err);
+/* Whose key started it: 1, or 0 when this session has no such execution. */
+int db_execution_asker(struct db *db, const char *session, const char *id, char ret[ID_SIZE],
+		       struct err *err);
+/* The key it was asked for with is free again. */
+int db_execution_unkey(struct db *db, const char *id, struct err *err);
+int db_execution_by_key(struct db *db, const char *session, const char *idempotency,
+			struct db_execution *ret, struct err *err);
+int db_execution_by_tenant_key(struct db *db, const char *tenant, const char *idempotency,
+			       struct db_execution *ret, struct err *err);
+
+/* Appends the first bytes of the code, whole characters; *ret_len is how long it is. */
+int db_code_head(struct db *db, const char *execution, size_t max, struct buf *ret,
+		 uint64_t *ret_len, struct err *err);
+
+typedef int db_execution_fn(const struct db_execution *execution, void *arg, struct err *err);
+int db_execution_list(struct db *db, const char *session, const char *before, unsigned limit,
+		      db_execution_fn *fn, void *arg, struct err *err);

@@ -1,0 +1,41 @@
+/* inner.h - how db.c and rows.c speak with SQLite. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/db/db.h"
+
+struct db {
+	bool is_relaxed;
+	uint64_t sync_count;
+	sqlite3_int64 synced_changes; /* as of the last sync that was done or asked for */
+	int log_fd; /* for threads that sync it, or -1 */
+	bool never_waits; /* for another process that writes; see db_try_begin() */
+	uint64_t gave_up_ns; /* when it was last found that one does not end */
+	sqlite3 *sqlite;
+	struct db_log *log; /* or NULL */
+};
+
+int db_failed(struct db *db, const char *what, struct err *err);
+int db_exec(struct db *db, const char *sql, struct err *err); /* any number of statements */
+
+/* ---- statement.c ---- */
+/* A statement for one use; given back by its scope. */
+void db_statement_done(sqlite3_stmt **statement);
+#define cleanup_statement __attribute__((cleanup(db_statement_done)))
+int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err);
+/* One statement without anything to bind or to read. */
+int db_run(struct db *db, const char *sql, struct err *err);
+void db_statements_drop(struct db *db); /* before it is closed */
+
+/* `index` from 1. NULL text becomes NULL. */
+void db_bind_text(sqlite3_stmt *statement, int index, const char *text);
+void db_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t len);
+void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size);
+
+/* 1: a row; 0: done. */
+int db_step(struct db *db, sqlite3_stmt *statement, struct err *err);

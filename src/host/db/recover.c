@@ -1,0 +1,126 @@
+/*
+ * recover.c - what an earlier run left in the database, made true again.
+ *
+ * Runs in:  reckond's start.
+ * Reads:    its own tables.
+ * Never:    makes a session live that cannot be made again.
+ */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "host/db/inner.h"
+#include "host/db/keep.h"
+
+#define NOT_KEPT_WHY "an earlier version of Reckon kept no workspaces, and the daemon was restarted"
+
+static int run(struct db *db, const char *sql, const char *now, const char *why, int *ret_count,
+	       struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, sql, &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, now);
+	db_bind_text(statement, 2, why);
+	if (db_step(db, statement, err) < 0)
+		return (int)err->code;
+	*ret_count = sqlite3_changes(db->sqlite);
+	return 0;
+}
+
+/* Records that an earlier version wrote: what they name is looked up once. */
+static int know_objects(struct db *db, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char known[4];
+	int found;
+
+	db_note_read(db, "objects_known", known, sizeof(known));
+	if (known[0] != '\0')
+		return 0;
+	if (db_prepare(db, "SELECT id, record FROM execution WHERE record IS NOT NULL", &statement,
+		       err) < 0)
+		return (int)err->code;
+	while ((found = db_step(db, statement, err)) == 1)
+		if (db_objects_add(db, (const char *)sqlite3_column_text(statement, 0),
+				   (const char *)sqlite3_column_text(statement, 1),
+				   (size_t)sqlite3_column_bytes(statement, 1), err) < 0)
+			return (int)err->code;
+	return found < 0 ? found : db_note(db, "objects_known", "1", err);
+}
+
+/* Before they are: those whose workspaces an earlier version did not keep. */
+static int tell_lost(struct db *db, db_lost_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	int found;
+
+	if (db_prepare(db, "SELECT id, tenant FROM session WHERE state = 'live'"
+			   " AND id NOT IN (SELECT session FROM kept)", &statement, err) < 0)
+		return (int)err->code;
+	while ((found = db_step(db, statement, err)) == 1)
+		if (fn((const char *)sqlite3_column_text(statement, 0),
+		       (const char *)sqlite3_column_text(statement, 1), NOT_KEPT_WHY, arg,
+		       err) < 0)
+			return (int)err->code;
+	return found;
+}
+
+static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
+		   struct db_recovered *ret, struct err *err)
+{
+	char now[CLOCK_RFC3339_SIZE];
+	int ignored;
+
+	clock_rfc3339_now(now);
+	if (tell_lost(db, fn, arg, err) < 0 ||
+	    run(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
+		    " WHERE status = 'pending'", now, why, &ret->executions, err) < 0 ||
+	    run(db, "UPDATE run SET state = 'lost', ended_at = ?1, why = ?2"
+		    " WHERE state = 'pending'", now, why, &ret->runs, err) < 0 ||
+	    run(db, "UPDATE process SET state = 3, ended_at = ?1, why = ?2 WHERE state = 1", now,
+		why, &ret->processes, err) < 0 ||
+	    run(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
+		    " AND id NOT IN (SELECT session FROM kept)", now, NOT_KEPT_WHY, &ret->lost,
+		err) < 0 ||
+	    /* Only who had run something had something to lose. */
+	    run(db, "UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
+		    " AND session IN (SELECT session FROM execution)", now, why, &ignored,
+		err) < 0 ||
+	    run(db, "UPDATE context SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
+		    " AND has_run = 1", now, why, &ignored, err) < 0 ||
+	    run(db, "DELETE FROM context WHERE session NOT IN (SELECT id FROM session"
+		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
+	    run(db, "DELETE FROM file WHERE session NOT IN (SELECT id FROM session"
+		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
+	    run(db, "DELETE FROM kept WHERE session NOT IN (SELECT id FROM session"
+		    " WHERE state = 'live')", now, why, &ignored, err) < 0)
+		return (int)err->code;
+	return know_objects(db, err);
+}
+
+int db_recover(struct db *db, const char *why, db_lost_fn *fn, void *arg, struct db_recovered *ret,
+	       struct err *err)
+{
+	if (db_begin(db, err) < 0)
+		return (int)err->code;
+	if (recover(db, why, fn, arg, ret, err) < 0) {
+		db_rollback(db);
+		return (int)err->code;
+	}
+	return db_commit(db, err);
+}
+
+int db_last_sequence(struct db *db, const char *session, uint64_t *ret, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "SELECT max(sequence) FROM execution WHERE session = ?", &statement,
+		       err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, session);
+	if (db_step(db, statement, err) < 0)
+		return (int)err->code;
+	*ret = (uint64_t)sqlite3_column_int64(statement, 0);
+	return 0;
+}

@@ -1,0 +1,110 @@
+/*
+ * statement.c - statements that stay prepared between their uses.
+ *
+ * Runs in:  reckond's loop; an offline look at a state directory.
+ * Reads:    nothing.
+ * Never:    gives one statement to two users at once.
+ *
+ * What one cell writes takes a dozen statements, and compiling them cost more than running them.
+ * So a statement whose scope ends is reset and stays, in one of the places that its text names.
+ * When others have those, or while it is in use (a list whose entries ask again), it is prepared
+ * for one use, as if there were no places.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/db/inner.h"
+
+#define PLACES 512u
+#define TRIES 8u /* places from the one on that a text's sum names */
+
+static struct place {
+	sqlite3_stmt *statement;
+	bool is_taken;
+} places[PLACES + TRIES]; /* of all databases of the process; the loop's thread alone comes here */
+
+static struct place *place_of(const sqlite3 *sqlite, const char *sql)
+{
+	uint32_t sum = 2166136261u ^ (uint32_t)((uintptr_t)sqlite >> 4);
+
+	for (; *sql != '\0'; sql++)
+		sum = (sum ^ (unsigned char)*sql) * 16777619u;
+	return &places[(sum ^ sum >> 16) % PLACES];
+}
+
+static bool is_of(const struct place *place, const sqlite3 *sqlite, const char *sql)
+{
+	return place->statement != NULL && sqlite3_db_handle(place->statement) == sqlite &&
+	       strcmp(sqlite3_sql(place->statement), sql) == 0;
+}
+
+/* The text's own place, else a free one, else NULL. */
+static struct place *find(const sqlite3 *sqlite, const char *sql)
+{
+	struct place *first = place_of(sqlite, sql), *empty = NULL;
+
+	for (struct place *at = first; at < first + TRIES; at++) {
+		if (is_of(at, sqlite, sql))
+			return at;
+		if (empty == NULL && at->statement == NULL)
+			empty = at;
+	}
+	return empty;
+}
+
+int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err)
+{
+	struct place *place = find(db->sqlite, sql);
+
+	if (place != NULL && place->statement != NULL && !place->is_taken) {
+		place->is_taken = true;
+		*ret = place->statement;
+		return 0;
+	}
+	if (sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) !=
+	    SQLITE_OK)
+		return db_failed(db, "prepare", err);
+	if (place != NULL && place->statement == NULL && strcmp(sqlite3_sql(*ret), sql) == 0)
+		*place = (struct place){ *ret, true };
+	return 0;
+}
+
+void db_statement_done(sqlite3_stmt **statement)
+{
+	struct place *place;
+
+	if (*statement == NULL)
+		return;
+	place = find(sqlite3_db_handle(*statement), sqlite3_sql(*statement));
+	if (place == NULL || place->statement != *statement) {
+		(void)sqlite3_finalize(*statement);
+		return;
+	}
+	/* What was bound belongs to whoever is leaving. */
+	(void)sqlite3_reset(*statement);
+	(void)sqlite3_clear_bindings(*statement);
+	place->is_taken = false;
+}
+
+int db_run(struct db *db, const char *sql, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, sql, &statement, err) < 0)
+		return (int)err->code;
+	return db_step(db, statement, err) < 0 ? (int)err->code : 0;
+}
+
+void db_statements_drop(struct db *db)
+{
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (places[i].statement == NULL ||
+		    sqlite3_db_handle(places[i].statement) != db->sqlite)
+			continue;
+		(void)sqlite3_finalize(places[i].statement);
+		places[i].statement = NULL;
+	}
+}

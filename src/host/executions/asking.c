@@ -1,0 +1,270 @@
+/*
+ * asking.c - what running code asks its client, and the answers.
+ *
+ * Runs in:  reckond's loop; asking_questions() in a thread of the pool.
+ * Reads:    checked calls.
+ * Never:    gives an answer to an execution of another tenant, or one that asked nothing.
+ *
+ * The questions are events of the execution (docs/internals/questions.md).
+ */
+#include "host/executions/asking.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_write.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+#define TOOLS_MAX 64u /* of an execution, and of a session */
+#define KEPT_MAX ((size_t)256 * 1024)
+
+struct asking {
+	reckon_answers *answers;
+	reckon_questions questions;
+	reckon_tool *tools;
+	struct arena arena;
+};
+
+/* ---- what it may ask ------------------------------------------------------------------------ */
+
+static bool is_tool_name(const char *name)
+{
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
+	       strlen(name);
+}
+
+bool asking_is_good(struct host *host, const struct asked *asked, const struct api_list *list)
+{
+	const struct api_tool *tools = list->items;
+	const char *why = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (!is_tool_name(tools[i].name))
+			why = "tools.name must have letters, digits, '_' and '-'";
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(tools[i].name, tools[k].name) == 0)
+				why = "tools: two have the same name";
+	}
+	if (why != NULL)
+		peer_fail(host, asked->id, API_ERR_INVALID, why, "", "choose other names", 0);
+	return why == NULL;
+}
+
+/* ---- tools of a session --------------------------------------------------------------------- */
+
+bool asking_fits(struct host *host, const struct asked *asked, const struct api_list *list)
+{
+	const struct api_tool *tools = list->items;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		bytes += strlen(tools[i].name) + tools[i].parameters.len +
+			 (tools[i].description != NULL ? strlen(tools[i].description) : 0);
+	if (bytes > KEPT_MAX)
+		peer_fail(host, asked->id, API_ERR_INVALID,
+			  "tools: those of a session have at most 256 KiB in all", "",
+			  "shorten their descriptions, or name them with each execution", 0);
+	return bytes <= KEPT_MAX;
+}
+
+char *asking_keep(const struct api_list *list)
+{
+	cleanup_buf struct buf text = BUF_INIT(KEPT_MAX * 8);
+	const struct api_tool *tools = list->items;
+	struct json_writer json;
+	struct err ignored;
+
+	if (list->count == 0)
+		return NULL;
+	json_write_init(&json, &text);
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < list->count; i++) {
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "name", tools[i].name);
+		json_write_member_string(&json, "description", tools[i].description);
+		if (tools[i].parameters.data != NULL) {
+			json_write_key(&json, "parameters");
+			json_write_raw(&json, tools[i].parameters.data, tools[i].parameters.len);
+		}
+		json_write_object_end(&json);
+	}
+	json_write_array_end(&json);
+	return json_write_finish(&json, &ignored) == 0 ? mem_strdup(buf_text(&text)) : NULL;
+}
+
+/* ---- an execution --------------------------------------------------------------------------- */
+
+static void add_tool(const char *name, const char *description, const char *parameters, void *arg)
+{
+	struct asking *asking = arg;
+
+	if (asking->questions.tool_count == TOOLS_MAX || name == NULL)
+		return;
+	asking->tools[asking->questions.tool_count++] = (reckon_tool){
+		.name = arena_text(&asking->arena, name, strlen(name)),
+		.description = description != NULL ? arena_text(&asking->arena, description,
+								strlen(description))
+						   : NULL,
+		.parameters = parameters != NULL
+				      ? arena_text(&asking->arena, parameters, strlen(parameters))
+				      : NULL,
+	};
+}
+
+static void add_own(struct asking *asking, const struct api_list *list)
+{
+	const struct api_tool *tools = list->items;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct api_bytes *schema = &tools[i].parameters;
+		const char *text = schema->data != NULL
+					   ? arena_text(&asking->arena, schema->data, schema->len)
+					   : NULL;
+
+		add_tool(tools[i].name, tools[i].description, text, asking);
+	}
+}
+
+int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
+	       struct err *err)
+{
+	const char *kept = in->tools.count == 0 ? session->row.tools : NULL;
+	reckon_answers *answers;
+	struct asking *asking;
+	reckon_error error;
+
+	*ret = NULL;
+	if (!in->allow_input && in->tools.count == 0 && kept == NULL)
+		return 0;
+	if (reckon_answers_new(&answers, &error) < 0)
+		return err_set(err, ERR_SYSTEM, "%s", error.message);
+	asking = mem_new0(1, sizeof(*asking));
+	asking->answers = answers;
+	asking->tools = mem_new0(TOOLS_MAX, sizeof(*asking->tools));
+	asking->questions = (reckon_questions){ .answers = answers,
+						.input = in->allow_input,
+						.tools = asking->tools,
+						.wait_ms = in->wait_ms };
+	add_own(asking, &in->tools);
+	if (kept != NULL && db_tools_each(session->host->db, kept, add_tool, asking, err) < 0) {
+		asking_free(asking);
+		return (int)err->code;
+	}
+	*ret = asking;
+	return 0;
+}
+
+void asking_free(struct asking *asking)
+{
+	if (asking == NULL)
+		return;
+	reckon_answers_free(asking->answers);
+	arena_done(&asking->arena);
+	free(asking->tools);
+	free(asking);
+}
+
+const reckon_questions *asking_questions(const struct asking *asking)
+{
+	return asking != NULL ? &asking->questions : NULL;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void fail_not_waiting(struct host *host, const struct asked *asked, const char *message)
+{
+	peer_fail(host, asked->id, API_ERR_NOT_WAITING, message, "",
+		  "follow its events: each question is one", 0);
+}
+
+/* Of an execution that runs and may ask; NULL: answered. */
+static struct asking *find(struct host *host, const struct asked *asked, const char *session_id,
+			   const char *id)
+{
+	struct execution *live = NULL;
+	struct session *session;
+	struct db_execution row;
+
+	if (!execution_find_named(host, asked, session_id, id, &row))
+		return NULL;
+	session = session_find(host, asked->tenant, row.session);
+	if (session != NULL)
+		live = execution_find(session, row.id);
+	db_execution_done(&row);
+	if (live != NULL && live->state == EXECUTION_RUNNING && live->asking != NULL)
+		return live->asking;
+	fail_not_waiting(host, asked,
+			 live != NULL && live->state != EXECUTION_FINISHED
+				 ? "this execution has not begun, or was not allowed to ask"
+				 : "this execution has ended");
+	return NULL;
+}
+
+void handle_execution_input(struct host *host, const struct asked *asked,
+			    const struct api_execution_input_in *in)
+{
+	struct asking *asking = find(host, asked, in->session, in->execution);
+	reckon_error error;
+
+	if (asking == NULL)
+		return;
+	if (in->text == NULL && !in->end) {
+		peer_fail(host, asked->id, API_ERR_INVALID, "text or end is missing", "", "", 0);
+		return;
+	}
+	if (reckon_answers_input(asking->answers, in->seq, in->text,
+				 in->text != NULL ? strlen(in->text) : 0, &error) < 0) {
+		fail_not_waiting(host, asked, error.message);
+		return;
+	}
+	audit_note(host, "execution.input", in->session, "ok", "execution=%s", in->execution);
+	reply_done(host, asked->id);
+}
+
+/* False: it had its answer, or nobody asked. */
+static bool give(struct asking *asking, const struct api_tool_result *result)
+{
+	const char *text = result->error != NULL ? result->error : result->denied;
+	const int kind = result->value.data != NULL ? RECKON_TOOL_VALUE
+			 : result->error != NULL    ? RECKON_TOOL_ERROR
+						    : RECKON_TOOL_DENIED;
+	reckon_error ignored;
+
+	if (kind == RECKON_TOOL_VALUE)
+		return reckon_answers_tool(asking->answers, result->id, kind, result->value.data,
+					   result->value.len, &ignored) == 0;
+	return reckon_answers_tool(asking->answers, result->id, kind, text, strlen(text),
+				   &ignored) == 0;
+}
+
+void handle_execution_tool_results(struct host *host, const struct asked *asked,
+				   const struct api_execution_tool_results_in *in)
+{
+	const struct api_tool_result *results = in->results.items;
+	struct asking *asking = find(host, asked, in->session, in->execution);
+	uint64_t accepted = 0;
+
+	if (asking == NULL)
+		return;
+	for (size_t i = 0; i < in->results.count; i++)
+		if (results[i].value.data == NULL && results[i].error == NULL &&
+		    results[i].denied == NULL) {
+			peer_fail(host, asked->id, API_ERR_INVALID,
+				  "results: value, error or denied is missing", "", "", 0);
+			return;
+		}
+	for (size_t i = 0; i < in->results.count; i++)
+		accepted += give(asking, &results[i]);
+	if (accepted == 0) {
+		fail_not_waiting(host, asked, "none of these calls waits for an answer");
+		return;
+	}
+	audit_note(host, "execution.tool_results", in->session, "ok",
+		   "execution=%s results=%" PRIu64, in->execution, accepted);
+	reply_execution_tool_results(
+		host, asked->id, &(struct api_execution_tool_results_out){ .accepted = accepted });
+}

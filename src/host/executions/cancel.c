@@ -1,0 +1,135 @@
+/*
+ * cancel.c - executions that are ended by a request, or when whoever asked for them goes away.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    checked requests; who still holds an execution (hold.h).
+ * Never:    takes for abandoned what somebody waits for, or what was to go on.
+ *
+ * One that waits in a queue leaves it: it never ran, and its Idempotency-Key is free again. One
+ * that runs is interrupted as by a person, and its record says why.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "host/calls/call.h"
+#include "host/executions/cancel.h"
+#include "host/host.h"
+#include "host/files/watch.h"
+
+static const reckon_reason client_gone = {
+	.code = "client_gone",
+	.message = "interrupted because the client that asked for it went away, as its request "
+		   "said (on_disconnect: cancel)",
+};
+static const reckon_reason on_request = {
+	.code = "cancelled",
+	.message = "interrupted because a client cancelled it",
+};
+static const char was_cancelled[] = "a client cancelled it before it began";
+static const char never_began[] = "the client that asked for it went away before it began, and its "
+				  "request said on_disconnect: cancel";
+
+static bool runs(const struct job *running, const struct execution *execution)
+{
+	return running != NULL && running->execution == execution;
+}
+
+void cancel_note_why(struct execution *execution)
+{
+	execution->reason = &client_gone;
+}
+
+bool cancel_is_abandoned(const struct execution *execution)
+{
+	return execution->reason == &client_gone;
+}
+
+static void stop(struct session *session, struct execution *execution)
+{
+	execution->wants_stop = true; /* said again while it runs */
+	if (runs(session->running, execution))
+		execution_nudge(execution, session->handle);
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (runs(at->running, execution))
+			execution_nudge(execution, at->handle);
+}
+
+static void cancel(struct execution *execution, const reckon_reason *reason, const char *why)
+{
+	struct session *session = execution->session;
+	struct job *job;
+
+	free(TAKE_PTR(execution->hold));
+	if (execution->state == EXECUTION_RUNNING) {
+		execution->reason = reason;
+		stop(session, execution);
+		return;
+	}
+	job = session_unqueue(session, execution);
+	if (job == NULL)
+		return;
+	execution->is_cancelled = true;
+	execution_release_key(execution);
+	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
+	/* A model waits for what its cell gave. */
+	if (job->inquiry != NULL)
+		inquiry_job_failed(job->inquiry, API_ERR_EXECUTION_CANCELLED, why);
+	job_free(job);
+}
+
+/* ---- by a request --------------------------------------------------------------------------- */
+
+void handle_execution_cancel(struct host *host, const struct asked *asked,
+			     const struct api_execution_cancel_in *in)
+{
+	struct db_execution row;
+	struct session *session;
+	struct execution *live;
+	bool goes_on;
+
+	if (!execution_find_named(host, asked, in->session, in->execution, &row))
+		return;
+	session = session_find(host, asked->tenant, row.session);
+	live = session != NULL ? execution_find(session, row.id) : NULL;
+	db_execution_done(&row);
+	goes_on = live != NULL && live->state != EXECUTION_FINISHED;
+	if (goes_on)
+		cancel(live, &on_request, was_cancelled);
+	reply_execution_cancel(host, asked->id, &(struct api_execution_cancel_out){ goes_on });
+}
+
+/* ---- of whom nobody is left ------------------------------------------------------------------ */
+
+static struct execution *find_abandoned(const struct session *session, uint64_t now_ns)
+{
+	struct execution *at = session->executions;
+
+	while (at != NULL && !hold_is_over(at->hold, now_ns))
+		at = at->next;
+	return at;
+}
+
+void cancel_abandoned(struct session *session)
+{
+	const uint64_t now = clock_mono_ns();
+	struct execution *execution;
+
+	/* Each look begins anew: one that ends may take older ones out of the list. */
+	while ((execution = find_abandoned(session, now)) != NULL) {
+		audit_note(session->host, "execution.cancel", session->row.id, "ok",
+			   "execution=%s its client went away", execution->id);
+		cancel(execution, &client_gone, never_began);
+	}
+}
+
+void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			hold_lose(at->hold, first, last);
+	process_front_lost(host, first, last);
+	watch_front_lost(host, first, last);
+	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
+		hold_lose(at->hold, first, last);
+	session_let_go(host, first, last);
+}

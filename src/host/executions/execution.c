@@ -1,0 +1,359 @@
+/*
+ * execution.c - one execution: who waits for its record or its events, and what became of it.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back, rings.
+ * Never:    gives out the end of an execution before its record is kept.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/executions/asking.h"
+#include "host/calls/call.h"
+#include "host/executions/cancel.h"
+#include "host/host.h"
+#include "host/tenants/usage.h"
+
+static struct execution *execution_new(struct session *session, struct err *err)
+{
+	struct execution *execution = mem_new0(1, sizeof(*execution));
+
+	if (id_new(execution->id, "ex", err) < 0) {
+		free(execution);
+		return NULL;
+	}
+	execution->session = session;
+	(void)snprintf(execution->asked_by, sizeof(execution->asked_by), "%.*s", ID_SIZE - 1,
+		       session->host->actor);
+	execution->code = BUF_INIT(FRONT_CODE_MAX);
+	execution->ring = ring_new();
+	execution->next = session->executions;
+	session->executions = execution;
+	session->tenant->executions++;
+	return execution;
+}
+
+void execution_free(struct execution *execution)
+{
+	for (struct execution **at = &execution->session->executions; *at != NULL;
+	     at = &(*at)->next)
+		if (*at == execution) {
+			*at = execution->next;
+			break;
+		}
+	if (execution->state != EXECUTION_FINISHED)
+		execution->session->tenant->executions--;
+	execution->session->host->followers -= execution->event_waiter_count;
+	first_forget(execution);
+	start_forget(execution);
+	replay_remove(execution);
+	ring_free(execution->ring);
+	free(execution->hold);
+	asking_free(execution->asking);
+	free(execution->waiters);
+	free(execution->event_waiters);
+	free(execution);
+}
+
+struct execution *execution_begin(struct session *session, struct db_execution *row,
+				  const char *idempotency, const char *code, size_t len,
+				  struct err *err)
+{
+	struct execution *execution = execution_new(session, err);
+
+	if (execution == NULL)
+		return NULL;
+	row->sequence = session->sequence + 1;
+	(void)snprintf(row->status, sizeof(row->status), "pending");
+	memcpy(row->id, execution->id, sizeof(row->id));
+	memcpy(row->session, session->row.id, sizeof(row->session));
+	clock_rfc3339_now(row->created_at);
+	start_note(execution, row, idempotency);
+	if (buf_add(&execution->code, code, len, err) < 0) {
+		execution_free(execution);
+		return NULL;
+	}
+	return execution;
+}
+
+struct job *execution_job(struct execution *execution)
+{
+	struct job *job = job_new(execution->session, JOB_EXECUTE, 0);
+
+	execution->session->sequence++;
+	job->execution = execution;
+	return job;
+}
+
+struct execution *execution_find(struct session *session, const char *id)
+{
+	for (struct execution *at = session->executions; at != NULL; at = at->next)
+		if (strcmp(at->id, id) == 0)
+			return at;
+	return NULL;
+}
+
+void execution_wait(struct execution *execution, const struct asked *asked)
+{
+	const unsigned call = (unsigned)(asked->call - api_calls);
+
+	execution->waiters = mem_grow(execution->waiters, execution->waiter_count + 1,
+				      sizeof(*execution->waiters));
+	execution->waiters[execution->waiter_count++] = (struct waiter){ asked->id, call };
+}
+
+/* Answers a request for events if there is something to say. */
+static bool try_events(struct execution *execution, uint64_t request, uint64_t after)
+{
+	const struct api_failure failure = { .error = execution->failure,
+					     .message = execution->why.text };
+	cleanup_arena struct arena arena = { 0 };
+	struct api_events told;
+
+	if (!ring_read(execution->ring, after, &arena, &told))
+		return false;
+	/* What a client that only sees events has to know; harmless before the end. */
+	if (execution->failed)
+		told.failure = &failure;
+	reply_execution_events(execution->session->host, request, &told);
+	return true;
+}
+
+void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after)
+{
+	if (after > 0)
+		ring_reader_back(execution->ring);
+	if (try_events(execution, request, after))
+		return;
+	execution->event_waiters = mem_grow(execution->event_waiters,
+					    execution->event_waiter_count + 1,
+					    sizeof(*execution->event_waiters));
+	execution->session->host->followers++;
+	execution->event_waiters[execution->event_waiter_count++] =
+		(struct event_waiter){ request, after };
+}
+
+static void publish(struct execution *execution)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < execution->event_waiter_count; i++) {
+		const struct event_waiter waiter = execution->event_waiters[i];
+
+		if (!try_events(execution, waiter.request, waiter.after))
+			execution->event_waiters[kept++] = waiter;
+	}
+	execution->session->host->followers -= execution->event_waiter_count - kept;
+	execution->event_waiter_count = kept;
+}
+
+void execution_publish(struct host *host)
+{
+	/* Every job that ends wakes us: with thousands of sessions that is no time for a walk. */
+	if (host->followers == 0)
+		return;
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			if (at->event_waiter_count > 0)
+				publish(at);
+}
+
+static void forget_one(struct execution *execution, uint64_t request)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < execution->event_waiter_count; i++)
+		if (execution->event_waiters[i].request != request)
+			execution->event_waiters[kept++] = execution->event_waiters[i];
+	execution->session->host->followers -= execution->event_waiter_count - kept;
+	execution->event_waiter_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		if (execution->waiters[i].request != request)
+			execution->waiters[kept++] = execution->waiters[i];
+	execution->waiter_count = kept;
+	hold_drop(execution->hold, request, clock_mono_ns());
+}
+
+void execution_forget(struct host *host, uint64_t request)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next) {
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			forget_one(at, request);
+		cancel_abandoned(session);
+	}
+}
+
+/* Only the newest finished ones keep their events. */
+static void drop_old(struct session *session)
+{
+	struct execution *next;
+	unsigned kept = 0;
+
+	for (struct execution *at = session->executions; at != NULL; at = next) {
+		next = at->next;
+		if (at->state == EXECUTION_FINISHED && ++kept > HOST_RINGS_KEPT)
+			execution_free(at);
+	}
+}
+
+/* In the transaction that is open, whole or not at all: its failure is that of all of it. */
+static int keep_record(struct execution *execution, const struct job *job, const char *status,
+		       struct err *err)
+{
+	struct host *host = execution->session->host;
+	struct db_end end = { .status = status,
+			      .why = execution->failed ? execution->why.text : NULL };
+	int code;
+
+	if (job != NULL && job->json != NULL) {
+		end.record = job->json;
+		end.record_len = job->json_len;
+		if (job->json[job->receipt_part.at] == '{') {
+			end.receipt = job->json + job->receipt_part.at;
+			end.receipt_len = job->receipt_part.len;
+		}
+	}
+	code = start_waits(execution) ? start_write(execution, &end, err)
+				      : db_execution_finish(host->db, execution->id, &end, err);
+	if (code < 0)
+		return code;
+	return audit_add(host, "execution.end", execution->session->row.id, status, err,
+			 "execution=%s", execution->id);
+}
+
+void execution_rowless(struct session *session, const struct err *failed)
+{
+	for (struct execution *at = session->executions; at != NULL; at = at->next) {
+		start_drop(at);
+		at->is_rowless = true;
+		at->failure = peer_unkept(failed);
+		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
+			      failed->text);
+	}
+}
+
+static void keep(struct execution *execution, const struct job *job)
+{
+	struct host *host = execution->session->host;
+	const char *status = job != NULL && job->json != NULL ? job->status
+			     : execution->is_cancelled		? "cancelled"
+								: "failed";
+	const bool is_alone = !host->turn_is_open;
+	struct err err;
+
+	observe_execution(host, job, status);
+	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
+		 execution->session->row.id, execution->id, status,
+		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
+	if (execution->is_rowless)
+		return;
+	/* One commit: what is answered is kept, with what it cost and made. */
+	execution->is_uncommitted = host->turn_is_open;
+	execution->turn = host->turn;
+	keep_in_turn(execution->session);
+	if (is_alone && db_begin(host->db, &err) < 0)
+		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
+			 err.text);
+	if (job != NULL && job->json != NULL)
+		usage_executed(host, job);
+	if (keep_record(execution, job, status, &err) < 0 ||
+	    (job != NULL && job->json != NULL &&
+	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0) ||
+	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))) {
+		keep_fail(host, &err);
+		if (is_alone)
+			start_not_kept(execution);
+	}
+}
+
+static void settle(struct execution *execution)
+{
+	first_forget(execution);
+	execution->state = EXECUTION_FINISHED;
+	free(TAKE_PTR(execution->hold)); /* there is nothing left to cancel */
+	execution->session->tenant->executions--;
+	ring_finish(execution->ring);
+	publish(execution);
+	execution->waiter_count = 0;
+	replay_add(execution);
+	if (!execution->is_uncommitted)
+		start_kept(execution);
+	drop_old(execution->session);
+}
+
+void execution_nudge(const struct execution *execution, reckon_session *handle)
+{
+	if (execution->wants_kill)
+		reckon_kill(handle);
+	else if (execution->wants_stop && execution->reason != NULL)
+		reckon_interrupt_for(handle, execution->reason);
+	else if (execution->wants_stop)
+		reckon_interrupt(handle);
+}
+
+void execution_drop(struct execution *execution, const struct err *failed)
+{
+	struct host *host = execution->session->host;
+
+	execution->failed = true;
+	execution->failure = peer_unkept(failed);
+	(void)err_set(&execution->why, ERR_SYSTEM, "it was not run, because that it had begun could "
+		      "not be kept: %s", failed->text);
+	execution->why.errnum = failed->errnum;
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		peer_fail(host, execution->waiters[i].request, execution->failure, execution->why.text, "",
+			  failed->remedy, 0);
+	settle(execution);
+}
+
+void execution_finish(struct execution *execution, const struct job *job)
+{
+	struct host *host = execution->session->host;
+
+	if (execution->is_rowless) {
+		execution->failed = true;
+	} else if (job->json == NULL) {
+		execution->failed = true;
+		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_SESSION_LOST
+								     : API_ERR_INTERNAL;
+		(void)err_set(&execution->why, ERR_LOST, "%s", job->error.message);
+	}
+	keep(execution, job);
+	for (size_t i = 0; i < execution->waiter_count; i++) {
+		if (execution->is_rowless)
+			peer_fail(host, execution->waiters[i].request, execution->failure,
+				  execution->why.text, "", "", 0);
+		else if (job->json != NULL)
+			call_reply_record(host, &execution->waiters[i],
+					  (struct api_bytes){ job->json, job->json_len });
+		else
+			peer_fail_reckon(host, execution->waiters[i].request, &job->error);
+	}
+	settle(execution);
+}
+
+void execution_release_key(const struct execution *execution)
+{
+	struct host *host = execution->session->host;
+	struct err err;
+
+	if (db_execution_unkey(host->db, execution->id, &err) < 0)
+		keep_fail(host, &err);
+}
+
+void execution_fail(struct execution *execution, enum api_error error, const char *why)
+{
+	execution->failed = true;
+	execution->failure = error;
+	(void)err_set(&execution->why, ERR_LOST, "%s", why);
+	keep(execution, NULL);
+	for (size_t i = 0; i < execution->waiter_count; i++)
+		peer_fail(execution->session->host, execution->waiters[i].request, error, why,
+			  "it had not begun", "", 0);
+	settle(execution);
+}

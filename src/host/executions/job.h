@@ -1,0 +1,187 @@
+/*
+ * job.h - what a session is asked to do: uploads on their way, executions, jobs of the pool.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "host/files/files.h"
+#include "host/executions/hold.h"
+#include "host/pool.h"
+#include "host/executions/replay.h"
+#include "host/executions/ring.h"
+#include "host/tenants/tenant.h"
+#include "reckon_files.h"
+#include "reckon_keep.h"
+#include "reckon_port.h"
+#include "wire/front.h"
+
+struct asking;
+struct context;
+struct host;
+struct inquiry;
+struct job_told;
+struct process;
+struct stored;
+struct session;
+
+/* A descriptor that the front fills, until the COMMIT with its ticket. */
+struct upload {
+	uint64_t ticket; /* 0: free */
+	int fd;
+	struct tenant *tenant;
+	bool is_archive;
+	char session[ID_SIZE];
+	char actor[72];
+	char *path;
+	char *if_match, *if_none;
+	struct stored *stored; /* a file of the tenant, of no session; or NULL */
+};
+
+/* A request that waits for a record or an answer, and the enum api_id of its call. */
+struct waiter {
+	uint64_t request;
+	unsigned call;
+};
+
+struct execution {
+	struct execution *next; /* of the session, newest first */
+	struct session *session;
+	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
+	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
+	struct buf code;     /* until it has run and is kept */
+	struct start *start; /* until its row is; see start.c */
+	/* Its row is to be on the disk before it runs, and is in this turn; 0: not, or it is. */
+	uint64_t first_turn;
+	struct execution *next_first;
+	bool wants_stop, wants_kill;
+	struct asking *asking; /* what its code may ask its client; NULL: nothing */
+	const reckon_reason *reason; /* for which it is to stop, or NULL */
+	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */
+	bool is_cancelled;	     /* before it began */
+	struct ring *ring;
+	struct waiter *waiters; /* requests that get the record */
+	size_t waiter_count;
+	struct event_waiter {
+		uint64_t request;
+		uint64_t after;
+	} *event_waiters;
+	size_t event_waiter_count;
+	enum api_error failure; /* when it finished without a record */
+	struct err why;
+	bool failed;
+	bool is_uncommitted; /* its record is in a turn that is not on the disk */
+	uint64_t turn;	     /* that one */
+	bool is_rowless;     /* its session was never kept, so neither is this */
+	struct replayed replayed;
+};
+
+enum job_kind {
+	JOB_OPEN,
+	JOB_EXECUTE,
+	JOB_VARIABLES,
+	JOB_COMPLETE,
+	JOB_FILE_LIST,
+	JOB_FILE_GET,
+	JOB_FILE_PUT,
+	JOB_FILE_DELETE,
+	JOB_FILE_MOVE,
+	JOB_FILE_MKDIR,
+	JOB_ARCHIVE_GET,
+	JOB_ARCHIVE_PUT,
+	JOB_CLOSE,
+	JOB_INSPECT,
+	JOB_RESTART,
+	JOB_CONTEXT_OPEN,
+	JOB_CONTEXT_CLOSE,
+	JOB_PROBE, /* of no session: is the warden there (operations/ready.c) */
+	JOB_RESTORE, /* a box for a parked session */
+	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenants/tenant.c) */
+	JOB_SPARE,   /* of no session: an engine for the next one (sessions/spare.c) */
+	JOB_PROCESS_START,
+	JOB_PROCESS_SIGNAL,
+	JOB_PROCESS_CHECK, /* is there anything left of what it started */
+	JOB_PROCESS_CLOSE,
+	JOB_PROCESS_END, /* of all that ended, with a look at the workspace (processes/process.c) */
+	JOB_STORE,   /* of no session: keeps a file of a tenant (calls/stored.c) */
+	JOB_PORT_LIST,
+	JOB_PORT_CONNECT,
+	JOB_WATCH_OPEN,
+	JOB_WATCH_READ,
+	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
+};
+
+#define JOB_PORTS_MAX 256u
+
+struct job {
+	struct pool_item item; /* first: the pool knows no more of a job */
+	struct host *host;     /* of a PROBE, a SHARE, a SPARE, which have no session */
+	struct tenant_share share; /* of an OPEN, a RESTORE, a SHARE */
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
+	struct log_context about;  /* the request that it came from */
+	char actor[72];
+	struct job *next;
+	enum job_kind kind;
+	struct session *session;
+	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
+	struct stored *stored; /* of a STORE */
+	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
+	bool is_import, is_last_import;
+	struct execution *execution;
+	bool is_beside; /* about files: none of a kernel's */
+	struct context *context; /* NULL: for the session's first kernel */
+	struct inquiry *inquiry; /* that it is for, or NULL */
+	struct ring *inquiry_ring; /* which hears what a cell's ring hears */
+	/* what to do */
+	struct buf code; /* of a question; an execution has its own */
+	size_t cursor;
+	uint64_t timeout_ms;
+	uint64_t text_bytes;
+	uint64_t output_bytes;
+	char *path; /* SHARE: the tenant; PORT_CONNECT: its number */
+	int fd; /* of an upload, or of an archive that is written */
+	struct file_work files;
+	struct buf env;
+	char **env_list;
+	struct process *process; /* PROCESS_…; of an END the first of a chain */
+	struct buf argv_text;	 /* PROCESS_START: what `argv` points into */
+	const char **argv;
+	uint64_t cpu_ms;
+	/* what came of it */
+	reckon_error error; /* code 0: success */
+	char *json;
+	size_t json_len;
+	char status[24];
+	int ret_fd;
+	uint64_t ret_size;
+	bool wants_detail;
+	bool is_once; /* OPEN: then `code` runs, and whoever asked gets its record (calls/once.c) */
+	struct job *then; /* OPEN: that execution, if its thread goes on with it; or NULL */
+	bool is_kernel_lost;
+	reckon_cost cost; /* of an execution */
+	struct job_told *told; /* of one for an inquiry */
+	struct job_part {
+		size_t at, len;
+	} files_part, receipt_part; /* of its record: where in `json` they are */
+	struct job_object {
+		char id[40];
+		uint64_t size;
+	} *objects; /* artifacts and outputs that it stored */
+	size_t object_count;
+	bool is_lost; /* the session, found after the job */
+	reckon_error why_lost;
+	reckon_workspace *manifest; /* RESTORE: what the workspace was */
+	reckon_workspace *changes;  /* what is different in the workspace since the last job */
+	bool is_thorough;	    /* KEEP */
+	reckon_port_entry *ports;   /* PORT_LIST */
+	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
+	size_t port_count;
+	bool forgets;		    /* what was taken before did not reach the database */
+};

@@ -1,0 +1,82 @@
+/*
+ * replay.c - events of executions that have ended, within one sum for all sessions.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    nothing.
+ * Never:    frees an execution whose end is still to be committed.
+ */
+#include "host/executions/replay.h"
+
+#include "host/host.h"
+
+void replay_add(struct execution *execution)
+{
+	struct replay *list = &execution->session->tenant->replay;
+	struct replayed *self = &execution->replayed;
+
+	self->bytes = sizeof(*execution) + ring_shrink(execution->ring);
+	self->before = list->last;
+	if (list->last != NULL)
+		list->last->replayed.next = execution;
+	else
+		list->first = execution;
+	list->last = execution;
+	list->bytes += self->bytes;
+	execution->session->host->replay_bytes += self->bytes;
+	execution->session->host->replay_newest = execution;
+}
+
+void replay_remove(struct execution *execution)
+{
+	struct replay *list = &execution->session->tenant->replay;
+	struct replayed *self = &execution->replayed;
+
+	if (execution->session->host->replay_newest == execution)
+		execution->session->host->replay_newest = NULL;
+	if (self->bytes == 0)
+		return;
+	if (self->before != NULL)
+		self->before->replayed.next = self->next;
+	else
+		list->first = self->next;
+	if (self->next != NULL)
+		self->next->replayed.before = self->before;
+	else
+		list->last = self->before;
+	list->bytes -= self->bytes;
+	execution->session->host->replay_bytes -= self->bytes;
+	*self = (struct replayed){ .bytes = 0 };
+}
+
+/*
+ * What a turn or a start may still have to say something of stays; so does what has just ended:
+ * somebody may be about to read its last events.
+ */
+static struct execution *oldest_of(const struct host *host, const struct tenant *tenant)
+{
+	struct execution *at = tenant->replay.first;
+
+	while (at != NULL &&
+	       (at->is_uncommitted || at->start != NULL || at == host->replay_newest))
+		at = at->replayed.next;
+	return at;
+}
+
+static struct execution *choose(const struct host *host)
+{
+	const struct tenant *most = NULL;
+
+	for (const struct tenant *at = host->tenants; at != NULL; at = at->next)
+		if (at->replay.bytes > 0 && (most == NULL || at->replay.bytes > most->replay.bytes) &&
+		    oldest_of(host, at) != NULL)
+			most = at;
+	return most != NULL ? oldest_of(host, most) : NULL;
+}
+
+void replay_trim(struct host *host)
+{
+	struct execution *victim;
+
+	while (host->replay_bytes > REPLAY_BYTES_MAX && (victim = choose(host)) != NULL)
+		execution_free(victim);
+}

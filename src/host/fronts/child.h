@@ -1,0 +1,34 @@
+/* child.h - a dialect's process, and the page of numbers that it shares with us; for peer.c. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "host/config.h"
+#include "wire/front_page.h"
+
+struct host;
+
+struct front_child {
+	pid_t pid; /* or -1 */
+	struct front_page *page;  /* or NULL */
+	struct front_page before; /* what earlier ones counted */
+};
+
+/* The program in libexec that serves a dialect; valid until the next call. */
+const char *front_child_program(size_t dialect);
+/* Starts one, with a page of its own; *ret_sock does not block. The native one gets the listener. */
+int front_child_spawn(struct host *host, size_t dialect, struct front_child *child,
+		      int *ret_sock, struct err *err);
+/* Reaps it, after `sig` when that is not 0; fine when it has ended. */
+void front_child_end(struct front_child *child, int sig);
+bool front_child_has_ended(struct front_child *child); /* does not wait */
+
+/* What may change while it runs. */
+void front_child_settings(const struct front_child *child, const struct config *config);
+
+/* Adds what it and earlier ones counted. */
+void front_child_counts(const struct front_child *child, struct front_page *ret);
+void front_child_drop_page(struct front_child *child); /* its counts are kept */

@@ -1,0 +1,71 @@
+/*
+ * handoff.c - a client's connection goes from the dialect process that read its head to another one.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    the head of a hand-off; the client's bytes behind it are passed on unread.
+ * Never:    holds more connections or bytes for a process than the bounds below: one that starts, or
+ *           does not read, costs its clients their connections and the daemon no memory.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/host.h"
+#include "host/fronts/inner.h"
+
+/* For each dialect; a burst of clients that come while it starts fits. */
+#define WAITING_MAX 1024u
+#define WAITING_BYTES_MAX (8u * 1024u * 1024u)
+#define LOG_PAUSE_NS 1000000000ull
+
+/* A process that may be captured can bring this about as often as it likes: one line a second. */
+static void refuse(struct peer *to, const char *why)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (to->refused_ns != 0 && now - to->refused_ns < LOG_PAUSE_NS)
+		return;
+	to->refused_ns = now;
+	log_line(LOG_WARN, "a connection was not handed on", "dialect=%s why=\"%s\"",
+		 dialect_name(to->dialect), why);
+}
+
+static void pass_on(struct peer *to, const struct front_handoff *handoff, struct buf *payload,
+		    int *fd)
+{
+	const struct front_handoff next = { handoff->dialect, handoff->hops + 1 };
+
+	if (to->host->is_stopping && to->sock < 0)
+		return; /* it is not started any more */
+	if (handoff->hops >= FRONT_HOPS_MAX) {
+		refuse(to, "it was handed on too often without a request served");
+		return;
+	}
+	if (to->connection_count >= WAITING_MAX ||
+	    to->connection_bytes + payload->len > WAITING_BYTES_MAX) {
+		refuse(to, "too many wait already");
+		return;
+	}
+	memcpy(payload->data, &next, sizeof(next));
+	peer_post(to, FRONT_CONNECTION, 0, payload, TAKE_FD(*fd));
+	peer_want(to);
+}
+
+int handoff_take(struct peer *from, const struct front_head *head, int *fd, struct err *err)
+{
+	struct front_handoff handoff;
+	struct peer *to;
+
+	if (!front_may_send(from->state, head->type))
+		return err_set(err, ERR_PROTOCOL, "a hand-off in state %d", (int)from->state);
+	if (front_check_handoff(head, &from->payload, *fd, from->dialect, dialect_count(),
+				&handoff, err) < 0)
+		return (int)err->code;
+	to = peer_of_dialect(from->host, handoff.dialect, err);
+	if (to == NULL) { /* ours to answer for: the sender did nothing wrong */
+		log_line(LOG_ERROR, "a connection was not handed on", "why=\"%s\"", err->text);
+		return 0;
+	}
+	pass_on(to, &handoff, &from->payload, fd);
+	return 0;
+}

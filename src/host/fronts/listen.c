@@ -1,0 +1,167 @@
+/*
+ * listen.c - the socket that clients connect to.
+ *
+ * Runs in:  reckond, at its start.
+ * Reads:    the address of the configuration.
+ * Never:    accepts, or listens where others can reach it unless that was said.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "host/host.h"
+
+#define BACKLOG 1024
+#define INHERITED_FD 3
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* "127.0.0.1:7263" or "[::1]:7263": addresses only, nothing is asked of a resolver. */
+static int parse_address(const char *text, union address *ret, socklen_t *ret_len, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	char host[64];
+	char *end;
+	unsigned long port;
+	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (colon == NULL || len == 0 || len >= sizeof(host)) {
+		(void)err_set(err, ERR_INVALID, "--listen takes ADDRESS:PORT");
+		return err_remedy(err, "for example 127.0.0.1:7263 or [::1]:7263");
+	}
+	port = strtoul(colon + 1, &end, 10);
+	if (colon[1] < '0' || colon[1] > '9' || *end != '\0' || port > 65535)
+		return err_set(err, ERR_INVALID, "--listen: the port is a number from 0 to 65535");
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (host[0] == '[' && host[len - 1] == ']') {
+		host[len - 1] = '\0';
+		ret->v6.sin6_family = AF_INET6;
+		ret->v6.sin6_port = htons((uint16_t)port);
+		*ret_len = sizeof(ret->v6);
+		if (inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) == 1)
+			return 0;
+	} else {
+		ret->v4.sin_family = AF_INET;
+		ret->v4.sin_port = htons((uint16_t)port);
+		*ret_len = sizeof(ret->v4);
+		if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1)
+			return 0;
+	}
+	(void)err_set(err, ERR_INVALID, "--listen: %.60s is no address", host);
+	return err_remedy(err, "names are not looked up; use 127.0.0.1 or [::1]");
+}
+
+static bool is_loopback(const union address *address)
+{
+	if (address->any.sa_family == AF_INET)
+		return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
+/* Port 0 is whatever is free: what it came to stands in the line that says we are ready. */
+static void name_socket(struct host *host)
+{
+	union address address;
+	socklen_t len = sizeof(address);
+	char text[64] = "";
+
+	(void)snprintf(host->listening, sizeof(host->listening), "http://%s", host->config.address);
+	if (getsockname(host->listen_fd, &address.any, &len) < 0)
+		return;
+	if (address.any.sa_family == AF_INET &&
+	    inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text)) != NULL)
+		(void)snprintf(host->listening, sizeof(host->listening), "http://%s:%u", text,
+			       ntohs(address.v4.sin_port));
+	else if (inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text)) != NULL)
+		(void)snprintf(host->listening, sizeof(host->listening), "http://[%s]:%u", text,
+			       ntohs(address.v6.sin6_port));
+}
+
+static int check_reach(struct host *host, const union address *address, const char *text,
+		       struct err *err)
+{
+	host->is_loopback = is_loopback(address);
+	if (host->is_loopback || host->config.public_ok)
+		return 0;
+	(void)err_set(err, ERR_DENIED, "%s can be reached from other machines, and this is HTTP "
+		      "without TLS", text);
+	return err_remedy(err, "put a proxy with TLS in front of 127.0.0.1, or say --public if the "
+			       "network is trusted");
+}
+
+/*
+ * A socket that a service manager, or we before an upgrade, opened: descriptor 3, and LISTEN_PID
+ * says that it is meant for us. 1: taken; 0: there is none.
+ */
+static int take_inherited(struct host *host, struct err *err)
+{
+	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
+	union address address = { 0 };
+	socklen_t len = sizeof(address), size = sizeof(int);
+	int listens = 0, type = 0;
+	char own[24];
+
+	err_clear(err);
+	(void)snprintf(own, sizeof(own), "%d", (int)getpid());
+	if (pid == NULL || fds == NULL || strcmp(pid, own) != 0)
+		return 0;
+	if (strcmp(fds, "1") != 0)
+		return err_set(err, ERR_INVALID, "LISTEN_FDS is %.20s: one socket is taken", fds);
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	if (getsockopt(INHERITED_FD, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
+	    getsockopt(INHERITED_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+	    getsockname(INHERITED_FD, &address.any, &len) < 0)
+		return err_sys(err, "the socket that was passed");
+	if (listens == 0 || type != SOCK_STREAM ||
+	    (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
+		return err_set(err, ERR_INVALID, "the socket that was passed is no TCP listener");
+	if (check_reach(host, &address, "the socket that was passed", err) < 0)
+		return (int)err->code;
+	/* Out of the way: a front gets its socket to us as descriptor 3. */
+	host->listen_fd = fcntl(INHERITED_FD, F_DUPFD_CLOEXEC, 10);
+	if (host->listen_fd < 0 || fd_set_nonblock(host->listen_fd, true, err) < 0)
+		return err_sys(err, "take the socket that was passed");
+	(void)close(INHERITED_FD);
+	name_socket(host);
+	return 1;
+}
+
+int listen_open(struct host *host, struct err *err)
+{
+	const int one = 1;
+	union address address;
+	socklen_t len = 0;
+
+	if (take_inherited(host, err) != 0)
+		return (int)err->code;
+	if (parse_address(host->config.address, &address, &len, err) < 0)
+		return (int)err->code;
+	if (check_reach(host, &address, host->config.address, err) < 0)
+		return (int)err->code;
+	host->listen_fd = socket(address.any.sa_family,
+				 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (host->listen_fd < 0)
+		return err_sys(err, "socket");
+	(void)setsockopt(host->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(host->listen_fd, &address.any, len) < 0 || listen(host->listen_fd, BACKLOG) < 0) {
+		(void)err_sys(err, "listen on %s", host->config.address);
+		return err_remedy(err, "stop what listens there, or choose another --listen");
+	}
+	name_socket(host);
+	return 0;
+}

@@ -1,0 +1,152 @@
+/*
+ * ready.c - whether the daemon would take and keep a new session.
+ *
+ * Runs in:  reckond's loop; the question to the warden in a thread of the pool.
+ * Reads:    the host's own state, the database, the disk.
+ * Never:    asks the warden more often than every few seconds: anybody may ask us.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+#define FRESH_NS (10ull * 1000000000u)
+#define WRITE_NS 500000000ull
+#define WAITING_MAX 64u
+#define FREE_MIN (64ull << 20) /* bytes; below that an upload or a record may fail any moment */
+
+struct readiness {
+	struct job *job; /* the question that is out */
+	uint64_t asked_ns; /* when the last one was answered; 0: never */
+	bool is_up;
+	char why[200];
+	uint64_t written_ns; /* when the database was last seen to be writable, or not */
+	struct err written;
+	uint64_t waiting[WAITING_MAX]; /* requests that wait for the answer */
+	size_t waiting_count;
+};
+
+static struct readiness *readiness_of(struct host *host)
+{
+	if (host->readiness == NULL)
+		host->readiness = mem_new0(1, sizeof(*host->readiness));
+	return host->readiness;
+}
+
+/* Writes a word; at most twice in a second, however often somebody asks. */
+static bool is_writable(struct host *host, struct readiness *readiness)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (readiness->written_ns == 0 || now - readiness->written_ns > WRITE_NS) {
+		readiness->written_ns = now;
+		err_clear(&readiness->written);
+		(void)db_total_set(host->db, "ready", (uint64_t)time(NULL), &readiness->written);
+	}
+	return readiness->written.code == ERR_OK;
+}
+
+bool observe_is_ready(struct host *host, char *ret_why, size_t size)
+{
+	struct readiness *readiness = readiness_of(host);
+	struct statvfs disk;
+
+	if (host->is_stopping || host->is_draining)
+		(void)snprintf(ret_why, size, host->is_stopping ? "the daemon is stopping"
+								: "the daemon is draining");
+	else if (!is_writable(host, readiness))
+		(void)snprintf(ret_why, size, "%s", readiness->written.text);
+	else if (fstatvfs(host->state_fd, &disk) == 0 &&
+		 (uint64_t)disk.f_bavail * disk.f_frsize < FREE_MIN)
+		(void)snprintf(ret_why, size, "the disk of the state directory is full");
+	else if (readiness->asked_ns != 0 && !readiness->is_up)
+		(void)snprintf(ret_why, size, "the warden: %.180s", readiness->why);
+	else
+		return true;
+	return false;
+}
+
+void handle_health(struct host *host, const struct asked *asked, const struct api_health_in *in)
+{
+	(void)in;
+	reply_health(host, asked->id,
+		     &(struct api_health){ API_HEALTH_STATUS_OK, RECKON_VERSION });
+}
+
+static void reply(struct host *host, uint64_t request)
+{
+	struct api_dialect dialects[DIALECTS_MAX];
+	char why[256];
+
+	if (!observe_is_ready(host, why, sizeof(why))) {
+		peer_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
+		return;
+	}
+	reply_ready(host, request,
+		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
+					     { dialects, peer_states(host, dialects) } });
+}
+
+void handle_ready(struct host *host, const struct asked *asked, const struct api_ready_in *in)
+{
+	struct readiness *readiness = readiness_of(host);
+	const uint64_t now = clock_mono_ns();
+
+	(void)in;
+	if (host->is_stopping ||
+	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
+		reply(host, asked->id);
+		return;
+	}
+	if (readiness->waiting_count == WAITING_MAX) {
+		peer_fail(host, asked->id, API_ERR_NOT_READY, "the warden has not answered yet",
+			  "", "", 2);
+		return;
+	}
+	readiness->waiting[readiness->waiting_count++] = asked->id;
+	if (readiness->job != NULL)
+		return;
+	readiness->job = job_new(NULL, JOB_PROBE, 0);
+	readiness->job->host = host;
+	pool_submit(host->pool, &readiness->job->item);
+}
+
+/* In a thread of the pool. */
+void work_probe(struct job *job)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.state_dir = job->host->config.state_dir,
+	};
+	reckon_engine *engine;
+	char *walls = NULL;
+
+	if (reckon_engine_open(&options, &engine, &job->error) < 0)
+		return;
+	if (reckon_engine_doctor(engine, &walls, &job->error) == 0)
+		job->error.code = 0;
+	free(walls);
+	reckon_engine_close(engine);
+}
+
+void readiness_done(struct host *host, struct job *job)
+{
+	struct readiness *readiness = readiness_of(host);
+
+	readiness->job = NULL;
+	readiness->asked_ns = clock_mono_ns();
+	if (readiness->is_up && job->error.code < 0)
+		log_line(LOG_ERROR, "the warden does not answer", "why=\"%s\"", job->error.message);
+	readiness->is_up = job->error.code == 0;
+	(void)snprintf(readiness->why, sizeof(readiness->why), "%.199s", job->error.message);
+	job_free(job);
+	for (size_t i = 0; i < readiness->waiting_count; i++)
+		reply(host, readiness->waiting[i]);
+	readiness->waiting_count = 0;
+}

@@ -1,0 +1,237 @@
+/*
+ * follow.c - who waits for a process's events, or for its end.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    rings.
+ * Never:    lets one reader take anything from another.
+ *
+ * A client that follows asks again and again: between two requests its reader is away with what it
+ * got. The process that speaks for it says when its connection is gone, of the last request alone.
+ */
+#include "host/processes/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+#define FIRST_READER_NS (15ull * 1000000000u) /* so long a process that waits waits for the first */
+#define HANG_UP_NS (3ull * 1000000000u)	      /* from SIGHUP to SIGKILL */
+#define WAIT_DEFAULT_MS (3600u * 1000u)
+#define SIGNAL_HUP 1u
+
+uint64_t process_slowest(const struct process *process)
+{
+	uint64_t slowest = UINT64_MAX;
+
+	for (size_t i = 0; i < process->reader_count; i++)
+		if (process->readers[i].after < slowest)
+			slowest = process->readers[i].after;
+	if (process->reader_count > 0 || process->alone_ns == 0)
+		return slowest;
+	return clock_mono_ns() - process->alone_ns < FIRST_READER_NS ? process->left_at : UINT64_MAX;
+}
+
+/* ---- readers -------------------------------------------------------------------------------- */
+
+static void remove_reader(struct process *process, size_t index)
+{
+	const struct process_reader gone = process->readers[index];
+
+	process->readers[index] = process->readers[--process->reader_count];
+	if (process->reader_count > 0)
+		return;
+	process->alone_ns = clock_mono_ns();
+	process->left_at = gone.after;
+}
+
+/* Answers if there is something to say; 1: the last of it, -1: nothing yet. */
+static int try_events(struct process *process, uint64_t request, uint64_t *after)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct api_event *events;
+	struct api_events told;
+
+	if (!ring_read(process->ring, *after, &arena, &told))
+		return -1;
+	events = told.events.items;
+	if (told.events.count > 0)
+		*after = events[told.events.count - 1].id;
+	reply_process_events(process->session->host, request, &told);
+	return told.is_last ? 1 : 0;
+}
+
+void process_publish(struct process *process)
+{
+	for (size_t i = 0; i < process->reader_count;) {
+		struct process_reader *reader = &process->readers[i];
+		const int tried = reader->is_away
+					  ? -1
+					  : try_events(process, reader->request, &reader->after);
+
+		if (tried == 1) {
+			remove_reader(process, i);
+			continue;
+		}
+		if (tried == 0)
+			reader->is_away = true;
+		i++;
+	}
+	process_unhold(process);
+}
+
+/* The one that took the events up to `after` and is back. */
+static void take_back(struct process *process, uint64_t after)
+{
+	for (size_t i = 0; i < process->reader_count; i++)
+		if (process->readers[i].is_away && process->readers[i].after == after) {
+			process->readers[i] = process->readers[--process->reader_count];
+			return;
+		}
+}
+
+void process_follow(struct process *process, uint64_t request, uint64_t after, bool goes_on)
+{
+	struct host *host = process->session->host;
+	struct process_reader reader = { .request = request, .after = after };
+	int tried;
+
+	if (goes_on)
+		take_back(process, after);
+	if (process->reader_count == PROCESS_READERS_MAX) {
+		peer_fail(host, request, API_ERR_BUSY, "too many clients follow this process", "",
+			  "end one of those", 1);
+		return;
+	}
+	tried = try_events(process, request, &reader.after);
+	if (tried != 1) {
+		reader.is_away = tried == 0;
+		process->readers = mem_grow(process->readers, process->reader_count + 1,
+					    sizeof(*process->readers));
+		process->readers[process->reader_count++] = reader;
+		process->alone_ns = 0;
+		process->was_followed = true;
+	}
+	process_unhold(process);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void answer_waiter(struct process *process, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_process told;
+
+	process_tell(&arena, &process->row, false, &told);
+	reply_process_wait(process->session->host, request, &told);
+}
+
+void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms)
+{
+	const uint64_t ms = timeout_ms > 0 ? timeout_ms : WAIT_DEFAULT_MS;
+
+	if (process->phase == PROCESS_ENDED) {
+		answer_waiter(process, request);
+		return;
+	}
+	if (process->waiter_count == PROCESS_WAITERS_MAX) {
+		peer_fail(process->session->host, request, API_ERR_BUSY,
+			  "too many clients wait for this process", "", "", 1);
+		return;
+	}
+	process->waiters = mem_grow(process->waiters, process->waiter_count + 1,
+				    sizeof(*process->waiters));
+	process->waiters[process->waiter_count++] =
+		(struct process_waiter){ request, clock_mono_ns() + ms * 1000000u };
+}
+
+void process_answer_waiters(struct process *process)
+{
+	while (process->waiter_count > 0)
+		answer_waiter(process, process->waiters[--process->waiter_count].request);
+}
+
+static void answer_late(struct process *process, uint64_t now)
+{
+	for (size_t i = 0; i < process->waiter_count;) {
+		if (process->waiters[i].until_ns > now) {
+			i++;
+			continue;
+		}
+		answer_waiter(process, process->waiters[i].request);
+		process->waiters[i] = process->waiters[--process->waiter_count];
+	}
+}
+
+/* ---- those who go --------------------------------------------------------------------------- */
+
+static void forget_one(struct process *process, uint64_t request)
+{
+	for (size_t i = 0; i < process->reader_count; i++)
+		if (process->readers[i].request == request) {
+			remove_reader(process, i);
+			break;
+		}
+	for (size_t i = 0; i < process->waiter_count; i++)
+		if (process->waiters[i].request == request) {
+			process->waiters[i] = process->waiters[--process->waiter_count];
+			break;
+		}
+	process_drop_input(process, request);
+	process_unhold(process);
+}
+
+void process_forget(struct host *host, uint64_t request)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = at->next)
+			forget_one(at, request);
+}
+
+void process_front_lost(struct host *host, uint64_t first, uint64_t last)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = at->next)
+			for (size_t i = 0; i < at->reader_count;) {
+				const uint64_t request = at->readers[i].request;
+
+				if (request >= first && request <= last)
+					remove_reader(at, i);
+				else
+					i++;
+			}
+}
+
+static void hang_up(struct process *process, uint64_t now)
+{
+	const uint64_t alone = process->alone_ns != 0 ? now - process->alone_ns : 0;
+	const uint64_t grace = process->was_followed || process->grace_ns > FIRST_READER_NS
+				       ? process->grace_ns
+				       : FIRST_READER_NS;
+	struct job *job;
+
+	if (!process->dies_alone || process->phase != PROCESS_RUNNING || process->alone_ns == 0 ||
+	    alone < grace)
+		return;
+	if (!process->is_hung_up) {
+		process->is_hung_up = true;
+		audit_note(process->session->host, "process.signal", process->session->row.id, "ok",
+			   "process=%s signal=1 its client went away", process->row.id);
+		job = job_new(process->session, JOB_PROCESS_SIGNAL, 0);
+		job->cursor = SIGNAL_HUP;
+		process_ask(process, JOB_PROCESS_SIGNAL, job);
+	} else if (alone >= grace + HANG_UP_NS && !process->wants_close) {
+		process_kill(process);
+	}
+}
+
+void process_follow_tick(struct process *process)
+{
+	const uint64_t now = clock_mono_ns();
+
+	answer_late(process, now);
+	hang_up(process, now);
+}

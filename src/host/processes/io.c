@@ -1,0 +1,376 @@
+/*
+ * io.c - what processes write and read, moved between their descriptors and their rings.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    bytes of hostile programs, which become base 64 and are looked at no further.
+ * Never:    waits for a program, or lets those that flood take the loop from everything else: in a
+ *           window of time so much is read of each, and so much of all.
+ */
+#include "host/processes/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_write.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+#define CHUNK_BYTES 32768u
+#define EVENT_BYTES_MAX (CHUNK_BYTES / 3 * 4 + 128)
+#define WINDOW_MS 10u
+#define WINDOW_ALL_BYTES (1024u * 1024u) /* when that was read of all, each gets the least */
+#define WINDOW_EACH_BYTES (512u * 1024u)
+#define WINDOW_LEAST_BYTES (16u * 1024u)
+#define DRAIN_NS (300ull * 1000000u) /* it has ended, others hold its output open and are silent */
+#define UNREAD_MOST 64u /* events that a process which waits may be ahead of its readers */
+#define UNREAD_FEW 4u	/* when all rings together hold much */
+
+uint64_t process_age_ns(const struct process *process)
+{
+	return clock_mono_ns() - process->started_ns;
+}
+
+/* ---- how much is read ----------------------------------------------------------------------- */
+
+static bool should_hold(const struct process *process)
+{
+	const uint64_t slowest = process_slowest(process);
+	const unsigned most = ring_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
+
+	return process->waits_when_full && slowest != UINT64_MAX &&
+	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
+}
+
+static void want_output(const struct process *process)
+{
+	const unsigned interest = process->is_paused || process->is_held ? 0 : LOOP_READ;
+
+	if (process->out != NULL)
+		loop_io_want(process->out, interest);
+	if (process->err != NULL)
+		loop_io_want(process->err, interest);
+}
+
+static void enter_window(struct host *host, struct process *process)
+{
+	const uint64_t window = clock_mono_ns() / (WINDOW_MS * 1000000u);
+
+	if (host->pace.window != window) {
+		host->pace.window = window;
+		host->pace.bytes = 0;
+	}
+	if (process->window != window) {
+		process->window = window;
+		process->window_bytes = 0;
+	}
+}
+
+static void on_window(void *arg)
+{
+	struct host *host = arg;
+
+	host->pace.is_set = false;
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = at->next)
+			if (at->is_paused) {
+				at->is_paused = false;
+				want_output(at);
+			}
+}
+
+/* Until the next window. */
+static void pause_output(struct host *host, struct process *process)
+{
+	struct err err;
+
+	if (host->pace.timer == NULL &&
+	    loop_timer_new(host->loop, on_window, host, &host->pace.timer, &err) < 0)
+		return;
+	if (!host->pace.is_set)
+		loop_timer_set(host->pace.timer, WINDOW_MS);
+	host->pace.is_set = true;
+	process->is_paused = true;
+}
+
+static void note_read(struct process *process, size_t len)
+{
+	struct host *host = process->session->host;
+
+	host->pace.bytes += len;
+	process->window_bytes += len;
+	process->over_ns = process->is_over ? clock_mono_ns() : 0;
+	if (process->window_bytes >= WINDOW_EACH_BYTES ||
+	    (host->pace.bytes >= WINDOW_ALL_BYTES && process->window_bytes >= WINDOW_LEAST_BYTES))
+		pause_output(host, process);
+	process->is_held = should_hold(process);
+	if (process->is_paused || process->is_held)
+		want_output(process);
+}
+
+void process_unhold(struct process *process)
+{
+	if (!process->is_held || should_hold(process))
+		return;
+	process->is_held = false;
+	want_output(process);
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static void push(struct process *process, const char *name, const char *bytes, size_t len)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_BYTES_MAX);
+	struct json_writer writer;
+	struct err err;
+
+	json_write_init(&writer, &json);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, "event", "stream");
+	json_write_member_string(&writer, "name", name);
+	json_write_key(&writer, "data");
+	json_write_base64(&writer, bytes, len);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, &err) < 0)
+		return;
+	process->row.last_event++;
+	if (ring_push(process->ring, "stream", buf_text(&json), json.len))
+		process_publish(process);
+}
+
+static void look_for_end(struct process *process)
+{
+	if (process->is_over && process->out == NULL && process->err == NULL &&
+	    process->phase == PROCESS_RUNNING)
+		process_over(process);
+}
+
+static void close_output(struct process *process, struct loop_io **io)
+{
+	loop_io_free(*io);
+	*io = NULL;
+	look_for_end(process);
+}
+
+static void read_output(struct process *process, struct loop_io **io, int which, const char *name)
+{
+	struct host *host = process->session->host;
+	char bytes[CHUNK_BYTES];
+	ssize_t len;
+
+	enter_window(host, process);
+	len = read(reckon_process_fd(process->handle, which), bytes, sizeof(bytes));
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		close_output(process, io);
+		return;
+	}
+	/* What others write after its end goes nowhere, and does not make them wait. */
+	if (process->phase == PROCESS_RUNNING)
+		push(process, name, bytes, (size_t)len);
+	note_read(process, (size_t)len);
+}
+
+static void on_out(unsigned ready, void *arg)
+{
+	struct process *process = arg;
+
+	(void)ready;
+	read_output(process, &process->out, RECKON_PROCESS_STDOUT,
+		    (process->row.flags & PROCESS_PTY) != 0 ? "pty" : "stdout");
+}
+
+static void on_err(unsigned ready, void *arg)
+{
+	struct process *process = arg;
+
+	(void)ready;
+	read_output(process, &process->err, RECKON_PROCESS_STDERR, "stderr");
+}
+
+static void on_end(unsigned ready, void *arg)
+{
+	struct process *process = arg;
+
+	(void)ready;
+	loop_io_free(process->end);
+	process->end = NULL;
+	process->is_over = true;
+	process->over_ns = clock_mono_ns();
+	look_for_end(process);
+}
+
+void process_io_tick(struct process *process)
+{
+	process_unhold(process);
+	if (process->is_over && process->phase == PROCESS_RUNNING && !process->is_held &&
+	    !process->is_paused && clock_mono_ns() - process->over_ns >= DRAIN_NS)
+		process_over(process);
+}
+
+/* ---- input ---------------------------------------------------------------------------------- */
+
+static void add_input(struct process *process, size_t bytes)
+{
+	process->input_bytes += bytes;
+	process->session->tenant->input_bytes += bytes;
+}
+
+static void take_input(struct process *process, size_t bytes)
+{
+	process->input_bytes -= bytes;
+	process->session->tenant->input_bytes -= bytes;
+}
+
+static void drop_first(struct process *process)
+{
+	struct process_input *input = process->input;
+
+	process->input = input->next;
+	if (process->input == NULL)
+		process->input_last = NULL;
+	take_input(process, input->len - input->at);
+	process->input_count--;
+	free(input);
+}
+
+static void close_input(struct process *process)
+{
+	loop_io_free(process->in);
+	process->in = NULL;
+	process->is_input_closed = true;
+	reckon_process_close_input(process->handle);
+}
+
+void process_fail_input(struct process *process, enum api_error error, const char *why)
+{
+	while (process->input != NULL) {
+		peer_fail(process->session->host, process->input->request, error, why, "", "", 0);
+		drop_first(process);
+	}
+}
+
+/* Negative: nobody will ever read it; 0: not all of it yet. */
+static int write_first(struct process *process)
+{
+	struct process_input *input = process->input;
+	const int fd = reckon_process_fd(process->handle, RECKON_PROCESS_STDIN);
+
+	while (input->at < input->len) {
+		const ssize_t len = write(fd, input->bytes + input->at, input->len - input->at);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0)
+			return errno == EAGAIN ? 0 : -1;
+		input->at += (size_t)len;
+		take_input(process, (size_t)len);
+	}
+	return 1;
+}
+
+static void flush(struct process *process)
+{
+	struct host *host = process->session->host;
+	int written = 1;
+
+	while (process->input != NULL && (written = write_first(process)) > 0) {
+		const struct process_input *input = process->input;
+
+		reply_process_stdin(host, input->request,
+				    &(struct api_process_stdin_out){ .written = input->len });
+		if (input->closes)
+			close_input(process);
+		drop_first(process);
+		if (process->in == NULL)
+			break;
+	}
+	if (written < 0)
+		close_input(process);
+	if (process->in == NULL)
+		process_fail_input(process, API_ERR_PROCESS_ENDED,
+				   "the process reads no more of its standard input");
+	else
+		loop_io_want(process->in, process->input != NULL ? LOOP_WRITE : 0);
+}
+
+static void on_in(unsigned ready, void *arg)
+{
+	(void)ready;
+	flush(arg);
+}
+
+void process_write(struct process *process, struct process_input *input)
+{
+	input->next = NULL;
+	if (process->input_last != NULL)
+		process->input_last->next = input;
+	else
+		process->input = input;
+	process->input_last = input;
+	add_input(process, input->len - input->at);
+	process->input_count++;
+	if (process->input == input)
+		flush(process);
+}
+
+/* Of the first one a part may have been read: the rest is not sent after it. */
+void process_drop_input(struct process *process, uint64_t request)
+{
+	struct process_input *last = NULL;
+
+	for (struct process_input **at = &process->input; *at != NULL;) {
+		struct process_input *input = *at;
+
+		if (input->request != request) {
+			last = input;
+			at = &input->next;
+			continue;
+		}
+		*at = input->next;
+		take_input(process, input->len - input->at);
+		process->input_count--;
+		free(input);
+	}
+	process->input_last = last;
+}
+
+/* ---- watched -------------------------------------------------------------------------------- */
+
+static int watch(struct process *process, int which, loop_io_fn *fn, struct loop_io **ret,
+		 struct err *err)
+{
+	const int fd = reckon_process_fd(process->handle, which);
+
+	return fd < 0 ? 0 : loop_io_new(process->session->host->loop, fd, fn, process, ret, err);
+}
+
+int process_watch(struct process *process, struct err *err)
+{
+	const bool has_pty = (process->row.flags & PROCESS_PTY) != 0;
+
+	if (watch(process, RECKON_PROCESS_STDOUT, on_out, &process->out, err) < 0 ||
+	    (!has_pty && watch(process, RECKON_PROCESS_STDERR, on_err, &process->err, err) < 0) ||
+	    watch(process, RECKON_PROCESS_STDIN, on_in, &process->in, err) < 0 ||
+	    watch(process, RECKON_PROCESS_END, on_end, &process->end, err) < 0) {
+		process_unwatch(process);
+		return (int)err->code;
+	}
+	want_output(process);
+	loop_io_want(process->end, LOOP_READ);
+	return 0;
+}
+
+void process_unwatch(struct process *process)
+{
+	struct loop_io **const all[] = { &process->out, &process->err, &process->in, &process->end };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		loop_io_free(*all[i]);
+		*all[i] = NULL;
+	}
+}

@@ -1,0 +1,44 @@
+/*
+ * port_work.c - jobs about ports, in a thread of the pool.
+ *
+ * Runs in:  a thread of reckond's pool.
+ * Reads:    its job, the handles of its session.
+ * Never:    waits for a program of the box to accept: whoever speaks for the client does.
+ */
+#include "host/processes/port_work.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "host/host.h"
+
+static void list(struct job *job)
+{
+	int count;
+
+	job->ports = mem_new0(JOB_PORTS_MAX, sizeof(*job->ports));
+	count = reckon_port_list(job->session->beside.handle, job->ports, JOB_PORTS_MAX,
+				 &job->error);
+	job->port_count = count > 0 ? (size_t)count : 0;
+	if (job->port_count > JOB_PORTS_MAX)
+		job->port_count = JOB_PORTS_MAX;
+}
+
+static void connect_to(struct job *job)
+{
+	const unsigned port = (unsigned)strtoul(job->path, NULL, 10);
+
+	if (reckon_port_connect(job->session->beside.handle, port, 0, &job->ret_fd,
+				&job->error) == RECKON_ENOT_FOUND)
+		job->files.refusal = API_ERR_PORT_CLOSED;
+}
+
+void work_port(struct job *job)
+{
+	if (beside_handle(job) == NULL)
+		return;
+	if (job->kind == JOB_PORT_LIST)
+		list(job);
+	else
+		connect_to(job);
+}

@@ -1,0 +1,630 @@
+/*
+ * process.c - the life of a session's processes: start, end, loss, and the rows that tell of them.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back from the pool.
+ * Never:    tells a client that a process runs, or has ended, before its row is kept.
+ */
+#include "host/processes/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "codec/json_write.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+#include "host/tenants/usage.h"
+
+#define LEFT_CHECK_NS (5ull * 1000000000u)
+#define FILES_TOLD 200u
+#define LOOK_EVERY_NS (30ull * 1000000000u)
+
+/* ---- made, found, gone ---------------------------------------------------------------------- */
+
+struct process *process_new(struct session *session, struct err *err)
+{
+	struct process *process = mem_new0(1, sizeof(*process));
+
+	db_process_init(&process->row);
+	if (id_new(process->row.id, "pr", err) < 0) {
+		free(process);
+		return NULL;
+	}
+	memcpy(process->row.session, session->row.id, sizeof(process->row.session));
+	(void)snprintf(process->row.asked_by, sizeof(process->row.asked_by), "%.*s", ID_SIZE - 1,
+		       session->host->actor);
+	process->session = session;
+	process->ring = ring_new();
+	process->started_ns = clock_mono_ns();
+	process->alone_ns = process->started_ns;
+	process->next = session->processes.first;
+	session->processes.first = process;
+	session->tenant->processes++;
+	return process;
+}
+
+void process_drop(struct process *process)
+{
+	struct session *session = process->session;
+
+	for (struct process **at = &session->processes.first; *at != NULL; at = &(*at)->next)
+		if (*at == process) {
+			*at = process->next;
+			break;
+		}
+	if (process->phase != PROCESS_ENDED)
+		session->tenant->processes--;
+	session->host->pace.kept_bytes -= process->kept_bytes;
+	process_unwatch(process);
+	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
+	ring_free(process->ring);
+	free(process->readers);
+	free(process->waiters);
+	db_process_done(&process->row);
+	free(process);
+}
+
+void process_forget_all(struct session *session)
+{
+	while (session->processes.first != NULL)
+		process_drop(session->processes.first);
+}
+
+struct process *process_find(const struct session *session, const char *id)
+{
+	struct process *at = session->processes.first;
+
+	while (at != NULL && (at->phase == PROCESS_STARTING || strcmp(at->row.id, id) != 0))
+		at = at->next;
+	return at;
+}
+
+unsigned process_count(const struct session *session)
+{
+	unsigned count = 0;
+
+	for (const struct process *at = session->processes.first; at != NULL; at = at->next)
+		count += at->phase != PROCESS_ENDED || at->handle != NULL;
+	return count;
+}
+
+bool process_keeps(const struct session *session)
+{
+	const struct process *at = session->processes.first;
+
+	while (at != NULL && (at->phase == PROCESS_ENDED || (at->row.flags & PROCESS_DETACH) != 0))
+		at = at->next;
+	return at != NULL;
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+bool process_is_busy(const struct session *session)
+{
+	return session->processes.jobs > 0;
+}
+
+static void submit(struct session *session, struct job *job)
+{
+	session->processes.jobs++;
+	job->process->jobs++;
+	job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
+}
+
+void process_pump(struct session *session)
+{
+	struct job *job;
+
+	if (session->is_parked && session->processes.starts != NULL) {
+		restore_want(session);
+		return;
+	}
+	while ((job = session->processes.starts) != NULL) {
+		session->processes.starts = job->next;
+		submit(session, job);
+	}
+	session->processes.starts_last = NULL;
+}
+
+void process_start(struct process *process, struct job *job)
+{
+	struct session *session = process->session;
+
+	job->process = process;
+	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
+	if (session->processes.starts_last != NULL)
+		session->processes.starts_last->next = job;
+	else
+		session->processes.starts = job;
+	session->processes.starts_last = job;
+	process_pump(session);
+}
+
+void process_ask(struct process *process, enum job_kind kind, struct job *job)
+{
+	if (job == NULL)
+		job = job_new(process->session, kind, 0);
+	job->process = process;
+	job->queued_ns = clock_mono_ns();
+	submit(process->session, job);
+}
+
+/* The handle goes when nobody needs it: with it whatever the process left. */
+static void close_handle(struct process *process)
+{
+	const bool may_stay = (process->row.flags & PROCESS_DETACH) != 0 && !process->wants_close;
+
+	if (process->handle == NULL || process->jobs > 0 || process->phase != PROCESS_ENDED ||
+	    may_stay)
+		return;
+	process_unwatch(process);
+	process_ask(process, JOB_PROCESS_CLOSE, NULL);
+}
+
+/* ---- rows and events ------------------------------------------------------------------------ */
+
+static void put_row(struct process *process)
+{
+	struct session *session = process->session;
+	struct err err;
+
+	process->is_unkept = db_process_put(session->host->db, &process->row, &err) < 0;
+	if (process->is_unkept)
+		keep_fail(session->host, &err);
+	process->is_uncommitted = session->host->turn_is_open;
+	process->turn = session->host->turn;
+	keep_in_turn(session);
+}
+
+static void push(struct process *process, const char *name, const struct buf *json)
+{
+	process->row.last_event++;
+	(void)ring_push(process->ring, name, buf_text(json), json->len);
+}
+
+static void push_start(struct process *process)
+{
+	cleanup_buf struct buf json = BUF_INIT(128);
+	struct err err;
+
+	if (buf_addf(&json, &err, "{\"event\":\"start\",\"pid\":%d}", process->row.pid) == 0)
+		push(process, "start", &json);
+}
+
+static void keep_events(struct process *process)
+{
+	process->kept_bytes = ring_shrink(process->ring);
+	process->session->host->pace.kept_bytes += process->kept_bytes;
+}
+
+/* Its record is about to be kept; events and waiters wait for that with all other answers. */
+static void settle(struct process *process)
+{
+	cleanup_buf struct buf json = BUF_INIT(64u * 1024u);
+	struct session *session = process->session;
+	struct err err;
+
+	clock_rfc3339_now(process->row.ended_at);
+	if (process_tell_end(&process->row, &json, &err) == 0)
+		push(process, "end", &json);
+	ring_finish(process->ring);
+	process->phase = PROCESS_ENDED;
+	session->tenant->processes--;
+	put_row(process);
+	metrics_add(&session->host->seen.metrics, METRICS_PROCESSES,
+		    metrics_counter_label(METRICS_PROCESSES,
+					  process_cause_name(process->row.cause)), 1);
+	audit_note(session->host, "process.end", session->row.id,
+		   process_cause_name(process->row.cause), "process=%s", process->row.id);
+	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
+	process_publish(process);
+	process_answer_waiters(process);
+	keep_events(process);
+}
+
+static bool is_droppable(const struct process *process)
+{
+	return process->phase == PROCESS_ENDED && process->handle == NULL && process->jobs == 0 &&
+	       !process->is_unkept && process->reader_count == 0;
+}
+
+/* Only the newest ended ones keep their events, up to a sum. */
+static void drop_old(struct session *session)
+{
+	struct process *next;
+	unsigned count = 0;
+	size_t bytes = 0;
+
+	for (struct process *at = session->processes.first; at != NULL; at = next) {
+		next = at->next;
+		if (at->phase != PROCESS_ENDED)
+			continue;
+		bytes += at->kept_bytes;
+		if ((++count > PROCESS_KEPT || (count > 1 && bytes > PROCESS_KEPT_BYTES)) &&
+		    is_droppable(at))
+			process_drop(at);
+	}
+}
+
+/* When all sessions together keep too much, nobody's are. */
+static void drop_all_old(struct host *host)
+{
+	struct process *next;
+
+	if (host->pace.kept_bytes <= PROCESS_ALL_KEPT_BYTES)
+		return;
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = next) {
+			next = at->next;
+			if (at->kept_bytes > 0 && is_droppable(at))
+				process_drop(at);
+		}
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static void fail_start(struct process *process, const struct job *job)
+{
+	struct host *host = process->session->host;
+
+	if (job->error.code < 0)
+		peer_fail_reckon(host, job->request, &job->error);
+	else if (process->session->phase == SESSION_LIVE)
+		peer_fail(host, job->request, API_ERR_UNAVAILABLE, "the session lost its box", "",
+			  "ask again", 1);
+	else
+		answer_gone(host, process->session->tenant, job->request, process->row.session);
+	if (process->handle == NULL) {
+		process_drop(process);
+		return;
+	}
+	/* The session ended while it was started. */
+	process->phase = PROCESS_ENDED;
+	process->session->tenant->processes--;
+	process->wants_close = process->is_unborn = true;
+	close_handle(process);
+}
+
+static void started(struct process *process, const struct job *job)
+{
+	struct session *session = process->session;
+	struct host *host = session->host;
+	cleanup_arena struct arena arena = { 0 };
+	struct api_process told;
+	struct err err;
+
+	if (process->handle == NULL || session->phase != SESSION_LIVE || session->is_parked ||
+	    process_watch(process, &err) < 0) {
+		audit_note(host, "process.start", session->row.id, "failed", "%s", "");
+		fail_start(process, job);
+		return;
+	}
+	process->started_ns = process->alone_ns = clock_mono_ns();
+	process->phase = PROCESS_RUNNING;
+	process->row.pid = process->result.pid;
+	process->row.state = API_PROCESS_STATE_RUNNING;
+	clock_rfc3339_now(process->row.created_at);
+	put_row(process);
+	audit_note(host, "process.start", session->row.id, "ok", "process=%s", process->row.id);
+	push_start(process);
+	process_tell(&arena, &process->row, false, &told);
+	reply_process_create(host, job->request, &told);
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+void process_over(struct process *process)
+{
+	struct session *session = process->session;
+	struct process **at = &session->processes.ended;
+
+	process->phase = PROCESS_ENDING;
+	while (*at != NULL)
+		at = &(*at)->next_ended;
+	*at = process;
+	process->next_ended = NULL;
+	if (session->processes.is_end_queued)
+		return;
+	session->processes.is_end_queued = true;
+	beside_enqueue(session, job_new(session, JOB_PROCESS_END, 0));
+}
+
+void process_take_ended(struct session *session, struct job *job)
+{
+	job->process = session->processes.ended;
+	session->processes.ended = NULL;
+	session->processes.is_end_queued = false;
+	for (struct process *at = job->process; at != NULL; at = at->next_ended)
+		at->jobs++;
+}
+
+static void write_paths(struct json_writer *writer, const char *key,
+			const reckon_workspace *changes, bool are_gone, bool *ret_truncated)
+{
+	size_t count = 0;
+
+	json_write_key(writer, key);
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < changes->count; i++) {
+		const reckon_workspace_entry *entry = &changes->entries[i];
+
+		if ((entry->kind == RECKON_ENTRY_GONE) != are_gone)
+			continue;
+		if (count++ == FILES_TOLD) {
+			*ret_truncated = true;
+			break;
+		}
+		json_write_string(writer, entry->path);
+	}
+	json_write_array_end(writer);
+}
+
+static void note_files(struct process *process, const reckon_workspace *changes)
+{
+	struct json_writer writer;
+	bool is_truncated = false;
+	struct err err;
+
+	if (changes == NULL || changes->is_whole || changes->count == 0)
+		return;
+	json_write_init(&writer, &process->row.files);
+	json_write_object_begin(&writer);
+	write_paths(&writer, "changed", changes, false, &is_truncated);
+	write_paths(&writer, "deleted", changes, true, &is_truncated);
+	json_write_member_bool(&writer, "truncated", is_truncated);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, &err) < 0)
+		buf_clear(&process->row.files);
+}
+
+static void note_usage(struct process *process)
+{
+	const reckon_process_state *state = &process->result;
+	const uint64_t cpu_ms = (state->cpu_user_ns + state->cpu_system_ns) / 1000000u;
+	struct session *session = process->session;
+	struct json_writer writer;
+	struct err err;
+
+	json_write_init(&writer, &process->row.usage);
+	json_write_object_begin(&writer);
+	json_write_key(&writer, "wall_s");
+	json_write_seconds(&writer, state->wall_ns);
+	json_write_key(&writer, "cpu_user_s");
+	json_write_seconds(&writer, state->cpu_user_ns);
+	json_write_key(&writer, "cpu_system_s");
+	json_write_seconds(&writer, state->cpu_system_ns);
+	json_write_member_uint(&writer, "memory_peak_bytes", state->memory_peak_bytes);
+	json_write_member_uint(&writer, "processes_peak", state->processes_peak);
+	json_write_member_uint(&writer, "read_bytes", state->read_bytes);
+	json_write_member_uint(&writer, "written_bytes", state->written_bytes);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, &err) < 0)
+		buf_clear(&process->row.usage);
+	quota_note_cpu(session->tenant, cpu_ms);
+	usage_add(session->host, session->tenant,
+		  &(struct front_usage){ .wall_ms = state->wall_ns / 1000000u, .cpu_ms = cpu_ms });
+}
+
+static void ended(struct process *process, const struct job *job)
+{
+	struct db_process *row = &process->row;
+	const reckon_process_state *state = &process->result;
+
+	if (process->failed.code < 0) {
+		row->state = API_PROCESS_STATE_LOST;
+		(void)snprintf(row->why, sizeof(row->why), "%s", process->failed.message);
+	} else {
+		row->state = API_PROCESS_STATE_ENDED;
+		row->cause = process_cause_of(state->cause);
+		row->exit_code = state->exit_code;
+		row->signal = state->signal;
+		note_usage(process);
+	}
+	if (process->is_hung_up && row->why[0] == '\0')
+		(void)snprintf(row->why, sizeof(row->why), "%s", "nobody followed it any more");
+	note_files(process, job->changes);
+	settle(process);
+}
+
+static void all_ended(struct session *session, const struct job *job)
+{
+	struct process *next;
+
+	for (struct process *at = job->process; at != NULL; at = next) {
+		next = at->next_ended;
+		at->jobs--;
+		if (at->phase == PROCESS_ENDING)
+			ended(at, job);
+		close_handle(at);
+	}
+	drop_old(session);
+}
+
+/* ---- what came back ------------------------------------------------------------------------- */
+
+static void closed(struct process *process)
+{
+	process->handle = NULL;
+	if (process->is_unborn)
+		process_drop(process);
+}
+
+static void signalled(struct process *process, const struct job *job)
+{
+	struct session *session = process->session;
+	struct host *host = session->host;
+
+	if (job->request == 0)
+		return;
+	audit_note(host, "process.signal", session->row.id, job->error.code < 0 ? "failed" : "ok",
+		   "process=%s signal=%llu", process->row.id, (unsigned long long)job->cursor);
+	if (job->error.code == RECKON_ENOT_FOUND)
+		peer_fail(host, job->request, API_ERR_PROCESS_ENDED, "the process has ended", "", "",
+			  0);
+	else if (job->error.code < 0)
+		peer_fail_reckon(host, job->request, &job->error);
+	else
+		reply_done(host, job->request);
+}
+
+/* Where there are no groups for processes nobody knows, and what may be there stays. */
+static bool is_nothing_left(const struct process *process)
+{
+	return process->result.left == 0 && process->result.processes_peak > 0;
+}
+
+void process_job_done(struct session *session, struct job *job)
+{
+	struct process *process = job->process;
+
+	observe_job(session->host, job);
+	if (job->kind == JOB_PROCESS_END) { /* beside_job_done() */
+		all_ended(session, job);
+		return;
+	}
+	session->processes.jobs--;
+	process->jobs--;
+	if (job->kind == JOB_PROCESS_START) {
+		keep_use(session);
+		started(process, job);
+	} else if (job->kind == JOB_PROCESS_CLOSE) {
+		closed(process);
+		drop_old(session);
+	} else {
+		if (job->kind == JOB_PROCESS_SIGNAL)
+			signalled(process, job);
+		else if (job->error.code < 0 || is_nothing_left(process))
+			process->wants_close = true;
+		close_handle(process);
+	}
+	job_free(job);
+	process_pump(session);
+	beside_pump(session);
+	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
+}
+
+/* ---- loss ----------------------------------------------------------------------------------- */
+
+static void lose(struct process *process, enum api_process_state state,
+		 enum api_process_cause cause, const char *why)
+{
+	process->wants_close = true;
+	if (process->phase != PROCESS_ENDED) {
+		process_unwatch(process);
+		process->session->ran_since = true;
+		process->row.state = state;
+		process->row.cause = cause;
+		(void)snprintf(process->row.why, sizeof(process->row.why), "%s", why);
+		settle(process);
+	}
+	close_handle(process);
+}
+
+void process_fail_waiting(struct session *session, enum api_error error, const char *why)
+{
+	struct job *job;
+
+	while ((job = session->processes.starts) != NULL) {
+		struct process *process = job->process;
+
+		session->processes.starts = job->next;
+		job_fail(job, error, why);
+		process_drop(process);
+	}
+	session->processes.starts_last = NULL;
+}
+
+void process_lose_all(struct session *session, enum api_process_state state,
+		      enum api_process_cause cause, const char *why)
+{
+	struct host *host = session->host;
+	bool is_own;
+	struct err err;
+
+	if (session->processes.first == NULL)
+		return;
+	if (keep_turn_join(host, &is_own, &err) < 0)
+		is_own = false;
+	session->processes.ended = NULL;
+	for (struct process *at = session->processes.first, *next; at != NULL; at = next) {
+		next = at->next;
+		if (at->phase != PROCESS_STARTING)
+			lose(at, state, cause, why);
+	}
+	keep_turn_leave(host, is_own, session->processes.jobs);
+}
+
+void process_turn_failed(struct session *session, uint64_t first)
+{
+	for (struct process *at = session->processes.first; at != NULL; at = at->next) {
+		if (!at->is_uncommitted || at->turn < first)
+			continue;
+		at->is_uncommitted = false;
+		at->is_unkept = true;
+		/* Whoever started it was told that this failed. */
+		if (at->phase == PROCESS_RUNNING)
+			process_kill(at);
+	}
+}
+
+void process_turn_kept(struct session *session, uint64_t upto)
+{
+	for (struct process *at = session->processes.first; at != NULL; at = at->next)
+		if (at->is_uncommitted && at->turn <= upto)
+			at->is_uncommitted = false;
+}
+
+/* ---- now and then --------------------------------------------------------------------------- */
+
+void process_kill(struct process *process)
+{
+	struct job *job;
+
+	process->wants_close = true;
+	if (process->phase != PROCESS_RUNNING) {
+		close_handle(process);
+		return;
+	}
+	job = job_new(process->session, JOB_PROCESS_SIGNAL, 0);
+	job->cursor = 9;
+	process_ask(process, JOB_PROCESS_SIGNAL, job);
+}
+
+static void tick_one(struct process *process, uint64_t now)
+{
+	struct err err;
+
+	process_io_tick(process);
+	process_follow_tick(process);
+	if (process->phase == PROCESS_ENDED && process->handle != NULL && process->jobs == 0 &&
+	    now - process->checked_ns >= LEFT_CHECK_NS) {
+		process->checked_ns = now;
+		process_ask(process, JOB_PROCESS_CHECK, NULL);
+	}
+	if (process->is_unkept && !process->is_uncommitted && process->phase == PROCESS_ENDED &&
+	    db_process_put(process->session->host->db, &process->row, &err) == 0)
+		process->is_unkept = false;
+}
+
+void process_tick(struct session *session)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (session->phase != SESSION_LIVE || session->is_parked)
+		return;
+	for (struct process *at = session->processes.first; at != NULL; at = at->next)
+		tick_one(at, now);
+	/* One that runs for long changes files that nobody else looks at. */
+	if (process_count(session) > 0 && now - session->processes.looked_ns >= LOOK_EVERY_NS) {
+		session->processes.looked_ns = now;
+		session->ran_since = true;
+	}
+	drop_all_old(session->host);
+}

@@ -1,0 +1,235 @@
+/*
+ * cell.c - a cell that a model wants: an execution of its session like any other.
+ *
+ * Runs in:  reckond's loop; job_told_new() in a thread of the pool.
+ * Reads:    code of a model, records of libreckon.
+ * Never:    runs a cell past a quota, or without its row in the history.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_write.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+#include "reckon_agent.h"
+
+#define REFUSED_MAX 3u
+#define EVENT_MAX ((size_t)48 * 1024 * 1024)
+
+/* ---- for the model, in the thread of the cell ------------------------------------------------ */
+
+static void take_images(struct job_told *told, const reckon_execution *done)
+{
+	reckon_image image;
+
+	while (told->image_count < AGENT_IMAGES_MAX &&
+	       reckon_execution_image(done, told->image_count, &image) == 1) {
+		char *bytes = mem_new0(image.len + 1, 1);
+
+		memcpy(bytes, image.bytes, image.len);
+		told->images[told->image_count++] = (struct converse_image){
+			.mime = mem_strdup(image.mime), .bytes = bytes, .len = image.len
+		};
+	}
+}
+
+static void take_files(struct job_told *told, const reckon_execution *done)
+{
+	reckon_changed_file file;
+
+	for (size_t i = 0; reckon_execution_file(done, i, &file) == 1; i++)
+		outcome_add_file(&told->changes, file.change,
+				 &(struct outcome_file){
+					 .path = (char *)(uintptr_t)file.path,
+					 .mime = (char *)(uintptr_t)file.mime,
+					 .sha256 = (char *)(uintptr_t)file.sha256,
+					 .artifact = (char *)(uintptr_t)file.artifact,
+					 .size = file.bytes });
+}
+
+struct job_told *job_told_new(const reckon_execution *done)
+{
+	struct job_told *told = mem_new0(1, sizeof(*told));
+	unsigned same;
+	size_t len;
+	const char *text = reckon_execution_text(done, &len);
+	struct err full; /* a record's text is shorter */
+
+	told->text = BUF_INIT(AGENT_RESULT_MAX);
+	(void)buf_add(&told->text, text, len, &full);
+	told->repeat = reckon_execution_repeat(done, &same);
+	told->same = same;
+	outcome_init(&told->changes, 0);
+	take_images(told, done);
+	take_files(told, done);
+	return told;
+}
+
+void job_told_free(struct job_told *told)
+{
+	if (told == NULL)
+		return;
+	for (size_t i = 0; i < told->image_count; i++) {
+		free((char *)(uintptr_t)told->images[i].mime);
+		free((void *)(uintptr_t)told->images[i].bytes);
+	}
+	buf_done(&told->text);
+	outcome_done(&told->changes);
+	free(told);
+}
+
+/* ---- what goes back ------------------------------------------------------------------------- */
+
+void inquiry_cell_refuse(struct inquiry *inquiry, const char *status, const char *why)
+{
+	struct err err;
+
+	if (driver_cell_refuse(&inquiry->driver, status, why, &err) < 0)
+		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+}
+
+static void push_record(struct inquiry *inquiry, const struct job *job)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	if (job->json_len > EVENT_MAX / 2)
+		return; /* who wants it asks for the execution */
+	inquiry_event_begin(&writer, &json, "record");
+	json_write_member_uint(&writer, "step", inquiry->driver.step);
+	json_write_member_string(&writer, "execution", job->execution->id);
+	json_write_key(&writer, "record");
+	json_write_raw(&writer, job->json, job->json_len);
+	inquiry_event_end(inquiry, &writer, "record");
+}
+
+/* A driver_ops.end. */
+void inquiry_cell_end(const struct driver_cell_end *end, void *arg)
+{
+	struct inquiry *inquiry = arg;
+
+	if (end->owner == NULL)
+		return;
+	push_record(inquiry, end->owner);
+	inquiry_tell(inquiry);
+}
+
+static void read_told(const struct job *job, struct converse_result *ret)
+{
+	const struct job_told *told = job->told;
+
+	*ret = (struct converse_result){
+		.status = job->status,
+		.text = buf_text(&told->text),
+		.len = told->text.len,
+		.repeat = told->repeat,
+		.same = told->same,
+		.image_count = told->image_count,
+	};
+	/* What its text leaves out, and nothing else of the store. */
+	for (size_t i = 0; i < job->object_count && ret->handle_count < CONVERSE_HANDLES_MAX; i++)
+		if (strncmp(job->objects[i].id, "out_", 4) == 0)
+			ret->handles[ret->handle_count++] = job->objects[i].id;
+	memcpy(ret->images, told->images, sizeof(ret->images));
+}
+
+void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
+{
+	const struct job_told *told = job->told;
+	struct driver_cell_end end = {
+		.status = job->status,
+		.execution = job->execution->id,
+		.record = job->json,
+		.owner = job,
+	};
+	struct err err;
+
+	if (inquiry->cell == job->execution)
+		inquiry->cell = NULL;
+	if (inquiry->state != INQUIRY_ASKING)
+		return;
+	inquiry_act(inquiry);
+	if (job->json == NULL || told == NULL) {
+		inquiry_cell_refuse(inquiry, "infra_error", job->error.message);
+		return;
+	}
+	end.files = told->changes.files;
+	end.file_count = told->changes.file_count;
+	read_told(job, &end.told);
+	if (driver_cell_done(&inquiry->driver, &end, &err) < 0)
+		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+}
+
+/* ---- the cell ------------------------------------------------------------------------------- */
+
+static void push_cell(struct inquiry *inquiry, const char *execution, const char *code, size_t len)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	inquiry_event_begin(&writer, &json, "cell");
+	json_write_member_uint(&writer, "step", inquiry->driver.step);
+	json_write_member_string(&writer, "execution", execution);
+	json_write_member_text(&writer, "code", code, len);
+	inquiry_event_end(inquiry, &writer, "cell");
+}
+
+/* NULL, or why it may not run now. */
+static const char *forbidden(struct inquiry *inquiry)
+{
+	const struct asked nobody = { .tenant = inquiry->tenant };
+	const struct session *session = inquiry->session;
+
+	if (session->queued >= HOST_QUEUE_MAX)
+		return "Not run: too much waits for this session already.";
+	/* Who would be told is the client, and that one waits for an answer. */
+	if (!quota_execution(inquiry->host, &nobody, session, 0))
+		return "Not run: a quota of the person's account is reached.";
+	return NULL;
+}
+
+/* A driver_ops.execute. */
+int inquiry_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
+{
+	struct inquiry *inquiry = arg;
+	struct session *session = inquiry->session;
+	struct db_execution row = { 0 };
+	const char *why;
+	struct err broken;
+	struct job *job;
+
+	if (session == NULL || session->phase != SESSION_LIVE)
+		return driver_cell_refuse(&inquiry->driver, "lost", "The session has ended.", err);
+	why = forbidden(inquiry);
+	if (why != NULL && ++inquiry->refused >= REFUSED_MAX)
+		return err_set(err, ERR_LIMIT, "a quota of the tenant is reached");
+	if (why != NULL)
+		return driver_cell_refuse(&inquiry->driver, "refused", why, err);
+	inquiry->refused = 0;
+	keep_use(session);
+	inquiry_act(inquiry);
+	inquiry->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
+	if (inquiry->cell == NULL)
+		return driver_cell_refuse(&inquiry->driver, "infra_error", broken.text, err);
+	job = execution_job(inquiry->cell);
+	driver_cell_begun(&inquiry->driver, job->execution->id);
+	inquiry_expect(inquiry, job);
+	push_cell(inquiry, job->execution->id, cell->code, cell->len);
+	session_enqueue(session, job);
+	return 0;
+}
+
+void inquiry_cell_stop(struct inquiry *inquiry)
+{
+	struct execution *cell = inquiry->cell;
+	struct session *session = inquiry->session;
+
+	if (cell == NULL || session == NULL)
+		return;
+	cell->wants_stop = true; /* said again while it runs */
+	if (session->running != NULL && session->running->execution == cell)
+		execution_nudge(cell, session->handle);
+}

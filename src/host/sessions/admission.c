@@ -1,0 +1,221 @@
+/*
+ * admission.c - whether the host has memory for one more session.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    /proc/meminfo, /proc/self/cgroup, the files of our memory cgroups; a few times a
+ *           second at most.
+ * Never:    counts a session twice: one that is being opened counts by what it will need, one that
+ *           is open by what it has taken.
+ */
+#include "host/sessions/admission.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+
+#define FRESH_NS (200ull * 1000000u)
+/* Two dozen system calls are a good part of opening a session: where there is plenty, with all
+ * that was admitted since, one look lasts longer. */
+#define PLENTY_NS (2000ull * 1000000u)
+#define PLENTY 8u /* times what is wanted */
+#define TEXT_MAX 8192
+#define DIR_SIZE 4096
+#define PATH_SIZE (DIR_SIZE + 64)
+
+/* The beginning of a file, as text; "" when it cannot be read. */
+static void read_text(const char *path, char ret[TEXT_MAX])
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, ret, TEXT_MAX - 1) : -1;
+
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+/* The number behind `key` at the start of a line, times `unit`. */
+static bool find_number(const char *text, const char *key, uint64_t unit, uint64_t *ret)
+{
+	const size_t len = strlen(key);
+
+	for (const char *line = text; line != NULL && *line != '\0';) {
+		if (strncmp(line, key, len) == 0 && strchr(" \t", line[len]) != NULL) {
+			*ret = strtoull(line + len, NULL, 10) * unit;
+			return true;
+		}
+		line = strchr(line, '\n');
+		if (line != NULL)
+			line++;
+	}
+	return false;
+}
+
+/* `dir` has at most DIR_SIZE bytes, so that each path fits. */
+static bool read_number(const char *dir, const char *name, uint64_t *ret)
+{
+	char path[PATH_SIZE], text[TEXT_MAX];
+	char *end;
+
+	(void)snprintf(path, sizeof(path), "%.4095s/%s", dir, name);
+	read_text(path, text);
+	*ret = strtoull(text, &end, 10);
+	return end != text; /* "max" is none */
+}
+
+/* What one cgroup leaves; its page cache could be had as well. */
+static uint64_t left_in(const char *dir, bool is_v2)
+{
+	char path[PATH_SIZE], text[TEXT_MAX];
+	uint64_t limit, used, cache = 0;
+
+	if (!read_number(dir, is_v2 ? "memory.max" : "memory.limit_in_bytes", &limit) ||
+	    !read_number(dir, is_v2 ? "memory.current" : "memory.usage_in_bytes", &used))
+		return UINT64_MAX;
+	(void)snprintf(path, sizeof(path), "%.4095s/memory.stat", dir);
+	read_text(path, text);
+	(void)find_number(text, is_v2 ? "inactive_file" : "total_inactive_file", 1, &cache);
+	used -= cache < used ? cache : used;
+	return used < limit ? limit - used : 0;
+}
+
+/* From our own cgroup up to the root of the hierarchy. */
+static uint64_t left_above(const char *base, const char *group, bool is_v2)
+{
+	char dir[DIR_SIZE];
+	uint64_t least = UINT64_MAX;
+	size_t base_len = strlen(base);
+	char *slash;
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", base, group) >= sizeof(dir))
+		return least;
+	for (;;) {
+		const uint64_t left = left_in(dir, is_v2);
+
+		if (left < least)
+			least = left;
+		slash = strrchr(dir, '/');
+		if (slash == NULL || (size_t)(slash - dir) < base_len)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* The path in a line of /proc/self/cgroup for this list of controllers, or NULL. */
+static char *group_of(char *text, const char *controllers)
+{
+	const size_t len = strlen(controllers);
+
+	for (char *line = text; line != NULL && *line != '\0';) {
+		char *colon = strchr(line, ':'), *next = strchr(line, '\n');
+
+		if (colon != NULL && strncmp(colon + 1, controllers, len) == 0 &&
+		    colon[1 + len] == ':') {
+			if (next != NULL)
+				*next = '\0';
+			return colon + 2 + len;
+		}
+		line = next != NULL ? next + 1 : NULL;
+	}
+	return NULL;
+}
+
+uint64_t admission_available(const char *root)
+{
+	char path[PATH_SIZE], text[TEXT_MAX];
+	uint64_t available = UINT64_MAX, left = UINT64_MAX;
+	const char *group;
+
+	(void)snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+	read_text(path, text);
+	(void)find_number(text, "MemAvailable:", 1024, &available);
+	(void)snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+	read_text(path, text);
+	group = group_of(text, "memory");
+	if (group != NULL) {
+		(void)snprintf(path, sizeof(path), "%s/sys/fs/cgroup/memory", root);
+		left = left_above(path, group, false);
+	} else {
+		group = group_of(text, "");
+		(void)snprintf(path, sizeof(path), "%s/sys/fs/cgroup", root);
+		if (group != NULL)
+			left = left_above(path, group, true);
+	}
+	return left < available ? left : available;
+}
+
+uint64_t admission_need(const struct host *host, const struct front_limits *limits)
+{
+	const uint64_t share = quota_memory_of(limits) / host->config.overcommit;
+	const unsigned open = host->session_count - host->opening_count;
+	const uint64_t mean = open > 0 ? host->memory_used / open : 0;
+
+	return share > mean ? share : mean;
+}
+
+static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
+{
+	const uint64_t wanted = host->admitted + need + host->config.memory_reserve;
+	const bool has_plenty = wanted < host->available / PLENTY;
+
+	return host->available_ns == 0 ||
+	       now - host->available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
+}
+
+/* What this host has in all, and could never give: waiting would not help. */
+static bool is_beyond_host(struct host *host, const struct asked *asked, uint64_t need)
+{
+	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	char message[160];
+
+	if (need <= all)
+		return false;
+	(void)snprintf(message, sizeof(message),
+		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has "
+		       "%" PRIu64 " MiB in all",
+		       need >> 20, all >> 20);
+	peer_fail(host, asked->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
+	return true;
+}
+
+bool admission_check(struct host *host, const struct asked *asked,
+		     const struct front_limits *limits)
+{
+	const uint64_t now = clock_mono_ns();
+	const uint64_t need = admission_need(host, limits);
+	const struct front_queue queue = quota_session_queue(host, host->session_count);
+	uint64_t wanted, left;
+	char message[192];
+
+	if (is_beyond_host(host, asked, need))
+		return false;
+	if (is_stale(host, now, need)) {
+		host->available = admission_available("");
+		host->available_ns = now;
+		/* What was opened meanwhile has taken its memory, or is counted as opening. */
+		host->admitted = (uint64_t)host->opening_count * need;
+	}
+	wanted = host->admitted + need + host->config.memory_reserve;
+	if (host->available == UINT64_MAX || wanted <= host->available) {
+		host->admitted += need;
+		return true;
+	}
+	left = host->available - (host->admitted < host->available ? host->admitted
+								   : host->available);
+	(void)snprintf(message, sizeof(message),
+		       "the host has no memory for another session: %" PRIu64 " MiB are left, "
+		       "%" PRIu64 " are kept in reserve, %" PRIu64 " would be needed",
+		       left >> 20, host->config.memory_reserve >> 20, need >> 20);
+	refuse(host, asked->id,
+	       &(struct refusal){ .error = API_ERR_OVERLOADED,
+				  .message = message,
+				  .remedy = "wait until sessions end, or close some",
+				  .retry_s = quota_retry_s(&queue) < 60 ? quota_retry_s(&queue) : 60,
+				  .has_queue = true,
+				  .queue = queue });
+	return false;
+}

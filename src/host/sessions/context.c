@@ -1,0 +1,427 @@
+/*
+ * context.c - further kernels of a session: a queue for each, so that they run at the same time.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back from the pool.
+ * Never:    closes a session while a thread still opens a context in it, or gives a context another
+ *           kernel without saying so.
+ *
+ *   OPENING --opened--> LIVE --DELETE, end of the session--> CLOSING --closed--> gone
+ *
+ * A live context may be parked: it has no kernel, since the daemon was started again or the box was
+ * lost, and gets one with the first job that needs it.
+ *
+ * A context's handle belongs to the thread that runs its job, as a session's does; libreckon lets
+ * handles of one session be used at the same time. What is waiting or running when its kernel is
+ * restarted, or its context deleted, fails and says so: it was written for variables that are gone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+
+struct context *context_find(const struct session *session, const char *id)
+{
+	struct context *at = session->contexts;
+
+	while (at != NULL && strcmp(at->row.id, id) != 0)
+		at = at->next;
+	return at;
+}
+
+static void context_free(struct context *context)
+{
+	struct session *session = context->session;
+
+	for (struct context **at = &session->contexts; *at != NULL; at = &(*at)->next)
+		if (*at == context) {
+			*at = context->next;
+			break;
+		}
+	db_context_done(&context->row);
+	free(context);
+	if (session->contexts == NULL && session->is_closed)
+		session_forget(session);
+}
+
+static void fail_waiting(struct context *context, enum api_error end, const char *why)
+{
+	struct job *job;
+
+	while ((job = context->first) != NULL) {
+		context->first = job->next;
+		job_fail(job, end, why);
+	}
+	context->last = NULL;
+	context->queued = 0;
+}
+
+/* A kernel for one that has none any more; what waits goes on when it is there. */
+static void reopen(struct context *context)
+{
+	struct session *session = context->session;
+	struct job *job = job_new(session, JOB_CONTEXT_OPEN, 0);
+	struct err err;
+
+	job->context = context;
+	if (job_fill_env(job, &context->row.env, &err) < 0) {
+		job_free(job);
+		fail_waiting(context, API_ERR_INTERNAL, err.text);
+		return;
+	}
+	context->running = job;
+	session->opening_contexts++;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+}
+
+static void pump(struct context *context)
+{
+	struct session *session = context->session;
+	struct job *job = context->first;
+
+	if (context->running != NULL || job == NULL || first_holds(job))
+		return;
+	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
+		restore_want(session);
+		return;
+	}
+	if (job->kind != JOB_CONTEXT_CLOSE && context->is_parked) {
+		reopen(context);
+		return;
+	}
+	session->opening_contexts += job->kind == JOB_CONTEXT_OPEN;
+	context->first = job->next;
+	if (context->first == NULL)
+		context->last = NULL;
+	context->queued--;
+	context->running = job;
+	if (job->execution != NULL) {
+		job->execution->state = EXECUTION_RUNNING;
+		session->tenant->started++;
+	}
+	job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+}
+
+void context_enqueue(struct session *session, struct context *context, struct job *job)
+{
+	if (context == NULL) {
+		session_enqueue(session, job);
+		return;
+	}
+	job->context = context;
+	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
+	if (context->last != NULL)
+		context->last->next = job;
+	else
+		context->first = job;
+	context->last = job;
+	context->queued++;
+	pump(context);
+}
+
+/* What runs is ended without asking: nobody waits for its variables. */
+static void stop_running(struct job *running, reckon_session *handle)
+{
+	if (running == NULL || running->execution == NULL)
+		return;
+	running->execution->wants_kill = true;
+	reckon_kill(handle);
+}
+
+void context_end(struct context *context, enum api_error end, const char *why,
+		 uint64_t request)
+{
+	if (context->phase == SESSION_CLOSING) {
+		reply_done(context->session->host, request);
+		return;
+	}
+	fail_waiting(context, end, why);
+	/* One that is being opened is closed as soon as that is done. */
+	if (context->phase == SESSION_LIVE)
+		stop_running(context->running, context->handle);
+	context->phase = SESSION_CLOSING;
+	context_enqueue(context->session, context,
+			job_new(context->session, JOB_CONTEXT_CLOSE, request));
+}
+
+void context_end_all(struct session *session, enum api_error end, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase != SESSION_CLOSING)
+			context_end(at, end, why, 0);
+}
+
+bool context_is_running(const struct session *session)
+{
+	const struct context *at = session->contexts;
+
+	while (at != NULL && at->running == NULL)
+		at = at->next;
+	return at != NULL;
+}
+
+static void put_row(struct context *context)
+{
+	struct session *session = context->session;
+	struct err err;
+
+	/* Of a session that ended meanwhile nothing is kept any more. */
+	if (session->phase == SESSION_CLOSING && !session->is_leaving)
+		return;
+	if (db_context_put(session->host->db, session->row.id, &context->row, &err) < 0)
+		keep_fail(session->host, &err);
+}
+
+static void set_variables(struct db_context *row, const char *variables)
+{
+	free(row->variables);
+	row->variables = variables != NULL ? mem_strdup(variables) : NULL;
+}
+
+static void park(struct context *context, const char *why)
+{
+	struct db_context *row = &context->row;
+
+	if (context->phase != SESSION_LIVE || context->is_parked)
+		return;
+	context->is_parked = true;
+	if (!row->has_run)
+		return;
+	context->kernel_lost = true;
+	(void)snprintf(row->kernel, sizeof(row->kernel), "lost");
+	(void)snprintf(row->lost_why, sizeof(row->lost_why), "%s", why);
+	put_row(context);
+}
+
+/* The kernel of one that was parked. */
+static void reopened(struct context *context, const struct job *job)
+{
+	struct session *session = context->session;
+	struct db_context *row = &context->row;
+
+	if (job->error.code < 0) {
+		log_line(LOG_ERROR, "a context could not be brought back",
+			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
+			 job->error.message);
+		if (job->error.code == RECKON_ELOST && !session->is_parked &&
+		    session->phase == SESSION_LIVE)
+			restore_park(session, job->error.message); /* what waits goes on then */
+		else
+			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
+	} else if (!session->is_parked && context->phase == SESSION_LIVE) {
+		context->is_parked = context->kernel_lost = false;
+		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
+		/* Told with the next record; what that leaves is the new kernel's. */
+		row->lost_why[0] = '\0';
+		set_variables(row, NULL);
+		put_row(context);
+	}
+	pump(context);
+}
+
+static void opened(struct context *context, struct job *job)
+{
+	struct session *session = context->session;
+	struct host *host = session->host;
+	struct api_context told;
+
+	session->opening_contexts--;
+	if (context->is_parked && context->row.id[0] != '\0') {
+		reopened(context, job);
+		return;
+	}
+	if (job->error.code < 0) {
+		peer_fail_reckon(host, job->request, &job->error);
+		/* Of one that a language asked for; a CLOSE that waits stays, with nothing to do. */
+		if (context->phase != SESSION_CLOSING)
+			fail_waiting(context, peer_error_of(&job->error), job->error.message);
+		context->phase = SESSION_CLOSING;
+		if (context->first == NULL)
+			context_free(context);
+		else
+			pump(context);
+	} else {
+		(void)snprintf(context->row.id, sizeof(context->row.id), "%s",
+			       reckon_context_id(context->handle));
+		clock_rfc3339_now(context->row.created_at);
+		if (context->phase == SESSION_CLOSING) {
+			peer_fail(host, job->request, API_ERR_SESSION_CLOSED,
+				  "the session was closed meanwhile", "", "", 0);
+		} else if (job->request != 0 && !peer_is_pending(host, job->request)) {
+			/* Whoever asked for it never got its id. */
+			context->phase = SESSION_LIVE;
+			context_end(context, API_ERR_SESSION_CLOSED, "nobody waited for it", 0);
+			return;
+		} else {
+			context->phase = SESSION_LIVE;
+			context->is_unborn = host->turn_is_open;
+			context->unborn_turn = host->turn;
+			keep_in_turn(session);
+			context->is_parked = session->is_parked; /* the box went meanwhile */
+			put_row(context);
+			context_tell(context, &told);
+			reply_context_create(host, job->request, &told);
+		}
+		pump(context);
+	}
+}
+
+void context_job_done(struct job *job)
+{
+	struct context *context = job->context;
+	struct session *session = context->session;
+	struct err err;
+	bool is_last;
+
+	context->running = NULL;
+	keep_use(session);
+	observe_job(session->host, job);
+	if (job->kind == JOB_CONTEXT_OPEN) {
+		opened(context, job);
+		job_free(job);
+		session_pump(session); /* a CLOSE may have waited for this */
+		if (session->is_parked) {
+			beside_pump(session);
+			process_pump(session);
+		}
+		return;
+	}
+	if (job->kind == JOB_CONTEXT_CLOSE) {
+		if (context->is_deleted &&
+		    db_context_drop(session->host->db, context->row.id, &err) < 0)
+			keep_fail(session->host, &err);
+		reply_done(session->host, job->request);
+		job_free(job);
+		is_last = session->is_closed;
+		context_free(context);
+		if (!is_last) {
+			session_pump(session);
+			beside_pump(session);
+			process_pump(session);
+		}
+		return;
+	}
+	context->kernel_lost = job->is_kernel_lost;
+	context_keep(context, job);
+	files_changed(session, job);
+	session_answer_job(session, job);
+	if (job->is_lost)
+		park(context, job->why_lost.message);
+	job_free(job);
+	pump(context);
+	if (session->is_parked) {
+		session_pump(session); /* a new box may have waited for this */
+		beside_pump(session);
+		process_pump(session);
+	}
+}
+
+void context_keep(struct context *context, struct job *job)
+{
+	struct db_context *row = &context->row;
+	const char *variables = job->changes != NULL ? job->changes->variables : NULL;
+	bool is_new = false;
+
+	if (job->kind == JOB_EXECUTE && !row->has_run)
+		is_new = row->has_run = true;
+	if (variables != NULL &&
+	    strcmp(row->variables != NULL ? row->variables : "", variables) != 0) {
+		set_variables(row, variables);
+		is_new = true;
+	}
+	if (is_new)
+		put_row(context);
+}
+
+void context_pump_all(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		pump(at);
+}
+
+void context_fail_waiting(struct session *session, enum api_error end, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase != SESSION_CLOSING)
+			fail_waiting(at, end, why);
+}
+
+void context_park_all(struct session *session, const char *why)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		park(at, why);
+}
+
+void context_turn_kept(struct session *session, uint64_t upto)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->unborn_turn <= upto)
+			at->is_unborn = false;
+}
+
+void context_turn_failed(struct session *session, uint64_t first)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next) {
+		if (!at->is_unborn || at->unborn_turn < first)
+			continue;
+		at->is_unborn = false;
+		context_end(at, API_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);
+	}
+}
+
+struct context *context_new(struct session *session)
+{
+	struct context *context = mem_new0(1, sizeof(*context)), **end = &session->contexts;
+
+	context->session = session;
+	db_context_init(&context->row);
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = context;
+	return context;
+}
+
+static void revive(struct db_context *row, void *arg)
+{
+	struct context *context = context_new(arg);
+
+	db_context_done(&context->row);
+	context->row = *row;
+	context->phase = SESSION_LIVE;
+	context->is_parked = true;
+	context->kernel_lost = strcmp(row->kernel, "lost") == 0;
+}
+
+int context_revive(struct session *session, struct err *err)
+{
+	return db_context_list(session->host->db, session->row.id, revive, session, err);
+}
+
+void context_restart(struct session *session, struct context *context, uint64_t request)
+{
+	static const char why[] = "the kernel was restarted before it began";
+
+	if (context != NULL) {
+		fail_waiting(context, API_ERR_KERNEL_LOST, why);
+		stop_running(context->running, context->handle);
+	} else {
+		session_fail_executions(session, API_ERR_KERNEL_LOST, why);
+		stop_running(session->running, session->handle);
+	}
+	context_enqueue(session, context, job_new(session, JOB_RESTART, request));
+}
+
+void context_tick(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->running != NULL && at->running->execution != NULL)
+			execution_nudge(at->running->execution, at->handle);
+}

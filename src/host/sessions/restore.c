@@ -1,0 +1,193 @@
+/*
+ * restore.c - a box for a session that has none any more: its files from the store, its old id.
+ *
+ * Runs in:  reckond's loop; restore_work() in a thread of the pool.
+ * Reads:    the manifest in the database.
+ * Never:    gives out a workspace that lacks something: either all of it is there, or the session
+ *           is lost and says what was missing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+#include "host/files/watch.h"
+
+#define RESTORING_MAX 4u
+
+int job_fill_env(struct job *job, const struct buf *env, struct err *err)
+{
+	size_t count = 0;
+
+	if (env->len > 0 && buf_add(&job->env, env->data, env->len, err) < 0)
+		return (int)err->code;
+	for (size_t at = 0; at < job->env.len; at += strlen(job->env.data + at) + 1)
+		count++;
+	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
+	count = 0;
+	for (size_t at = 0; at < job->env.len; at += strlen(job->env.data + at) + 1)
+		job->env_list[count++] = job->env.data + at;
+	return 0;
+}
+
+/* What was there and is not coming back, beside the variables. */
+static void tell_not_kept(struct session *session, const reckon_workspace *manifest)
+{
+	char *why = session->kept.lost_why;
+	const size_t size = sizeof(session->kept.lost_why);
+	size_t len, count = 0;
+
+	for (size_t i = 0; i < manifest->count; i++)
+		count += manifest->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
+	if (count == 0)
+		return;
+	len = strlen(why);
+	(void)snprintf(why + len, size - len, "%s%zu files had not been kept and are gone: %s",
+		       len > 0 ? "; " : "", count, session->kept.not_kept_why);
+}
+
+static void fail_waiting(struct session *session, enum api_error error, const char *why)
+{
+	session_fail_waiting(session, error, why);
+	beside_fail_waiting(session, error, why);
+	process_fail_waiting(session, error, why);
+	context_fail_waiting(session, error, why);
+}
+
+static void begin(struct session *session)
+{
+	struct host *host = session->host;
+	struct job *job;
+	struct err err;
+
+	if (host->restoring >= RESTORING_MAX) {
+		session->wants_restore = true;
+		return;
+	}
+	session->wants_restore = false;
+	job = job_new(session, JOB_RESTORE, 0);
+	tenant_share_note(host, job);
+	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
+	    job_fill_env(job, &session->kept.env, &err) < 0) {
+		job_free(job);
+		fail_waiting(session, API_ERR_INTERNAL, err.text);
+		return;
+	}
+	tell_not_kept(session, job->manifest);
+	session->running = job;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	host->restoring++;
+	pool_submit_to(host->pool, session->tenant->lane, &job->item);
+}
+
+void restore_want(struct session *session)
+{
+	/* Whatever still uses the old box comes back here. */
+	if (session->phase == SESSION_LIVE && session->running == NULL &&
+	    session->opening_contexts == 0 && session->beside.running == NULL &&
+	    !process_is_busy(session) && !context_is_running(session))
+		begin(session);
+}
+
+static void close_box(struct session *session)
+{
+	reckon_session_close(session->beside.handle);
+	session->beside.handle = NULL;
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->handle = NULL;
+	session->engine = NULL;
+}
+
+void restore_work(struct job *job)
+{
+	struct session *session = job->session;
+
+	close_box(session); /* one that was lost */
+	work_open(job);
+	if (session->handle == NULL)
+		return;
+	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
+		return;
+	close_box(session);
+}
+
+void restore_park(struct session *session, const char *why)
+{
+	struct db_kept *kept = &session->kept;
+	struct err err;
+
+	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
+	session->is_parked = true;
+	session->kernel_lost = false;
+	process_lose_all(session, API_PROCESS_STATE_LOST, 0, why);
+	context_park_all(session, why);
+	watch_lose_all(session, API_ERR_SESSION_LOST, "the session's box is gone");
+	free(session->observed);
+	session->observed = NULL;
+	session->ran_since = false;
+	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
+	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
+	if (keep_write(session, &err) < 0)
+		keep_fail(session->host, &err);
+}
+
+void restore_next(struct host *host)
+{
+	for (struct session *at = host->sessions; at != NULL && host->restoring < RESTORING_MAX;
+	     at = at->next)
+		if (at->wants_restore) {
+			at->wants_restore = false;
+			restore_want(at);
+		}
+}
+
+static void restored(struct session *session)
+{
+	struct db_kept *kept = &session->kept;
+	struct err err;
+
+	session->is_parked = false;
+	session->taken = 0;
+	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
+	clock_rfc3339_now(kept->restored_at);
+	/* Told with the next record; what that leaves is the new kernel's. */
+	kept->lost_why[0] = '\0';
+	free(kept->variables);
+	kept->variables = NULL;
+	keep_use(session);
+	if (keep_write(session, &err) < 0)
+		keep_fail(session->host, &err);
+	log_line(LOG_INFO, "session restored", "session=%s", session->row.id);
+}
+
+void restore_done(struct session *session, struct job *job)
+{
+	char why[DB_WHY_SIZE];
+
+	session->host->restoring--;
+	if (session->handle != NULL && session->phase == SESSION_LIVE) {
+		observe_opened(session, job);
+		tenant_share_check(session->host, job);
+		restored(session);
+	} else if (session->phase == SESSION_LIVE) {
+		log_line(LOG_ERROR, "a session could not be restored", "session=%s why=\"%s\"",
+			 session->row.id, job->error.message);
+		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
+			       job->error.message);
+		if (job->error.code == RECKON_ELOST)
+			session_end(session, API_ERR_SESSION_LOST, why, 0);
+		else
+			/* Something else is wrong with this host: it may be tried again. */
+			fail_waiting(session, API_ERR_UNAVAILABLE, why);
+	}
+	job_free(job);
+	session_pump(session);
+	beside_pump(session);
+	process_pump(session);
+	context_pump_all(session);
+	restore_next(session->host);
+}

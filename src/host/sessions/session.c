@@ -1,0 +1,461 @@
+/*
+ * session.c - a session's life: opening, expiry, its end.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    what came of opening and closing it.
+ * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
+ *
+ *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> CLOSING --closed--> (a row)
+ *
+ * A live session may be parked: it has no box, since the daemon was started again, and gets one
+ * with the first job that needs it (restore.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/executions/cancel.h"
+#include "host/sessions/early.h"
+#include "host/calls/call.h"
+#include "host/calls/document.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+#include "host/sessions/spare.h"
+#include "host/tenants/usage.h"
+#include "host/files/watch.h"
+
+#define LOOK_AFTER_NS (5ull * 1000000000u)
+
+/* Ids end in random characters: any sum of them spreads well. */
+static struct session **bucket_of(struct host *host, const char *id)
+{
+	uint32_t sum = 2166136261u;
+
+	for (; *id != '\0'; id++)
+		sum = (sum ^ (unsigned char)*id) * 16777619u;
+	return &host->session_buckets[sum % HOST_BUCKETS];
+}
+
+struct session *session_by_id(struct host *host, const char *id)
+{
+	struct session *at = *bucket_of(host, id);
+
+	while (at != NULL && strcmp(at->row.id, id) != 0)
+		at = at->chain;
+	return at;
+}
+
+struct session *session_find(struct host *host, const struct tenant *tenant, const char *id)
+{
+	struct session *session = session_by_id(host, id);
+
+	return session != NULL && session->tenant == tenant ? session : NULL;
+}
+
+void session_index(struct session *session)
+{
+	struct session **bucket = bucket_of(session->host, session->row.id);
+
+	session->chain = *bucket;
+	*bucket = session;
+}
+
+static void unindex(struct session *session)
+{
+	struct session **at = bucket_of(session->host, session->row.id);
+
+	while (*at != NULL && *at != session)
+		at = &(*at)->chain;
+	if (*at != NULL)
+		*at = session->chain;
+}
+
+void session_measured(struct session *session, uint64_t memory, uint64_t workspace)
+{
+	struct tenant *tenant = session->tenant;
+
+	tenant->memory_used += memory - session->memory_used;
+	session->host->memory_used += memory - session->memory_used;
+	tenant->workspaces += workspace - session->workspace;
+	session->memory_used = memory;
+	session->workspace = workspace;
+}
+
+struct session *session_named(struct host *host, const struct tenant *tenant, const char *name)
+{
+	for (struct session *at = host->sessions; at != NULL; at = at->next)
+		if (at->tenant == tenant && at->phase != SESSION_CLOSING &&
+		    strcmp(at->name, name) == 0)
+			return at;
+	return NULL;
+}
+
+struct session *session_add(struct host *host, struct tenant *tenant,
+			    const struct front_limits *limits)
+{
+	struct session *session = mem_new0(1, sizeof(*session));
+
+	session->host = host;
+	session->tenant = tenant;
+	session->opened_ns = clock_mono_ns();
+	session->limits = session->row.limits = *limits;
+	tenant->sessions++;
+	tenant->memory_limits += quota_memory_of(limits);
+	memcpy(session->row.tenant, tenant->row.id, sizeof(session->row.tenant));
+	session->next = host->sessions;
+	host->sessions = session;
+	host->session_count++;
+	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
+	db_kept_init(&session->kept);
+	return session;
+}
+
+void session_forget(struct session *session)
+{
+	struct host *host = session->host;
+
+	for (struct session **at = &host->sessions; *at != NULL; at = &(*at)->next)
+		if (*at == session) {
+			*at = session->next;
+			break;
+		}
+	host->session_count--;
+	unindex(session);
+	keep_leave_turn(session);
+	once_forget(session);
+	session_measured(session, 0, 0);
+	inquiry_session_gone(session);
+	session->tenant->sessions--;
+	session->tenant->memory_limits -= quota_memory_of(&session->limits);
+	if (session->row.id[0] != '\0')
+		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
+	while (session->executions != NULL)
+		execution_free(session->executions);
+	process_forget_all(session);
+	watch_lose_all(session, API_ERR_SESSION_CLOSED, "the session has ended");
+	free(session->observed);
+	db_session_done(&session->row);
+	db_kept_done(&session->kept);
+	free(session);
+	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
+	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)
+		loop_stop(host->loop);
+}
+
+static const char *state_of(enum api_error end)
+{
+	if (end == API_ERR_SESSION_CLOSED)
+		return "closed";
+	return end == API_ERR_SESSION_EXPIRED ? "expired" : "lost";
+}
+
+static int commit_end(struct session *session, const char *state, const char *why, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_end(host->db, session->row.id, state, why, err);
+	if (code >= 0)
+		code = db_kept_drop(host->db, session->row.id, err);
+	if (code >= 0)
+		code = audit_add(host, "session.end", session->row.id, state, err, "%s", why);
+	return audit_end(host, code, err);
+}
+
+int session_commit_start(struct session *session, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_session_add(host->db, &session->row, err);
+	if (code >= 0)
+		code = keep_add(session, err);
+	if (code >= 0 && session->name[0] != '\0')
+		code = db_name_add(host->db, session->row.id, session->name, err);
+	if (code >= 0)
+		code = audit_add(host, "session.create", session->row.id, "ok", err,
+				 "template=%s language=%s", session->row.template_name,
+				 session->row.language);
+	if (code >= 0)
+		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
+	return audit_end(host, code, err);
+}
+
+static int keep_end(struct session *session, const char *why, struct err *err)
+{
+	if (session->row.id[0] == '\0')
+		return 0;
+	if (commit_end(session, state_of(session->end), why, err) < 0)
+		return (int)err->code;
+	session->is_uncommitted = true;
+	keep_in_turn(session);
+	return 0;
+}
+
+static void interrupt(struct session *session)
+{
+	if (session->running == NULL || session->running->execution == NULL)
+		return;
+	session->running->execution->wants_stop = true;
+	reckon_interrupt(session->handle);
+}
+
+void session_end(struct session *session, enum api_error end, const char *why,
+		 uint64_t request)
+{
+	struct host *host = session->host;
+	bool is_own, is_kept;
+	struct err err;
+
+	if (session->phase == SESSION_CLOSING)
+		return;
+	session->phase = SESSION_CLOSING;
+	session->end = end;
+	metrics_add(&host->seen.metrics, METRICS_ENDS,
+		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
+	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
+	/* One turn for its end and for those of all that waits; its box closes meanwhile. */
+	is_kept = keep_turn_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
+	if (!is_kept)
+		log_line(LOG_ERROR, "the end of a session could not be kept",
+			 "session=%s why=\"%s\"", session->row.id, err.text);
+	session->end_unkept = !is_kept;
+	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
+		 state_of(end), why);
+	inquiry_session_ends(session, why);
+	session_fail_waiting(session, end, why);
+	beside_fail_waiting(session, end, why);
+	process_fail_waiting(session, end, why);
+	process_lose_all(session, API_PROCESS_STATE_ENDED, API_PROCESS_CAUSE_SESSION_ENDED, why);
+	context_end_all(session, end, why);
+	interrupt(session);
+	session_enqueue(session, job_new(session, JOB_CLOSE, request));
+	keep_turn_leave(host, is_own, 1); /* the CLOSE */
+}
+
+/* One that is being opened ends when it is open: nobody is left whom to tell of it. */
+void session_let_go(struct host *host, uint64_t first, uint64_t last)
+{
+	struct session *next;
+
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		if (at->phase == SESSION_LIVE && at->held_by >= first && at->held_by <= last &&
+		    at->held_by != 0)
+			session_end(at, API_ERR_SESSION_CLOSED, "the request that it was for is over",
+				    0);
+	}
+}
+
+void session_leave(struct session *session)
+{
+	struct job *look;
+
+	if (session->phase == SESSION_CLOSING)
+		return;
+	if (once_is(session) && !(session->is_to_stay && session->phase == SESSION_LIVE)) {
+		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
+		return;
+	}
+	session_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	beside_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	process_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	process_lose_all(session, API_PROCESS_STATE_LOST, 0, "the daemon was stopped");
+	context_end_all(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	interrupt(session);
+	/* The last look, at every byte. */
+	look = job_new(session, JOB_KEEP, 0);
+	look->is_thorough = true;
+	if (session->phase == SESSION_LIVE && !session->is_parked && session->ran_since)
+		session_enqueue(session, look);
+	else
+		job_free(look);
+	session->phase = SESSION_CLOSING;
+	session->end = API_ERR_UNAVAILABLE;
+	session->is_leaving = true;
+	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
+	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
+}
+
+/* Whether somebody is there to whom the session is of use. */
+static bool is_wanted(const struct host *host, const struct job *job)
+{
+	if (job->inquiry != NULL)
+		return job->inquiry->state != INQUIRY_ENDED;
+	return peer_is_pending(host, job->request);
+}
+
+/* From now on it is there, and kept. */
+static int note_opened(struct session *session, struct err *err)
+{
+	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
+		       reckon_session_id(session->handle));
+	session_index(session);
+	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
+		       reckon_session_template(session->handle));
+	session->phase = SESSION_LIVE;
+	early_note(session);
+	spare_want(session->host);
+	if (session->early_failed.code != ERR_OK) {
+		*err = session->early_failed;
+		return (int)err->code;
+	}
+	if (session->is_early)
+		return 0;
+	clock_rfc3339_now(session->row.created_at);
+	keep_use(session);
+	return session_commit_start(session, err);
+}
+
+void session_reply_opened(const struct session *session, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session told;
+
+	session_show(session->host, &arena, &session->row, &told);
+	reply_session_create(session->host, request, &told);
+}
+
+/* The last of them answers (stored_imported()). */
+static void enqueue_imports(struct session *session, struct job *opened)
+{
+	struct job *job;
+
+	while ((job = opened->imports) != NULL) {
+		opened->imports = job->next;
+		job->session = session;
+		job->request = opened->request;
+		job->about = opened->about;
+		memcpy(job->actor, opened->actor, sizeof(job->actor));
+		job->is_last_import = opened->imports == NULL;
+		beside_enqueue(session, job);
+	}
+}
+
+void session_opened(struct session *session, struct job *job)
+{
+	struct host *host = session->host;
+	struct err err;
+
+	host->opening_count -= session->is_admitted;
+	session->is_admitted = false;
+	if (session->phase == SESSION_CLOSING) {
+		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
+		interrupt(session);
+		peer_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
+		if (job->inquiry != NULL)
+			inquiry_job_failed(job->inquiry, API_ERR_UNAVAILABLE, session->row.why);
+		if (session->is_leaving)
+			early_undo(session, session->row.why);
+		session_pump(session);
+		return;
+	}
+	if (session->handle == NULL) {
+		peer_fail_reckon(host, job->request, &job->error);
+		if (job->inquiry != NULL)
+			inquiry_job_failed(job->inquiry,
+					   job->error.code == RECKON_ENOT_FOUND
+						   ? API_ERR_NOT_FOUND
+						   : API_ERR_UNAVAILABLE, job->error.message);
+		early_undo(session, job->error.message);
+		session_forget(session);
+		return;
+	}
+	if (note_opened(session, &err) < 0) {
+		peer_fail_err(host, job->request, &err);
+		execution_rowless(session, &err);
+		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
+	} else if (!is_wanted(host, job) || host->is_stopping) {
+		/* Whoever asked for it never got its id. */
+		usage_unopened(host, session->tenant);
+		session_end(session, API_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
+	} else {
+		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
+			 session->row.tenant);
+		if (job->is_once)
+			once_opened(session, job);
+		else if (job->imports != NULL)
+			enqueue_imports(session, job);
+		else
+			session_reply_opened(session, job->request);
+	}
+	if (job->inquiry != NULL)
+		inquiry_opened(job->inquiry);
+}
+
+/* A turn that could not be brought to the disk may have been committed all the same. */
+static int keep_end_again(struct session *session, struct err *err)
+{
+	struct db_session row;
+	const int found = db_session_find(session->host->db, session->row.tenant, session->row.id,
+					  &row, err);
+	bool is_live;
+
+	if (found <= 0)
+		return found;
+	is_live = strcmp(row.state, "live") == 0;
+	db_session_done(&row);
+	return is_live ? commit_end(session, state_of(session->end), session->row.why, err) : 0;
+}
+
+void session_closed(struct session *session, const struct job *job)
+{
+	struct err err;
+
+	if (session->end_unkept && keep_end_again(session, &err) < 0)
+		keep_fail(session->host, &err);
+	reply_done(session->host, job->request);
+	session->is_closed = true;
+}
+
+static void tick_one(struct session *session, uint64_t now)
+{
+	char why[96];
+
+	if (session->running != NULL && session->running->execution != NULL)
+		execution_nudge(session->running->execution, session->handle);
+	context_tick(session);
+	cancel_abandoned(session);
+	process_tick(session);
+	watch_tick(session);
+	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
+	if (session->phase != SESSION_LIVE)
+		return;
+	if (keep_expired(session, now) != NULL) {
+		session_end(session, API_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+		return;
+	}
+	if (session->running == NULL && session->first == NULL && session->ran_since &&
+	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+		/* What processes in the background did since the last cell. */
+		session_enqueue(session, job_new(session, JOB_KEEP, 0));
+		return;
+	}
+	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
+	    !beside_is_idle(session) || process_is_busy(session) || process_keeps(session) ||
+	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
+		return;
+	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
+		       (unsigned long long)(session->row.idle_ms / 1000));
+	session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
+}
+
+void session_tick(struct host *host)
+{
+	const uint64_t now = clock_boot_ms() * 1000000u;
+	struct session *next;
+
+	keep_tick(host);
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		tick_one(at, now);
+	}
+}

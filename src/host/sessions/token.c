@@ -1,0 +1,175 @@
+/*
+ * token.c - a token is a key for one session: whoever has it may do in it what its maker may.
+ *
+ *   st_ the session's 26 characters, 2 digits for scopes, 43 characters that only reckond can make
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    what a client presented.
+ * Never:    keeps a token: it can be made again, and ends with its session.
+ *
+ * Nothing of a token is looked up by what it holds before its last part was found to be ours.
+ */
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/calls/call.h"
+#include "host/host.h"
+#include "host/sessions/token.h"
+
+#define PREFIX "st_"
+#define PREFIX_LEN 3u
+#define SESSION_PREFIX "se_"
+#define NAME_LEN 26u  /* of a session's id */
+#define SCOPES_LEN 2u
+#define SEAL_LEN 43u
+#define TOKEN_LEN (PREFIX_LEN + NAME_LEN + SCOPES_LEN + SEAL_LEN)
+#define TOKEN_SCOPES                                                                               \
+	((uint32_t)(FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES |               \
+		    FRONT_SCOPE_READ))
+
+/* `session` is a whole id. */
+static void make(const struct host *host, const char *session, uint32_t scopes,
+		 char ret[SESSION_TOKEN_SIZE])
+{
+	char text[96];
+	unsigned char seal[32];
+	int len;
+
+	(void)snprintf(text, sizeof(text), "session token 1: %s %02x", session, scopes & 0xffu);
+	(void)crypto_generichash(seal, sizeof(seal), (const unsigned char *)text, strlen(text),
+				 host->key_secret, sizeof(host->key_secret));
+	len = snprintf(ret, SESSION_TOKEN_SIZE, PREFIX "%.26s%02x", session + PREFIX_LEN,
+		       scopes & 0xffu);
+	(void)sodium_bin2base64(ret + len, SESSION_TOKEN_SIZE - (size_t)len, seal, sizeof(seal),
+				sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+bool session_token_looks(const char *text, size_t len)
+{
+	return len == TOKEN_LEN && memcmp(text, PREFIX, PREFIX_LEN) == 0;
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int session_token_judge(struct host *host, const char *text, struct key *ret)
+{
+	const int high = digit_of(text[PREFIX_LEN + NAME_LEN]);
+	const int low = digit_of(text[PREFIX_LEN + NAME_LEN + 1]);
+	char id[ID_SIZE], ours[SESSION_TOKEN_SIZE];
+	const struct session *session;
+
+	if (high < 0 || low < 0)
+		return API_ERR_UNAUTHORIZED;
+	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
+	make(host, id, (uint32_t)(high * 16 + low), ours);
+	if (sodium_memcmp(ours, text, TOKEN_LEN) != 0)
+		return API_ERR_UNAUTHORIZED;
+	session = session_by_id(host, id);
+	if (session == NULL || session->phase == SESSION_CLOSING)
+		return API_ERR_SESSION_CLOSED;
+	*ret = (struct key){ .tenant = session->tenant };
+	ret->row.scopes = (uint32_t)(high * 16 + low) & TOKEN_SCOPES;
+	(void)snprintf(ret->row.id, sizeof(ret->row.id), "%s", id);
+	return 0;
+}
+
+void session_token_gone(struct host *host, uint64_t request, const char *text)
+{
+	char id[ID_SIZE], message[DB_WHY_SIZE + 96];
+	struct db_session row;
+	struct err err;
+
+	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
+	if (db_session_find(host->db, NULL, id, &row, &err) != 1) {
+		peer_fail(host, request, API_ERR_SESSION_NOT_FOUND,
+			  "the session of this token is older than what is kept", "",
+			  "create a new session", 0);
+		return;
+	}
+	(void)snprintf(message, sizeof(message), "the session of this token is %s: %s",
+		       strcmp(row.state, "live") == 0 ? "closing" : row.state, row.why);
+	peer_fail(host, request,
+		  strcmp(row.state, "expired") == 0 ? API_ERR_SESSION_EXPIRED
+		  : strcmp(row.state, "lost") == 0  ? API_ERR_SESSION_LOST
+						    : API_ERR_SESSION_CLOSED,
+		  message, "", "create a new session", 0);
+	db_session_done(&row);
+}
+
+bool session_token_may(const struct asked *asked)
+{
+	const uint16_t offset = asked->call->session_offset;
+	const char *id;
+
+	if (asked->call->scope == API_SCOPE_ANY)
+		return true;
+	if (offset == API_NO_OFFSET || asked->call == &api_calls[API_SESSION_TOKEN])
+		return false;
+	id = *(const char *const *)((const char *)asked->in + offset);
+	return id != NULL && strcmp(id, asked->key->row.id) == 0;
+}
+
+/* What the key may do in a session, as far as a token can say it. */
+static uint32_t scopes_of(const struct host *host, const struct asked *asked)
+{
+	return host->config.is_private ? TOKEN_SCOPES : asked->key->row.scopes & TOKEN_SCOPES;
+}
+
+void handle_session_token(struct host *host, const struct asked *asked,
+			  const struct api_session_token_in *in)
+{
+	const struct session *session = answer_session_named(host, asked, in->session, false);
+	char token[SESSION_TOKEN_SIZE];
+
+	if (session == NULL)
+		return;
+	make(host, session->row.id, scopes_of(host, asked), token);
+	reply_session_token(host, asked->id, &(struct api_session_token_out){ .token = token });
+}
+
+/* Whether the SHA-256 of before, token and after is what was presented. */
+static bool is_signed(const struct api_session_signed_in *in, const char *token)
+{
+	crypto_hash_sha256_state state;
+	unsigned char sum[crypto_hash_sha256_BYTES];
+
+	(void)crypto_hash_sha256_init(&state);
+	(void)crypto_hash_sha256_update(&state, (const unsigned char *)in->before,
+					strlen(in->before));
+	(void)crypto_hash_sha256_update(&state, (const unsigned char *)token, strlen(token));
+	(void)crypto_hash_sha256_update(&state, (const unsigned char *)in->after,
+					strlen(in->after));
+	(void)crypto_hash_sha256_final(&state, sum);
+	return in->digest.len == sizeof(sum) &&
+	       sodium_memcmp(sum, in->digest.data, sizeof(sum)) == 0;
+}
+
+/* A token that a key with fewer scopes made is another one. */
+void handle_session_signed(struct host *host, const struct asked *asked,
+			   const struct api_session_signed_in *in)
+{
+	static const uint32_t usual[] = {
+		TOKEN_SCOPES, FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES,
+		FRONT_SCOPE_SESSIONS | FRONT_SCOPE_FILES,
+		FRONT_SCOPE_SESSIONS | FRONT_SCOPE_FILES | FRONT_SCOPE_READ,
+	};
+	char token[SESSION_TOKEN_SIZE];
+
+	for (const struct session *at = host->sessions; at != NULL; at = at->next)
+		for (size_t i = 0; at->row.id[0] != '\0' && at->phase != SESSION_CLOSING &&
+				   i < sizeof(usual) / sizeof(usual[0]); i++) {
+			make(host, at->row.id, usual[i], token);
+			if (!is_signed(in, token))
+				continue;
+			reply_session_signed(host, asked->id,
+					     &(struct api_session_signed_out){
+						     .session = at->row.id, .token = token });
+			return;
+		}
+	peer_fail(host, asked->id, API_ERR_UNAUTHORIZED, "the signature is of no live session", "",
+		  "", 0);
+}

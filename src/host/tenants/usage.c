@@ -1,0 +1,177 @@
+/*
+ * usage.c - what tenants used: by day, from receipts; and whose an artifact or output is.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    what libreckon measured from outside the box, never what the box said.
+ * Never:    tells two reasons apart for which an object is not there.
+ */
+#include "host/tenants/usage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/arena.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/calls/call.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+
+#define DAY_SIZE 16
+#define MIB (1024u * 1024u)
+
+static void today(char ret[DAY_SIZE])
+{
+	char now[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339_now(now);
+	(void)snprintf(ret, DAY_SIZE, "%.10s", now);
+}
+
+static void add_up(struct front_usage *to, const struct front_usage *more)
+{
+	to->executions += more->executions;
+	to->wall_ms += more->wall_ms;
+	to->cpu_ms += more->cpu_ms;
+	to->memory_mib_s += more->memory_mib_s;
+	to->bytes_in += more->bytes_in;
+	to->bytes_out += more->bytes_out;
+	to->sessions += more->sessions;
+	if (more->disk_bytes > to->disk_bytes)
+		to->disk_bytes = more->disk_bytes;
+}
+
+void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage)
+{
+	struct front_usage more = *usage;
+	char day[DAY_SIZE];
+	struct err err;
+
+	more.disk_bytes = tenant->row.kept_bytes + tenant->workspaces;
+	add_up(&tenant->since_start, &more);
+	today(day);
+	if (db_usage_add(host->db, tenant->row.id, day, &more, &err) < 0)
+		log_line(LOG_ERROR, "usage could not be kept", "tenant=%s why=\"%s\"",
+			 tenant->row.id, err.text);
+}
+
+void usage_unopened(struct host *host, struct tenant *tenant)
+{
+	/* What is added wraps around, here as in the table. */
+	usage_add(host, tenant, &(struct front_usage){ .sessions = UINT64_MAX });
+}
+
+void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_t size)
+{
+	const char *digits = strchr(id, '_');
+	struct err err;
+	int added = digits != NULL ? db_object_add(host->db, tenant->row.id, digits + 1, size, &err)
+				   : 0;
+
+	if (added < 0)
+		log_line(LOG_ERROR, "whose an object is could not be kept", "id=%s why=\"%s\"", id,
+			 err.text);
+	else if (added > 0)
+		tenant->row.kept_bytes += size;
+}
+
+void usage_executed(struct host *host, const struct job *job)
+{
+	struct tenant *tenant = job->session->tenant;
+	const reckon_cost *cost = &job->cost;
+	const struct front_usage usage = {
+		.executions = 1,
+		.wall_ms = cost->wall_ns / 1000000u,
+		.cpu_ms = cost->cpu_ns / 1000000u,
+		.memory_mib_s = cost->memory_peak_bytes / MIB * (cost->wall_ns / 1000000u) / 1000u,
+		.bytes_in = job->execution->code.len,
+		.bytes_out = job->json_len,
+	};
+
+	for (size_t i = 0; i < job->object_count; i++)
+		usage_own(host, tenant, job->objects[i].id, job->objects[i].size);
+	quota_note_cpu(tenant, usage.cpu_ms);
+	quota_note_execution(host, usage.wall_ms);
+	session_measured(job->session, cost->memory_bytes, cost->disk_bytes);
+	usage_add(host, tenant, &usage);
+}
+
+bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle)
+{
+	const char *digits = strchr(handle, '_');
+
+	return digits != NULL && db_object_has(host->db, tenant->row.id, digits + 1);
+}
+
+void usage_each(const struct host *host, usage_fn *fn, void *arg)
+{
+	for (const struct tenant *at = host->tenants; at != NULL; at = at->next) {
+		const struct usage_view view = { .tenant = at->row.id,
+						 .name = at->row.name,
+						 .sessions = at->sessions,
+						 .executions = at->executions,
+						 .memory_limit_bytes = at->memory_limits,
+						 .memory_used_bytes = at->memory_used,
+						 .workspace_bytes = at->workspaces,
+						 .kept_bytes = at->row.kept_bytes,
+						 .since_start = at->since_start };
+
+		if (!at->is_deleted)
+			fn(&view, arg);
+	}
+}
+
+/* Days of a report. */
+struct report {
+	struct arena arena;
+	struct api_usage_day *items;
+	size_t count, room;
+};
+
+static int add_day(const char *tenant, const char *day, const struct front_usage *used, void *arg,
+		   struct err *err)
+{
+	struct report *report = arg;
+
+	(void)err;
+	if (report->count == report->room) {
+		report->room = report->room * 2 + 64;
+		report->items = mem_grow(report->items, report->room, sizeof(*report->items));
+	}
+	report->items[report->count++] = (struct api_usage_day){
+		.tenant = arena_text(&report->arena, tenant, strlen(tenant)),
+		.day = arena_text(&report->arena, day, strlen(day)),
+		.sessions = used->sessions,
+		.executions = used->executions,
+		.wall_ms = used->wall_ms,
+		.cpu_ms = used->cpu_ms,
+		.memory_mib_s = used->memory_mib_s,
+		.bytes_in = used->bytes_in,
+		.bytes_out = used->bytes_out,
+		.disk_bytes = used->disk_bytes,
+	};
+	return 0;
+}
+
+/* An admin key sees all tenants unless it names one; any other key its own. */
+void handle_usage(struct host *host, const struct asked *asked, const struct api_usage_in *in)
+{
+	const bool sees_all = (asked->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && in->tenant == NULL;
+	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	struct report report = { 0 };
+	struct err err;
+
+	if (tenant == NULL)
+		return;
+	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id,
+			  in->from != NULL ? in->from : "0000-00-00",
+			  in->to != NULL ? in->to : "9999-99-99", add_day, &report, &err) < 0)
+		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	else
+		reply_usage(host, asked->id,
+			    &(struct api_usage){ .usage = { report.items, report.count } });
+	free(report.items);
+	arena_done(&report.arena);
+}

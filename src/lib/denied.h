@@ -1,8 +1,0 @@
-/* denied.h - system calls that the sandbox refused, explained to whoever wrote the code. */
-#pragma once
-
-#include "lib/record.h"
-#include "wire/warden.h"
-
-/* Adds one diagnostic `syscall_denied` for each kind of call that was refused. */
-void denied_diagnose(const struct warden_usage *usage, struct record *record);

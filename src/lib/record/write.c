@@ -1,0 +1,341 @@
+/*
+ * write.c - the end of an execution: what its status means, and the record as JSON.
+ *
+ * Runs in:  libreckon.
+ * Reads:    what record.c collected.
+ * Never:    writes JSON that does not parse, or half of a record.
+ */
+#include "lib/record/record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/json_write.h"
+#include "lib/record/state.h"
+
+struct status_row {
+	const char *name;
+	int exit_code;
+	const char *error_name; /* when nothing was raised */
+};
+
+static const struct status_row statuses[RECORD_STATUS_COUNT] = {
+	[RECORD_OK] = { "ok", 0, "" },
+	[RECORD_ERROR] = { "error", 1, "Error" },
+	[RECORD_TIMEOUT] = { "timeout", 124, "Timeout" },
+	[RECORD_INTERRUPTED] = { "interrupted", 1, "Interrupted" },
+	[RECORD_OUT_OF_MEMORY] = { "out_of_memory", 137, "OutOfMemory" },
+	[RECORD_OUTPUT_LIMIT] = { "output_limit", 1, "OutputLimit" },
+	[RECORD_KILLED] = { "killed", 137, "Killed" },
+	[RECORD_KERNEL_DIED] = { "kernel_died", 1, "KernelDied" },
+	[RECORD_INFRA_ERROR] = { "infra_error", 125, "InfrastructureError" },
+};
+
+const char *record_status_name(enum record_status status)
+{
+	return statuses[status].name;
+}
+
+int record_status_exit_code(enum record_status status)
+{
+	return statuses[status].exit_code;
+}
+
+/* "the limit of 30 s": in the larger unit when that is exact. */
+static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uint64_t step,
+			  const char *small, const char *large)
+{
+	struct err ignored; /* `ret` has room for a sentence */
+
+	if (limit == 0)
+		(void)buf_adds(ret, what, &ignored);
+	else if (limit % step == 0)
+		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit / step, large);
+	else
+		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit, small);
+}
+
+/* A size as people set it: 1 GiB, not 1024 MiB. */
+static void explain_bytes(struct buf *ret, const char *what, uint64_t limit)
+{
+	if (limit % (1u << 30) == 0)
+		explain_limit(ret, what, limit, 1u << 30, "bytes", "GiB");
+	else
+		explain_limit(ret, what, limit, 1u << 20, "bytes", "MiB");
+}
+
+void record_explain(const struct record *record, enum record_status status, struct buf *ret)
+{
+	const struct record_receipt *receipt = &record->receipt;
+	struct err ignored; /* `ret` has room for a sentence */
+
+	switch (status) {
+	case RECORD_OK:
+		break;
+	case RECORD_ERROR:
+		(void)buf_adds(ret, "the code failed", &ignored);
+		break;
+	case RECORD_TIMEOUT:
+		explain_limit(ret, "stopped by the time limit", receipt->limit_wall_ms, 1000, "ms",
+			      "s");
+		break;
+	case RECORD_INTERRUPTED:
+		(void)buf_adds(ret, "the execution was interrupted", &ignored);
+		break;
+	case RECORD_OUT_OF_MEMORY:
+		explain_bytes(ret, "ended by the memory limit", receipt->limit_memory_bytes);
+		break;
+	case RECORD_OUTPUT_LIMIT:
+		explain_bytes(ret, "stopped by the output limit", receipt->limit_output_bytes);
+		break;
+	case RECORD_KILLED:
+		(void)buf_adds(ret, "the kernel was killed; its variables are gone", &ignored);
+		break;
+	case RECORD_KERNEL_DIED:
+		(void)buf_adds(ret, "the kernel ended by itself; its variables are gone", &ignored);
+		break;
+	case RECORD_INFRA_ERROR:
+		(void)buf_adds(ret, "Reckon could not run the code; the code is not to blame",
+			       &ignored);
+		break;
+	}
+}
+
+static void write_streams_cut(struct json_writer *writer, const struct record *record)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+
+	json_write_key(writer, "truncated");
+	json_write_object_begin(writer);
+	for (size_t i = 0; i < 2; i++) {
+		const struct record_cut *cut = &record->cut[i];
+
+		if (!cut->is_set)
+			continue;
+		json_write_key(writer, names[i]);
+		json_write_object_begin(writer);
+		json_write_member_uint(writer, "bytes_total", cut->bytes_total);
+		json_write_member_uint(writer, "bytes_kept", cut->bytes_kept);
+		json_write_member_string(writer, "handle", cut->handle);
+		json_write_object_end(writer);
+	}
+	json_write_object_end(writer);
+}
+
+static void write_files(struct json_writer *writer, const struct record *record)
+{
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < record->file_count; i++) {
+		const struct record_listed *file = &record->files[i];
+
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "path", file->path);
+		json_write_member_string(writer, "change", file->change);
+		json_write_member_uint(writer, "size", file->size);
+		json_write_member_string(writer, "mime", file->mime);
+		json_write_member_string(writer, "sha256", file->sha256);
+		json_write_member_string(writer, "artifact", file->artifact);
+		json_write_member_string(writer, "kind", file->kind);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+static void write_seconds(struct json_writer *writer, const char *key, uint64_t ns)
+{
+	json_write_key(writer, key);
+	json_write_seconds(writer, ns);
+}
+
+static void write_limit(struct json_writer *writer, const char *key, uint64_t value)
+{
+	if (value > 0)
+		json_write_member_uint(writer, key, value);
+}
+
+static void write_limits(struct json_writer *writer, const struct record_receipt *receipt)
+{
+	json_write_key(writer, "limits");
+	json_write_object_begin(writer);
+	if (receipt->limit_wall_ms > 0)
+		write_seconds(writer, "wall_s", receipt->limit_wall_ms * 1000000u);
+	if (receipt->limit_cpu_ms > 0)
+		write_seconds(writer, "cpu_s", receipt->limit_cpu_ms * 1000000u);
+	write_limit(writer, "memory_bytes", receipt->limit_memory_bytes);
+	write_limit(writer, "disk_bytes", receipt->limit_disk_bytes);
+	write_limit(writer, "output_bytes", receipt->limit_output_bytes);
+	write_limit(writer, "processes", receipt->limit_pids);
+	write_limit(writer, "cpu_percent", receipt->limit_cpu_percent);
+	json_write_object_end(writer);
+}
+
+static void write_receipt(struct json_writer *writer, const struct record *record)
+{
+	const struct record_receipt *receipt = &record->receipt;
+
+	if (!record->has_receipt) {
+		json_write_null(writer);
+		return;
+	}
+	json_write_object_begin(writer);
+	write_seconds(writer, "wall_s", receipt->wall_ns);
+	write_seconds(writer, "cpu_user_s", receipt->cpu_user_ns);
+	write_seconds(writer, "cpu_system_s", receipt->cpu_system_ns);
+	json_write_member_uint(writer, "memory_peak_bytes", receipt->memory_peak_bytes);
+	json_write_member_uint(writer, "read_bytes", receipt->read_bytes);
+	json_write_member_uint(writer, "written_bytes", receipt->written_bytes);
+	json_write_member_uint(writer, "processes_peak", receipt->processes_peak);
+	write_limits(writer, receipt);
+	json_write_key(writer, "syscalls_denied");
+	json_write_object_begin(writer);
+	for (size_t i = 0; i < receipt->denied_count && i < WARDEN_DENIED_MAX; i++) {
+		const struct warden_denial *denial = &receipt->denied[i];
+
+		json_write_key_text(writer, denial->name,
+				    strnlen(denial->name, sizeof(denial->name)));
+		json_write_uint(writer, denial->count);
+	}
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
+static void write_diagnostics(struct json_writer *writer, const struct record *record)
+{
+	json_write_key(writer, "diagnostics");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < record->diagnostic_count; i++) {
+		const struct record_diagnostic *diagnostic = &record->diagnostics[i];
+
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "code", diagnostic->code);
+		json_write_member_string(writer, "message", diagnostic->message);
+		json_write_key(writer, "detail");
+		json_write_raw(writer, diagnostic->detail, strlen(diagnostic->detail));
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
+/* A member that may be asked for by itself. */
+static void write_part(struct json_writer *writer, struct record *record, enum record_part part,
+		       void (*write)(struct json_writer *writer, const struct record *record))
+{
+	json_write_key(writer, part == RECORD_PART_FILES ? "files" : "receipt");
+	record->part[part].at = writer->out->len;
+	write(writer, record);
+	record->part[part].len = writer->out->len - record->part[part].at;
+}
+
+/* What came as events already: a brief record has none of it, and says so. */
+static void write_streamed(struct json_writer *writer)
+{
+	json_write_member_string(writer, "stdout", "");
+	json_write_member_string(writer, "stderr", "");
+	json_write_key(writer, "results");
+	json_write_array_begin(writer);
+	json_write_array_end(writer);
+	json_write_member_bool(writer, "streamed", true);
+}
+
+static void write_streams(struct json_writer *writer, const struct record *record)
+{
+	json_write_member_text(writer, "stdout", buf_text(&record->stream[0]),
+			       record->stream[0].len);
+	json_write_member_text(writer, "stderr", buf_text(&record->stream[1]),
+			       record->stream[1].len);
+	json_write_key(writer, "results");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < record->result_count; i++)
+		record_write_result(writer, record->results[i]);
+	json_write_array_end(writer);
+}
+
+static void write_no_outputs(struct json_writer *writer)
+{
+	json_write_key(writer, "outputs");
+	json_write_array_begin(writer);
+	json_write_array_end(writer);
+}
+
+static void write_record(struct json_writer *writer, struct record *record,
+			 enum record_status status, bool is_brief)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "schema", "reckon.execution/1");
+	json_write_member_string(writer, "id", record->id);
+	json_write_member_string(writer, "session", record->session);
+	if (record->context != NULL)
+		json_write_member_string(writer, "context", record->context);
+	json_write_member_string(writer, "kernel", record->kernel);
+	json_write_member_uint(writer, "sequence", record->sequence);
+	json_write_member_string(writer, "status", record_status_name(status));
+	json_write_member_string(writer, "started_at", record->started_at);
+	if (is_brief)
+		write_streamed(writer);
+	else
+		write_streams(writer, record);
+	json_write_key(writer, "error");
+	record_write_failure(writer, &record->failure);
+	if (is_brief)
+		write_no_outputs(writer);
+	else
+		record_write_outputs(writer, record);
+	write_part(writer, record, RECORD_PART_FILES, write_files);
+	write_part(writer, record, RECORD_PART_RECEIPT, write_receipt);
+	write_diagnostics(writer, record);
+	write_streams_cut(writer, record);
+	record_write_repeat(writer, record);
+	record_write_left_out(writer, record);
+	json_write_member_text(writer, "text", buf_text(&record->text), record->text.len);
+	json_write_object_end(writer);
+}
+
+int record_finish(struct record *record, enum record_status status, struct buf *ret_json,
+		  struct err *err)
+{
+	size_t before = ret_json->len;
+	struct json_writer writer;
+
+	if (!record->failure.is_set && status != RECORD_OK) {
+		cleanup_buf struct buf why = BUF_INIT(512);
+
+		record_explain(record, status, &why);
+		record_set_error(record, statuses[status].error_name, buf_text(&why), NULL, NULL);
+	}
+	record_report_dropped(record);
+	record_order_settle(record);
+	render_text(record, status);
+	json_write_init(&writer, ret_json);
+	write_record(&writer, record, status, false);
+	if (json_write_finish(&writer, err) < 0) {
+		if (ret_json->data != NULL)
+			ret_json->data[ret_json->len = before] = '\0';
+		return err_wrap(err, "record");
+	}
+	return 0;
+}
+
+int record_write_brief(struct record *record, enum record_status status, struct buf *ret_json,
+		       struct err *err)
+{
+	struct record_slice parts[RECORD_PART_COUNT_];
+	struct json_writer writer;
+
+	/* Those of the whole record stay what they are. */
+	memcpy(parts, record->part, sizeof(parts));
+	json_write_init(&writer, ret_json);
+	write_record(&writer, record, status, true);
+	memcpy(record->part, parts, sizeof(parts));
+	return json_write_finish(&writer, err);
+}
+
+struct record_slice record_part(const struct record *record, enum record_part part)
+{
+	return record->part[part];
+}
+
+const char *record_text(const struct record *record)
+{
+	return buf_text(&record->text);
+}

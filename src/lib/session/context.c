@@ -1,0 +1,168 @@
+/*
+ * context.c - further handles of a session: one for each kernel more in its box, one for files.
+ *
+ * Runs in:  libreckon; with RECKON_SESSION_CONCURRENT in another thread than the session.
+ * Reads:    of the session only what does not change while it is open.
+ * Never:    gives a handle anything that another thread may touch (shared.h has the exceptions).
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "languages/languages.h"
+#include "lib/api.h"
+#include "lib/session/session.h"
+#include "reckon_files.h"
+
+#define CONTEXT_TIMEOUT_MS 120000
+
+static int fill_request(const struct reckon_session *of, const reckon_context_options *options,
+			struct warden_request *request, struct err *err)
+{
+	const struct language *language = of->language;
+
+	if (of->client == NULL)
+		return err_set(err, ERR_INVALID, "this handle is for files alone");
+	if (options->template_name != NULL && strcmp(options->template_name, of->template_name) != 0) {
+		(void)err_set(err, ERR_INVALID, "the session's box holds template \"%.60s\", not "
+			      "\"%.60s\"", of->template_name, options->template_name);
+		return err_remedy(err, "open another session for another template");
+	}
+	if (options->language != NULL)
+		language = language_find(options->language);
+	if (language == NULL)
+		return language_unknown(options->language, err);
+	if ((options->flags & ~(RECKON_SESSION_NO_WARM | RECKON_SESSION_WAIT_WARM)) != 0)
+		return err_set(err, ERR_INVALID, "a flag that contexts do not have (%u)",
+			       options->flags);
+	(void)snprintf(request->context.language, sizeof(request->context.language), "%s",
+		       language->name);
+	request->context.flags = options->flags;
+	request->session = of->number;
+	return 0;
+}
+
+/* Takes the connection of the reply, also when it fails. */
+static int new_handle(const struct reckon_session *of, struct client_call *call,
+		      struct reckon_session **ret, struct err *err)
+{
+	struct reckon_engine *engine;
+	struct reckon_session *context;
+
+	if (call->nfds != 2)
+		return err_set(err, ERR_PROTOCOL, "the warden made a context without descriptors");
+	if (engine_new_for_context(of->engine, TAKE_FD(call->fds[1]), &engine, err) < 0)
+		return (int)err->code;
+	context = session_new(engine, engine->client);
+	context->owns_engine = true;
+	session_link(context);
+	shared_unref(context->shared);
+	context->shared = shared_ref(of->shared);
+	context->limits = of->limits;
+	context->host_uid = of->host_uid;
+	context->host_gid = of->host_gid;
+	memcpy(context->id, of->id, sizeof(context->id));
+	memcpy(context->template_name, of->template_name, sizeof(context->template_name));
+	*ret = context;
+	return 0;
+}
+
+static int begin(struct reckon_session *context, const struct reckon_session *of,
+		 const reckon_context_options *options, const struct warden_request *request,
+		 struct client_call *call, struct err *err)
+{
+	if (durable_context(context, options, err) < 0 ||
+	    (context->context[0] == '\0' && id_new(context->context, "ctx", err) < 0))
+		return (int)err->code;
+	context->language = language_find(request->context.language);
+	context->open_flags = request->context.flags;
+	/* A description of its own: reading a directory moves its offset. */
+	context->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	context->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (context->workspace < 0 || context->interrupt_fd < 0)
+		return err_sys(err, "open the workspace");
+	/* Before there is a kernel there is nothing to end, least of all the session. */
+	context->number = of->number;
+	if (session_adopt_kernel(context, call, err) < 0 ||
+	    session_configure(context, options->env, options->cwd, err) < 0)
+		return (int)err->code;
+	return session_meet(context, err);
+}
+
+static int context_open(struct reckon_session *of, const reckon_context_options *given,
+			struct reckon_session **ret, struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_CONTEXT };
+	struct reckon_session *context = NULL;
+	reckon_context_options options;
+	struct client_call call;
+	int code;
+
+	if (api_options("reckon_context_options", &options, sizeof(options), given, err) < 0 ||
+	    fill_request(of, &options, &request, err) < 0 ||
+	    shared_ask(of->shared, of->client, of->number, &request, &call, CONTEXT_TIMEOUT_MS,
+		       err) < 0)
+		return (int)err->code;
+	code = new_handle(of, &call, &context, err);
+	if (code == 0 && context != NULL)
+		code = begin(context, of, &options, &request, &call, err);
+	for (size_t i = 0; i < call.nfds; i++)
+		if (call.fds[i] >= 0)
+			(void)close(call.fds[i]);
+	if (code < 0) {
+		session_free(context);
+		return code;
+	}
+	*ret = context;
+	return 0;
+}
+
+static int files_open(const struct reckon_session *of, struct reckon_session **ret, struct err *err)
+{
+	struct reckon_engine *engine;
+	struct reckon_session *files;
+
+	if (engine_new_for_files(of->engine, &engine, err) < 0)
+		return (int)err->code;
+	files = session_new(engine, NULL);
+	files->owns_engine = true;
+	session_link(files);
+	shared_unref(files->shared);
+	files->shared = shared_ref(of->shared);
+	files->limits = of->limits;
+	/* What it asks the warden, it asks through the connection that all handles share. */
+	files->number = of->number;
+	files->host_uid = of->host_uid;
+	files->host_gid = of->host_gid;
+	memcpy(files->id, of->id, sizeof(files->id));
+	memcpy(files->template_name, of->template_name, sizeof(files->template_name));
+	files->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (files->workspace < 0) {
+		(void)err_sys(err, "open the workspace");
+		session_free(files);
+		return (int)err->code;
+	}
+	*ret = files;
+	return 0;
+}
+
+int reckon_files_open(reckon_session *session, reckon_session **ret, reckon_error *err)
+{
+	struct err inner;
+
+	if (files_open(session, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_context_open(reckon_session *session, const reckon_context_options *options,
+			reckon_session **ret, reckon_error *err)
+{
+	struct err inner;
+
+	if (context_open(session, options, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}

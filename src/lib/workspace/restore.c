@@ -1,0 +1,311 @@
+/*
+ * restore.c - a workspace made again from its manifest.
+ *
+ * Runs in:  libreckon, on a new box whose kernel has not run anything.
+ * Reads:    objects of the store, whose hashes it checks while it copies.
+ * Never:    leaves out in silence what the manifest names.
+ */
+#include "lib/store/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "base/file/fs.h"
+#include "base/mem.h"
+#include "lib/record/text.h"
+
+#define CHUNK (64u * 1024u)
+
+struct restore {
+	int dir_fd;
+	struct store *store;
+	uid_t uid;
+	gid_t gid;
+};
+
+static struct timespec to_timespec(int64_t ns)
+{
+	struct timespec at = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	if (at.tv_nsec < 0) {
+		at.tv_nsec += 1000000000;
+		at.tv_sec--;
+	}
+	return at;
+}
+
+static int lost(const char *path, struct err *err)
+{
+	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
+	const int errnum = err->errnum;
+
+	text_show_path(path, &shown);
+	(void)err_wrap(err, "%.100s could not be restored", buf_text(&shown));
+	err->errnum = errnum;
+	return (int)err->code;
+}
+
+/* ---- what is there already: the template's ------------------------------------------------- */
+
+static int clear_workspace(int dir_fd, struct err *err)
+{
+	struct keep_list there;
+
+	if (keep_scan(dir_fd, NULL, UINT64_MAX, &there, err) < 0)
+		return (int)err->code;
+	err_clear(err);
+	/* What lies in a directory comes behind it. */
+	for (size_t i = there.count; i > 0 && err->code == ERR_OK; i--) {
+		const struct keep_entry *entry = &there.entries[i - 1];
+		cleanup_fd int parent = -1;
+		const char *name;
+
+		if (keep_open_parent(dir_fd, entry->path, &parent, &name, err) == 0 &&
+		    unlinkat(parent, name,
+			     entry->kind == RECKON_ENTRY_DIRECTORY ? AT_REMOVEDIR : 0) < 0)
+			(void)err_sys(err, "empty the workspace");
+	}
+	keep_list_clear(&there);
+	return (int)err->code;
+}
+
+/* ---- contents ------------------------------------------------------------------------------- */
+
+static bool is_zero(const unsigned char *bytes, size_t len)
+{
+	return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
+
+/* Zeros stay holes, so that a sparse file fits where it was. */
+static int write_chunk(int fd, const unsigned char *bytes, size_t len, uint64_t at,
+		       struct err *err)
+{
+	for (size_t done = 0; done < len;) {
+		size_t n = len - done < 4096 ? len - done : 4096;
+
+		if (!is_zero(bytes + done, n)) {
+			if (lseek(fd, (off_t)(at + done), SEEK_SET) < 0)
+				return err_sys(err, "seek");
+			if (fd_write_full(fd, bytes + done, n, err) < 0)
+				return (int)err->code;
+		}
+		done += n;
+	}
+	return 0;
+}
+
+static int copy_checked(int from, int to, const reckon_workspace_entry *entry, struct err *err)
+{
+	cleanup_free unsigned char *chunk = mem_new0(1, CHUNK);
+	unsigned char digest[crypto_hash_sha256_BYTES];
+	crypto_hash_sha256_state hash;
+	char hex[STORE_SHA256_SIZE];
+	uint64_t at = 0;
+
+	(void)crypto_hash_sha256_init(&hash);
+	for (;;) {
+		const ssize_t n = fd_read_full(from, chunk, CHUNK, err);
+
+		if (n < 0)
+			return (int)err->code;
+		if (n == 0)
+			break;
+		(void)crypto_hash_sha256_update(&hash, chunk, (size_t)n);
+		if (write_chunk(to, chunk, (size_t)n, at, err) < 0)
+			return (int)err->code;
+		at += (uint64_t)n;
+	}
+	(void)crypto_hash_sha256_final(&hash, digest);
+	(void)sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest));
+	if (at != entry->size || strcmp(hex, entry->content) != 0)
+		return err_set(err, ERR_LOST, "its content in the store is damaged");
+	return ftruncate(to, (off_t)at) < 0 ? err_sys(err, "set its size") : 0;
+}
+
+static int make_file(struct restore *restore, const reckon_workspace_entry *entry, int parent,
+		     const char *name, struct err *err)
+{
+	cleanup_fd int from = -1;
+	cleanup_fd int to = -1;
+	uint64_t size;
+
+	if (store_open_sha256(restore->store, entry->content, &from, &size, err) < 0) {
+		if (err->code == ERR_NOT_FOUND)
+			return err_set(err, ERR_LOST, "its content is missing in the store");
+		return (int)err->code;
+	}
+	to = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (to < 0)
+		return err_sys(err, "make it");
+	if (copy_checked(from, to, entry, err) < 0)
+		return (int)err->code;
+	if (restore->uid != (uid_t)-1 && fchown(to, restore->uid, restore->gid) < 0)
+		return err_sys(err, "give it to the session");
+	/* After the owner, whose change takes bits away. */
+	if (fchmod(to, entry->mode & 07777) < 0)
+		return err_sys(err, "set its mode");
+	return 0;
+}
+
+/* ---- one entry ------------------------------------------------------------------------------ */
+
+static int give(const struct restore *restore, int parent, const char *name, struct err *err)
+{
+	if (restore->uid != (uid_t)-1 &&
+	    fchownat(parent, name, restore->uid, restore->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(err, "give it to the session");
+	return 0;
+}
+
+static int make_link(struct restore *restore, const reckon_workspace_entry *entry, int parent,
+		     const char *name, struct err *err)
+{
+	cleanup_fd int first_parent = -1;
+	const char *first;
+
+	if (keep_open_parent(restore->dir_fd, entry->content, &first_parent, &first, err) < 0)
+		return (int)err->code;
+	return linkat(first_parent, first, parent, name, 0) < 0 ? err_sys(err, "link it") : 0;
+}
+
+static int make_node(struct restore *restore, const reckon_workspace_entry *entry, int parent,
+		     const char *name, struct err *err)
+{
+	int made = -1;
+
+	if (entry->kind == RECKON_ENTRY_DIRECTORY)
+		made = mkdirat(parent, name, 0700);
+	else if (entry->kind == RECKON_ENTRY_SYMLINK)
+		made = symlinkat(entry->content, parent, name);
+	else if (entry->kind == RECKON_ENTRY_FIFO)
+		made = mkfifoat(parent, name, 0600);
+	else
+		return err_set(err, ERR_INVALID, "nothing is known of kind %u", entry->kind);
+	if (made < 0)
+		return err_sys(err, "make it");
+	if (give(restore, parent, name, err) < 0)
+		return (int)err->code;
+	if (entry->kind == RECKON_ENTRY_FIFO && fchmodat(parent, name, entry->mode & 07777, 0) < 0)
+		return err_sys(err, "set its mode");
+	return 0;
+}
+
+static int set_time(int parent, const char *name, int64_t mtime_ns, struct err *err)
+{
+	const struct timespec times[2] = { to_timespec(mtime_ns), to_timespec(mtime_ns) };
+
+	if (utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(err, "set its time");
+	return 0;
+}
+
+static int make_entry(struct restore *restore, const reckon_workspace_entry *entry,
+		      struct err *err)
+{
+	cleanup_fd int parent = -1;
+	const char *name;
+	int code;
+
+	if (keep_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
+		return (int)err->code;
+	if (entry->kind == RECKON_ENTRY_FILE)
+		code = make_file(restore, entry, parent, name, err);
+	else if (entry->kind == RECKON_ENTRY_HARD_LINK)
+		code = make_link(restore, entry, parent, name, err);
+	else
+		code = make_node(restore, entry, parent, name, err);
+	if (code < 0 || entry->kind == RECKON_ENTRY_DIRECTORY)
+		return code;
+	return set_time(parent, name, entry->mtime_ns, err);
+}
+
+/* When everything is in it: a directory's time is that of its last entry, its mode may forbid. */
+static int finish_directory(struct restore *restore, const reckon_workspace_entry *entry,
+			    struct err *err)
+{
+	cleanup_fd int parent = -1;
+	const char *name;
+
+	if (keep_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
+		return (int)err->code;
+	if (fchmodat(parent, name, entry->mode & 07777, 0) < 0)
+		return err_sys(err, "set its mode");
+	return set_time(parent, name, entry->mtime_ns, err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+/* Hard links after what they lead to, which may be sorted anywhere before them: always. */
+static int make_all(struct restore *restore, const reckon_workspace_entry *entries, size_t count,
+		    struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].kind != RECKON_ENTRY_NOT_KEPT &&
+		    make_entry(restore, &entries[i], err) < 0)
+			return lost(entries[i].path, err);
+	for (size_t i = count; i > 0; i--)
+		if (entries[i - 1].kind == RECKON_ENTRY_DIRECTORY &&
+		    finish_directory(restore, &entries[i - 1], err) < 0)
+			return lost(entries[i - 1].path, err);
+	return 0;
+}
+
+/* The new inodes, with the hashes that were checked on their way. */
+static int learn(struct keep *keep, int dir_fd, const reckon_workspace_entry *entries,
+		 size_t count, struct err *err)
+{
+	size_t at = 0;
+
+	keep_forget(keep);
+	if (keep_scan(dir_fd, NULL, UINT64_MAX, &keep->list, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < keep->list.count; i++) {
+		struct keep_entry *entry = &keep->list.entries[i];
+
+		while (at < count && strcmp(entries[at].path, entry->path) < 0)
+			at++;
+		if (at < count && entry->kind == RECKON_ENTRY_FILE &&
+		    entries[at].kind == RECKON_ENTRY_FILE &&
+		    strcmp(entries[at].path, entry->path) == 0)
+			(void)snprintf(entry->sha256, sizeof(entry->sha256), "%s",
+				       entries[at].content);
+	}
+	/* The first to be told is all of it: what was not kept is not there any more. */
+	return 0;
+}
+
+static int check(const reckon_workspace_entry *entries, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const bool needs = entries[i].kind == RECKON_ENTRY_FILE ||
+				   entries[i].kind == RECKON_ENTRY_SYMLINK ||
+				   entries[i].kind == RECKON_ENTRY_HARD_LINK;
+
+		if (entries[i].path == NULL || entries[i].path[0] == '\0' ||
+		    (needs && entries[i].content == NULL))
+			return err_set(err, ERR_INVALID, "entry %zu of a manifest is not whole", i);
+		if (i > 0 && strcmp(entries[i - 1].path, entries[i].path) >= 0)
+			return err_set(err, ERR_INVALID, "a manifest is sorted by path");
+	}
+	return 0;
+}
+
+int keep_restore(struct keep *keep, int dir_fd, struct store *store,
+		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
+		 struct err *err)
+{
+	struct restore restore = { .dir_fd = dir_fd, .store = store, .uid = uid, .gid = gid };
+
+	if (check(entries, count, err) < 0 || clear_workspace(dir_fd, err) < 0 ||
+	    make_all(&restore, entries, count, err) < 0)
+		return (int)err->code;
+	return learn(keep, dir_fd, entries, count, err);
+}
