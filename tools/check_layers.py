@@ -25,15 +25,15 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "loop": {"base"},
     "models": {"base", "wire"},
     "fence": {"base"},
-    "peek": {"base", "wire", "fence"},
-    "host": {"api", "base", "dialects", "languages", "wire", "loop", "codec", "converse", "driver", "models"},
+    "unarchiver": {"base", "wire", "fence"},
+    "host": {"api", "base", "dialects", "languages", "wire", "loop", "codec", "agent_client", "driver", "models"},
     "agent": {"base", "codec", "languages", "wire", "fence"},
-    "converse": {"base", "codec", "languages", "wire"},
-    "driver": {"base", "converse", "wire"},
-    "lib": {"base", "codec", "converse", "driver", "languages", "wire"},
+    "agent_client": {"base", "codec", "languages", "wire"},
+    "driver": {"base", "agent_client", "wire"},
+    "lib": {"base", "codec", "agent_client", "driver", "languages", "wire"},
     "client": {"base", "codec"},
     "jupyter": {"base", "codec", "languages"},
-    "cli": {"base", "codec", "client", "converse", "driver", "jupyter", "languages", "models", "wire"},
+    "cli": {"base", "codec", "client", "agent_client", "driver", "jupyter", "languages", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
 ONLY = {  # all that the first may see of the second
@@ -53,7 +53,7 @@ ONLY = {  # all that the first may see of the second
                                  "dialects/names.h", "dialects/program.h",
                                  "dialects/program_code.h", "dialects/program_language.h",
                                  "dialects/run.h", "dialects/stored.h"},
-    ("host", "converse"): {"converse/converse.h", "converse/outcome.h"},
+    ("host", "agent_client"): {"agent_client/agent_client.h", "agent_client/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers
 HOME = {  # a library's header: the folder that may see it, or each of them
@@ -65,8 +65,8 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "llhttp.h": "codec",
     "wslay/wslay.h": "httpd",
     "sha1.h": "httpd",
-    "archive.h": "peek",
-    "archive_entry.h": "peek",
+    "archive.h": "unarchiver",
+    "archive_entry.h": "unarchiver",
     "sodium.h": ("lib", "host", "jupyter"),
     "zmq.h": "jupyter",
     "sqlite3.h": "host",

@@ -119,7 +119,7 @@ static int send_seat(struct warden *warden, const struct session *session, int p
 	if (kernel->control_host < 0 || kernel->made.kernel <= 0)
 		return 0;
 	if (seat < 0 &&
-	    cgroup_group_seat(&warden->cgroups, session->shell.name, &seat, err) < 0)
+	    cgroup_group_join(&warden->cgroups, session->shell.name, &seat, err) < 0)
 		return (int)err->code;
 	return seat < 0 ? 0
 			: kernel_send(kernel->control_host, KERNEL_SEAT, 0, NULL, &seat, 1, err);

@@ -254,7 +254,7 @@ static int set_up(struct warden *warden, struct err *err)
 		return err_sys(err, "signalfd");
 	warden->signal_watch = (struct watch){ .ready = on_signal, .fd = warden->signal_fd };
 	if (watch_add(warden, &warden->signal_watch, EPOLLIN, err) < 0 ||
-	    turns_setup(warden, err) < 0)
+	    sched_slice_setup(warden, err) < 0)
 		return (int)err->code;
 	/* Kernels whose twin died come to us. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

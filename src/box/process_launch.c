@@ -64,12 +64,12 @@ static int send_plan(struct warden *warden, struct box_process *process, const i
 				    .rows = process->how.rows,
 				    .columns = process->how.columns };
 	int fds[LAUNCH_FDS_MAX] = { shell->init_pidfd, warden->filter_fd, given[0] };
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	size_t count = 3;
 	int code;
 
 	_Static_assert(CG_COUNT <= LAUNCH_SEATS_MAX, "room for a seat of each controller");
-	if (cgroup_process_seats(&warden->cgroups, shell->name, process->as.id, &seats, err) < 0)
+	if (cgroup_process_join(&warden->cgroups, shell->name, process->as.id, &seats, err) < 0)
 		return (int)err->code;
 	plan.seat_count = (uint32_t)seats.count;
 	if (plan.has_landlock != 0)
@@ -79,7 +79,7 @@ static int send_plan(struct warden *warden, struct box_process *process, const i
 	memcpy(fds + count, seats.fd, seats.count * sizeof(*fds));
 	count += seats.count;
 	code = fd_send_msg(process->boot, &plan, sizeof(plan), fds, count, err);
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	return code;
 }
 

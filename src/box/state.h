@@ -216,8 +216,8 @@ struct warden {
 	uint64_t idle_ns, idle_since;
 	uint32_t next_session, next_kernel;
 	size_t open_sessions;
-	struct watch turns_watch; /* the clock of those whose cell begins, oldest first */
-	bool turns_armed;
+	struct watch sched_slice_watch; /* the clock of those whose cell begins, oldest first */
+	bool sched_slice_armed;
 	struct box_kernel *beginning, *beginning_last;
 	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
 	char template_dir[512];
@@ -366,9 +366,9 @@ void usage_close(const struct box_kernel *kernel); /* it has ended */
 void usage_forget(struct session *session);
 
 /* turns.c */
-int turns_setup(struct warden *warden, struct err *err);
-void turns_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
-void turns_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */
+int sched_slice_setup(struct warden *warden, struct err *err);
+void sched_slice_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
+void sched_slice_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */
 
 /* filter/denial.c */
 void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);

@@ -66,7 +66,7 @@ static void begin_running(struct box_kernel *kernel)
 
 void usage_end(struct warden *warden, struct box_kernel *kernel)
 {
-	turns_end(warden, kernel);
+	sched_slice_end(warden, kernel);
 	kernel->is_running = false;
 }
 
@@ -90,7 +90,7 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel)
 	const pid_t pid = kernel->made.kernel;
 
 	begin_running(kernel);
-	turns_begin(warden, kernel);
+	sched_slice_begin(warden, kernel);
 	/* Another's peak is not to be forgotten. */
 	if (!kernel->is_shared)
 		cgroup_reset_peak(&warden->cgroups, session->shell.name);

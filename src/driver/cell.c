@@ -35,7 +35,7 @@ static const char *refusal(struct driver *driver, const struct driver_cell *cell
 	return why != NULL || !driver->is_stopping ? why : stopped;
 }
 
-int driver_take_cell(struct driver *driver, const struct converse_frame *frame, struct err *err)
+int driver_take_cell(struct driver *driver, const struct agent_client_frame *frame, struct err *err)
 {
 	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
 	const struct driver_cell cell = {
@@ -59,7 +59,7 @@ int driver_take_cell(struct driver *driver, const struct converse_frame *frame, 
 }
 
 /* The last thing of a cell: what the owner wants comes first, the agent then ends after it. */
-static int report(struct driver *driver, const struct converse_result *told, struct err *err)
+static int report(struct driver *driver, const struct agent_client_result *told, struct err *err)
 {
 	const uint64_t later = clock_mono_ns() + GRACE_NS;
 	int rc = driver_tell_stop(driver, err);
@@ -69,7 +69,7 @@ static int report(struct driver *driver, const struct converse_result *told, str
 	if (later > driver->deadline_ns)
 		driver->deadline_ns = later;
 	if (rc == 0)
-		rc = converse_answer(driver->talk, told, err);
+		rc = agent_client_answer(driver->talk, told, err);
 	return rc;
 }
 
@@ -98,7 +98,7 @@ int driver_cell_refuse(struct driver *driver, const char *status, const char *wh
 }
 
 /* The output, as much of it as leaves room for the note behind it. */
-static void add_note(struct converse_result *told, const struct buf *note, struct buf *text)
+static void add_note(struct agent_client_result *told, const struct buf *note, struct buf *text)
 {
 	const size_t room = AGENT_RESULT_MAX - NOTE_MAX;
 	size_t len = told->len;
@@ -122,7 +122,7 @@ int driver_cell_done(struct driver *driver, const struct driver_cell_end *end, s
 {
 	cleanup_buf struct buf text = BUF_INIT(AGENT_RESULT_MAX), note = BUF_INIT(NOTE_MAX);
 	enum driver_session session = DRIVER_SESSION_LIVE;
-	struct converse_result told = end->told;
+	struct agent_client_result told = end->told;
 
 	if (driver->state != DRIVER_RUNNING)
 		return err_set(err, ERR_INVALID, "no cell runs");
@@ -136,7 +136,7 @@ int driver_cell_done(struct driver *driver, const struct driver_cell_end *end, s
 		add_note(&told, &note, &text);
 		break;
 	case DRIVER_SESSION_LOST:
-		told = (struct converse_result){ .status = "lost", .text = buf_text(&note),
+		told = (struct agent_client_result){ .status = "lost", .text = buf_text(&note),
 						 .len = note.len };
 		break;
 	case DRIVER_SESSION_LIVE:

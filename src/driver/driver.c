@@ -2,7 +2,7 @@
  * driver.c - the state machine of a conversation.
  *
  * Runs in:  reckon ask, libreckon, reckond.
- * Reads:    frames of reckon-agent, which src/converse has checked; words of a model.
+ * Reads:    frames of reckon-agent, which src/agent_client has checked; words of a model.
  * Never:    blocks (but in driver_run()), or keeps a key.
  */
 #include "driver/driver.h"
@@ -37,7 +37,7 @@ void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 
 void driver_close(struct driver *driver)
 {
-	converse_close(TAKE_PTR(driver->talk));
+	agent_client_close(TAKE_PTR(driver->talk));
 	driver->state = DRIVER_CLOSED;
 	driver_drop_request(driver);
 }
@@ -54,13 +54,13 @@ void driver_done(struct driver *driver)
 	outcome_done(&driver->outcome);
 }
 
-int driver_open(struct driver *driver, const char *path, const struct converse_model *model,
+int driver_open(struct driver *driver, const char *path, const struct agent_client_model *model,
 		struct err *err)
 {
-	if (converse_open(path, model, &driver->talk, err) < 0)
+	if (agent_client_open(path, model, &driver->talk, err) < 0)
 		return (int)err->code;
 	if (driver->ops->open_output != NULL)
-		converse_pages(driver->talk, driver->ops->open_output, driver->arg);
+		agent_client_pages(driver->talk, driver->ops->open_output, driver->arg);
 	driver->state = DRIVER_STARTING;
 	driver->wall_ms = model->settings.wall_ms;
 	return 0;
@@ -68,7 +68,7 @@ int driver_open(struct driver *driver, const char *path, const struct converse_m
 
 int driver_fd(const struct driver *driver)
 {
-	return converse_fd(driver->talk);
+	return agent_client_fd(driver->talk);
 }
 
 /* ---- frames ---- */
@@ -81,12 +81,12 @@ static int take_ready(struct driver *driver, struct err *err)
 	return driver_send_request(driver, err);
 }
 
-static void take_end(struct driver *driver, const struct converse_frame *frame)
+static void take_end(struct driver *driver, const struct agent_client_frame *frame)
 {
-	struct converse_end end;
+	struct agent_client_end end;
 	struct err full; /* its ceiling is that of a frame */
 
-	converse_read_end(frame, &end);
+	agent_client_read_end(frame, &end);
 	driver->stop = end.stop;
 	driver->usage = end.usage;
 	driver->has_answer = end.answer != NULL && end.answer_len > 0 &&
@@ -96,7 +96,7 @@ static void take_end(struct driver *driver, const struct converse_frame *frame)
 	driver->state = DRIVER_IDLE;
 }
 
-static char *copy_field(const struct converse_frame *frame, enum agent_tag tag)
+static char *copy_field(const struct agent_client_frame *frame, enum agent_tag tag)
 {
 	const struct kernel_item *item = agent_find(frame->items, frame->count, tag);
 	char *text = mem_new0((size_t)item->len + 1, 1);
@@ -105,7 +105,7 @@ static char *copy_field(const struct converse_frame *frame, enum agent_tag tag)
 	return text;
 }
 
-static int take_call(struct driver *driver, const struct converse_frame *frame, struct err *err)
+static int take_call(struct driver *driver, const struct agent_client_frame *frame, struct err *err)
 {
 	if (driver->call_count == AGENT_CALLS_MAX)
 		return err_set(err, ERR_PROTOCOL, "reckon-agent: more than %u calls",
@@ -118,7 +118,7 @@ static int take_call(struct driver *driver, const struct converse_frame *frame, 
 	return 0;
 }
 
-static int take_talk(struct driver *driver, const struct converse_frame *frame, struct err *err)
+static int take_talk(struct driver *driver, const struct agent_client_frame *frame, struct err *err)
 {
 	const struct kernel_item *json = agent_find(frame->items, frame->count, AGENT_TAG_JSON);
 
@@ -134,7 +134,7 @@ static void emit(struct driver *driver, enum driver_event_kind kind, const char 
 		driver->ops->event(&event, driver->arg);
 }
 
-static void emit_code(struct driver *driver, const struct converse_frame *frame, const char *text,
+static void emit_code(struct driver *driver, const struct agent_client_frame *frame, const char *text,
 		      size_t len)
 {
 	const struct driver_event event = {
@@ -148,12 +148,12 @@ static void emit_code(struct driver *driver, const struct converse_frame *frame,
 		driver->ops->event(&event, driver->arg);
 }
 
-static int take_frame(struct driver *driver, const struct converse_frame *frame,
+static int take_frame(struct driver *driver, const struct agent_client_frame *frame,
 		      enum driver_result *ret, struct err *err)
 {
 	struct err full; /* prose past its ceiling is an answer that is cut anyway */
 	size_t len;
-	const char *text = converse_read_text(frame, &len);
+	const char *text = agent_client_read_text(frame, &len);
 
 	switch (frame->type) {
 	case AGENT_READY:
@@ -176,7 +176,7 @@ static int take_frame(struct driver *driver, const struct converse_frame *frame,
 		emit(driver, DRIVER_EVENT_DISCARD, text, len);
 		return 0;
 	case AGENT_TURN:
-		converse_read_usage(frame, &driver->usage);
+		agent_client_read_usage(frame, &driver->usage);
 		emit(driver, DRIVER_EVENT_TURN, "", 0);
 		return 0;
 	case AGENT_EXECUTE:
@@ -204,7 +204,7 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 	enum driver_result result = DRIVER_WAITS;
 
 	for (unsigned i = 0; i < FRAMES_IN_A_ROW && result == DRIVER_WAITS; i++) {
-		struct converse_frame frame;
+		struct agent_client_frame frame;
 		int rc;
 
 		if (driver->state == DRIVER_CLOSED) { /* within one of the owner's calls */
@@ -214,7 +214,7 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 		rc = driver_tell_stop(driver, err);
 		/* Also while a cell runs: an agent that is gone ends the question at once. */
 		if (rc == 0)
-			rc = converse_take(driver->talk, &frame, err);
+			rc = agent_client_take(driver->talk, &frame, err);
 		if (rc == 0)
 			break;
 		if (rc < 0 || take_frame(driver, &frame, &result, err) < 0)
@@ -231,7 +231,7 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 
 void driver_wait(const struct driver *driver, int wake_fd)
 {
-	converse_wait(driver->talk, wake_fd, wake_fd < 0 ? WAIT_UNWOKEN_MS : WAIT_MS);
+	agent_client_wait(driver->talk, wake_fd, wake_fd < 0 ? WAIT_UNWOKEN_MS : WAIT_MS);
 }
 
 enum driver_result driver_run(struct driver *driver, int wake_fd, struct err *err)

@@ -2,7 +2,7 @@
  * driver.h - the agent driver: turns a conversation with a model into executions in a session.
  *
  * Every program that lets a model run code is a view of it: `reckon ask` and `chat`, the daemon's
- * /agent, and libreckon. The driver starts a reckon-agent (src/converse), which asks the model; it
+ * /agent, and libreckon. The driver starts a reckon-agent (src/agent_client), which asks the model; it
  * checks what comes back, hands each cell to its owner to run, collects what became of the run, and
  * says how it ended. It never blocks: driver_step() does what can be done now and says what it waits
  * for. An event loop watches driver_fd(); a program that has nothing else to do calls driver_run().
@@ -35,8 +35,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "converse/converse.h"
-#include "converse/outcome.h"
+#include "agent_client/agent_client.h"
+#include "agent_client/outcome.h"
 
 /* What driver_step() did, and what it waits for. */
 enum driver_result {
@@ -94,7 +94,7 @@ struct driver_cell_end {
 	const char *record;    /* JSON; NULL: it did not run */
 	const struct outcome_file *files; /* that it changed */
 	size_t file_count;
-	struct converse_result told; /* what the model is told */
+	struct agent_client_result told; /* what the model is told */
 	const void *owner; /* whatever the owner wants to find again in its `end` */
 };
 
@@ -131,8 +131,8 @@ struct driver_ops {
 	enum driver_session (*session)(struct buf *note, struct err *err, void *arg);
 	/* Whether the question is to end. Asked before each frame and each answer. */
 	bool (*wants_stop)(void *arg);
-	/* A converse_open_fn: outputs that records of this conversation named. */
-	converse_open_fn *open_output;
+	/* A agent_client_open_fn: outputs that records of this conversation named. */
+	agent_client_open_fn *open_output;
 };
 
 struct driver_question {
@@ -148,7 +148,7 @@ struct driver {
 	const struct driver_ops *ops;
 	void *arg;
 	enum driver_state state;
-	struct converse *talk; /* NULL: there is no agent */
+	struct agent_client *talk; /* NULL: there is no agent */
 	uint64_t wall_ms, deadline_ns;
 	/* of what is asked, and waits until the agent is ready */
 	struct buf question;
@@ -156,7 +156,7 @@ struct driver {
 	size_t file_count;
 	struct buf load; /* a conversation */
 	bool has_question;
-	struct converse_tool_result results[AGENT_CALLS_MAX]; /* copies */
+	struct agent_client_tool_result results[AGENT_CALLS_MAX]; /* copies */
 	size_t result_count;
 	bool is_continued; /* no question: the conversation's last message is answered */
 	bool is_stopping; /* driver_interrupt() was called, or wants_stop() said so */
@@ -182,7 +182,7 @@ void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 void driver_done(struct driver *driver);
 
 /* Starts the program at `path`. The key of `model` is in the agent's socket afterwards. */
-int driver_open(struct driver *driver, const char *path, const struct converse_model *model,
+int driver_open(struct driver *driver, const char *path, const struct agent_client_model *model,
 		struct err *err);
 /* Ends the agent; what it left stays readable. */
 void driver_close(struct driver *driver);
@@ -203,7 +203,7 @@ int driver_load(struct driver *driver, const char *json, size_t len, struct err 
  * last message of the conversation that was loaded is answered. A call that gets no result is told
  * to the model as that.
  */
-int driver_continue(struct driver *driver, const struct converse_tool_result *results,
+int driver_continue(struct driver *driver, const struct agent_client_tool_result *results,
 		    size_t count, struct err *err);
 
 enum driver_result driver_step(struct driver *driver, struct err *err);
@@ -238,6 +238,6 @@ int driver_send_request(struct driver *driver, struct err *err);
 void driver_drop_request(struct driver *driver);
 void driver_drop_calls(struct driver *driver);
 /* The EXECUTE that was taken. */
-int driver_take_cell(struct driver *driver, const struct converse_frame *frame, struct err *err);
+int driver_take_cell(struct driver *driver, const struct agent_client_frame *frame, struct err *err);
 /* Tells the agent of a wish to stop, if there is one and it can be told. */
 int driver_tell_stop(struct driver *driver, struct err *err);

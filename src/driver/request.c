@@ -81,7 +81,7 @@ static int send_load(struct driver *driver, struct err *err)
 	int rc = 0;
 
 	if (driver->load.len > 0)
-		rc = converse_load(driver->talk, driver->load.data, driver->load.len, err);
+		rc = agent_client_load(driver->talk, driver->load.data, driver->load.len, err);
 	buf_done(&driver->load);
 	return rc;
 }
@@ -95,9 +95,9 @@ int driver_send_request(struct driver *driver, struct err *err)
 	if (send_load(driver, err) < 0)
 		return (int)err->code;
 	rc = driver->has_question
-		     ? converse_ask(driver->talk, buf_text(&driver->question), driver->question.len,
+		     ? agent_client_ask(driver->talk, buf_text(&driver->question), driver->question.len,
 				    (const char *const *)driver->files, driver->file_count, err)
-		     : converse_continue(driver->talk, driver->results, driver->result_count,
+		     : agent_client_continue(driver->talk, driver->results, driver->result_count,
 					 err);
 	driver->state = DRIVER_THINKING;
 	driver_drop_request(driver);
@@ -127,7 +127,7 @@ int driver_load(struct driver *driver, const char *json, size_t len, struct err 
 	return 0;
 }
 
-int driver_continue(struct driver *driver, const struct converse_tool_result *results,
+int driver_continue(struct driver *driver, const struct agent_client_tool_result *results,
 		    size_t count, struct err *err)
 {
 	if (count > AGENT_CALLS_MAX)
@@ -139,7 +139,7 @@ int driver_continue(struct driver *driver, const struct converse_tool_result *re
 
 		if (results[i].len > 0)
 			memcpy(text, results[i].text, results[i].len);
-		driver->results[driver->result_count++] = (struct converse_tool_result){
+		driver->results[driver->result_count++] = (struct agent_client_tool_result){
 			.call = mem_strdup(results[i].call),
 			.text = text,
 			.len = results[i].len,

@@ -1,7 +1,7 @@
 /*
  * fence.c - what a process gives up before it reads its first hostile byte.
  *
- * Runs in:  reckon-front, reckon-peek and reckon-agent, once, single-threaded.
+ * Runs in:  reckon-front, reckon-unarchiver and reckon-agent, once, single-threaded.
  * Reads:    nothing.
  * Never:    goes on when a part of the fence that this kernel has cannot be put up.
  */

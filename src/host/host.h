@@ -17,7 +17,7 @@
  *   executions/hold.c executions/cancel.c executions/asking.c   executions ended by a request, or when whoever asked goes away
  *   executions/execution.c       one execution: its events, who waits for it, its record; executions/start.c: its begin
  *   executions/work.c            what a job does, in a thread of the pool; pool.c: the threads
- *   sessions/keep.c            sessions kept over a restart: manifests, clocks, what a turn commits
+ *   sessions/keep.c            sessions kept over a restart: manifests, clocks, what a transaction commits
  *   files/gc.c              what nobody needs any more leaves the store
  *   sessions/restore.c         a box for a session that has none any more
  *   executions/ring.c            events of an execution, written by its thread, read by the loop
@@ -26,7 +26,7 @@
  *   tenants/tenant.c tenants/key.c    tenants, their keys; sessions/token.c: keys for one session
  *   tenants/quota.c tenants/usage.c   what a tenant may have at once, and what it used
  *   calls/tenant.c calls/key.c calls/document.c calls/stored.c calls/process.c (processes/process.h)
- *   calls/run.c inquiry….c   questions that models answer (runs/inquiry.h)
+ *   calls/run.c run….c   questions that models answer (runs/run.h)
  *   private.c         the daemon of one user, on a socket of its own
  *   operations/observe.c         operations/metrics.c: what is counted; sessions/sample.c: what boxes use; operations/ready.c
  *   audit/audit.c           who did what: db/audit.c, audit/head.c; audit/main.c: offline
@@ -54,23 +54,23 @@
 #include "host/config.h"
 #include "host/db/db.h"
 #include "host/db/context.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 #include "host/files/gc.h"
-#include "host/runs/inquiry.h"
+#include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/operate.h"
-#include "host/fronts/peer.h"
+#include "host/fronts/conn.h"
 #include "host/files/files.h"
-#include "host/executions/first.h"
+#include "host/executions/row_before_run.h"
 #include "host/pool.h"
 #include "host/processes/process.h"
 #include "host/operations/retain.h"
-#include "host/steady.h"
+#include "host/monotonic.h"
 #include "host/tenants/tenant.h"
-#include "host/turn.h"
+#include "host/transaction.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
-#include "wire/front_page.h"
+#include "wire/front_stats.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
 #define HOST_FILE_WORKERS 16u /* jobs about files at once */
@@ -95,12 +95,12 @@ struct context {
 	bool kernel_lost;
 	bool is_parked;	 /* it has no kernel; the first job makes it */
 	bool is_deleted; /* CLOSING: its row goes with it */
-	bool is_unborn;	 /* its row is in a turn that is not on the disk */
-	uint64_t unborn_turn;
+	bool is_unborn;	 /* its row is in a transaction that is not on the disk */
+	uint64_t unborn_transaction;
 };
 
 /* A session's files: a handle and a queue of their own (sessions/beside.c). */
-struct beside {
+struct file_queue {
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running, *first, *last;
 	unsigned queued, queued_ports;
@@ -126,7 +126,7 @@ struct session {
 	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
-	struct beside beside;
+	struct file_queue file_queue;
 	struct session_processes processes; /* processes/process.h */
 	struct job *early; /* came back before what looked at the workspace before them */
 	uint64_t taken;	   /* the last look that was committed */
@@ -135,27 +135,27 @@ struct session {
 	bool is_closed;		   /* and goes when the last context has */
 	bool is_over;		   /* which has ended */
 	bool is_to_stay;	   /* once its first execution is answered (calls/once.c) */
-	uint64_t stays_turn;	   /* the turn that says so; 0: none */
+	uint64_t stays_transaction;	   /* the transaction that says so; 0: none */
 	struct once_key *once_key; /* of the request that opens it, until its code is to run */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	/* sessions/keep.c, sessions/restore.c */
-	struct db_kept kept;
+	struct db_persisted kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
 	uint64_t parked_sequence; /* of its last execution before that */
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
-	struct session *next_in_turn;
-	bool is_in_turn;	/* a turn that is not on the disk kept something of it */
+	struct session *next_in_transaction;
+	bool is_in_transaction;	/* a transaction that is not on the disk kept something of it */
 	bool is_uncommitted;	/* so is what it changed */
 	bool is_unborn;		/* so is its row */
-	uint64_t turn;		/* the last one of those */
-	uint64_t unborn_turn;	/* that of its row */
+	uint64_t transaction;		/* the last one of those */
+	uint64_t unborn_transaction;	/* that of its row */
 	bool end_unkept;	/* its row says that it is live, which is to be mended */
 	bool is_early;		/* its row was written before its box was there */
-	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
+	struct err row_before_open_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
 	uint64_t expires_ns;	/* of the boot clock; 0: never */
@@ -167,8 +167,8 @@ struct host {
 	struct db *db;
 	struct pool *pool;
 	struct pool *file_pool; /* for what is beside */
-	struct peer *peers[DIALECTS_MAX]; /* NULL: no client has needed this dialect yet */
-	uint64_t peer_generation;	  /* the last that a dialect process got */
+	struct front_conn *fronts[DIALECTS_MAX]; /* NULL: no client has needed this dialect yet */
+	uint64_t front_generation;	  /* the last that a dialect process got */
 	struct loop_io *wake_io, *file_wake_io;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
@@ -183,9 +183,9 @@ struct host {
 	struct session *sessions;
 	struct session *session_buckets[HOST_BUCKETS]; /* by id */
 	unsigned session_count;
-	struct inquiry *inquiries;
+	struct run *runs;
 	struct models *models; /* that may be asked, or NULL */
-	struct pool_item *postponed;  /* it came back, and its turn cannot begin yet */
+	struct pool_item *postponed;  /* it came back, and its transaction cannot begin yet */
 	struct loop_timer *busy_timer; /* when that is tried again */
 	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
@@ -206,10 +206,10 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
-	struct spare *spare;
+	struct prewarmed *prewarmed;
 	struct auditor auditor;
 	struct retainer retainer;
-	struct steady steady;
+	struct monotonic monotonic;
 	struct strict strict; /* of keys and links */
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
@@ -223,7 +223,7 @@ struct host {
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
-	struct start *starts, *starts_last; /* executions/start.c */
+	struct pending_row *pending_rows, *pending_rows_last; /* executions/start.c */
 	struct execution *firsts; /* executions/first.c */
 	struct session *over; /* calls/once.c */
 	struct loop_timer *over_timer;
@@ -232,15 +232,15 @@ struct host {
 	struct loop_timer *start_timer;
 	struct process_pace pace;
 	/* turn.c */
-	bool turn_is_open;
-	uint64_t turn; /* the one that is open, or was last */
+	bool transaction_is_open;
+	uint64_t transaction; /* the one that is open, or was last */
 	uint64_t committed, synced; /* the last that is in the log, and on the disk */
 	uint64_t asked_upto; /* the last that a sync was asked for */
 	unsigned syncing;
 	struct pool *sync_pool;
 	struct loop_io *sync_io;
-	struct session *in_turn;
-	struct err turn_failed; /* code ERR_OK: not so far */
+	struct session *in_transaction;
+	struct err transaction_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
 	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;
@@ -293,22 +293,22 @@ void session_fail_executions(struct session *session, enum api_error end, const 
 
 /* ---- sessions/keep.c ---- */
 /* What an earlier run left, as sessions without a box. */
-int keep_revive(struct host *host, struct err *err);
-void keep_stop(struct host *host);
+int persist_revive(struct host *host, struct err *err);
+void persist_stop(struct host *host);
 /* A session that was just opened; its row and this one are committed together. */
-int keep_add(struct session *session, struct err *err);
+int persist_add(struct session *session, struct err *err);
 /* To be called for each job that came back, before it is answered. */
-void keep_job_done(struct session *session, struct job *job);
-void keep_use(struct session *session); /* somebody used it now */
-void keep_tick(struct host *host);
+void persist_job_done(struct session *session, struct job *job);
+void persist_use(struct session *session); /* somebody used it now */
+void persist_tick(struct host *host);
 /* Writes what is known of the session beside its row. */
-int keep_write(struct session *session, struct err *err);
-void keep_set_expiry(struct session *session, uint64_t expires_ms);
+int persist_write(struct session *session, struct err *err);
+void persist_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
-const char *keep_expired(const struct session *session, uint64_t now_ns);
+const char *persist_expired(const struct session *session, uint64_t now_ns);
 
 /* ---- sessions/restore.c ---- */
-/* Makes a box for a parked session, when nothing uses the old one and its turn has come. */
+/* Makes a box for a parked session, when nothing uses the old one and its transaction has come. */
 void restore_want(struct session *session);
 void restore_done(struct session *session, struct job *job);
 /* Its box is gone, with everything but what is kept. */
@@ -320,7 +320,7 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as
 /* ---- executions/execution.c ---- */
 struct execution *execution_find(struct session *session, const char *id);
 void execution_free(struct execution *execution);
-void execution_wait(struct execution *execution, const struct asked *asked);
+void execution_wait(struct execution *execution, const struct request *req);
 void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after);
 void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
 void execution_finish(struct execution *execution, const struct job *job);
@@ -351,7 +351,7 @@ void once_not_run(struct job *opened); /* it could not be opened: its `then` goe
 void once_opened(struct session *session, const struct job *opened);
 /* Its record is about to be answered: the session stays, if that was asked for. */
 void once_keep(struct session *session, const struct job *executed);
-void once_turn_failed(struct session *session, uint64_t first); /* so it does not */
+void once_transaction_failed(struct session *session, uint64_t first); /* so it does not */
 /* A job of a session's is done: when it was its only execution, the session is to end. */
 void once_done(struct session *session);
 void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
@@ -359,16 +359,16 @@ void once_forget(struct session *session); /* it goes */
 
 /* ---- executions/start.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
-void start_note(struct execution *execution, const struct db_execution *row,
+void pending_row_note(struct execution *execution, const struct db_execution *row,
 		const char *idempotency);
-bool start_waits(const struct execution *execution);
-void start_drop(struct execution *execution); /* it is to have no row */
+bool pending_row_waits(const struct execution *execution);
+void pending_row_drop(struct execution *execution); /* it is to have no row */
 /* Within the transaction that is open, which fails with it; with its end, if that is known. */
-int start_write(struct execution *execution, const struct db_end *end, struct err *err);
-void start_write_all(struct host *host); /* before somebody looks */
-void start_kept(struct execution *execution);	  /* what was written is committed */
-void start_not_kept(struct execution *execution); /* it is not, and waits again */
-void start_forget(struct execution *execution);
+int pending_row_write(struct execution *execution, const struct db_end *end, struct err *err);
+void pending_row_write_all(struct host *host); /* before somebody looks */
+void pending_row_kept(struct execution *execution);	  /* what was written is committed */
+void pending_row_not_kept(struct execution *execution); /* it is not, and waits again */
+void pending_row_forget(struct execution *execution);
 
 /* ---- executions/work.c: in a thread of the pool ---- */
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
@@ -379,13 +379,13 @@ void work_probe(struct job *job); /* operations/ready.c */
 void work_file(struct job *job); /* files/work.c */
 
 /* ---- sessions/beside.c ---- */
-void beside_enqueue(struct session *session, struct job *job);
-void beside_pump(struct session *session);
-bool beside_is_full(const struct session *session);
-bool beside_is_idle(const struct session *session);
-void beside_fail_waiting(struct session *session, enum api_error end, const char *why);
-void beside_job_done(struct session *session, struct job *job);
-reckon_session *beside_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
+void file_queue_enqueue(struct session *session, struct job *job);
+void file_queue_pump(struct session *session);
+bool file_queue_is_full(const struct session *session);
+bool file_queue_is_idle(const struct session *session);
+void file_queue_fail_waiting(struct session *session, enum api_error end, const char *why);
+void file_queue_job_done(struct session *session, struct job *job);
+reckon_session *file_queue_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
 
 /* ---- files/files.c ---- */
 /*

@@ -28,7 +28,7 @@
 #include "host/calls/document.h"
 #include "host/host.h"
 #include "host/private.h"
-#include "host/sessions/spare.h"
+#include "host/sessions/prewarmed.h"
 
 #define TICK_MS 200u
 #define BUSY_MS 20u
@@ -101,12 +101,12 @@ static void on_wake(unsigned ready, void *arg)
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
 	if (host->followers > 0)
-		inquiry_publish(host);
+		run_publish(host);
 	item = host->postponed != NULL ? host->postponed : take_job(host);
 	host->postponed = NULL;
 	if (item == NULL)
 		return;
-	if (!keep_turn_begin(host)) {
+	if (!transaction_begin(host)) {
 		host->postponed = item;
 		loop_timer_set(host->busy_timer, BUSY_MS);
 		return;
@@ -121,14 +121,14 @@ static void on_wake(unsigned ready, void *arg)
 		else if (job->kind == JOB_SHARE)
 			tenant_share_done(job);
 		else if (job->kind == JOB_SPARE)
-			spare_done(job);
+			prewarmed_done(job);
 		else if (job->kind == JOB_STORE)
 			stored_done(host, job);
 		else
 			session_job_done(job->session, job);
 		answer_end(host);
 	}
-	keep_turn_end(host);
+	transaction_end(host);
 }
 
 static void on_busy(void *arg)
@@ -150,8 +150,8 @@ static void on_tick(void *arg)
 
 	strict_tick(&host->strict);
 	session_tick(host);
-	spare_tick(host);
-	inquiry_tick(host);
+	prewarmed_tick(host);
+	run_tick(host);
 	private_tick(host);
 	operate_tick(host);
 	observe_tick(host);
@@ -164,7 +164,7 @@ static void on_tick(void *arg)
 /* Cells that take longer than most: that they have begun is written now. */
 static void on_starts(void *arg)
 {
-	start_write_all(arg);
+	pending_row_write_all(arg);
 }
 
 static int set_up(struct host *host, struct err *err)
@@ -184,7 +184,7 @@ static int set_up(struct host *host, struct err *err)
 	    loop_timer_new(host->loop, on_busy, host, &host->busy_timer, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
 	    loop_timer_new(host->loop, once_end, host, &host->over_timer, err) < 0 ||
-	    spare_begin(host, err) < 0 ||
+	    prewarmed_begin(host, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGHUP, operate_reload, host, err) < 0 ||
@@ -193,7 +193,7 @@ static int set_up(struct host *host, struct err *err)
 	loop_io_want(host->wake_io, LOOP_READ);
 	loop_io_want(host->file_wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
-	return turn_setup(host, err) < 0 ? (int)err->code : peer_start(host, err);
+	return transaction_setup(host, err) < 0 ? (int)err->code : front_start(host, err);
 }
 
 static void show_key(const struct host *host, const char *key)
@@ -230,14 +230,14 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)steady_now(&host->steady); /* whatever the clock does from here on is seen */
+	(void)monotonic_now(&host->monotonic); /* whatever the clock does from here on is seen */
 	strict_tick(&host->strict);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||
 	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
-	    keep_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
-	    inquiry_models_load(host, err) < 0 || key_setup(host, key, err) < 0)
+	    persist_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    run_models_load(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')
 		audit_note(host, "key.create", "", "ok", "%s", "the first one");
@@ -249,9 +249,9 @@ static int start(struct host *host, struct err *err)
 
 static void finish(struct host *host)
 {
-	turn_stop(host);
-	peer_stop(host);
-	start_write_all(host);
+	transaction_stop(host);
+	front_stop(host);
+	pending_row_write_all(host);
 	observe_save(host);
 	retain_stop(host);
 	audit_stop(host);
@@ -260,10 +260,10 @@ static void finish(struct host *host)
 	if (host->sessions == NULL) {
 		pool_free(host->pool);
 		pool_free(host->file_pool);
-		spare_end(host);
+		prewarmed_end(host);
 	}
-	inquiry_free_all(host);
-	keep_stop(host);
+	run_free_all(host);
+	persist_stop(host);
 	db_close(host->db);
 	reckon_engine_close(host->engine);
 }
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	operate_apply(host);
 	priority_raise();
 	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
-		peer_stop(host);
+		front_stop(host);
 		return complain(&err);
 	}
 	finish(host);

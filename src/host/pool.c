@@ -18,7 +18,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "base/process/burst.h"
+#include "base/process/rt_boost.h"
 #include "base/mem.h"
 
 struct queue {
@@ -300,7 +300,7 @@ static void *work(void *arg)
 	struct pool_item *item;
 	bool is_crowded;
 
-	burst_begin();
+	rt_boost_begin();
 	(void)pthread_mutex_lock(&pool->lock);
 	for (;;) {
 		item = next_item(pool);
@@ -314,14 +314,14 @@ static void *work(void *arg)
 		is_crowded = pool->hurries || pool->running > 1;
 		(void)pthread_mutex_unlock(&pool->lock);
 		while (item != NULL) {
-			burst_job(is_crowded);
+			rt_boost_job(is_crowded);
 			pool->run(item);
 			item = give_back(pool, item);
 		}
 		(void)pthread_mutex_lock(&pool->lock);
 	}
 	(void)pthread_mutex_unlock(&pool->lock);
-	burst_end();
+	rt_boost_end();
 	return NULL;
 }
 

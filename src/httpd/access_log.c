@@ -71,7 +71,7 @@ static bool is_plain(const char *id)
 		       len;
 }
 
-void access_settings(const struct front_page *page)
+void access_settings(const struct front_stats *page)
 {
 	log_set((enum log_level)page_get(page->log_level),
 		(enum log_format)page_get(page->log_format), (unsigned)page_get(page->log_rate));
@@ -112,7 +112,7 @@ void access_answer(struct conn *conn, unsigned status, char *ret_headers, size_t
 			       access->is_sampled ? "01" : "00");
 }
 
-static void count(struct front_page *page, const struct access *access, bool is_whole, uint64_t us)
+static void count(struct front_stats *page, const struct access *access, bool is_whole, uint64_t us)
 {
 	static const uint64_t ends[] = { FRONT_LATENCIES_US };
 	const unsigned class = is_whole && access->status < 600 ? access->status / 100 : 0;
@@ -154,7 +154,7 @@ void access_end(struct conn *conn, bool is_whole)
 
 void access_bytes(struct conn *conn, size_t received, size_t sent)
 {
-	struct front_page *page = conn->server->page;
+	struct front_stats *page = conn->server->page;
 
 	conn->request.access.received += received;
 	conn->request.access.sent += sent;

@@ -27,7 +27,7 @@
 #include "httpd/httpd.h"
 #include "loop/loop.h"
 #include "wire/front.h"
-#include "wire/front_page.h"
+#include "wire/front_stats.h"
 
 #define CONN_OUT_LOW (64u * 1024u) /* with more than this unsent, answer_write() waits */
 #define CONN_OUT_MAX (128u * 1024u * 1024u)
@@ -140,7 +140,7 @@ struct server {
 	struct loop_timer *end_timer, *accept_timer, *note_timer;
 	struct conn *conns;
 	unsigned conn_count, conn_max;
-	struct front_page *page;
+	struct front_stats *page;
 	uint64_t next_id;
 	bool is_ending;
 	const char *allowed_hosts; /* names that are ours besides addresses and localhost */
@@ -202,7 +202,7 @@ int note_open(struct server *server, struct err *err);
 void server_stop_listening(struct server *server);
 
 /* ---- access_log.c ---- */
-void access_settings(const struct front_page *page); /* of the log, as they are now */
+void access_settings(const struct front_stats *page); /* of the log, as they are now */
 void access_begin(struct conn *conn);		     /* a head is there */
 /* A well-formed traceparent; the rest of `ret` stays. */
 bool access_parse_trace(const char *header, struct access *ret);

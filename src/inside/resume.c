@@ -15,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inside/hot.h"
+#include "inside/prefault.h"
 #include "inside/zygote.h"
 
 /* reckon-kernel-direct has no zygote.c, and no hot.c. */
 #pragma weak zygote_thread_reset
-#pragma weak hot_write_rest
+#pragma weak prefault_write_rest
 
 #define SIGNAL_MAX 64
 
@@ -142,6 +142,6 @@ void resume_take_seat(const int *fds, size_t nfds)
 
 void resume_park(void)
 {
-	if (hot_write_rest != NULL)
-		hot_write_rest();
+	if (prefault_write_rest != NULL)
+		prefault_write_rest();
 }

@@ -29,7 +29,7 @@ unsigned resume_reopen(const struct kernel_item *items, size_t count);
 /* KERNEL_SEAT: this process, which has one thread, joins the group whose file came along. */
 void resume_take_seat(const int *fds, size_t nfds);
 
-/* KERNEL_PARK: there is time to copy the pages that a first cell writes to (hot_write_rest()). */
+/* KERNEL_PARK: there is time to copy the pages that a first cell writes to (prefault_write_rest()). */
 void resume_park(void);
 
 /* Reads a decimal number; false when the field is not one or does not fit. */

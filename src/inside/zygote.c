@@ -38,8 +38,8 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "inside/enter.h"
-#include "inside/freeze.h"
-#include "inside/hot.h"
+#include "inside/cow_heap.h"
+#include "inside/prefault.h"
 #include "inside/kernel.h"
 #include "inside/language.h"
 #include "inside/signals.h"
@@ -174,7 +174,7 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		_exit(125);
 	}
 	/* In the groups, which pay for the pages; ahead of need, as a rule (pool.c of the warden). */
-	hot_write_ahead();
+	prefault_write_ahead();
 	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
 	(void)syscall(SYS_set_robust_list, NULL, sizeof(struct { void *p[3]; }));
 	if (setns(plan->init_pidfd, CLONE_NEWPID) < 0) {
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
 	if (code == 0)
 		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);
 	if (code == 0 && strcmp(argv[2], "-") != 0)
-		ready.hot_pages = (uint32_t)hot_keep();
+		ready.hot_pages = (uint32_t)prefault_keep();
 	if (fd_send_msg(ZYGOTE_FD, &ready, sizeof(ready), NULL, 0, &ready.err) < 0 || code < 0)
 		return 1;
 	for (;;) {

@@ -1,4 +1,4 @@
-"""The walls of reckon-front and reckon-peek: seen from outside, and tried from inside."""
+"""The walls of reckon-front and reckon-unarchiver: seen from outside, and tried from inside."""
 
 import os
 import pathlib
@@ -94,7 +94,7 @@ def test_a_captured_peek_opens_runs_and_reaches_nothing(as_user):
     assert tried["write to a file"] == "27", "the bound of files that it writes is 0"
 
 
-PEEK = ROOT / "build/libexec/reckon-peek"
+PEEK = ROOT / "build/libexec/reckon-unarchiver"
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)

@@ -58,7 +58,7 @@ static inline void fuzz_check_turn(const struct model_turn *turn)
 	}
 }
 
-static inline void fuzz_send_back(const struct provider *provider, const struct model_talk *talk)
+static inline void fuzz_send_back(const struct provider *provider, const struct model_conversation *conv)
 {
 	struct provider_request request;
 	struct buf again = BUF_INIT(MODEL_BODY_MAX);
@@ -70,7 +70,7 @@ static inline void fuzz_send_back(const struct provider *provider, const struct 
 	request.model = "m";
 	request.key = "k";
 	request.answer_tokens = 1;
-	if (provider->request(talk, &request, &err) == 0)
+	if (provider->request(conv, &request, &err) == 0)
 		expect(json_read_compact(buf_text(&request.body), request.body.len, MODEL_BODY_MAX,
 					 &again, &kind, &err) == 0);
 	buf_done(&again);
@@ -80,7 +80,7 @@ static inline void fuzz_send_back(const struct provider *provider, const struct 
 static inline int fuzz_stream(const struct provider *provider, const uint8_t *data, size_t size)
 {
 	struct fuzz_stream stream = { .provider = provider };
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct sse sse;
 	struct err err;
 	size_t piece;
@@ -89,10 +89,10 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 	if (size < 1)
 		return 0;
 	piece = data[0] % 64u + 1u;
-	model_talk_init(&talk);
-	expect(model_talk_add_tool(&talk, MODEL_TOOL_CODE, "python", "what it is", "{}", &err) == 0);
-	expect(buf_adds(&model_talk_add(&talk, MODEL_ROLE_USER)->text, "?", &err) == 0);
-	decoder_init(&stream.decoder, model_talk_add(&talk, MODEL_ROLE_MODEL));
+	model_conversation_init(&conv);
+	expect(model_conversation_add_tool(&conv, MODEL_TOOL_CODE, "python", "what it is", "{}", &err) == 0);
+	expect(buf_adds(&model_conversation_add(&conv, MODEL_ROLE_USER)->text, "?", &err) == 0);
+	decoder_init(&stream.decoder, model_conversation_add(&conv, MODEL_ROLE_MODEL));
 	stream.decoder.piece = fuzz_piece;
 	sse_init(&sse, MODEL_EVENT_MAX, fuzz_event, &stream);
 	for (size_t at = 1; at < size && rc == 0; at += piece)
@@ -104,7 +104,7 @@ static inline int fuzz_stream(const struct provider *provider, const uint8_t *da
 	decoder_done(&stream.decoder);
 	expect(model_turn_settle(stream.decoder.turn, "code", 7, &err) == 0);
 	fuzz_check_turn(stream.decoder.turn);
-	fuzz_send_back(provider, &talk);
-	model_talk_done(&talk);
+	fuzz_send_back(provider, &conv);
+	model_conversation_done(&conv);
 	return 0;
 }

@@ -19,32 +19,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct provider *const providers[] = { &provider_chat, &provider_responses,
 						    &provider_messages, &provider_gemini };
 
-static void check_results(const struct model_talk *talk)
+static void check_results(const struct model_conversation *conv)
 {
-	for (size_t i = 0; i < talk->count; i++) {
-		const struct model_turn *turn = talk->turns[i];
+	for (size_t i = 0; i < conv->count; i++) {
+		const struct model_turn *turn = conv->turns[i];
 
 		if (turn->role == MODEL_ROLE_MODEL)
 			fuzz_check_turn(turn);
 		if (turn->role == MODEL_ROLE_RESULTS)
-			expect(i > 0 && talk->turns[i - 1]->role == MODEL_ROLE_MODEL);
+			expect(i > 0 && conv->turns[i - 1]->role == MODEL_ROLE_MODEL);
 	}
 }
 
-static void check_again(const struct conversation *conversation, const struct model_talk *talk)
+static void check_again(const struct conversation *conversation, const struct model_conversation *conv)
 {
 	struct buf json = BUF_INIT(AGENT_TALK_MAX);
 	struct conversation again;
-	struct model_talk copy;
+	struct model_conversation copy;
 	struct err err;
 
-	if (conversation_write(conversation, talk, &json, &err) == 0) {
+	if (conversation_write(conversation, conv, &json, &err) == 0) {
 		conversation_init(&again);
-		model_talk_init(&copy);
+		model_conversation_init(&copy);
 		expect(conversation_read(json.data, json.len, 7, &again, &copy, &err) == 0);
-		expect(copy.count == talk->count && again.calls_max == conversation->calls_max);
+		expect(copy.count == conv->count && again.calls_max == conversation->calls_max);
 		conversation_done(&again);
-		model_talk_done(&copy);
+		model_conversation_done(&copy);
 	}
 	buf_done(&json);
 }
@@ -52,20 +52,20 @@ static void check_again(const struct conversation *conversation, const struct mo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct conversation conversation;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	conversation_init(&conversation);
-	model_talk_init(&talk);
-	if (conversation_read((const char *)data, size, 7, &conversation, &talk, &err) == 0) {
-		check_results(&talk);
-		check_again(&conversation, &talk);
-		expect(conversation_close_calls(&talk, &err) == 0);
-		expect(conversation_waiting(&talk, 0) == NULL);
+	model_conversation_init(&conv);
+	if (conversation_read((const char *)data, size, 7, &conversation, &conv, &err) == 0) {
+		check_results(&conv);
+		check_again(&conversation, &conv);
+		expect(conversation_close_calls(&conv, &err) == 0);
+		expect(conversation_waiting(&conv, 0) == NULL);
 		for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
-			fuzz_send_back(providers[i], &talk);
+			fuzz_send_back(providers[i], &conv);
 	}
 	conversation_done(&conversation);
-	model_talk_done(&talk);
+	model_conversation_done(&conv);
 	return 0;
 }

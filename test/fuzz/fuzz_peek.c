@@ -1,5 +1,5 @@
 /*
- * fuzz_peek.c - frames of a captured reckon-peek, as libreckon takes them in.
+ * fuzz_peek.c - frames of a captured reckon-unarchiver, as libreckon takes them in.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: two of length and as many of a frame, again and again.
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/peek.h"
+#include "wire/unarchiver.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct peek_frame taken;
+static struct unarchiver_frame taken;
 
 /* What libreckon builds on: nothing that came through leads out, by any reading of it. */
 static void judge_path(const char *path)
 {
 	const size_t len = strlen(path);
 
-	if (len == 0 || len > PEEK_PATH_MAX || path[0] == '/' || path[len - 1] == '/' ||
+	if (len == 0 || len > UNARCHIVER_PATH_MAX || path[0] == '/' || path[len - 1] == '/' ||
 	    strstr(path, "//") != NULL || strcmp(path, "..") == 0 || strncmp(path, "../", 3) == 0 ||
 	    strstr(path, "/../") != NULL || (len >= 3 && strcmp(path + len - 3, "/..") == 0))
 		abort();
@@ -50,26 +50,26 @@ static void judge_link(const char *path, const char *target)
 	}
 }
 
-static void judge(enum peek_state before, enum peek_state after)
+static void judge(enum unarchiver_state before, enum unarchiver_state after)
 {
-	if (before == PEEK_STATE_DONE)
+	if (before == UNARCHIVER_STATE_DONE)
 		abort();
-	if (taken.type == PEEK_ENTRY) {
+	if (taken.type == UNARCHIVER_ENTRY) {
 		judge_path(taken.path);
 		if (taken.entry.mode > 0777)
 			abort();
-		if (taken.entry.kind == PEEK_SYMLINK)
+		if (taken.entry.kind == UNARCHIVER_SYMLINK)
 			judge_link(taken.path, taken.target);
-		else if (taken.entry.kind == PEEK_HARDLINK)
+		else if (taken.entry.kind == UNARCHIVER_HARDLINK)
 			judge_path(taken.target);
 		else if (taken.target[0] != '\0')
 			abort();
-		if ((taken.entry.kind == PEEK_FILE) != (after == PEEK_STATE_DATA))
+		if ((taken.entry.kind == UNARCHIVER_FILE) != (after == UNARCHIVER_STATE_DATA))
 			abort();
-	} else if (taken.type == PEEK_DATA) {
-		if (before != PEEK_STATE_DATA || taken.data_len > PEEK_DATA_MAX)
+	} else if (taken.type == UNARCHIVER_DATA) {
+		if (before != UNARCHIVER_STATE_DATA || taken.data_len > UNARCHIVER_DATA_MAX)
 			abort();
-	} else if (taken.type == PEEK_FAIL) {
+	} else if (taken.type == UNARCHIVER_FAIL) {
 		for (const char *at = taken.fail.text; *at != '\0'; at++)
 			if (*at < 0x20 || *at == 0x7f)
 				abort();
@@ -80,13 +80,13 @@ static void judge(enum peek_state before, enum peek_state after)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char frame[PEEK_FRAME_MAX + 1];
-	enum peek_state state = PEEK_STATE_STARTING;
+	static char frame[UNARCHIVER_FRAME_MAX + 1];
+	enum unarchiver_state state = UNARCHIVER_STATE_STARTING;
 	struct err err;
 
 	while (size >= 3) {
 		size_t len = data[0] | (size_t)data[1] << 8;
-		const enum peek_state before = state;
+		const enum unarchiver_state before = state;
 
 		data += 2;
 		size -= 2;
@@ -95,11 +95,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (len == 0)
 			continue;
 		if (data[0] < 64) {
-			const size_t total = peek_put(frame, (enum peek_type)data[0], data + 1, len - 1);
+			const size_t total = unarchiver_put(frame, (enum unarchiver_type)data[0], data + 1, len - 1);
 
-			if (peek_take(&state, frame, total, &taken, &err) == 0)
+			if (unarchiver_take(&state, frame, total, &taken, &err) == 0)
 				judge(before, state);
-		} else if (peek_take(&state, data, len, &taken, &err) == 0) {
+		} else if (unarchiver_take(&state, data, len, &taken, &err) == 0) {
 			judge(before, state);
 		}
 		data += len;

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "httpd/fence.h"
-#include "peek/peek.h"
+#include "unarchiver/unarchiver.h"
 
 #define FILE_FD 20
 
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 		/* A peek that unpacks: the archive is open, and is not its to change. */
 		if (dup2(open("/tmp", O_TMPFILE | O_RDWR, 0600), FILE_FD) < 0)
 			return 1;
-		if (peek_fence(0, &err) < 0)
+		if (unarchiver_fence(0, &err) < 0)
 			return 1;
 		try_files();
 		try_network();

@@ -62,18 +62,18 @@ static void code_is_known_while_it_is_written(void **state)
 
 /* ---- documents ---- */
 
-static int read_json(const char *json, struct conversation *conversation, struct model_talk *talk,
+static int read_json(const char *json, struct conversation *conversation, struct model_conversation *conv,
 		struct err *err)
 {
 	conversation_init(conversation);
-	model_talk_init(talk);
-	return conversation_read(json, strlen(json), 7, conversation, talk, err);
+	model_conversation_init(conv);
+	return conversation_read(json, strlen(json), 7, conversation, conv, err);
 }
 
-static void drop(struct conversation *conversation, struct model_talk *talk)
+static void drop(struct conversation *conversation, struct model_conversation *conv)
 {
 	conversation_done(conversation);
-	model_talk_done(talk);
+	model_conversation_done(conv);
 }
 
 #define BEGIN "{\"schema\":\"reckon.conversation/1\","
@@ -91,40 +91,40 @@ static void what_waits_is_known(void **state)
 		      "{\"role\":\"user\",\"text\":\"?\"}," CALLS
 		      ",{\"role\":\"tool\",\"results\":[{\"id\":\"b\",\"text\":\"1\"}]}]}";
 	struct conversation conversation;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	(void)state;
-	assert_ok(&err, read_json(json, &conversation, &talk, &err));
-	assert_int_equal(talk.count, 3);
-	assert_string_equal(conversation_waiting(&talk, 0)->id, "a");
-	assert_string_equal(conversation_waiting(&talk, 1)->id, "c");
-	assert_null(conversation_waiting(&talk, 2));
-	assert_string_equal(talk.turns[1]->thought_key, "reasoning");
-	assert_string_equal(buf_text(&talk.turns[1]->blob), "{\"type\":\"thinking\"}");
-	assert_string_equal(buf_text(&talk.turns[1]->calls[0].extra), "{\"e\":1}");
-	assert_string_equal(buf_text(&talk.turns[1]->calls[1].args), "{\"code\":\"print(1)\"}");
-	assert_ok(&err, conversation_close_calls(&talk, &err));
-	assert_null(conversation_waiting(&talk, 0));
-	assert_int_equal(talk.turns[2]->result_count, 3);
+	assert_ok(&err, read_json(json, &conversation, &conv, &err));
+	assert_int_equal(conv.count, 3);
+	assert_string_equal(conversation_waiting(&conv, 0)->id, "a");
+	assert_string_equal(conversation_waiting(&conv, 1)->id, "c");
+	assert_null(conversation_waiting(&conv, 2));
+	assert_string_equal(conv.turns[1]->thought_key, "reasoning");
+	assert_string_equal(buf_text(&conv.turns[1]->blob), "{\"type\":\"thinking\"}");
+	assert_string_equal(buf_text(&conv.turns[1]->calls[0].extra), "{\"e\":1}");
+	assert_string_equal(buf_text(&conv.turns[1]->calls[1].args), "{\"code\":\"print(1)\"}");
+	assert_ok(&err, conversation_close_calls(&conv, &err));
+	assert_null(conversation_waiting(&conv, 0));
+	assert_int_equal(conv.turns[2]->result_count, 3);
 	for (size_t i = 0; i < 3; i++) /* in the order of the calls */
-		assert_string_equal(talk.turns[2]->results[i].call_id, talk.turns[1]->calls[i].id);
-	drop(&conversation, &talk);
+		assert_string_equal(conv.turns[2]->results[i].call_id, conv.turns[1]->calls[i].id);
+	drop(&conversation, &conv);
 }
 
 static void another_model_does_not_get_thoughts(void **state)
 {
 	static const char json[] = BEGIN "\"made_by\":\"8\",\"messages\":[" CALLS "]}";
 	struct conversation conversation;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	(void)state;
-	assert_ok(&err, read_json(json, &conversation, &talk, &err));
-	assert_null(talk.turns[0]->thought_key);
-	assert_int_equal(talk.turns[0]->thoughts.len + talk.turns[0]->blob.len +
-				 talk.turns[0]->calls[0].extra.len, 0);
-	drop(&conversation, &talk);
+	assert_ok(&err, read_json(json, &conversation, &conv, &err));
+	assert_null(conv.turns[0]->thought_key);
+	assert_int_equal(conv.turns[0]->thoughts.len + conv.turns[0]->blob.len +
+				 conv.turns[0]->calls[0].extra.len, 0);
+	drop(&conversation, &conv);
 }
 
 static void models_take_turns(void **state)
@@ -134,34 +134,34 @@ static void models_take_turns(void **state)
 		      "\"text\":\"s\"},{\"role\":\"user\",\"text\":\"b\"}," CALLS
 		      ",{\"role\":\"user\",\"text\":\"c\"}]}";
 	struct conversation conversation;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	(void)state;
-	assert_ok(&err, read_json(json, &conversation, &talk, &err));
-	assert_string_equal(buf_text(&talk.turns[0]->text), "a\n\nb");
+	assert_ok(&err, read_json(json, &conversation, &conv, &err));
+	assert_string_equal(buf_text(&conv.turns[0]->text), "a\n\nb");
 	assert_string_equal(buf_text(&conversation.instructions), "s");
-	assert_int_equal(talk.count, 4);
-	assert_int_equal(talk.turns[2]->role, MODEL_ROLE_RESULTS);
-	assert_int_equal(talk.turns[2]->result_count, 3);
-	drop(&conversation, &talk);
+	assert_int_equal(conv.count, 4);
+	assert_int_equal(conv.turns[2]->role, MODEL_ROLE_RESULTS);
+	assert_int_equal(conv.turns[2]->result_count, 3);
+	drop(&conversation, &conv);
 }
 
 static void a_document_stays_within_its_bound(void **state)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
 	struct conversation conversation;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 	char *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
 
 	(void)state;
 	memset(image, 'A', AGENT_IMAGE_MAX);
 	conversation_init(&conversation);
-	model_talk_init(&talk);
+	model_conversation_init(&conv);
 	for (unsigned i = 0; i < 4; i++) {
 		struct model_turn *turn =
-			model_talk_add(&talk, i % 2 == 0 ? MODEL_ROLE_USER : MODEL_ROLE_MODEL);
+			model_conversation_add(&conv, i % 2 == 0 ? MODEL_ROLE_USER : MODEL_ROLE_MODEL);
 
 		assert_ok(&err, buf_addf(&turn->text, &err, "text %u", i));
 		if (i % 2 == 0)
@@ -169,7 +169,7 @@ static void a_document_stays_within_its_bound(void **state)
 							     AGENT_IMAGE_MAX, &err));
 	}
 	/* Two images are too much: the older one goes, and every text stays. */
-	assert_ok(&err, conversation_write(&conversation, &talk, &json, &err));
+	assert_ok(&err, conversation_write(&conversation, &conv, &json, &err));
 	assert_true(json.len > AGENT_IMAGE_MAX && json.len < 2u * AGENT_IMAGE_MAX);
 	for (unsigned i = 0; i < 4; i++) {
 		char text[16];
@@ -177,7 +177,7 @@ static void a_document_stays_within_its_bound(void **state)
 		(void)snprintf(text, sizeof(text), "text %u", i);
 		assert_non_null(strstr(json.data, text));
 	}
-	drop(&conversation, &talk);
+	drop(&conversation, &conv);
 	free(image);
 }
 

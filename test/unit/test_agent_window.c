@@ -23,9 +23,9 @@
 static const struct provider *const providers[] = { &provider_chat, &provider_responses,
 						     &provider_messages, &provider_gemini };
 
-static struct model_turn *add_call(struct model_talk *talk, unsigned calls, size_t code)
+static struct model_turn *add_call(struct model_conversation *conv, unsigned calls, size_t code)
 {
-	struct model_turn *turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+	struct model_turn *turn = model_conversation_add(conv, MODEL_ROLE_MODEL);
 	char id[32], text[4096];
 	struct err err;
 
@@ -33,7 +33,7 @@ static struct model_turn *add_call(struct model_talk *talk, unsigned calls, size
 	for (unsigned i = 0; i < calls; i++) {
 		struct model_call *call = model_turn_call(turn, i);
 
-		(void)snprintf(id, sizeof(id), "id_%zu_%u", talk->count, i);
+		(void)snprintf(id, sizeof(id), "id_%zu_%u", conv->count, i);
 		model_call_set_id(call, id);
 		model_call_set_name(call, "python");
 		model_call_add(call, text, code % sizeof(text));
@@ -42,10 +42,10 @@ static struct model_turn *add_call(struct model_talk *talk, unsigned calls, size
 	return turn;
 }
 
-static void add_results(struct model_talk *talk, const struct model_turn *turn, const char *text,
+static void add_results(struct model_conversation *conv, const struct model_turn *turn, const char *text,
 			size_t len)
 {
-	struct model_turn *results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+	struct model_turn *results = model_conversation_add(conv, MODEL_ROLE_RESULTS);
 	struct err err;
 
 	for (size_t i = 0; i < turn->call_count; i++)
@@ -56,140 +56,140 @@ static void add_results(struct model_talk *talk, const struct model_turn *turn, 
 }
 
 /* A step whose output is `lines` lines "NNNNN MARK". */
-static void add_step(struct model_talk *talk, const char *mark, unsigned lines)
+static void add_step(struct model_conversation *conv, const char *mark, unsigned lines)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct err err;
 
 	for (unsigned i = 1; i <= lines; i++)
 		assert_ok(&err, buf_addf(&text, &err, "%05u %s\n", i, mark));
-	add_results(talk, add_call(talk, 1, 10), buf_text(&text), text.len);
+	add_results(conv, add_call(conv, 1, 10), buf_text(&text), text.len);
 }
 
-static void begin(struct model_talk *talk)
+static void begin(struct model_conversation *conv)
 {
 	struct err err;
 
-	model_talk_init(talk);
-	assert_ok(&err, buf_adds(&talk->system, "system", &err));
-	assert_ok(&err, buf_adds(&model_talk_add(talk, MODEL_ROLE_USER)->text, "why?", &err));
+	model_conversation_init(conv);
+	assert_ok(&err, buf_adds(&conv->system, "system", &err));
+	assert_ok(&err, buf_adds(&model_conversation_add(conv, MODEL_ROLE_USER)->text, "why?", &err));
 }
 
-static const char *result_text(const struct model_talk *talk, size_t turn)
+static const char *result_text(const struct model_conversation *conv, size_t turn)
 {
-	return buf_text(&talk->turns[turn]->results[0].text);
+	return buf_text(&conv->turns[turn]->results[0].text);
 }
 
 static void the_oldest_results_go_first_and_can_be_had_again(void **state)
 {
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	(void)state;
-	begin(&talk);
-	add_step(&talk, "first", 1000);
-	assert_ok(&err, model_turn_add_image(talk.turns[2], "image/png", "AAAA", 4, &err));
-	add_step(&talk, "second", 1000);
-	add_step(&talk, "third", 1000);
-	assert_true(window_fit(&talk, 1000000));
-	assert_null(strstr(result_text(&talk, 2), "left out"));
+	begin(&conv);
+	add_step(&conv, "first", 1000);
+	assert_ok(&err, model_turn_add_image(conv.turns[2], "image/png", "AAAA", 4, &err));
+	add_step(&conv, "second", 1000);
+	add_step(&conv, "third", 1000);
+	assert_true(window_fit(&conv, 1000000));
+	assert_null(strstr(result_text(&conv, 2), "left out"));
 	/* A little too long: what is shortened first is the oldest, and it alone. */
-	assert_true(window_fit(&talk, window_estimate(&talk) - 100));
-	assert_non_null(strstr(result_text(&talk, 2), "\n00033 first\n[11"));
-	assert_non_null(strstr(result_text(&talk, 2),
+	assert_true(window_fit(&conv, window_estimate(&conv) - 100));
+	assert_non_null(strstr(result_text(&conv, 2), "\n00033 first\n[11"));
+	assert_non_null(strstr(result_text(&conv, 2),
 			       "bytes of this older output were left out: reckon output result_1 "
 			       "--lines 34:984]\n00985 first\n"));
-	assert_non_null(strstr(result_text(&talk, 2), "\n01000 first\n\n[no longer shown of this output: 1 image]"));
-	assert_int_equal(talk.turns[2]->image_count, 0);
-	assert_null(strstr(result_text(&talk, 4), "left out"));
-	assert_int_equal(window_find(&talk, "result_1")->len, 12000);
-	assert_int_equal(window_find(&talk, "result_3")->len, 12000);
-	assert_null(window_find(&talk, "result_4"));
-	assert_null(window_find(&talk, "result_0"));
-	assert_null(window_find(&talk, "result_"));
-	assert_null(window_find(&talk, "out_1"));
+	assert_non_null(strstr(result_text(&conv, 2), "\n01000 first\n\n[no longer shown of this output: 1 image]"));
+	assert_int_equal(conv.turns[2]->image_count, 0);
+	assert_null(strstr(result_text(&conv, 4), "left out"));
+	assert_int_equal(window_find(&conv, "result_1")->len, 12000);
+	assert_int_equal(window_find(&conv, "result_3")->len, 12000);
+	assert_null(window_find(&conv, "result_4"));
+	assert_null(window_find(&conv, "result_0"));
+	assert_null(window_find(&conv, "result_"));
+	assert_null(window_find(&conv, "out_1"));
 	/* The last one stays as it is while anything else can go. */
-	assert_true(window_fit(&talk, 4300));
-	assert_non_null(strstr(result_text(&talk, 2), "[an older output of 1000 lines, 12000 bytes, "
+	assert_true(window_fit(&conv, 4300));
+	assert_non_null(strstr(result_text(&conv, 2), "[an older output of 1000 lines, 12000 bytes, "
 						      "begins \"00001 first\"; all of it: "));
-	assert_null(strstr(result_text(&talk, 6), "left out"));
-	assert_int_equal(talk.count, 7);
+	assert_null(strstr(result_text(&conv, 6), "left out"));
+	assert_int_equal(conv.count, 7);
 	/* Then whole steps go, with a word where they were. */
-	assert_true(window_fit(&talk, 4050));
-	assert_int_equal(talk.count, 3);
-	assert_non_null(strstr(talk.turns[0]->text.data, "why?\n\n[The first 2 steps"));
-	assert_null(window_find(&talk, "result_1"));
+	assert_true(window_fit(&conv, 4050));
+	assert_int_equal(conv.count, 3);
+	assert_non_null(strstr(conv.turns[0]->text.data, "why?\n\n[The first 2 steps"));
+	assert_null(window_find(&conv, "result_1"));
 	/* And at the very end the last one, to what there is room for. */
-	assert_true(window_fit(&talk, 2000));
-	assert_non_null(strstr(result_text(&talk, 2), "00001 third"));
-	assert_non_null(strstr(result_text(&talk, 2), "01000 third"));
-	assert_int_equal(window_find(&talk, "result_3")->len, 12000);
-	assert_false(window_fit(&talk, 10));
-	assert_int_equal(talk.count, 3);
-	model_talk_done(&talk);
+	assert_true(window_fit(&conv, 2000));
+	assert_non_null(strstr(result_text(&conv, 2), "00001 third"));
+	assert_non_null(strstr(result_text(&conv, 2), "01000 third"));
+	assert_int_equal(window_find(&conv, "result_3")->len, 12000);
+	assert_false(window_fit(&conv, 10));
+	assert_int_equal(conv.count, 3);
+	model_conversation_done(&conv);
 }
 
 static void questions_of_a_chat_go_before_the_one_that_is_asked(void **state)
 {
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct err err;
 
 	(void)state;
-	begin(&talk);
+	begin(&conv);
 	for (unsigned i = 0; i < 20; i++) {
 		struct model_turn *answer;
 
-		add_step(&talk, "x", 20);
-		answer = model_talk_add(&talk, MODEL_ROLE_MODEL);
+		add_step(&conv, "x", 20);
+		answer = model_conversation_add(&conv, MODEL_ROLE_MODEL);
 		for (unsigned j = 0; j < 50; j++)
 			assert_ok(&err, buf_addf(&answer->text, &err, "answer %u; ", i));
-		assert_ok(&err, buf_addf(&model_talk_add(&talk, MODEL_ROLE_USER)->text, &err,
+		assert_ok(&err, buf_addf(&model_conversation_add(&conv, MODEL_ROLE_USER)->text, &err,
 					 "question %u", i));
 	}
-	assert_true(window_fit(&talk, 1000));
-	assert_int_equal(talk.turns[0]->role, MODEL_ROLE_USER);
-	assert_non_null(strstr(talk.turns[0]->text.data, "earlier questions and their answers"));
-	assert_string_equal(talk.turns[talk.count - 1]->text.data, "question 19");
-	assert_true(window_fit(&talk, 60));
-	assert_int_equal(talk.count, 1);
-	assert_string_equal(talk.turns[0]->text.data, "question 19\n\n[20 earlier questions and their "
+	assert_true(window_fit(&conv, 1000));
+	assert_int_equal(conv.turns[0]->role, MODEL_ROLE_USER);
+	assert_non_null(strstr(conv.turns[0]->text.data, "earlier questions and their answers"));
+	assert_string_equal(conv.turns[conv.count - 1]->text.data, "question 19");
+	assert_true(window_fit(&conv, 60));
+	assert_int_equal(conv.count, 1);
+	assert_string_equal(conv.turns[0]->text.data, "question 19\n\n[20 earlier questions and their "
 						      "answers were left out here.]");
-	model_talk_done(&talk);
+	model_conversation_done(&conv);
 }
 
 static void memory_has_an_end(void **state)
 {
 	static char text[4 << 20];
-	struct model_talk talk;
+	struct model_conversation conv;
 
 	(void)state;
-	begin(&talk);
+	begin(&conv);
 	memset(text, 'x', sizeof(text));
 	for (unsigned i = 0; i < 8; i++)
-		add_results(&talk, add_call(&talk, 1, 1), text, sizeof(text) - 1);
-	add_results(&talk, add_call(&talk, 1, 1), "end", 3);
-	assert_true(window_fit(&talk, 10000));
-	assert_int_equal(window_find(&talk, "result_8")->len, sizeof(text) - 1);
-	assert_int_equal(window_find(&talk, "result_5")->len, sizeof(text) - 1);
+		add_results(&conv, add_call(&conv, 1, 1), text, sizeof(text) - 1);
+	add_results(&conv, add_call(&conv, 1, 1), "end", 3);
+	assert_true(window_fit(&conv, 10000));
+	assert_int_equal(window_find(&conv, "result_8")->len, sizeof(text) - 1);
+	assert_int_equal(window_find(&conv, "result_5")->len, sizeof(text) - 1);
 	/* What is left of the older ones is what the model was shown of them. */
-	assert_true(window_find(&talk, "result_4")->len < 2000);
-	assert_true(window_find(&talk, "result_1")->len < 2000);
-	model_talk_done(&talk);
+	assert_true(window_find(&conv, "result_4")->len < 2000);
+	assert_true(window_find(&conv, "result_1")->len < 2000);
+	model_conversation_done(&conv);
 }
 
 /* ---- whatever the talk ---- */
 
-static void assert_pairs(const struct model_talk *talk)
+static void assert_pairs(const struct model_conversation *conv)
 {
-	for (size_t i = 0; i < talk->count; i++) {
-		const struct model_turn *turn = talk->turns[i];
+	for (size_t i = 0; i < conv->count; i++) {
+		const struct model_turn *turn = conv->turns[i];
 
 		if (turn->role == MODEL_ROLE_RESULTS)
-			assert_true(i > 0 && talk->turns[i - 1]->role == MODEL_ROLE_MODEL);
+			assert_true(i > 0 && conv->turns[i - 1]->role == MODEL_ROLE_MODEL);
 		if (turn->role == MODEL_ROLE_MODEL && turn->call_count > 0) {
-			const struct model_turn *results = talk->turns[i + 1];
+			const struct model_turn *results = conv->turns[i + 1];
 
-			assert_true(i + 1 < talk->count);
+			assert_true(i + 1 < conv->count);
 			assert_int_equal(results->role, MODEL_ROLE_RESULTS);
 			assert_int_equal(results->result_count, turn->call_count);
 			for (size_t j = 0; j < turn->call_count; j++)
@@ -201,12 +201,12 @@ static void assert_pairs(const struct model_talk *talk)
 		/* Two of one role in a row are refused by some. */
 		if (i > 0)
 			assert_true(turn->role == MODEL_ROLE_MODEL ||
-				    talk->turns[i - 1]->role == MODEL_ROLE_MODEL);
+				    conv->turns[i - 1]->role == MODEL_ROLE_MODEL);
 	}
 }
 
 /* Every id of a call that is sent has its result, for each protocol. */
-static void assert_sent(const struct model_talk *talk)
+static void assert_sent(const struct model_conversation *conv)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
 		cleanup_buf struct buf again = BUF_INIT(BODY_MAX);
@@ -219,12 +219,12 @@ static void assert_sent(const struct model_talk *talk)
 		request.model = "m";
 		request.key = "";
 		request.answer_tokens = 1;
-		assert_ok(&err, providers[i]->request(talk, &request, &err));
+		assert_ok(&err, providers[i]->request(conv, &request, &err));
 		assert_ok(&err, json_read_compact(buf_text(&request.body), request.body.len,
 						  BODY_MAX, &again, &kind, &err));
-		for (size_t j = 0; j < talk->count; j++)
-			for (size_t k = 0; k < talk->turns[j]->call_count; k++) {
-				const char *id = talk->turns[j]->calls[k].id;
+		for (size_t j = 0; j < conv->count; j++)
+			for (size_t k = 0; k < conv->turns[j]->call_count; k++) {
+				const char *id = conv->turns[j]->calls[k].id;
 				const char *first = strstr(again.data, id);
 
 				assert_non_null(first);
@@ -239,45 +239,45 @@ static size_t at_most(unsigned *seed, unsigned max)
 	return (size_t)rand_r(seed) % (max + 1);
 }
 
-static void random_talk(struct model_talk *talk, unsigned *seed)
+static void random_talk(struct model_conversation *conv, unsigned *seed)
 {
 	static const char *const pieces[] = { "word ", "\xe2\x82\xac", "\n", "12.5, ", "\xf0\x9f\x98\x80",
 					      "\n\n", "a longer piece of a line than the others " };
 	const size_t exchanges = 1 + at_most(seed, 3);
 
-	model_talk_init(talk);
+	model_conversation_init(conv);
 	for (size_t i = 0; i < exchanges; i++) {
 		const size_t steps = at_most(seed, 6);
 		struct err err;
 
-		assert_ok(&err, buf_addf(&model_talk_add(talk, MODEL_ROLE_USER)->text, &err,
+		assert_ok(&err, buf_addf(&model_conversation_add(conv, MODEL_ROLE_USER)->text, &err,
 					 "question %zu", i));
 		for (size_t j = 0; j < steps; j++) {
 			cleanup_buf struct buf text = BUF_INIT(1u << 20);
 			struct model_turn *turn =
-				add_call(talk, (unsigned)at_most(seed, 3), at_most(seed, 3000));
+				add_call(conv, (unsigned)at_most(seed, 3), at_most(seed, 3000));
 			const size_t length = at_most(seed, 40000) >> at_most(seed, 8);
 
 			while (text.len < length)
 				assert_ok(&err, buf_adds(&text, pieces[at_most(seed, 6)], &err));
 			assert_ok(&err, buf_adds(&turn->text, "I say", &err));
-			add_results(talk, turn, buf_text(&text), text.len);
+			add_results(conv, turn, buf_text(&text), text.len);
 		}
 		if (i + 1 < exchanges)
-			assert_ok(&err, buf_adds(&model_talk_add(talk, MODEL_ROLE_MODEL)->text,
+			assert_ok(&err, buf_adds(&model_conversation_add(conv, MODEL_ROLE_MODEL)->text,
 						 "so it is", &err));
 	}
 }
 
 /* What can never go: question, and the last step with each result at its shortest. */
-static uint64_t floor_of(const struct model_talk *talk)
+static uint64_t floor_of(const struct model_conversation *conv)
 {
-	const struct model_turn *last = talk->turns[talk->count - 1];
+	const struct model_turn *last = conv->turns[conv->count - 1];
 	uint64_t bytes = 400 + last->result_count * 1800;
 
 	if (last->role == MODEL_ROLE_RESULTS)
-		for (size_t i = 0; i < talk->turns[talk->count - 2]->call_count; i++)
-			bytes += talk->turns[talk->count - 2]->calls[i].args.len + 100;
+		for (size_t i = 0; i < conv->turns[conv->count - 2]->call_count; i++)
+			bytes += conv->turns[conv->count - 2]->calls[i].args.len + 100;
 	return bytes / 3 + 100;
 }
 
@@ -287,43 +287,43 @@ static void whatever_the_talk_it_fits_and_is_whole(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct model_talk talk;
+		struct model_conversation conv;
 		const struct model_turn *last;
 		enum model_role role;
 		char question[32];
 		uint64_t max;
 
-		random_talk(&talk, &seed);
-		last = talk.turns[talk.count - 1];
+		random_talk(&conv, &seed);
+		last = conv.turns[conv.count - 1];
 		role = last->role;
-		for (size_t j = 0; j < talk.count; j++)
-			if (talk.turns[j]->role == MODEL_ROLE_USER)
+		for (size_t j = 0; j < conv.count; j++)
+			if (conv.turns[j]->role == MODEL_ROLE_USER)
 				(void)snprintf(question, sizeof(question), "%.20s",
-					       talk.turns[j]->text.data);
+					       conv.turns[j]->text.data);
 		/* It grows, and is fitted, more than once. */
 		for (unsigned j = 0; j < 3; j++) {
 			bool is_there = false;
 
-			max = floor_of(&talk) + at_most(&seed, 8000);
-			assert_true(window_fit(&talk, max));
-			assert_true(window_estimate(&talk) <= max);
-			assert_ptr_equal(talk.turns[talk.count - 1], last);
+			max = floor_of(&conv) + at_most(&seed, 8000);
+			assert_true(window_fit(&conv, max));
+			assert_true(window_estimate(&conv) <= max);
+			assert_ptr_equal(conv.turns[conv.count - 1], last);
 			assert_int_equal(last->role, role);
-			for (size_t k = 0; k < talk.count; k++)
-				is_there |= talk.turns[k]->role == MODEL_ROLE_USER &&
-					    strncmp(talk.turns[k]->text.data, question,
+			for (size_t k = 0; k < conv.count; k++)
+				is_there |= conv.turns[k]->role == MODEL_ROLE_USER &&
+					    strncmp(conv.turns[k]->text.data, question,
 						    strlen(question)) == 0;
 			assert_true(is_there);
-			assert_pairs(&talk);
+			assert_pairs(&conv);
 			if (i % 10 == 0)
-				assert_sent(&talk);
+				assert_sent(&conv);
 			if (role == MODEL_ROLE_RESULTS && j < 2) {
-				add_results(&talk, add_call(&talk, 2, at_most(&seed, 500)),
+				add_results(&conv, add_call(&conv, 2, at_most(&seed, 500)),
 					    "some output\n", 12);
-				last = talk.turns[talk.count - 1];
+				last = conv.turns[conv.count - 1];
 			}
 		}
-		model_talk_done(&talk);
+		model_conversation_done(&conv);
 	}
 }
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/process/burst.h"
+#include "base/process/rt_boost.h"
 #include "base/clock.h"
 
 #define JOBS 3
@@ -62,20 +62,20 @@ static void *work(void *arg)
 {
 	struct seen *seen = arg;
 
-	burst_begin();
+	rt_boost_begin();
 	for (int i = 0; i < JOBS; i++) {
-		burst_job(true);
+		rt_boost_job(true);
 		seen->at_first[i] = policy();
 		if (i == 0)
 			seen->child = policy_of_child();
 		compute_until_it_is_noticed();
 		seen->behind[i] = policy();
 	}
-	burst_job(true);
-	burst_job(false);
+	rt_boost_job(true);
+	rt_boost_job(false);
 	seen->alone = policy();
-	burst_job(true);
-	burst_end();
+	rt_boost_job(true);
+	rt_boost_end();
 	seen->after = policy();
 	return NULL;
 }

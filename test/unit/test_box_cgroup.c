@@ -82,17 +82,17 @@ static void v1_has_seats_in_each_hierarchy(void **state)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	struct err err;
 
-	assert_true(cgroup_has_seats(&tree->host));
+	assert_true(cgroup_has_joins(&tree->host));
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	assert_err(&err, ERR_SYSTEM, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
 		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	tree_put(tree, "freezer", "tasks", "");
-	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
+	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, TREE_CONTROLLERS);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "1", 1), 1);
@@ -101,7 +101,7 @@ static void v1_has_seats_in_each_hierarchy(void **state)
 	/* Out of the freezer is where its boxes' groups are. */
 	assert_int_equal(write(seats.leave, "2", 1), 1);
 	tree_holds(tree, "freezer", "tasks", "2");
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	assert_int_equal(seats.count, 0);
 	assert_int_equal(seats.leave, -1);
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
@@ -186,7 +186,7 @@ static void v2_attaches_each_to_its_part(void **state)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
@@ -196,8 +196,8 @@ static void v2_attaches_each_to_its_part(void **state)
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 11, &err));
 	tree_holds(tree, "", "box-1/box/cgroup.procs", "10");
 	tree_holds(tree, "", "box-1/twin/cgroup.procs", "11");
-	assert_false(cgroup_has_seats(&tree->host));
-	assert_ok(&err, cgroup_seats_open(&tree->host, "box-1", &first, &seats, &err));
+	assert_false(cgroup_has_joins(&tree->host));
+	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
 	assert_int_equal(seats.count, 0);
 	assert_int_equal(seats.leave, -1);
 }

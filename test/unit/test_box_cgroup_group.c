@@ -84,7 +84,7 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 					      .cpu_percent = 50 };
 	const struct cgroup_place first = { .number = 0 };
 	struct tree *tree = *state;
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	char name[40] = "box-1";
 	struct err err;
 	int seat = -1;
@@ -99,7 +99,7 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "1048576");
 	tree_holds(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "50000");
 	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
-	assert_ok(&err, cgroup_group_seat(&tree->host, name, &seat, &err));
+	assert_ok(&err, cgroup_group_join(&tree->host, name, &seat, &err));
 	assert_int_equal(write(seat, "0", 1), 1);
 	(void)close(seat);
 	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
@@ -109,11 +109,11 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 			tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	tree_put(tree, "freezer", "tasks", "");
 	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
-	assert_ok(&err, cgroup_seats_open(&tree->host, name, &first, &seats, &err));
+	assert_ok(&err, cgroup_joins_open(&tree->host, name, &first, &seats, &err));
 	assert_int_equal(seats.count, CG_COUNT);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "0", 1), 1);
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
 	tree_holds(tree, "memory", "box-1/tasks", "0");
 }
@@ -183,7 +183,7 @@ static void v2_takes_the_whole_box(void **state)
 	assert_true(tree_has(tree, "", "group-1/box-1/box"));
 	assert_true(tree_has(tree, "", "group-1/box-1/twin"));
 	assert_false(tree_has(tree, "", "box-1"));
-	assert_ok(&err, cgroup_group_seat(&tree->host, name, &seat, &err));
+	assert_ok(&err, cgroup_group_join(&tree->host, name, &seat, &err));
 	assert_int_equal(seat, -1);
 	tree_put(tree, "", "group-1/box-1/memory.max", "");
 	tree_put(tree, "", "group-1/box-1/box/cpu.max", "");

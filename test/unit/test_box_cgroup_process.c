@@ -61,20 +61,20 @@ static void v1_accounts_are_those_of_the_group(void **state)
 static void v1_a_process_joins_each_group_itself(void **state)
 {
 	struct tree *tree = *state;
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
 	tree_put(tree, "cpu", "box-1/tasks", "");
-	assert_err(&err, ERR_SYSTEM, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		tree_put(tree, own[i], "box-1/p7/tasks", "");
-	assert_ok(&err, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
 	assert_int_equal(seats.count, 5);
 	for (size_t i = 0; i < seats.count; i++)
 		assert_int_equal(write(seats.fd[i], "0", 1), 1);
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	tree_holds(tree, "cpu", "box-1/tasks", "0");
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		tree_holds(tree, own[i], "box-1/p7/tasks", "0");
@@ -83,14 +83,14 @@ static void v1_a_process_joins_each_group_itself(void **state)
 static void v2_is_put_below_the_box(void **state)
 {
 	struct tree *tree = *state;
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	struct cgroup_usage usage;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
 	assert_true(tree_has(tree, "", "box-1/box/p7"));
-	assert_ok(&err, cgroup_process_seats(&tree->host, "box-1", 7, &seats, &err));
+	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
 	assert_int_equal(seats.count, 0);
 	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "");
 	assert_ok(&err, cgroup_process_attach(&tree->host, "box-1", 7, 4711, &err));
@@ -107,13 +107,13 @@ static void v2_is_put_below_the_box(void **state)
 static void without_groups_nothing_is_done(void **state)
 {
 	struct cgroup_host host = CGROUP_HOST_NONE;
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	struct cgroup_usage usage;
 	struct err err;
 
 	(void)state;
 	assert_ok(&err, cgroup_process_create(&host, "box-1", 7, &err));
-	assert_ok(&err, cgroup_process_seats(&host, "box-1", 7, &seats, &err));
+	assert_ok(&err, cgroup_process_join(&host, "box-1", 7, &seats, &err));
 	assert_int_equal(seats.count, 0);
 	cgroup_process_read(&host, "box-1", 7, &usage);
 	assert_int_equal(usage.cpu_user_ns, 0);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "converse/record.h"
+#include "agent_client/record.h"
 
 #define ENOUGH_MS 100
 #define TURNS 600
@@ -132,31 +132,31 @@ static int be_agent(void)
 
 /* ---- its parent ---- */
 
-static struct converse *begin(const char *name, bool images)
+static struct agent_client *begin(const char *name, bool images)
 {
-	struct converse_model model = { .settings = { .images = images }, .model = name,
+	struct agent_client_model model = { .settings = { .images = images }, .model = name,
 					.base_url = "https://there/v1", .key = "k" };
-	struct converse *talk = NULL;
+	struct agent_client *talk = NULL;
 	struct err err;
 
-	assert_ok(&err, converse_open("/proc/self/exe", &model, &talk, &err));
+	assert_ok(&err, agent_client_open("/proc/self/exe", &model, &talk, &err));
 	return talk;
 }
 
 /* The next frame; its result. */
-static int next(struct converse *talk, struct converse_frame *frame, struct err *err)
+static int next(struct agent_client *talk, struct agent_client_frame *frame, struct err *err)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < TURNS && rc == 0; i++) {
-		rc = converse_take(talk, frame, err);
+		rc = agent_client_take(talk, frame, err);
 		if (rc == 0)
-			converse_wait(talk, -1, ENOUGH_MS);
+			agent_client_wait(talk, -1, ENOUGH_MS);
 	}
 	return rc;
 }
 
-static void expect(struct converse *talk, struct converse_frame *frame, unsigned type)
+static void expect(struct agent_client *talk, struct agent_client_frame *frame, unsigned type)
 {
 	struct err err;
 
@@ -164,14 +164,14 @@ static void expect(struct converse *talk, struct converse_frame *frame, unsigned
 	assert_int_equal(frame->type, type);
 }
 
-static void expect_text(struct converse *talk, const char *text)
+static void expect_text(struct agent_client *talk, const char *text)
 {
-	struct converse_frame frame;
+	struct agent_client_frame frame;
 	const char *got;
 	size_t len;
 
 	expect(talk, &frame, AGENT_TEXT);
-	got = converse_read_text(&frame, &len);
+	got = agent_client_read_text(&frame, &len);
 	assert_int_equal(len, strlen(text));
 	assert_memory_equal(got, text, len);
 }
@@ -179,29 +179,29 @@ static void expect_text(struct converse *talk, const char *text)
 static void a_question_is_asked_and_answered(void **state)
 {
 	static const char *const files[] = { "a.csv (1 KB)", "b.csv (2 KB)" };
-	const struct converse_result result = { .status = "error", .text = "Traceback", .len = 9,
+	const struct agent_client_result result = { .status = "error", .text = "Traceback", .len = 9,
 						.repeat = 0 };
-	struct converse *talk = begin("good", false);
-	struct converse_frame frame;
-	struct converse_end ended;
+	struct agent_client *talk = begin("good", false);
+	struct agent_client_frame frame;
+	struct agent_client_end ended;
 	struct err err;
 	const int fds = unit_open_fds();
 
 	(void)state;
-	assert_int_equal(converse_state(talk), AGENT_STATE_STARTING);
+	assert_int_equal(agent_client_state(talk), AGENT_STATE_STARTING);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i == 0)
 			expect(talk, &frame, AGENT_READY);
-		assert_int_equal(converse_state(talk), AGENT_STATE_IDLE);
-		assert_ok(&err, converse_ask(talk, "why?", 4, files, i == 0 ? 2 : 0, &err));
+		assert_int_equal(agent_client_state(talk), AGENT_STATE_IDLE);
+		assert_ok(&err, agent_client_ask(talk, "why?", 4, files, i == 0 ? 2 : 0, &err));
 		expect_text(talk, i == 0 ? "2/0: 9=why?(4) 10=a.csv (1 KB)(12) 10=b.csv (2 KB)(12)"
 					 : "2/0: 9=why?(4)");
 		expect(talk, &frame, AGENT_EXECUTE);
-		assert_int_equal(converse_state(talk), AGENT_STATE_RUNNING);
-		assert_ok(&err, converse_answer(talk, &result, &err));
+		assert_int_equal(agent_client_state(talk), AGENT_STATE_RUNNING);
+		assert_ok(&err, agent_client_answer(talk, &result, &err));
 		expect_text(talk, "3/9: 11=error(5) 9=Traceback(9)");
 		expect(talk, &frame, AGENT_DONE);
-		converse_read_end(&frame, &ended);
+		agent_client_read_end(&frame, &ended);
 		assert_int_equal(ended.stop, AGENT_STOP_ANSWER);
 		assert_int_equal(ended.usage.in, 7);
 		assert_int_equal(ended.answer_len, 2);
@@ -210,11 +210,11 @@ static void a_question_is_asked_and_answered(void **state)
 		assert_string_equal(ended.remedy, "");
 	}
 	assert_int_equal(unit_open_fds(), fds);
-	converse_close(talk);
+	agent_client_close(talk);
 	assert_int_equal(unit_open_fds(), fds - 1);
 }
 
-/* A converse_open_fn. */
+/* A agent_client_open_fn. */
 static int open_lines(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	static const char lines[] = "one\ntwo\nthree\nfour\n";
@@ -229,62 +229,62 @@ static int open_lines(const char *handle, int *ret_fd, struct err *err, void *ar
 
 static void an_output_is_read_when_a_result_named_it(void **state)
 {
-	const struct converse_result result = { .status = "ok", .text = "cut", .len = 3,
+	const struct agent_client_result result = { .status = "ok", .text = "cut", .len = 3,
 						.handles = { "out_1", "out_1" }, .handle_count = 2 };
 	const int fds = unit_open_fds();
 
 	(void)state;
 	for (unsigned has_store = 0; has_store < 2; has_store++) {
-		struct converse *talk = begin("reads", false);
-		struct converse_frame frame;
+		struct agent_client *talk = begin("reads", false);
+		struct agent_client_frame frame;
 		unsigned opened = 0;
 		struct err err;
 
 		if (has_store)
-			converse_pages(talk, open_lines, &opened);
+			agent_client_pages(talk, open_lines, &opened);
 		expect(talk, &frame, AGENT_READY);
-		assert_ok(&err, converse_ask(talk, "?", 1, NULL, 0, &err));
+		assert_ok(&err, agent_client_ask(talk, "?", 1, NULL, 0, &err));
 		expect_text(talk, "2/0: 9=?(1)");
 		/* Nothing was named yet. */
 		expect_text(talk, "10/8: 11=ok(2) 9=Error: no output of (58)");
 		expect(talk, &frame, AGENT_EXECUTE);
-		assert_ok(&err, converse_answer(talk, &result, &err));
+		assert_ok(&err, agent_client_answer(talk, &result, &err));
 		expect_text(talk, "3/9: 11=ok(2) 9=cut(3)");
 		expect_text(talk, has_store ? "10/10: 11=ok(2) 9=two\nthree\n(10)"
 					    : "10/10: 11=ok(2) 9=Error: outputs canno(40)");
 		assert_int_equal(opened, has_store);
 		expect(talk, &frame, AGENT_DONE);
-		converse_close(talk);
+		agent_client_close(talk);
 	}
 	assert_int_equal(unit_open_fds(), fds);
 }
 
 static void an_interrupt_is_said_once(void **state)
 {
-	struct converse *talk = begin("good", false);
-	struct converse_frame frame;
+	struct agent_client *talk = begin("good", false);
+	struct agent_client_frame frame;
 	struct err err;
 
 	(void)state;
 	expect(talk, &frame, AGENT_READY);
-	assert_ok(&err, converse_ask(talk, "why?", 4, NULL, 0, &err));
+	assert_ok(&err, agent_client_ask(talk, "why?", 4, NULL, 0, &err));
 	expect(talk, &frame, AGENT_TEXT);
 	for (unsigned i = 0; i < 1000; i++)
-		assert_ok(&err, converse_interrupt(talk, &err));
+		assert_ok(&err, agent_client_interrupt(talk, &err));
 	expect(talk, &frame, AGENT_EXECUTE);
 	/* It breaks the rules when it has been asked to do anything else. */
-	assert_ok(&err, converse_answer(talk, &(struct converse_result){ .status = "ok",
+	assert_ok(&err, agent_client_answer(talk, &(struct agent_client_result){ .status = "ok",
 									 .text = "" }, &err));
 	expect_text(talk, "4/0:");
 	expect(talk, &frame, AGENT_DONE);
-	converse_close(talk);
+	agent_client_close(talk);
 }
 
 static void what_is_too_long_for_a_model_is_left_out(void **state)
 {
 	const size_t limit = AGENT_RESULT_MAX, len = limit + 100;
 	char *text = mem_new0(len + 1, 1), *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
-	struct converse_result result = { .status = "ok", .text = text, .len = len,
+	struct agent_client_result result = { .status = "ok", .text = text, .len = len,
 					  .repeat = 3, .image_count = AGENT_IMAGES_MAX };
 
 	(void)state;
@@ -292,23 +292,23 @@ static void what_is_too_long_for_a_model_is_left_out(void **state)
 	memcpy(text + limit - 1, "\xc3\xa4", 2); /* the limit is within this letter */
 	memset(image, 'A', AGENT_IMAGE_MAX);
 	for (unsigned i = 0; i < AGENT_IMAGES_MAX; i++)
-		result.images[i] = (struct converse_image){
+		result.images[i] = (struct agent_client_image){
 			.mime = "image/png", .bytes = image, .is_encoded = i != 2,
 			.len = i < 2 ? AGENT_IMAGE_MAX + i : 4 };
 	for (unsigned eyes = 0; eyes < 2; eyes++) {
-		struct converse *talk = begin("good", eyes != 0);
-		struct converse_frame frame;
+		struct agent_client *talk = begin("good", eyes != 0);
+		struct agent_client_frame frame;
 		const char *got;
 		struct err err;
 		size_t got_len, images = 0;
 
 		expect(talk, &frame, AGENT_READY);
-		assert_ok(&err, converse_ask(talk, "?", 1, NULL, 0, &err));
+		assert_ok(&err, agent_client_ask(talk, "?", 1, NULL, 0, &err));
 		expect(talk, &frame, AGENT_TEXT);
 		expect(talk, &frame, AGENT_EXECUTE);
-		assert_ok(&err, converse_answer(talk, &result, &err));
+		assert_ok(&err, agent_client_answer(talk, &result, &err));
 		expect(talk, &frame, AGENT_TEXT);
-		got = converse_read_text(&frame, &got_len);
+		got = agent_client_read_text(&frame, &got_len);
 		assert_non_null(memmem(got, got_len, "(2097151)", 9));
 		for (const char *at = got; (at = memmem(at, got_len - (size_t)(at - got), " 13=",
 							4)) != NULL; at++)
@@ -316,7 +316,7 @@ static void what_is_too_long_for_a_model_is_left_out(void **state)
 		assert_int_equal(images, eyes != 0 ? AGENT_IMAGES_MAX - 1 : 0);
 		if (eyes != 0) /* bytes become base 64 */
 			assert_non_null(memmem(got, got_len, "13=image/png(18)", 16));
-		converse_close(talk);
+		agent_client_close(talk);
 	}
 	free(text);
 	free(image);
@@ -331,46 +331,46 @@ static void an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone(void **
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct converse *talk = begin(cases[i].name, false);
-		struct converse_frame frame;
+		struct agent_client *talk = begin(cases[i].name, false);
+		struct agent_client_frame frame;
 		struct err err;
 
 		assert_err(&err, cases[i].code, next(talk, &frame, &err));
 		assert_non_null(strstr(err.text, "reckon-agent"));
-		converse_close(talk);
+		agent_client_close(talk);
 	}
 }
 
 static void an_agent_that_does_not_listen_is_not_waited_for(void **state)
 {
 	char *text = mem_new0(60000, 1);
-	struct converse *talk = begin("deaf", false);
+	struct agent_client *talk = begin("deaf", false);
 	struct err err;
 	int rc = 0;
 
 	(void)state;
 	memset(text, 'q', 60000);
 	for (unsigned i = 0; i < 1000 && rc == 0; i++)
-		rc = converse_ask(talk, text, 60000, NULL, 0, &err);
+		rc = agent_client_ask(talk, text, 60000, NULL, 0, &err);
 	assert_int_equal(rc, ERR_PROTOCOL);
 	assert_non_null(strstr(err.text, "does not read"));
-	converse_close(talk);
+	agent_client_close(talk);
 	free(text);
 }
 
 static void a_missing_program_is_an_agent_that_is_gone(void **state)
 {
-	const struct converse_model model = { .model = "m", .base_url = "http://h/", .key = "" };
-	struct converse *talk = NULL;
-	struct converse_frame frame;
+	const struct agent_client_model model = { .model = "m", .base_url = "http://h/", .key = "" };
+	struct agent_client *talk = NULL;
+	struct agent_client_frame frame;
 	struct err err;
 
 	(void)state;
 	/* It may be noticed when the first frame is sent, or when one is waited for. */
-	if (converse_open("/nonexistent/reckon-agent", &model, &talk, &err) == 0)
+	if (agent_client_open("/nonexistent/reckon-agent", &model, &talk, &err) == 0)
 		assert_true(next(talk, &frame, &err) < 0);
 	assert_non_null(strstr(err.text, "reckon-agent"));
-	converse_close(talk);
+	agent_client_close(talk);
 }
 
 static void a_record_is_read_as_a_model_wants_it(void **state)
@@ -384,12 +384,12 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 		"{\"data\":{\"image/png\":\"iV==\",\"image/jpeg\":\"no\"}},{\"data\":7},9]}";
 	static const char empty[] = "{}";
 	struct json_value *record = NULL;
-	struct converse_result result;
+	struct agent_client_result result;
 	struct err err;
 
 	(void)state;
 	assert_ok(&err, json_read_parse(text, strlen(text), 4096, &record, &err));
-	converse_result_read(record, &result);
+	agent_client_result_read(record, &result);
 	assert_string_equal(result.status, "error");
 	assert_int_equal(result.len, 4);
 	assert_memory_equal(result.text, "boom", 4);
@@ -405,7 +405,7 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 	assert_true(result.images[1].is_encoded);
 	json_read_free(record);
 	assert_ok(&err, json_read_parse(empty, strlen(empty), 4096, &record, &err));
-	converse_result_read(record, &result);
+	agent_client_result_read(record, &result);
 	assert_string_equal(result.status, "infra_error");
 	assert_int_equal(result.len + result.image_count + result.repeat, 0);
 	json_read_free(record);

@@ -169,7 +169,7 @@ static const struct driver_ops ops = {
 
 static void begin(struct owner *owner, const char *name, uint64_t wall_ms)
 {
-	const struct converse_model model = { .settings = { .wall_ms = wall_ms }, .model = name,
+	const struct agent_client_model model = { .settings = { .wall_ms = wall_ms }, .model = name,
 					      .base_url = "https://there/v1", .key = "k" };
 	struct err err;
 

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 #include "host/db/log.h"
 
 #define SESSION "se_00000000000000000000000001"
@@ -129,7 +129,7 @@ static void the_first_version_is_brought_up_to_date(void **state)
 	db_close(db);
 }
 
-static void add_live(struct db *db, const char *id, struct db_kept *kept)
+static void add_live(struct db *db, const char *id, struct db_persisted *kept)
 {
 	struct db_session session = { .idle_ms = 1000 };
 	struct err err;
@@ -139,13 +139,13 @@ static void add_live(struct db *db, const char *id, struct db_kept *kept)
 	(void)snprintf(session.language, sizeof(session.language), "python");
 	(void)snprintf(session.tenant, sizeof(session.tenant), "%s", DB_TENANT_FIRST);
 	clock_rfc3339_now(session.created_at);
-	db_kept_init(kept);
+	db_persisted_init(kept);
 	assert_ok(&err, buf_add(&kept->env, "A=b\0C=d\0", 8, &err));
 	kept->used_ms = 12345;
 	kept->expires_ms = 67890;
 	kept->variables = mem_strdup("[\"x\"]");
 	assert_ok(&err, db_session_add(db, &session, &err));
-	assert_ok(&err, db_kept_put(db, id, kept, &err));
+	assert_ok(&err, db_persisted_put(db, id, kept, &err));
 }
 
 static void live_sessions_stay(void **state)
@@ -157,11 +157,11 @@ static void live_sessions_stay(void **state)
 	const struct buf code = { .data = (char[]){ "1" }, .len = 1, .cap = 2, .max = 2 };
 	const struct db_end end = { .status = "ok", .record = "{}", .record_len = 2,
 				    .receipt = "{}", .receipt_len = 2 };
-	struct db_kept kept, found;
+	struct db_persisted kept, found;
 	struct err err;
 
 	add_live(db, SESSION, &kept);
-	db_kept_done(&kept);
+	db_persisted_done(&kept);
 	clock_rfc3339_now(execution.created_at);
 	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));
 	(void)snprintf(execution.id, sizeof(execution.id), "%s", ENDED);
@@ -172,7 +172,7 @@ static void live_sessions_stay(void **state)
 	assert_int_equal(recovered.lost, 0);
 	assert_int_equal(told, 0);
 	assert_int_equal(recovered.executions, 1);
-	assert_int_equal(db_kept_find(db, SESSION, &found, &err), 1);
+	assert_int_equal(db_persisted_find(db, SESSION, &found, &err), 1);
 	assert_string_equal(found.kernel, "lost");
 	assert_string_equal(found.lost_why, "a test");
 	assert_string_equal(found.variables, "[\"x\"]");
@@ -180,7 +180,7 @@ static void live_sessions_stay(void **state)
 	assert_memory_equal(found.env.data, "A=b\0C=d\0", 8);
 	assert_int_equal(found.used_ms, 12345);
 	assert_int_equal(found.expires_ms, 67890);
-	db_kept_done(&found);
+	db_persisted_done(&found);
 	assert_int_equal(db_execution_by_key(db, SESSION, "key", &execution, &err), 1);
 	assert_string_equal(execution.status, "lost");
 	db_execution_done(&execution);
@@ -206,12 +206,12 @@ static void a_manifest_changes_by_parts(void **state)
 	reckon_workspace part = { .entries = entries, .count = 1 };
 	struct db *db = open_db(*state);
 	reckon_workspace *found;
-	struct db_kept kept;
+	struct db_persisted kept;
 	struct err err;
 
 	memcpy(content, sha256, sizeof(sha256));
 	add_live(db, SESSION, &kept);
-	db_kept_done(&kept);
+	db_persisted_done(&kept);
 	assert_ok(&err, db_begin(db, &err));
 	assert_ok(&err, db_files_change(db, SESSION, &whole, &err));
 	assert_ok(&err, db_commit(db, &err));
@@ -231,7 +231,7 @@ static void a_manifest_changes_by_parts(void **state)
 	assert_true(db_object_is_needed(db, sha256));
 	assert_ok(&err, db_files_change(db, SESSION, &part, &err));
 	assert_false(db_object_is_needed(db, sha256));
-	assert_ok(&err, db_kept_drop(db, SESSION, &err));
+	assert_ok(&err, db_persisted_drop(db, SESSION, &err));
 	assert_ok(&err, db_files_load(db, SESSION, &found, &err));
 	assert_int_equal(found->count, 0);
 	reckon_workspace_free(found);
@@ -328,7 +328,7 @@ static void the_log_has_its_length_from_the_start(void **state)
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
 	struct db_session session;
-	struct db_kept kept;
+	struct db_persisted kept;
 	struct err err;
 	off_t full;
 
@@ -336,7 +336,7 @@ static void the_log_has_its_length_from_the_start(void **state)
 	full = size_of(fixture, "reckond.db-wal");
 	assert_true(full >= 1000 * 4120);
 	add_live(db, SESSION, &kept);
-	db_kept_done(&kept);
+	db_persisted_done(&kept);
 	assert_ok(&err, db_sync(db, &err));
 	assert_int_equal(size_of(fixture, "reckond.db-wal"), full);
 	/* A copy of what a power cut leaves: zeros behind the last commit are nothing. */
@@ -373,11 +373,11 @@ static void a_key_can_be_given_back(void **state)
 	struct db *db = open_db(*state);
 	cleanup_buf struct buf code = BUF_INIT(16);
 	struct db_execution found;
-	struct db_kept kept;
+	struct db_persisted kept;
 	struct err err;
 
 	add_live(db, SESSION, &kept);
-	db_kept_done(&kept);
+	db_persisted_done(&kept);
 	clock_rfc3339_now(execution.created_at);
 	assert_ok(&err, buf_adds(&code, "1", &err));
 	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));

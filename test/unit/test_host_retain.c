@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "host/db/inner.h"
 #include "host/operations/retain.h"
-#include "host/steady.h"
+#include "host/monotonic.h"
 
 static char dir[64];
 static int state_fd;
@@ -128,36 +128,36 @@ static void an_id_tells_whether_it_is_too_old(void **state)
 static void a_leap_is_not_believed_at_once(void **state)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
-	struct steady steady = { 0 };
+	struct monotonic steady = { 0 };
 
 	(void)state;
-	assert_int_equal(steady_at(&steady, BEGAN_MS, boot), BEGAN_MS);
-	assert_int_equal(steady_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS, boot), BEGAN_MS);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
 	/* What a time service does little by little is no leap. */
-	assert_int_equal(steady_at(&steady, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
 	assert_false(steady.has_leapt);
-	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
 	assert_true(steady.has_leapt);
 	/* Time goes on meanwhile. */
-	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + HOUR_MS),
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + HOUR_MS),
 			 BEGAN_MS + 5000 + HOUR_MS);
-	assert_int_equal(steady_at(&steady, BEGAN_MS + year, boot + 25 * HOUR_MS), BEGAN_MS + year);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + 25 * HOUR_MS), BEGAN_MS + year);
 	assert_false(steady.has_leapt);
 }
 
 static void a_clock_that_is_set_back_is_believed(void **state)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
-	struct steady steady = { 0 };
+	struct monotonic steady = { 0 };
 
 	(void)state;
-	(void)steady_at(&steady, BEGAN_MS, boot);
-	assert_int_equal(steady_at(&steady, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
+	(void)monotonic_at(&steady, BEGAN_MS, boot);
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
 	assert_false(steady.has_leapt);
 	/* Ahead and back again: as before. */
-	(void)steady_at(&steady, BEGAN_MS, boot + 2000);
+	(void)monotonic_at(&steady, BEGAN_MS, boot + 2000);
 	assert_true(steady.has_leapt);
-	assert_int_equal(steady_at(&steady, BEGAN_MS - year + 2000, boot + 3000),
+	assert_int_equal(monotonic_at(&steady, BEGAN_MS - year + 2000, boot + 3000),
 			 BEGAN_MS - year + 2000);
 	assert_false(steady.has_leapt);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/executions/ring.h"
+#include "host/executions/event_buffer.h"
 
 struct got {
 	uint64_t gap, first, last;
@@ -19,12 +19,12 @@ struct got {
 	bool end;
 };
 
-/* What one ring_read() after `after` gives; ids have to follow one another. */
-static bool read_once(struct ring *ring, uint64_t after, struct got *ret)
+/* What one event_buffer_read() after `after` gives; ids have to follow one another. */
+static bool read_once(struct event_buffer *ring, uint64_t after, struct got *ret)
 {
 	struct arena arena = { 0 };
 	struct api_events told;
-	const bool found = ring_read(ring, after, &arena, &told);
+	const bool found = event_buffer_read(ring, after, &arena, &told);
 	const struct api_event *event = told.events.items;
 
 	memset(ret, 0, sizeof(*ret));
@@ -46,55 +46,55 @@ static bool read_once(struct ring *ring, uint64_t after, struct got *ret)
 
 static void in_order_and_from_any_id(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
 	(void)state;
 	assert_false(read_once(ring, 0, &got));
 	for (int i = 0; i < 5; i++)
-		ring_push(ring, "stream", "{}", 2);
+		event_buffer_push(ring, "stream", "{}", 2);
 	assert_true(read_once(ring, 0, &got));
 	assert_true(got.first == 1 && got.last == 5 && got.gap == 0 && !got.end);
 	assert_true(read_once(ring, 3, &got));
 	assert_true(got.first == 4 && got.last == 5);
 	assert_false(read_once(ring, 5, &got));
-	ring_push(ring, "done", "{}", 2);
+	event_buffer_push(ring, "done", "{}", 2);
 	/* Held back until the record is kept. */
 	assert_false(read_once(ring, 5, &got));
-	ring_finish(ring);
+	event_buffer_finish(ring);
 	assert_true(read_once(ring, 5, &got));
 	assert_true(got.first == 6 && got.end);
 	assert_true(read_once(ring, 6, &got));
 	assert_true(got.events == 0 && got.end);
-	ring_free(ring);
+	event_buffer_free(ring);
 }
 
 static void who_has_not_come_for_the_end_is_known(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
 	(void)state;
-	ring_push(ring, "stream", "{}", 2);
+	event_buffer_push(ring, "stream", "{}", 2);
 	assert_true(read_once(ring, 0, &got));
 	assert_true(read_once(ring, 0, &got));
-	assert_false(ring_is_unread(ring)); /* it goes on */
-	ring_push(ring, "done", "{}", 2);
-	ring_finish(ring);
-	assert_true(ring_is_unread(ring));
-	ring_reader_back(ring);
+	assert_false(event_buffer_is_unread(ring)); /* it goes on */
+	event_buffer_push(ring, "done", "{}", 2);
+	event_buffer_finish(ring);
+	assert_true(event_buffer_is_unread(ring));
+	event_buffer_reader_back(ring);
 	assert_true(read_once(ring, 1, &got) && got.end);
-	assert_true(ring_is_unread(ring));
-	ring_reader_back(ring);
+	assert_true(event_buffer_is_unread(ring));
+	event_buffer_reader_back(ring);
 	assert_true(read_once(ring, 1, &got) && got.end);
-	assert_false(ring_is_unread(ring));
-	ring_reader_back(ring); /* one that begins in the middle */
-	assert_false(ring_is_unread(ring));
-	ring_free(ring);
+	assert_false(event_buffer_is_unread(ring));
+	event_buffer_reader_back(ring); /* one that begins in the middle */
+	assert_false(event_buffer_is_unread(ring));
+	event_buffer_free(ring);
 }
 
 /* Follows the ring to its end; events and gaps have to add up. */
-static void follow(struct ring *ring, uint64_t total)
+static void follow(struct event_buffer *ring, uint64_t total)
 {
 	uint64_t after = 0, events = 0, missing = 0;
 	struct got got;
@@ -114,29 +114,29 @@ static void follow(struct ring *ring, uint64_t total)
 
 static void what_is_gone_is_counted(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 
 	(void)state;
 	for (unsigned i = 0; i < RING_EVENTS_MAX + 100; i++)
-		ring_push(ring, "stream", "{\"a\":1}", 7);
-	ring_finish(ring);
+		event_buffer_push(ring, "stream", "{\"a\":1}", 7);
+	event_buffer_finish(ring);
 	follow(ring, RING_EVENTS_MAX + 100);
-	ring_free(ring);
+	event_buffer_free(ring);
 }
 
 static void bytes_are_bounded_too(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	char *large = malloc(RING_BYTES_MAX / 2);
 
 	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', RING_BYTES_MAX / 2);
 	for (int i = 0; i < 5; i++)
-		ring_push(ring, "display_data", large, RING_BYTES_MAX / 2);
-	ring_finish(ring);
+		event_buffer_push(ring, "display_data", large, RING_BYTES_MAX / 2);
+	event_buffer_finish(ring);
 	follow(ring, 5);
-	ring_free(ring);
+	event_buffer_free(ring);
 	free(large);
 }
 
@@ -144,82 +144,82 @@ static void bytes_are_bounded_too(void **state)
 static void all_rings_together_are_bounded(void **state)
 {
 	enum { COUNT = 40, SIZE = 1 << 20 };
-	struct ring *rings[COUNT];
+	struct event_buffer *rings[COUNT];
 	char *large = malloc(SIZE);
-	const size_t before = ring_all_bytes();
+	const size_t before = event_buffer_all_bytes();
 
 	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', SIZE);
 	for (int i = 0; i < COUNT; i++)
-		rings[i] = ring_new();
+		rings[i] = event_buffer_new();
 	for (int turn = 0; turn < 16; turn++)
 		for (int i = 0; i < COUNT; i++)
-			ring_push(rings[i], "stream", large, SIZE);
-	assert_true(ring_all_bytes() > before + RING_ALL_BYTES / 2);
-	assert_true(ring_all_bytes() <= before + RING_ALL_BYTES + COUNT * (size_t)SIZE);
+			event_buffer_push(rings[i], "stream", large, SIZE);
+	assert_true(event_buffer_all_bytes() > before + RING_ALL_BYTES / 2);
+	assert_true(event_buffer_all_bytes() <= before + RING_ALL_BYTES + COUNT * (size_t)SIZE);
 	for (int i = 0; i < COUNT; i++) {
-		ring_finish(rings[i]);
+		event_buffer_finish(rings[i]);
 		follow(rings[i], 16);
-		ring_free(rings[i]);
+		event_buffer_free(rings[i]);
 	}
-	assert_int_equal(ring_all_bytes(), before);
+	assert_int_equal(event_buffer_all_bytes(), before);
 	free(large);
 }
 
 static void room_is_given_back(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	size_t empty, few;
 	struct got got;
 
 	(void)state;
-	empty = ring_shrink(ring);
+	empty = event_buffer_shrink(ring);
 	for (int i = 0; i < 20; i++)
-		ring_push(ring, "stream", "{}", 2);
-	few = ring_shrink(ring);
-	assert_true(few > empty + 20 * 2 && ring_shrink(ring) == few);
-	ring_push(ring, "done", "{}", 2);
-	ring_finish(ring);
+		event_buffer_push(ring, "stream", "{}", 2);
+	few = event_buffer_shrink(ring);
+	assert_true(few > empty + 20 * 2 && event_buffer_shrink(ring) == few);
+	event_buffer_push(ring, "done", "{}", 2);
+	event_buffer_finish(ring);
 	assert_true(read_once(ring, 0, &got));
 	assert_true(got.first == 1 && got.last == 21 && got.end);
-	ring_free(ring);
+	event_buffer_free(ring);
 }
 
 static void one_that_is_too_large_is_missing(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	char *large = calloc(1, RING_EVENT_MAX + 1);
 	struct got got;
 
 	(void)state;
 	assert_non_null(large);
-	ring_push(ring, "stream", "{}", 2);
-	ring_push(ring, "display_data", large, RING_EVENT_MAX + 1);
-	ring_push(ring, "stream", "{}", 2);
-	ring_finish(ring);
+	event_buffer_push(ring, "stream", "{}", 2);
+	event_buffer_push(ring, "display_data", large, RING_EVENT_MAX + 1);
+	event_buffer_push(ring, "stream", "{}", 2);
+	event_buffer_finish(ring);
 	assert_true(read_once(ring, 1, &got));
 	assert_true(got.gap == 1 && got.first == 3 && got.end);
-	ring_free(ring);
+	event_buffer_free(ring);
 	free(large);
 }
 
 static void only_who_waits_is_told(void **state)
 {
-	struct ring *ring = ring_new();
+	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
 	(void)state;
-	assert_false(ring_push(ring, "stream", "{}", 2));
+	assert_false(event_buffer_push(ring, "stream", "{}", 2));
 	assert_false(read_once(ring, 1, &got));
 	/* Another reader that has something to read does not take the first one's turn. */
 	assert_true(read_once(ring, 0, &got));
-	assert_true(ring_push(ring, "stream", "{}", 2));
-	assert_false(ring_push(ring, "stream", "{}", 2));
+	assert_true(event_buffer_push(ring, "stream", "{}", 2));
+	assert_false(event_buffer_push(ring, "stream", "{}", 2));
 	assert_false(read_once(ring, 3, &got));
 	/* The loop knows of the end, and tells it when it is kept. */
-	assert_false(ring_push(ring, "done", "{}", 2));
-	ring_free(ring);
+	assert_false(event_buffer_push(ring, "done", "{}", 2));
+	event_buffer_free(ring);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "lib/store/keep.h"
+#include "lib/store/persist.h"
 #include "lib/workspace/part.h"
 
 struct fixture {
@@ -27,7 +27,7 @@ struct fixture {
 	struct keep *keep;
 };
 
-static const struct keep_bounds bounds = { .bytes = 1u << 20, .entries = 1000 };
+static const struct persist_bounds bounds = { .bytes = 1u << 20, .entries = 1000 };
 
 static int set_up(void **state)
 {
@@ -37,7 +37,7 @@ static int set_up(void **state)
 	fixture.state_fd = unit_mkdir(fixture.state);
 	fixture.from_fd = unit_mkdir(fixture.from);
 	fixture.to_fd = unit_mkdir(fixture.to);
-	fixture.keep = keep_new();
+	fixture.keep = persist_new();
 	assert_ok(&err, store_open(fixture.state, &fixture.store, &err));
 	*state = &fixture;
 	return 0;
@@ -47,7 +47,7 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	keep_free(fixture->keep);
+	persist_free(fixture->keep);
 	store_close(fixture->store);
 	(void)close(fixture->state_fd);
 	(void)close(fixture->from_fd);
@@ -67,17 +67,17 @@ static void put(int dir_fd, const char *name, const void *bytes, size_t len)
 	assert_ok(&err, fd_write_full(fd, bytes, len, &err));
 }
 
-static void run_part(struct fixture *fixture, const struct keep_bounds *within,
+static void run_part(struct fixture *fixture, const struct persist_bounds *within,
 		     const struct part *part)
 {
-	const struct keep_look look = { .part = part };
+	const struct persist_look look = { .part = part };
 	struct err err;
 
 	assert_ok(&err, keep_run(fixture->keep, fixture->from_fd, fixture->store, within, &look,
 				 &err));
 }
 
-static void run(struct fixture *fixture, const struct keep_bounds *within)
+static void run(struct fixture *fixture, const struct persist_bounds *within)
 {
 	run_part(fixture, within, NULL);
 }
@@ -86,7 +86,7 @@ static reckon_workspace *take(struct fixture *fixture)
 {
 	reckon_workspace *taken;
 
-	keep_take(fixture->keep, &taken);
+	persist_take(fixture->keep, &taken);
 	return taken;
 }
 
@@ -150,7 +150,7 @@ static void everything_comes_back(void **state)
 	assert_string_equal(find(taken, "d/same")->content, "a");
 
 	put(fixture->to_fd, "of the template", "x", 1);
-	assert_ok(&err, keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
 				     taken->count, (uid_t)-1, (gid_t)-1, &err));
 	assert_file(fixture->to_fd, "a", "first", 5);
 	assert_file(fixture->to_fd, "empty", "", 0);
@@ -297,7 +297,7 @@ static void what_was_not_committed_is_told_again(void **state)
 	put(fixture->from_fd, "a", "1", 1);
 	run(fixture, &bounds);
 	done(take(fixture));
-	keep_forget(fixture->keep);
+	persist_forget(fixture->keep);
 	run(fixture, &bounds);
 	taken = take(fixture);
 	assert_true(taken->is_whole);
@@ -307,8 +307,8 @@ static void what_was_not_committed_is_told_again(void **state)
 
 static void what_does_not_fit_is_named(void **state)
 {
-	const struct keep_bounds tight = { .bytes = 100, .entries = 1000 };
-	const struct keep_bounds few = { .bytes = 100, .entries = 1 };
+	const struct persist_bounds tight = { .bytes = 100, .entries = 1000 };
+	const struct persist_bounds few = { .bytes = 100, .entries = 1 };
 	struct fixture *fixture = *state;
 	static char large[200];
 	reckon_workspace *taken;
@@ -342,13 +342,13 @@ static void missing_and_damaged_content_is_no_workspace(void **state)
 	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", find(taken, "file")->content,
 		       find(taken, "file")->content);
 	put(fixture->state_fd, path, "abd", 3);
-	assert_int_equal(keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
 				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "file could not be restored"));
 	assert_non_null(strstr(err.text, "damaged"));
 	(void)snprintf(trash, sizeof(trash), "%s.away", path);
 	assert_int_equal(renameat(fixture->state_fd, path, fixture->state_fd, trash), 0);
-	assert_int_equal(keep_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
 				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "missing"));
 	done(taken);
@@ -365,9 +365,9 @@ static void a_manifest_that_leads_outside_does_not(void **state)
 	};
 	struct err err;
 
-	assert_true(keep_restore(fixture->keep, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
+	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
 				 (gid_t)-1, &err) < 0);
-	assert_true(keep_restore(fixture->keep, fixture->to_fd, fixture->store, through, 2,
+	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, through, 2,
 				 (uid_t)-1, (gid_t)-1, &err) < 0);
 }
 

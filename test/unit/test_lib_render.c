@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 #include "lib/record/record.h"
-#include "lib/record/stuck.h"
+#include "lib/record/repeat_detector.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ITEM(which, text) { KERNEL_TAG_##which, sizeof(text) - 1, text }
@@ -73,7 +73,7 @@ static void no_text_exceeds_its_room(void **state)
 		const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
 						  .started_at = "2026-11-21T22:00:00.123Z",
 						  .text_max = RECORD_TEXT_MIN + seed * 7 % 900 };
-		const struct stuck_repeat repeat = { .count = 2, .sequences = { 1, 2 },
+		const struct repeat_detector_repeat repeat = { .count = 2, .sequences = { 1, 2 },
 						     .sequence_count = 2 };
 		cleanup_record struct record *record = record_new(&head);
 		const char *text;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "lib/record/stuck.h"
+#include "lib/record/repeat_detector.h"
 
 /* Of the table; and one that has what no language there has yet. */
 static const struct language_syntax *syntax(const char *name)
@@ -23,7 +23,7 @@ static const struct language_syntax *syntax(const char *name)
 
 static uint64_t code(const char *language, const char *text)
 {
-	return stuck_code_fingerprint(syntax(language), text, strlen(text));
+	return repeat_detector_code_fingerprint(syntax(language), text, strlen(text));
 }
 
 static void code_is_the_same_without_its_dress(void **state)
@@ -80,32 +80,32 @@ static void errors_are_the_same_without_what_changes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if ((stuck_error_fingerprint(syntax("python"), "E", cases[i].one, "f()", 1) ==
-		     stuck_error_fingerprint(syntax("python"), "E", cases[i].other, "f()", 2)) != cases[i].is_same)
+		if ((repeat_detector_error_fingerprint(syntax("python"), "E", cases[i].one, "f()", 1) ==
+		     repeat_detector_error_fingerprint(syntax("python"), "E", cases[i].other, "f()", 2)) != cases[i].is_same)
 			fail_msg("case %zu: %s | %s", i, cases[i].one, cases[i].other);
-	assert_int_equal(stuck_error_fingerprint(syntax("python"), "E", "v", " f(x) # one", 1),
-			 stuck_error_fingerprint(syntax("python"), "E", "v", "\tf( x )", 1));
-	assert_int_not_equal(stuck_error_fingerprint(syntax("python"), "E", "v", "f()", 1),
-			     stuck_error_fingerprint(syntax("python"), "E", "v", "g()", 1));
+	assert_int_equal(repeat_detector_error_fingerprint(syntax("python"), "E", "v", " f(x) # one", 1),
+			 repeat_detector_error_fingerprint(syntax("python"), "E", "v", "\tf( x )", 1));
+	assert_int_not_equal(repeat_detector_error_fingerprint(syntax("python"), "E", "v", "f()", 1),
+			     repeat_detector_error_fingerprint(syntax("python"), "E", "v", "g()", 1));
 	/* Without a line, the code decides. */
-	assert_int_not_equal(stuck_error_fingerprint(syntax("python"), "E", "v", "", 1),
-			     stuck_error_fingerprint(syntax("python"), "E", "v", "", 2));
+	assert_int_not_equal(repeat_detector_error_fingerprint(syntax("python"), "E", "v", "", 1),
+			     repeat_detector_error_fingerprint(syntax("python"), "E", "v", "", 2));
 }
 
-static void fails(struct stuck *stuck, uint64_t sequence, uint64_t code_number, uint64_t error,
-		  uint64_t files, struct stuck_repeat *ret)
+static void fails(struct repeat_detector *stuck, uint64_t sequence, uint64_t code_number, uint64_t error,
+		  uint64_t files, struct repeat_detector_repeat *ret)
 {
-	const struct stuck_failure failure = { .sequence = sequence, .code = code_number,
+	const struct repeat_detector_failure failure = { .sequence = sequence, .code = code_number,
 					       .error = error, .files_before = files,
 					       .files_after = files };
 
-	stuck_note_failure(stuck, &failure, ret);
+	repeat_detector_note_failure(stuck, &failure, ret);
 }
 
 static void failures_are_counted(void **state)
 {
-	struct stuck stuck = { 0 };
-	struct stuck_repeat repeat;
+	struct repeat_detector stuck = { 0 };
+	struct repeat_detector_repeat repeat;
 	char line[STUCK_LINE_SIZE];
 
 	(void)state;
@@ -114,30 +114,30 @@ static void failures_are_counted(void **state)
 	fails(&stuck, 2, 10, 20, 0, &repeat);
 	assert_int_equal(repeat.count, 2);
 	fails(&stuck, 5, 10, 20, 0, &repeat);
-	stuck_describe(&repeat, line);
+	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 3 times in this session (executions 1, 2, 5): same error, "
 				  "code unchanged; files unchanged since");
 	fails(&stuck, 6, 11, 20, 1, &repeat);
-	stuck_describe(&repeat, line);
+	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 4 times in this session (executions 1, 2, 5, 6): same error, "
 				  "code changed; files changed since");
 	fails(&stuck, 7, 11, 21, 1, &repeat);
-	stuck_describe(&repeat, line);
+	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 2 times in this session (executions 6, 7): another error, "
 				  "code unchanged; files unchanged since");
 	fails(&stuck, 8, 12, 22, 1, &repeat);
 	assert_int_equal(repeat.count, 0);
 	for (uint64_t i = 9; i < 40; i++)
 		fails(&stuck, i, 10, 20, 1, &repeat);
-	stuck_describe(&repeat, line);
+	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 34 times in this session (executions 1, …, 33, 34, 35, 36, 37, "
 				  "38, 39): same error, code unchanged; files unchanged since");
 }
 
 static void the_oldest_are_forgotten(void **state)
 {
-	struct stuck stuck = { 0 };
-	struct stuck_repeat repeat;
+	struct repeat_detector stuck = { 0 };
+	struct repeat_detector_repeat repeat;
 
 	(void)state;
 	for (uint64_t i = 1; i <= STUCK_FAILURES_MAX; i++)
@@ -154,16 +154,16 @@ static void the_oldest_are_forgotten(void **state)
 
 static void successes_are_counted_in_a_row(void **state)
 {
-	struct stuck stuck = { 0 };
-	struct stuck_repeat repeat;
+	struct repeat_detector stuck = { 0 };
+	struct repeat_detector_repeat repeat;
 
 	(void)state;
-	assert_int_equal(stuck_note_success(&stuck, 0, 0), 1);
-	assert_int_equal(stuck_note_success(&stuck, 0, 0), 2);
-	assert_int_equal(stuck_note_success(&stuck, 0, 1), 1);
-	assert_int_equal(stuck_note_success(&stuck, 0, 1), 2);
+	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 1);
+	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 2);
+	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
+	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 2);
 	fails(&stuck, 5, 0, 0, 0, &repeat);
-	assert_int_equal(stuck_note_success(&stuck, 0, 1), 1);
+	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
 }
 
 int main(void)

@@ -9,18 +9,18 @@
 
 #include <string.h>
 
-#include "wire/peek.h"
+#include "wire/unarchiver.h"
 
-static char frame[PEEK_FRAME_MAX + 1];
-static struct peek_frame taken;
+static char frame[UNARCHIVER_FRAME_MAX + 1];
+static struct unarchiver_frame taken;
 
 static int take_entry(uint32_t kind, uint32_t mode, const char *path, const char *target)
 {
-	const struct peek_entry entry = { .kind = kind, .mode = mode };
-	enum peek_state state = PEEK_STATE_ENTRIES;
+	const struct unarchiver_entry entry = { .kind = kind, .mode = mode };
+	enum unarchiver_state state = UNARCHIVER_STATE_ENTRIES;
 	struct err err;
 
-	return peek_take(&state, frame, peek_put_entry(frame, PEEK_ENTRY, &entry, path, target),
+	return unarchiver_take(&state, frame, unarchiver_put_entry(frame, UNARCHIVER_ENTRY, &entry, path, target),
 			 &taken, &err);
 }
 
@@ -33,9 +33,9 @@ static void paths_stay_beneath(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(take_entry(PEEK_FILE, 0644, bad[i], ""), ERR_INVALID);
+		assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, bad[i], ""), ERR_INVALID);
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_int_equal(take_entry(PEEK_FILE, 0644, good[i], ""), 0);
+		assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, good[i], ""), 0);
 	assert_string_equal(taken.path, "\xc3\xa9");
 }
 
@@ -54,89 +54,89 @@ static void links_stay_beneath(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
-		assert_int_equal(take_entry(PEEK_SYMLINK, 0777, links[i].path, links[i].target),
+		assert_int_equal(take_entry(UNARCHIVER_SYMLINK, 0777, links[i].path, links[i].target),
 				 links[i].code);
-	assert_int_equal(take_entry(PEEK_HARDLINK, 0644, "h", "a/b"), 0);
-	assert_int_equal(take_entry(PEEK_HARDLINK, 0644, "h", "../b"), ERR_INVALID);
-	assert_int_equal(take_entry(PEEK_HARDLINK, 0644, "h", "/b"), ERR_INVALID);
+	assert_int_equal(take_entry(UNARCHIVER_HARDLINK, 0644, "h", "a/b"), 0);
+	assert_int_equal(take_entry(UNARCHIVER_HARDLINK, 0644, "h", "../b"), ERR_INVALID);
+	assert_int_equal(take_entry(UNARCHIVER_HARDLINK, 0644, "h", "/b"), ERR_INVALID);
 }
 
 static void entries_are_what_they_may_be(void **state)
 {
-	char deep[2 * PEEK_DEPTH_MAX + 3] = "";
+	char deep[2 * UNARCHIVER_DEPTH_MAX + 3] = "";
 
 	(void)state;
-	for (unsigned i = 0; i < PEEK_DEPTH_MAX; i++)
+	for (unsigned i = 0; i < UNARCHIVER_DEPTH_MAX; i++)
 		memcpy(deep + 2 * i, "d/", 3);
-	memcpy(deep + 2 * PEEK_DEPTH_MAX, "f", 2);
-	assert_int_equal(take_entry(PEEK_FILE, 0644, deep, ""), ERR_LIMIT);
-	assert_int_equal(take_entry(PEEK_FILE, 0644, deep + 2, ""), 0);
-	assert_int_equal(take_entry(PEEK_FILE, 04755, "a", ""), ERR_PROTOCOL);
-	assert_int_equal(take_entry(PEEK_FILE, 0644, "a", "target"), ERR_PROTOCOL);
+	memcpy(deep + 2 * UNARCHIVER_DEPTH_MAX, "f", 2);
+	assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, deep, ""), ERR_LIMIT);
+	assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, deep + 2, ""), 0);
+	assert_int_equal(take_entry(UNARCHIVER_FILE, 04755, "a", ""), ERR_PROTOCOL);
+	assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, "a", "target"), ERR_PROTOCOL);
 	assert_int_equal(take_entry(0, 0644, "a", ""), ERR_PROTOCOL);
-	assert_int_equal(take_entry(PEEK_HARDLINK + 1, 0644, "a", ""), ERR_PROTOCOL);
+	assert_int_equal(take_entry(UNARCHIVER_HARDLINK + 1, 0644, "a", ""), ERR_PROTOCOL);
 }
 
-static int take(enum peek_state *at, enum peek_type type, size_t len)
+static int take(enum unarchiver_state *at, enum unarchiver_type type, size_t len)
 {
-	static const char zeros[PEEK_DATA_MAX + 1];
+	static const char zeros[UNARCHIVER_DATA_MAX + 1];
 	struct err err;
 
-	return peek_take(at, frame, peek_put(frame, type, zeros, len), &taken, &err);
+	return unarchiver_take(at, frame, unarchiver_put(frame, type, zeros, len), &taken, &err);
 }
 
 static void frames_come_in_order(void **state)
 {
-	const struct peek_entry file = { .kind = PEEK_FILE };
-	enum peek_state at = PEEK_STATE_STARTING;
+	const struct unarchiver_entry file = { .kind = UNARCHIVER_FILE };
+	enum unarchiver_state at = UNARCHIVER_STATE_STARTING;
 	struct err err;
 
 	(void)state;
 	for (int type = 0; type < 64; type++)
-		if (type != PEEK_READY && type != PEEK_FAIL)
-			assert_int_equal(take(&at, (enum peek_type)type, 0), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_READY, 1), ERR_PROTOCOL);
-	assert_int_equal(at, PEEK_STATE_STARTING);
-	assert_int_equal(take(&at, PEEK_READY, 0), 0);
-	assert_int_equal(take(&at, PEEK_READY, 0), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_DATA, 1), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_ADD, 0), ERR_PROTOCOL);
-	assert_ok(&err, peek_take(&at, frame, peek_put_entry(frame, PEEK_ENTRY, &file, "a", ""),
+		if (type != UNARCHIVER_READY && type != UNARCHIVER_FAIL)
+			assert_int_equal(take(&at, (enum unarchiver_type)type, 0), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_READY, 1), ERR_PROTOCOL);
+	assert_int_equal(at, UNARCHIVER_STATE_STARTING);
+	assert_int_equal(take(&at, UNARCHIVER_READY, 0), 0);
+	assert_int_equal(take(&at, UNARCHIVER_READY, 0), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_DATA, 1), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_ADD, 0), ERR_PROTOCOL);
+	assert_ok(&err, unarchiver_take(&at, frame, unarchiver_put_entry(frame, UNARCHIVER_ENTRY, &file, "a", ""),
 				  &taken, &err));
-	assert_int_equal(at, PEEK_STATE_DATA);
-	assert_int_equal(take(&at, PEEK_END, sizeof(struct peek_end)), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_DATA, PEEK_DATA_MAX), 0);
-	assert_int_equal(taken.data_len, PEEK_DATA_MAX);
-	assert_int_equal(take(&at, PEEK_DATA, PEEK_DATA_MAX + 1), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_DATA_END, 0), 0);
-	assert_int_equal(take(&at, PEEK_END, 3), ERR_PROTOCOL);
-	assert_int_equal(take(&at, PEEK_END, sizeof(struct peek_end)), 0);
+	assert_int_equal(at, UNARCHIVER_STATE_DATA);
+	assert_int_equal(take(&at, UNARCHIVER_END, sizeof(struct unarchiver_end)), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_DATA, UNARCHIVER_DATA_MAX), 0);
+	assert_int_equal(taken.data_len, UNARCHIVER_DATA_MAX);
+	assert_int_equal(take(&at, UNARCHIVER_DATA, UNARCHIVER_DATA_MAX + 1), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_DATA_END, 0), 0);
+	assert_int_equal(take(&at, UNARCHIVER_END, 3), ERR_PROTOCOL);
+	assert_int_equal(take(&at, UNARCHIVER_END, sizeof(struct unarchiver_end)), 0);
 	for (int type = 0; type < 64; type++)
-		assert_int_equal(take(&at, (enum peek_type)type, 0), ERR_PROTOCOL);
+		assert_int_equal(take(&at, (enum unarchiver_type)type, 0), ERR_PROTOCOL);
 }
 
 static void broken_frames_are_refused(void **state)
 {
-	const struct peek_entry entry = { .kind = PEEK_FILE };
-	struct peek_entry liar = entry;
-	enum peek_state at = PEEK_STATE_ENTRIES;
+	const struct unarchiver_entry entry = { .kind = UNARCHIVER_FILE };
+	struct unarchiver_entry liar = entry;
+	enum unarchiver_state at = UNARCHIVER_STATE_ENTRIES;
 	struct err err;
 	size_t len;
 
 	(void)state;
-	len = peek_put_entry(frame, PEEK_ENTRY, &entry, "abc", "");
+	len = unarchiver_put_entry(frame, UNARCHIVER_ENTRY, &entry, "abc", "");
 	for (size_t cut = 0; cut < len; cut++)
-		assert_err(&err, ERR_PROTOCOL, peek_take(&at, frame, cut, &taken, &err));
+		assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, cut, &taken, &err));
 	frame[0] ^= 1;
-	assert_err(&err, ERR_PROTOCOL, peek_take(&at, frame, len, &taken, &err));
+	assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, len, &taken, &err));
 	/* Lengths that do not fit what came. */
 	for (uint32_t wrong = 0; wrong < 3; wrong++) {
 		char bytes[sizeof(liar) + 3] = "";
 
 		liar.path_len = wrong == 0 ? 2 : wrong == 1 ? 4 : UINT32_MAX - 1;
 		memcpy(bytes, &liar, sizeof(liar));
-		len = peek_put(frame, PEEK_ENTRY, bytes, sizeof(bytes));
-		assert_err(&err, ERR_PROTOCOL, peek_take(&at, frame, len, &taken, &err));
+		len = unarchiver_put(frame, UNARCHIVER_ENTRY, bytes, sizeof(bytes));
+		assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, len, &taken, &err));
 	}
 	/* A NUL within a name would hide its rest. */
 	liar.path_len = 3;
@@ -145,27 +145,27 @@ static void broken_frames_are_refused(void **state)
 
 		memcpy(bytes, &liar, sizeof(liar));
 		memcpy(bytes + sizeof(liar), "a\0b", 3);
-		len = peek_put(frame, PEEK_ENTRY, bytes, sizeof(bytes));
-		assert_err(&err, ERR_PROTOCOL, peek_take(&at, frame, len, &taken, &err));
+		len = unarchiver_put(frame, UNARCHIVER_ENTRY, bytes, sizeof(bytes));
+		assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, len, &taken, &err));
 	}
-	assert_int_equal(at, PEEK_STATE_ENTRIES);
+	assert_int_equal(at, UNARCHIVER_STATE_ENTRIES);
 }
 
 static void a_failure_is_shown_harmlessly(void **state)
 {
 	struct {
-		struct peek_fail head;
+		struct unarchiver_fail head;
 		char text[8];
 	} bytes = { { ERR_LOST }, "a\x1b[31m\n" };
-	enum peek_state at = PEEK_STATE_STARTING;
+	enum unarchiver_state at = UNARCHIVER_STATE_STARTING;
 	struct err err;
 
 	(void)state;
-	assert_ok(&err, peek_take(&at, frame, peek_put(frame, PEEK_FAIL, &bytes, sizeof(bytes)),
+	assert_ok(&err, unarchiver_take(&at, frame, unarchiver_put(frame, UNARCHIVER_FAIL, &bytes, sizeof(bytes)),
 				  &taken, &err));
 	assert_int_equal(taken.fail.code, ERR_INVALID); /* it may not say that a session is lost */
 	assert_string_equal(taken.fail.text, "a?[31m??");
-	assert_int_equal(at, PEEK_STATE_DONE);
+	assert_int_equal(at, UNARCHIVER_STATE_DONE);
 }
 
 int main(void)

@@ -100,7 +100,7 @@ static bool is_tool_name(const char *name, size_t len)
 }
 
 static int take_tool(const struct json_value *tool, const struct place *place,
-		     struct model_talk *talk, struct err *err)
+		     struct model_conversation *conv, struct err *err)
 {
 	static const char none[] = "{\"type\":\"object\",\"properties\":{}}";
 	const struct json_value *parameters = json_read_member(tool, "parameters");
@@ -110,7 +110,7 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 
 	if (!is_tool_name(name, len))
 		return wrong(place, err, "a tool has a name of letters, digits, '_' and '-'");
-	if (model_talk_tool(talk, name) != NULL)
+	if (model_conversation_tool(conv, name) != NULL)
 		return wrong(place, err, "there are two tools of this name");
 	if (json_read_kind(parameters) == JSON_KIND_OBJECT) {
 		if (json_read_dump(parameters, &json, err) < 0)
@@ -118,18 +118,18 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 	} else if (parameters != NULL && json_read_kind(parameters) != JSON_KIND_NULL) {
 		return wrong(place, err, "\"parameters\" is a JSON schema");
 	}
-	return model_talk_add_tool(talk, MODEL_TOOL_APPLICATION, name,
+	return model_conversation_add_tool(conv, MODEL_TOOL_APPLICATION, name,
 				   json_read_text(json_read_member(tool, "description"), NULL),
 				   json.len > 0 ? json.data : none, err);
 }
 
-static int take_tools(const struct json_value *document, struct model_talk *talk, struct err *err)
+static int take_tools(const struct json_value *document, struct model_conversation *conv, struct err *err)
 {
 	const struct json_value *tools = json_read_member(document, "tools");
 	struct place place = { .what = "tools" };
 
 	for (; place.index < json_read_count(tools); place.index++)
-		if (take_tool(json_read_at(tools, place.index), &place, talk, err) < 0)
+		if (take_tool(json_read_at(tools, place.index), &place, conv, err) < 0)
 			return (int)err->code;
 	return 0;
 }
@@ -184,9 +184,9 @@ static void take_sampling(const struct json_value *document, struct model_sampli
 
 /* ---- messages ---- */
 
-static struct model_turn *last_of(const struct model_talk *talk)
+static struct model_turn *last_of(const struct model_conversation *conv)
 {
-	return talk->count > 0 ? talk->turns[talk->count - 1] : NULL;
+	return conv->count > 0 ? conv->turns[conv->count - 1] : NULL;
 }
 
 static const struct model_call *call_of(const struct model_turn *turn, const char *id)
@@ -206,29 +206,29 @@ static bool has_result(const struct model_turn *results, const char *id)
 }
 
 /* The last answer, and what there is of its results; false: the last turn is a question. */
-static bool find_open(const struct model_talk *talk, struct model_turn **ret_answer,
+static bool find_open(const struct model_conversation *conv, struct model_turn **ret_answer,
 		      struct model_turn **ret_results)
 {
-	size_t at = talk->count;
+	size_t at = conv->count;
 
 	*ret_results = NULL;
-	if (at > 0 && talk->turns[at - 1]->role == MODEL_ROLE_RESULTS)
-		*ret_results = talk->turns[--at];
-	if (at == 0 || talk->turns[at - 1]->role != MODEL_ROLE_MODEL)
+	if (at > 0 && conv->turns[at - 1]->role == MODEL_ROLE_RESULTS)
+		*ret_results = conv->turns[--at];
+	if (at == 0 || conv->turns[at - 1]->role != MODEL_ROLE_MODEL)
 		return false;
-	*ret_answer = talk->turns[at - 1];
+	*ret_answer = conv->turns[at - 1];
 	return true;
 }
 
-const struct model_call *conversation_waiting(const struct model_talk *talk, size_t index)
+const struct model_call *conversation_waiting(const struct model_conversation *conv, size_t index)
 {
 	struct model_turn *answer, *results;
 
-	if (!find_open(talk, &answer, &results))
+	if (!find_open(conv, &answer, &results))
 		return NULL;
 	for (size_t i = 0; i < answer->call_count; i++) {
 		const struct model_call *call = &answer->calls[i];
-		const struct model_tool *tool = model_talk_tool(talk, call->name);
+		const struct model_tool *tool = model_conversation_tool(conv, call->name);
 
 		if (tool != NULL && tool->kind == MODEL_TOOL_APPLICATION &&
 		    !has_result(results, call->id) && index-- == 0)
@@ -237,14 +237,14 @@ const struct model_call *conversation_waiting(const struct model_talk *talk, siz
 	return NULL;
 }
 
-int conversation_close_calls(struct model_talk *talk, struct err *err)
+int conversation_close_calls(struct model_conversation *conv, struct err *err)
 {
 	struct model_turn *answer, *results;
 
-	if (!find_open(talk, &answer, &results) || answer->call_count == 0)
+	if (!find_open(conv, &answer, &results) || answer->call_count == 0)
 		return 0;
 	if (results == NULL)
-		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+		results = model_conversation_add(conv, MODEL_ROLE_RESULTS);
 	for (size_t i = 0; i < answer->call_count; i++)
 		if (!has_result(results, answer->calls[i].id) &&
 		    model_turn_add_result(results, &answer->calls[i], no_result,
@@ -292,14 +292,14 @@ static int take_files(const struct json_value *message, struct model_turn *turn,
 
 /* Two questions in a row are one: models take turns. */
 static int take_user(const struct json_value *message, const struct place *place,
-		     struct model_talk *talk, struct err *err)
+		     struct model_conversation *conv, struct err *err)
 {
-	struct model_turn *turn = last_of(talk);
+	struct model_turn *turn = last_of(conv);
 
-	if (conversation_close_calls(talk, err) < 0)
+	if (conversation_close_calls(conv, err) < 0)
 		return (int)err->code;
 	if (turn == NULL || turn->role != MODEL_ROLE_USER)
-		turn = model_talk_add(talk, MODEL_ROLE_USER);
+		turn = model_conversation_add(conv, MODEL_ROLE_USER);
 	else if (buf_adds(&turn->text, "\n\n", err) < 0)
 		return (int)err->code;
 	if (take_text(message, "text", &turn->text, err) < 0 ||
@@ -361,14 +361,14 @@ static int take_own(const struct json_value *message, struct model_turn *turn, s
 }
 
 static int take_assistant(const struct json_value *message, const struct place *place,
-			  bool is_own, struct model_talk *talk, struct err *err)
+			  bool is_own, struct model_conversation *conv, struct err *err)
 {
 	const struct json_value *calls = json_read_member(message, "calls");
 	struct model_turn *turn;
 
-	if (conversation_close_calls(talk, err) < 0)
+	if (conversation_close_calls(conv, err) < 0)
 		return (int)err->code;
-	turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+	turn = model_conversation_add(conv, MODEL_ROLE_MODEL);
 	turn->stop = MODEL_STOP_END;
 	if (take_text(message, "text", &turn->text, err) < 0 ||
 	    (is_own && take_own(message, turn, err) < 0))
@@ -379,11 +379,11 @@ static int take_assistant(const struct json_value *message, const struct place *
 	for (size_t i = 0; i < turn->call_count; i++)
 		if (!is_own)
 			buf_clear(&turn->calls[i].extra);
-	return model_turn_settle(turn, MODEL_CODE, talk->count, err);
+	return model_turn_settle(turn, MODEL_CODE, conv->count, err);
 }
 
 static int take_result(const struct json_value *result, const struct place *place,
-		       struct model_talk *talk, struct err *err)
+		       struct model_conversation *conv, struct err *err)
 {
 	const char *id = json_read_text(json_read_member(result, "id"), NULL);
 	cleanup_buf struct buf text = BUF_INIT(MODEL_TEXT_MAX);
@@ -391,7 +391,7 @@ static int take_result(const struct json_value *result, const struct place *plac
 	const struct model_call *call = NULL;
 	bool failed = false;
 
-	if (id != NULL && find_open(talk, &answer, &results))
+	if (id != NULL && find_open(conv, &answer, &results))
 		call = id[0] != '\0' ? call_of(answer, id) : NULL;
 	else
 		return wrong(place, err, "results follow the assistant's message that has the calls");
@@ -403,37 +403,37 @@ static int take_result(const struct json_value *result, const struct place *plac
 	if (take_text(result, "text", &text, err) < 0)
 		return (int)err->code;
 	if (results == NULL)
-		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+		results = model_conversation_add(conv, MODEL_ROLE_RESULTS);
 	return model_turn_add_result(results, call, buf_text(&text), text.len, failed, err);
 }
 
 static int take_tool_message(const struct json_value *message, const struct place *place,
-			     struct model_talk *talk, struct err *err)
+			     struct model_conversation *conv, struct err *err)
 {
 	const struct json_value *results = json_read_member(message, "results");
 	struct model_turn *last;
 
 	for (size_t i = 0; i < json_read_count(results); i++)
-		if (take_result(json_read_at(results, i), place, talk, err) < 0)
+		if (take_result(json_read_at(results, i), place, conv, err) < 0)
 			return (int)err->code;
-	last = last_of(talk);
+	last = last_of(conv);
 	if (last == NULL || last->role != MODEL_ROLE_RESULTS)
 		return wrong(place, err, "a message of the role tool has results");
 	return take_images(message, last, place, err);
 }
 
 static int take_message(const struct json_value *message, const struct place *place, bool is_own,
-			struct conversation *conversation, struct model_talk *talk,
+			struct conversation *conversation, struct model_conversation *conv,
 			struct err *err)
 {
 	const char *role = json_read_text(json_read_member(message, "role"), NULL);
 
 	if (role != NULL && strcmp(role, "user") == 0)
-		return take_user(message, place, talk, err);
+		return take_user(message, place, conv, err);
 	if (role != NULL && strcmp(role, "assistant") == 0)
-		return take_assistant(message, place, is_own, talk, err);
+		return take_assistant(message, place, is_own, conv, err);
 	if (role != NULL && strcmp(role, "tool") == 0)
-		return take_tool_message(message, place, talk, err);
+		return take_tool_message(message, place, conv, err);
 	if (role == NULL || strcmp(role, "system") != 0)
 		return wrong(place, err, "its role is none of system, user, assistant, tool");
 	if (conversation->instructions.len > 0 &&
@@ -443,7 +443,7 @@ static int take_message(const struct json_value *message, const struct place *pl
 }
 
 static int take_messages(const struct json_value *document, bool is_own,
-			 struct conversation *conversation, struct model_talk *talk,
+			 struct conversation *conversation, struct model_conversation *conv,
 			 struct err *err)
 {
 	const struct json_value *messages = json_read_member(document, "messages");
@@ -453,7 +453,7 @@ static int take_messages(const struct json_value *document, bool is_own,
 		return err_set(err, ERR_LIMIT, "conversation: more than %u messages", MESSAGES_MAX);
 	for (; place.index < json_read_count(messages); place.index++)
 		if (take_message(json_read_at(messages, place.index), &place, is_own, conversation,
-				 talk, err) < 0)
+				 conv, err) < 0)
 			return (int)err->code;
 	return 0;
 }
@@ -478,7 +478,7 @@ static void take_usage(const struct json_value *document, struct conversation *r
 }
 
 static int read_document(const struct json_value *document, uint64_t maker,
-			 struct conversation *conversation, struct model_talk *talk,
+			 struct conversation *conversation, struct model_conversation *conv,
 			 struct err *err)
 {
 	const char *schema = json_read_text(json_read_member(document, "schema"), NULL);
@@ -491,23 +491,23 @@ static int read_document(const struct json_value *document, uint64_t maker,
 		conversation->made_by = strtoull(made_by, NULL, 16);
 	(void)json_read_bool(json_read_member(document, "code"), &conversation->runs_code);
 	take_usage(document, conversation);
-	take_sampling(document, &talk->sampling);
+	take_sampling(document, &conv->sampling);
 	if (take_text(document, "instructions", &conversation->instructions, err) < 0 ||
-	    take_tools(document, talk, err) < 0 ||
-	    take_choice(document, &talk->sampling, err) < 0)
+	    take_tools(document, conv, err) < 0 ||
+	    take_choice(document, &conv->sampling, err) < 0)
 		return (int)err->code;
-	return take_messages(document, conversation->made_by == maker, conversation, talk, err);
+	return take_messages(document, conversation->made_by == maker, conversation, conv, err);
 }
 
 int conversation_read(const char *json, size_t len, uint64_t maker,
-		      struct conversation *conversation, struct model_talk *talk, struct err *err)
+		      struct conversation *conversation, struct model_conversation *conv, struct err *err)
 {
 	struct json_value *document = NULL;
 	int rc;
 
 	if (json_read_parse(json, len, AGENT_TALK_MAX, &document, err) < 0)
 		return err_wrap(err, "conversation");
-	rc = read_document(document, maker, conversation, talk, err);
+	rc = read_document(document, maker, conversation, conv, err);
 	json_read_free(document);
 	return rc;
 }

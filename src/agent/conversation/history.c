@@ -69,7 +69,7 @@ static int add_block(struct model_turn *turn, const char *language,
 	return buf_addc(&turn->text, '\n', err);
 }
 
-static int add_call(struct model_turn *turn, const struct model_talk *talk,
+static int add_call(struct model_turn *turn, const struct model_conversation *conv,
 		    const struct history_way *way, const struct kernel_item *code, struct err *err)
 {
 	static const char *const keys[] = { NULL, MODEL_CODE };
@@ -78,12 +78,12 @@ static int add_call(struct model_turn *turn, const struct model_talk *talk,
 
 	if (write_object(&args, keys, NULL, code, err) < 0)
 		return (int)err->code;
-	model_call_set_name(call, model_talk_code_tool(talk)->name);
+	model_call_set_name(call, model_conversation_code_tool(conv)->name);
 	model_call_add(call, args.data, args.len);
 	return model_turn_settle(turn, MODEL_CODE, ++*way->numbered, err);
 }
 
-static int add_wish(struct model_turn *turn, const struct model_talk *talk,
+static int add_wish(struct model_turn *turn, const struct model_conversation *conv,
 		    const struct history_way *way, const struct agent_past *past, struct err *err)
 {
 	if (way->calling == AGENT_CALLING_SCHEMA)
@@ -92,10 +92,10 @@ static int add_wish(struct model_turn *turn, const struct model_talk *talk,
 		return (int)err->code;
 	if (way->calling == AGENT_CALLING_FENCED)
 		return add_block(turn, way->language, past->code, err);
-	return add_call(turn, talk, way, past->code, err);
+	return add_call(turn, conv, way, past->code, err);
 }
 
-static int add_result(struct model_talk *talk, const struct history_way *way,
+static int add_result(struct model_conversation *conv, const struct history_way *way,
 		      const struct model_call *call, const struct agent_past *past, struct err *err)
 {
 	const bool failed = past->status->len != 2 || memcmp(past->status->data, "ok", 2) != 0;
@@ -109,41 +109,41 @@ static int add_result(struct model_talk *talk, const struct history_way *way,
 	    buf_addf(&text, err, "\n[it also showed %llu image%s, not repeated here]",
 		     (unsigned long long)past->images, past->images == 1 ? "" : "s") < 0)
 		return (int)err->code;
-	return model_turn_add_result(model_talk_add(talk, MODEL_ROLE_RESULTS), call, text.data,
+	return model_turn_add_result(model_conversation_add(conv, MODEL_ROLE_RESULTS), call, text.data,
 				     text.len, failed, err);
 }
 
-static int add_cell(struct model_talk *talk, const struct history_way *way,
+static int add_cell(struct model_conversation *conv, const struct history_way *way,
 		    const struct agent_past *past, struct err *err)
 {
-	struct model_turn *turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+	struct model_turn *turn = model_conversation_add(conv, MODEL_ROLE_MODEL);
 
 	turn->stop = MODEL_STOP_END;
-	if (add_wish(turn, talk, way, past, err) < 0)
+	if (add_wish(turn, conv, way, past, err) < 0)
 		return (int)err->code;
-	return add_result(talk, way, turn->call_count > 0 ? &turn->calls[0] : NULL, past, err);
+	return add_result(conv, way, turn->call_count > 0 ? &turn->calls[0] : NULL, past, err);
 }
 
-static int add_answer(struct model_talk *talk, const struct history_way *way,
+static int add_answer(struct model_conversation *conv, const struct history_way *way,
 		      const struct agent_past *past, struct err *err)
 {
-	struct model_turn *turn = model_talk_add(talk, MODEL_ROLE_MODEL);
+	struct model_turn *turn = model_conversation_add(conv, MODEL_ROLE_MODEL);
 
 	turn->stop = MODEL_STOP_END;
 	return way->calling == AGENT_CALLING_SCHEMA ? add_object(turn, "answer", past->text, err)
 						    : add_text(&turn->text, past->text, err);
 }
 
-int history_add(struct model_talk *talk, const struct history_way *way,
+int history_add(struct model_conversation *conv, const struct history_way *way,
 		const struct agent_past *past, struct buf *note, struct err *err)
 {
 	switch (past->kind) {
 	case AGENT_PAST_QUESTION:
-		return add_text(&model_talk_add(talk, MODEL_ROLE_USER)->text, past->text, err);
+		return add_text(&model_conversation_add(conv, MODEL_ROLE_USER)->text, past->text, err);
 	case AGENT_PAST_CELL:
-		return add_cell(talk, way, past, err);
+		return add_cell(conv, way, past, err);
 	case AGENT_PAST_ANSWER:
-		return add_answer(talk, way, past, err);
+		return add_answer(conv, way, past, err);
 	case AGENT_PAST_NOTE:
 		if (buf_adds(note, "\n\n[", err) < 0 || add_text(note, past->text, err) < 0)
 			return (int)err->code;

@@ -18,5 +18,5 @@ struct history_way {
  * Appends one thing that happened to the talk. Thoughts, signatures and images are not there; a
  * cell says how many images the model saw, which it does not see again. A note goes into `note`.
  */
-int history_add(struct model_talk *talk, const struct history_way *way,
+int history_add(struct model_conversation *conv, const struct history_way *way,
 		const struct agent_past *past, struct buf *note, struct err *err);

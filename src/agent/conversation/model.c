@@ -64,18 +64,18 @@ void model_turn_done(struct model_turn *turn)
 	model_turn_init(turn, turn->role);
 }
 
-void model_talk_init(struct model_talk *talk)
+void model_conversation_init(struct model_conversation *conv)
 {
-	*talk = (struct model_talk){ .system = BUF_INIT(MODEL_TEXT_MAX) };
+	*conv = (struct model_conversation){ .system = BUF_INIT(MODEL_TEXT_MAX) };
 }
 
-int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, const char *name,
+int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind, const char *name,
 			const char *description, const char *parameters, struct err *err)
 {
-	if (talk->tool_count == MODEL_TOOLS_MAX)
+	if (conv->tool_count == MODEL_TOOLS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %u tools", MODEL_TOOLS_MAX);
-	talk->tools = mem_grow(talk->tools, talk->tool_count + 1, sizeof(*talk->tools));
-	talk->tools[talk->tool_count++] = (struct model_tool){
+	conv->tools = mem_grow(conv->tools, conv->tool_count + 1, sizeof(*conv->tools));
+	conv->tools[conv->tool_count++] = (struct model_tool){
 		.kind = kind,
 		.name = mem_strdup(name),
 		.description = description != NULL ? mem_strdup(description) : NULL,
@@ -84,26 +84,26 @@ int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, cons
 	return 0;
 }
 
-const struct model_tool *model_talk_tool(const struct model_talk *talk, const char *name)
+const struct model_tool *model_conversation_tool(const struct model_conversation *conv, const char *name)
 {
-	for (size_t i = 0; i < talk->tool_count; i++)
-		if (strcmp(talk->tools[i].name, name) == 0)
-			return &talk->tools[i];
+	for (size_t i = 0; i < conv->tool_count; i++)
+		if (strcmp(conv->tools[i].name, name) == 0)
+			return &conv->tools[i];
 	return NULL;
 }
 
-const struct model_tool *model_talk_code_tool(const struct model_talk *talk)
+const struct model_tool *model_conversation_code_tool(const struct model_conversation *conv)
 {
-	for (size_t i = 0; i < talk->tool_count; i++)
-		if (talk->tools[i].kind == MODEL_TOOL_CODE)
-			return &talk->tools[i];
+	for (size_t i = 0; i < conv->tool_count; i++)
+		if (conv->tools[i].kind == MODEL_TOOL_CODE)
+			return &conv->tools[i];
 	return NULL;
 }
 
-void model_talk_drop_tools(struct model_talk *talk)
+void model_conversation_drop_tools(struct model_conversation *conv)
 {
-	while (talk->tool_count > 0) {
-		struct model_tool *tool = &talk->tools[--talk->tool_count];
+	while (conv->tool_count > 0) {
+		struct model_tool *tool = &conv->tools[--conv->tool_count];
 
 		free(tool->name);
 		free(tool->description);
@@ -123,31 +123,31 @@ void model_sampling_done(struct model_sampling *sampling)
 	*sampling = (struct model_sampling){ 0 };
 }
 
-void model_talk_cut(struct model_talk *talk, size_t count)
+void model_conversation_cut(struct model_conversation *conv, size_t count)
 {
-	while (talk->count > count) {
-		struct model_turn *last = talk->turns[--talk->count];
+	while (conv->count > count) {
+		struct model_turn *last = conv->turns[--conv->count];
 
 		model_turn_done(last);
 		free(last);
 	}
 }
 
-void model_talk_drop(struct model_talk *talk, size_t from, size_t count)
+void model_conversation_drop(struct model_conversation *conv, size_t from, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		model_turn_done(talk->turns[from + i]);
-		free(talk->turns[from + i]);
+		model_turn_done(conv->turns[from + i]);
+		free(conv->turns[from + i]);
 	}
-	memmove(talk->turns + from, talk->turns + from + count,
-		(talk->count - from - count) * sizeof(*talk->turns));
-	talk->count -= count;
+	memmove(conv->turns + from, conv->turns + from + count,
+		(conv->count - from - count) * sizeof(*conv->turns));
+	conv->count -= count;
 }
 
-int model_talk_remark(struct model_talk *talk, const char *text, struct err *err)
+int model_conversation_remark(struct model_conversation *conv, const char *text, struct err *err)
 {
-	for (size_t i = talk->count; i > 0; i--) {
-		struct model_turn *turn = talk->turns[i - 1];
+	for (size_t i = conv->count; i > 0; i--) {
+		struct model_turn *turn = conv->turns[i - 1];
 
 		if (turn->role == MODEL_ROLE_RESULTS && turn->result_count > 0)
 			return buf_addf(&turn->results[turn->result_count - 1].text, err, "\n%s",
@@ -158,24 +158,24 @@ int model_talk_remark(struct model_talk *talk, const char *text, struct err *err
 	return 0;
 }
 
-void model_talk_done(struct model_talk *talk)
+void model_conversation_done(struct model_conversation *conv)
 {
-	model_talk_cut(talk, 0);
-	model_talk_drop_tools(talk);
-	free(talk->tools);
-	model_sampling_done(&talk->sampling);
-	free(talk->turns);
-	buf_done(&talk->system);
-	model_talk_init(talk);
+	model_conversation_cut(conv, 0);
+	model_conversation_drop_tools(conv);
+	free(conv->tools);
+	model_sampling_done(&conv->sampling);
+	free(conv->turns);
+	buf_done(&conv->system);
+	model_conversation_init(conv);
 }
 
-struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role)
+struct model_turn *model_conversation_add(struct model_conversation *conv, enum model_role role)
 {
 	struct model_turn *turn = mem_new0(1, sizeof(*turn));
 
 	model_turn_init(turn, role);
-	talk->turns = mem_grow(talk->turns, talk->count + 1, sizeof(struct model_turn *));
-	talk->turns[talk->count++] = turn;
+	conv->turns = mem_grow(conv->turns, conv->count + 1, sizeof(struct model_turn *));
+	conv->turns[conv->count++] = turn;
 	return turn;
 }
 

@@ -118,7 +118,7 @@ struct model_sampling {
 	bool one_call; /* no calls beside each other */
 };
 
-struct model_talk {
+struct model_conversation {
 	struct buf system;
 	struct model_tool *tools; /* none: the protocol's calls are not used */
 	size_t tool_count;
@@ -130,23 +130,23 @@ struct model_talk {
 };
 
 /* Everything is copied. ERR_LIMIT when there are too many. */
-int model_talk_add_tool(struct model_talk *talk, enum model_tool_kind kind, const char *name,
+int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind, const char *name,
 			const char *description, const char *parameters, struct err *err);
 /* NULL: there is none. */
-const struct model_tool *model_talk_tool(const struct model_talk *talk, const char *name);
-const struct model_tool *model_talk_code_tool(const struct model_talk *talk);
-void model_talk_drop_tools(struct model_talk *talk);
+const struct model_tool *model_conversation_tool(const struct model_conversation *conv, const char *name);
+const struct model_tool *model_conversation_code_tool(const struct model_conversation *conv);
+void model_conversation_drop_tools(struct model_conversation *conv);
 void model_sampling_done(struct model_sampling *sampling);
 
-void model_talk_init(struct model_talk *talk);
-void model_talk_done(struct model_talk *talk);
+void model_conversation_init(struct model_conversation *conv);
+void model_conversation_done(struct model_conversation *conv);
 
 /* A new turn at the end; the talk owns it. */
-struct model_turn *model_talk_add(struct model_talk *talk, enum model_role role);
+struct model_turn *model_conversation_add(struct model_conversation *conv, enum model_role role);
 /* Takes away what came after the first `count` turns. */
-void model_talk_cut(struct model_talk *talk, size_t count);
+void model_conversation_cut(struct model_conversation *conv, size_t count);
 /* Takes away `count` turns from the one at `from` on. */
-void model_talk_drop(struct model_talk *talk, size_t from, size_t count);
+void model_conversation_drop(struct model_conversation *conv, size_t from, size_t count);
 
 void model_turn_init(struct model_turn *turn, enum model_role role);
 void model_turn_done(struct model_turn *turn);
@@ -174,7 +174,7 @@ int model_call_settle(struct model_call *call, const char *argument, struct err 
 int model_turn_add_result(struct model_turn *turn, const struct model_call *call,
 			  const char *text, size_t len, bool failed, struct err *err);
 /* Appends a line of ours to the last thing said on our side: a result, or a question. */
-int model_talk_remark(struct model_talk *talk, const char *text, struct err *err);
+int model_conversation_remark(struct model_conversation *conv, const char *text, struct err *err);
 /* How many there were. */
 size_t model_turn_drop_images(struct model_turn *turn);
 int model_turn_add_image(struct model_turn *turn, const char *mime, const char *base64, size_t len,

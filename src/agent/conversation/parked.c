@@ -17,50 +17,50 @@
 /* Our prompt where code can run, and the application's words behind it. */
 static int make_system(struct loop *loop, struct err *err)
 {
-	struct model_talk *talk = &loop->talk;
+	struct model_conversation *conv = &loop->conv;
 	const struct buf *own = &loop->conversation.instructions;
 
 	if (loop->conversation.runs_code &&
-	    prompt_begin(talk, (enum agent_calling)loop->settings.calling, loop->language, err) < 0)
+	    prompt_begin(conv, (enum agent_calling)loop->settings.calling, loop->language, err) < 0)
 		return (int)err->code;
 	if (own->len == 0)
 		return 0;
-	if (talk->system.len > 0 && buf_addc(&talk->system, '\n', err) < 0)
+	if (conv->system.len > 0 && buf_addc(&conv->system, '\n', err) < 0)
 		return (int)err->code;
-	return buf_add(&talk->system, own->data, own->len, err);
+	return buf_add(&conv->system, own->data, own->len, err);
 }
 
 /* The application's tools stand behind ours, and have other names. */
-static int check_tools(const struct model_talk *talk, struct err *err)
+static int check_tools(const struct model_conversation *conv, struct err *err)
 {
-	for (size_t i = 0; i < talk->tool_count; i++)
-		if (talk->tools[i].kind == MODEL_TOOL_APPLICATION &&
-		    model_talk_tool(talk, talk->tools[i].name) != &talk->tools[i])
+	for (size_t i = 0; i < conv->tool_count; i++)
+		if (conv->tools[i].kind == MODEL_TOOL_APPLICATION &&
+		    model_conversation_tool(conv, conv->tools[i].name) != &conv->tools[i])
 			return err_set(err, ERR_INVALID, "conversation: the name '%.60s' is that of "
-				       "a tool of Reckon", talk->tools[i].name);
-	if (talk->sampling.choice == MODEL_CHOICE_TOOL &&
-	    model_talk_tool(talk, talk->sampling.choice_tool) == NULL)
+				       "a tool of Reckon", conv->tools[i].name);
+	if (conv->sampling.choice == MODEL_CHOICE_TOOL &&
+	    model_conversation_tool(conv, conv->sampling.choice_tool) == NULL)
 		return err_set(err, ERR_INVALID, "conversation: \"tool_choice\" names no tool");
 	return 0;
 }
 
 /* Ours were added last; the first are the best known. */
-static void put_ours_first(struct model_talk *talk, size_t applications)
+static void put_ours_first(struct model_conversation *conv, size_t applications)
 {
-	const size_t ours = talk->tool_count - applications;
+	const size_t ours = conv->tool_count - applications;
 
 	for (size_t i = 0; i < ours; i++) {
-		const struct model_tool moved = talk->tools[applications + i];
+		const struct model_tool moved = conv->tools[applications + i];
 
-		memmove(talk->tools + i + 1, talk->tools + i, applications * sizeof(moved));
-		talk->tools[i] = moved;
+		memmove(conv->tools + i + 1, conv->tools + i, applications * sizeof(moved));
+		conv->tools[i] = moved;
 	}
 }
 
 static int check_calling(const struct loop *loop, struct err *err)
 {
-	for (size_t i = 0; i < loop->talk.tool_count; i++)
-		if (loop->talk.tools[i].kind == MODEL_TOOL_APPLICATION &&
+	for (size_t i = 0; i < loop->conv.tool_count; i++)
+		if (loop->conv.tools[i].kind == MODEL_TOOL_APPLICATION &&
 		    loop->settings.calling != AGENT_CALLING_TOOLS)
 			return err_set(err, ERR_INVALID, "conversation: a model without tool calls "
 				       "cannot have tools");
@@ -76,18 +76,18 @@ int parked_take_talk(struct loop *loop, struct err *err)
 
 	if (json == NULL)
 		return err_set(err, ERR_PROTOCOL, "a conversation without a document");
-	model_talk_done(&loop->talk);
+	model_conversation_done(&loop->conv);
 	conversation_done(&loop->conversation);
 	conversation_init(&loop->conversation);
-	if (conversation_read(json->data, json->len, maker, &loop->conversation, &loop->talk,
+	if (conversation_read(json->data, json->len, maker, &loop->conversation, &loop->conv,
 			      err) < 0)
 		return (int)err->code;
 	loop->conversation.made_by = maker;
-	applications = loop->talk.tool_count;
+	applications = loop->conv.tool_count;
 	if (make_system(loop, err) < 0)
 		return (int)err->code;
-	put_ours_first(&loop->talk, applications);
-	return check_tools(&loop->talk, err) < 0 ? (int)err->code : check_calling(loop, err);
+	put_ours_first(&loop->conv, applications);
+	return check_tools(&loop->conv, err) < 0 ? (int)err->code : check_calling(loop, err);
 }
 
 /* ---- results ---- */
@@ -142,27 +142,27 @@ static int take_result(struct loop *loop, size_t *at, const struct model_turn *a
 
 int parked_take_results(struct loop *loop, struct err *err)
 {
-	struct model_talk *talk = &loop->talk;
+	struct model_conversation *conv = &loop->conv;
 	struct model_turn *answer = NULL, *results = NULL;
 	size_t at = 0;
 
-	if (talk->count > 0 && talk->turns[talk->count - 1]->role == MODEL_ROLE_RESULTS)
-		results = talk->turns[talk->count - 1];
-	if (talk->count > (results != NULL ? 1u : 0u))
-		answer = talk->turns[talk->count - (results != NULL ? 2 : 1)];
+	if (conv->count > 0 && conv->turns[conv->count - 1]->role == MODEL_ROLE_RESULTS)
+		results = conv->turns[conv->count - 1];
+	if (conv->count > (results != NULL ? 1u : 0u))
+		answer = conv->turns[conv->count - (results != NULL ? 2 : 1)];
 	if (loop->link->item_count > 0 &&
 	    (answer == NULL || answer->role != MODEL_ROLE_MODEL || answer->call_count == 0))
 		return err_set(err, ERR_INVALID, "conversation: no call waits for a result");
 	if (loop->link->item_count > 0 && results == NULL)
-		results = model_talk_add(talk, MODEL_ROLE_RESULTS);
+		results = model_conversation_add(conv, MODEL_ROLE_RESULTS);
 	if (results != NULL)
 		parked_add_images(loop, results);
 	while (at < loop->link->item_count)
 		if (take_result(loop, &at, answer, results, err) < 0)
 			return (int)err->code;
-	if (conversation_close_calls(talk, err) < 0)
+	if (conversation_close_calls(conv, err) < 0)
 		return (int)err->code;
-	if (talk->count == 0 || talk->turns[talk->count - 1]->role == MODEL_ROLE_MODEL)
+	if (conv->count == 0 || conv->turns[conv->count - 1]->role == MODEL_ROLE_MODEL)
 		return err_set(err, ERR_INVALID, "conversation: nothing is left to answer");
 	return 0;
 }

@@ -76,7 +76,7 @@ static const char reading_parameters[] =
 	"\"grep\":{\"type\":\"string\",\"description\":\"only lines that hold this text\"}},"
 	"\"required\":[\"handle\"],\"additionalProperties\":false}";
 
-int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
+int prompt_begin(struct model_conversation *conv, enum agent_calling calling, const char *language,
 		 struct err *err)
 {
 	const struct language *spoken = language_find(language);
@@ -85,23 +85,23 @@ int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char
 	if (spoken == NULL)
 		return language_unknown(language, err);
 	name = spoken->prose_name;
-	if ((calling == AGENT_CALLING_TOOLS ? buf_addf(&talk->system, err, common, name)
-					    : buf_addf(&talk->system, err, brief, name)) < 0)
+	if ((calling == AGENT_CALLING_TOOLS ? buf_addf(&conv->system, err, common, name)
+					    : buf_addf(&conv->system, err, brief, name)) < 0)
 		return (int)err->code;
 	switch (calling) {
 	case AGENT_CALLING_TOOLS:
 	case AGENT_CALLING_COUNT_:
-		if (model_talk_add_tool(talk, MODEL_TOOL_CODE, spoken->name,
+		if (model_conversation_add_tool(conv, MODEL_TOOL_CODE, spoken->name,
 					spoken->tool_description, code_parameters, err) < 0 ||
-		    model_talk_add_tool(talk, MODEL_TOOL_READING, READING_TOOL,
+		    model_conversation_add_tool(conv, MODEL_TOOL_READING, READING_TOOL,
 					reading_description, reading_parameters, err) < 0)
 			return (int)err->code;
-		return buf_addf(&talk->system, err, with_tools, spoken->name);
+		return buf_addf(&conv->system, err, with_tools, spoken->name);
 	case AGENT_CALLING_FENCED:
-		return buf_addf(&talk->system, err, with_fences, language);
+		return buf_addf(&conv->system, err, with_fences, language);
 	case AGENT_CALLING_SCHEMA:
-		talk->schema = schema;
-		return buf_adds(&talk->system, with_schema, err);
+		conv->schema = schema;
+		return buf_adds(&conv->system, with_schema, err);
 	}
 	return 0;
 }

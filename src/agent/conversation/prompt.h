@@ -9,7 +9,7 @@
 #include "wire/agent.h"
 
 /* Fills in system text, tool and schema. */
-int prompt_begin(struct model_talk *talk, enum agent_calling calling, const char *language,
+int prompt_begin(struct model_conversation *conv, enum agent_calling calling, const char *language,
 		 struct err *err);
 
 /* Appends question and files ("NAME (1.2 MB)") as the text of a user's turn. */

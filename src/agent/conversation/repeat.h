@@ -2,7 +2,7 @@
  * repeat.h - whether a model goes on doing what it did already, and what it is told then. Pure.
  *
  * One ladder for all of it: the second time a hint, the third what did not change, with the fourth it
- * ends. Failures are counted by the session (lib/record/stuck.c), across which they are told apart by
+ * ends. Failures are counted by the session (lib/record/repeat_detector.c), across which they are told apart by
  * fingerprints of code and error; what succeeds, what cannot be run and what is empty is counted here.
  */
 #pragma once

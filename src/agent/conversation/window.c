@@ -55,14 +55,14 @@ static uint64_t tool_bytes(const struct model_tool *tool)
 	return strlen(tool->name) + description + strlen(tool->parameters);
 }
 
-uint64_t window_estimate(const struct model_talk *talk)
+uint64_t window_estimate(const struct model_conversation *conv)
 {
-	uint64_t bytes = talk->system.len, tokens = 0;
+	uint64_t bytes = conv->system.len, tokens = 0;
 
-	for (size_t i = 0; i < talk->tool_count; i++)
-		bytes += tool_bytes(&talk->tools[i]);
-	for (size_t i = 0; i < talk->count; i++)
-		tokens += turn_tokens(talk->turns[i]);
+	for (size_t i = 0; i < conv->tool_count; i++)
+		bytes += tool_bytes(&conv->tools[i]);
+	for (size_t i = 0; i < conv->count; i++)
+		tokens += turn_tokens(conv->turns[i]);
 	return tokens + TURN_TOKENS + bytes / BYTES_PER_TOKEN;
 }
 
@@ -183,12 +183,12 @@ static bool make_brief(struct model_result *result)
 
 /* ---- older turns ---- */
 
-static void number_results(struct model_talk *talk)
+static void number_results(struct model_conversation *conv)
 {
-	for (size_t i = 0; i < talk->count; i++)
-		for (size_t j = 0; j < talk->turns[i]->result_count; j++)
-			if (talk->turns[i]->results[j].number == 0)
-				talk->turns[i]->results[j].number = ++talk->results;
+	for (size_t i = 0; i < conv->count; i++)
+		for (size_t j = 0; j < conv->turns[i]->result_count; j++)
+			if (conv->turns[i]->results[j].number == 0)
+				conv->turns[i]->results[j].number = ++conv->results;
 }
 
 static void drop_images(struct model_turn *turn)
@@ -216,11 +216,11 @@ static void shorten(struct model_turn *turn, bool is_brief)
 }
 
 /* The last question: what comes after it is being answered. */
-static size_t question_of(const struct model_talk *talk)
+static size_t question_of(const struct model_conversation *conv)
 {
-	size_t at = talk->count;
+	size_t at = conv->count;
 
-	while (at > 0 && talk->turns[at - 1]->role != MODEL_ROLE_USER)
+	while (at > 0 && conv->turns[at - 1]->role != MODEL_ROLE_USER)
 		at--;
 	return at > 0 ? at - 1 : 0;
 }
@@ -245,17 +245,17 @@ static void note_left_out(struct model_turn *question, uint64_t steps, uint64_t 
 }
 
 /* The oldest step, a call and its result, that is not the last; false: there is none. */
-static bool drop_step(struct model_talk *talk)
+static bool drop_step(struct model_conversation *conv)
 {
 	struct model_turn *question = NULL;
 
-	for (size_t i = 0; i + 2 < talk->count; i++) {
-		if (talk->turns[i]->role == MODEL_ROLE_USER)
-			question = talk->turns[i];
-		if (talk->turns[i]->role != MODEL_ROLE_MODEL ||
-		    talk->turns[i + 1]->role != MODEL_ROLE_RESULTS)
+	for (size_t i = 0; i + 2 < conv->count; i++) {
+		if (conv->turns[i]->role == MODEL_ROLE_USER)
+			question = conv->turns[i];
+		if (conv->turns[i]->role != MODEL_ROLE_MODEL ||
+		    conv->turns[i + 1]->role != MODEL_ROLE_RESULTS)
 			continue;
-		model_talk_drop(talk, i, 2);
+		model_conversation_drop(conv, i, 2);
 		if (question != NULL)
 			note_left_out(question, 1, 0);
 		return true;
@@ -264,27 +264,27 @@ static bool drop_step(struct model_talk *talk)
 }
 
 /* The oldest question of a chat, with all that came of it. */
-static bool drop_question(struct model_talk *talk)
+static bool drop_question(struct model_conversation *conv)
 {
-	const size_t last = question_of(talk);
+	const size_t last = question_of(conv);
 	size_t next = 1;
 	uint64_t gone;
 
-	if (last == 0 || talk->turns[0]->role != MODEL_ROLE_USER)
+	if (last == 0 || conv->turns[0]->role != MODEL_ROLE_USER)
 		return false;
-	while (talk->turns[next]->role != MODEL_ROLE_USER)
+	while (conv->turns[next]->role != MODEL_ROLE_USER)
 		next++;
-	gone = talk->turns[0]->questions_left_out + 1;
-	note_left_out(talk->turns[next], 0, gone);
-	model_talk_drop(talk, 0, next);
+	gone = conv->turns[0]->questions_left_out + 1;
+	note_left_out(conv->turns[next], 0, gone);
+	model_conversation_drop(conv, 0, next);
 	return true;
 }
 
 /* What the model has not answered yet, when nothing else is left. */
-static void shorten_last(struct model_talk *talk, uint64_t tokens_max)
+static void shorten_last(struct model_conversation *conv, uint64_t tokens_max)
 {
-	struct model_turn *last = talk->turns[talk->count - 1];
-	uint64_t tokens = window_estimate(talk);
+	struct model_turn *last = conv->turns[conv->count - 1];
+	uint64_t tokens = window_estimate(conv);
 
 	if (last->role != MODEL_ROLE_RESULTS)
 		return;
@@ -296,20 +296,20 @@ static void shorten_last(struct model_talk *talk, uint64_t tokens_max)
 		if (result->text.len > excess + keep)
 			keep = result->text.len - (size_t)excess;
 		(void)cut_middle(result, keep / 3 * 2, keep / 3);
-		tokens = window_estimate(talk);
+		tokens = window_estimate(conv);
 	}
 	if (tokens > tokens_max)
 		drop_images(last);
 }
 
 /* Memory has an end, too: what was shortened longest ago cannot be read any more. */
-static void forget(struct model_talk *talk)
+static void forget(struct model_conversation *conv)
 {
 	size_t kept = 0;
 
-	for (size_t i = talk->count; i > 0; i--)
-		for (size_t j = 0; j < talk->turns[i - 1]->result_count; j++) {
-			struct buf *whole = &talk->turns[i - 1]->results[j].whole;
+	for (size_t i = conv->count; i > 0; i--)
+		for (size_t j = 0; j < conv->turns[i - 1]->result_count; j++) {
+			struct buf *whole = &conv->turns[i - 1]->results[j].whole;
 
 			kept += whole->len;
 			if (kept > KEPT_MAX)
@@ -317,33 +317,33 @@ static void forget(struct model_talk *talk)
 		}
 }
 
-static void shorten_until(struct model_talk *talk, uint64_t tokens, bool is_brief)
+static void shorten_until(struct model_conversation *conv, uint64_t tokens, bool is_brief)
 {
-	for (size_t i = 0; i + 1 < talk->count && window_estimate(talk) > tokens; i++)
-		shorten(talk->turns[i], is_brief);
+	for (size_t i = 0; i + 1 < conv->count && window_estimate(conv) > tokens; i++)
+		shorten(conv->turns[i], is_brief);
 }
 
-bool window_fit(struct model_talk *talk, uint64_t tokens_max)
+bool window_fit(struct model_conversation *conv, uint64_t tokens_max)
 {
 	/* Well below it: what a provider keeps of the talk is lost with each change of its past. */
 	const uint64_t wanted = tokens_max - tokens_max / 4;
 
-	number_results(talk);
-	if (talk->count == 0 || window_estimate(talk) <= tokens_max)
-		return window_estimate(talk) <= tokens_max;
-	shorten_until(talk, wanted, false);
-	shorten_until(talk, wanted, true);
-	while (window_estimate(talk) > tokens_max && drop_step(talk))
+	number_results(conv);
+	if (conv->count == 0 || window_estimate(conv) <= tokens_max)
+		return window_estimate(conv) <= tokens_max;
+	shorten_until(conv, wanted, false);
+	shorten_until(conv, wanted, true);
+	while (window_estimate(conv) > tokens_max && drop_step(conv))
 		continue;
-	while (window_estimate(talk) > tokens_max && drop_question(talk))
+	while (window_estimate(conv) > tokens_max && drop_question(conv))
 		continue;
-	if (window_estimate(talk) > tokens_max)
-		shorten_last(talk, tokens_max);
-	forget(talk);
-	return window_estimate(talk) <= tokens_max;
+	if (window_estimate(conv) > tokens_max)
+		shorten_last(conv, tokens_max);
+	forget(conv);
+	return window_estimate(conv) <= tokens_max;
 }
 
-const struct buf *window_find(const struct model_talk *talk, const char *handle)
+const struct buf *window_find(const struct model_conversation *conv, const char *handle)
 {
 	static const char prefix[] = "result_";
 	uint64_t number = 0;
@@ -351,9 +351,9 @@ const struct buf *window_find(const struct model_talk *talk, const char *handle)
 	if (strncmp(handle, prefix, sizeof(prefix) - 1) != 0)
 		return NULL;
 	number = strtoull(handle + sizeof(prefix) - 1, NULL, 10);
-	for (size_t i = 0; number > 0 && i < talk->count; i++)
-		for (size_t j = 0; j < talk->turns[i]->result_count; j++)
-			if (talk->turns[i]->results[j].number == number)
-				return whole_of(&talk->turns[i]->results[j]);
+	for (size_t i = 0; number > 0 && i < conv->count; i++)
+		for (size_t j = 0; j < conv->turns[i]->result_count; j++)
+			if (conv->turns[i]->results[j].number == number)
+				return whole_of(&conv->turns[i]->results[j]);
 	return NULL;
 }

@@ -115,12 +115,12 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 	json_write_object_end(writer);
 }
 
-static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+static void write_tools(struct json_writer *writer, const struct model_conversation *conv)
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < talk->tool_count; i++) {
-		const struct model_tool *tool = &talk->tools[i];
+	for (size_t i = 0; i < conv->tool_count; i++) {
+		const struct model_tool *tool = &conv->tools[i];
 
 		if (tool->kind != MODEL_TOOL_APPLICATION)
 			continue;
@@ -181,7 +181,7 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 }
 
 /* `images_from`: turns before that one go without theirs. */
-static int write_once(const struct conversation *conversation, const struct model_talk *talk,
+static int write_once(const struct conversation *conversation, const struct model_conversation *conv,
 		      size_t images_from, struct buf *ret, struct err *err)
 {
 	struct json_writer writer;
@@ -197,26 +197,26 @@ static int write_once(const struct conversation *conversation, const struct mode
 	json_write_member_uint(&writer, "max_calls", conversation->calls_max);
 	json_write_member_uint(&writer, "calls", conversation->calls);
 	write_usage(&writer, &conversation->usage);
-	write_tools(&writer, talk);
-	write_sampling(&writer, &talk->sampling);
+	write_tools(&writer, conv);
+	write_sampling(&writer, &conv->sampling);
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
-	for (size_t i = 0; i < talk->count; i++)
-		write_turn(&writer, talk->turns[i], i >= images_from);
+	for (size_t i = 0; i < conv->count; i++)
+		write_turn(&writer, conv->turns[i], i >= images_from);
 	json_write_array_end(&writer);
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);
 }
 
-int conversation_write(const struct conversation *conversation, const struct model_talk *talk,
+int conversation_write(const struct conversation *conversation, const struct model_conversation *conv,
 		       struct buf *ret, struct err *err)
 {
-	const size_t last = talk->count > 2 ? talk->count - 2 : 0;
-	const size_t tries[] = { 0, last, talk->count };
+	const size_t last = conv->count > 2 ? conv->count - 2 : 0;
+	const size_t tries[] = { 0, last, conv->count };
 	const size_t len = ret->len;
 
 	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-		if (write_once(conversation, talk, tries[i], ret, err) == 0)
+		if (write_once(conversation, conv, tries[i], ret, err) == 0)
 			return 0;
 		ret->len = len;
 	}

@@ -186,21 +186,21 @@ static void write_choice(struct json_writer *writer, const struct model_sampling
 		json_write_member_bool(writer, "parallel_tool_calls", false);
 }
 
-static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+static void write_tools(struct json_writer *writer, const struct model_conversation *conv)
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < talk->tool_count; i++) {
+	for (size_t i = 0; i < conv->tool_count; i++) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "type", "function");
 		json_write_key(writer, "function");
 		json_write_object_begin(writer);
-		provider_write_tool(writer, &talk->tools[i], "parameters");
+		provider_write_tool(writer, &conv->tools[i], "parameters");
 		json_write_object_end(writer);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
-	write_choice(writer, &talk->sampling);
+	write_choice(writer, &conv->sampling);
 }
 
 static void write_sampling(struct json_writer *writer, const struct model_sampling *sampling)
@@ -235,7 +235,7 @@ static void write_system(struct json_writer *writer, const struct buf *text)
 	json_write_object_end(writer);
 }
 
-static int request(const struct model_talk *talk, struct provider_request *request,
+static int request(const struct model_conversation *conv, struct provider_request *request,
 		   struct err *err)
 {
 	/* OpenAI's own models refuse the old name, most other servers know no other. */
@@ -253,19 +253,19 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_member_bool(&writer, "include_usage", true);
 	json_write_object_end(&writer);
 	json_write_member_uint(&writer, is_new ? "max_completion_tokens" : "max_tokens",
-			       provider_answer_tokens(request, talk));
-	write_sampling(&writer, &talk->sampling);
+			       provider_answer_tokens(request, conv));
+	write_sampling(&writer, &conv->sampling);
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
-	if (talk->system.len > 0)
-		write_system(&writer, &talk->system);
-	for (size_t i = 0; i < talk->count; i++)
-		write_turn(&writer, talk->turns[i], request->ways.echo);
+	if (conv->system.len > 0)
+		write_system(&writer, &conv->system);
+	for (size_t i = 0; i < conv->count; i++)
+		write_turn(&writer, conv->turns[i], request->ways.echo);
 	json_write_array_end(&writer);
-	if (talk->tool_count > 0)
-		write_tools(&writer, talk);
-	if (talk->schema != NULL)
-		write_schema(&writer, talk->schema);
+	if (conv->tool_count > 0)
+		write_tools(&writer, conv);
+	if (conv->schema != NULL)
+		write_schema(&writer, conv->schema);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 ||
 	    provider_url(request, "/chat/completions", err) < 0)

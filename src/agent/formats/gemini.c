@@ -143,45 +143,45 @@ static void write_choice(struct json_writer *writer, const struct model_sampling
 	json_write_object_end(writer);
 }
 
-static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+static void write_tools(struct json_writer *writer, const struct model_conversation *conv)
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	json_write_object_begin(writer);
 	json_write_key(writer, "functionDeclarations");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < talk->tool_count; i++) {
+	for (size_t i = 0; i < conv->tool_count; i++) {
 		json_write_object_begin(writer);
-		provider_write_tool(writer, &talk->tools[i], "parametersJsonSchema");
+		provider_write_tool(writer, &conv->tools[i], "parametersJsonSchema");
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
 	json_write_object_end(writer);
 	json_write_array_end(writer);
-	if (talk->sampling.choice != MODEL_CHOICE_AUTO)
-		write_choice(writer, &talk->sampling);
+	if (conv->sampling.choice != MODEL_CHOICE_AUTO)
+		write_choice(writer, &conv->sampling);
 }
 
-static void write_config(struct json_writer *writer, const struct model_talk *talk,
+static void write_config(struct json_writer *writer, const struct model_conversation *conv,
 			 uint64_t answer_tokens)
 {
 	json_write_key(writer, "generationConfig");
 	json_write_object_begin(writer);
 	json_write_member_uint(writer, "maxOutputTokens", answer_tokens);
-	provider_write_number(writer, "temperature", talk->sampling.temperature);
-	provider_write_number(writer, "topP", talk->sampling.top_p);
-	provider_write_number(writer, "seed", talk->sampling.seed);
-	provider_write_stops(writer, "stopSequences", &talk->sampling);
-	if (talk->sampling.effort != NULL) {
+	provider_write_number(writer, "temperature", conv->sampling.temperature);
+	provider_write_number(writer, "topP", conv->sampling.top_p);
+	provider_write_number(writer, "seed", conv->sampling.seed);
+	provider_write_stops(writer, "stopSequences", &conv->sampling);
+	if (conv->sampling.effort != NULL) {
 		json_write_key(writer, "thinkingConfig");
 		json_write_object_begin(writer);
-		json_write_member_string(writer, "thinkingLevel", talk->sampling.effort);
+		json_write_member_string(writer, "thinkingLevel", conv->sampling.effort);
 		json_write_object_end(writer);
 	}
-	if (talk->schema != NULL) {
+	if (conv->schema != NULL) {
 		json_write_member_string(writer, "responseMimeType", "application/json");
 		json_write_key(writer, "responseJsonSchema");
-		json_write_raw(writer, talk->schema, strlen(talk->schema));
+		json_write_raw(writer, conv->schema, strlen(conv->schema));
 	}
 	json_write_object_end(writer);
 }
@@ -224,7 +224,7 @@ static void write_system(struct json_writer *writer, const struct buf *text)
 	json_write_object_end(writer);
 }
 
-static int request(const struct model_talk *talk, struct provider_request *request,
+static int request(const struct model_conversation *conv, struct provider_request *request,
 		   struct err *err)
 {
 	const bool is_old = strncmp(request->model, "gemini-1", 8) == 0 ||
@@ -233,16 +233,16 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 
 	json_write_init(&writer, &request->body);
 	json_write_object_begin(&writer);
-	if (talk->system.len > 0)
-		write_system(&writer, &talk->system);
+	if (conv->system.len > 0)
+		write_system(&writer, &conv->system);
 	json_write_key(&writer, "contents");
 	json_write_array_begin(&writer);
-	for (size_t i = 0; i < talk->count; i++)
-		write_turn(&writer, talk->turns[i], !is_old);
+	for (size_t i = 0; i < conv->count; i++)
+		write_turn(&writer, conv->turns[i], !is_old);
 	json_write_array_end(&writer);
-	if (talk->tool_count > 0)
-		write_tools(&writer, talk);
-	write_config(&writer, talk, provider_answer_tokens(request, talk));
+	if (conv->tool_count > 0)
+		write_tools(&writer, conv);
+	write_config(&writer, conv, provider_answer_tokens(request, conv));
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

@@ -131,19 +131,19 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 	json_write_object_end(writer);
 }
 
-static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+static void write_tools(struct json_writer *writer, const struct model_conversation *conv)
 {
 	static const char *const choices[] = { [MODEL_CHOICE_AUTO] = "auto",
 					       [MODEL_CHOICE_NONE] = "none",
 					       [MODEL_CHOICE_REQUIRED] = "any",
 					       [MODEL_CHOICE_TOOL] = "tool" };
-	const struct model_sampling *sampling = &talk->sampling;
+	const struct model_sampling *sampling = &conv->sampling;
 
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < talk->tool_count; i++) {
+	for (size_t i = 0; i < conv->tool_count; i++) {
 		json_write_object_begin(writer);
-		provider_write_tool(writer, &talk->tools[i], "input_schema");
+		provider_write_tool(writer, &conv->tools[i], "input_schema");
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
@@ -196,7 +196,7 @@ static int write_place(struct provider_request *request, struct err *err)
 	return provider_header(request, err, "x-api-key: %s", request->key);
 }
 
-static int request(const struct model_talk *talk, struct provider_request *request,
+static int request(const struct model_conversation *conv, struct provider_request *request,
 		   struct err *err)
 {
 	struct json_writer writer;
@@ -204,24 +204,24 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_init(&writer, &request->body);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "model", request->model);
-	json_write_member_uint(&writer, "max_tokens", provider_answer_tokens(request, talk));
+	json_write_member_uint(&writer, "max_tokens", provider_answer_tokens(request, conv));
 	json_write_member_bool(&writer, "stream", true);
-	write_sampling(&writer, &talk->sampling);
-	if (talk->system.len > 0) {
+	write_sampling(&writer, &conv->sampling);
+	if (conv->system.len > 0) {
 		json_write_key(&writer, "system");
 		json_write_array_begin(&writer);
-		write_text(&writer, &talk->system, true);
+		write_text(&writer, &conv->system, true);
 		json_write_array_end(&writer);
 	}
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
-	for (size_t i = 0; i < talk->count; i++)
-		write_turn(&writer, talk->turns[i], i + 1 == talk->count);
+	for (size_t i = 0; i < conv->count; i++)
+		write_turn(&writer, conv->turns[i], i + 1 == conv->count);
 	json_write_array_end(&writer);
-	if (talk->tool_count > 0)
-		write_tools(&writer, talk);
-	if (talk->schema != NULL || talk->sampling.effort != NULL)
-		write_output(&writer, talk->schema, talk->sampling.effort);
+	if (conv->tool_count > 0)
+		write_tools(&writer, conv);
+	if (conv->schema != NULL || conv->sampling.effort != NULL)
+		write_output(&writer, conv->schema, conv->sampling.effort);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

@@ -221,9 +221,9 @@ void provider_write_stops(struct json_writer *writer, const char *key,
 }
 
 uint64_t provider_answer_tokens(const struct provider_request *request,
-				const struct model_talk *talk)
+				const struct model_conversation *conv)
 {
-	const uint64_t wanted = talk->sampling.answer_tokens;
+	const uint64_t wanted = conv->sampling.answer_tokens;
 
 	return wanted > 0 && wanted < request->answer_tokens ? wanted : request->answer_tokens;
 }

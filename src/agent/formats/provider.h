@@ -113,7 +113,7 @@ struct provider_request {
 
 struct provider {
 	const char *name;
-	int (*request)(const struct model_talk *talk, struct provider_request *request,
+	int (*request)(const struct model_conversation *conv, struct provider_request *request,
 		       struct err *err);
 	/* One event of the stream. */
 	int (*event)(struct decoder *decoder, const char *name, const char *data, size_t len,
@@ -152,7 +152,7 @@ void provider_write_stops(struct json_writer *writer, const char *key,
 			  const struct model_sampling *sampling);
 /* What a sampling says of the length of an answer, else the request. */
 uint64_t provider_answer_tokens(const struct provider_request *request,
-				const struct model_talk *talk);
+				const struct model_conversation *conv);
 /* {"type": "json_schema", ["name": …,] "schema": …} */
 void provider_write_schema(struct json_writer *writer, const char *name, const char *schema);
 

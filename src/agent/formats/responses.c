@@ -120,19 +120,19 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 	}
 }
 
-static void write_tools(struct json_writer *writer, const struct model_talk *talk)
+static void write_tools(struct json_writer *writer, const struct model_conversation *conv)
 {
 	static const char *const choices[] = { [MODEL_CHOICE_AUTO] = "auto",
 					       [MODEL_CHOICE_NONE] = "none",
 					       [MODEL_CHOICE_REQUIRED] = "required" };
-	const struct model_sampling *sampling = &talk->sampling;
+	const struct model_sampling *sampling = &conv->sampling;
 
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < talk->tool_count; i++) {
+	for (size_t i = 0; i < conv->tool_count; i++) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "type", "function");
-		provider_write_tool(writer, &talk->tools[i], "parameters");
+		provider_write_tool(writer, &conv->tools[i], "parameters");
 		json_write_member_bool(writer, "strict", false);
 		json_write_object_end(writer);
 	}
@@ -181,7 +181,7 @@ static void write_schema(struct json_writer *writer, const char *schema, bool is
 	json_write_object_end(writer);
 }
 
-static int request(const struct model_talk *talk, struct provider_request *request,
+static int request(const struct model_conversation *conv, struct provider_request *request,
 		   struct err *err)
 {
 	const bool is_openai = strstr(request->base_url, "://api.openai.com/") != NULL;
@@ -192,9 +192,9 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	json_write_member_string(&writer, "model", request->model);
 	json_write_member_bool(&writer, "stream", true);
 	json_write_member_bool(&writer, "store", false);
-	json_write_member_uint(&writer, "max_output_tokens", provider_answer_tokens(request, talk));
-	write_sampling(&writer, &talk->sampling);
-	json_write_member_text(&writer, "instructions", buf_text(&talk->system), talk->system.len);
+	json_write_member_uint(&writer, "max_output_tokens", provider_answer_tokens(request, conv));
+	write_sampling(&writer, &conv->sampling);
+	json_write_member_text(&writer, "instructions", buf_text(&conv->system), conv->system.len);
 	if (!request->ways.no_encrypted) { /* else reasoning could not go back without being stored */
 		json_write_key(&writer, "include");
 		json_write_array_begin(&writer);
@@ -203,13 +203,13 @@ static int request(const struct model_talk *talk, struct provider_request *reque
 	}
 	json_write_key(&writer, "input");
 	json_write_array_begin(&writer);
-	for (size_t i = 0; i < talk->count; i++)
-		write_turn(&writer, talk->turns[i]);
+	for (size_t i = 0; i < conv->count; i++)
+		write_turn(&writer, conv->turns[i]);
 	json_write_array_end(&writer);
-	if (talk->tool_count > 0)
-		write_tools(&writer, talk);
-	if (talk->schema != NULL)
-		write_schema(&writer, talk->schema, is_openai);
+	if (conv->tool_count > 0)
+		write_tools(&writer, conv);
+	if (conv->schema != NULL)
+		write_schema(&writer, conv->schema, is_openai);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 || provider_url(request, "/responses", err) < 0)
 		return (int)err->code;

@@ -72,7 +72,7 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->headers = take_text(link, AGENT_TAG_HEADERS);
 	loop->ways.limit = (enum agent_limit)loop->settings.limit;
 	loop->ways.echo = (enum agent_echo)loop->settings.echo;
-	model_talk_init(&loop->talk);
+	model_conversation_init(&loop->conv);
 	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
 	loop->note = BUF_INIT(MODEL_TEXT_MAX);
 	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
@@ -80,13 +80,13 @@ int loop_start(struct loop *loop, struct err *err)
 	conversation_init(&loop->conversation);
 	loop->conversation.made_by =
 		conversation_maker(&loop->settings, loop->base_url, loop->model);
-	return prompt_begin(&loop->talk, (enum agent_calling)loop->settings.calling,
+	return prompt_begin(&loop->conv, (enum agent_calling)loop->settings.calling,
 			    loop->language, err);
 }
 
 void loop_done(struct loop *loop)
 {
-	model_talk_done(&loop->talk);
+	model_conversation_done(&loop->conv);
 	conversation_done(&loop->conversation);
 	buf_done(&loop->answer);
 	buf_done(&loop->note);
@@ -115,7 +115,7 @@ int loop_remember(struct loop *loop, struct err *err)
 	while ((rc = agent_next_past(link->items, link->item_count, &at, &past, err)) > 0) {
 		if (loop->has_begun && past.kind != AGENT_PAST_NOTE)
 			return err_set(err, ERR_PROTOCOL, "a history after a question");
-		if (history_add(&loop->talk, &way, &past, &loop->note, err) < 0)
+		if (history_add(&loop->conv, &way, &past, &loop->note, err) < 0)
 			return (int)err->code;
 	}
 	return rc;
@@ -157,9 +157,9 @@ static void ask_again(struct loop *loop, struct loop_end *end)
 			  "text nor code", REPEAT_MAX);
 		return;
 	}
-	model_talk_cut(&loop->talk, loop->talk.count - 1);
+	model_conversation_cut(&loop->conv, loop->conv.count - 1);
 	(void)repeat_tell(REPEAT_EMPTY, loop->empty, NULL, &remark, &ignored);
-	(void)model_talk_remark(&loop->talk, remark.len > 0 ? remark.data : first, &ignored);
+	(void)model_conversation_remark(&loop->conv, remark.len > 0 ? remark.data : first, &ignored);
 }
 
 /* The model had nothing to run. */
@@ -180,7 +180,7 @@ static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct
 			loop_stop(end, AGENT_STOP_FAILED, "%s could not read what its model wrote",
 				  loop->provider->name);
 		else
-			model_talk_cut(&loop->talk, loop->talk.count - 1);
+			model_conversation_cut(&loop->conv, loop->conv.count - 1);
 		loop->tried_again = true;
 		return;
 	case MODEL_STOP_NONE:
@@ -206,11 +206,11 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 
 	if (turn_take(loop, end, err) < 0 || end->over)
 		return end->over ? 0 : (int)err->code;
-	at = loop->talk.count - 1;
+	at = loop->conv.count - 1;
 	if (link_turn(loop->link, &loop->usage, err) < 0)
 		return (int)err->code;
-	if (loop->talk.turns[at]->stop != MODEL_STOP_PAUSED &&
-	    loop->talk.turns[at]->stop != MODEL_STOP_MALFORMED &&
+	if (loop->conv.turns[at]->stop != MODEL_STOP_PAUSED &&
+	    loop->conv.turns[at]->stop != MODEL_STOP_MALFORMED &&
 	    step_take(loop, end, &ran, err) < 0)
 		return (int)err->code;
 	if (end->over)
@@ -218,7 +218,7 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 	if (ran)
 		loop->empty = 0;
 	if (!ran)
-		end_of_turn(loop, loop->talk.turns[at], end);
+		end_of_turn(loop, loop->conv.turns[at], end);
 	else if (was_out)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
@@ -249,9 +249,9 @@ static const struct buf *answer_of(const struct loop *loop)
 
 	if (loop->answer.len > 0)
 		return &loop->answer;
-	if (loop->talk.count == 0)
+	if (loop->conv.count == 0)
 		return NULL;
-	last = loop->talk.turns[loop->talk.count - 1];
+	last = loop->conv.turns[loop->conv.count - 1];
 	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
 }
 
@@ -263,7 +263,7 @@ static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *
 	struct err ignored; /* then it cannot be gone on with, which is seen by its absence */
 
 	for (size_t i = 0; end->stop == AGENT_STOP_CALLS &&
-			   (call = conversation_waiting(&loop->talk, i)) != NULL; i++)
+			   (call = conversation_waiting(&loop->conv, i)) != NULL; i++)
 		if (link_call(loop->link, call, err) < 0)
 			return (int)err->code;
 	if (end->stop == AGENT_STOP_CALLS) {
@@ -271,7 +271,7 @@ static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *
 		loop->conversation.calls = loop->calls;
 	}
 	if (loop->settings.keeps_talk != 0 &&
-	    conversation_write(&loop->conversation, &loop->talk, &json, &ignored) == 0)
+	    conversation_write(&loop->conversation, &loop->conv, &json, &ignored) == 0)
 		return link_talked(loop->link, &json, err);
 	return 0;
 }
@@ -312,9 +312,9 @@ int loop_ask(struct loop *loop, struct err *err)
 	loop->conversation.usage = (struct agent_usage){ 0 };
 	loop->conversation.calls = 0;
 	begin(loop);
-	if (conversation_close_calls(&loop->talk, err) < 0)
+	if (conversation_close_calls(&loop->conv, err) < 0)
 		return (int)err->code;
-	question = model_talk_add(&loop->talk, MODEL_ROLE_USER);
+	question = model_conversation_add(&loop->conv, MODEL_ROLE_USER);
 	if (prompt_question(loop->link->items, loop->link->item_count, &question->text, err) < 0 ||
 	    buf_add(&question->text, buf_text(&loop->note), loop->note.len, err) < 0)
 		return (int)err->code;

@@ -31,7 +31,7 @@ struct loop {
 	const struct provider *provider;
 	struct agent_settings settings;
 	char *model, *base_url, *key, *language, *headers;
-	struct model_talk talk;
+	struct model_conversation conv;
 	struct conversation conversation;
 	struct provider_ways ways; /* learned of the server */
 	unsigned adapted;	   /* how often it had to be */

@@ -102,7 +102,7 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 			&failure, ret, err) < 0)
 		return (int)err->code;
 	/* A model with tools was told before; a small one is told when it matters. */
-	if (loop->talk.tool_count > 0 || loop->said_reading ||
+	if (loop->conv.tool_count > 0 || loop->said_reading ||
 	    memmem(text->data, text->len, mark, sizeof(mark) - 1) == NULL)
 		return 0;
 	loop->said_reading = true;
@@ -153,7 +153,7 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 static int show_kept(const struct loop *loop, const struct reading *reading, struct buf *ret,
 		     struct err *err)
 {
-	const struct buf *whole = window_find(&loop->talk, reading->handle);
+	const struct buf *whole = window_find(&loop->conv, reading->handle);
 	struct page_choice choice;
 	struct err why;
 

@@ -95,7 +95,7 @@ static const char *plain_name(const struct model_call *call)
 /* A call without a name means the one tool that runs code; another name means something else. */
 static bool is_code_tool(const struct loop *loop, const struct model_call *call)
 {
-	const struct model_tool *code = model_talk_code_tool(&loop->talk);
+	const struct model_tool *code = model_conversation_code_tool(&loop->conv);
 
 	return code != NULL &&
 	       (call->name[0] == '\0' || strcmp(plain_name(call), code->name) == 0);
@@ -105,7 +105,7 @@ static bool is_code_tool(const struct loop *loop, const struct model_call *call)
 static int complain_of_name(const struct loop *loop, const struct model_call *call,
 			    struct source *source, struct err *err)
 {
-	const size_t count = loop->talk.tool_count;
+	const size_t count = loop->conv.tool_count;
 	char shown[NAME_SHOWN_MAX + 1];
 	size_t len = 0, at;
 
@@ -117,7 +117,7 @@ static int complain_of_name(const struct loop *loop, const struct model_call *ca
 			      shown);
 	/* As many names as there is room for. */
 	for (size_t i = 0; i < count; i++) {
-		const char *name = loop->talk.tools[i].name;
+		const char *name = loop->conv.tools[i].name;
 		const char *before = i == 0 ? " " : i + 1 == count ? " and " : ", ";
 
 		if (at + strlen(name) + 8 < sizeof(source->problem))
@@ -136,7 +136,7 @@ static int source_of_arguments(const struct loop *loop, const struct model_call 
 	size_t len = 0;
 
 	if (strcmp(plain_name(call), READING_TOOL) == 0 &&
-	    model_talk_tool(&loop->talk, READING_TOOL) != NULL &&
+	    model_conversation_tool(&loop->conv, READING_TOOL) != NULL &&
 	    json_read_member(args, "code") == NULL)
 		return set_reading(source, buf_text(&call->args), call->args.len,
 				   reading_of_arguments(args, &source->reading, &why), &why, err);
@@ -229,7 +229,7 @@ static int one(struct loop *loop, const struct model_call *call, struct source *
 
 static bool is_application(const struct loop *loop, const struct model_call *call)
 {
-	const struct model_tool *tool = model_talk_tool(&loop->talk, call->name);
+	const struct model_tool *tool = model_conversation_tool(&loop->conv, call->name);
 
 	return tool != NULL && tool->kind == MODEL_TOOL_APPLICATION;
 }
@@ -260,8 +260,8 @@ static int take_application(struct loop *loop, const struct model_turn *turn,
 /* All that can be run here runs; then the application has its turn. */
 static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 {
-	const struct model_turn *turn = loop->talk.turns[loop->talk.count - 1];
-	struct model_turn *results = model_talk_add(&loop->talk, MODEL_ROLE_RESULTS);
+	const struct model_turn *turn = loop->conv.turns[loop->conv.count - 1];
+	struct model_turn *results = model_conversation_add(&loop->conv, MODEL_ROLE_RESULTS);
 	bool waits = false;
 
 	for (size_t i = 0; i < turn->call_count; i++) {
@@ -285,11 +285,11 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 			return rc;
 	}
 	if (end->over) /* it does not wait for anybody any more */
-		return conversation_close_calls(&loop->talk, err);
+		return conversation_close_calls(&loop->conv, err);
 	if (waits)
 		loop_stop(end, AGENT_STOP_CALLS, "%s", "");
 	if (waits && results->result_count == 0)
-		model_talk_cut(&loop->talk, loop->talk.count - 1);
+		model_conversation_cut(&loop->conv, loop->conv.count - 1);
 	return 0;
 }
 
@@ -315,7 +315,7 @@ static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 	turn->text.len = block.end;
 	turn->text.data[block.end] = '\0';
 	buf_clear(&turn->blob); /* it holds the text as it was */
-	results = model_talk_add(&loop->talk, MODEL_ROLE_RESULTS);
+	results = model_conversation_add(&loop->conv, MODEL_ROLE_RESULTS);
 	if (rc == 0)
 		rc = one(loop, NULL, &source, results, end, err);
 	buf_done(&source.code);
@@ -353,7 +353,7 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 		rc = set_code(&source, content != NULL ? content : "", len, loop->language, err);
 		if (rc == 0)
 			rc = one(loop, NULL, &source,
-				 model_talk_add(&loop->talk, MODEL_ROLE_RESULTS), end, err);
+				 model_conversation_add(&loop->conv, MODEL_ROLE_RESULTS), end, err);
 	} else if (content != NULL) {
 		rc = answer_with(loop, content, len, err);
 	}
@@ -364,7 +364,7 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 
 int step_take(struct loop *loop, struct loop_end *end, bool *ret_ran, struct err *err)
 {
-	struct model_turn *turn = loop->talk.turns[loop->talk.count - 1];
+	struct model_turn *turn = loop->conv.turns[loop->conv.count - 1];
 
 	switch (loop->settings.calling) {
 	case AGENT_CALLING_FENCED:

@@ -79,7 +79,7 @@ static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
 static void show_code(struct attempt *attempt)
 {
 	const struct model_turn *turn = attempt->decoder.turn;
-	const struct model_tool *tool = model_talk_code_tool(&attempt->loop->talk);
+	const struct model_tool *tool = model_conversation_code_tool(&attempt->loop->conv);
 
 	for (size_t i = 0; tool != NULL && i < turn->call_count; i++) {
 		const struct model_call *call = &turn->calls[i];
@@ -146,7 +146,7 @@ static int post(struct attempt *attempt, struct net_answer *answer, struct err *
 	request.key = loop->key;
 	request.answer_tokens = loop->settings.answer_tokens;
 	request.ways = loop->ways;
-	rc = loop->provider->request(&loop->talk, &request, err);
+	rc = loop->provider->request(&loop->conv, &request, err);
 	if (rc == 0)
 		rc = provider_more_headers(&request, loop->headers, err);
 	if (rc == 0)
@@ -256,8 +256,8 @@ static bool drop_images(struct loop *loop, const struct fault *fault)
 
 	if (fault->kind != FAULT_REQUEST || loop->no_images || strstr(fault->text, "image") == NULL)
 		return false;
-	for (size_t i = 0; i < loop->talk.count; i++)
-		dropped |= model_turn_drop_images(loop->talk.turns[i]) > 0;
+	for (size_t i = 0; i < loop->conv.count; i++)
+		dropped |= model_turn_drop_images(loop->conv.turns[i]) > 0;
 	loop->no_images = true;
 	return dropped;
 }
@@ -330,19 +330,19 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 			struct loop_end *end, struct err *err)
 {
 	struct attempt attempt = { .loop = loop };
-	const uint64_t estimate = window_estimate(&loop->talk);
-	struct model_turn *turn = model_talk_add(&loop->talk, MODEL_ROLE_MODEL);
+	const uint64_t estimate = window_estimate(&loop->conv);
+	struct model_turn *turn = model_conversation_add(&loop->conv, MODEL_ROLE_MODEL);
 	struct net_answer answer;
 	int rc;
 
 	decoder_init(&attempt.decoder, turn);
 	attempt.decoder.piece = on_piece;
 	attempt.decoder.arg = &attempt;
-	loop->talk.count--; /* it is no part of what is sent */
+	loop->conv.count--; /* it is no part of what is sent */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
 	net_answer_init(&answer);
 	rc = post(&attempt, &answer, err);
-	loop->talk.count++;
+	loop->conv.count++;
 	if (answer.interrupted)
 		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
 	else if (answer.timed_out)
@@ -361,7 +361,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 		*ret_told = attempt.was_told;
 		if (attempt.decoder.begun)
 			count(loop, turn, estimate);
-		model_talk_cut(&loop->talk, loop->talk.count - 1);
+		model_conversation_cut(&loop->conv, loop->conv.count - 1);
 		return attempt.gone ? rc : 0;
 	}
 	count(loop, turn, estimate);
@@ -378,12 +378,12 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 		bool was_told = false;
 		int rc;
 
-		(void)window_fit(&loop->talk, window);
+		(void)window_fit(&loop->conv, window);
 		rc = attempt_take(loop, &fault, &was_told, end, err);
 		if (rc < 0 || end->over)
 			return rc < 0 ? rc : 0;
 		if (rc == 1)
-			return model_turn_settle(loop->talk.turns[loop->talk.count - 1],
+			return model_turn_settle(loop->conv.turns[loop->conv.count - 1],
 						 "code", ++loop->numbered, err);
 		if (fault.kind == FAULT_BUSY && tries < loop->settings.retries) {
 			if (!pause_for(loop, &fault, ++tries, was_told, end))
@@ -391,7 +391,7 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 			continue;
 		}
 		if (fault.kind == FAULT_CONTEXT && ++contexts < CONTEXT_TRIES) {
-			window = window_estimate(&loop->talk) / 2;
+			window = window_estimate(&loop->conv) / 2;
 			continue;
 		}
 		if (drop_images(loop, &fault) || adapt(loop, &fault))

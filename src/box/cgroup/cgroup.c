@@ -407,7 +407,7 @@ int cgroup_attach_child(const struct cgroup_host *host, const char *name,
 		return cgroup_file_write_u64(host->base[CG_FREEZER], group, "cgroup.procs",
 					     (uint64_t)pid, err);
 	}
-	if (place->is_late && cgroup_has_seats(host) && cgroup_has(host, CG_PIDS))
+	if (place->is_late && cgroup_has_joins(host) && cgroup_has(host, CG_PIDS))
 		return cgroup_file_write_u64(host->base[CG_PIDS],
 					     cgroup_name_in(host, CG_PIDS, name), "cgroup.procs",
 					     (uint64_t)pid, err);

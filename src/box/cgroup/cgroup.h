@@ -80,16 +80,16 @@ int cgroup_attach_child(const struct cgroup_host *host, const char *name,
  * nothing. So there processes are not attached but given these open files, while they are still
  * ours. On v2 and without groups `count` is 0, and they are attached.
  */
-struct cgroup_seats {
+struct cgroup_joins {
 	int fd[CG_COUNT];
 	size_t count;
 	int leave; /* out of the box's freezer again, for a twin that has made its kernel; or -1 */
 };
 
-int cgroup_seats_open(const struct cgroup_host *host, const char *name,
-		      const struct cgroup_place *place, struct cgroup_seats *ret, struct err *err);
-void cgroup_seats_close(struct cgroup_seats *seats);
-bool cgroup_has_seats(const struct cgroup_host *host);
+int cgroup_joins_open(const struct cgroup_host *host, const char *name,
+		      const struct cgroup_place *place, struct cgroup_joins *ret, struct err *err);
+void cgroup_joins_close(struct cgroup_joins *seats);
+bool cgroup_has_joins(const struct cgroup_host *host);
 /* The calling process, which has one thread; only with seats. */
 int cgroup_join(const struct cgroup_host *host, const char *name, struct err *err);
 /* Whether the process limit of a box counts its twins, too. */

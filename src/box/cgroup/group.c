@@ -176,7 +176,7 @@ int cgroup_group_prepare(const struct cgroup_host *host, const char *group)
 		return -1;
 	cgroup_part_name(next, sizeof(next), group, NEXT);
 	if (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST)
-		(void)cgroup_group_seat(host, next, &seat, &ignored);
+		(void)cgroup_group_join(host, next, &seat, &ignored);
 	return seat;
 }
 
@@ -194,7 +194,7 @@ int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *grou
 	return 0;
 }
 
-int cgroup_group_seat(const struct cgroup_host *host, const char *name, int *ret, struct err *err)
+int cgroup_group_join(const struct cgroup_host *host, const char *name, int *ret, struct err *err)
 {
 	char path[160];
 

@@ -40,7 +40,7 @@ int cgroup_group_prepare(const struct cgroup_host *host, const char *group);
 int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
 				size_t size);
 /* v1: the open file that the box's kernel writes "0" to, to get there. -1: nothing is to be done. */
-int cgroup_group_seat(const struct cgroup_host *host, const char *name, int *ret, struct err *err);
+int cgroup_group_join(const struct cgroup_host *host, const char *name, int *ret, struct err *err);
 
 /* The share of a processor that one box may have; 0: no limit. */
 int cgroup_group_limit_box(const struct cgroup_host *host, const char *name, uint32_t percent,

@@ -102,10 +102,10 @@ static int open_seat(const struct cgroup_host *host, enum cgroup_controller cont
 	return *ret < 0 ? err_sys(err, "open cgroup file %s", path) : 0;
 }
 
-int cgroup_process_seats(const struct cgroup_host *host, const char *box, uint32_t number,
-			 struct cgroup_seats *ret, struct err *err)
+int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_t number,
+			 struct cgroup_joins *ret, struct err *err)
 {
-	struct cgroup_seats seats = { .leave = -1 };
+	struct cgroup_joins seats = { .leave = -1 };
 
 	/* The processor's group first: where it is mounted with its accounts, the own one counts. */
 	for (int pass = 0; host->kind == CGROUP_V1 && pass < 2; pass++)
@@ -114,7 +114,7 @@ int cgroup_process_seats(const struct cgroup_host *host, const char *box, uint32
 				continue;
 			if (open_seat(host, (enum cgroup_controller)i, box, number,
 				      &seats.fd[seats.count], err) < 0) {
-				cgroup_seats_close(&seats);
+				cgroup_joins_close(&seats);
 				return (int)err->code;
 			}
 			seats.count++;

@@ -9,9 +9,9 @@ int cgroup_process_create(const struct cgroup_host *host, const char *box, uint3
 /* False while processes are in it. */
 bool cgroup_process_remove(const struct cgroup_host *host, const char *box, uint32_t number);
 
-/* v1: what a process with one thread joins itself (see struct cgroup_seats). */
-int cgroup_process_seats(const struct cgroup_host *host, const char *box, uint32_t number,
-			 struct cgroup_seats *ret, struct err *err);
+/* v1: what a process with one thread joins itself (see struct cgroup_joins). */
+int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_t number,
+			 struct cgroup_joins *ret, struct err *err);
 /* v2: puts one in. */
 int cgroup_process_attach(const struct cgroup_host *host, const char *box, uint32_t number,
 			  pid_t pid, struct err *err);

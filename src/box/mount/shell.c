@@ -104,7 +104,7 @@ static int child_prepare(const struct shell_plan *plan, const char *name, int so
 			return (int)err->code;
 		bound_buffers();
 	}
-	if (cgroup_has_seats(plan->cgroups) && cgroup_join(plan->cgroups, name, err) < 0)
+	if (cgroup_has_joins(plan->cgroups) && cgroup_join(plan->cgroups, name, err) < 0)
 		return (int)err->code;
 	if (join_root(plan, &sysctl_dir, err) < 0 || mount_landlock_rules(&ruleset, err) < 0)
 		return (int)err->code;
@@ -206,7 +206,7 @@ static int parent_side(const struct shell_plan *plan, struct shell *shell, int s
 	char path[64];
 	int code;
 
-	if (!cgroup_has_seats(plan->cgroups) &&
+	if (!cgroup_has_joins(plan->cgroups) &&
 	    cgroup_attach_box(plan->cgroups, shell->name, shell->init, err) < 0)
 		return (int)err->code;
 	if (write(sock, "1", 1) != 1)

@@ -35,7 +35,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "box/filter/filter.h"
-#include "box/twin/standstill.h"
+#include "box/twin/task_freeze.h"
 #include "box/sys.h"
 #include "box/twin/trace.h"
 #include "box/twin/unshare.h"
@@ -105,7 +105,7 @@ static int stop_parent(struct branching *b, struct err *err)
  * T2 takes its seats in the new box's groups, from open files of ours. It was born without
  * descriptors, so that the numbers of those it gets are known beforehand.
  */
-static int take_seats(const struct branching *b, const struct cgroup_seats *seats, struct err *err)
+static int take_seats(const struct branching *b, const struct cgroup_joins *seats, struct err *err)
 {
 	struct trace_list_call calls[2 * CG_COUNT + 4] = { 0 };
 	const size_t own = seats->count + 1; /* 0: our pidfd, 1…: seats, then `leave` */
@@ -143,15 +143,15 @@ static int join_groups(const struct branching *b, struct err *err)
 {
 	const struct twin_branch *how = b->how;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	int code;
 
-	if (!cgroup_has_seats(how->cgroups))
+	if (!cgroup_has_joins(how->cgroups))
 		return cgroup_attach_twin(how->cgroups, how->shell->name, b->twin, err);
-	if (cgroup_seats_open(how->cgroups, how->shell->name, &first, &seats, err) < 0)
+	if (cgroup_joins_open(how->cgroups, how->shell->name, &first, &seats, err) < 0)
 		return (int)err->code;
 	code = take_seats(b, &seats, err);
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	return code;
 }
 
@@ -225,7 +225,7 @@ static int make_kernel(struct branching *b, struct err *err)
 	if (result <= 0 || b->kernel <= 0)
 		return err_set(err, ERR_SYSTEM, "cannot clone the branch's kernel");
 	/* Its kernel was born in the freezer's group; it has to stay out of it itself. */
-	if (cgroup_has_seats(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
+	if (cgroup_has_joins(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
 	    twin_leave_freezer(b->twin, &base, b->page + 2048, err) < 0)
 		return (int)err->code;
 	if (call(b->twin, &base, &warden, err, SYS_pidfd_open, (uint64_t)b->twin, 0, 0,
@@ -410,7 +410,7 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 	struct twin_kernel made = { .kernel_pidfd = -1, .notify_fd = -1, .traced = true,
 				    .code = how->parent->code };
 	const struct cgroup_place first = { .number = 0 };
-	struct standstill still;
+	struct task_freeze still;
 	struct err ignored;
 	long notify = -1;
 	int code;
@@ -419,11 +419,11 @@ int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct e
 		return err_set(err, ERR_UNAVAILABLE, "sessions have no twins on this host");
 	code = stop_parent(&b, err);
 	if (code == 0) {
-		code = standstill_begin(&still, how->cgroups, how->parent_shell,
+		code = task_freeze_begin(&still, how->cgroups, how->parent_shell,
 					how->parent->kernel, err);
 		if (code == 0)
 			code = copy_memory(&b, err);
-		standstill_end(&still);
+		task_freeze_end(&still);
 	}
 	if (b.is_stopped)
 		(void)trace_detach(how->parent->kernel, b.kernel_sig, &ignored);

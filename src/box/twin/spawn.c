@@ -42,7 +42,7 @@ static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err
 	if (how->code->inode == 0 && trace_code_find(twin, &base, how->code, err) < 0)
 		return (int)err->code;
 	/* Frozen with the box it could not be told to fork. */
-	if (cgroup_has_seats(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
+	if (cgroup_has_joins(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
 	    twin_leave_freezer(twin, &base, trace_stack(&base) - 512, err) < 0)
 		return (int)err->code;
 	if (trace_call(twin, &base, SYS_pidfd_open, args, NULL, &fd, err) < 0)
@@ -87,7 +87,7 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 		return (int)err->code;
 	/* Memory is charged to the group of the task that owns the map: T, before K exists. Where
 	 * there are seats it takes them itself, first of all that it does. */
-	return cgroup_has_seats(how->cgroups) ? 0 : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
+	return cgroup_has_joins(how->cgroups) ? 0 : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
 }
 
 /* Twin -> kernel. */
@@ -165,12 +165,12 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 				      .with_twin = how->traced,
 				      .no_speculation = how->no_speculation };
 	int fds[ZYGOTE_FDS_MAX] = { how->shell->init_pidfd, how->control_fd, boot_theirs };
-	struct cgroup_seats seats;
+	struct cgroup_joins seats;
 	size_t count = 3;
 	int code;
 
 	_Static_assert(CG_COUNT <= ZYGOTE_SEATS_MAX, "room for a seat of each controller");
-	if (cgroup_seats_open(how->cgroups, how->shell->name, &how->place, &seats, err) < 0)
+	if (cgroup_joins_open(how->cgroups, how->shell->name, &how->place, &seats, err) < 0)
 		return (int)err->code;
 	spawn.seat_count = (uint32_t)seats.count;
 	spawn.has_leave = seats.leave >= 0;
@@ -181,7 +181,7 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 	if (spawn.has_leave != 0)
 		fds[count++] = seats.leave;
 	code = fd_send_msg(how->zygote_sock, &spawn, sizeof(spawn), fds, count, err);
-	cgroup_seats_close(&seats);
+	cgroup_joins_close(&seats);
 	return code;
 }
 
@@ -220,7 +220,7 @@ static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twi
 {
 	kernel->kernel = sender;
 	kernel->twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
-	if (cgroup_has_seats(how->cgroups)) /* it was born in them */
+	if (cgroup_has_joins(how->cgroups)) /* it was born in them */
 		return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender, err);
 	if (cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0)
 		return (int)err->code;

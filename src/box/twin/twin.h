@@ -83,7 +83,7 @@ struct twin_branch {
  */
 int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err);
 
-/* See cgroup/cgroup.h, struct cgroup_seats. */
+/* See cgroup/cgroup.h, struct cgroup_joins. */
 int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit, struct err *err);
 
 /* Kills T (and K, should it still live); reaping is the warden's. */

@@ -16,7 +16,7 @@
 
 #define LINE_MAX_BYTES 8192
 
-/* A converse_open_fn. */
+/* A agent_client_open_fn. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	struct ask *ask = arg;
@@ -73,7 +73,7 @@ static const struct driver_ops ops = {
 
 int ask_agent_start(struct ask *ask, struct err *err)
 {
-	struct converse_model model = {
+	struct agent_client_model model = {
 		.settings = ask->settings,
 		.model = ask->model,
 		.base_url = ask->base_url,
@@ -84,7 +84,7 @@ int ask_agent_start(struct ask *ask, struct err *err)
 	char path[PATH_MAX];
 
 	driver_init(&ask->driver, &ops, ask, 0);
-	converse_network(&model);
+	agent_client_network(&model);
 	if (cli_libexec_path("reckon-agent", path, err) < 0 ||
 	    driver_open(&ask->driver, path, &model, err) < 0)
 		return (int)err->code;

@@ -247,7 +247,7 @@ size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell);
 /* What the daemon calls it, while it runs. */
 void ask_keep_execution(struct ask *ask, size_t number, const char *id);
 void ask_keep_record(struct ask *ask, size_t number, const char *record,
-		     const struct converse_result *result);
+		     const struct agent_client_result *result);
 /* Without a record: it did not run, or the record was `left_out` bytes long. */
 void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
 		    size_t len, uint64_t left_out);

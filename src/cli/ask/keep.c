@@ -214,7 +214,7 @@ void ask_keep_brief(struct ask *ask, size_t number, const char *status, const ch
 }
 
 void ask_keep_record(struct ask *ask, size_t number, const char *record,
-		     const struct converse_result *result)
+		     const struct agent_client_result *result)
 {
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct journal *journal = &ask->keep.journal;

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "codec/json_read.h"
-#include "converse/record.h"
+#include "agent_client/record.h"
 
 #define FRAME_BYTES_MAX ((size_t)15 * 1024 * 1024)
 #define FRAME_FIELDS 5u /* of a cell */
@@ -73,7 +73,7 @@ static size_t first_question(const struct ask *ask)
 static int send(struct past *past, struct err *err)
 {
 	const int rc = past->fields > 0
-			       ? converse_tell(past->ask->driver.talk, AGENT_HISTORY, &past->frame, err)
+			       ? agent_client_tell(past->ask->driver.talk, AGENT_HISTORY, &past->frame, err)
 			       : 0;
 
 	buf_clear(&past->frame);
@@ -113,14 +113,14 @@ static int add_outcome(struct past *past, const char *status, const char *text, 
 static int add_record(struct past *past, const struct journal_item *cell, struct err *err)
 {
 	struct json_value *record = NULL;
-	struct converse_result result;
+	struct agent_client_result result;
 	int rc;
 
 	if (json_read_parse(cell->record, strlen(cell->record), JOURNAL_LINE_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
-	converse_result_read(record, &result);
+	agent_client_result_read(record, &result);
 	for (size_t i = 0; i < result.handle_count; i++)
-		converse_offer(past->ask->driver.talk, result.handles[i]);
+		agent_client_offer(past->ask->driver.talk, result.handles[i]);
 	rc = add_outcome(past, cell->status, result.text, result.len, err);
 	if (rc == 0 && result.image_count > 0)
 		rc = agent_pack_u64(&past->frame, AGENT_TAG_IMAGES, result.image_count, err);

@@ -20,7 +20,7 @@
 #include "cli/cli.h"
 #include "cli/ask/runs.h"
 #include "codec/json_read.h"
-#include "converse/record.h"
+#include "agent_client/record.h"
 
 static char *copy(const char *text)
 {
@@ -340,7 +340,7 @@ static int recall_cells(struct ask *ask, struct err *err)
 		cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
 		const struct journal_item *cell = journal_cell(journal, i);
 		struct json_value *record = NULL;
-		struct converse_result result;
+		struct agent_client_result result;
 		int rc;
 
 		if (cell->status != NULL || cell->execution == NULL)
@@ -350,7 +350,7 @@ static int recall_cells(struct ask *ask, struct err *err)
 			continue;
 		if (rc < 0 || json_read_parse(buf_text(&json), json.len, RUN_JSON_MAX, &record, err) < 0)
 			return (int)err->code;
-		converse_result_read(record, &result);
+		agent_client_result_read(record, &result);
 		ask_keep_record(ask, i, buf_text(&json), &result);
 		json_read_free(record);
 		run_output_line("reckon: cell %zu of run %s ended while nobody was there; its record "

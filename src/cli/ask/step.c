@@ -12,7 +12,7 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "codec/json_read.h"
-#include "converse/record.h"
+#include "agent_client/record.h"
 
 #define LOST_NOTE                                                                                \
 	"\nThe session was lost, with its variables and the files made in it. A new one has "      \
@@ -60,7 +60,7 @@ static int report(struct ask *ask, const struct buf *json, struct err *err)
 
 	if (json_read_parse(buf_text(json), json->len, RUN_JSON_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
-	converse_result_read(record, &end.told);
+	agent_client_result_read(record, &end.told);
 	end.status = end.told.status;
 	end.owner = record;
 	rc = driver_cell_done(&ask->driver, &end, err);

@@ -14,7 +14,7 @@
 #include "cli/journal/form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
-#include "converse/outcome.h"
+#include "agent_client/outcome.h"
 
 #define RECORD_MAX JOURNAL_LINE_MAX
 #define LINKED_MAX (6u * (size_t)AGENT_ANSWER_MAX)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "cli/journal/journal.h"
 #include "codec/json_write.h"
-#include "converse/outcome.h"
+#include "agent_client/outcome.h"
 
 static void begin(struct json_writer *writer, struct buf *ret, const char *type)
 {

@@ -2,7 +2,7 @@
  * ask.c - servers asked for their models, each by a reckon-agent of its own.
  *
  * Runs in:  reckon models.
- * Reads:    frames of agents, which src/converse has checked.
+ * Reads:    frames of agents, which src/agent_client has checked.
  * Never:    talks to a server itself.
  */
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "cli/models/catalog.h"
 #include "cli/cli.h"
-#include "converse/converse.h"
+#include "agent_client/agent_client.h"
 
 #define AT_ONCE 8u
 #define ANSWER_MS 15000u
@@ -21,13 +21,13 @@
 
 struct probe {
 	struct catalog_row *row;
-	struct converse *talk;
+	struct agent_client *talk;
 	uint64_t deadline_ns;
 };
 
 static int begin(struct probe *probe, struct catalog_row *row, struct err *err)
 {
-	struct converse_model model = {
+	struct agent_client_model model = {
 		.settings = row->settings,
 		.model = row->choice.model,
 		.base_url = row->choice.base_url,
@@ -39,10 +39,10 @@ static int begin(struct probe *probe, struct catalog_row *row, struct err *err)
 	probe->row = row;
 	probe->deadline_ns = clock_mono_ns() + PATIENCE_NS;
 	model.settings.wall_ms = ANSWER_MS;
-	converse_network(&model);
+	agent_client_network(&model);
 	if (cli_libexec_path("reckon-agent", path, err) < 0)
 		return (int)err->code;
-	return converse_open(path, &model, &probe->talk, err);
+	return agent_client_open(path, &model, &probe->talk, err);
 }
 
 static void fail(struct catalog_row *row, const struct err *why)
@@ -51,10 +51,10 @@ static void fail(struct catalog_row *row, const struct err *why)
 	row->why = *why;
 }
 
-static void take_names(struct catalog_row *row, const struct converse_frame *frame)
+static void take_names(struct catalog_row *row, const struct agent_client_frame *frame)
 {
 	size_t len;
-	const char *names = converse_read_text(frame, &len);
+	const char *names = agent_client_read_text(frame, &len);
 	struct err full; /* the frame's bound is the buffer's */
 
 	row->state = CATALOG_WORKS;
@@ -62,12 +62,12 @@ static void take_names(struct catalog_row *row, const struct converse_frame *fra
 	(void)buf_add(&row->names, names, len, &full);
 }
 
-static void take_end(struct catalog_row *row, const struct converse_frame *frame)
+static void take_end(struct catalog_row *row, const struct agent_client_frame *frame)
 {
-	struct converse_end end;
+	struct agent_client_end end;
 	struct err why;
 
-	converse_read_end(frame, &end);
+	agent_client_read_end(frame, &end);
 	err_set(&why, ERR_UNAVAILABLE, "%s", end.message[0] != '\0' ? end.message
 								    : "it does not say why");
 	err_remedy(&why, "%s", end.remedy);
@@ -77,12 +77,12 @@ static void take_end(struct catalog_row *row, const struct converse_frame *frame
 /* What there is of it now; true: it is over. */
 static bool go_on(struct probe *probe)
 {
-	struct converse_frame frame;
+	struct agent_client_frame frame;
 	struct err err;
-	int rc = converse_take(probe->talk, &frame, &err);
+	int rc = agent_client_take(probe->talk, &frame, &err);
 
 	if (rc > 0 && frame.type == AGENT_READY) {
-		rc = converse_list(probe->talk, &err);
+		rc = agent_client_list(probe->talk, &err);
 	} else if (rc > 0 && frame.type == AGENT_MODELS) {
 		take_names(probe->row, &frame);
 		return true;
@@ -108,13 +108,13 @@ static void ask_some(struct probe *probes, size_t count)
 			if (probes[i].talk == NULL)
 				continue;
 			if (go_on(&probes[i]))
-				converse_close(TAKE_PTR(probes[i].talk));
+				agent_client_close(TAKE_PTR(probes[i].talk));
 			else
 				left++;
 		}
 		for (size_t i = 0; i < count && left > 0; i++)
 			if (probes[i].talk != NULL) {
-				converse_wait(probes[i].talk, -1, POLL_MS);
+				agent_client_wait(probes[i].talk, -1, POLL_MS);
 				break;
 			}
 	}

@@ -85,7 +85,7 @@ static int oldest_at(struct host *host, const struct audit_head *base, uint64_t 
 static int choose_old(struct host *host, const struct audit_head *base, uint64_t *ret,
 		      struct err *err)
 {
-	const uint64_t keep = host->config.audit_keep_ms, now = steady_now(&host->steady);
+	const uint64_t keep = host->config.audit_keep_ms, now = monotonic_now(&host->monotonic);
 	char before[CLOCK_RFC3339_SIZE], long_before[CLOCK_RFC3339_SIZE];
 	struct aged aged = { .before = before, .last = base->sequence };
 	uint64_t whole, oldest;
@@ -199,7 +199,7 @@ static int move(struct host *host, struct err *err)
 	if (last <= base.sequence)
 		return 0;
 	/* A power cut takes the last rows: none may be in a file that it had taken. */
-	if (settle_unfinished(host, &base, err) < 0 || keep_sync(host, err) < 0 ||
+	if (settle_unfinished(host, &base, err) < 0 || transaction_sync(host, err) < 0 ||
 	    audit_segment_write(host->state_fd, host->db, host->key_secret, &base, last, &segment,
 				&end, err) < 0 ||
 	    leave(host, &segment, &end, err) < 0)
@@ -245,7 +245,7 @@ static int prune_one(struct host *host, const struct audit_segment *segment, uin
 	if (segment->last > pruned) {
 		if (audit_segment_edges(host->state_fd, segment, &edges, err) < 0)
 			return (int)err->code;
-		if (!is_too_old(host, &edges, steady_now(&host->steady)) &&
+		if (!is_too_old(host, &edges, monotonic_now(&host->monotonic)) &&
 		    (most == 0 || bytes <= most))
 			return 0;
 		if (tell_prune(host, segment, &edges, err) < 0)

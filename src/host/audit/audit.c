@@ -97,7 +97,7 @@ int audit_end(struct host *host, int code, struct err *err)
 int audit_commit(struct host *host, int code, struct err *err)
 {
 	code = audit_end(host, code, err);
-	if (code < 0 || keep_sync(host, err) < 0)
+	if (code < 0 || transaction_sync(host, err) < 0)
 		return (int)err->code;
 	return code;
 }
@@ -232,7 +232,7 @@ static int list_one(const struct audit_entry *entry, void *arg, struct err *err)
 	return 0;
 }
 
-void handle_audit_list(struct host *host, const struct asked *asked,
+void handle_audit_list(struct host *host, const struct request *req,
 		       const struct api_audit_list_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(FRONT_PAYLOAD_MAX);
@@ -242,7 +242,7 @@ void handle_audit_list(struct host *host, const struct asked *asked,
 	struct err err;
 	int code;
 
-	start_write_all(host);
+	pending_row_write_all(host);
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);
 	json_write_key(&json, "entries");
@@ -256,8 +256,8 @@ void handle_audit_list(struct host *host, const struct asked *asked,
 	json_write_member_uint(&json, "last", host->auditor.head.sequence);
 	json_write_object_end(&json);
 	if (code < 0 || json_write_finish(&json, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		reply_audit_list(host, asked->id,
+		reply_audit_list(host, req->id,
 				 &(struct api_audit_list_out){ { text.data, text.len } });
 }

@@ -87,7 +87,7 @@ struct host;
 void audit_archive_tick(struct host *host);
 
 /* ---- the daemon (audit.c) ---- */
-struct asked;
+struct request;
 struct auditor {
 	struct audit_head head;
 	uint64_t written; /* sequence that audit.head has */

@@ -33,16 +33,16 @@ static void answer_about(struct host *host, const char *trace)
 }
 
 /* An id of what the call takes; "" when it has none. */
-static const char *id_at(const struct asked *asked, uint16_t offset)
+static const char *id_at(const struct request *req, uint16_t offset)
 {
 	const char *id = NULL;
 
 	if (offset != API_NO_OFFSET)
-		id = *(const char *const *)((const char *)asked->in + offset);
+		id = *(const char *const *)((const char *)req->in + offset);
 	return id != NULL ? id : "";
 }
 
-static void about_call(struct host *host, const struct asked *asked,
+static void about_call(struct host *host, const struct request *req,
 		       const struct api_caller *caller)
 {
 	struct log_context *about = &host->about;
@@ -51,22 +51,22 @@ static void about_call(struct host *host, const struct asked *asked,
 	(void)snprintf(about->request, sizeof(about->request), "%s",
 		       caller->request != NULL ? caller->request : "");
 	(void)snprintf(about->session, sizeof(about->session), "%s",
-		       id_at(asked, asked->call->session_offset));
+		       id_at(req, req->call->session_offset));
 	(void)snprintf(about->execution, sizeof(about->execution), "%s",
-		       id_at(asked, asked->call->execution_offset));
+		       id_at(req, req->call->execution_offset));
 	answer_about(host, caller->trace);
 }
 
 /* A COMMIT brings no key: file.c knows whose it is. */
-static void name_actor(struct host *host, const struct asked *asked)
+static void name_actor(struct host *host, const struct request *req)
 {
 	(void)snprintf(host->actor, sizeof(host->actor), "%s",
 		       host->config.is_private	? "local"
-		       : asked->key != NULL	? asked->key->row.id
+		       : req->key != NULL	? req->key->row.id
 						: "anybody");
-	if (asked->tenant != NULL)
+	if (req->tenant != NULL)
 		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
-			       asked->tenant->row.id);
+			       req->tenant->row.id);
 }
 
 void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
@@ -80,12 +80,12 @@ void answer_hash_item(const struct host *host, unsigned char tag, const void *da
 	key_hash(host, next, sizeof(next), sum);
 }
 
-bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
+bool answer_check_same(struct host *host, const struct request *req, const unsigned char before[32],
 		       const unsigned char now[32])
 {
 	if (memcmp(before, now, 32) == 0)
 		return true;
-	peer_fail(host, asked->id, API_ERR_CONFLICT,
+	front_fail(host, req->id, API_ERR_CONFLICT,
 		  "this Idempotency-Key was used for another request", "",
 		  "use a new key for new code, or a new question", 0);
 	return false;
@@ -112,29 +112,29 @@ void answer_end(struct host *host)
 }
 
 /* `of_token` is what a token of a session is judged as; the rest knows keys alone. */
-static bool is_known(struct host *host, struct asked *asked, const char *text, size_t len,
+static bool is_known(struct host *host, struct request *req, const char *text, size_t len,
 		     struct key *of_token)
 {
 	struct key *key = of_token;
 	int judged;
 
-	asked->is_token = session_token_looks(text, len);
-	judged = asked->is_token ? session_token_judge(host, text, of_token)
+	req->is_token = session_token_looks(text, len);
+	judged = req->is_token ? session_token_judge(host, text, of_token)
 				 : key_judge(host, text, len, &key);
 	if (judged == 0) {
-		asked->key = key;
-		asked->tenant = key->tenant;
+		req->key = key;
+		req->tenant = key->tenant;
 		return true;
 	}
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
 	audit_denied(host);
 	if (judged == API_ERR_SESSION_CLOSED)
-		session_token_gone(host, asked->id, text);
+		session_token_gone(host, req->id, text);
 	else if (judged == API_ERR_KEY_EXPIRED)
-		peer_fail(host, asked->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
+		front_fail(host, req->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
 	else
-		peer_fail(host, asked->id, API_ERR_UNAUTHORIZED,
+		front_fail(host, req->id, API_ERR_UNAUTHORIZED,
 			  len == 0 ? "an API key is needed" : "this API key is not known",
 			  "", "send the header Authorization: Bearer rk_...", 0);
 	return false;
@@ -148,64 +148,64 @@ static bool is_open(const struct host *host, const struct api_call *call)
 }
 
 /* What a client sees as one request is counted once, however often the front has to ask. */
-static bool is_second_half(const struct asked *asked)
+static bool is_second_half(const struct request *req)
 {
-	if (asked->call == &api_calls[API_EXECUTION_EVENTS])
-		return ((const struct api_execution_events_in *)asked->in)->goes_on;
-	if (asked->call == &api_calls[API_PROCESS_EVENTS])
-		return ((const struct api_process_events_in *)asked->in)->goes_on;
-	if (asked->call == &api_calls[API_RUN_EVENTS])
-		return ((const struct api_run_events_in *)asked->in)->goes_on;
-	if (asked->call == &api_calls[API_WATCH])
-		return ((const struct api_watch_in *)asked->in)->goes_on;
-	return asked->call->is_part;
+	if (req->call == &api_calls[API_EXECUTION_EVENTS])
+		return ((const struct api_execution_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_PROCESS_EVENTS])
+		return ((const struct api_process_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_RUN_EVENTS])
+		return ((const struct api_run_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_WATCH])
+		return ((const struct api_watch_in *)req->in)->goes_on;
+	return req->call->is_part;
 }
 
 /*
  * A key without `read` gets the answer of what it started itself. That it did is looked up here:
  * whether a frame goes on with a request is only said by the front, so nothing follows from it.
  */
-static bool is_own(struct host *host, const struct asked *asked)
+static bool is_own(struct host *host, const struct request *req)
 {
-	const void *in = asked->in;
+	const void *in = req->in;
 
-	if ((asked->key->row.scopes & (uint32_t)asked->call->own_scope) == 0)
+	if ((req->key->row.scopes & (uint32_t)req->call->own_scope) == 0)
 		return false;
-	switch (asked->call - api_calls) {
+	switch (req->call - api_calls) {
 	case API_EXECUTION_SHOW:
 	case API_EXECUTION_EVENTS:
-		return execution_is_own(host, asked, id_at(asked, asked->call->session_offset),
-					id_at(asked, asked->call->execution_offset));
+		return execution_is_own(host, req, id_at(req, req->call->session_offset),
+					id_at(req, req->call->execution_offset));
 	case API_PROCESS_SHOW:
-		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
 				      ((const struct api_process_show_in *)in)->process);
 	case API_PROCESS_WAIT:
-		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
 				      ((const struct api_process_wait_in *)in)->process);
 	case API_PROCESS_EVENTS:
-		return process_is_own(host, asked, id_at(asked, asked->call->session_offset),
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
 				      ((const struct api_process_events_in *)in)->process);
 	case API_RUN_SHOW:
-		return run_is_own(host, asked, ((const struct api_run_show_in *)in)->id);
+		return run_is_own(host, req, ((const struct api_run_show_in *)in)->id);
 	case API_RUN_CONVERSATION:
-		return run_is_own(host, asked,
+		return run_is_own(host, req,
 				  ((const struct api_run_conversation_in *)in)->id);
 	case API_RUN_EVENTS:
-		return run_is_own(host, asked, ((const struct api_run_events_in *)in)->id);
+		return run_is_own(host, req, ((const struct api_run_events_in *)in)->id);
 	default:
 		return false;
 	}
 }
 
 /* A private daemon is its user's, whose key may be older than a scope. */
-static bool has_scope(const struct host *host, const struct asked *asked, uint32_t scope)
+static bool has_scope(const struct host *host, const struct request *req, uint32_t scope)
 {
 	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private ||
-	       (asked->key->row.scopes & scope) != 0;
+	       (req->key->row.scopes & scope) != 0;
 }
 
 /* Answers, and is always false. */
-static bool refuse_scope(struct host *host, const struct asked *asked, uint32_t scope)
+static bool refuse_scope(struct host *host, const struct request *req, uint32_t scope)
 {
 	char message[96];
 	size_t bit = 0;
@@ -215,7 +215,7 @@ static bool refuse_scope(struct host *host, const struct asked *asked, uint32_t 
 	(void)snprintf(message, sizeof(message), "this API key lacks the scope %s",
 		       front_scope_names[bit]);
 	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-	refuse(host, asked->id,
+	refuse(host, req->id,
 	       &(struct refusal){ .error = API_ERR_SCOPE,
 				  .message = message,
 				  .remedy = "use a key that has it, or ask for one",
@@ -223,60 +223,60 @@ static bool refuse_scope(struct host *host, const struct asked *asked, uint32_t 
 	return false;
 }
 
-bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope)
+bool answer_check_scope(struct host *host, const struct request *req, uint32_t scope)
 {
-	return has_scope(host, asked, scope) || refuse_scope(host, asked, scope);
+	return has_scope(host, req, scope) || refuse_scope(host, req, scope);
 }
 
 /* Whether the key may ask this, now. */
-static bool is_allowed(struct host *host, const struct asked *asked)
+static bool is_allowed(struct host *host, const struct request *req)
 {
-	const uint32_t needed = asked->call->scope;
+	const uint32_t needed = req->call->scope;
 
-	if (strcmp(asked->tenant->row.state, "active") != 0) {
-		peer_fail(host, asked->id, API_ERR_TENANT_SUSPENDED,
+	if (strcmp(req->tenant->row.state, "active") != 0) {
+		front_fail(host, req->id, API_ERR_TENANT_SUSPENDED,
 			  "the tenant of this API key is suspended", "",
 			  "ask whoever runs this daemon", 0);
 		return false;
 	}
-	if (!is_second_half(asked) && !quota_request(host, asked))
+	if (!is_second_half(req) && !quota_request(host, req))
 		return false;
-	if (asked->is_token && !session_token_may(asked)) {
+	if (req->is_token && !session_token_may(req)) {
 		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-		peer_fail(host, asked->id, API_ERR_TOKEN, "the token is for one session alone", "",
+		front_fail(host, req->id, API_ERR_TOKEN, "the token is for one session alone", "",
 			  "use an API key", 0);
 		return false;
 	}
-	return has_scope(host, asked, needed) || is_own(host, asked) ||
-	       refuse_scope(host, asked, needed);
+	return has_scope(host, req, needed) || is_own(host, req) ||
+	       refuse_scope(host, req, needed);
 }
 
-void answer_call(struct host *host, const struct asked *given, const struct api_caller *caller,
+void answer_call(struct host *host, const struct request *given, const struct api_caller *caller,
 		 const void *in)
 {
 	const char *key = caller->key != NULL ? caller->key : "";
 	struct key of_token;
-	struct asked asked = *given;
+	struct request req = *given;
 
 	host->asked_ns = clock_mono_ns();
 	/* To whoever looks, what was answered is over. */
-	if (asked.call != &api_calls[API_EXECUTE_ONCE])
+	if (req.call != &api_calls[API_EXECUTE_ONCE])
 		once_end(host);
-	asked.in = in;
-	about_call(host, &asked, caller);
-	if (is_open(host, asked.call) || is_known(host, &asked, key, strlen(key), &of_token)) {
-		name_actor(host, &asked);
-		if (asked.tenant == NULL || is_allowed(host, &asked))
-			call_handle(host, &asked, in);
+	req.in = in;
+	about_call(host, &req, caller);
+	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
+		name_actor(host, &req);
+		if (req.tenant == NULL || is_allowed(host, &req))
+			call_handle(host, &req, in);
 	}
 	answer_end(host);
 }
 
-void handle_key_check(struct host *host, const struct asked *asked,
+void handle_key_check(struct host *host, const struct request *req,
 		      const struct api_key_check_in *in)
 {
 	(void)in;
-	reply_done(host, asked->id);
+	reply_done(host, req->id);
 }
 
 void answer_cancel(struct host *host, uint64_t id)
@@ -284,7 +284,7 @@ void answer_cancel(struct host *host, uint64_t id)
 	execution_forget(host, id);
 	process_forget(host, id);
 	watch_front_lost(host, id, id);
-	inquiry_forget(host, id);
+	run_forget(host, id);
 	session_let_go(host, id, id);
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->uploads[i].ticket == id)
@@ -301,19 +301,19 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
 
 	if (found < 0) {
-		peer_fail_err(host, request, &err);
+		front_fail_err(host, request, &err);
 		return;
 	}
 	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
 		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
 			       session_id);
-		peer_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon", "",
+		front_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon", "",
 			  0);
 		return;
 	}
 	if (found == 0) {
 		(void)snprintf(message, sizeof(message), "there is no session %s", session_id);
-		peer_fail(host, request, API_ERR_SESSION_NOT_FOUND, message, "",
+		front_fail(host, request, API_ERR_SESSION_NOT_FOUND, message, "",
 			  "create one: POST /reckon/v1/sessions", 0);
 		return;
 	}
@@ -323,42 +323,42 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 		error = API_ERR_SESSION_EXPIRED;
 	(void)snprintf(message, sizeof(message), "session %s is %s: its variables and files are gone",
 		       session_id, row.state);
-	peer_fail(host, request, error, message, row.why,
+	front_fail(host, request, error, message, row.why,
 		  "create a new session; its records and the artifacts they name can still be read",
 		  0);
 	db_session_done(&row);
 }
 
-struct session *answer_session_beside(struct host *host, const struct asked *asked, const char *id)
+struct session *answer_session_for_files(struct host *host, const struct request *req, const char *id)
 {
-	struct session *session = answer_session_named(host, asked, id, false);
+	struct session *session = answer_session_named(host, req, id, false);
 
-	if (session == NULL || !beside_is_full(session))
+	if (session == NULL || !file_queue_is_full(session))
 		return session;
 	observe_refused(host, "queue");
-	peer_fail(host, asked->id, API_ERR_BUSY,
+	front_fail(host, req->id, API_ERR_BUSY,
 		  "too many requests about files wait for this session", "", "wait for those", 1);
 	return NULL;
 }
 
-struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
+struct session *answer_session_named(struct host *host, const struct request *req, const char *id,
 				     bool for_job)
 {
 	struct session *session;
 
-	session = session_find(host, asked->tenant, id);
+	session = session_find(host, req->tenant, id);
 	if (host->is_stopping && (session == NULL || session->is_leaving)) {
-		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
+		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return NULL;
 	}
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, asked->tenant, asked->id, id);
+		answer_gone(host, req->tenant, req->id, id);
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
 		observe_refused(host, "queue");
-		peer_fail(host, asked->id, API_ERR_BUSY,
+		front_fail(host, req->id, API_ERR_BUSY,
 			  "too many requests wait for this session", "",
 			  "wait for those, interrupt the running one, or use another session", 1);
 		return NULL;

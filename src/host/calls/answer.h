@@ -7,7 +7,7 @@
 #include "api/calls.h"
 #include "host/host.h"
 
-struct asked {
+struct request {
 	uint64_t id;
 	const struct api_call *call;
 	const void *in; /* what it takes */
@@ -16,7 +16,7 @@ struct asked {
 	struct tenant *tenant;	/* whose it is; with a key */
 };
 /* A call: `in` is what it takes. */
-void answer_call(struct host *host, const struct asked *asked, const struct api_caller *caller,
+void answer_call(struct host *host, const struct request *req, const struct api_caller *caller,
 		 const void *in);
 /* What happens from now on comes of this job's request; and no more. */
 void answer_note(const struct host *host, struct job *job); /* the request that is answered */
@@ -24,10 +24,10 @@ void answer_begin(struct host *host, const struct job *job);
 void answer_end(struct host *host);
 void answer_cancel(struct host *host, uint64_t id);
 /* The session of this id, ready for a job; NULL when it was answered with an error. */
-struct session *answer_session_named(struct host *host, const struct asked *asked, const char *id,
+struct session *answer_session_named(struct host *host, const struct request *req, const char *id,
 				     bool for_job);
 /* The same for a job about its files. */
-struct session *answer_session_beside(struct host *host, const struct asked *asked, const char *id);
+struct session *answer_session_for_files(struct host *host, const struct request *req, const char *id);
 /* What somebody wants of a new session; NULL, zero and false: it was left out. */
 struct session_wish {
 	const char *template_name, *language, *name;
@@ -40,7 +40,7 @@ struct session_wish {
 	struct api_list env, tools;
 };
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
-struct session *answer_session_add(struct host *host, const struct asked *asked,
+struct session *answer_session_add(struct host *host, const struct request *req,
 				   const struct session_wish *wish);
 /* It goes through the same door as any that could not be opened, without a thread. */
 void answer_open_failed(struct session *session, struct job *job, const struct err *err);
@@ -49,24 +49,24 @@ void answer_session_open(struct host *host, const struct session_wish *wish,
 			 struct session *session, struct job *job);
 struct front_limits session_limits_of(const struct api_limits *limits); /* NULL: none was given */
 /* When it is to end, of what was given; false when it was answered that it cannot be. */
-bool session_ends(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
 		  const uint64_t *at_ms, uint64_t *ret);
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
 /* Whether the key has what a field of its request needs besides; answers when it has not. */
-bool answer_check_scope(struct host *host, const struct asked *asked, uint32_t scope);
+bool answer_check_scope(struct host *host, const struct request *req, uint32_t scope);
 /* Whether the key that asks started that execution, or that run. */
-bool execution_is_own(struct host *host, const struct asked *asked, const char *session,
+bool execution_is_own(struct host *host, const struct request *req, const char *session,
 		      const char *execution);
-bool run_is_own(struct host *host, const struct asked *asked, const char *id);
+bool run_is_own(struct host *host, const struct request *req, const char *id);
 /* Whether there ever was such a session; answers when there was not. */
-bool was_session_named(struct host *host, const struct asked *asked, const char *id);
+bool was_session_named(struct host *host, const struct request *req, const char *id);
 /* Room for one, and its second descriptor, which upload_reply() gives to the client; NULL: answered. */
-struct upload *upload_begin(struct host *host, const struct asked *asked, int *ret_fd);
-void upload_reply(struct host *host, const struct asked *asked, uint64_t size_max, int fd);
+struct upload *upload_begin(struct host *host, const struct request *req, int *ret_fd);
+void upload_reply(struct host *host, const struct request *req, uint64_t size_max, int fd);
 /* The front names the id of the request as it knows it: without what is its process's. */
-struct upload *upload_find(struct host *host, const struct asked *asked, uint64_t ticket,
+struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
 			   bool is_archive, bool is_stored);
 void upload_drop(struct upload *upload);
 /* Answers with what became of a tenant's session that is no more, or was never. */
@@ -74,13 +74,13 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 		 const char *session_id);
 
 /* The row of that execution; false when it was answered with an error. */
-bool execution_find_named(struct host *host, const struct asked *asked, const char *session,
+bool execution_find_named(struct host *host, const struct request *req, const char *session,
 			  const char *execution, struct db_execution *ret);
 /* Adds a field to a sum that says whether two requests are the same. */
 void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
 		      unsigned char sum[32]);
 /* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
-bool answer_check_same(struct host *host, const struct asked *asked, const unsigned char before[32],
+bool answer_check_same(struct host *host, const struct request *req, const unsigned char before[32],
 		       const unsigned char now[32]);
 /* Variables as reckon.h wants them. */
 int answer_take_env(struct job *job, const struct api_list *env, struct err *err);
@@ -88,13 +88,13 @@ int answer_take_env(struct job *job, const struct api_list *env, struct err *err
 /* ---- sessions/context.c ---- */
 struct context *context_find(const struct session *session, const char *id);
 /* The context of that id, NULL for none (`id` NULL); false when it was answered with an error. */
-bool context_named(struct host *host, const struct asked *asked, struct session *session,
+bool context_named(struct host *host, const struct request *req, struct session *session,
 		   const char *id, bool for_job, struct context **ret);
 /*
  * The same of a request that has code, which may name its language instead: NULL for the session's own kernel when it
  * has that language, else the oldest context of it, which is opened when there is none.
  */
-bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
+bool context_for_code(struct host *host, const struct request *req, struct session *session,
 		      const struct api_execute_in *in, struct context **ret);
 /* The texts are the context's own. */
 void context_tell(const struct context *context, struct api_context *ret);
@@ -117,7 +117,7 @@ void context_fail_waiting(struct session *session, enum api_error end, const cha
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
 /* Rows of all turns up to `upto` are on the disk; those from `first` on were never there. */
-void context_turn_kept(struct session *session, uint64_t upto);
-void context_turn_failed(struct session *session, uint64_t first);
+void context_transaction_kept(struct session *session, uint64_t upto);
+void context_transaction_failed(struct session *session, uint64_t first);
 /* What the context's own kernel left, with its job. */
 void context_keep(struct context *context, struct job *job);

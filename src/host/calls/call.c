@@ -7,13 +7,13 @@
  */
 #include "host/calls/call.h"
 
-typedef void handle_fn(struct host *host, const struct asked *asked, const void *in);
+typedef void handle_fn(struct host *host, const struct request *req, const void *in);
 
 #define DEFINE_HANDLER(NAME, name, takes, gives)                                                   \
-	static void handle_any_##name(struct host *host, const struct asked *asked,                \
+	static void handle_any_##name(struct host *host, const struct request *req,                \
 				      const void *in)                                              \
 	{                                                                                          \
-		handle_##name(host, asked, in);                                                    \
+		handle_##name(host, req, in);                                                    \
 	}
 API_EACH_CALL(DEFINE_HANDLER)
 #undef DEFINE_HANDLER
@@ -24,9 +24,9 @@ static handle_fn *const handlers[API_CALL_COUNT] = {
 #undef NAME_HANDLER
 };
 
-void call_handle(struct host *host, const struct asked *asked, const void *in)
+void call_handle(struct host *host, const struct request *req, const void *in)
 {
-	handlers[asked->call - api_calls](host, asked, in);
+	handlers[req->call - api_calls](host, req, in);
 }
 
 void call_reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record)

@@ -10,7 +10,7 @@
 #include "host/calls/answer.h"
 
 #define DECLARE_HANDLER(NAME, name, takes, gives)                                                  \
-	void handle_##name(struct host *host, const struct asked *asked,                           \
+	void handle_##name(struct host *host, const struct request *req,                           \
 			   const struct api_##takes *in);
 API_EACH_CALL(DECLARE_HANDLER)
 #undef DECLARE_HANDLER
@@ -20,7 +20,7 @@ API_EACH_CALL(DECLARE_HANDLER)
 	static inline void reply_##name(struct host *host, uint64_t request,                       \
 					const struct api_##gives *out)                             \
 	{                                                                                          \
-		peer_reply_call(host, request, &api_type_##gives, out);                            \
+		front_reply_call(host, request, &api_type_##gives, out);                            \
 	}
 API_EACH_CALL(DECLARE_REPLY)
 #undef DECLARE_REPLY
@@ -28,13 +28,13 @@ API_EACH_CALL(DECLARE_REPLY)
 /* Of a call that gives nothing but that it was done. */
 static inline void reply_done(struct host *host, uint64_t request)
 {
-	peer_reply_call(host, request, &api_type_nothing, &(struct api_nothing){ 0 });
+	front_reply_call(host, request, &api_type_nothing, &(struct api_nothing){ 0 });
 }
 /* A file that was opened, of the calls that give a struct api_download; `fd` is closed. */
 static inline void reply_download(struct host *host, uint64_t request,
 				  const struct api_download *out, int fd)
 {
-	peer_reply_call_fd(host, request, &api_type_download, out, fd);
+	front_reply_call_fd(host, request, &api_type_download, out, fd);
 }
 /* To one that waits for a record, or for the answer of a run. */
 void call_reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record);
@@ -54,12 +54,12 @@ void call_reply_answer(struct host *host, const struct waiter *waiter, struct ap
 		.env = (in)->env,                                                                  \
 	}
 /* session_ends() of `expires_in_s` and `expires_at`. */
-#define SESSION_ENDS(host, asked, in, ret)                                                         \
-	session_ends(host, asked, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,           \
+#define SESSION_ENDS(host, req, in, ret)                                                         \
+	session_ends(host, req, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,           \
 		     (in)->has_expires_at_ms ? &(in)->expires_at_ms : NULL, ret)
 
 /* `asked` names its call, `in` is what that takes; its key was judged. */
-void call_handle(struct host *host, const struct asked *asked, const void *in);
+void call_handle(struct host *host, const struct request *req, const void *in);
 /* Answers a question to a kernel that was answered; false when the job was none. */
 bool call_answer_job(struct host *host, const struct job *job);
 /* The same of a job about files, which did what it should. */

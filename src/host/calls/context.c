@@ -28,19 +28,19 @@ void context_tell(const struct context *context, struct api_context *ret)
 	};
 }
 
-static bool is_room_to_wait(struct host *host, const struct asked *asked,
+static bool is_room_to_wait(struct host *host, const struct request *req,
 			    const struct session *session, const struct context *context)
 {
 	if ((context != NULL ? context->queued : session->queued) < HOST_QUEUE_MAX)
 		return true;
-	peer_fail(host, asked->id, API_ERR_BUSY,
+	front_fail(host, req->id, API_ERR_BUSY,
 		  context != NULL ? "too many requests wait for this context"
 				  : "too many requests wait for this session", "",
 		  "wait for those, interrupt the running one, or use another context", 1);
 	return false;
 }
 
-bool context_named(struct host *host, const struct asked *asked, struct session *session,
+bool context_named(struct host *host, const struct request *req, struct session *session,
 		   const char *id, bool for_job, struct context **ret)
 {
 	char message[128];
@@ -49,15 +49,15 @@ bool context_named(struct host *host, const struct asked *asked, struct session 
 	if (id != NULL && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
 		(void)snprintf(message, sizeof(message), "there is no context %.31s in session %s",
 			       id, session->row.id);
-		peer_fail(host, asked->id, API_ERR_CONTEXT_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_CONTEXT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/contexts", 0);
 		return false;
 	}
-	return !for_job || is_room_to_wait(host, asked, session, *ret);
+	return !for_job || is_room_to_wait(host, req, session, *ret);
 }
 
 /* The warden counts those that have a kernel; those that are parked are to come back, too. */
-static bool is_room(struct host *host, const struct asked *asked, const struct session *session)
+static bool is_room(struct host *host, const struct request *req, const struct session *session)
 {
 	unsigned count = 1;
 
@@ -65,7 +65,7 @@ static bool is_room(struct host *host, const struct asked *asked, const struct s
 		count += at->phase != SESSION_CLOSING;
 	if (count < KERNELS_MAX)
 		return true;
-	peer_fail(host, asked->id, API_ERR_LIMIT, "a session has at most 8 kernels", "",
+	front_fail(host, req->id, API_ERR_LIMIT, "a session has at most 8 kernels", "",
 		  "delete a context, or create another session", 0);
 	return false;
 }
@@ -94,55 +94,55 @@ static struct context *open_language(struct session *session, const char *langua
 	return context;
 }
 
-bool context_for_code(struct host *host, const struct asked *asked, struct session *session,
+bool context_for_code(struct host *host, const struct request *req, struct session *session,
 		      const struct api_execute_in *in, struct context **ret)
 {
 	const char *own, *language = in->language;
 	char message[160];
 
-	if (!context_named(host, asked, session, in->context, false, ret))
+	if (!context_named(host, req, session, in->context, false, ret))
 		return false;
 	own = *ret != NULL ? (*ret)->row.language : session->row.language;
 	if (language != NULL && strcmp(language, own) != 0) {
 		if (*ret != NULL) {
 			(void)snprintf(message, sizeof(message), "context %s is not of language %s",
 				       (*ret)->row.id, language);
-			peer_fail(host, asked->id, API_ERR_INVALID, message, "",
+			front_fail(host, req->id, API_ERR_INVALID, message, "",
 				  "leave one of the two out", 0);
 			return false;
 		}
 		*ret = find_language(session, language);
-		if (*ret == NULL && !is_room(host, asked, session))
+		if (*ret == NULL && !is_room(host, req, session))
 			return false;
 		if (*ret == NULL)
 			*ret = open_language(session, language);
 	}
-	return is_room_to_wait(host, asked, session, *ret);
+	return is_room_to_wait(host, req, session, *ret);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-void handle_context_create(struct host *host, const struct asked *asked,
+void handle_context_create(struct host *host, const struct request *req,
 			   const struct api_context_create_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context;
 	struct db_context *row;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL || !is_room(host, asked, session))
+	if (session == NULL || !is_room(host, req, session))
 		return;
-	job = job_new(session, JOB_CONTEXT_OPEN, asked->id);
+	job = job_new(session, JOB_CONTEXT_OPEN, req->id);
 	if (answer_take_env(job, &in->env, &err) < 0) {
-		peer_fail(host, asked->id, API_ERR_INVALID, err.text, "", "", 0);
+		front_fail(host, req->id, API_ERR_INVALID, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}
 	context = context_new(session);
 	row = &context->row;
 	if (job->env.len > 0 && buf_add(&row->env, job->env.data, job->env.len, &err) < 0)
-		keep_fail(host, &err);
+		transaction_fail(host, &err);
 	(void)snprintf(row->language, sizeof(row->language), "%s",
 		       in->language != NULL ? in->language : session->row.language);
 	(void)snprintf(row->cwd, sizeof(row->cwd), "%s", in->cwd != NULL ? in->cwd : "/mnt/data");
@@ -151,10 +151,10 @@ void handle_context_create(struct host *host, const struct asked *asked,
 	context_enqueue(session, context, job);
 }
 
-void handle_context_list(struct host *host, const struct asked *asked,
+void handle_context_list(struct host *host, const struct request *req,
 			 const struct api_context_list_in *in)
 {
-	const struct session *session = answer_session_named(host, asked, in->session, false);
+	const struct session *session = answer_session_named(host, req, in->session, false);
 	struct api_context list[KERNELS_MAX * 2];
 	size_t count = 0;
 
@@ -163,27 +163,27 @@ void handle_context_list(struct host *host, const struct asked *asked,
 	for (const struct context *at = session->contexts; at != NULL; at = at->next)
 		if (at->phase == SESSION_LIVE && count < ARRAY_LEN(list))
 			context_tell(at, &list[count++]);
-	reply_context_list(host, asked->id, &(struct api_contexts){ .contexts = { list, count } });
+	reply_context_list(host, req->id, &(struct api_contexts){ .contexts = { list, count } });
 }
 
-void handle_context_delete(struct host *host, const struct asked *asked,
+void handle_context_delete(struct host *host, const struct request *req,
 			   const struct api_context_delete_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context;
 
 	if (session == NULL ||
-	    !context_named(host, asked, session, in->context, false, &context) || context == NULL)
+	    !context_named(host, req, session, in->context, false, &context) || context == NULL)
 		return;
 	context->is_deleted = true;
-	context_end(context, API_ERR_CONTEXT_NOT_FOUND, "the context was deleted", asked->id);
+	context_end(context, API_ERR_CONTEXT_NOT_FOUND, "the context was deleted", req->id);
 }
 
-void handle_restart(struct host *host, const struct asked *asked, const struct api_restart_in *in)
+void handle_restart(struct host *host, const struct request *req, const struct api_restart_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context;
 
-	if (session != NULL && context_named(host, asked, session, in->context, false, &context))
-		context_restart(session, context, asked->id);
+	if (session != NULL && context_named(host, req, session, in->context, false, &context))
+		context_restart(session, context, req->id);
 }

@@ -23,35 +23,35 @@
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
 /* A name that no id can be came as "-". */
-static bool is_named(struct host *host, const struct asked *asked, const char *collection,
+static bool is_named(struct host *host, const struct request *req, const char *collection,
 		     const char *id)
 {
 	if (strcmp(collection, "-") != 0 && strcmp(id, "-") != 0)
 		return true;
-	peer_fail(host, asked->id, API_ERR_INVALID,
+	front_fail(host, req->id, API_ERR_INVALID,
 		  "collections and ids have 1 to 64 letters, digits, '_', '.' and '-'", "",
 		  "choose another name", 0);
 	return false;
 }
 
-bool document_labels(struct host *host, const struct asked *asked, const char *json, size_t len)
+bool document_labels(struct host *host, const struct request *req, const char *json, size_t len)
 {
 	struct err err;
 	const int code = db_document_labels(host->db, json, len, &err);
 
 	if (code < 0)
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	else if (code == 0)
-		peer_fail(host, asked->id, API_ERR_INVALID,
+		front_fail(host, req->id, API_ERR_INVALID,
 			  "metadata must be an object of at most 16 strings", "",
 			  "names have 1 to 64 characters, values at most 512", 0);
 	return code > 0;
 }
 
-static bool expires(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+static bool expires(struct host *host, const struct request *req, const uint64_t *in_ms,
 		    const uint64_t *at_ms, uint64_t *ret)
 {
-	const uint64_t now = steady_now(&host->steady);
+	const uint64_t now = monotonic_now(&host->monotonic);
 
 	if (in_ms != NULL)
 		*ret = now + *in_ms;
@@ -59,11 +59,11 @@ static bool expires(struct host *host, const struct asked *asked, const uint64_t
 		*ret = *at_ms;
 	if (at_ms == NULL || *at_ms > now)
 		return true;
-	peer_fail(host, asked->id, API_ERR_INVALID, "expires_at has passed", "", "", 0);
+	front_fail(host, req->id, API_ERR_INVALID, "expires_at has passed", "", "", 0);
 	return false;
 }
-#define EXPIRES(host, asked, in, ret)                                                              \
-	expires(host, asked, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,                \
+#define EXPIRES(host, req, in, ret)                                                              \
+	expires(host, req, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,                \
 		(in)->has_expires_at_ms ? &(in)->expires_at_ms : NULL, ret)
 
 /* Whether a header that lists entity tags names this one: "a", W/"b", c */
@@ -80,7 +80,7 @@ static bool names_etag(const char *header, const char *etag)
 	return false;
 }
 
-static bool check_match(struct host *host, const struct asked *asked, const char *if_match,
+static bool check_match(struct host *host, const struct request *req, const char *if_match,
 			const char *if_none, const struct db_document *found)
 {
 	const bool is_there = found->number != 0;
@@ -94,12 +94,12 @@ static bool check_match(struct host *host, const struct asked *asked, const char
 		 (strcmp(if_none, "*") == 0 || names_etag(if_none, found->etag)))
 		why = "there is such a document";
 	if (why != NULL)
-		peer_fail(host, asked->id, API_ERR_PRECONDITION, why, "",
+		front_fail(host, req->id, API_ERR_PRECONDITION, why, "",
 			  "read the document, and use its etag", 0);
 	return why == NULL;
 }
 
-static void fail_missing(struct host *host, const struct asked *asked, const char *collection,
+static void fail_missing(struct host *host, const struct request *req, const char *collection,
 			 const char *id)
 {
 	const bool is_file = collection[0] == '/';
@@ -107,21 +107,21 @@ static void fail_missing(struct host *host, const struct asked *asked, const cha
 
 	(void)snprintf(message, sizeof(message), "there is no %s %s%s%s", is_file ? "file" : "document",
 		       id, is_file ? "" : " in ", is_file ? "" : collection);
-	peer_fail(host, asked->id, API_ERR_NOT_FOUND, message, "",
+	front_fail(host, req->id, API_ERR_NOT_FOUND, message, "",
 		  is_file ? "list them: GET /reckon/v1/files"
 			  : "list them: GET /reckon/v1/documents/COLLECTION", 0);
 }
 
-int document_find(struct host *host, const struct asked *asked, const char *collection,
+int document_find(struct host *host, const struct request *req, const char *collection,
 		  const char *id, struct db_document *ret)
 {
 	struct err err;
-	const int found = db_document_find(host->db, asked->tenant->row.id, collection, id, true, ret,
+	const int found = db_document_find(host->db, req->tenant->row.id, collection, id, true, ret,
 					   &err);
 
 	if (found < 0)
-		peer_fail_err(host, asked->id, &err);
-	if (found == 1 && ret->expires_ms != 0 && ret->expires_ms <= steady_now(&host->steady))
+		front_fail_err(host, req->id, &err);
+	if (found == 1 && ret->expires_ms != 0 && ret->expires_ms <= monotonic_now(&host->monotonic))
 		return 0;
 	return found;
 }
@@ -131,7 +131,7 @@ int document_find(struct host *host, const struct asked *asked, const char *coll
 /* What it points at is the document's. */
 static struct api_document tell(const struct db_document *document, bool with_value)
 {
-	struct api_document told = {
+	struct api_document reply = {
 		.collection = document->collection,
 		.id = document->id,
 		.etag = document->etag,
@@ -143,8 +143,8 @@ static struct api_document tell(const struct db_document *document, bool with_va
 	};
 
 	if (with_value)
-		told.value = (struct api_bytes){ document->value.data, document->value.len };
-	return told;
+		reply.value = (struct api_bytes){ document->value.data, document->value.len };
+	return reply;
 }
 
 static void count(struct tenant *tenant, uint64_t more, uint64_t less)
@@ -198,46 +198,46 @@ int document_put(struct host *host, struct tenant *tenant, const char *action,
  * Stores it and answers. `old_size` is what its tenant pays for what it replaces, `instead_of` the
  * row of one that has expired, which goes.
  */
-static void store(struct host *host, const struct asked *asked, uint64_t old_size,
+static void store(struct host *host, const struct request *req, uint64_t old_size,
 		  uint64_t instead_of, struct db_document *document)
 {
 	const uint64_t size = DB_DOCUMENT_ROW + document->metadata.len + document->value.len;
-	struct api_document told;
+	struct api_document reply;
 	struct err err;
 	bool is_own;
 
-	if (size > old_size && !quota_disk(host, asked, size - old_size))
+	if (size > old_size && !quota_disk(host, req, size - old_size))
 		return;
-	if (keep_turn_join(host, &is_own, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+	if (transaction_join(host, &is_own, &err) < 0) {
+		front_fail_err(host, req->id, &err);
 		return;
 	}
-	if (document_put(host, asked->tenant, "document.put", document, old_size, instead_of,
+	if (document_put(host, req->tenant, "document.put", document, old_size, instead_of,
 			 &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	} else {
-		told = tell(document, false);
+		reply = tell(document, false);
 		/* It goes out when it is kept. All that make a document give the same. */
-		peer_reply_call(host, asked->id, &api_type_document, &told);
+		front_reply_call(host, req->id, &api_type_document, &reply);
 	}
-	keep_turn_leave(host, is_own, 0);
+	transaction_leave(host, is_own, 0);
 }
 
-static bool take(struct host *host, const struct asked *asked, const struct api_bytes *value,
+static bool take(struct host *host, const struct request *req, const struct api_bytes *value,
 		 const struct api_bytes *metadata, struct db_document *document)
 {
 	const struct api_bytes none = { "{}", 2 };
 	const struct api_bytes *labels = metadata->data != NULL ? metadata : &none;
 	struct err err;
 
-	if (!document_labels(host, asked, labels->data, labels->len))
+	if (!document_labels(host, req, labels->data, labels->len))
 		return false;
 	buf_clear(&document->value);
 	buf_clear(&document->metadata);
 	if (buf_add(&document->value, value->data, value->len, &err) == 0 &&
 	    buf_add(&document->metadata, labels->data, labels->len, &err) == 0)
 		return true;
-	peer_fail_err(host, asked->id, &err);
+	front_fail_err(host, req->id, &err);
 	return false;
 }
 
@@ -247,7 +247,7 @@ static void name(struct db_document *document, const char *collection, const cha
 	(void)snprintf(document->id, sizeof(document->id), "%s", id);
 }
 
-void handle_document_create(struct host *host, const struct asked *asked,
+void handle_document_create(struct host *host, const struct request *req,
 			    const struct api_document_create_in *in)
 {
 	cleanup_document struct db_document document;
@@ -255,19 +255,19 @@ void handle_document_create(struct host *host, const struct asked *asked,
 	struct err err;
 
 	db_document_init(&document);
-	if (!is_named(host, asked, in->collection, "") ||
-	    !EXPIRES(host, asked, in, &document.expires_ms) ||
-	    !take(host, asked, &in->value, &in->metadata, &document))
+	if (!is_named(host, req, in->collection, "") ||
+	    !EXPIRES(host, req, in, &document.expires_ms) ||
+	    !take(host, req, &in->value, &in->metadata, &document))
 		return;
 	if (id_new(id, "doc", &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 		return;
 	}
 	name(&document, in->collection, id);
-	store(host, asked, 0, 0, &document);
+	store(host, req, 0, 0, &document);
 }
 
-void handle_document_put(struct host *host, const struct asked *asked,
+void handle_document_put(struct host *host, const struct request *req,
 			 const struct api_document_put_in *in)
 {
 	cleanup_document struct db_document document;
@@ -275,9 +275,9 @@ void handle_document_put(struct host *host, const struct asked *asked,
 	int found;
 
 	db_document_init(&document);
-	if (!is_named(host, asked, in->collection, in->id))
+	if (!is_named(host, req, in->collection, in->id))
 		return;
-	found = document_find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, req, in->collection, in->id, &document);
 	if (found < 0)
 		return;
 	old_size = document.size;
@@ -287,14 +287,14 @@ void handle_document_put(struct host *host, const struct asked *asked,
 	}
 	document.expires_ms = 0;
 	name(&document, in->collection, in->id);
-	if (check_match(host, asked, in->if_match, in->if_none_match, &document) &&
-	    EXPIRES(host, asked, in, &document.expires_ms) &&
-	    take(host, asked, &in->value, &in->metadata, &document))
-		store(host, asked, old_size, expired, &document);
+	if (check_match(host, req, in->if_match, in->if_none_match, &document) &&
+	    EXPIRES(host, req, in, &document.expires_ms) &&
+	    take(host, req, &in->value, &in->metadata, &document))
+		store(host, req, old_size, expired, &document);
 }
 
 /* Either of them; a patch that is not there changes nothing. */
-static bool merge(struct host *host, const struct asked *asked, const struct api_bytes *patch,
+static bool merge(struct host *host, const struct request *req, const struct api_bytes *patch,
 		  struct buf *object)
 {
 	cleanup_buf struct buf merged = BUF_INIT(object->max);
@@ -307,32 +307,32 @@ static bool merge(struct host *host, const struct asked *asked, const struct api
 		if (buf_add(object, merged.data, merged.len, &err) == 0)
 			return true;
 	}
-	peer_fail_err(host, asked->id, &err);
+	front_fail_err(host, req->id, &err);
 	return false;
 }
 
-void handle_document_patch(struct host *host, const struct asked *asked,
+void handle_document_patch(struct host *host, const struct request *req,
 			   const struct api_document_patch_in *in)
 {
 	cleanup_document struct db_document document;
 	int found;
 
 	db_document_init(&document);
-	found = document_find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, req, in->collection, in->id, &document);
 	if (found == 0)
-		fail_missing(host, asked, in->collection, in->id);
-	if (found <= 0 || !check_match(host, asked, in->if_match, NULL, &document) ||
-	    !EXPIRES(host, asked, in, &document.expires_ms) ||
-	    !merge(host, asked, &in->value, &document.value) ||
-	    !merge(host, asked, &in->metadata, &document.metadata) ||
-	    !document_labels(host, asked, buf_text(&document.metadata), document.metadata.len))
+		fail_missing(host, req, in->collection, in->id);
+	if (found <= 0 || !check_match(host, req, in->if_match, NULL, &document) ||
+	    !EXPIRES(host, req, in, &document.expires_ms) ||
+	    !merge(host, req, &in->value, &document.value) ||
+	    !merge(host, req, &in->metadata, &document.metadata) ||
+	    !document_labels(host, req, buf_text(&document.metadata), document.metadata.len))
 		return;
 	if (document.value.len > DB_DOCUMENT_MAX)
-		peer_fail(host, asked->id, API_ERR_INVALID,
+		front_fail(host, req->id, API_ERR_INVALID,
 			  "the document would be larger than 1 MiB", "",
 			  "put large data into files", 0);
 	else
-		store(host, asked, document.size, 0, &document);
+		store(host, req, document.size, 0, &document);
 }
 
 static int remove_audited(struct host *host, const char *action,
@@ -350,37 +350,37 @@ static int remove_audited(struct host *host, const char *action,
 	return audit_end(host, code, err);
 }
 
-void document_remove(struct host *host, const struct asked *asked, const char *action,
+void document_remove(struct host *host, const struct request *req, const char *action,
 		     const struct db_document *document)
 {
 	struct err err;
 	bool is_own;
 
-	if (keep_turn_join(host, &is_own, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+	if (transaction_join(host, &is_own, &err) < 0) {
+		front_fail_err(host, req->id, &err);
 		return;
 	}
 	if (remove_audited(host, action, document, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	} else {
-		count(asked->tenant, 0, document->size);
-		reply_done(host, asked->id);
+		count(req->tenant, 0, document->size);
+		reply_done(host, req->id);
 	}
-	keep_turn_leave(host, is_own, 0);
+	transaction_leave(host, is_own, 0);
 }
 
-void handle_document_delete(struct host *host, const struct asked *asked,
+void handle_document_delete(struct host *host, const struct request *req,
 			    const struct api_document_delete_in *in)
 {
 	cleanup_document struct db_document document;
 	int found;
 
 	db_document_init(&document);
-	found = document_find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, req, in->collection, in->id, &document);
 	if (found == 0)
-		fail_missing(host, asked, in->collection, in->id);
-	if (found > 0 && check_match(host, asked, in->if_match, NULL, &document))
-		document_remove(host, asked, "document.delete", &document);
+		fail_missing(host, req, in->collection, in->id);
+	if (found > 0 && check_match(host, req, in->if_match, NULL, &document))
+		document_remove(host, req, "document.delete", &document);
 }
 
 /* ---- many at once --------------------------------------------------------------------------- */
@@ -421,10 +421,10 @@ static int clear_audited(struct host *host, const char *collection,
 	return audit_end(host, code, err);
 }
 
-void handle_document_clear(struct host *host, const struct asked *asked,
+void handle_document_clear(struct host *host, const struct request *req,
 			   const struct api_document_clear_in *in)
 {
-	const struct db_document_list list = { .tenant = asked->tenant->row.id,
+	const struct db_document_list list = { .tenant = req->tenant->row.id,
 					       .collection = in->collection,
 					       .filter = in->metadata,
 					       .is_ascending = true,
@@ -433,41 +433,41 @@ void handle_document_clear(struct host *host, const struct asked *asked,
 	struct err err;
 	bool is_own;
 
-	if (in->metadata != NULL && !document_labels(host, asked, in->metadata, strlen(in->metadata)))
+	if (in->metadata != NULL && !document_labels(host, req, in->metadata, strlen(in->metadata)))
 		return;
 	if (db_document_list(host->db, &list, note_one, &removing, &err) < 0 ||
-	    keep_turn_join(host, &is_own, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+	    transaction_join(host, &is_own, &err) < 0) {
+		front_fail_err(host, req->id, &err);
 		return;
 	}
 	if (removing.count > 0 && clear_audited(host, in->collection, &removing, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	} else {
-		count(asked->tenant, 0, removing.bytes);
-		reply_document_clear(host, asked->id,
+		count(req->tenant, 0, removing.bytes);
+		reply_document_clear(host, req->id,
 				     &(struct api_cleared){ .deleted = removing.count,
 							    .more = removing.are_more });
 	}
-	keep_turn_leave(host, is_own, 0);
+	transaction_leave(host, is_own, 0);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-void handle_document_get(struct host *host, const struct asked *asked,
+void handle_document_get(struct host *host, const struct request *req,
 			 const struct api_document_get_in *in)
 {
 	cleanup_document struct db_document document;
-	struct api_document told;
+	struct api_document reply;
 	int found;
 
 	db_document_init(&document);
-	found = document_find(host, asked, in->collection, in->id, &document);
+	found = document_find(host, req, in->collection, in->id, &document);
 	if (found == 0)
-		fail_missing(host, asked, in->collection, in->id);
+		fail_missing(host, req, in->collection, in->id);
 	if (found <= 0)
 		return;
-	told = tell(&document, true);
-	reply_document_get(host, asked->id, &told);
+	reply = tell(&document, true);
+	reply_document_get(host, req->id, &reply);
 }
 
 struct page {
@@ -491,7 +491,7 @@ static int add_one(const char *tenant, const struct db_document *document, void 
 		   struct err *err)
 {
 	struct page *page = arg;
-	struct api_document told = tell(document, page->with_values);
+	struct api_document reply = tell(document, page->with_values);
 
 	(void)tenant;
 	(void)err;
@@ -499,19 +499,19 @@ static int add_one(const char *tenant, const struct db_document *document, void 
 	if (page->are_more)
 		return 1;
 	page->bytes += document->metadata.len + document->value.len;
-	told.collection = copy(page, told.collection);
-	told.id = copy(page, told.id);
-	told.etag = copy(page, told.etag);
-	told.created_at = copy(page, told.created_at);
-	told.updated_at = copy(page, told.updated_at);
-	told.metadata = copy_bytes(page, &told.metadata);
+	reply.collection = copy(page, reply.collection);
+	reply.id = copy(page, reply.id);
+	reply.etag = copy(page, reply.etag);
+	reply.created_at = copy(page, reply.created_at);
+	reply.updated_at = copy(page, reply.updated_at);
+	reply.metadata = copy_bytes(page, &reply.metadata);
 	if (page->with_values)
-		told.value = copy_bytes(page, &told.value);
-	page->items[page->count++] = told;
+		reply.value = copy_bytes(page, &reply.value);
+	page->items[page->count++] = reply;
 	return 0;
 }
 
-bool document_cursor(struct host *host, const struct asked *asked, const char *collection,
+bool document_cursor(struct host *host, const struct request *req, const char *collection,
 		     const char *id, uint64_t *ret)
 {
 	cleanup_document struct db_document document;
@@ -521,42 +521,42 @@ bool document_cursor(struct host *host, const struct asked *asked, const char *c
 	if (id == NULL)
 		return true;
 	db_document_init(&document);
-	found = db_document_find(host->db, asked->tenant->row.id, collection, id, false, &document,
+	found = db_document_find(host->db, req->tenant->row.id, collection, id, false, &document,
 				 &err);
 	if (found < 0)
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	else if (found == 0)
-		fail_missing(host, asked, collection, id);
+		fail_missing(host, req, collection, id);
 	*ret = document.number;
 	return found == 1;
 }
 
-void handle_document_list(struct host *host, const struct asked *asked,
+void handle_document_list(struct host *host, const struct request *req,
 			  const struct api_document_list_in *in)
 {
 	struct page page = { .limit = in->has_limit ? in->limit : LIST_DEFAULT,
 			     .with_values = !in->has_values || in->values };
 	struct db_document_list list = {
-		.tenant = asked->tenant->row.id,
+		.tenant = req->tenant->row.id,
 		.collection = in->collection,
 		.filter = in->metadata,
-		.now_ms = steady_now(&host->steady),
+		.now_ms = monotonic_now(&host->monotonic),
 		.is_ascending = in->order == API_DOCUMENT_LIST_IN_ORDER_ASC,
 		.with_values = page.with_values,
 		.limit = (unsigned)page.limit + 1,
 	};
 	struct err err;
 
-	if (in->metadata != NULL && !document_labels(host, asked, in->metadata, strlen(in->metadata)))
+	if (in->metadata != NULL && !document_labels(host, req, in->metadata, strlen(in->metadata)))
 		return;
-	if (!document_cursor(host, asked, in->collection, in->before, &list.before) ||
-	    !document_cursor(host, asked, in->collection, in->after, &list.after))
+	if (!document_cursor(host, req, in->collection, in->before, &list.before) ||
+	    !document_cursor(host, req, in->collection, in->after, &list.after))
 		return;
 	page.items = arena_new(&page.arena, page.limit, sizeof(*page.items));
 	if (db_document_list(host->db, &list, add_one, &page, &err) < 0)
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	else
-		reply_document_list(host, asked->id,
+		reply_document_list(host, req->id,
 				    &(struct api_documents){
 					    .documents = { page.items, page.count },
 					    .next = page.are_more ? page.items[page.count - 1].id

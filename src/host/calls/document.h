@@ -13,7 +13,7 @@
 
 #define DOCUMENT_FILES "/files"
 
-struct asked;
+struct request;
 struct host;
 struct job;
 struct session;
@@ -21,22 +21,22 @@ struct tenant;
 
 /* ---- document.c ---- */
 /* Whether it may stand as metadata, or as a filter; answers when it may not. */
-bool document_labels(struct host *host, const struct asked *asked, const char *json, size_t len);
+bool document_labels(struct host *host, const struct request *req, const char *json, size_t len);
 /*
  * 1: it is there; 0: it is not, or has expired: then its row is named all the same, for whoever puts
  * another in its place; -1: answered that the database cannot be read.
  */
-int document_find(struct host *host, const struct asked *asked, const char *collection,
+int document_find(struct host *host, const struct request *req, const char *collection,
 		  const char *id, struct db_document *ret);
 /* The number of the document that a page begins behind (`id` NULL: 0); false when it was answered. */
-bool document_cursor(struct host *host, const struct asked *asked, const char *collection,
+bool document_cursor(struct host *host, const struct request *req, const char *collection,
 		     const char *id, uint64_t *ret);
 /* With its entry of the audit; counted as the tenant's. */
 int document_put(struct host *host, struct tenant *tenant, const char *action,
 		 struct db_document *document, uint64_t old_size, uint64_t instead_of,
 		 struct err *err);
 /* Removes it and answers. */
-void document_remove(struct host *host, const struct asked *asked, const char *action,
+void document_remove(struct host *host, const struct request *req, const char *action,
 		     const struct db_document *document);
 /* Removes those whose time is over, at most `limit`; in a transaction of its caller's. */
 int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct err *err);
@@ -48,7 +48,7 @@ void stored_free(struct stored *stored); /* NULL is fine */
 void stored_work(struct job *job); /* in a thread of the pool */
 void stored_done(struct host *host, struct job *job);
 /* The copies of a new session's files, as jobs in a list; false when it was answered with an error. */
-bool stored_imports(struct host *host, const struct asked *asked, const struct api_list *files,
+bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
 		    struct job **ret);
 /* What JOB_FILE_PUTs of such a list did: the last one answers who opened the session. */
 void stored_imported(struct session *session, struct job *job);

@@ -32,7 +32,7 @@ static struct api_execution tell(struct host *host, const struct db_execution *r
 	const char *why = is_pending && live == NULL	 ? "its record could not be kept"
 			  : live != NULL && live->failed ? live->why.text
 							 : row->why;
-	struct api_execution told = {
+	struct api_execution reply = {
 		.id = row->id,
 		.session = row->session,
 		.sequence = row->sequence,
@@ -43,17 +43,17 @@ static struct api_execution tell(struct host *host, const struct db_execution *r
 	};
 
 	if (is_pending && (live == NULL || live->state == EXECUTION_FINISHED))
-		told.status = "failed"; /* its record could not be kept */
+		reply.status = "failed"; /* its record could not be kept */
 	else if (is_pending)
-		told.status = live->state == EXECUTION_RUNNING ? "running" : "queued";
-	return told;
+		reply.status = live->state == EXECUTION_RUNNING ? "running" : "queued";
+	return reply;
 }
 
 static void reply_state(struct host *host, uint64_t request, const struct db_execution *row)
 {
-	const struct api_execution told = tell(host, row);
+	const struct api_execution reply = tell(host, row);
 
-	reply_execute(host, request, &(struct api_execute_out){ .execution = &told });
+	reply_execute(host, request, &(struct api_execute_out){ .execution = &reply });
 }
 
 /* ---- execute -------------------------------------------------------------------------------- */
@@ -91,38 +91,38 @@ static bool is_behind(const struct api_execute_in *in)
 	return in->background || in->stream;
 }
 
-static void answer_again(struct host *host, const struct asked *asked, struct session *session,
+static void answer_again(struct host *host, const struct request *req, struct session *session,
 			 const struct db_execution *row)
 {
-	const struct api_execute_in *in = asked->in;
-	struct api_execution told;
+	const struct api_execute_in *in = req->in;
+	struct api_execution reply;
 	unsigned char hash[32];
 	struct execution *live;
 
 	hash_request(host, in, hash);
-	if (!answer_check_same(host, asked, row->request_hash, hash))
+	if (!answer_check_same(host, req, row->request_hash, hash))
 		return;
 	live = execution_find(session, row->id);
 	if (live != NULL)
-		hold_take(live->hold, asked->id);
+		lease_take(live->lease, req->id);
 	if (is_behind(in)) {
-		reply_state(host, asked->id, row);
+		reply_state(host, req->id, row);
 	} else if (live != NULL && live->state != EXECUTION_FINISHED) {
-		execution_wait(live, asked);
+		execution_wait(live, req);
 	} else if (row->record.len > 0) {
-		reply_execute(host, asked->id,
+		reply_execute(host, req->id,
 			      &(struct api_execute_out){
 				      .record = { row->record.data, row->record.len } });
 	} else {
-		told = tell(host, row);
-		reply_execute(host, asked->id, &(struct api_execute_out){ .ended = &told });
+		reply = tell(host, row);
+		reply_execute(host, req->id, &(struct api_execute_out){ .ended = &reply });
 	}
 }
 
-static int start(struct host *host, const struct asked *asked, struct session *session,
+static int start(struct host *host, const struct request *req, struct session *session,
 		 struct context *context, struct err *err)
 {
-	const struct api_execute_in *in = asked->in;
+	const struct api_execute_in *in = req->in;
 	struct db_execution row = { 0 };
 	struct execution *execution;
 	struct job *job;
@@ -132,12 +132,12 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 				    err);
 	if (execution == NULL)
 		return (int)err->code;
-	if ((in->idempotency_key != NULL || is_behind(in)) && first_write(execution, err) < 0) {
+	if ((in->idempotency_key != NULL || is_behind(in)) && row_before_run_write(execution, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
 	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
-		execution->hold = hold_new(in->disconnect_grace_ms, asked->id);
+		execution->lease = lease_new(in->disconnect_grace_ms, req->id);
 	if (asking_new(session, in, &execution->asking, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
@@ -146,52 +146,52 @@ static int start(struct host *host, const struct asked *asked, struct session *s
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
 	if (!is_behind(in))
-		execution_wait(execution, asked);
+		execution_wait(execution, req);
 	context_enqueue(session, context, job);
 	if (is_behind(in))
-		reply_state(host, asked->id, &row);
+		reply_state(host, req->id, &row);
 	return 0;
 }
 
-void handle_execute(struct host *host, const struct asked *asked, const struct api_execute_in *in)
+void handle_execute(struct host *host, const struct request *req, const struct api_execute_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context = NULL;
 	struct db_execution row;
 	struct err err;
 	int found = 0;
 
-	if (session == NULL || !asking_is_good(host, asked, &in->tools))
+	if (session == NULL || !asking_is_good(host, req, &in->tools))
 		return;
 	if (in->idempotency_key != NULL)
 		found = db_execution_by_key(host->db, session->row.id, in->idempotency_key, &row,
 					    &err);
 	if (found == 1) {
-		answer_again(host, asked, session, &row);
+		answer_again(host, req, session, &row);
 		db_execution_done(&row);
 		return;
 	}
-	if (found == 0 && (!quota_execution(host, asked, session, in->timeout_ms) ||
-			   !context_for_code(host, asked, session, in, &context)))
+	if (found == 0 && (!quota_execution(host, req, session, in->timeout_ms) ||
+			   !context_for_code(host, req, session, in, &context)))
 		return;
-	if (found < 0 || start(host, asked, session, context, &err) < 0)
-		peer_fail_err(host, asked->id, &err);
+	if (found < 0 || start(host, req, session, context, &err) < 0)
+		front_fail_err(host, req->id, &err);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
-bool was_session_named(struct host *host, const struct asked *asked, const char *id)
+bool was_session_named(struct host *host, const struct request *req, const char *id)
 {
 	struct db_session row;
 	struct err err;
 
-	if (session_find(host, asked->tenant, id) != NULL)
+	if (session_find(host, req->tenant, id) != NULL)
 		return true;
-	if (db_session_find(host->db, asked->tenant->row.id, id, &row, &err) == 1) {
+	if (db_session_find(host->db, req->tenant->row.id, id, &row, &err) == 1) {
 		db_session_done(&row);
 		return true;
 	}
-	answer_gone(host, asked->tenant, asked->id, id);
+	answer_gone(host, req->tenant, req->id, id);
 	return false;
 }
 
@@ -212,75 +212,75 @@ static int add_execution(const struct db_execution *row, void *arg, struct err *
 {
 	cleanup_buf struct buf code = BUF_INIT(CODE_HEAD_MAX);
 	struct page *page = arg;
-	struct api_execution *told = &page->items[page->count];
+	struct api_execution *reply = &page->items[page->count];
 
-	*told = tell(page->host, row);
-	if (db_code_head(page->host->db, row->id, CODE_HEAD_MAX, &code, &told->code_bytes, err) < 0)
+	*reply = tell(page->host, row);
+	if (db_code_head(page->host->db, row->id, CODE_HEAD_MAX, &code, &reply->code_bytes, err) < 0)
 		return (int)err->code;
-	told->id = keep_text(page, told->id);
-	told->session = keep_text(page, told->session);
-	told->status = keep_text(page, told->status);
-	told->created_at = keep_text(page, told->created_at);
-	told->ended_at = keep_text(page, told->ended_at);
-	told->why = keep_text(page, told->why);
-	told->code = (struct api_bytes){ keep_text(page, buf_text(&code)), code.len };
-	told->has_code_bytes = true;
+	reply->id = keep_text(page, reply->id);
+	reply->session = keep_text(page, reply->session);
+	reply->status = keep_text(page, reply->status);
+	reply->created_at = keep_text(page, reply->created_at);
+	reply->ended_at = keep_text(page, reply->ended_at);
+	reply->why = keep_text(page, reply->why);
+	reply->code = (struct api_bytes){ keep_text(page, buf_text(&code)), code.len };
+	reply->has_code_bytes = true;
 	page->count++;
 	return 0;
 }
 
-void handle_execution_list(struct host *host, const struct asked *asked,
+void handle_execution_list(struct host *host, const struct request *req,
 			   const struct api_execution_list_in *in)
 {
 	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
-	struct api_executions told = { 0 };
+	struct api_executions reply = { 0 };
 	struct page page = { .host = host };
 	struct err err;
 
-	if (!was_session_named(host, asked, in->session))
+	if (!was_session_named(host, req, in->session))
 		return;
-	start_write_all(host);
+	pending_row_write_all(host);
 	page.items = arena_new(&page.arena, limit, sizeof(*page.items));
 	if (db_execution_list(host->db, in->session, in->before, limit, add_execution, &page,
 			      &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	} else {
-		told.executions = (struct api_list){ page.items, page.count };
+		reply.executions = (struct api_list){ page.items, page.count };
 		if (page.count > 0)
-			told.next = page.items[page.count - 1].id;
-		reply_execution_list(host, asked->id, &told);
+			reply.next = page.items[page.count - 1].id;
+		reply_execution_list(host, req->id, &reply);
 	}
 	arena_done(&page.arena);
 }
 
-bool execution_find_named(struct host *host, const struct asked *asked, const char *id,
+bool execution_find_named(struct host *host, const struct request *req, const char *id,
 			  const char *execution, struct db_execution *ret)
 {
 	char message[128];
 	struct err err;
 	int found;
 
-	if (!was_session_named(host, asked, id))
+	if (!was_session_named(host, req, id))
 		return false;
-	start_write_all(host);
+	pending_row_write_all(host);
 	found = db_execution_find(host->db, id, execution, ret, &err);
 	if (found == 1)
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no execution %s in session %s",
 		       execution, id);
 	if (found == 0 && retain_is_expired(host->config.history_keep_ms, execution))
-		peer_fail(host, asked->id, API_ERR_EXPIRED,
+		front_fail(host, req->id, API_ERR_EXPIRED,
 			  "this execution is older than what is kept",
 			  "history-keep of the daemon", "", 0);
 	else if (found == 0)
-		peer_fail(host, asked->id, API_ERR_EXECUTION_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_EXECUTION_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/executions", 0);
 	else
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	return false;
 }
 
-bool execution_is_own(struct host *host, const struct asked *asked, const char *id,
+bool execution_is_own(struct host *host, const struct request *req, const char *id,
 		      const char *name)
 {
 	const struct execution *live = NULL;
@@ -288,37 +288,37 @@ bool execution_is_own(struct host *host, const struct asked *asked, const char *
 	char by[ID_SIZE];
 	struct err err;
 
-	session = session_find(host, asked->tenant, id);
+	session = session_find(host, req->tenant, id);
 	if (session != NULL)
 		live = execution_find(session, name);
 	if (live != NULL)
-		return strcmp(live->asked_by, asked->key->row.id) == 0;
+		return strcmp(live->asked_by, req->key->row.id) == 0;
 	/* What is not in memory any more has its row; a key's id is of one tenant. */
 	return db_execution_asker(host->db, id, name, by, &err) == 1 &&
-	       strcmp(by, asked->key->row.id) == 0;
+	       strcmp(by, req->key->row.id) == 0;
 }
 
-void handle_execution_show(struct host *host, const struct asked *asked,
+void handle_execution_show(struct host *host, const struct request *req,
 			   const struct api_execution_show_in *in)
 {
-	struct api_execution told;
+	struct api_execution reply;
 	struct db_execution row;
 
-	if (!execution_find_named(host, asked, in->session, in->execution, &row))
+	if (!execution_find_named(host, req, in->session, in->execution, &row))
 		return;
-	told = tell(host, &row);
+	reply = tell(host, &row);
 	if (row.record.len > 0)
-		reply_execution_show(host, asked->id,
+		reply_execution_show(host, req->id,
 				     &(struct api_execution_show_out){
 					     .record = { row.record.data, row.record.len } });
 	else
-		reply_execution_show(host, asked->id,
-				     &(struct api_execution_show_out){ .execution = &told });
+		reply_execution_show(host, req->id,
+				     &(struct api_execution_show_out){ .execution = &reply });
 	db_execution_done(&row);
 }
 
 /* Of an execution whose events are gone: its end, from the record or for want of one. */
-static void replay_end(struct host *host, const struct asked *asked,
+static void replay_end(struct host *host, const struct request *req,
 		       const struct db_execution *row, uint64_t after)
 {
 	cleanup_buf struct buf data = BUF_INIT(FRONT_PAYLOAD_MAX);
@@ -328,41 +328,41 @@ static void replay_end(struct host *host, const struct asked *asked,
 		.message = row->why,
 	};
 	struct api_event done = { .id = after + 1, .name = "done" };
-	struct api_events told = { .is_last = true };
+	struct api_events reply = { .is_last = true };
 	struct err err;
 
 	if (row->record.len == 0) {
-		told.failure = &failure;
+		reply.failure = &failure;
 	} else if (buf_addf(&data, &err, "{\"event\":\"done\",\"record\":") < 0 ||
 		   buf_add(&data, row->record.data, row->record.len, &err) < 0 ||
 		   buf_addc(&data, '}', &err) < 0) {
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);
 		return;
 	} else {
 		done.data = (struct api_bytes){ data.data, data.len };
-		told.events = (struct api_list){ &done, 1 };
+		reply.events = (struct api_list){ &done, 1 };
 	}
-	reply_execution_events(host, asked->id, &told);
+	reply_execution_events(host, req->id, &reply);
 }
 
-void handle_execution_events(struct host *host, const struct asked *asked,
+void handle_execution_events(struct host *host, const struct request *req,
 			     const struct api_execution_events_in *in)
 {
 	struct execution *live = NULL;
 	struct session *session;
 	struct db_execution row;
 
-	if (!execution_find_named(host, asked, in->session, in->execution, &row))
+	if (!execution_find_named(host, req, in->session, in->execution, &row))
 		return;
-	session = session_find(host, asked->tenant, row.session);
+	session = session_find(host, req->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
 	/* What goes on is known by the id that it began with. */
 	if (live != NULL && !in->goes_on)
-		hold_take(live->hold, asked->id);
+		lease_take(live->lease, req->id);
 	if (live != NULL)
-		execution_wait_events(live, asked->id, in->after);
+		execution_wait_events(live, req->id, in->after);
 	else
-		replay_end(host, asked, &row, in->after);
+		replay_end(host, req, &row, in->after);
 	db_execution_done(&row);
 }

@@ -36,72 +36,72 @@ static char *copy(const char *text)
  * A job about files; NULL when it was answered with an error. A path of "" is refused by libreckon
  * where a file is meant, as is every path that leads outside.
  */
-static struct job *file_job(struct host *host, const struct asked *asked, const char *id,
+static struct job *file_job(struct host *host, const struct request *req, const char *id,
 			    enum job_kind kind, const char *path)
 {
-	struct session *session = answer_session_beside(host, asked, id);
+	struct session *session = answer_session_for_files(host, req, id);
 	struct job *job;
 
 	if (session == NULL)
 		return NULL;
-	job = job_new(session, kind, asked->id);
+	job = job_new(session, kind, req->id);
 	job->path = mem_strdup(path != NULL ? path : "");
 	return job;
 }
 
-void handle_file_list(struct host *host, const struct asked *asked,
+void handle_file_list(struct host *host, const struct request *req,
 		      const struct api_file_list_in *in)
 {
-	struct job *job = file_job(host, asked, in->session, JOB_FILE_LIST, in->path);
+	struct job *job = file_job(host, req, in->session, JOB_FILE_LIST, in->path);
 
 	if (job == NULL)
 		return;
 	job->files.to = copy(in->cursor);
 	job->files.recursive = !in->has_recursive || in->recursive;
 	job->files.limit = in->limit;
-	beside_enqueue(job->session, job);
+	file_queue_enqueue(job->session, job);
 }
 
-void handle_file_get(struct host *host, const struct asked *asked,
+void handle_file_get(struct host *host, const struct request *req,
 		     const struct api_file_get_in *in)
 {
-	struct job *job = file_job(host, asked, in->session, JOB_FILE_GET, in->path);
+	struct job *job = file_job(host, req, in->session, JOB_FILE_GET, in->path);
 
 	if (job != NULL)
-		beside_enqueue(job->session, job);
+		file_queue_enqueue(job->session, job);
 }
 
-void handle_file_delete(struct host *host, const struct asked *asked,
+void handle_file_delete(struct host *host, const struct request *req,
 			const struct api_file_delete_in *in)
 {
-	struct job *job = file_job(host, asked, in->session, JOB_FILE_DELETE, in->path);
+	struct job *job = file_job(host, req, in->session, JOB_FILE_DELETE, in->path);
 
 	if (job == NULL)
 		return;
 	job->files.if_match = copy(in->if_match);
 	job->files.recursive = in->recursive;
-	beside_enqueue(job->session, job);
+	file_queue_enqueue(job->session, job);
 }
 
-void handle_file_move(struct host *host, const struct asked *asked,
+void handle_file_move(struct host *host, const struct request *req,
 		      const struct api_file_move_in *in)
 {
-	struct job *job = file_job(host, asked, in->session, JOB_FILE_MOVE, in->from);
+	struct job *job = file_job(host, req, in->session, JOB_FILE_MOVE, in->from);
 
 	if (job == NULL)
 		return;
 	job->files.to = copy(in->to);
 	job->files.overwrite = in->overwrite;
-	beside_enqueue(job->session, job);
+	file_queue_enqueue(job->session, job);
 }
 
-void handle_file_mkdir(struct host *host, const struct asked *asked,
+void handle_file_mkdir(struct host *host, const struct request *req,
 		       const struct api_file_mkdir_in *in)
 {
-	struct job *job = file_job(host, asked, in->session, JOB_FILE_MKDIR, in->path);
+	struct job *job = file_job(host, req, in->session, JOB_FILE_MKDIR, in->path);
 
 	if (job != NULL)
-		beside_enqueue(job->session, job);
+		file_queue_enqueue(job->session, job);
 }
 
 /* ---- uploads -------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static struct upload *free_upload(struct host *host)
 	return NULL;
 }
 
-struct upload *upload_begin(struct host *host, const struct asked *asked, int *ret_fd)
+struct upload *upload_begin(struct host *host, const struct request *req, int *ret_fd)
 {
 	struct upload *upload = free_upload(host);
 	struct err err;
@@ -152,29 +152,29 @@ struct upload *upload_begin(struct host *host, const struct asked *asked, int *r
 
 	if (upload == NULL) {
 		observe_refused(host, "uploads");
-		peer_fail(host, asked->id, API_ERR_BUSY, "too many uploads at once", "",
+		front_fail(host, req->id, API_ERR_BUSY, "too many uploads at once", "",
 			  "wait for some to end", 1);
 		return NULL;
 	}
 	if (nameless_file(host, &fd, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 		return NULL;
 	}
 	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	*upload = (struct upload){ .ticket = asked->id, .fd = fd, .tenant = asked->tenant };
+	*upload = (struct upload){ .ticket = req->id, .fd = fd, .tenant = req->tenant };
 	memcpy(upload->actor, host->actor, sizeof(upload->actor));
 	if (*ret_fd >= 0)
 		return upload;
 	upload_drop(upload);
-	peer_fail(host, asked->id, API_ERR_INTERNAL, "no descriptor for an upload", "", "", 0);
+	front_fail(host, req->id, API_ERR_INTERNAL, "no descriptor for an upload", "", "", 0);
 	return NULL;
 }
 
-void upload_reply(struct host *host, const struct asked *asked, uint64_t size_max, int fd)
+void upload_reply(struct host *host, const struct request *req, uint64_t size_max, int fd)
 {
-	const struct api_upload told = { .ticket = asked->id & TICKET_MASK, .size_max = size_max };
+	const struct api_upload reply = { .ticket = req->id & TICKET_MASK, .size_max = size_max };
 
-	peer_reply_call_fd(host, asked->id, &api_type_upload, &told, fd);
+	front_reply_call_fd(host, req->id, &api_type_upload, &reply, fd);
 }
 
 /* What a client wants to put somewhere, and where. */
@@ -185,31 +185,31 @@ struct put {
 };
 
 /* How much it may have; false when it was answered that it is too much. */
-static bool may_put(struct host *host, const struct asked *asked, const struct session *session,
+static bool may_put(struct host *host, const struct request *req, const struct session *session,
 		    uint64_t size, uint64_t *ret_limit)
 {
 	uint64_t limit = session->limits.disk_bytes != 0 ? session->limits.disk_bytes : GIB_1;
 
-	if (quota_disk_left(host, asked->tenant) < limit && size == 0)
-		limit = quota_disk_left(host, asked->tenant);
+	if (quota_disk_left(host, req->tenant) < limit && size == 0)
+		limit = quota_disk_left(host, req->tenant);
 	*ret_limit = limit;
 	if (size <= limit)
-		return quota_disk(host, asked, size);
-	peer_fail(host, asked->id, API_ERR_LIMIT, "the file is larger than the session's workspace",
+		return quota_disk(host, req, size);
+	front_fail(host, req->id, API_ERR_LIMIT, "the file is larger than the session's workspace",
 		  "", "create the session with a larger limits.disk_bytes", 0);
 	return false;
 }
 
-static void put(struct host *host, const struct asked *asked, const struct put *wanted)
+static void put(struct host *host, const struct request *req, const struct put *wanted)
 {
-	struct session *session = answer_session_beside(host, asked, wanted->session);
+	struct session *session = answer_session_for_files(host, req, wanted->session);
 	struct upload *upload;
 	uint64_t size_max;
 	int theirs;
 
-	if (session == NULL || !may_put(host, asked, session, wanted->size, &size_max))
+	if (session == NULL || !may_put(host, req, session, wanted->size, &size_max))
 		return;
-	upload = upload_begin(host, asked, &theirs);
+	upload = upload_begin(host, req, &theirs);
 	if (upload == NULL)
 		return;
 	upload->is_archive = wanted->is_archive;
@@ -217,14 +217,14 @@ static void put(struct host *host, const struct asked *asked, const struct put *
 	upload->if_match = copy(wanted->if_match);
 	upload->if_none = copy(wanted->if_none);
 	memcpy(upload->session, session->row.id, sizeof(upload->session));
-	keep_use(session);
-	upload_reply(host, asked, size_max, theirs);
+	persist_use(session);
+	upload_reply(host, req, size_max, theirs);
 }
 
-void handle_file_put(struct host *host, const struct asked *asked,
+void handle_file_put(struct host *host, const struct request *req,
 		     const struct api_file_put_in *in)
 {
-	put(host, asked,
+	put(host, req,
 	    &(struct put){ .session = in->session,
 			   .path = in->path,
 			   .if_match = in->if_match,
@@ -232,33 +232,33 @@ void handle_file_put(struct host *host, const struct asked *asked,
 			   .size = in->size });
 }
 
-void handle_archive_put(struct host *host, const struct asked *asked,
+void handle_archive_put(struct host *host, const struct request *req,
 			const struct api_archive_put_in *in)
 {
-	put(host, asked,
+	put(host, req,
 	    &(struct put){ .session = in->session,
 			   .path = in->path,
 			   .size = in->size,
 			   .is_archive = true });
 }
 
-struct upload *upload_find(struct host *host, const struct asked *asked, uint64_t ticket,
+struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
 			   bool is_archive, bool is_stored)
 {
-	const uint64_t whole = (asked->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
+	const uint64_t whole = (req->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
 
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->uploads[i].ticket != 0 && host->uploads[i].ticket == whole &&
 		    host->uploads[i].is_archive == is_archive &&
 		    (host->uploads[i].stored != NULL) == is_stored)
 			return &host->uploads[i];
-	peer_fail(host, asked->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
+	front_fail(host, req->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
 	return NULL;
 }
 
-static void commit(struct host *host, const struct asked *asked, uint64_t ticket, bool is_archive)
+static void commit(struct host *host, const struct request *req, uint64_t ticket, bool is_archive)
 {
-	struct upload *upload = upload_find(host, asked, ticket, is_archive, false);
+	struct upload *upload = upload_find(host, req, ticket, is_archive, false);
 	struct session *session;
 	struct job *job;
 
@@ -266,39 +266,39 @@ static void commit(struct host *host, const struct asked *asked, uint64_t ticket
 		return;
 	session = session_find(host, upload->tenant, upload->session);
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, upload->tenant, asked->id, upload->session);
+		answer_gone(host, upload->tenant, req->id, upload->session);
 	} else {
 		/* It brings no key: it is whoever began the upload. */
 		memcpy(host->actor, upload->actor, sizeof(host->actor));
 		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 			       upload->tenant->row.id);
-		job = job_new(session, is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT, asked->id);
+		job = job_new(session, is_archive ? JOB_ARCHIVE_PUT : JOB_FILE_PUT, req->id);
 		job->path = TAKE_PTR(upload->path);
 		job->fd = TAKE_FD(upload->fd);
 		job->files.if_match = TAKE_PTR(upload->if_match);
 		job->files.if_none = TAKE_PTR(upload->if_none);
-		beside_enqueue(session, job);
+		file_queue_enqueue(session, job);
 	}
 	upload_drop(upload);
 }
 
-void handle_file_commit(struct host *host, const struct asked *asked,
+void handle_file_commit(struct host *host, const struct request *req,
 			const struct api_file_commit_in *in)
 {
-	commit(host, asked, in->ticket, false);
+	commit(host, req, in->ticket, false);
 }
 
-void handle_archive_commit(struct host *host, const struct asked *asked,
+void handle_archive_commit(struct host *host, const struct request *req,
 			   const struct api_archive_commit_in *in)
 {
-	commit(host, asked, in->ticket, true);
+	commit(host, req, in->ticket, true);
 }
 
 /*
  * An archive is written to a nameless file too, and goes out from there at the client's pace: its
  * length is known before its first byte, and what fails is an error, not half an archive.
  */
-void handle_archive_get(struct host *host, const struct asked *asked,
+void handle_archive_get(struct host *host, const struct request *req,
 			const struct api_archive_get_in *in)
 {
 	static const char *const formats[] = {
@@ -308,16 +308,16 @@ void handle_archive_get(struct host *host, const struct asked *asked,
 		[API_ARCHIVE_GET_IN_FORMAT_ZIP] = "zip",
 	};
 	const unsigned format = in->format != 0 ? in->format : API_ARCHIVE_GET_IN_FORMAT_TAR_GZ;
-	struct job *job = file_job(host, asked, in->session, JOB_ARCHIVE_GET, in->path);
+	struct job *job = file_job(host, req, in->session, JOB_ARCHIVE_GET, in->path);
 	struct err err;
 
 	if (job == NULL)
 		return;
 	if (nameless_file(host, &job->fd, &err) < 0) {
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		job_free(job);
 		return;
 	}
 	job->files.format = copy(formats[format]);
-	beside_enqueue(job->session, job);
+	file_queue_enqueue(job->session, job);
 }

@@ -10,15 +10,15 @@
 #include "host/calls/call.h"
 #include "host/host.h"
 
-void handle_interrupt(struct host *host, const struct asked *asked,
+void handle_interrupt(struct host *host, const struct request *req,
 		      const struct api_interrupt_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context;
 	struct job *running;
 	bool runs;
 
-	if (session == NULL || !context_named(host, asked, session, in->context, false, &context))
+	if (session == NULL || !context_named(host, req, session, in->context, false, &context))
 		return;
 	running = context != NULL ? context->running : session->running;
 	runs = running != NULL && running->execution != NULL;
@@ -26,24 +26,24 @@ void handle_interrupt(struct host *host, const struct asked *asked,
 		running->execution->wants_stop = true;
 		reckon_interrupt(context != NULL ? context->handle : session->handle);
 	}
-	reply_interrupt(host, asked->id, &(struct api_interrupt_out){ .interrupted = runs });
+	reply_interrupt(host, req->id, &(struct api_interrupt_out){ .interrupted = runs });
 }
 
-void handle_variables(struct host *host, const struct asked *asked,
+void handle_variables(struct host *host, const struct request *req,
 		      const struct api_variables_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct context *context;
 
-	if (session == NULL || !context_named(host, asked, session, in->context, true, &context))
+	if (session == NULL || !context_named(host, req, session, in->context, true, &context))
 		return;
 	if (in->has_wait && !in->wait &&
 	    (context != NULL ? context->running : session->running) != NULL) {
-		peer_fail(host, asked->id, API_ERR_BUSY, "the kernel is busy", "",
+		front_fail(host, req->id, API_ERR_BUSY, "the kernel is busy", "",
 			  "ask when what runs has ended, or without wait=0", 1);
 		return;
 	}
-	context_enqueue(session, context, job_new(session, JOB_VARIABLES, asked->id));
+	context_enqueue(session, context, job_new(session, JOB_VARIABLES, req->id));
 }
 
 /* What complete and inspect share; a cursor of UINT64_MAX stands at the end. */
@@ -55,37 +55,37 @@ struct question {
 	bool wants_detail;
 };
 
-static void ask(struct host *host, const struct asked *asked, const struct question *question)
+static void ask(struct host *host, const struct request *req, const struct question *question)
 {
-	struct session *session = answer_session_named(host, asked, question->session, false);
+	struct session *session = answer_session_named(host, req, question->session, false);
 	const struct api_bytes *code = &question->code;
 	struct context *context;
 	struct job *job;
 	struct err err;
 
 	if (session == NULL ||
-	    !context_named(host, asked, session, question->context, true, &context))
+	    !context_named(host, req, session, question->context, true, &context))
 		return;
 	if (question->cursor != UINT64_MAX && question->cursor > code->len) {
-		peer_fail(host, asked->id, API_ERR_INVALID, "cursor is past the end of code", "",
+		front_fail(host, req->id, API_ERR_INVALID, "cursor is past the end of code", "",
 			  "a byte offset from 0 to the length of code in UTF-8", 0);
 		return;
 	}
-	job = job_new(session, question->kind, asked->id);
+	job = job_new(session, question->kind, req->id);
 	job->cursor = question->cursor != UINT64_MAX ? (size_t)question->cursor : code->len;
 	job->wants_detail = question->wants_detail;
 	if (code->len > 0 && buf_add(&job->code, code->data, code->len, &err) < 0) {
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);
 		job_free(job);
 		return;
 	}
 	context_enqueue(session, context, job);
 }
 
-void handle_complete(struct host *host, const struct asked *asked,
+void handle_complete(struct host *host, const struct request *req,
 		     const struct api_complete_in *in)
 {
-	ask(host, asked,
+	ask(host, req,
 	    &(struct question){ .kind = JOB_COMPLETE,
 				.session = in->session,
 				.context = in->context,
@@ -93,9 +93,9 @@ void handle_complete(struct host *host, const struct asked *asked,
 				.cursor = in->has_cursor ? in->cursor : UINT64_MAX });
 }
 
-void handle_inspect(struct host *host, const struct asked *asked, const struct api_inspect_in *in)
+void handle_inspect(struct host *host, const struct request *req, const struct api_inspect_in *in)
 {
-	ask(host, asked,
+	ask(host, req,
 	    &(struct question){ .kind = JOB_INSPECT,
 				.session = in->session,
 				.context = in->context,

@@ -59,55 +59,55 @@ static const struct key *make_audited(struct host *host, struct db_key *row,
 }
 
 /* Both calls that make one answer alike. NULL: it was answered with an error. */
-static const struct key *make(struct host *host, const struct asked *asked, struct db_key *row,
+static const struct key *make(struct host *host, const struct request *req, struct db_key *row,
 			      const struct db_key *old)
 {
 	char text[KEY_TEXT_SIZE];
-	struct api_key told;
+	struct api_key reply;
 	struct err err;
 	const struct key *key = make_audited(host, row, old, text, &err);
 
 	if (key == NULL) {
-		peer_fail(host, asked->id,
+		front_fail(host, req->id,
 			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
 		return NULL;
 	}
-	told = tell(host, key);
-	reply_key_create(host, asked->id,
+	reply = tell(host, key);
+	reply_key_create(host, req->id,
 			 &(struct api_new_key){
-				 .id = told.id,
-				 .tenant = told.tenant,
-				 .name = told.name,
-				 .state = (enum api_new_key_state)told.state,
-				 .scopes = told.scopes,
-				 .created_at = told.created_at,
-				 .has_expires_at_ms = told.has_expires_at_ms,
-				 .expires_at_ms = told.expires_at_ms,
-				 .used_at = told.used_at,
+				 .id = reply.id,
+				 .tenant = reply.tenant,
+				 .name = reply.name,
+				 .state = (enum api_new_key_state)reply.state,
+				 .scopes = reply.scopes,
+				 .created_at = reply.created_at,
+				 .has_expires_at_ms = reply.has_expires_at_ms,
+				 .expires_at_ms = reply.expires_at_ms,
+				 .used_at = reply.used_at,
 				 .key = text,
 			 });
 	explicit_bzero(text, sizeof(text));
 	return key;
 }
 
-static struct key *named(struct host *host, const struct asked *asked, const char *id)
+static struct key *named(struct host *host, const struct request *req, const char *id)
 {
 	struct key *key = key_find(host, id);
 	char message[96];
 
 	(void)snprintf(message, sizeof(message), "there is no key %s", id);
 	if (key == NULL)
-		peer_fail(host, asked->id, API_ERR_KEY_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_KEY_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/keys", 0);
 	return key;
 }
 
 /* The same rights for as long again; the old one goes on for the time that it takes to change. */
-void handle_key_rotate(struct host *host, const struct asked *asked,
+void handle_key_rotate(struct host *host, const struct request *req,
 		       const struct api_key_rotate_in *in)
 {
-	struct key *old = named(host, asked, in->id);
+	struct key *old = named(host, req, in->id);
 	const uint64_t now = strict_now(&host->strict);
 	const uint64_t end = now + (in->has_overlap_ms ? in->overlap_ms : OVERLAP_MS);
 	struct db_key row, ends;
@@ -120,14 +120,14 @@ void handle_key_rotate(struct host *host, const struct asked *asked,
 	row.used_at[0] = '\0';
 	if (ends.expires_ms == 0 || ends.expires_ms > end)
 		ends.expires_ms = end;
-	if (make(host, asked, &row, &ends) != NULL)
+	if (make(host, req, &row, &ends) != NULL)
 		old->row.expires_ms = ends.expires_ms;
 }
 
-void handle_key_create(struct host *host, const struct asked *asked,
+void handle_key_create(struct host *host, const struct request *req,
 		       const struct api_key_create_in *in)
 {
-	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	const struct tenant *tenant = tenant_of_id(host, req, in->tenant);
 	struct db_key row = { .name = "" };
 
 	_Static_assert((unsigned)API_KEY_CREATE_IN_SCOPES_AGENT == FRONT_SCOPE_AGENT &&
@@ -140,17 +140,17 @@ void handle_key_create(struct host *host, const struct asked *asked,
 	row.scopes = (uint32_t)in->scopes;
 	row.lifetime_ms = in->expires_ms;
 	row.expires_ms = in->expires_ms != 0 ? strict_now(&host->strict) + in->expires_ms : 0;
-	(void)make(host, asked, &row, NULL);
+	(void)make(host, req, &row, NULL);
 }
 
-void handle_key_list(struct host *host, const struct asked *asked,
+void handle_key_list(struct host *host, const struct request *req,
 		     const struct api_key_list_in *in)
 {
 	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
-	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	const struct tenant *tenant = tenant_of_id(host, req, in->tenant);
 	cleanup_arena struct arena arena = { 0 };
 	struct api_key *items = arena_new(&arena, limit, sizeof(*items));
-	struct api_keys told = { 0 };
+	struct api_keys reply = { 0 };
 	size_t count = 0;
 
 	if (tenant == NULL)
@@ -160,10 +160,10 @@ void handle_key_list(struct host *host, const struct asked *asked,
 		    (in->before != NULL && strcmp(at->row.id, in->before) >= 0))
 			continue;
 		items[count] = tell(host, at);
-		told.next = items[count++].id;
+		reply.next = items[count++].id;
 	}
-	told.keys = (struct api_list){ items, count };
-	reply_key_list(host, asked->id, &told);
+	reply.keys = (struct api_list){ items, count };
+	reply_key_list(host, req->id, &reply);
 }
 
 static int revoke_audited(struct host *host, struct key *key, struct err *err)
@@ -184,22 +184,22 @@ static int revoke_audited(struct host *host, struct key *key, struct err *err)
 	return 0;
 }
 
-void handle_key_delete(struct host *host, const struct asked *asked,
+void handle_key_delete(struct host *host, const struct request *req,
 		       const struct api_key_delete_in *in)
 {
-	struct key *key = named(host, asked, in->id);
+	struct key *key = named(host, req, in->id);
 	struct err err;
 
 	if (key == NULL)
 		return;
 	if ((key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !key_admin_left(host, key, NULL)) {
-		peer_fail(host, asked->id, API_ERR_LAST_ADMIN_KEY,
+		front_fail(host, req->id, API_ERR_LAST_ADMIN_KEY,
 			  "this is the last admin key: nobody could make another one", "",
 			  "create or rotate an admin key first", 0);
 		return;
 	}
 	if (revoke_audited(host, key, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		reply_done(host, asked->id);
+		reply_done(host, req->id);
 }

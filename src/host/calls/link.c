@@ -73,7 +73,7 @@ static void take_name(struct db_link *link, const char *path)
 }
 
 /* What it leads to; false when it was answered with an error. */
-static bool take_what(struct host *host, const struct asked *asked,
+static bool take_what(struct host *host, const struct request *req,
 		      const struct api_link_create_in *in, struct db_link *link)
 {
 	char path[4097] = "";
@@ -84,16 +84,16 @@ static bool take_what(struct host *host, const struct asked *asked,
 		(void)snprintf(link->path, sizeof(link->path), "%s", in->path);
 		take_name(link, link->path);
 		/* Of a session that is gone it could never be followed. */
-		return answer_session_named(host, asked, in->session, false) != NULL;
+		return answer_session_named(host, req, in->session, false) != NULL;
 	}
 	if (in->has_port) {
 		(void)snprintf(link->name, sizeof(link->name), "%u", (unsigned)in->port);
 		/* It shows what a program does, and makes it do more. */
-		return answer_check_scope(host, asked, API_SCOPE_EXECUTE) &&
-		       answer_session_named(host, asked, in->session, false) != NULL;
+		return answer_check_scope(host, req, API_SCOPE_EXECUTE) &&
+		       answer_session_named(host, req, in->session, false) != NULL;
 	}
 	if (in->artifact == NULL) {
-		peer_fail(host, asked->id, API_ERR_INVALID, "path, artifact or port is missing", "",
+		front_fail(host, req->id, API_ERR_INVALID, "path, artifact or port is missing", "",
 			  "", 0);
 		return false;
 	}
@@ -102,11 +102,11 @@ static bool take_what(struct host *host, const struct asked *asked,
 	if (found == 1)
 		take_name(link, path[0] != '\0' ? path : link->artifact);
 	else if (found == 0)
-		peer_fail(host, asked->id, API_ERR_NOT_FOUND,
+		front_fail(host, req->id, API_ERR_NOT_FOUND,
 			  "this session has no such artifact", "",
 			  "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
 	else
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	return found == 1;
 }
 
@@ -152,7 +152,7 @@ static int write_port_url(const char *token, const struct db_link *link, struct 
 	return buf_addf(ret, err, "/%s/", token);
 }
 
-static int make_link(struct host *host, const struct asked *asked,
+static int make_link(struct host *host, const struct request *req,
 		     const struct api_link_create_in *in, struct db_link *link, struct buf *url,
 		     struct err *err)
 {
@@ -162,7 +162,7 @@ static int make_link(struct host *host, const struct asked *asked,
 	link->expires = strict_now(&host->strict) / 1000 + lives_s;
 	link->max_downloads = in->max_downloads;
 	clock_rfc3339_now(link->created_at);
-	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", asked->tenant->row.id);
+	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", req->tenant->row.id);
 	if (id_new(link->id, "lk", err) < 0 || make_token(host, link->id, token, err) < 0 ||
 	    (link_is_of_port(link) ? write_port_url(token, link, url, err)
 				   : write_url(token, link->name, url, err)) < 0)
@@ -170,7 +170,7 @@ static int make_link(struct host *host, const struct asked *asked,
 	return add_audited(host, link, err);
 }
 
-void handle_link_create(struct host *host, const struct asked *asked,
+void handle_link_create(struct host *host, const struct request *req,
 			const struct api_link_create_in *in)
 {
 	cleanup_buf struct buf url = BUF_INIT(2048);
@@ -178,12 +178,12 @@ void handle_link_create(struct host *host, const struct asked *asked,
 	struct err err;
 
 	(void)snprintf(link.session, sizeof(link.session), "%s", in->session);
-	if (!was_session_named(host, asked, in->session) || !take_what(host, asked, in, &link))
+	if (!was_session_named(host, req, in->session) || !take_what(host, req, in, &link))
 		return;
-	if (make_link(host, asked, in, &link, &url, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+	if (make_link(host, req, in, &link, &url, &err) < 0)
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		reply_link_create(host, asked->id,
+		reply_link_create(host, req->id,
 				  &(struct api_link_created){ .id = link.id,
 							      .name = link.name,
 							      .expires_at_ms = link.expires * 1000,
@@ -202,76 +202,76 @@ static int remove_audited(struct host *host, const char *session, const char *id
 	return audit_commit(host, code, err);
 }
 
-void handle_link_delete(struct host *host, const struct asked *asked,
+void handle_link_delete(struct host *host, const struct request *req,
 			const struct api_link_delete_in *in)
 {
 	struct err err;
 	int found;
 
-	if (!was_session_named(host, asked, in->session))
+	if (!was_session_named(host, req, in->session))
 		return;
 	found = remove_audited(host, in->session, in->link, &err);
 	if (found == 1)
-		reply_done(host, asked->id);
+		reply_done(host, req->id);
 	else if (found == 0)
-		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this session has no such link", "",
+		front_fail(host, req->id, API_ERR_NOT_FOUND, "this session has no such link", "",
 			  "list them: GET /reckon/v1/sessions/ID/links", 0);
 	else
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 }
 
 /* ---- following ------------------------------------------------------------------------------ */
 
-static void gone(struct host *host, const struct asked *asked, const char *why)
+static void gone(struct host *host, const struct request *req, const char *why)
 {
-	peer_fail(host, asked->id, API_ERR_LINK_GONE, why, "",
+	front_fail(host, req->id, API_ERR_LINK_GONE, why, "",
 		  "ask whoever gave it to you for a new one", 0);
 }
 
-static void open_artifact(struct host *host, const struct asked *asked, const struct db_link *link,
+static void open_artifact(struct host *host, const struct request *req, const struct db_link *link,
 			  struct tenant *tenant)
 {
 	cleanup_fd int fd = -1;
-	struct api_download told;
+	struct api_download reply;
 	reckon_file_info info;
 	reckon_error error;
 	uint64_t size;
 
 	if (reckon_artifact_open(host->engine, link->artifact, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, link->name, &info, &error) < 0) {
-		peer_fail_reckon(host, asked->id, &error);
+		front_fail_reckon(host, req->id, &error);
 		return;
 	}
 	usage_add(host, tenant, &(struct front_usage){ .bytes_out = info.size });
 	audit_note(host, "artifact.get", link->artifact, "ok", "session=%s", link->session);
-	told = file_tell(&info);
-	told.etag = link->artifact;
-	told.name = link->name;
-	reply_download(host, asked->id, &told, TAKE_FD(fd));
+	reply = file_tell(&info);
+	reply.etag = link->artifact;
+	reply.name = link->name;
+	reply_download(host, req->id, &reply, TAKE_FD(fd));
 }
 
-static void open_file(struct host *host, const struct asked *asked, const struct db_link *link,
+static void open_file(struct host *host, const struct request *req, const struct db_link *link,
 		      struct tenant *tenant)
 {
 	struct session *session = session_find(host, tenant, link->session);
 	struct job *job;
 
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, tenant, asked->id, link->session);
+		answer_gone(host, tenant, req->id, link->session);
 		return;
 	}
-	if (beside_is_full(session) || host->is_stopping) {
-		peer_fail(host, asked->id, API_ERR_BUSY, "too many requests wait for this session",
+	if (file_queue_is_full(session) || host->is_stopping) {
+		front_fail(host, req->id, API_ERR_BUSY, "too many requests wait for this session",
 			  "", "ask again in a while", 1);
 		return;
 	}
-	job = job_new(session, JOB_FILE_GET, asked->id);
+	job = job_new(session, JOB_FILE_GET, req->id);
 	job->path = mem_strdup(link->path);
 	job->files.name = mem_strdup(link->name);
-	beside_enqueue(session, job);
+	file_queue_enqueue(session, job);
 }
 
-struct tenant *link_take(struct host *host, const struct asked *asked, const char *token,
+struct tenant *link_take(struct host *host, const struct request *req, const char *token,
 			 struct db_link *ret)
 {
 	char id[ID_SIZE];
@@ -280,7 +280,7 @@ struct tenant *link_take(struct host *host, const struct asked *asked, const cha
 	int found;
 
 	if (!is_our_token(host, token, id)) {
-		peer_fail(host, asked->id, API_ERR_DENIED, "this is no link of this server", "",
+		front_fail(host, req->id, API_ERR_DENIED, "this is no link of this server", "",
 			  "use the whole url, as it was given", 0);
 		return NULL;
 	}
@@ -289,19 +289,19 @@ struct tenant *link_take(struct host *host, const struct asked *asked, const cha
 	found = db_link_find(host->db, id, ret, &err);
 	if (found != 1) {
 		if (found < 0)
-			peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+			front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		else
-			gone(host, asked, "the link was revoked");
+			gone(host, req, "the link was revoked");
 		return NULL;
 	}
 	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s", ret->tenant);
 	tenant = tenant_find(host, ret->tenant);
 	if (tenant == NULL || strcmp(tenant->row.state, "active") != 0) {
-		gone(host, asked, "whoever made the link may not share any more");
+		gone(host, req, "whoever made the link may not share any more");
 		return NULL;
 	}
 	if (ret->expires <= strict_now(&host->strict) / 1000) {
-		gone(host, asked, "the link has expired");
+		gone(host, req, "the link has expired");
 		return NULL;
 	}
 	return tenant;
@@ -317,21 +317,21 @@ static bool use(struct host *host, const struct db_link *link, bool head_only)
 	return head_only || db_link_use(host->db, link->id, &ignored) == 1;
 }
 
-void handle_link_get(struct host *host, const struct asked *asked,
+void handle_link_get(struct host *host, const struct request *req,
 		     const struct api_link_get_in *in)
 {
 	struct db_link link;
-	struct tenant *tenant = link_take(host, asked, in->token, &link);
+	struct tenant *tenant = link_take(host, req, in->token, &link);
 
 	if (tenant == NULL)
 		return;
 	if (link_is_of_port(&link))
-		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "this link leads to a port, not to a file",
+		front_fail(host, req->id, API_ERR_NOT_FOUND, "this link leads to a port, not to a file",
 			  "", "use the whole url, as it was given", 0);
 	else if (!use(host, &link, in->head_only))
-		gone(host, asked, "the link was used as often as it may be");
+		gone(host, req, "the link was used as often as it may be");
 	else if (link.artifact[0] != '\0')
-		open_artifact(host, asked, &link, tenant);
+		open_artifact(host, req, &link, tenant);
 	else
-		open_file(host, asked, &link, tenant);
+		open_file(host, req, &link, tenant);
 }

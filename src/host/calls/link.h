@@ -5,12 +5,12 @@
 
 #include "host/db/files.h"
 
-struct asked;
+struct request;
 struct host;
 struct tenant;
 
 /* The link of a token, and whose it is; NULL when it was answered with an error. */
-struct tenant *link_take(struct host *host, const struct asked *asked, const char *token,
+struct tenant *link_take(struct host *host, const struct request *req, const char *token,
 			 struct db_link *ret);
 /* Else it leads to a file. A port's number is the link's name. */
 bool link_is_of_port(const struct db_link *link);

@@ -60,56 +60,56 @@ static int hash_request(const struct host *host, const struct api_execute_once_i
 	return 0;
 }
 
-static void answer_again(struct host *host, const struct asked *asked,
+static void answer_again(struct host *host, const struct request *req,
 			 const struct db_execution *row)
 {
-	struct session *session = session_find(host, asked->tenant, row->session);
+	struct session *session = session_find(host, req->tenant, row->session);
 	struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
 
 	if (row->record.len > 0)
-		reply_execute_once(host, asked->id,
+		reply_execute_once(host, req->id,
 				   &(struct api_execute_once_out){
 					   { row->record.data, row->record.len } });
 	else if (live != NULL && live->state != EXECUTION_FINISHED)
-		execution_wait(live, asked);
+		execution_wait(live, req);
 	else
-		peer_fail(host, asked->id, API_ERR_EXECUTION_LOST,
+		front_fail(host, req->id, API_ERR_EXECUTION_LOST,
 			  "the code of this Idempotency-Key began, and there is no record of it",
 			  row->why[0] != '\0' ? row->why : "it could not be kept",
 			  "use a new key to run it again", 0);
 }
 
-static const struct session *find_opening(const struct host *host, const struct asked *asked,
+static const struct session *find_opening(const struct host *host, const struct request *req,
 					  const char *key)
 {
 	const struct session *at = host->sessions;
 
-	while (at != NULL && (at->tenant != asked->tenant || at->phase != SESSION_OPENING ||
+	while (at != NULL && (at->tenant != req->tenant || at->phase != SESSION_OPENING ||
 			      at->once_key == NULL || strcmp(at->once_key->text, key) != 0))
 		at = at->next;
 	return at;
 }
 
 /* Whether there was, or is, such a request: then it is answered. */
-static bool was_asked(struct host *host, const struct asked *asked, const struct once_key *key)
+static bool was_asked(struct host *host, const struct request *req, const struct once_key *key)
 {
-	const struct session *opening = find_opening(host, asked, key->text);
+	const struct session *opening = find_opening(host, req, key->text);
 	struct db_execution row;
 	struct err err;
 	int found;
 
 	if (opening != NULL) {
-		if (answer_check_same(host, asked, opening->once_key->hash, key->hash))
-			peer_fail(host, asked->id, API_ERR_UNAVAILABLE,
+		if (answer_check_same(host, req, opening->once_key->hash, key->hash))
+			front_fail(host, req->id, API_ERR_UNAVAILABLE,
 				  "the session for the code of this Idempotency-Key is being opened",
 				  "", "ask again", 1);
 		return true;
 	}
-	found = db_execution_by_tenant_key(host->db, asked->tenant->row.id, key->text, &row, &err);
+	found = db_execution_by_tenant_key(host->db, req->tenant->row.id, key->text, &row, &err);
 	if (found < 0)
-		peer_fail_err(host, asked->id, &err);
-	if (found == 1 && answer_check_same(host, asked, row.request_hash, key->hash))
-		answer_again(host, asked, &row);
+		front_fail_err(host, req->id, &err);
+	if (found == 1 && answer_check_same(host, req, row.request_hash, key->hash))
+		answer_again(host, req, &row);
 	if (found == 1)
 		db_execution_done(&row);
 	return found != 0;
@@ -118,7 +118,7 @@ static bool was_asked(struct host *host, const struct asked *asked, const struct
 /* ---- asked for ------------------------------------------------------------------------------ */
 
 /* Whether it is a new request; what is not, or cannot be, was answered. */
-static bool is_new(struct host *host, const struct asked *asked,
+static bool is_new(struct host *host, const struct request *req,
 		   const struct api_execute_once_in *in, struct once_key *ret)
 {
 	struct err err;
@@ -127,13 +127,13 @@ static bool is_new(struct host *host, const struct asked *asked,
 		return true;
 	(void)snprintf(ret->text, sizeof(ret->text), "%s", in->idempotency_key);
 	if (hash_request(host, in, ret->hash, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 		return false;
 	}
-	return !was_asked(host, asked, ret);
+	return !was_asked(host, req, ret);
 }
 
-void handle_execute_once(struct host *host, const struct asked *asked,
+void handle_execute_once(struct host *host, const struct request *req,
 			 const struct api_execute_once_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
@@ -142,12 +142,12 @@ void handle_execute_once(struct host *host, const struct asked *asked,
 	struct err err;
 	struct job *job;
 
-	if (in->keep && !answer_check_scope(host, asked, FRONT_SCOPE_SESSIONS))
+	if (in->keep && !answer_check_scope(host, req, FRONT_SCOPE_SESSIONS))
 		return;
-	if (!is_new(host, asked, in, &key) || !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
-	    !quota_execution(host, asked, NULL, in->timeout_ms))
+	if (!is_new(host, req, in, &key) || !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
+	    !quota_execution(host, req, NULL, in->timeout_ms))
 		return;
-	session = answer_session_add(host, asked, &wish);
+	session = answer_session_add(host, req, &wish);
 	if (session == NULL)
 		return;
 	if (in->idempotency_key != NULL) {
@@ -156,7 +156,7 @@ void handle_execute_once(struct host *host, const struct asked *asked,
 	}
 	session->row.policy |= DB_POLICY_ONCE;
 	session->is_to_stay = in->keep;
-	job = job_new(session, JOB_OPEN, asked->id);
+	job = job_new(session, JOB_OPEN, req->id);
 	job->is_once = true;
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
@@ -182,7 +182,7 @@ static struct job *job_of_code(struct session *session, const struct job *opened
 				    buf_text(&opened->code), opened->code.len, err);
 	if (execution == NULL)
 		return NULL;
-	if (key != NULL && first_write(execution, err) < 0) {
+	if (key != NULL && row_before_run_write(execution, err) < 0) {
 		execution_free(execution);
 		return NULL;
 	}
@@ -214,7 +214,7 @@ void once_not_run(struct job *opened)
 
 void once_opened(struct session *session, const struct job *opened)
 {
-	const struct asked asked = { .id = opened->request,
+	const struct request req = { .id = opened->request,
 				     .call = &api_calls[API_EXECUTE_ONCE],
 				     .tenant = session->tenant };
 	struct host *host = session->host;
@@ -222,19 +222,19 @@ void once_opened(struct session *session, const struct job *opened)
 	struct err err;
 
 	/* Others may have begun meanwhile. */
-	if (job == NULL && quota_execution(host, &asked, session, opened->timeout_ms)) {
+	if (job == NULL && quota_execution(host, &req, session, opened->timeout_ms)) {
 		job = job_of_code(session, opened, &err);
 		if (job == NULL)
-			peer_fail_err(host, opened->request, &err);
+			front_fail_err(host, opened->request, &err);
 	}
 	if (job == NULL) {
 		session_end(session, API_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
 	if (session->once_key == NULL)
-		job->execution->hold = hold_new(0, opened->request);
+		job->execution->lease = lease_new(0, opened->request);
 	free(TAKE_PTR(session->once_key));
-	execution_wait(job->execution, &asked);
+	execution_wait(job->execution, &req);
 	if (opened->then == NULL)
 		session_enqueue(session, job);
 }
@@ -250,17 +250,17 @@ void once_keep(struct session *session, const struct job *executed)
 		return;
 	session->is_to_stay = false;
 	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
-	session->stays_turn = host->turn;
+	session->stays_transaction = host->transaction;
 	if (db_session_change(host->db, &session->row, &err) < 0)
-		keep_fail(host, &err);
+		transaction_fail(host, &err);
 }
 
 /* Nobody was told of it: it goes as it came (tick). */
-void once_turn_failed(struct session *session, uint64_t first)
+void once_transaction_failed(struct session *session, uint64_t first)
 {
-	if (session->stays_turn >= first)
+	if (session->stays_transaction >= first)
 		session->row.policy |= DB_POLICY_ONCE;
-	session->stays_turn = 0;
+	session->stays_transaction = 0;
 }
 
 /* Whoever waits for the record need not wait for the end of the session to be kept. */
@@ -308,12 +308,12 @@ void once_end(void *arg)
 	if (host->over == NULL)
 		return;
 	/* One sync for all of them. Without a turn each sees for itself what becomes of it. */
-	is_joined = keep_turn_join(host, &is_own, &err) == 0;
+	is_joined = transaction_join(host, &is_own, &err) == 0;
 	while ((session = host->over) != NULL) {
 		host->over = session->next_over;
 		session_end(session, API_ERR_SESSION_CLOSED, has_ended, 0);
 		count++;
 	}
 	if (is_joined)
-		keep_turn_leave(host, is_own, count);
+		transaction_leave(host, is_own, count);
 }

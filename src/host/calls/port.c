@@ -17,71 +17,71 @@
 #include "host/processes/port_work.h"
 
 /* NULL when it was answered with an error. */
-static struct job *port_job(struct host *host, const struct asked *asked, struct session *session,
+static struct job *port_job(struct host *host, const struct request *req, struct session *session,
 			    enum job_kind kind)
 {
-	if (beside_is_full_of_ports(session)) {
+	if (file_queue_is_full_of_ports(session)) {
 		observe_refused(host, "queue");
-		peer_fail(host, asked->id, API_ERR_BUSY,
+		front_fail(host, req->id, API_ERR_BUSY,
 			  "too many connections to ports of this session are being made", "",
 			  "wait for those", 1);
 		return NULL;
 	}
-	return job_new(session, kind, asked->id);
+	return job_new(session, kind, req->id);
 }
 
-static void connect_to(struct host *host, const struct asked *asked, struct session *session,
+static void connect_to(struct host *host, const struct request *req, struct session *session,
 		       uint64_t port)
 {
-	struct job *job = port_job(host, asked, session, JOB_PORT_CONNECT);
+	struct job *job = port_job(host, req, session, JOB_PORT_CONNECT);
 	char number[8];
 
 	if (job == NULL)
 		return;
 	(void)snprintf(number, sizeof(number), "%u", (unsigned)port);
 	job->path = mem_strdup(number);
-	beside_enqueue(session, job);
+	file_queue_enqueue(session, job);
 }
 
-void handle_port_connect(struct host *host, const struct asked *asked,
+void handle_port_connect(struct host *host, const struct request *req,
 			 const struct api_port_connect_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 
 	if (session != NULL)
-		connect_to(host, asked, session, in->port);
+		connect_to(host, req, session, in->port);
 }
 
-void handle_port_link_connect(struct host *host, const struct asked *asked,
+void handle_port_link_connect(struct host *host, const struct request *req,
 			      const struct api_port_link_connect_in *in)
 {
 	struct db_link link;
-	struct tenant *tenant = link_take(host, asked, in->token, &link);
+	struct tenant *tenant = link_take(host, req, in->token, &link);
 	struct session *session;
 
 	if (tenant == NULL)
 		return;
 	if (!link_is_of_port(&link) || strcmp(link.session, in->session) != 0 ||
 	    strtoul(link.name, NULL, 10) != in->port) {
-		peer_fail(host, asked->id, API_ERR_DENIED, "this link leads to another port", "",
+		front_fail(host, req->id, API_ERR_DENIED, "this link leads to another port", "",
 			  "use the url that was given for this one", 0);
 		return;
 	}
 	session = session_find(host, tenant, link.session);
 	if (session == NULL || session->phase == SESSION_CLOSING || host->is_stopping)
-		answer_gone(host, tenant, asked->id, link.session);
+		answer_gone(host, tenant, req->id, link.session);
 	else
-		connect_to(host, asked, session, in->port);
+		connect_to(host, req, session, in->port);
 }
 
-void handle_port_list(struct host *host, const struct asked *asked,
+void handle_port_list(struct host *host, const struct request *req,
 		      const struct api_port_list_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
-	struct job *job = session != NULL ? port_job(host, asked, session, JOB_PORT_LIST) : NULL;
+	struct session *session = answer_session_named(host, req, in->session, false);
+	struct job *job = session != NULL ? port_job(host, req, session, JOB_PORT_LIST) : NULL;
 
 	if (job != NULL)
-		beside_enqueue(session, job);
+		file_queue_enqueue(session, job);
 }
 
 /* ---- what came of it ------------------------------------------------------------------------ */
@@ -96,16 +96,16 @@ static int by_number(const void *a, const void *b)
 
 static void reply_list(struct host *host, const struct job *job)
 {
-	struct api_port *told = mem_new0(job->port_count + 1, sizeof(*told));
+	struct api_port *reply = mem_new0(job->port_count + 1, sizeof(*reply));
 
 	for (size_t i = 0; i < job->port_count; i++)
-		told[i] = (struct api_port){ .port = job->ports[i].port,
+		reply[i] = (struct api_port){ .port = job->ports[i].port,
 					     .address = job->ports[i].address,
 					     .reachable = job->ports[i].is_loopback != 0 };
-	qsort(told, job->port_count, sizeof(*told), by_number);
+	qsort(reply, job->port_count, sizeof(*reply), by_number);
 	reply_port_list(host, job->request,
-			&(struct api_ports){ .ports = { told, job->port_count } });
-	free(told);
+			&(struct api_ports){ .ports = { reply, job->port_count } });
+	free(reply);
 }
 
 bool port_answer_job(struct host *host, struct job *job)
@@ -113,7 +113,7 @@ bool port_answer_job(struct host *host, struct job *job)
 	if (job->kind == JOB_PORT_LIST)
 		reply_list(host, job);
 	else if (job->kind == JOB_PORT_CONNECT)
-		peer_reply_call_fd(host, job->request, &api_type_port_connected,
+		front_reply_call_fd(host, job->request, &api_type_port_connected,
 				   &(struct api_port_connected){ 0 }, TAKE_FD(job->ret_fd));
 	else
 		return false;

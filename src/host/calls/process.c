@@ -165,10 +165,10 @@ int process_tell_end(const struct db_process *row, struct buf *ret, struct err *
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
-static bool refuse_invalid(struct host *host, const struct asked *asked, const char *message,
+static bool refuse_invalid(struct host *host, const struct request *req, const char *message,
 		   const char *remedy)
 {
-	peer_fail(host, asked->id, API_ERR_INVALID, message, "", remedy, 0);
+	front_fail(host, req->id, API_ERR_INVALID, message, "", remedy, 0);
 	return false;
 }
 
@@ -222,43 +222,43 @@ static void take_options(const struct api_process_create_in *in, struct process 
 	process->waits_when_full = in->when_full == API_PROCESS_CREATE_IN_WHEN_FULL_WAIT;
 }
 
-static bool may_start(struct host *host, const struct asked *asked, const struct session *session,
+static bool may_start(struct host *host, const struct request *req, const struct session *session,
 		      const struct api_process_create_in *in)
 {
 	if ((in->command == NULL) == (in->argv.count == 0))
-		return refuse_invalid(host, asked, "give either command or argv",
+		return refuse_invalid(host, req, "give either command or argv",
 			      "command is a line for /bin/sh, argv a program and its arguments");
 	if (process_count(session) < PROCESS_COUNT_MAX)
 		return true;
 	observe_refused(host, "processes");
-	peer_fail(host, asked->id, API_ERR_BUSY, "the session has 256 processes", "",
+	front_fail(host, req->id, API_ERR_BUSY, "the session has 256 processes", "",
 		  "end some of them, or wait until they end", 1);
 	return false;
 }
 
-void handle_process_create(struct host *host, const struct asked *asked,
+void handle_process_create(struct host *host, const struct request *req,
 			   const struct api_process_create_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	uint64_t timeout_ms = in->timeout_ms;
 	struct process *process;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL || !may_start(host, asked, session, in) ||
-	    !quota_process(host, asked, &timeout_ms))
+	if (session == NULL || !may_start(host, req, session, in) ||
+	    !quota_process(host, req, &timeout_ms))
 		return;
 	process = process_new(session, &err);
 	if (process == NULL) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 		return;
 	}
-	job = job_new(session, JOB_PROCESS_START, asked->id);
+	job = job_new(session, JOB_PROCESS_START, req->id);
 	job->timeout_ms = timeout_ms;
 	job->cpu_ms = in->cpu_ms;
 	take_options(in, process);
 	if (take_argv(in, process, job, &err) < 0 || answer_take_env(job, &in->env, &err) < 0) {
-		peer_fail(host, asked->id, err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL,
+		front_fail(host, req->id, err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL,
 			  err.text, "", "put what is long into a file", 0);
 		job_free(job);
 		process_drop(process);
@@ -270,7 +270,7 @@ void handle_process_create(struct host *host, const struct asked *asked,
 /* ---- looking -------------------------------------------------------------------------------- */
 
 /* Its row, in memory or of the database; false when it was answered with an error. */
-static bool find_row(struct host *host, const struct asked *asked, const char *id,
+static bool find_row(struct host *host, const struct request *req, const char *id,
 		     const char *name, struct process **ret_live, struct db_process *ret)
 {
 	struct session *session;
@@ -278,9 +278,9 @@ static bool find_row(struct host *host, const struct asked *asked, const char *i
 	struct err err;
 	int found;
 
-	if (!was_session_named(host, asked, id))
+	if (!was_session_named(host, req, id))
 		return false;
-	session = session_find(host, asked->tenant, id);
+	session = session_find(host, req->tenant, id);
 	*ret_live = session != NULL ? process_find(session, name) : NULL;
 	if (*ret_live != NULL)
 		return true;
@@ -289,63 +289,63 @@ static bool find_row(struct host *host, const struct asked *asked, const char *i
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no process %s in session %s", name, id);
 	if (found == 0)
-		peer_fail(host, asked->id, API_ERR_PROCESS_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_PROCESS_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/sessions/ID/processes", 0);
 	else
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	return false;
 }
 
-bool process_is_own(struct host *host, const struct asked *asked, const char *id, const char *name)
+bool process_is_own(struct host *host, const struct request *req, const char *id, const char *name)
 {
-	struct session *session = session_find(host, asked->tenant, id);
+	struct session *session = session_find(host, req->tenant, id);
 	const struct process *live = session != NULL ? process_find(session, name) : NULL;
 	struct db_process row;
 	struct err err;
 	bool is_own;
 
 	if (live != NULL)
-		return strcmp(live->row.asked_by, asked->key->row.id) == 0;
+		return strcmp(live->row.asked_by, req->key->row.id) == 0;
 	/* A key's id is of one tenant. */
 	if (db_process_find(host->db, id, name, &row, &err) != 1)
 		return false;
-	is_own = strcmp(row.asked_by, asked->key->row.id) == 0;
+	is_own = strcmp(row.asked_by, req->key->row.id) == 0;
 	db_process_done(&row);
 	return is_own;
 }
 
-void handle_process_show(struct host *host, const struct asked *asked,
+void handle_process_show(struct host *host, const struct request *req,
 			 const struct api_process_show_in *in)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct api_process told;
+	struct api_process reply;
 	struct process *live;
 	struct db_process row;
 
-	if (!find_row(host, asked, in->session, in->process, &live, &row))
+	if (!find_row(host, req, in->session, in->process, &live, &row))
 		return;
-	process_tell(&arena, live != NULL ? &live->row : &row, false, &told);
-	reply_process_show(host, asked->id, &told);
+	process_tell(&arena, live != NULL ? &live->row : &row, false, &reply);
+	reply_process_show(host, req->id, &reply);
 	if (live == NULL)
 		db_process_done(&row);
 }
 
-void handle_process_wait(struct host *host, const struct asked *asked,
+void handle_process_wait(struct host *host, const struct request *req,
 			 const struct api_process_wait_in *in)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct api_process told;
+	struct api_process reply;
 	struct process *live;
 	struct db_process row;
 
-	if (!find_row(host, asked, in->session, in->process, &live, &row))
+	if (!find_row(host, req, in->session, in->process, &live, &row))
 		return;
 	if (live != NULL) {
-		process_wait(live, asked->id, in->timeout_ms);
+		process_wait(live, req->id, in->timeout_ms);
 		return;
 	}
-	process_tell(&arena, &row, false, &told);
-	reply_process_wait(host, asked->id, &told);
+	process_tell(&arena, &row, false, &reply);
+	reply_process_wait(host, req->id, &reply);
 	db_process_done(&row);
 }
 
@@ -368,7 +368,7 @@ static int add_row(const struct db_process *row, void *arg, struct err *err)
 	return 0;
 }
 
-void handle_process_list(struct host *host, const struct asked *asked,
+void handle_process_list(struct host *host, const struct request *req,
 			 const struct api_process_list_in *in)
 {
 	const struct db_process_query query = {
@@ -379,124 +379,124 @@ void handle_process_list(struct host *host, const struct asked *asked,
 		.state = in->state,
 		.limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT,
 	};
-	struct page page = { .session = session_find(host, asked->tenant, in->session) };
-	struct api_processes told = { 0 };
+	struct page page = { .session = session_find(host, req->tenant, in->session) };
+	struct api_processes reply = { 0 };
 	struct err err;
 
-	if (!was_session_named(host, asked, in->session))
+	if (!was_session_named(host, req, in->session))
 		return;
 	page.items = arena_new(&page.arena, query.limit, sizeof(*page.items));
 	if (db_process_list(host->db, &query, add_row, &page, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	} else {
-		told.processes = (struct api_list){ page.items, page.count };
+		reply.processes = (struct api_list){ page.items, page.count };
 		if (page.count == query.limit)
-			told.next = page.items[page.count - 1].id;
-		reply_process_list(host, asked->id, &told);
+			reply.next = page.items[page.count - 1].id;
+		reply_process_list(host, req->id, &reply);
 	}
 	arena_done(&page.arena);
 }
 
 /* Of a process whose events are gone: its end. */
-static void replay_end(struct host *host, const struct asked *asked, const struct db_process *row,
+static void replay_end(struct host *host, const struct request *req, const struct db_process *row,
 		       uint64_t after)
 {
 	cleanup_buf struct buf json = BUF_INIT(64u * 1024u);
 	const uint64_t id = row->last_event > after ? row->last_event : after + 1;
 	struct api_event end = { .id = id, .name = "end" };
-	struct api_events told = { .is_last = true, .events = { &end, 1 } };
+	struct api_events reply = { .is_last = true, .events = { &end, 1 } };
 	struct err err;
 
 	if (process_tell_end(row, &json, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 		return;
 	}
 	end.data = (struct api_bytes){ json.data, json.len };
-	told.has_missing = id > after + 1;
-	told.missing = id - after - 1;
-	reply_process_events(host, asked->id, &told);
+	reply.has_missing = id > after + 1;
+	reply.missing = id - after - 1;
+	reply_process_events(host, req->id, &reply);
 }
 
-void handle_process_events(struct host *host, const struct asked *asked,
+void handle_process_events(struct host *host, const struct request *req,
 			   const struct api_process_events_in *in)
 {
 	struct process *live;
 	struct db_process row;
 
-	if (!find_row(host, asked, in->session, in->process, &live, &row))
+	if (!find_row(host, req, in->session, in->process, &live, &row))
 		return;
 	if (live != NULL) {
-		process_follow(live, asked->id, in->after, in->goes_on);
+		process_follow(live, req->id, in->after, in->goes_on);
 		return;
 	}
-	replay_end(host, asked, &row, in->after);
+	replay_end(host, req, &row, in->after);
 	db_process_done(&row);
 }
 
 /* ---- what is done to one -------------------------------------------------------------------- */
 
 /* One that runs; NULL when it was answered with an error. */
-static struct process *find_running(struct host *host, const struct asked *asked, const char *id,
+static struct process *find_running(struct host *host, const struct request *req, const char *id,
 				    const char *name)
 {
-	struct session *session = answer_session_named(host, asked, id, false);
+	struct session *session = answer_session_named(host, req, id, false);
 	struct process *live;
 	struct db_process row;
 
-	if (session == NULL || !find_row(host, asked, id, name, &live, &row))
+	if (session == NULL || !find_row(host, req, id, name, &live, &row))
 		return NULL;
 	if (live == NULL)
 		db_process_done(&row);
 	if (live != NULL && live->phase == PROCESS_RUNNING) {
-		keep_use(session);
+		persist_use(session);
 		return live;
 	}
-	peer_fail(host, asked->id, API_ERR_PROCESS_ENDED, "the process has ended", "", "", 0);
+	front_fail(host, req->id, API_ERR_PROCESS_ENDED, "the process has ended", "", "", 0);
 	return NULL;
 }
 
-static bool may_write(struct host *host, const struct asked *asked, const struct process *process,
+static bool may_write(struct host *host, const struct request *req, const struct process *process,
 		      size_t len, bool closes)
 {
 	const bool has_pty = (process->row.flags & PROCESS_PTY) != 0;
 
 	if (has_pty && closes)
-		return refuse_invalid(host, asked, "the standard input of a terminal cannot be closed",
+		return refuse_invalid(host, req, "the standard input of a terminal cannot be closed",
 			      "write its end of file, the byte 4 (Ctrl-D)");
 	if ((process->row.flags & PROCESS_STDIN) == 0)
-		return refuse_invalid(host, asked, "the process has no standard input",
+		return refuse_invalid(host, req, "the process has no standard input",
 			      "start it with \"stdin\": true");
 	if (process->in == NULL || (process->input_last != NULL && process->input_last->closes)) {
-		peer_fail(host, asked->id, API_ERR_PROCESS_ENDED,
+		front_fail(host, req->id, API_ERR_PROCESS_ENDED,
 			  "the standard input of the process is closed", "", "", 0);
 		return false;
 	}
 	if (process->input_bytes + len <= PROCESS_INPUT_MAX &&
-	    asked->tenant->input_bytes + len <= PROCESS_TENANT_INPUT_MAX &&
+	    req->tenant->input_bytes + len <= PROCESS_TENANT_INPUT_MAX &&
 	    process->input_count < PROCESS_INPUTS_MAX)
 		return true;
-	peer_fail(host, asked->id, API_ERR_BUSY, "the process has not read what was sent before", "",
+	front_fail(host, req->id, API_ERR_BUSY, "the process has not read what was sent before", "",
 		  "wait for the answers to that", 1);
 	return false;
 }
 
-void handle_process_stdin(struct host *host, const struct asked *asked,
+void handle_process_stdin(struct host *host, const struct request *req,
 			  const struct api_process_stdin_in *in)
 {
 	const struct api_bytes *bytes = in->text.data != NULL ? &in->text : &in->data;
-	struct process *process = find_running(host, asked, in->session, in->process);
+	struct process *process = find_running(host, req, in->session, in->process);
 	struct process_input *input;
 
 	if (process == NULL)
 		return;
 	if (in->close && process->is_input_closed) {
-		reply_process_stdin(host, asked->id, &(struct api_process_stdin_out){ 0 });
+		reply_process_stdin(host, req->id, &(struct api_process_stdin_out){ 0 });
 		return;
 	}
-	if (!may_write(host, asked, process, bytes->len, in->close))
+	if (!may_write(host, req, process, bytes->len, in->close))
 		return;
 	input = mem_new0(1, sizeof(*input) + bytes->len);
-	input->request = asked->id;
+	input->request = req->id;
 	input->len = bytes->len;
 	input->closes = in->close;
 	if (bytes->len > 0)
@@ -504,51 +504,51 @@ void handle_process_stdin(struct host *host, const struct asked *asked,
 	process_write(process, input);
 }
 
-void handle_process_signal(struct host *host, const struct asked *asked,
+void handle_process_signal(struct host *host, const struct request *req,
 			   const struct api_process_signal_in *in)
 {
-	struct process *process = find_running(host, asked, in->session, in->process);
+	struct process *process = find_running(host, req, in->session, in->process);
 	struct job *job;
 
 	if (process == NULL)
 		return;
-	job = job_new(process->session, JOB_PROCESS_SIGNAL, asked->id);
+	job = job_new(process->session, JOB_PROCESS_SIGNAL, req->id);
 	job->cursor = (size_t)(in->signal > 0 ? signals[in->signal].number : SIGTERM);
 	job->wants_detail = in->to == API_PROCESS_SIGNAL_IN_TO_PROCESS;
 	process_ask(process, JOB_PROCESS_SIGNAL, job);
 }
 
-void handle_process_resize(struct host *host, const struct asked *asked,
+void handle_process_resize(struct host *host, const struct request *req,
 			   const struct api_process_resize_in *in)
 {
-	struct process *process = find_running(host, asked, in->session, in->process);
+	struct process *process = find_running(host, req, in->session, in->process);
 	reckon_error error;
 
 	if (process == NULL)
 		return;
 	if (reckon_process_resize(process->handle, (unsigned)in->rows, (unsigned)in->cols, &error) <
 	    0) {
-		peer_fail_reckon(host, asked->id, &error);
+		front_fail_reckon(host, req->id, &error);
 		return;
 	}
 	process->row.rows = (unsigned)in->rows;
 	process->row.cols = (unsigned)in->cols;
-	reply_done(host, asked->id);
+	reply_done(host, req->id);
 }
 
-void handle_process_delete(struct host *host, const struct asked *asked,
+void handle_process_delete(struct host *host, const struct request *req,
 			   const struct api_process_delete_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	struct process *live;
 	struct db_process row;
 
-	if (session == NULL || !find_row(host, asked, in->session, in->process, &live, &row))
+	if (session == NULL || !find_row(host, req, in->session, in->process, &live, &row))
 		return;
 	if (live == NULL)
 		db_process_done(&row);
 	else
 		process_kill(live);
 	audit_note(host, "process.kill", in->session, "ok", "process=%s", in->process);
-	reply_done(host, asked->id);
+	reply_done(host, req->id);
 }

@@ -14,11 +14,11 @@
 #include "host/sessions/admission.h"
 #include "host/executions/asking.h"
 #include "host/calls/call.h"
-#include "host/sessions/early.h"
+#include "host/sessions/row_before_open.h"
 #include "host/calls/document.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
-#include "host/sessions/spare.h"
+#include "host/sessions/prewarmed.h"
 #include "languages/languages.h"
 
 #define LIST_DEFAULT 100u
@@ -47,10 +47,10 @@ struct front_limits session_limits_of(const struct api_limits *limits)
 /* Only what was set; the rest are defaults, which the record of an execution names. */
 static const struct api_limits *tell_limits(struct arena *arena, const struct front_limits *limits)
 {
-	struct api_limits *told = arena_new(arena, 1, sizeof(*told));
+	struct api_limits *reply = arena_new(arena, 1, sizeof(*reply));
 
 #define TELL(name, value) .has_##name = (value) != 0, .name = (value)
-	*told = (struct api_limits){
+	*reply = (struct api_limits){
 		TELL(wall_ms, limits->wall_ms),
 		TELL(cpu_ms, limits->cpu_ms),
 		TELL(memory_bytes, limits->memory_bytes),
@@ -63,20 +63,20 @@ static const struct api_limits *tell_limits(struct arena *arena, const struct fr
 		TELL(displays, limits->displays),
 	};
 #undef TELL
-	return told;
+	return reply;
 }
 
 static const struct api_policy *tell_policy(struct arena *arena, uint64_t policy)
 {
-	struct api_policy *told = arena_new(arena, 1, sizeof(*told));
+	struct api_policy *reply = arena_new(arena, 1, sizeof(*reply));
 
 	_Static_assert(API_POLICY_ISOLATE_CPU_CORE == FRONT_POLICY_ISOLATE_CORE &&
 			       API_POLICY_ISOLATE_CPU_SPECULATION ==
 				       FRONT_POLICY_ISOLATE_SPECULATION,
 		       "rows keep these bits");
-	told->network = API_POLICY_NETWORK_NONE;
-	told->isolate_cpu = policy & ~DB_POLICY_ONCE;
-	return told;
+	reply->network = API_POLICY_NETWORK_NONE;
+	reply->isolate_cpu = policy & ~DB_POLICY_ONCE;
+	return reply;
 }
 
 /* NULL when it is empty. */
@@ -88,7 +88,7 @@ static const char *copy(struct arena *arena, const char *text)
 /* Of a live one: what a restart did to it, or would. */
 static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
 {
-	const struct db_kept *kept = &session->kept;
+	const struct db_persisted *kept = &session->kept;
 	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
 	struct api_not_kept *not_kept;
 
@@ -154,19 +154,19 @@ int answer_take_env(struct job *job, const struct api_list *env, struct err *err
 }
 
 /* Whether nobody has the name that is wanted; answers when somebody has. */
-static bool is_free(struct host *host, const struct asked *asked, const char *name)
+static bool is_free(struct host *host, const struct request *req, const char *name)
 {
 	char message[128];
 
-	if (name == NULL || session_named(host, asked->tenant, name) == NULL)
+	if (name == NULL || session_named(host, req->tenant, name) == NULL)
 		return true;
 	(void)snprintf(message, sizeof(message), "a session named %.63s is there already", name);
-	peer_fail(host, asked->id, API_ERR_SESSION_EXISTS, message, "",
+	front_fail(host, req->id, API_ERR_SESSION_EXISTS, message, "",
 		  "use that one, delete it, or choose another name", 0);
 	return false;
 }
 
-bool session_ends(struct host *host, const struct asked *asked, const uint64_t *in_ms,
+bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
 		  const uint64_t *at_ms, uint64_t *ret)
 {
 	const uint64_t now = clock_wall_ms();
@@ -177,29 +177,29 @@ bool session_ends(struct host *host, const struct asked *asked, const uint64_t *
 		*ret = *at_ms;
 	if (at_ms == NULL || *at_ms == 0 || (*at_ms > now && *at_ms <= now + EXPIRES_MS_MAX))
 		return true;
-	peer_fail(host, asked->id, API_ERR_INVALID,
+	front_fail(host, req->id, API_ERR_INVALID,
 		  *at_ms <= now ? "expires_at is over already"
 				: "expires_at is more than a year away", "", "", 0);
 	return false;
 }
 
 /* Whether the daemon takes any now; answers when it does not. */
-static bool takes_sessions(struct host *host, const struct asked *asked)
+static bool takes_sessions(struct host *host, const struct request *req)
 {
 	if (host->is_stopping) {
-		peer_fail(host, asked->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
+		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;
 	}
 	if (host->is_draining) {
-		peer_fail(host, asked->id, API_ERR_DRAINING, "the daemon takes no new sessions",
+		front_fail(host, req->id, API_ERR_DRAINING, "the daemon takes no new sessions",
 			  "it is being drained", "use another one, or ask again later", 30);
 		return false;
 	}
 	if (quota_staying(host->session_count, host->leaving, host->config.sessions_max) >=
 	    host->config.sessions_max) {
 		observe_refused(host, "sessions");
-		peer_fail(host, asked->id, API_ERR_BUSY, "as many sessions are open as may be",
+		front_fail(host, req->id, API_ERR_BUSY, "as many sessions are open as may be",
 			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
 		return false;
 	}
@@ -214,18 +214,18 @@ static char *metadata_of(const struct api_bytes *given)
 	return text;
 }
 
-struct session *answer_session_add(struct host *host, const struct asked *asked,
+struct session *answer_session_add(struct host *host, const struct request *req,
 				   const struct session_wish *wish)
 {
 	struct front_limits limits = wish->limits;
 	uint64_t idle_ms = wish->has_idle ? wish->idle_ms : host->config.idle_ms;
 	struct session *session;
 
-	if (!takes_sessions(host, asked) || !is_free(host, asked, wish->name) ||
-	    !quota_session(host, asked, &limits, wish->has_idle, &idle_ms) ||
-	    !admission_check(host, asked, &limits))
+	if (!takes_sessions(host, req) || !is_free(host, req, wish->name) ||
+	    !quota_session(host, req, &limits, wish->has_idle, &idle_ms) ||
+	    !admission_check(host, req, &limits))
 		return NULL;
-	session = session_add(host, asked->tenant, &limits);
+	session = session_add(host, req->tenant, &limits);
 	session->is_admitted = true;
 	host->opening_count++;
 	(void)snprintf(session->name, sizeof(session->name), "%s",
@@ -261,16 +261,16 @@ void answer_session_open(struct host *host, const struct session_wish *wish,
 	}
 	if (job->env.len > 0 &&
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
-		keep_fail(host, &err);
-	keep_set_expiry(session, wish->ends_ms);
-	session->engine = spare_take(host);
-	early_begin(session);
+		transaction_fail(host, &err);
+	persist_set_expiry(session, wish->ends_ms);
+	session->engine = prewarmed_take(host);
+	row_before_open_begin(session);
 	once_ready(session, job);
 	session_enqueue(session, job);
-	early_write(session);
+	row_before_open_write(session);
 }
 
-void handle_session_create(struct host *host, const struct asked *asked,
+void handle_session_create(struct host *host, const struct request *req,
 			   const struct api_session_create_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
@@ -278,19 +278,19 @@ void handle_session_create(struct host *host, const struct asked *asked,
 	struct session *session;
 
 	wish.tools = in->tools;
-	if (!asking_is_good(host, asked, &in->tools) ||
-	    !asking_fits(host, asked, &in->tools) ||
-	    !SESSION_ENDS(host, asked, in, &wish.ends_ms) ||
-	    !stored_imports(host, asked, &in->files, &imports))
+	if (!asking_is_good(host, req, &in->tools) ||
+	    !asking_fits(host, req, &in->tools) ||
+	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
+	    !stored_imports(host, req, &in->files, &imports))
 		return;
-	session = answer_session_add(host, asked, &wish);
-	job = job_new(session, JOB_OPEN, asked->id);
+	session = answer_session_add(host, req, &wish);
+	job = job_new(session, JOB_OPEN, req->id);
 	job->imports = imports;
 	if (session == NULL) {
 		job_free(job);
 		return;
 	}
-	session->held_by = in->held ? asked->id : 0;
+	session->held_by = in->held ? req->id : 0;
 	answer_session_open(host, &wish, session, job);
 }
 
@@ -317,13 +317,13 @@ static int add_session(const struct db_session *row, void *arg, struct err *err)
 }
 
 /* Whether there is a session of this id, whatever became of it, is all that `before` needs. */
-void handle_session_list(struct host *host, const struct asked *asked,
+void handle_session_list(struct host *host, const struct request *req,
 			 const struct api_session_list_in *in)
 {
 	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
-	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	const struct tenant *tenant = tenant_of_id(host, req, in->tenant);
 	struct page page = { .host = host };
-	struct api_sessions told = { 0 };
+	struct api_sessions reply = { 0 };
 	struct err err;
 	int code;
 
@@ -336,31 +336,31 @@ void handle_session_list(struct host *host, const struct asked *asked,
 	else
 		code = db_session_list(host->db, tenant->row.id, in->before, in->status != 0, limit,
 				       add_session, &page, &err);
-	told.sessions = (struct api_list){ page.items, page.count };
+	reply.sessions = (struct api_list){ page.items, page.count };
 	if (page.count > 0)
-		told.next = page.items[page.count - 1].id;
+		reply.next = page.items[page.count - 1].id;
 	if (code < 0)
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	else
-		reply_session_list(host, asked->id, &told);
+		reply_session_list(host, req->id, &reply);
 	arena_done(&page.arena);
 }
 
-void handle_session_show(struct host *host, const struct asked *asked,
+void handle_session_show(struct host *host, const struct request *req,
 			 const struct api_session_show_in *in)
 {
-	const struct session *session = answer_session_named(host, asked, in->session, false);
+	const struct session *session = answer_session_named(host, req, in->session, false);
 	cleanup_arena struct arena arena = { 0 };
-	struct api_session told;
+	struct api_session reply;
 
 	if (session == NULL)
 		return;
-	session_show(host, &arena, &session->row, &told);
-	reply_session_show(host, asked->id, &told);
+	session_show(host, &arena, &session->row, &reply);
+	reply_session_show(host, req->id, &reply);
 }
 
 /* Those that are given with each execution; the rest is built into the box. */
-static bool change_limits(struct session *session, const struct asked *asked,
+static bool change_limits(struct session *session, const struct request *req,
 			  const struct api_changed_limits *given)
 {
 	struct front_limits fitting = { 0 };
@@ -369,7 +369,7 @@ static bool change_limits(struct session *session, const struct asked *asked,
 		return true;
 	fitting.wall_ms = given->wall_ms;
 	fitting.output_bytes = given->output_bytes;
-	if (!quota_limits(session->host, asked, &fitting))
+	if (!quota_limits(session->host, req, &fitting))
 		return false;
 	if (given->wall_ms != 0)
 		session->limits.wall_ms = given->wall_ms;
@@ -379,12 +379,12 @@ static bool change_limits(struct session *session, const struct asked *asked,
 	return true;
 }
 
-void handle_session_change(struct host *host, const struct asked *asked,
+void handle_session_change(struct host *host, const struct request *req,
 			   const struct api_session_change_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	cleanup_arena struct arena arena = { 0 };
-	struct api_session told;
+	struct api_session reply;
 	uint64_t ends_ms;
 	struct err err;
 	bool is_own;
@@ -392,8 +392,8 @@ void handle_session_change(struct host *host, const struct asked *asked,
 	if (session == NULL)
 		return;
 	ends_ms = session->kept.expires_ms;
-	if (!quota_idle(host, asked, in->idle_timeout_ms) ||
-	    !SESSION_ENDS(host, asked, in, &ends_ms) || !change_limits(session, asked, in->limits))
+	if (!quota_idle(host, req, in->idle_timeout_ms) ||
+	    !SESSION_ENDS(host, req, in, &ends_ms) || !change_limits(session, req, in->limits))
 		return;
 	if (in->metadata.data != NULL) {
 		free(session->row.metadata);
@@ -401,23 +401,23 @@ void handle_session_change(struct host *host, const struct asked *asked,
 	}
 	if (in->has_idle_timeout_ms)
 		session->row.idle_ms = in->idle_timeout_ms;
-	keep_set_expiry(session, ends_ms);
-	if (keep_turn_join(host, &is_own, &err) < 0) {
-		peer_fail_err(host, asked->id, &err);
+	persist_set_expiry(session, ends_ms);
+	if (transaction_join(host, &is_own, &err) < 0) {
+		front_fail_err(host, req->id, &err);
 		return;
 	}
-	if (db_session_change(host->db, &session->row, &err) < 0 || keep_write(session, &err) < 0)
-		keep_fail(host, &err);
-	session_show(host, &arena, &session->row, &told);
-	reply_session_change(host, asked->id, &told); /* goes out when it is kept */
-	keep_turn_leave(host, is_own, 0);
+	if (db_session_change(host->db, &session->row, &err) < 0 || persist_write(session, &err) < 0)
+		transaction_fail(host, &err);
+	session_show(host, &arena, &session->row, &reply);
+	reply_session_change(host, req->id, &reply); /* goes out when it is kept */
+	transaction_leave(host, is_own, 0);
 }
 
-void handle_session_delete(struct host *host, const struct asked *asked,
+void handle_session_delete(struct host *host, const struct request *req,
 			   const struct api_session_delete_in *in)
 {
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 
 	if (session != NULL)
-		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", asked->id);
+		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", req->id);
 }

@@ -82,34 +82,34 @@ static int tell(struct host *host, const struct db_document *document, struct te
 	return 0;
 }
 
-static void fail_missing(struct host *host, const struct asked *asked, const char *id)
+static void fail_missing(struct host *host, const struct request *req, const char *id)
 {
 	char message[96];
 
 	(void)snprintf(message, sizeof(message), "there is no file %s", id);
-	peer_fail(host, asked->id, API_ERR_NOT_FOUND, message, "",
+	front_fail(host, req->id, API_ERR_NOT_FOUND, message, "",
 		  "list them: GET /reckon/v1/files", 0);
 }
 
 /* False when it was answered with an error. */
-static bool find(struct host *host, const struct asked *asked, const char *id,
+static bool find(struct host *host, const struct request *req, const char *id,
 		 struct db_document *document, struct telling *space, struct api_stored_file *ret)
 {
-	const int found = document_find(host, asked, DOCUMENT_FILES, id, document);
+	const int found = document_find(host, req, DOCUMENT_FILES, id, document);
 	struct err err;
 
 	if (found == 0)
-		fail_missing(host, asked, id);
+		fail_missing(host, req, id);
 	if (found <= 0)
 		return false;
 	if (tell(host, document, space, ret, &err) == 0)
 		return true;
-	peer_fail_err(host, asked->id, &err);
+	front_fail_err(host, req->id, &err);
 	return false;
 }
 
 /* Metadata that was given, with a purpose; false when it was answered with an error. */
-static bool labels(struct host *host, const struct asked *asked, const char *given,
+static bool labels(struct host *host, const struct request *req, const char *given,
 		   const char *purpose, struct buf *ret)
 {
 	cleanup_buf struct buf patch = BUF_INIT(4096);
@@ -120,7 +120,7 @@ static bool labels(struct host *host, const struct asked *asked, const char *giv
 
 	if (given == NULL)
 		given = "{}";
-	if (!document_labels(host, asked, given, strlen(given)))
+	if (!document_labels(host, req, given, strlen(given)))
 		return false;
 	json_write_init(&json, &patch);
 	json_write_object_begin(&json);
@@ -134,59 +134,59 @@ static bool labels(struct host *host, const struct asked *asked, const char *giv
 		code = db_document_merge(host->db, &object, buf_text(&patch), patch.len, ret, &err);
 	buf_done(&object);
 	if (code < 0)
-		peer_fail_err(host, asked->id, &err);
-	return code == 0 && document_labels(host, asked, buf_text(ret), ret->len);
+		front_fail_err(host, req->id, &err);
+	return code == 0 && document_labels(host, req, buf_text(ret), ret->len);
 }
 
 /* ---- storing -------------------------------------------------------------------------------- */
 
-void handle_stored_create(struct host *host, const struct asked *asked,
+void handle_stored_create(struct host *host, const struct request *req,
 			  const struct api_stored_create_in *in)
 {
-	const uint64_t left = MIN(quota_disk_left(host, asked->tenant), STORED_MAX);
+	const uint64_t left = MIN(quota_disk_left(host, req->tenant), STORED_MAX);
 	struct upload *upload;
 	struct stored *stored;
 	int theirs;
 
 	if (in->size > STORED_MAX) {
-		peer_fail(host, asked->id, API_ERR_LIMIT, "the file is larger than 512 MiB", "",
+		front_fail(host, req->id, API_ERR_LIMIT, "the file is larger than 512 MiB", "",
 			  "store it in parts", 0);
 		return;
 	}
 	if (strcmp(in->name, ".") == 0 || strcmp(in->name, "..") == 0 ||
 	    strchr(in->name, '/') != NULL) {
-		peer_fail(host, asked->id, API_ERR_INVALID, "name must be one of a file, without '/'",
+		front_fail(host, req->id, API_ERR_INVALID, "name must be one of a file, without '/'",
 			  "", "", 0);
 		return;
 	}
-	if (!quota_disk(host, asked, in->size))
+	if (!quota_disk(host, req, in->size))
 		return;
 	stored = mem_new0(1, sizeof(*stored));
 	db_document_init(&stored->document);
-	stored->tenant = asked->tenant;
+	stored->tenant = req->tenant;
 	(void)snprintf(stored->name, sizeof(stored->name), "%s", in->name);
 	(void)snprintf(stored->media_type, sizeof(stored->media_type), "%s",
 		       in->media_type != NULL ? in->media_type : "");
 	if (in->has_expires_in_s)
 		stored->document.expires_ms =
-			steady_now(&host->steady) + in->expires_in_s * 1000;
-	if (!labels(host, asked, in->metadata, in->purpose, &stored->document.metadata)) {
+			monotonic_now(&host->monotonic) + in->expires_in_s * 1000;
+	if (!labels(host, req, in->metadata, in->purpose, &stored->document.metadata)) {
 		stored_free(stored);
 		return;
 	}
-	upload = upload_begin(host, asked, &theirs);
+	upload = upload_begin(host, req, &theirs);
 	if (upload == NULL) {
 		stored_free(stored);
 		return;
 	}
 	upload->stored = stored;
-	upload_reply(host, asked, left, theirs);
+	upload_reply(host, req, left, theirs);
 }
 
-void handle_stored_commit(struct host *host, const struct asked *asked,
+void handle_stored_commit(struct host *host, const struct request *req,
 			  const struct api_stored_commit_in *in)
 {
-	struct upload *upload = upload_find(host, asked, in->ticket, false, true);
+	struct upload *upload = upload_find(host, req, in->ticket, false, true);
 	struct job *job;
 
 	if (upload == NULL)
@@ -195,7 +195,7 @@ void handle_stored_commit(struct host *host, const struct asked *asked,
 	memcpy(host->actor, upload->actor, sizeof(host->actor));
 	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 		       upload->tenant->row.id);
-	job = job_new(NULL, JOB_STORE, asked->id);
+	job = job_new(NULL, JOB_STORE, req->id);
 	answer_note(host, job);
 	job->host = host;
 	job->stored = TAKE_PTR(upload->stored);
@@ -252,34 +252,34 @@ static int keep(struct host *host, struct stored *stored, struct err *err)
 static void answer_stored(struct host *host, struct job *job)
 {
 	struct stored *stored = job->stored;
-	const struct asked asked = { .id = job->request, .tenant = stored->tenant };
-	struct api_stored_file told;
+	const struct request req = { .id = job->request, .tenant = stored->tenant };
+	struct api_stored_file reply;
 	struct telling space;
 	struct err err;
 
 	/* Others may have filled it meanwhile. */
 	if (!usage_owns(host, stored->tenant, stored->info.artifact) &&
-	    !quota_disk(host, &asked, stored->info.size))
+	    !quota_disk(host, &req, stored->info.size))
 		return;
 	if (stored->tenant->is_deleted) {
-		peer_fail(host, job->request, API_ERR_TENANT_NOT_FOUND,
+		front_fail(host, job->request, API_ERR_TENANT_NOT_FOUND,
 			  "the tenant was deleted meanwhile", "", "", 0);
 		return;
 	}
 	if (keep(host, stored, &err) < 0 ||
-	    tell(host, &stored->document, &space, &told, &err) < 0) {
-		peer_fail_err(host, job->request, &err);
+	    tell(host, &stored->document, &space, &reply, &err) < 0) {
+		front_fail_err(host, job->request, &err);
 		return;
 	}
 	usage_own(host, stored->tenant, stored->info.artifact, stored->info.size);
 	usage_add(host, stored->tenant, &(struct front_usage){ .bytes_in = stored->info.size });
-	reply_stored_commit(host, job->request, &told);
+	reply_stored_commit(host, job->request, &reply);
 }
 
 void stored_done(struct host *host, struct job *job)
 {
 	if (job->error.code < 0)
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 	else
 		answer_stored(host, job);
 	job_free(job);
@@ -287,55 +287,55 @@ void stored_done(struct host *host, struct job *job)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-void handle_stored_show(struct host *host, const struct asked *asked,
+void handle_stored_show(struct host *host, const struct request *req,
 			const struct api_stored_show_in *in)
 {
 	cleanup_document struct db_document document;
-	struct api_stored_file told;
+	struct api_stored_file reply;
 	struct telling space;
 
 	db_document_init(&document);
-	if (find(host, asked, in->file, &document, &space, &told))
-		reply_stored_show(host, asked->id, &told);
+	if (find(host, req, in->file, &document, &space, &reply))
+		reply_stored_show(host, req->id, &reply);
 }
 
-void handle_stored_delete(struct host *host, const struct asked *asked,
+void handle_stored_delete(struct host *host, const struct request *req,
 			  const struct api_stored_delete_in *in)
 {
 	cleanup_document struct db_document document;
-	struct api_stored_file told;
+	struct api_stored_file reply;
 	struct telling space;
 
 	db_document_init(&document);
-	if (find(host, asked, in->file, &document, &space, &told))
-		document_remove(host, asked, "tenant_file.delete", &document);
+	if (find(host, req, in->file, &document, &space, &reply))
+		document_remove(host, req, "tenant_file.delete", &document);
 }
 
-void handle_stored_get(struct host *host, const struct asked *asked,
+void handle_stored_get(struct host *host, const struct request *req,
 		       const struct api_stored_get_in *in)
 {
 	cleanup_document struct db_document document;
 	struct api_stored_file found;
-	struct api_download told;
+	struct api_download reply;
 	struct telling space;
 	reckon_error error;
 	uint64_t size;
 	int fd;
 
 	db_document_init(&document);
-	if (!find(host, asked, in->file, &document, &space, &found))
+	if (!find(host, req, in->file, &document, &space, &found))
 		return;
 	if (reckon_artifact_open(host->engine, found.artifact, &fd, &size, &error) < 0) {
-		peer_fail_reckon(host, asked->id, &error);
+		front_fail_reckon(host, req->id, &error);
 		return;
 	}
-	usage_add(host, asked->tenant, &(struct front_usage){ .bytes_out = size });
+	usage_add(host, req->tenant, &(struct front_usage){ .bytes_out = size });
 	audit_note(host, "tenant_file.get", in->file, "ok", "bytes=%llu", (unsigned long long)size);
-	told = (struct api_download){ .size = size,
+	reply = (struct api_download){ .size = size,
 				      .mime = found.media_type,
 				      .etag = found.artifact,
 				      .name = found.name };
-	reply_download(host, asked->id, &told, fd);
+	reply_download(host, req->id, &reply, fd);
 }
 
 struct page {
@@ -355,51 +355,51 @@ static int add_one(const char *tenant, const struct db_document *document, void 
 		   struct err *err)
 {
 	struct page *page = arg;
-	struct api_stored_file told;
+	struct api_stored_file reply;
 	struct telling space;
 
 	(void)tenant;
 	page->are_more = page->count == page->limit;
 	if (page->are_more)
 		return 1;
-	if (tell(page->host, document, &space, &told, err) < 0)
+	if (tell(page->host, document, &space, &reply, err) < 0)
 		return (int)err->code;
-	told.id = copy(page, told.id);
-	told.name = copy(page, told.name);
-	told.media_type = copy(page, told.media_type);
-	told.sha256 = copy(page, told.sha256);
-	told.artifact = copy(page, told.artifact);
-	told.created_at = copy(page, told.created_at);
-	told.metadata.data = arena_text(&page->arena, told.metadata.data, told.metadata.len);
-	page->items[page->count++] = told;
+	reply.id = copy(page, reply.id);
+	reply.name = copy(page, reply.name);
+	reply.media_type = copy(page, reply.media_type);
+	reply.sha256 = copy(page, reply.sha256);
+	reply.artifact = copy(page, reply.artifact);
+	reply.created_at = copy(page, reply.created_at);
+	reply.metadata.data = arena_text(&page->arena, reply.metadata.data, reply.metadata.len);
+	page->items[page->count++] = reply;
 	return 0;
 }
 
-void handle_stored_list(struct host *host, const struct asked *asked,
+void handle_stored_list(struct host *host, const struct request *req,
 			const struct api_stored_list_in *in)
 {
 	cleanup_buf struct buf filter = BUF_INIT(8192);
 	struct page page = { .host = host, .limit = in->has_limit ? in->limit : LIST_DEFAULT };
 	struct db_document_list list = {
-		.tenant = asked->tenant->row.id,
+		.tenant = req->tenant->row.id,
 		.collection = DOCUMENT_FILES,
-		.now_ms = steady_now(&host->steady),
+		.now_ms = monotonic_now(&host->monotonic),
 		.is_ascending = in->order == API_STORED_LIST_IN_ORDER_ASC,
 		.with_values = true,
 		.limit = (unsigned)page.limit + 1,
 	};
 	struct err err;
 
-	if (!labels(host, asked, in->metadata, in->purpose, &filter) ||
-	    !document_cursor(host, asked, DOCUMENT_FILES, in->before, &list.before) ||
-	    !document_cursor(host, asked, DOCUMENT_FILES, in->after, &list.after))
+	if (!labels(host, req, in->metadata, in->purpose, &filter) ||
+	    !document_cursor(host, req, DOCUMENT_FILES, in->before, &list.before) ||
+	    !document_cursor(host, req, DOCUMENT_FILES, in->after, &list.after))
 		return;
 	list.filter = buf_text(&filter);
 	page.items = arena_new(&page.arena, page.limit, sizeof(*page.items));
 	if (db_document_list(host->db, &list, add_one, &page, &err) < 0)
-		peer_fail_err(host, asked->id, &err);
+		front_fail_err(host, req->id, &err);
 	else
-		reply_stored_list(host, asked->id,
+		reply_stored_list(host, req->id,
 				  &(struct api_stored_files){
 					  .files = { page.items, page.count },
 					  .next = page.are_more ? page.items[page.count - 1].id
@@ -410,7 +410,7 @@ void handle_stored_list(struct host *host, const struct asked *asked,
 /* ---- into sessions -------------------------------------------------------------------------- */
 
 /* A PUT of the file's content; NULL: answered with an error. */
-static struct job *import(struct host *host, const struct asked *asked, struct session *session,
+static struct job *import(struct host *host, const struct request *req, struct session *session,
 			  const char *id, const char *path)
 {
 	cleanup_document struct db_document document;
@@ -422,32 +422,32 @@ static struct job *import(struct host *host, const struct asked *asked, struct s
 	int fd;
 
 	db_document_init(&document);
-	if (!find(host, asked, id, &document, &space, &found))
+	if (!find(host, req, id, &document, &space, &found))
 		return NULL;
 	if (reckon_artifact_open(host->engine, found.artifact, &fd, &size, &error) < 0) {
-		peer_fail_reckon(host, asked->id, &error);
+		front_fail_reckon(host, req->id, &error);
 		return NULL;
 	}
-	job = job_new(session, JOB_FILE_PUT, asked->id);
+	job = job_new(session, JOB_FILE_PUT, req->id);
 	job->fd = fd;
 	job->path = mem_strdup(path != NULL ? path : found.name);
 	return job;
 }
 
-void handle_stored_copy(struct host *host, const struct asked *asked,
+void handle_stored_copy(struct host *host, const struct request *req,
 			const struct api_stored_copy_in *in)
 {
-	struct session *session = answer_session_beside(host, asked, in->session);
+	struct session *session = answer_session_for_files(host, req, in->session);
 	struct job *job;
 
 	if (session == NULL)
 		return;
-	job = import(host, asked, session, in->file, in->path);
+	job = import(host, req, session, in->file, in->path);
 	if (job != NULL)
-		beside_enqueue(session, job);
+		file_queue_enqueue(session, job);
 }
 
-bool stored_imports(struct host *host, const struct asked *asked, const struct api_list *files,
+bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
 		    struct job **ret)
 {
 	const struct api_import *file = files->items;
@@ -456,10 +456,10 @@ bool stored_imports(struct host *host, const struct asked *asked, const struct a
 	*ret = NULL;
 	if (files->count == 0)
 		return true;
-	if (!answer_check_scope(host, asked, FRONT_SCOPE_FILES))
+	if (!answer_check_scope(host, req, FRONT_SCOPE_FILES))
 		return false;
 	for (size_t i = 0; i < files->count; i++, file++) {
-		struct job *job = import(host, asked, NULL, file->file, file->path);
+		struct job *job = import(host, req, NULL, file->file, file->path);
 
 		if (job == NULL) {
 			while ((job = first) != NULL) {
@@ -481,7 +481,7 @@ void stored_imported(struct session *session, struct job *job)
 	struct host *host = session->host;
 
 	if (job->error.code < 0) {
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 		if (session->phase == SESSION_LIVE)
 			session_end(session, API_ERR_SESSION_CLOSED,
 				    "a file could not be copied into it", 0);

@@ -53,21 +53,21 @@ static struct api_tenant tell(const struct tenant *tenant, struct telling *space
 				    .now = &space->now };
 }
 
-static struct tenant *named(struct host *host, const struct asked *asked, const char *id)
+static struct tenant *named(struct host *host, const struct request *req, const char *id)
 {
 	struct tenant *tenant = tenant_find(host, id);
 	char message[96];
 
 	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
 	if (tenant == NULL)
-		peer_fail(host, asked->id, API_ERR_TENANT_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_TENANT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/tenants", 0);
 	return tenant;
 }
 
-static bool refuse_last(struct host *host, const struct asked *asked)
+static bool refuse_last(struct host *host, const struct request *req)
 {
-	peer_fail(host, asked->id, API_ERR_LAST_ADMIN_KEY,
+	front_fail(host, req->id, API_ERR_LAST_ADMIN_KEY,
 		  "no admin key would be left: the last one is of this tenant", "",
 		  "create an admin key in another tenant first", 0);
 	return false;
@@ -90,7 +90,7 @@ static void take_quotas(const struct api_quotas_wish *wish, struct front_quotas 
 }
 
 /* What is asked for over what `row` has; false when it was answered. */
-static bool take_fields(struct host *host, const struct asked *asked, const char *name,
+static bool take_fields(struct host *host, const struct request *req, const char *name,
 			const struct api_quotas_wish *quotas, struct db_tenant *row)
 {
 	const struct tenant *other;
@@ -99,7 +99,7 @@ static bool take_fields(struct host *host, const struct asked *asked, const char
 		(void)snprintf(row->name, sizeof(row->name), "%s", name);
 	other = tenant_named(host, row->name);
 	if (other != NULL && strcmp(other->row.id, row->id) != 0) {
-		peer_fail(host, asked->id, API_ERR_NAME_TAKEN,
+		front_fail(host, req->id, API_ERR_NAME_TAKEN,
 			  "there is a tenant of this name already", "", "choose another name", 0);
 		return false;
 	}
@@ -161,37 +161,37 @@ static int delete_audited(struct host *host, struct tenant *tenant, struct err *
 	return 0;
 }
 
-void handle_tenant_create(struct host *host, const struct asked *asked,
+void handle_tenant_create(struct host *host, const struct request *req,
 			  const struct api_tenant_create_in *in)
 {
 	struct db_tenant row = { .id = "" };
 	const struct tenant *tenant;
-	struct api_tenant told;
+	struct api_tenant reply;
 	struct telling space;
 	struct err err;
 
-	if (!take_fields(host, asked, in->name, in->quotas, &row))
+	if (!take_fields(host, req, in->name, in->quotas, &row))
 		return;
 	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
-		peer_fail(host, asked->id,
+		front_fail(host, req->id,
 			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
 			  err.remedy, 0);
 		return;
 	}
 	tenant_apply(host);
-	told = tell(tenant, &space);
-	reply_tenant_create(host, asked->id, &told);
+	reply = tell(tenant, &space);
+	reply_tenant_create(host, req->id, &reply);
 }
 
-void handle_tenant_list(struct host *host, const struct asked *asked,
+void handle_tenant_list(struct host *host, const struct request *req,
 			const struct api_tenant_list_in *in)
 {
 	const unsigned limit = in->has_limit ? (unsigned)in->limit : LIST_DEFAULT;
 	cleanup_arena struct arena arena = { 0 };
 	struct api_tenant *items = arena_new(&arena, limit, sizeof(*items));
 	struct telling *spaces = arena_new(&arena, limit, sizeof(*spaces));
-	struct api_tenants told = { 0 };
+	struct api_tenants reply = { 0 };
 	size_t count = 0;
 
 	for (const struct tenant *each = host->tenants; each != NULL && count < limit;
@@ -200,65 +200,65 @@ void handle_tenant_list(struct host *host, const struct asked *asked,
 		    (in->before != NULL && strcmp(each->row.id, in->before) >= 0))
 			continue;
 		items[count] = tell(each, &spaces[count]);
-		told.next = items[count++].id;
+		reply.next = items[count++].id;
 	}
-	told.tenants = (struct api_list){ items, count };
-	reply_tenant_list(host, asked->id, &told);
+	reply.tenants = (struct api_list){ items, count };
+	reply_tenant_list(host, req->id, &reply);
 }
 
-void handle_tenant_show(struct host *host, const struct asked *asked,
+void handle_tenant_show(struct host *host, const struct request *req,
 			const struct api_tenant_show_in *in)
 {
-	const struct tenant *tenant = named(host, asked, in->id);
-	struct api_tenant told;
+	const struct tenant *tenant = named(host, req, in->id);
+	struct api_tenant reply;
 	struct telling space;
 
 	if (tenant == NULL)
 		return;
-	told = tell(tenant, &space);
-	reply_tenant_show(host, asked->id, &told);
+	reply = tell(tenant, &space);
+	reply_tenant_show(host, req->id, &reply);
 }
 
-void handle_tenant_change(struct host *host, const struct asked *asked,
+void handle_tenant_change(struct host *host, const struct request *req,
 			  const struct api_tenant_change_in *in)
 {
 	const bool is_suspended = in->state == API_TENANT_CHANGE_IN_STATE_SUSPENDED;
-	struct tenant *tenant = named(host, asked, in->id);
+	struct tenant *tenant = named(host, req, in->id);
 	struct db_tenant row;
-	struct api_tenant told;
+	struct api_tenant reply;
 	struct telling space;
 	struct err err;
 
 	if (tenant == NULL)
 		return;
 	row = tenant->row;
-	if (!take_fields(host, asked, in->name, in->quotas, &row))
+	if (!take_fields(host, req, in->name, in->quotas, &row))
 		return;
 	if (in->state != 0)
 		(void)snprintf(row.state, sizeof(row.state), "%s",
 			       is_suspended ? "suspended" : "active");
 	if (strcmp(row.state, "active") != 0 && !key_admin_left(host, NULL, tenant)) {
-		(void)refuse_last(host, asked);
+		(void)refuse_last(host, req);
 		return;
 	}
 	if (change_audited(host, tenant, &row, &err) < 0) {
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 		return;
 	}
-	told = tell(tenant, &space);
-	reply_tenant_change(host, asked->id, &told);
+	reply = tell(tenant, &space);
+	reply_tenant_change(host, req->id, &reply);
 }
 
-void handle_tenant_delete(struct host *host, const struct asked *asked,
+void handle_tenant_delete(struct host *host, const struct request *req,
 			  const struct api_tenant_delete_in *in)
 {
-	struct tenant *tenant = named(host, asked, in->id);
+	struct tenant *tenant = named(host, req, in->id);
 	struct err err;
 
-	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, asked)))
+	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, req)))
 		return;
 	if (delete_audited(host, tenant, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		reply_done(host, asked->id);
+		reply_done(host, req->id);
 }

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "host/audit/audit.h"
 #include "host/db/inner.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 
 #define DOMAIN "reckon.audit/1"
 #define NOTE_BASE "audit_base"	   /* "SEQUENCE HASH" */

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "host/db/db.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 #include "wire/front.h"
 
 struct db_context {

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "host/db/inner.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 
 #define NOT_KEPT_WHY "an earlier version of Reckon kept no workspaces, and the daemon was restarted"
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "host/db/db.h"
 #include "host/db/inner.h"
-#include "host/db/keep.h"
+#include "host/db/persist.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \

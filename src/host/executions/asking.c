@@ -37,7 +37,7 @@ static bool is_tool_name(const char *name)
 	       strlen(name);
 }
 
-bool asking_is_good(struct host *host, const struct asked *asked, const struct api_list *list)
+bool asking_is_good(struct host *host, const struct request *req, const struct api_list *list)
 {
 	const struct api_tool *tools = list->items;
 	const char *why = NULL;
@@ -50,13 +50,13 @@ bool asking_is_good(struct host *host, const struct asked *asked, const struct a
 				why = "tools: two have the same name";
 	}
 	if (why != NULL)
-		peer_fail(host, asked->id, API_ERR_INVALID, why, "", "choose other names", 0);
+		front_fail(host, req->id, API_ERR_INVALID, why, "", "choose other names", 0);
 	return why == NULL;
 }
 
 /* ---- tools of a session --------------------------------------------------------------------- */
 
-bool asking_fits(struct host *host, const struct asked *asked, const struct api_list *list)
+bool asking_fits(struct host *host, const struct request *req, const struct api_list *list)
 {
 	const struct api_tool *tools = list->items;
 	size_t bytes = 0;
@@ -65,7 +65,7 @@ bool asking_fits(struct host *host, const struct asked *asked, const struct api_
 		bytes += strlen(tools[i].name) + tools[i].parameters.len +
 			 (tools[i].description != NULL ? strlen(tools[i].description) : 0);
 	if (bytes > KEPT_MAX)
-		peer_fail(host, asked->id, API_ERR_INVALID,
+		front_fail(host, req->id, API_ERR_INVALID,
 			  "tools: those of a session have at most 256 KiB in all", "",
 			  "shorten their descriptions, or name them with each execution", 0);
 	return bytes <= KEPT_MAX;
@@ -175,54 +175,54 @@ const reckon_questions *asking_questions(const struct asking *asking)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void fail_not_waiting(struct host *host, const struct asked *asked, const char *message)
+static void fail_not_waiting(struct host *host, const struct request *req, const char *message)
 {
-	peer_fail(host, asked->id, API_ERR_NOT_WAITING, message, "",
+	front_fail(host, req->id, API_ERR_NOT_WAITING, message, "",
 		  "follow its events: each question is one", 0);
 }
 
 /* Of an execution that runs and may ask; NULL: answered. */
-static struct asking *find(struct host *host, const struct asked *asked, const char *session_id,
+static struct asking *find(struct host *host, const struct request *req, const char *session_id,
 			   const char *id)
 {
 	struct execution *live = NULL;
 	struct session *session;
 	struct db_execution row;
 
-	if (!execution_find_named(host, asked, session_id, id, &row))
+	if (!execution_find_named(host, req, session_id, id, &row))
 		return NULL;
-	session = session_find(host, asked->tenant, row.session);
+	session = session_find(host, req->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
 	db_execution_done(&row);
 	if (live != NULL && live->state == EXECUTION_RUNNING && live->asking != NULL)
 		return live->asking;
-	fail_not_waiting(host, asked,
+	fail_not_waiting(host, req,
 			 live != NULL && live->state != EXECUTION_FINISHED
 				 ? "this execution has not begun, or was not allowed to ask"
 				 : "this execution has ended");
 	return NULL;
 }
 
-void handle_execution_input(struct host *host, const struct asked *asked,
+void handle_execution_input(struct host *host, const struct request *req,
 			    const struct api_execution_input_in *in)
 {
-	struct asking *asking = find(host, asked, in->session, in->execution);
+	struct asking *asking = find(host, req, in->session, in->execution);
 	reckon_error error;
 
 	if (asking == NULL)
 		return;
 	if (in->text == NULL && !in->end) {
-		peer_fail(host, asked->id, API_ERR_INVALID, "text or end is missing", "", "", 0);
+		front_fail(host, req->id, API_ERR_INVALID, "text or end is missing", "", "", 0);
 		return;
 	}
 	if (reckon_answers_input(asking->answers, in->seq, in->text,
 				 in->text != NULL ? strlen(in->text) : 0, &error) < 0) {
-		fail_not_waiting(host, asked, error.message);
+		fail_not_waiting(host, req, error.message);
 		return;
 	}
 	audit_note(host, "execution.input", in->session, "ok", "execution=%s", in->execution);
-	reply_done(host, asked->id);
+	reply_done(host, req->id);
 }
 
 /* False: it had its answer, or nobody asked. */
@@ -241,11 +241,11 @@ static bool give(struct asking *asking, const struct api_tool_result *result)
 				   &ignored) == 0;
 }
 
-void handle_execution_tool_results(struct host *host, const struct asked *asked,
+void handle_execution_tool_results(struct host *host, const struct request *req,
 				   const struct api_execution_tool_results_in *in)
 {
 	const struct api_tool_result *results = in->results.items;
-	struct asking *asking = find(host, asked, in->session, in->execution);
+	struct asking *asking = find(host, req, in->session, in->execution);
 	uint64_t accepted = 0;
 
 	if (asking == NULL)
@@ -253,18 +253,18 @@ void handle_execution_tool_results(struct host *host, const struct asked *asked,
 	for (size_t i = 0; i < in->results.count; i++)
 		if (results[i].value.data == NULL && results[i].error == NULL &&
 		    results[i].denied == NULL) {
-			peer_fail(host, asked->id, API_ERR_INVALID,
+			front_fail(host, req->id, API_ERR_INVALID,
 				  "results: value, error or denied is missing", "", "", 0);
 			return;
 		}
 	for (size_t i = 0; i < in->results.count; i++)
 		accepted += give(asking, &results[i]);
 	if (accepted == 0) {
-		fail_not_waiting(host, asked, "none of these calls waits for an answer");
+		fail_not_waiting(host, req, "none of these calls waits for an answer");
 		return;
 	}
 	audit_note(host, "execution.tool_results", in->session, "ok",
 		   "execution=%s results=%" PRIu64, in->execution, accepted);
 	reply_execution_tool_results(
-		host, asked->id, &(struct api_execution_tool_results_out){ .accepted = accepted });
+		host, req->id, &(struct api_execution_tool_results_out){ .accepted = accepted });
 }

@@ -7,15 +7,15 @@
 #include "base/err.h"
 #include "reckon_answers.h"
 
-struct asked;
+struct request;
 struct asking;
 struct host;
 struct session;
 
 /* Whether the tools are such; answers when they are not. */
-bool asking_is_good(struct host *host, const struct asked *asked, const struct api_list *tools);
+bool asking_is_good(struct host *host, const struct request *req, const struct api_list *tools);
 /* Whether a session may keep as much; answers when it may not. */
-bool asking_fits(struct host *host, const struct asked *asked, const struct api_list *tools);
+bool asking_fits(struct host *host, const struct request *req, const struct api_list *tools);
 /* For the session's row; NULL: there are none. */
 char *asking_keep(const struct api_list *tools);
 /* *ret NULL: it may ask nothing. Without tools of its own it has the session's. */

@@ -59,7 +59,7 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	struct session *session = execution->session;
 	struct job *job;
 
-	free(TAKE_PTR(execution->hold));
+	free(TAKE_PTR(execution->lease));
 	if (execution->state == EXECUTION_RUNNING) {
 		execution->reason = reason;
 		stop(session, execution);
@@ -72,14 +72,14 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	execution_release_key(execution);
 	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
 	/* A model waits for what its cell gave. */
-	if (job->inquiry != NULL)
-		inquiry_job_failed(job->inquiry, API_ERR_EXECUTION_CANCELLED, why);
+	if (job->run != NULL)
+		run_job_failed(job->run, API_ERR_EXECUTION_CANCELLED, why);
 	job_free(job);
 }
 
 /* ---- by a request --------------------------------------------------------------------------- */
 
-void handle_execution_cancel(struct host *host, const struct asked *asked,
+void handle_execution_cancel(struct host *host, const struct request *req,
 			     const struct api_execution_cancel_in *in)
 {
 	struct db_execution row;
@@ -87,15 +87,15 @@ void handle_execution_cancel(struct host *host, const struct asked *asked,
 	struct execution *live;
 	bool goes_on;
 
-	if (!execution_find_named(host, asked, in->session, in->execution, &row))
+	if (!execution_find_named(host, req, in->session, in->execution, &row))
 		return;
-	session = session_find(host, asked->tenant, row.session);
+	session = session_find(host, req->tenant, row.session);
 	live = session != NULL ? execution_find(session, row.id) : NULL;
 	db_execution_done(&row);
 	goes_on = live != NULL && live->state != EXECUTION_FINISHED;
 	if (goes_on)
 		cancel(live, &on_request, was_cancelled);
-	reply_execution_cancel(host, asked->id, &(struct api_execution_cancel_out){ goes_on });
+	reply_execution_cancel(host, req->id, &(struct api_execution_cancel_out){ goes_on });
 }
 
 /* ---- of whom nobody is left ------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static struct execution *find_abandoned(const struct session *session, uint64_t 
 {
 	struct execution *at = session->executions;
 
-	while (at != NULL && !hold_is_over(at->hold, now_ns))
+	while (at != NULL && !lease_is_over(at->lease, now_ns))
 		at = at->next;
 	return at;
 }
@@ -126,10 +126,10 @@ void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
-			hold_lose(at->hold, first, last);
+			lease_lose(at->lease, first, last);
 	process_front_lost(host, first, last);
 	watch_front_lost(host, first, last);
-	for (struct inquiry *at = host->inquiries; at != NULL; at = at->next)
-		hold_lose(at->hold, first, last);
+	for (struct run *at = host->runs; at != NULL; at = at->next)
+		lease_lose(at->lease, first, last);
 	session_let_go(host, first, last);
 }

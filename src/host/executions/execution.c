@@ -30,7 +30,7 @@ static struct execution *execution_new(struct session *session, struct err *err)
 	(void)snprintf(execution->asked_by, sizeof(execution->asked_by), "%.*s", ID_SIZE - 1,
 		       session->host->actor);
 	execution->code = BUF_INIT(FRONT_CODE_MAX);
-	execution->ring = ring_new();
+	execution->events = event_buffer_new();
 	execution->next = session->executions;
 	session->executions = execution;
 	session->tenant->executions++;
@@ -48,11 +48,11 @@ void execution_free(struct execution *execution)
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
 	execution->session->host->followers -= execution->event_waiter_count;
-	first_forget(execution);
-	start_forget(execution);
+	row_before_run_forget(execution);
+	pending_row_forget(execution);
 	replay_remove(execution);
-	ring_free(execution->ring);
-	free(execution->hold);
+	event_buffer_free(execution->events);
+	free(execution->lease);
 	asking_free(execution->asking);
 	free(execution->waiters);
 	free(execution->event_waiters);
@@ -72,7 +72,7 @@ struct execution *execution_begin(struct session *session, struct db_execution *
 	memcpy(row->id, execution->id, sizeof(row->id));
 	memcpy(row->session, session->row.id, sizeof(row->session));
 	clock_rfc3339_now(row->created_at);
-	start_note(execution, row, idempotency);
+	pending_row_note(execution, row, idempotency);
 	if (buf_add(&execution->code, code, len, err) < 0) {
 		execution_free(execution);
 		return NULL;
@@ -97,13 +97,13 @@ struct execution *execution_find(struct session *session, const char *id)
 	return NULL;
 }
 
-void execution_wait(struct execution *execution, const struct asked *asked)
+void execution_wait(struct execution *execution, const struct request *req)
 {
-	const unsigned call = (unsigned)(asked->call - api_calls);
+	const unsigned call = (unsigned)(req->call - api_calls);
 
 	execution->waiters = mem_grow(execution->waiters, execution->waiter_count + 1,
 				      sizeof(*execution->waiters));
-	execution->waiters[execution->waiter_count++] = (struct waiter){ asked->id, call };
+	execution->waiters[execution->waiter_count++] = (struct waiter){ req->id, call };
 }
 
 /* Answers a request for events if there is something to say. */
@@ -114,7 +114,7 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 	cleanup_arena struct arena arena = { 0 };
 	struct api_events told;
 
-	if (!ring_read(execution->ring, after, &arena, &told))
+	if (!event_buffer_read(execution->events, after, &arena, &told))
 		return false;
 	/* What a client that only sees events has to know; harmless before the end. */
 	if (execution->failed)
@@ -126,7 +126,7 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after)
 {
 	if (after > 0)
-		ring_reader_back(execution->ring);
+		event_buffer_reader_back(execution->events);
 	if (try_events(execution, request, after))
 		return;
 	execution->event_waiters = mem_grow(execution->event_waiters,
@@ -176,7 +176,7 @@ static void forget_one(struct execution *execution, uint64_t request)
 		if (execution->waiters[i].request != request)
 			execution->waiters[kept++] = execution->waiters[i];
 	execution->waiter_count = kept;
-	hold_drop(execution->hold, request, clock_mono_ns());
+	lease_drop(execution->lease, request, clock_mono_ns());
 }
 
 void execution_forget(struct host *host, uint64_t request)
@@ -218,7 +218,7 @@ static int keep_record(struct execution *execution, const struct job *job, const
 			end.receipt_len = job->receipt_part.len;
 		}
 	}
-	code = start_waits(execution) ? start_write(execution, &end, err)
+	code = pending_row_waits(execution) ? pending_row_write(execution, &end, err)
 				      : db_execution_finish(host->db, execution->id, &end, err);
 	if (code < 0)
 		return code;
@@ -229,9 +229,9 @@ static int keep_record(struct execution *execution, const struct job *job, const
 void execution_rowless(struct session *session, const struct err *failed)
 {
 	for (struct execution *at = session->executions; at != NULL; at = at->next) {
-		start_drop(at);
+		pending_row_drop(at);
 		at->is_rowless = true;
-		at->failure = peer_unkept(failed);
+		at->failure = front_unkept(failed);
 		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
 			      failed->text);
 	}
@@ -243,7 +243,7 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status
 			     : execution->is_cancelled		? "cancelled"
 								: "failed";
-	const bool is_alone = !host->turn_is_open;
+	const bool is_alone = !host->transaction_is_open;
 	struct err err;
 
 	observe_execution(host, job, status);
@@ -253,9 +253,9 @@ static void keep(struct execution *execution, const struct job *job)
 	if (execution->is_rowless)
 		return;
 	/* One commit: what is answered is kept, with what it cost and made. */
-	execution->is_uncommitted = host->turn_is_open;
-	execution->turn = host->turn;
-	keep_in_turn(execution->session);
+	execution->is_uncommitted = host->transaction_is_open;
+	execution->transaction = host->transaction;
+	transaction_note(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
 			 err.text);
@@ -265,24 +265,24 @@ static void keep(struct execution *execution, const struct job *job)
 	    (job != NULL && job->json != NULL &&
 	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0) ||
 	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))) {
-		keep_fail(host, &err);
+		transaction_fail(host, &err);
 		if (is_alone)
-			start_not_kept(execution);
+			pending_row_not_kept(execution);
 	}
 }
 
 static void settle(struct execution *execution)
 {
-	first_forget(execution);
+	row_before_run_forget(execution);
 	execution->state = EXECUTION_FINISHED;
-	free(TAKE_PTR(execution->hold)); /* there is nothing left to cancel */
+	free(TAKE_PTR(execution->lease)); /* there is nothing left to cancel */
 	execution->session->tenant->executions--;
-	ring_finish(execution->ring);
+	event_buffer_finish(execution->events);
 	publish(execution);
 	execution->waiter_count = 0;
 	replay_add(execution);
 	if (!execution->is_uncommitted)
-		start_kept(execution);
+		pending_row_kept(execution);
 	drop_old(execution->session);
 }
 
@@ -301,12 +301,12 @@ void execution_drop(struct execution *execution, const struct err *failed)
 	struct host *host = execution->session->host;
 
 	execution->failed = true;
-	execution->failure = peer_unkept(failed);
+	execution->failure = front_unkept(failed);
 	(void)err_set(&execution->why, ERR_SYSTEM, "it was not run, because that it had begun could "
 		      "not be kept: %s", failed->text);
 	execution->why.errnum = failed->errnum;
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		peer_fail(host, execution->waiters[i].request, execution->failure, execution->why.text, "",
+		front_fail(host, execution->waiters[i].request, execution->failure, execution->why.text, "",
 			  failed->remedy, 0);
 	settle(execution);
 }
@@ -326,13 +326,13 @@ void execution_finish(struct execution *execution, const struct job *job)
 	keep(execution, job);
 	for (size_t i = 0; i < execution->waiter_count; i++) {
 		if (execution->is_rowless)
-			peer_fail(host, execution->waiters[i].request, execution->failure,
+			front_fail(host, execution->waiters[i].request, execution->failure,
 				  execution->why.text, "", "", 0);
 		else if (job->json != NULL)
 			call_reply_record(host, &execution->waiters[i],
 					  (struct api_bytes){ job->json, job->json_len });
 		else
-			peer_fail_reckon(host, execution->waiters[i].request, &job->error);
+			front_fail_reckon(host, execution->waiters[i].request, &job->error);
 	}
 	settle(execution);
 }
@@ -343,7 +343,7 @@ void execution_release_key(const struct execution *execution)
 	struct err err;
 
 	if (db_execution_unkey(host->db, execution->id, &err) < 0)
-		keep_fail(host, &err);
+		transaction_fail(host, &err);
 }
 
 void execution_fail(struct execution *execution, enum api_error error, const char *why)
@@ -353,7 +353,7 @@ void execution_fail(struct execution *execution, enum api_error error, const cha
 	(void)err_set(&execution->why, ERR_LOST, "%s", why);
 	keep(execution, NULL);
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		peer_fail(execution->session->host, execution->waiters[i].request, error, why,
+		front_fail(execution->session->host, execution->waiters[i].request, error, why,
 			  "it had not begun", "", 0);
 	settle(execution);
 }

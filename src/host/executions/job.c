@@ -89,11 +89,11 @@ void session_pump(struct session *session)
 {
 	struct job *job = session->first;
 
-	if (session->running != NULL || job == NULL || first_holds(job))
+	if (session->running != NULL || job == NULL || row_before_run_holds(job))
 		return;
 	/* They use the handle that goes. */
 	if (job->kind == JOB_CLOSE &&
-	    (session->opening_contexts > 0 || session->beside.running != NULL ||
+	    (session->opening_contexts > 0 || session->file_queue.running != NULL ||
 	     process_is_busy(session)))
 		return;
 	if (session->is_parked && job->kind != JOB_CLOSE) {
@@ -165,9 +165,9 @@ void job_fail(struct job *job, enum api_error error, const char *why)
 	if (job->execution != NULL)
 		execution_fail(job->execution, error, why);
 	else
-		peer_fail(job->session->host, job->request, error, why, "", "", 0);
-	if (job->inquiry != NULL)
-		inquiry_job_failed(job->inquiry, error, why);
+		front_fail(job->session->host, job->request, error, why, "", "", 0);
+	if (job->run != NULL)
+		run_job_failed(job->run, error, why);
 	job_free(job);
 }
 
@@ -255,18 +255,18 @@ void session_answer_job(struct session *session, struct job *job)
 	} else if (job->is_import) {
 		stored_imported(session, job);
 	} else if (job->files.refusal != 0) {
-		peer_fail(host, job->request, job->files.refusal, job->error.message, "",
+		front_fail(host, job->request, job->files.refusal, job->error.message, "",
 			  job->error.remedy, 0);
 	} else if (job->error.code < 0) {
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 	} else {
 		note_transfer(session, job);
 		if (!files_answer_job(host, job) && !port_answer_job(host, job) &&
 		    !call_answer_job(host, job))
 			reply_done(host, job->request); /* a restart */
 	}
-	if (job->inquiry != NULL)
-		inquiry_job_done(job->inquiry, job);
+	if (job->run != NULL)
+		run_job_done(job->run, job);
 }
 
 static void job_done(struct session *session, struct job *job)
@@ -275,12 +275,12 @@ static void job_done(struct session *session, struct job *job)
 		process_job_done(session, job);
 		return;
 	}
-	if (job->is_beside) {
-		beside_job_done(session, job);
+	if (job->is_for_files) {
+		file_queue_job_done(session, job);
 		return;
 	}
 	if (job->context != NULL) {
-		keep_job_done(session, job);
+		persist_job_done(session, job);
 		context_job_done(job);
 		return;
 	}
@@ -290,7 +290,7 @@ static void job_done(struct session *session, struct job *job)
 		restore_done(session, job);
 		return;
 	}
-	keep_job_done(session, job);
+	persist_job_done(session, job);
 	if (job->kind == JOB_OPEN) {
 		observe_opened(session, job);
 		if (session->handle != NULL)

@@ -12,10 +12,10 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "host/files/files.h"
-#include "host/executions/hold.h"
+#include "host/executions/lease.h"
 #include "host/pool.h"
 #include "host/executions/replay.h"
-#include "host/executions/ring.h"
+#include "host/executions/event_buffer.h"
 #include "host/tenants/tenant.h"
 #include "reckon_files.h"
 #include "reckon_keep.h"
@@ -25,7 +25,7 @@
 struct asking;
 struct context;
 struct host;
-struct inquiry;
+struct run;
 struct job_told;
 struct process;
 struct stored;
@@ -56,16 +56,16 @@ struct execution {
 	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and is kept */
-	struct start *start; /* until its row is; see start.c */
+	struct pending_row *pending_row; /* until its row is; see start.c */
 	/* Its row is to be on the disk before it runs, and is in this turn; 0: not, or it is. */
-	uint64_t first_turn;
+	uint64_t first_transaction;
 	struct execution *next_first;
 	bool wants_stop, wants_kill;
 	struct asking *asking; /* what its code may ask its client; NULL: nothing */
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
-	struct hold *hold;	     /* NULL: it goes on whoever leaves; see hold.h */
+	struct lease *lease;	     /* NULL: it goes on whoever leaves; see hold.h */
 	bool is_cancelled;	     /* before it began */
-	struct ring *ring;
+	struct event_buffer *events;
 	struct waiter *waiters; /* requests that get the record */
 	size_t waiter_count;
 	struct event_waiter {
@@ -77,7 +77,7 @@ struct execution {
 	struct err why;
 	bool failed;
 	bool is_uncommitted; /* its record is in a turn that is not on the disk */
-	uint64_t turn;	     /* that one */
+	uint64_t transaction;	     /* that one */
 	bool is_rowless;     /* its session was never kept, so neither is this */
 	struct replayed replayed;
 };
@@ -135,10 +135,10 @@ struct job {
 	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
 	bool is_import, is_last_import;
 	struct execution *execution;
-	bool is_beside; /* about files: none of a kernel's */
+	bool is_for_files; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */
-	struct inquiry *inquiry; /* that it is for, or NULL */
-	struct ring *inquiry_ring; /* which hears what a cell's ring hears */
+	struct run *run; /* that it is for, or NULL */
+	struct event_buffer *run_events; /* which hears what a cell's ring hears */
 	/* what to do */
 	struct buf code; /* of a question; an execution has its own */
 	size_t cursor;
@@ -166,7 +166,7 @@ struct job {
 	struct job *then; /* OPEN: that execution, if its thread goes on with it; or NULL */
 	bool is_kernel_lost;
 	reckon_cost cost; /* of an execution */
-	struct job_told *told; /* of one for an inquiry */
+	struct job_told *told; /* of one for an run */
 	struct job_part {
 		size_t at, len;
 	} files_part, receipt_part; /* of its record: where in `json` they are */

@@ -14,7 +14,7 @@ void replay_add(struct execution *execution)
 	struct replay *list = &execution->session->tenant->replay;
 	struct replayed *self = &execution->replayed;
 
-	self->bytes = sizeof(*execution) + ring_shrink(execution->ring);
+	self->bytes = sizeof(*execution) + event_buffer_shrink(execution->events);
 	self->before = list->last;
 	if (list->last != NULL)
 		list->last->replayed.next = execution;
@@ -57,7 +57,7 @@ static struct execution *oldest_of(const struct host *host, const struct tenant 
 	struct execution *at = tenant->replay.first;
 
 	while (at != NULL &&
-	       (at->is_uncommitted || at->start != NULL || at == host->replay_newest))
+	       (at->is_uncommitted || at->pending_row != NULL || at == host->replay_newest))
 		at = at->replayed.next;
 	return at;
 }

@@ -15,7 +15,7 @@
 #include "host/executions/asking.h"
 #include "host/calls/document.h"
 #include "host/host.h"
-#include "host/sessions/spare.h"
+#include "host/sessions/prewarmed.h"
 #include "host/files/watch.h"
 #include "host/processes/port_work.h"
 
@@ -23,11 +23,11 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	bool is_heard = ring_push(job->execution->ring, event->name, event->json, event->json_len);
+	bool is_heard = event_buffer_push(job->execution->events, event->name, event->json, event->json_len);
 
-	/* That a cell is done is told of an inquiry when its record is kept. */
-	if (job->inquiry_ring != NULL && strcmp(event->name, "done") != 0)
-		is_heard |= ring_push(job->inquiry_ring, event->name, event->json, event->json_len);
+	/* That a cell is done is told of an run when its record is kept. */
+	if (job->run_events != NULL && strcmp(event->name, "done") != 0)
+		is_heard |= event_buffer_push(job->run_events, event->name, event->json, event->json_len);
 	if (is_heard)
 		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
@@ -114,8 +114,8 @@ void work_open(struct job *job)
 /* Of the kernel that the job is for. */
 static reckon_session *handle_of(const struct job *job)
 {
-	if (job->is_beside)
-		return job->session->beside.handle;
+	if (job->is_for_files)
+		return job->session->file_queue.handle;
 	return job->context != NULL ? job->context->handle : job->session->handle;
 }
 
@@ -195,7 +195,7 @@ static void work_execute(struct job *job)
 	take_objects(job, done);
 	job->files_part = part_of(done, "files");
 	job->receipt_part = part_of(done, "receipt");
-	if (job->inquiry != NULL)
+	if (job->run != NULL)
 		job->told = job_told_new(done);
 	reckon_execution_free(done);
 }
@@ -217,10 +217,10 @@ static void work_ask(struct job *job)
 
 static void work_close(struct session *session)
 {
-	reckon_session_close(session->beside.handle);
+	reckon_session_close(session->file_queue.handle);
 	reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);
-	session->beside.handle = session->handle = NULL;
+	session->file_queue.handle = session->handle = NULL;
 	session->engine = NULL;
 }
 
@@ -271,7 +271,7 @@ static void run(struct job *job)
 		work_share(job);
 		return;
 	case JOB_SPARE:
-		spare_work(job);
+		prewarmed_work(job);
 		return;
 	case JOB_STORE:
 		stored_work(job);
@@ -292,7 +292,7 @@ static void run(struct job *job)
 	case JOB_FILE_MKDIR:
 	case JOB_ARCHIVE_GET:
 	case JOB_ARCHIVE_PUT:
-		if (beside_handle(job) == NULL)
+		if (file_queue_handle(job) == NULL)
 			return;
 		work_file(job);
 		break;
@@ -309,7 +309,7 @@ static void run(struct job *job)
 		work_process_close(job);
 		return;
 	case JOB_PROCESS_END:
-		if (beside_handle(job) == NULL)
+		if (file_queue_handle(job) == NULL)
 			return;
 		work_process_end(job);
 		break;
@@ -320,7 +320,7 @@ static void run(struct job *job)
 	case JOB_PORT_LIST:
 	case JOB_PORT_CONNECT:
 		work_port(job);
-		if (session->beside.handle == NULL)
+		if (session->file_queue.handle == NULL)
 			return;
 		break;
 	case JOB_KEEP:

@@ -135,10 +135,10 @@ static void reply_archive(struct host *host, struct job *job)
 
 static void reply_file(struct host *host, struct job *job)
 {
-	struct api_download told = file_tell(&job->files.info);
+	struct api_download reply = file_tell(&job->files.info);
 
-	told.name = job->files.name;
-	reply_download(host, job->request, &told, TAKE_FD(job->ret_fd));
+	reply.name = job->files.name;
+	reply_download(host, job->request, &reply, TAKE_FD(job->ret_fd));
 }
 
 static bool reply_changed(struct host *host, const struct job *job)

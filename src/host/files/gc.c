@@ -97,7 +97,7 @@ void gc_tick(struct host *host)
 	struct gc *gc = &host->gc;
 	const uint64_t now = clock_mono_ns();
 
-	if (host->config.store_keep_ms == 0 || host->steady.has_leapt || now < gc->next_ns)
+	if (host->config.store_keep_ms == 0 || host->monotonic.has_leapt || now < gc->next_ns)
 		return;
 	gc->next_ns = now + STEP_NS;
 	step(host);

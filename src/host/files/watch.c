@@ -35,7 +35,7 @@ static void watch_free(struct watch *watch)
 	loop_io_free(watch->io);
 	loop_timer_free(watch->timer);
 	reckon_watch_close(watch->handle);
-	ring_free(watch->ring);
+	event_buffer_free(watch->events);
 	free(watch->path);
 	free(watch);
 	watch_count--;
@@ -44,7 +44,7 @@ static void watch_free(struct watch *watch)
 /* From now on nobody finds it. */
 static void drop(struct watch *watch)
 {
-	struct watch **at = &watch->session->beside.watches;
+	struct watch **at = &watch->session->file_queue.watches;
 
 	while (*at != watch)
 		at = &(*at)->next;
@@ -62,7 +62,7 @@ static void look(struct watch *watch, enum job_kind kind)
 	watch->is_busy = true;
 	if (watch->io != NULL)
 		loop_io_want(watch->io, 0);
-	beside_enqueue(watch->session, job);
+	file_queue_enqueue(watch->session, job);
 }
 
 static void on_ready(unsigned ready, void *arg)
@@ -104,17 +104,17 @@ static bool try_reply(struct watch *watch, uint64_t request, uint64_t *after)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct api_event *events;
-	struct api_events told;
+	struct api_events reply;
 
-	if (!ring_read(watch->ring, *after - watch->base, &arena, &told))
+	if (!event_buffer_read(watch->events, *after - watch->base, &arena, &reply))
 		return false;
-	events = arena_new(&arena, told.events.count + 1, sizeof(*events));
-	if (told.events.count > 0)
-		memcpy(events, told.events.items, told.events.count * sizeof(*events));
-	for (size_t i = 0; i < told.events.count; i++)
+	events = arena_new(&arena, reply.events.count + 1, sizeof(*events));
+	if (reply.events.count > 0)
+		memcpy(events, reply.events.items, reply.events.count * sizeof(*events));
+	for (size_t i = 0; i < reply.events.count; i++)
 		*after = events[i].id += watch->base;
-	told.events.items = events;
-	reply_watch(watch->session->host, request, &told);
+	reply.events.items = events;
+	reply_watch(watch->session->host, request, &reply);
 	return true;
 }
 
@@ -131,7 +131,7 @@ static void follow(struct watch *watch, const struct watch_waiter *waiter)
 	else if (watch->io != NULL && try_reply(watch, waiter->request, &after))
 		return;
 	else if (watch->waiter_count == WATCH_WAITERS_MAX)
-		peer_fail(watch->session->host, waiter->request, API_ERR_BUSY,
+		front_fail(watch->session->host, waiter->request, API_ERR_BUSY,
 			  "too many clients follow this folder", "", "end one of those", 1);
 	else
 		watch->waiters[watch->waiter_count++] = *waiter;
@@ -151,7 +151,7 @@ static void publish(struct watch *watch)
 static void fail_all(struct watch *watch, const reckon_error *error)
 {
 	for (size_t i = 0; i < watch->waiter_count; i++)
-		peer_fail_reckon(watch->session->host, watch->waiters[i].request, error);
+		front_fail_reckon(watch->session->host, watch->waiters[i].request, error);
 	watch->waiter_count = 0;
 }
 
@@ -189,7 +189,7 @@ void watch_job_done(struct job *job)
 		return;
 	}
 	if (atomic_load(&watch->has_ended))
-		ring_finish(watch->ring);
+		event_buffer_finish(watch->events);
 	else
 		loop_timer_set(watch->timer, PACE_MS);
 	publish(watch);
@@ -210,7 +210,7 @@ static struct watch *find(const struct session *session, const char *path, bool 
 			  unsigned *ret_count)
 {
 	*ret_count = 0;
-	for (struct watch *at = session->beside.watches; at != NULL; at = at->next) {
+	for (struct watch *at = session->file_queue.watches; at != NULL; at = at->next) {
 		if (strcmp(at->path, path) == 0 && at->is_recursive == is_recursive &&
 		    !atomic_load(&at->has_ended))
 			return at;
@@ -226,11 +226,11 @@ static struct watch *watch_new(struct session *session, const char *path, bool i
 	watch->session = session;
 	watch->path = mem_strdup(path);
 	watch->is_recursive = is_recursive;
-	watch->ring = ring_new();
+	watch->events = event_buffer_new();
 	watch->base = clock_wall_ms() * 1000;
 	watch->alone_ns = clock_mono_ns();
-	watch->next = session->beside.watches;
-	session->beside.watches = watch;
+	watch->next = session->file_queue.watches;
+	session->file_queue.watches = watch;
 	watch_count++;
 	return watch;
 }
@@ -240,7 +240,7 @@ static struct watch *watch_new(struct session *session, const char *path, bool i
 static struct watch_reader *find_reader(const struct session *session, const char *name,
 					struct watch **ret)
 {
-	for (struct watch *at = session->beside.watches; at != NULL; at = at->next)
+	for (struct watch *at = session->file_queue.watches; at != NULL; at = at->next)
 		for (size_t i = 0; i < at->reader_count; i++)
 			if (strcmp(at->readers[i].name, name) == 0) {
 				*ret = at;
@@ -263,7 +263,7 @@ static void poll_watch(struct session *session, uint64_t request, const struct a
 	struct watch_reader *reader = find_reader(session, in->reader, &watch);
 
 	if (reader == NULL) {
-		peer_fail(session->host, request, API_ERR_NOT_FOUND,
+		front_fail(session->host, request, API_ERR_NOT_FOUND,
 			  "there is no such reader of a watch, or no longer", "", "", 0);
 		return;
 	}
@@ -300,9 +300,9 @@ static void forget_old(struct watch *watch, uint64_t now)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-void handle_watch(struct host *host, const struct asked *asked, const struct api_watch_in *in)
+void handle_watch(struct host *host, const struct request *req, const struct api_watch_in *in)
 {
-	struct session *session = answer_session_beside(host, asked, in->session);
+	struct session *session = answer_session_for_files(host, req, in->session);
 	const char *path = in->path != NULL ? in->path : "";
 	struct watch *watch;
 	unsigned count;
@@ -310,12 +310,12 @@ void handle_watch(struct host *host, const struct asked *asked, const struct api
 	if (session == NULL)
 		return;
 	if (in->reader != NULL && in->goes_on) {
-		poll_watch(session, asked->id, in);
+		poll_watch(session, req->id, in);
 		return;
 	}
 	watch = find(session, path, in->recursive, &count);
 	if (watch == NULL && (count >= OF_SESSION_MAX || watch_count >= ALL_MAX)) {
-		peer_fail(host, asked->id, API_ERR_BUSY,
+		front_fail(host, req->id, API_ERR_BUSY,
 			  count >= OF_SESSION_MAX ? "this session has as many watches as it may"
 						  : "the daemon has as many watches as it may",
 			  "", "end one; it goes a minute later", 60);
@@ -328,11 +328,11 @@ void handle_watch(struct host *host, const struct asked *asked, const struct api
 	if (in->reader == NULL)
 		watch->is_followed = true;
 	else if (!add_reader(watch, in->reader)) {
-		peer_fail(host, asked->id, API_ERR_BUSY, "too many clients ask about this folder",
+		front_fail(host, req->id, API_ERR_BUSY, "too many clients ask about this folder",
 			  "", "end one of those", 60);
 		return;
 	}
-	follow(watch, &(struct watch_waiter){ asked->id, in->after, !in->has_after });
+	follow(watch, &(struct watch_waiter){ req->id, in->after, !in->has_after });
 }
 
 /* ---- those who go --------------------------------------------------------------------------- */
@@ -340,7 +340,7 @@ void handle_watch(struct host *host, const struct asked *asked, const struct api
 void watch_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
-		for (struct watch *at = session->beside.watches; at != NULL; at = at->next)
+		for (struct watch *at = session->file_queue.watches; at != NULL; at = at->next)
 			for (size_t i = 0; i < at->waiter_count;) {
 				const uint64_t request = at->waiters[i].request;
 
@@ -354,11 +354,11 @@ void watch_front_lost(struct host *host, uint64_t first, uint64_t last)
 
 void watch_lose_all(struct session *session, enum api_error error, const char *why)
 {
-	while (session->beside.watches != NULL) {
-		struct watch *watch = session->beside.watches;
+	while (session->file_queue.watches != NULL) {
+		struct watch *watch = session->file_queue.watches;
 
 		for (size_t i = 0; i < watch->waiter_count; i++)
-			peer_fail(session->host, watch->waiters[i].request, error, why, "", "", 0);
+			front_fail(session->host, watch->waiters[i].request, error, why, "", "", 0);
 		watch->waiter_count = 0;
 		drop(watch);
 	}
@@ -369,7 +369,7 @@ void watch_tick(struct session *session)
 	const uint64_t now = clock_mono_ns();
 	struct watch *next;
 
-	for (struct watch *at = session->beside.watches; at != NULL; at = next) {
+	for (struct watch *at = session->file_queue.watches; at != NULL; at = next) {
 		next = at->next;
 		forget_old(at, now);
 		if (at->waiter_count == 0 && at->reader_count == 0 && !at->is_busy &&

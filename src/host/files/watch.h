@@ -12,7 +12,7 @@
 
 #include "base/id.h"
 #include "host/executions/job.h"
-#include "host/executions/ring.h"
+#include "host/executions/event_buffer.h"
 #include "loop/loop.h"
 #include "reckon_watch.h"
 
@@ -25,7 +25,7 @@ struct watch {
 	char *path;
 	bool is_recursive;
 	reckon_watch *handle; /* the running job's, if there is one; NULL: not open yet */
-	struct ring *ring;
+	struct event_buffer *events;
 	uint64_t base; /* ids that clients see begin behind it: never those of an earlier watch */
 	_Atomic uint64_t pushed;
 	_Atomic bool has_ended, is_limited;

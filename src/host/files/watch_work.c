@@ -64,7 +64,7 @@ static void read_events(struct watch *watch)
 		buf_clear(&text);
 		if (write_event(&event, &text, &err) < 0 || is_same(&event, &text, &last))
 			continue;
-		(void)ring_push(watch->ring, names[event.kind], buf_text(&text), text.len);
+		(void)event_buffer_push(watch->events, names[event.kind], buf_text(&text), text.len);
 		atomic_fetch_add(&watch->pushed, 1);
 		if (event.kind == RECKON_WATCH_LIMIT)
 			atomic_store(&watch->is_limited, true);
@@ -84,8 +84,8 @@ void work_watch(struct job *job)
 		.recursive = watch->is_recursive,
 	};
 
-	if (watch->handle == NULL && beside_handle(job) != NULL)
-		(void)reckon_watch_open(job->session->beside.handle, &options, &watch->handle,
+	if (watch->handle == NULL && file_queue_handle(job) != NULL)
+		(void)reckon_watch_open(job->session->file_queue.handle, &options, &watch->handle,
 					&job->error);
 	if (watch->handle != NULL)
 		read_events(watch);

@@ -49,7 +49,7 @@ static bool may_change(struct job *job)
 
 	if (work->if_match == NULL && work->if_none == NULL)
 		return true;
-	is_there = reckon_file_open_info(job->session->beside.handle, job->path, &fd, &now, &ignored) == 0;
+	is_there = reckon_file_open_info(job->session->file_queue.handle, job->path, &fd, &now, &ignored) == 0;
 	if (is_there)
 		(void)close(fd);
 	if (work->if_match != NULL)
@@ -72,7 +72,7 @@ static bool may_change(struct job *job)
 
 static void work_get(struct job *job)
 {
-	if (reckon_file_open_info(job->session->beside.handle, job->path, &job->ret_fd,
+	if (reckon_file_open_info(job->session->file_queue.handle, job->path, &job->ret_fd,
 				  &job->files.info, &job->error) == 0)
 		job->ret_size = job->files.info.size;
 }
@@ -81,7 +81,7 @@ static void work_put(struct job *job)
 {
 	reckon_file_info *new = &job->files.info, old;
 
-	if (!may_change(job) || reckon_file_store(job->session->beside.handle, job->path, job->fd,
+	if (!may_change(job) || reckon_file_store(job->session->file_queue.handle, job->path, job->fd,
 						  new, &old, &job->error) < 0)
 		return;
 	file_work_keep(&job->files, job->path, "replaced", &old);
@@ -94,17 +94,17 @@ static void work_delete(struct job *job)
 		return;
 	job->files.removed = 1;
 	if (job->files.recursive)
-		(void)reckon_file_delete_tree(job->session->beside.handle, job->path,
+		(void)reckon_file_delete_tree(job->session->file_queue.handle, job->path,
 					      &job->files.removed, &job->error);
 	else
-		(void)reckon_file_delete(job->session->beside.handle, job->path, &job->error);
+		(void)reckon_file_delete(job->session->file_queue.handle, job->path, &job->error);
 }
 
 static void work_move(struct job *job)
 {
 	reckon_file_info old;
 
-	if (reckon_file_move(job->session->beside.handle, job->path, job->files.to, job->files.overwrite,
+	if (reckon_file_move(job->session->file_queue.handle, job->path, job->files.to, job->files.overwrite,
 			     &old, &job->error) < 0) {
 		if (job->error.code == RECKON_EDENIED &&
 		    strstr(job->error.message, " exists") != NULL)
@@ -125,7 +125,7 @@ static void work_list(struct job *job)
 		.limit = job->files.limit,
 	};
 
-	if (reckon_file_list_page(job->session->beside.handle, &options, &job->json, &job->error) == 0)
+	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->json, &job->error) == 0)
 		job->json_len = strlen(job->json);
 }
 
@@ -135,7 +135,7 @@ static void work_archive_get(struct job *job)
 {
 	off_t size;
 
-	if (reckon_archive_write(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
+	if (reckon_archive_write(job->session->file_queue.handle, job->path[0] != '\0' ? job->path : NULL,
 				 job->files.format, job->fd, &job->files.archive, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
@@ -160,7 +160,7 @@ static void work_archive_put(struct job *job)
 	reckon_archive_info *info = &job->files.archive;
 	off_t size;
 
-	if (reckon_archive_read(job->session->beside.handle, job->path[0] != '\0' ? job->path : NULL,
+	if (reckon_archive_read(job->session->file_queue.handle, job->path[0] != '\0' ? job->path : NULL,
 				job->fd, on_replaced, job, info, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
@@ -171,7 +171,7 @@ static void work_archive_put(struct job *job)
 
 static void work_mkdir(struct job *job)
 {
-	(void)reckon_file_mkdir(job->session->beside.handle, job->path, &job->error);
+	(void)reckon_file_mkdir(job->session->file_queue.handle, job->path, &job->error);
 }
 
 void work_file(struct job *job)

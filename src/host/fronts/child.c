@@ -29,7 +29,7 @@
 
 /* ---- what it counts ------------------------------------------------------------------------- */
 
-static void add_counts(struct front_page *to, const struct front_page *from)
+static void add_counts(struct front_stats *to, const struct front_stats *from)
 {
 	page_add(to->accepted, page_get(from->accepted));
 	page_add(to->turned_away, page_get(from->turned_away));
@@ -51,7 +51,7 @@ void front_child_drop_page(struct front_child *child)
 	child->page = NULL;
 }
 
-void front_child_counts(const struct front_child *child, struct front_page *ret)
+void front_child_counts(const struct front_child *child, struct front_stats *ret)
 {
 	add_counts(ret, &child->before);
 	if (child->page == NULL)
@@ -62,7 +62,7 @@ void front_child_counts(const struct front_child *child, struct front_page *ret)
 
 void front_child_settings(const struct front_child *child, const struct config *config)
 {
-	struct front_page *page = child->page;
+	struct front_stats *page = child->page;
 
 	if (page == NULL)
 		return;

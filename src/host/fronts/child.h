@@ -7,14 +7,14 @@
 
 #include "base/err.h"
 #include "host/config.h"
-#include "wire/front_page.h"
+#include "wire/front_stats.h"
 
 struct host;
 
 struct front_child {
 	pid_t pid; /* or -1 */
-	struct front_page *page;  /* or NULL */
-	struct front_page before; /* what earlier ones counted */
+	struct front_stats *page;  /* or NULL */
+	struct front_stats before; /* what earlier ones counted */
 };
 
 /* The program in libexec that serves a dialect; valid until the next call. */
@@ -30,5 +30,5 @@ bool front_child_has_ended(struct front_child *child); /* does not wait */
 void front_child_settings(const struct front_child *child, const struct config *config);
 
 /* Adds what it and earlier ones counted. */
-void front_child_counts(const struct front_child *child, struct front_page *ret);
+void front_child_counts(const struct front_child *child, struct front_stats *ret);
 void front_child_drop_page(struct front_child *child); /* its counts are kept */

@@ -19,7 +19,7 @@
 #define LOG_PAUSE_NS 1000000000ull
 
 /* A process that may be captured can bring this about as often as it likes: one line a second. */
-static void refuse(struct peer *to, const char *why)
+static void refuse(struct front_conn *to, const char *why)
 {
 	const uint64_t now = clock_mono_ns();
 
@@ -30,7 +30,7 @@ static void refuse(struct peer *to, const char *why)
 		 dialect_name(to->dialect), why);
 }
 
-static void pass_on(struct peer *to, const struct front_handoff *handoff, struct buf *payload,
+static void pass_on(struct front_conn *to, const struct front_handoff *handoff, struct buf *payload,
 		    int *fd)
 {
 	const struct front_handoff next = { handoff->dialect, handoff->hops + 1 };
@@ -47,21 +47,21 @@ static void pass_on(struct peer *to, const struct front_handoff *handoff, struct
 		return;
 	}
 	memcpy(payload->data, &next, sizeof(next));
-	peer_post(to, FRONT_CONNECTION, 0, payload, TAKE_FD(*fd));
-	peer_want(to);
+	front_post(to, FRONT_CONNECTION, 0, payload, TAKE_FD(*fd));
+	front_want(to);
 }
 
-int handoff_take(struct peer *from, const struct front_head *head, int *fd, struct err *err)
+int handoff_take(struct front_conn *from, const struct front_head *head, int *fd, struct err *err)
 {
 	struct front_handoff handoff;
-	struct peer *to;
+	struct front_conn *to;
 
 	if (!front_may_send(from->state, head->type))
 		return err_set(err, ERR_PROTOCOL, "a hand-off in state %d", (int)from->state);
 	if (front_check_handoff(head, &from->payload, *fd, from->dialect, dialect_count(),
 				&handoff, err) < 0)
 		return (int)err->code;
-	to = peer_of_dialect(from->host, handoff.dialect, err);
+	to = front_of_dialect(from->host, handoff.dialect, err);
 	if (to == NULL) { /* ours to answer for: the sender did nothing wrong */
 		log_line(LOG_ERROR, "a connection was not handed on", "why=\"%s\"", err->text);
 		return 0;

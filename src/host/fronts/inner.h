@@ -1,5 +1,5 @@
 /*
- * inner.h - one dialect process as reckond sees it; for peer.c, peer_frames.c, peers.c and
+ * inner.h - one dialect process as reckond sees it; for peer.c, front_frames.c, peers.c and
  * handoff.c.
  */
 #pragma once
@@ -28,10 +28,10 @@ struct outgoing {
 	uint64_t request;
 	struct buf payload;
 	int fd;
-	uint64_t turn; /* that it waits for (turn.c); 0: none */
+	uint64_t transaction; /* that it waits for (turn.c); 0: none */
 };
 
-struct peer {
+struct front_conn {
 	struct host *host;
 	size_t dialect;
 	struct front_child child;
@@ -58,32 +58,32 @@ struct peer {
 
 /* ---- peers.c ---- */
 /* The dialect's peer, made when there is none; it starts no process. NULL with *err. */
-struct peer *peer_of_dialect(struct host *host, size_t dialect, struct err *err);
+struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err);
 /* The one whose process gave `request` its number; NULL when that process is gone. */
-struct peer *peer_of_request(const struct host *host, uint64_t request);
+struct front_conn *front_of_request(const struct host *host, uint64_t request);
 
 /* ---- peer.c ---- */
-struct peer *peer_new(struct host *host, size_t dialect, struct err *err);
-void peer_free(struct peer *peer); /* kills the process, if one runs */
+struct front_conn *front_new(struct host *host, size_t dialect, struct err *err);
+void front_free(struct front_conn *front); /* kills the process, if one runs */
 /* Starts the process, unless it runs: now, or when the pause after its last end is over. */
-void peer_want(struct peer *peer);
+void front_want(struct front_conn *front);
 /* The same at once, for the daemon's start: whatever fails is the caller's. */
-int peer_spawn(struct peer *peer, struct err *err);
-void peer_came_up(struct peer *peer); /* it said READY */
+int front_spawn(struct front_conn *front, struct err *err);
+void front_came_up(struct front_conn *front); /* it said READY */
 /* Its process ended or broke a rule: ends it, and forgets all that it asked. */
-void peer_lost(struct peer *peer, const char *why);
+void front_lost(struct front_conn *front, const char *why);
 /* Appends to its queue and sends what can be sent; takes `payload` and `fd`. */
-void peer_post(struct peer *peer, enum front_type type, uint64_t request, struct buf *payload,
+void front_post(struct front_conn *front, enum front_type type, uint64_t request, struct buf *payload,
 	       int fd);
-void peer_flush(struct peer *peer);
+void front_flush(struct front_conn *front);
 
-void peer_add_pending(struct peer *peer, uint64_t request);
-bool peer_take_pending(struct peer *peer, uint64_t request); /* false: it is not unanswered */
-bool peer_has_pending(struct peer *peer, uint64_t request);
+void front_add_pending(struct front_conn *front, uint64_t request);
+bool front_take_pending(struct front_conn *front, uint64_t request); /* false: it is not unanswered */
+bool front_has_pending(struct front_conn *front, uint64_t request);
 
 /* ---- frames.c ---- */
-void peer_on_frame(unsigned ready, void *arg);
+void front_on_frame(unsigned ready, void *arg);
 
 /* ---- handoff.c ---- */
 /* A HANDOFF of this process; takes *fd when it passes it on. ERR_PROTOCOL: it broke a rule. */
-int handoff_take(struct peer *from, const struct front_head *head, int *fd, struct err *err);
+int handoff_take(struct front_conn *from, const struct front_head *head, int *fd, struct err *err);

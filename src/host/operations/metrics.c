@@ -364,7 +364,7 @@ static int write_front(const struct metrics_now *now, struct buf *ret, struct er
 {
 	static const uint64_t ends_us[] = { FRONT_LATENCIES_US };
 	static const char *const classes[] = { "broken_off", "1xx", "2xx", "3xx", "4xx", "5xx" };
-	const struct front_page *front = &now->front;
+	const struct front_stats *front = &now->front;
 	const struct number numbers[] = {
 		{ "reckon_http_connections", "gauge", "Connections of clients.",
 		  page_get(front->connections), 0 },

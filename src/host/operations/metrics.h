@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/front_page.h"
+#include "wire/front_stats.h"
 
 #define METRICS_LABELS_MAX 12u
 #define METRICS_BUCKETS_MAX 16u
@@ -76,7 +76,7 @@ struct metrics_now {
 	uint64_t cpu_ns, resident_bytes, descriptors, descriptors_max; /* of reckond */
 	uint64_t lifetime_executions, lifetime_sessions, lifetime_cpu_ns;
 	bool is_draining, is_ready;
-	struct front_page front;
+	struct front_stats front;
 	unsigned front_restarts;
 	size_t tenant_count;
 	struct metrics_tenant tenants[METRICS_TENANTS_MAX + 1]; /* the last: all the others */

@@ -262,11 +262,11 @@ static int add_sample(struct json_writer *json, const struct sample *sample)
 	return 0;
 }
 
-void handle_session_metrics(struct host *host, const struct asked *asked,
+void handle_session_metrics(struct host *host, const struct request *req,
 			    const struct api_session_metrics_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(FRONT_INLINE_MAX);
-	struct session *session = answer_session_named(host, asked, in->session, false);
+	struct session *session = answer_session_named(host, req, in->session, false);
 	const uint64_t now = clock_mono_ns();
 	struct json_writer json;
 	struct err err;
@@ -287,9 +287,9 @@ void handle_session_metrics(struct host *host, const struct asked *asked,
 	json_write_array_end(&json);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);
 	else
-		reply_session_metrics(host, asked->id,
+		reply_session_metrics(host, req->id,
 				      &(struct api_session_metrics_out){ { text.data, text.len } });
 }
 
@@ -336,7 +336,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 			now->workers_busy++;
 		else if (at->running != NULL)
 			now->workers_waiting++;
-		now->jobs_waiting += at->beside.queued;
+		now->jobs_waiting += at->file_queue.queued;
 		now->processes += process_count(at);
 		if (at->phase != SESSION_LIVE || sample == NULL)
 			continue;
@@ -345,7 +345,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 	}
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		now->uploads += host->uploads[i].ticket != 0;
-	now->runs = inquiry_count(host, NULL);
+	now->runs = run_count(host, NULL);
 }
 
 /* The first ones by their id, the rest together: a label must not grow without bound. */
@@ -393,7 +393,7 @@ static void see(struct host *host, struct metrics_now *now)
 		now->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
 	see_process(now);
 	see_sessions(host, now);
-	peer_counts(host, &now->front, &now->front_restarts);
+	front_counts(host, &now->front, &now->front_restarts);
 }
 
 bool metrics_are_open(const struct host *host)
@@ -401,7 +401,7 @@ bool metrics_are_open(const struct host *host)
 	return host->config.metrics == CONFIG_METRICS_LOOPBACK && host->is_loopback;
 }
 
-void handle_metrics(struct host *host, const struct asked *asked, const struct api_metrics_in *in)
+void handle_metrics(struct host *host, const struct request *req, const struct api_metrics_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(METRICS_MAX);
 	static struct metrics_now now; /* large, and of this one thread */
@@ -409,13 +409,13 @@ void handle_metrics(struct host *host, const struct asked *asked, const struct a
 
 	(void)in;
 	if (host->config.metrics == CONFIG_METRICS_OFF) {
-		peer_fail(host, asked->id, API_ERR_NOT_FOUND, "metrics are off", "",
+		front_fail(host, req->id, API_ERR_NOT_FOUND, "metrics are off", "",
 			  "start the daemon with --metrics key", 0);
 		return;
 	}
 	see(host, &now);
 	if (metrics_write(&host->seen.metrics, &now, &text, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", "", 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);
 	else
-		reply_metrics(host, asked->id, &(struct api_metrics_out){ buf_text(&text) });
+		reply_metrics(host, req->id, &(struct api_metrics_out){ buf_text(&text) });
 }

@@ -12,7 +12,7 @@
 
 #define OBSERVE_SAMPLES 120u /* of a session: four minutes of work, or an hour of rest */
 
-struct asked;
+struct request;
 struct host;
 struct job;
 struct session;

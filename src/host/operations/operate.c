@@ -37,7 +37,7 @@ void operate_apply(struct host *host)
 {
 	log_set((enum log_level)host->config.log_level, (enum log_format)host->config.log_format,
 		(unsigned)host->config.log_rate);
-	peer_settings(host);
+	front_settings(host);
 	tenant_apply(host);
 }
 
@@ -75,7 +75,7 @@ void operate_reload(void *arg)
 	} else {
 		changed = config_reload(&host->config, fresh, &fixed);
 		operate_apply(host);
-		if (inquiry_models_load(host, &err) < 0)
+		if (run_models_load(host, &err) < 0)
 			log_line(LOG_ERROR, "the models were not reloaded: the old ones hold",
 				 "why=\"%s\"", err.text);
 		metrics_add(&host->seen.metrics, METRICS_RELOADS, 0, 1);
@@ -104,20 +104,20 @@ static struct api_draining set_draining(struct host *host, bool on)
 	return (struct api_draining){ on, host->session_count };
 }
 
-void handle_drain(struct host *host, const struct asked *asked, const struct api_drain_in *in)
+void handle_drain(struct host *host, const struct request *req, const struct api_drain_in *in)
 {
 	const struct api_draining now = set_draining(host, true);
 
 	(void)in;
-	reply_drain(host, asked->id, &now);
+	reply_drain(host, req->id, &now);
 }
 
-void handle_undrain(struct host *host, const struct asked *asked, const struct api_undrain_in *in)
+void handle_undrain(struct host *host, const struct request *req, const struct api_undrain_in *in)
 {
 	const struct api_draining now = set_draining(host, false);
 
 	(void)in;
-	reply_undrain(host, asked->id, &now);
+	reply_undrain(host, req->id, &now);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static bool any_runs(const struct host *host)
 	for (const struct session *at = host->sessions; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->kind == JOB_EXECUTE)
 			return true;
-	return inquiry_count(host, NULL) > 0;
+	return run_count(host, NULL) > 0;
 }
 
 /* Whether somebody who follows a stream is on the way back for its end. */
@@ -135,9 +135,9 @@ static bool any_is_unread(const struct host *host)
 {
 	for (const struct session *at = host->sessions; at != NULL; at = at->next)
 		for (const struct execution *each = at->executions; each != NULL; each = each->next)
-			if (ring_is_unread(each->ring))
+			if (event_buffer_is_unread(each->events))
 				return true;
-	return inquiry_is_unread(host);
+	return run_is_unread(host);
 }
 
 /* All has been done that the grace is for; a reader that went away meanwhile never comes back. */
@@ -161,7 +161,7 @@ static void end_sessions(struct host *host)
 	struct session *next;
 
 	host->grace_end_ns = 0;
-	inquiry_stop_all(host, "the daemon is stopping");
+	run_stop_all(host, "the daemon is stopping");
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
 		session_leave(at);

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "loop/loop.h"
 
-struct asked;
+struct request;
 struct config;
 struct host;
 struct job;

@@ -72,10 +72,10 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 	return false;
 }
 
-void handle_health(struct host *host, const struct asked *asked, const struct api_health_in *in)
+void handle_health(struct host *host, const struct request *req, const struct api_health_in *in)
 {
 	(void)in;
-	reply_health(host, asked->id,
+	reply_health(host, req->id,
 		     &(struct api_health){ API_HEALTH_STATUS_OK, RECKON_VERSION });
 }
 
@@ -85,15 +85,15 @@ static void reply(struct host *host, uint64_t request)
 	char why[256];
 
 	if (!observe_is_ready(host, why, sizeof(why))) {
-		peer_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
+		front_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
 		return;
 	}
 	reply_ready(host, request,
 		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
-					     { dialects, peer_states(host, dialects) } });
+					     { dialects, front_states(host, dialects) } });
 }
 
-void handle_ready(struct host *host, const struct asked *asked, const struct api_ready_in *in)
+void handle_ready(struct host *host, const struct request *req, const struct api_ready_in *in)
 {
 	struct readiness *readiness = readiness_of(host);
 	const uint64_t now = clock_mono_ns();
@@ -101,15 +101,15 @@ void handle_ready(struct host *host, const struct asked *asked, const struct api
 	(void)in;
 	if (host->is_stopping ||
 	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
-		reply(host, asked->id);
+		reply(host, req->id);
 		return;
 	}
 	if (readiness->waiting_count == WAITING_MAX) {
-		peer_fail(host, asked->id, API_ERR_NOT_READY, "the warden has not answered yet",
+		front_fail(host, req->id, API_ERR_NOT_READY, "the warden has not answered yet",
 			  "", "", 2);
 		return;
 	}
-	readiness->waiting[readiness->waiting_count++] = asked->id;
+	readiness->waiting[readiness->waiting_count++] = req->id;
 	if (readiness->job != NULL)
 		return;
 	readiness->job = job_new(NULL, JOB_PROBE, 0);

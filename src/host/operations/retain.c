@@ -94,7 +94,7 @@ void retain_stop(struct host *host)
 void retain_tick(struct host *host)
 {
 	struct retainer *retainer = &host->retainer;
-	const uint64_t now = clock_mono_ns(), now_ms = steady_now(&host->steady);
+	const uint64_t now = clock_mono_ns(), now_ms = monotonic_now(&host->monotonic);
 	unsigned executions = 0, sessions = 0;
 	struct err err;
 	int code;

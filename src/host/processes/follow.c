@@ -53,15 +53,15 @@ static int try_events(struct process *process, uint64_t request, uint64_t *after
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct api_event *events;
-	struct api_events told;
+	struct api_events reply;
 
-	if (!ring_read(process->ring, *after, &arena, &told))
+	if (!event_buffer_read(process->events, *after, &arena, &reply))
 		return -1;
-	events = told.events.items;
-	if (told.events.count > 0)
-		*after = events[told.events.count - 1].id;
-	reply_process_events(process->session->host, request, &told);
-	return told.is_last ? 1 : 0;
+	events = reply.events.items;
+	if (reply.events.count > 0)
+		*after = events[reply.events.count - 1].id;
+	reply_process_events(process->session->host, request, &reply);
+	return reply.is_last ? 1 : 0;
 }
 
 void process_publish(struct process *process)
@@ -102,7 +102,7 @@ void process_follow(struct process *process, uint64_t request, uint64_t after, b
 	if (goes_on)
 		take_back(process, after);
 	if (process->reader_count == PROCESS_READERS_MAX) {
-		peer_fail(host, request, API_ERR_BUSY, "too many clients follow this process", "",
+		front_fail(host, request, API_ERR_BUSY, "too many clients follow this process", "",
 			  "end one of those", 1);
 		return;
 	}
@@ -123,10 +123,10 @@ void process_follow(struct process *process, uint64_t request, uint64_t after, b
 static void answer_waiter(struct process *process, uint64_t request)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct api_process told;
+	struct api_process reply;
 
-	process_tell(&arena, &process->row, false, &told);
-	reply_process_wait(process->session->host, request, &told);
+	process_tell(&arena, &process->row, false, &reply);
+	reply_process_wait(process->session->host, request, &reply);
 }
 
 void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms)
@@ -138,7 +138,7 @@ void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms
 		return;
 	}
 	if (process->waiter_count == PROCESS_WAITERS_MAX) {
-		peer_fail(process->session->host, request, API_ERR_BUSY,
+		front_fail(process->session->host, request, API_ERR_BUSY,
 			  "too many clients wait for this process", "", "", 1);
 		return;
 	}

@@ -39,7 +39,7 @@ uint64_t process_age_ns(const struct process *process)
 static bool should_hold(const struct process *process)
 {
 	const uint64_t slowest = process_slowest(process);
-	const unsigned most = ring_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
+	const unsigned most = event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
 
 	return process->waits_when_full && slowest != UINT64_MAX &&
 	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
@@ -137,7 +137,7 @@ static void push(struct process *process, const char *name, const char *bytes, s
 	if (json_write_finish(&writer, &err) < 0)
 		return;
 	process->row.last_event++;
-	if (ring_push(process->ring, "stream", buf_text(&json), json.len))
+	if (event_buffer_push(process->events, "stream", buf_text(&json), json.len))
 		process_publish(process);
 }
 
@@ -249,7 +249,7 @@ static void close_input(struct process *process)
 void process_fail_input(struct process *process, enum api_error error, const char *why)
 {
 	while (process->input != NULL) {
-		peer_fail(process->session->host, process->input->request, error, why, "", "", 0);
+		front_fail(process->session->host, process->input->request, error, why, "", "", 0);
 		drop_first(process);
 	}
 }

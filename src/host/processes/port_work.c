@@ -17,7 +17,7 @@ static void list(struct job *job)
 	int count;
 
 	job->ports = mem_new0(JOB_PORTS_MAX, sizeof(*job->ports));
-	count = reckon_port_list(job->session->beside.handle, job->ports, JOB_PORTS_MAX,
+	count = reckon_port_list(job->session->file_queue.handle, job->ports, JOB_PORTS_MAX,
 				 &job->error);
 	job->port_count = count > 0 ? (size_t)count : 0;
 	if (job->port_count > JOB_PORTS_MAX)
@@ -28,14 +28,14 @@ static void connect_to(struct job *job)
 {
 	const unsigned port = (unsigned)strtoul(job->path, NULL, 10);
 
-	if (reckon_port_connect(job->session->beside.handle, port, 0, &job->ret_fd,
+	if (reckon_port_connect(job->session->file_queue.handle, port, 0, &job->ret_fd,
 				&job->error) == RECKON_ENOT_FOUND)
 		job->files.refusal = API_ERR_PORT_CLOSED;
 }
 
 void work_port(struct job *job)
 {
-	if (beside_handle(job) == NULL)
+	if (file_queue_handle(job) == NULL)
 		return;
 	if (job->kind == JOB_PORT_LIST)
 		list(job);

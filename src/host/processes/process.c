@@ -39,7 +39,7 @@ struct process *process_new(struct session *session, struct err *err)
 	(void)snprintf(process->row.asked_by, sizeof(process->row.asked_by), "%.*s", ID_SIZE - 1,
 		       session->host->actor);
 	process->session = session;
-	process->ring = ring_new();
+	process->events = event_buffer_new();
 	process->started_ns = clock_mono_ns();
 	process->alone_ns = process->started_ns;
 	process->next = session->processes.first;
@@ -62,7 +62,7 @@ void process_drop(struct process *process)
 	session->host->pace.kept_bytes -= process->kept_bytes;
 	process_unwatch(process);
 	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
-	ring_free(process->ring);
+	event_buffer_free(process->events);
 	free(process->readers);
 	free(process->waiters);
 	db_process_done(&process->row);
@@ -129,7 +129,7 @@ void process_pump(struct session *session)
 		session->processes.starts = job->next;
 		submit(session, job);
 	}
-	session->processes.starts_last = NULL;
+	session->processes.pending_rows_last = NULL;
 }
 
 void process_start(struct process *process, struct job *job)
@@ -139,11 +139,11 @@ void process_start(struct process *process, struct job *job)
 	job->process = process;
 	job->next = NULL;
 	job->queued_ns = clock_mono_ns();
-	if (session->processes.starts_last != NULL)
-		session->processes.starts_last->next = job;
+	if (session->processes.pending_rows_last != NULL)
+		session->processes.pending_rows_last->next = job;
 	else
 		session->processes.starts = job;
-	session->processes.starts_last = job;
+	session->processes.pending_rows_last = job;
 	process_pump(session);
 }
 
@@ -177,16 +177,16 @@ static void put_row(struct process *process)
 
 	process->is_unkept = db_process_put(session->host->db, &process->row, &err) < 0;
 	if (process->is_unkept)
-		keep_fail(session->host, &err);
-	process->is_uncommitted = session->host->turn_is_open;
-	process->turn = session->host->turn;
-	keep_in_turn(session);
+		transaction_fail(session->host, &err);
+	process->is_uncommitted = session->host->transaction_is_open;
+	process->transaction = session->host->transaction;
+	transaction_note(session);
 }
 
 static void push(struct process *process, const char *name, const struct buf *json)
 {
 	process->row.last_event++;
-	(void)ring_push(process->ring, name, buf_text(json), json->len);
+	(void)event_buffer_push(process->events, name, buf_text(json), json->len);
 }
 
 static void push_start(struct process *process)
@@ -200,7 +200,7 @@ static void push_start(struct process *process)
 
 static void keep_events(struct process *process)
 {
-	process->kept_bytes = ring_shrink(process->ring);
+	process->kept_bytes = event_buffer_shrink(process->events);
 	process->session->host->pace.kept_bytes += process->kept_bytes;
 }
 
@@ -214,7 +214,7 @@ static void settle(struct process *process)
 	clock_rfc3339_now(process->row.ended_at);
 	if (process_tell_end(&process->row, &json, &err) == 0)
 		push(process, "end", &json);
-	ring_finish(process->ring);
+	event_buffer_finish(process->events);
 	process->phase = PROCESS_ENDED;
 	session->tenant->processes--;
 	put_row(process);
@@ -275,9 +275,9 @@ static void fail_start(struct process *process, const struct job *job)
 	struct host *host = process->session->host;
 
 	if (job->error.code < 0)
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 	else if (process->session->phase == SESSION_LIVE)
-		peer_fail(host, job->request, API_ERR_UNAVAILABLE, "the session lost its box", "",
+		front_fail(host, job->request, API_ERR_UNAVAILABLE, "the session lost its box", "",
 			  "ask again", 1);
 	else
 		answer_gone(host, process->session->tenant, job->request, process->row.session);
@@ -297,7 +297,7 @@ static void started(struct process *process, const struct job *job)
 	struct session *session = process->session;
 	struct host *host = session->host;
 	cleanup_arena struct arena arena = { 0 };
-	struct api_process told;
+	struct api_process reply;
 	struct err err;
 
 	if (process->handle == NULL || session->phase != SESSION_LIVE || session->is_parked ||
@@ -314,8 +314,8 @@ static void started(struct process *process, const struct job *job)
 	put_row(process);
 	audit_note(host, "process.start", session->row.id, "ok", "process=%s", process->row.id);
 	push_start(process);
-	process_tell(&arena, &process->row, false, &told);
-	reply_process_create(host, job->request, &told);
+	process_tell(&arena, &process->row, false, &reply);
+	reply_process_create(host, job->request, &reply);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -333,7 +333,7 @@ void process_over(struct process *process)
 	if (session->processes.is_end_queued)
 		return;
 	session->processes.is_end_queued = true;
-	beside_enqueue(session, job_new(session, JOB_PROCESS_END, 0));
+	file_queue_enqueue(session, job_new(session, JOB_PROCESS_END, 0));
 }
 
 void process_take_ended(struct session *session, struct job *job)
@@ -466,10 +466,10 @@ static void signalled(struct process *process, const struct job *job)
 	audit_note(host, "process.signal", session->row.id, job->error.code < 0 ? "failed" : "ok",
 		   "process=%s signal=%llu", process->row.id, (unsigned long long)job->cursor);
 	if (job->error.code == RECKON_ENOT_FOUND)
-		peer_fail(host, job->request, API_ERR_PROCESS_ENDED, "the process has ended", "", "",
+		front_fail(host, job->request, API_ERR_PROCESS_ENDED, "the process has ended", "", "",
 			  0);
 	else if (job->error.code < 0)
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 	else
 		reply_done(host, job->request);
 }
@@ -485,14 +485,14 @@ void process_job_done(struct session *session, struct job *job)
 	struct process *process = job->process;
 
 	observe_job(session->host, job);
-	if (job->kind == JOB_PROCESS_END) { /* beside_job_done() */
+	if (job->kind == JOB_PROCESS_END) { /* file_queue_job_done() */
 		all_ended(session, job);
 		return;
 	}
 	session->processes.jobs--;
 	process->jobs--;
 	if (job->kind == JOB_PROCESS_START) {
-		keep_use(session);
+		persist_use(session);
 		started(process, job);
 	} else if (job->kind == JOB_PROCESS_CLOSE) {
 		closed(process);
@@ -506,7 +506,7 @@ void process_job_done(struct session *session, struct job *job)
 	}
 	job_free(job);
 	process_pump(session);
-	beside_pump(session);
+	file_queue_pump(session);
 	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
 }
 
@@ -538,7 +538,7 @@ void process_fail_waiting(struct session *session, enum api_error error, const c
 		job_fail(job, error, why);
 		process_drop(process);
 	}
-	session->processes.starts_last = NULL;
+	session->processes.pending_rows_last = NULL;
 }
 
 void process_lose_all(struct session *session, enum api_process_state state,
@@ -550,7 +550,7 @@ void process_lose_all(struct session *session, enum api_process_state state,
 
 	if (session->processes.first == NULL)
 		return;
-	if (keep_turn_join(host, &is_own, &err) < 0)
+	if (transaction_join(host, &is_own, &err) < 0)
 		is_own = false;
 	session->processes.ended = NULL;
 	for (struct process *at = session->processes.first, *next; at != NULL; at = next) {
@@ -558,13 +558,13 @@ void process_lose_all(struct session *session, enum api_process_state state,
 		if (at->phase != PROCESS_STARTING)
 			lose(at, state, cause, why);
 	}
-	keep_turn_leave(host, is_own, session->processes.jobs);
+	transaction_leave(host, is_own, session->processes.jobs);
 }
 
-void process_turn_failed(struct session *session, uint64_t first)
+void process_transaction_failed(struct session *session, uint64_t first)
 {
 	for (struct process *at = session->processes.first; at != NULL; at = at->next) {
-		if (!at->is_uncommitted || at->turn < first)
+		if (!at->is_uncommitted || at->transaction < first)
 			continue;
 		at->is_uncommitted = false;
 		at->is_unkept = true;
@@ -574,10 +574,10 @@ void process_turn_failed(struct session *session, uint64_t first)
 	}
 }
 
-void process_turn_kept(struct session *session, uint64_t upto)
+void process_transaction_kept(struct session *session, uint64_t upto)
 {
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
-		if (at->is_uncommitted && at->turn <= upto)
+		if (at->is_uncommitted && at->transaction <= upto)
 			at->is_uncommitted = false;
 }
 

@@ -19,7 +19,7 @@
 #include "api/calls.h"
 #include "host/db/process.h"
 #include "host/executions/job.h"
-#include "host/executions/ring.h"
+#include "host/executions/event_buffer.h"
 #include "loop/loop.h"
 #include "reckon_process.h"
 
@@ -61,7 +61,7 @@ struct session_processes {
 	struct process *first;	 /* that run, and the last few that ended */
 	struct process *ended;	 /* for the next JOB_PROCESS_END */
 	bool is_end_queued;	 /* that job */
-	struct job *starts, *starts_last; /* wait for a box */
+	struct job *starts, *pending_rows_last; /* wait for a box */
 	unsigned jobs;
 	uint64_t looked_ns; /* when what they do to the workspace was last looked at */
 };
@@ -99,7 +99,7 @@ struct process {
 	unsigned input_count;
 
 	/* follow.c */
-	struct ring *ring;
+	struct event_buffer *events;
 	size_t kept_bytes; /* of its ring, once it has ended */
 	struct process_reader *readers;
 	size_t reader_count;
@@ -116,7 +116,7 @@ struct process {
 	uint64_t checked_ns; /* what it left: when that was last looked at */
 	bool is_unkept;	   /* its row is not as it should be */
 	bool is_uncommitted;
-	uint64_t turn;
+	uint64_t transaction;
 };
 
 /* ---- process.c ---- */
@@ -146,8 +146,8 @@ void process_fail_waiting(struct session *session, enum api_error error, const c
 void process_kill(struct process *process); /* with all that it left */
 void process_forget_all(struct session *session); /* the session goes */
 void process_tick(struct session *session);
-void process_turn_failed(struct session *session, uint64_t first);
-void process_turn_kept(struct session *session, uint64_t upto);
+void process_transaction_failed(struct session *session, uint64_t first);
+void process_transaction_kept(struct session *session, uint64_t upto);
 
 /* ---- io.c ---- */
 int process_watch(struct process *process, struct err *err);
@@ -181,7 +181,7 @@ void process_tell(struct arena *arena, const struct db_process *row, bool is_lis
 int process_tell_end(const struct db_process *row, struct buf *ret, struct err *err);
 const char *process_cause_name(unsigned cause);
 unsigned process_cause_of(const char *name); /* as libreckon has it */
-bool process_is_own(struct host *host, const struct asked *asked, const char *session,
+bool process_is_own(struct host *host, const struct request *req, const char *session,
 		    const char *process);
 
 /* ---- executions/work.c: in a thread of the pool ---- */

@@ -68,5 +68,5 @@ void work_process_end(struct job *job)
 		at->result.size = sizeof(at->result);
 		(void)reckon_process_status(at->handle, &at->result, &at->failed);
 	}
-	(void)reckon_workspace_keep(job->session->beside.handle, 0, &ignored);
+	(void)reckon_workspace_keep(job->session->file_queue.handle, 0, &ignored);
 }

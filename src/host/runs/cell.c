@@ -30,7 +30,7 @@ static void take_images(struct job_told *told, const reckon_execution *done)
 		char *bytes = mem_new0(image.len + 1, 1);
 
 		memcpy(bytes, image.bytes, image.len);
-		told->images[told->image_count++] = (struct converse_image){
+		told->images[told->image_count++] = (struct agent_client_image){
 			.mime = mem_strdup(image.mime), .bytes = bytes, .len = image.len
 		};
 	}
@@ -83,45 +83,45 @@ void job_told_free(struct job_told *told)
 
 /* ---- what goes back ------------------------------------------------------------------------- */
 
-void inquiry_cell_refuse(struct inquiry *inquiry, const char *status, const char *why)
+void run_cell_refuse(struct run *run, const char *status, const char *why)
 {
 	struct err err;
 
-	if (driver_cell_refuse(&inquiry->driver, status, why, &err) < 0)
-		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+	if (driver_cell_refuse(&run->driver, status, why, &err) < 0)
+		run_end(run, AGENT_STOP_FAILED, err.text);
 }
 
-static void push_record(struct inquiry *inquiry, const struct job *job)
+static void push_record(struct run *run, const struct job *job)
 {
 	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
 	struct json_writer writer;
 
 	if (job->json_len > EVENT_MAX / 2)
 		return; /* who wants it asks for the execution */
-	inquiry_event_begin(&writer, &json, "record");
-	json_write_member_uint(&writer, "step", inquiry->driver.step);
+	run_event_begin(&writer, &json, "record");
+	json_write_member_uint(&writer, "step", run->driver.step);
 	json_write_member_string(&writer, "execution", job->execution->id);
 	json_write_key(&writer, "record");
 	json_write_raw(&writer, job->json, job->json_len);
-	inquiry_event_end(inquiry, &writer, "record");
+	run_event_end(run, &writer, "record");
 }
 
 /* A driver_ops.end. */
-void inquiry_cell_end(const struct driver_cell_end *end, void *arg)
+void run_cell_end(const struct driver_cell_end *end, void *arg)
 {
-	struct inquiry *inquiry = arg;
+	struct run *run = arg;
 
 	if (end->owner == NULL)
 		return;
-	push_record(inquiry, end->owner);
-	inquiry_tell(inquiry);
+	push_record(run, end->owner);
+	run_tell(run);
 }
 
-static void read_told(const struct job *job, struct converse_result *ret)
+static void read_told(const struct job *job, struct agent_client_result *ret)
 {
 	const struct job_told *told = job->told;
 
-	*ret = (struct converse_result){
+	*ret = (struct agent_client_result){
 		.status = job->status,
 		.text = buf_text(&told->text),
 		.len = told->text.len,
@@ -136,7 +136,7 @@ static void read_told(const struct job *job, struct converse_result *ret)
 	memcpy(ret->images, told->images, sizeof(ret->images));
 }
 
-void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
+void run_cell_done(struct run *run, const struct job *job)
 {
 	const struct job_told *told = job->told;
 	struct driver_cell_end end = {
@@ -147,85 +147,85 @@ void inquiry_cell_done(struct inquiry *inquiry, const struct job *job)
 	};
 	struct err err;
 
-	if (inquiry->cell == job->execution)
-		inquiry->cell = NULL;
-	if (inquiry->state != INQUIRY_ASKING)
+	if (run->cell == job->execution)
+		run->cell = NULL;
+	if (run->state != RUN_ASKING)
 		return;
-	inquiry_act(inquiry);
+	run_act(run);
 	if (job->json == NULL || told == NULL) {
-		inquiry_cell_refuse(inquiry, "infra_error", job->error.message);
+		run_cell_refuse(run, "infra_error", job->error.message);
 		return;
 	}
 	end.files = told->changes.files;
 	end.file_count = told->changes.file_count;
 	read_told(job, &end.told);
-	if (driver_cell_done(&inquiry->driver, &end, &err) < 0)
-		inquiry_end(inquiry, AGENT_STOP_FAILED, err.text);
+	if (driver_cell_done(&run->driver, &end, &err) < 0)
+		run_end(run, AGENT_STOP_FAILED, err.text);
 }
 
 /* ---- the cell ------------------------------------------------------------------------------- */
 
-static void push_cell(struct inquiry *inquiry, const char *execution, const char *code, size_t len)
+static void push_cell(struct run *run, const char *execution, const char *code, size_t len)
 {
 	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
 	struct json_writer writer;
 
-	inquiry_event_begin(&writer, &json, "cell");
-	json_write_member_uint(&writer, "step", inquiry->driver.step);
+	run_event_begin(&writer, &json, "cell");
+	json_write_member_uint(&writer, "step", run->driver.step);
 	json_write_member_string(&writer, "execution", execution);
 	json_write_member_text(&writer, "code", code, len);
-	inquiry_event_end(inquiry, &writer, "cell");
+	run_event_end(run, &writer, "cell");
 }
 
 /* NULL, or why it may not run now. */
-static const char *forbidden(struct inquiry *inquiry)
+static const char *forbidden(struct run *run)
 {
-	const struct asked nobody = { .tenant = inquiry->tenant };
-	const struct session *session = inquiry->session;
+	const struct request nobody = { .tenant = run->tenant };
+	const struct session *session = run->session;
 
 	if (session->queued >= HOST_QUEUE_MAX)
 		return "Not run: too much waits for this session already.";
 	/* Who would be told is the client, and that one waits for an answer. */
-	if (!quota_execution(inquiry->host, &nobody, session, 0))
+	if (!quota_execution(run->host, &nobody, session, 0))
 		return "Not run: a quota of the person's account is reached.";
 	return NULL;
 }
 
 /* A driver_ops.execute. */
-int inquiry_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
+int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 {
-	struct inquiry *inquiry = arg;
-	struct session *session = inquiry->session;
+	struct run *run = arg;
+	struct session *session = run->session;
 	struct db_execution row = { 0 };
 	const char *why;
 	struct err broken;
 	struct job *job;
 
 	if (session == NULL || session->phase != SESSION_LIVE)
-		return driver_cell_refuse(&inquiry->driver, "lost", "The session has ended.", err);
-	why = forbidden(inquiry);
-	if (why != NULL && ++inquiry->refused >= REFUSED_MAX)
+		return driver_cell_refuse(&run->driver, "lost", "The session has ended.", err);
+	why = forbidden(run);
+	if (why != NULL && ++run->refused >= REFUSED_MAX)
 		return err_set(err, ERR_LIMIT, "a quota of the tenant is reached");
 	if (why != NULL)
-		return driver_cell_refuse(&inquiry->driver, "refused", why, err);
-	inquiry->refused = 0;
-	keep_use(session);
-	inquiry_act(inquiry);
-	inquiry->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
-	if (inquiry->cell == NULL)
-		return driver_cell_refuse(&inquiry->driver, "infra_error", broken.text, err);
-	job = execution_job(inquiry->cell);
-	driver_cell_begun(&inquiry->driver, job->execution->id);
-	inquiry_expect(inquiry, job);
-	push_cell(inquiry, job->execution->id, cell->code, cell->len);
+		return driver_cell_refuse(&run->driver, "refused", why, err);
+	run->refused = 0;
+	persist_use(session);
+	run_act(run);
+	run->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
+	if (run->cell == NULL)
+		return driver_cell_refuse(&run->driver, "infra_error", broken.text, err);
+	job = execution_job(run->cell);
+	driver_cell_begun(&run->driver, job->execution->id);
+	run_expect(run, job);
+	push_cell(run, job->execution->id, cell->code, cell->len);
 	session_enqueue(session, job);
 	return 0;
 }
 
-void inquiry_cell_stop(struct inquiry *inquiry)
+void run_cell_stop(struct run *run)
 {
-	struct execution *cell = inquiry->cell;
-	struct session *session = inquiry->session;
+	struct execution *cell = run->cell;
+	struct session *session = run->session;
 
 	if (cell == NULL || session == NULL)
 		return;

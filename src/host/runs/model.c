@@ -34,7 +34,7 @@ static int file_of(const struct host *host, char *ret, size_t size, bool *ret_na
 	return 0;
 }
 
-int inquiry_models_load(struct host *host, struct err *err)
+int run_models_load(struct host *host, struct err *err)
 {
 	struct models *fresh = NULL;
 	struct ini_problems *problems = mem_new0(1, sizeof(*problems));
@@ -84,16 +84,16 @@ static int missing(struct err *err, const char *what)
 	return err_remedy(err, "whoever runs the daemon names models in models.ini: docs/agent.md");
 }
 
-int inquiry_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
+int run_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
 			 struct err *err)
 {
-	const struct models_wish asked = { .model = wish, .env = look_up };
+	const struct models_wish req = { .model = wish, .env = look_up };
 	struct err inner;
 
 	*ret = (struct models_choice){ 0 };
 	if (host->models == NULL || host->models->count == 0)
 		return missing(err, "this daemon has no model");
-	if (models_choose(host->models, &asked, ret, &inner) < 0) {
+	if (models_choose(host->models, &req, ret, &inner) < 0) {
 		models_choice_done(ret);
 		if (wish == NULL)
 			return missing(err, "no model is named, and this daemon has no standard one");
@@ -127,7 +127,7 @@ static bool name_of(const struct models_entry *entry, char *ret, size_t size)
 						 : add_name(ret, size, entry->model, NULL);
 }
 
-bool inquiry_model_at(const struct host *host, size_t index, char *ret, size_t size)
+bool run_model_at(const struct host *host, size_t index, char *ret, size_t size)
 {
 	const struct models *models = host->models;
 
@@ -144,17 +144,17 @@ bool inquiry_model_at(const struct host *host, size_t index, char *ret, size_t s
 }
 
 /* What was asked for, and is not more than there may be. */
-static int limit(const char *name, uint64_t asked, uint64_t most, uint64_t *ret, struct err *err)
+static int limit(const char *name, uint64_t req, uint64_t most, uint64_t *ret, struct err *err)
 {
-	if (asked == 0)
+	if (req == 0)
 		return 0;
-	if (most != MODELS_UNSET && most != 0 && asked > most)
+	if (most != MODELS_UNSET && most != 0 && req > most)
 		return err_set(err, ERR_LIMIT, "limits.%s is more than this daemon allows", name);
-	*ret = asked;
+	*ret = req;
 	return 0;
 }
 
-int inquiry_model_settings(struct models_choice *choice, const struct api_run_limits *limits,
+int run_model_settings(struct models_choice *choice, const struct api_run_limits *limits,
 			   struct agent_settings *ret, struct err *err)
 {
 	const struct models_entry *most = choice->standard;

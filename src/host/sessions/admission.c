@@ -167,7 +167,7 @@ static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 }
 
 /* What this host has in all, and could never give: waiting would not help. */
-static bool is_beyond_host(struct host *host, const struct asked *asked, uint64_t need)
+static bool is_beyond_host(struct host *host, const struct request *req, uint64_t need)
 {
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	char message[160];
@@ -178,11 +178,11 @@ static bool is_beyond_host(struct host *host, const struct asked *asked, uint64_
 		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has "
 		       "%" PRIu64 " MiB in all",
 		       need >> 20, all >> 20);
-	peer_fail(host, asked->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
+	front_fail(host, req->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
 	return true;
 }
 
-bool admission_check(struct host *host, const struct asked *asked,
+bool admission_check(struct host *host, const struct request *req,
 		     const struct front_limits *limits)
 {
 	const uint64_t now = clock_mono_ns();
@@ -191,7 +191,7 @@ bool admission_check(struct host *host, const struct asked *asked,
 	uint64_t wanted, left;
 	char message[192];
 
-	if (is_beyond_host(host, asked, need))
+	if (is_beyond_host(host, req, need))
 		return false;
 	if (is_stale(host, now, need)) {
 		host->available = admission_available("");
@@ -210,7 +210,7 @@ bool admission_check(struct host *host, const struct asked *asked,
 		       "the host has no memory for another session: %" PRIu64 " MiB are left, "
 		       "%" PRIu64 " are kept in reserve, %" PRIu64 " would be needed",
 		       left >> 20, host->config.memory_reserve >> 20, need >> 20);
-	refuse(host, asked->id,
+	refuse(host, req->id,
 	       &(struct refusal){ .error = API_ERR_OVERLOADED,
 				  .message = message,
 				  .remedy = "wait until sessions end, or close some",

@@ -12,7 +12,7 @@
 #include "wire/front.h"
 
 struct host;
-struct asked;
+struct request;
 
 /*
  * Bytes that could still be had: the least of MemAvailable and of what each memory cgroup from
@@ -24,5 +24,5 @@ uint64_t admission_available(const char *root);
 uint64_t admission_need(const struct host *host, const struct front_limits *limits);
 
 /* False when there is too little; then the request was answered. */
-bool admission_check(struct host *host, const struct asked *asked,
+bool admission_check(struct host *host, const struct request *req,
 		     const struct front_limits *limits);

@@ -85,7 +85,7 @@ static void pump(struct context *context)
 	struct session *session = context->session;
 	struct job *job = context->first;
 
-	if (context->running != NULL || job == NULL || first_holds(job))
+	if (context->running != NULL || job == NULL || row_before_run_holds(job))
 		return;
 	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
 		restore_want(session);
@@ -177,7 +177,7 @@ static void put_row(struct context *context)
 	if (session->phase == SESSION_CLOSING && !session->is_leaving)
 		return;
 	if (db_context_put(session->host->db, session->row.id, &context->row, &err) < 0)
-		keep_fail(session->host, &err);
+		transaction_fail(session->host, &err);
 }
 
 static void set_variables(struct db_context *row, const char *variables)
@@ -231,7 +231,7 @@ static void opened(struct context *context, struct job *job)
 {
 	struct session *session = context->session;
 	struct host *host = session->host;
-	struct api_context told;
+	struct api_context reply;
 
 	session->opening_contexts--;
 	if (context->is_parked && context->row.id[0] != '\0') {
@@ -239,10 +239,10 @@ static void opened(struct context *context, struct job *job)
 		return;
 	}
 	if (job->error.code < 0) {
-		peer_fail_reckon(host, job->request, &job->error);
+		front_fail_reckon(host, job->request, &job->error);
 		/* Of one that a language asked for; a CLOSE that waits stays, with nothing to do. */
 		if (context->phase != SESSION_CLOSING)
-			fail_waiting(context, peer_error_of(&job->error), job->error.message);
+			fail_waiting(context, front_error_of(&job->error), job->error.message);
 		context->phase = SESSION_CLOSING;
 		if (context->first == NULL)
 			context_free(context);
@@ -253,22 +253,22 @@ static void opened(struct context *context, struct job *job)
 			       reckon_context_id(context->handle));
 		clock_rfc3339_now(context->row.created_at);
 		if (context->phase == SESSION_CLOSING) {
-			peer_fail(host, job->request, API_ERR_SESSION_CLOSED,
+			front_fail(host, job->request, API_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
-		} else if (job->request != 0 && !peer_is_pending(host, job->request)) {
+		} else if (job->request != 0 && !front_is_pending(host, job->request)) {
 			/* Whoever asked for it never got its id. */
 			context->phase = SESSION_LIVE;
 			context_end(context, API_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
 		} else {
 			context->phase = SESSION_LIVE;
-			context->is_unborn = host->turn_is_open;
-			context->unborn_turn = host->turn;
-			keep_in_turn(session);
+			context->is_unborn = host->transaction_is_open;
+			context->unborn_transaction = host->transaction;
+			transaction_note(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);
-			context_tell(context, &told);
-			reply_context_create(host, job->request, &told);
+			context_tell(context, &reply);
+			reply_context_create(host, job->request, &reply);
 		}
 		pump(context);
 	}
@@ -282,14 +282,14 @@ void context_job_done(struct job *job)
 	bool is_last;
 
 	context->running = NULL;
-	keep_use(session);
+	persist_use(session);
 	observe_job(session->host, job);
 	if (job->kind == JOB_CONTEXT_OPEN) {
 		opened(context, job);
 		job_free(job);
 		session_pump(session); /* a CLOSE may have waited for this */
 		if (session->is_parked) {
-			beside_pump(session);
+			file_queue_pump(session);
 			process_pump(session);
 		}
 		return;
@@ -297,14 +297,14 @@ void context_job_done(struct job *job)
 	if (job->kind == JOB_CONTEXT_CLOSE) {
 		if (context->is_deleted &&
 		    db_context_drop(session->host->db, context->row.id, &err) < 0)
-			keep_fail(session->host, &err);
+			transaction_fail(session->host, &err);
 		reply_done(session->host, job->request);
 		job_free(job);
 		is_last = session->is_closed;
 		context_free(context);
 		if (!is_last) {
 			session_pump(session);
-			beside_pump(session);
+			file_queue_pump(session);
 			process_pump(session);
 		}
 		return;
@@ -319,7 +319,7 @@ void context_job_done(struct job *job)
 	pump(context);
 	if (session->is_parked) {
 		session_pump(session); /* a new box may have waited for this */
-		beside_pump(session);
+		file_queue_pump(session);
 		process_pump(session);
 	}
 }
@@ -360,17 +360,17 @@ void context_park_all(struct session *session, const char *why)
 		park(at, why);
 }
 
-void context_turn_kept(struct session *session, uint64_t upto)
+void context_transaction_kept(struct session *session, uint64_t upto)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next)
-		if (at->unborn_turn <= upto)
+		if (at->unborn_transaction <= upto)
 			at->is_unborn = false;
 }
 
-void context_turn_failed(struct session *session, uint64_t first)
+void context_transaction_failed(struct session *session, uint64_t first)
 {
 	for (struct context *at = session->contexts; at != NULL; at = at->next) {
-		if (!at->is_unborn || at->unborn_turn < first)
+		if (!at->is_unborn || at->unborn_transaction < first)
 			continue;
 		at->is_unborn = false;
 		context_end(at, API_ERR_CONTEXT_NOT_FOUND, "it could not be kept", 0);

@@ -52,7 +52,7 @@ static void tell_not_kept(struct session *session, const reckon_workspace *manif
 static void fail_waiting(struct session *session, enum api_error error, const char *why)
 {
 	session_fail_waiting(session, error, why);
-	beside_fail_waiting(session, error, why);
+	file_queue_fail_waiting(session, error, why);
 	process_fail_waiting(session, error, why);
 	context_fail_waiting(session, error, why);
 }
@@ -87,15 +87,15 @@ void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here. */
 	if (session->phase == SESSION_LIVE && session->running == NULL &&
-	    session->opening_contexts == 0 && session->beside.running == NULL &&
+	    session->opening_contexts == 0 && session->file_queue.running == NULL &&
 	    !process_is_busy(session) && !context_is_running(session))
 		begin(session);
 }
 
 static void close_box(struct session *session)
 {
-	reckon_session_close(session->beside.handle);
-	session->beside.handle = NULL;
+	reckon_session_close(session->file_queue.handle);
+	session->file_queue.handle = NULL;
 	reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);
 	session->handle = NULL;
@@ -117,7 +117,7 @@ void restore_work(struct job *job)
 
 void restore_park(struct session *session, const char *why)
 {
-	struct db_kept *kept = &session->kept;
+	struct db_persisted *kept = &session->kept;
 	struct err err;
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
@@ -131,8 +131,8 @@ void restore_park(struct session *session, const char *why)
 	session->ran_since = false;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
 	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
-	if (keep_write(session, &err) < 0)
-		keep_fail(session->host, &err);
+	if (persist_write(session, &err) < 0)
+		transaction_fail(session->host, &err);
 }
 
 void restore_next(struct host *host)
@@ -147,7 +147,7 @@ void restore_next(struct host *host)
 
 static void restored(struct session *session)
 {
-	struct db_kept *kept = &session->kept;
+	struct db_persisted *kept = &session->kept;
 	struct err err;
 
 	session->is_parked = false;
@@ -158,9 +158,9 @@ static void restored(struct session *session)
 	kept->lost_why[0] = '\0';
 	free(kept->variables);
 	kept->variables = NULL;
-	keep_use(session);
-	if (keep_write(session, &err) < 0)
-		keep_fail(session->host, &err);
+	persist_use(session);
+	if (persist_write(session, &err) < 0)
+		transaction_fail(session->host, &err);
 	log_line(LOG_INFO, "session restored", "session=%s", session->row.id);
 }
 
@@ -186,7 +186,7 @@ void restore_done(struct session *session, struct job *job)
 	}
 	job_free(job);
 	session_pump(session);
-	beside_pump(session);
+	file_queue_pump(session);
 	process_pump(session);
 	context_pump_all(session);
 	restore_next(session->host);

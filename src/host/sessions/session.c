@@ -19,12 +19,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/executions/cancel.h"
-#include "host/sessions/early.h"
+#include "host/sessions/row_before_open.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
-#include "host/sessions/spare.h"
+#include "host/sessions/prewarmed.h"
 #include "host/tenants/usage.h"
 #include "host/files/watch.h"
 
@@ -110,7 +110,7 @@ struct session *session_add(struct host *host, struct tenant *tenant,
 	host->sessions = session;
 	host->session_count++;
 	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
-	db_kept_init(&session->kept);
+	db_persisted_init(&session->kept);
 	return session;
 }
 
@@ -125,10 +125,10 @@ void session_forget(struct session *session)
 		}
 	host->session_count--;
 	unindex(session);
-	keep_leave_turn(session);
+	transaction_forget(session);
 	once_forget(session);
 	session_measured(session, 0, 0);
-	inquiry_session_gone(session);
+	run_session_gone(session);
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
 	if (session->row.id[0] != '\0')
@@ -139,7 +139,7 @@ void session_forget(struct session *session)
 	watch_lose_all(session, API_ERR_SESSION_CLOSED, "the session has ended");
 	free(session->observed);
 	db_session_done(&session->row);
-	db_kept_done(&session->kept);
+	db_persisted_done(&session->kept);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
 	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)
@@ -162,7 +162,7 @@ static int commit_end(struct session *session, const char *state, const char *wh
 		return (int)err->code;
 	code = db_session_end(host->db, session->row.id, state, why, err);
 	if (code >= 0)
-		code = db_kept_drop(host->db, session->row.id, err);
+		code = db_persisted_drop(host->db, session->row.id, err);
 	if (code >= 0)
 		code = audit_add(host, "session.end", session->row.id, state, err, "%s", why);
 	return audit_end(host, code, err);
@@ -177,7 +177,7 @@ int session_commit_start(struct session *session, struct err *err)
 		return (int)err->code;
 	code = db_session_add(host->db, &session->row, err);
 	if (code >= 0)
-		code = keep_add(session, err);
+		code = persist_add(session, err);
 	if (code >= 0 && session->name[0] != '\0')
 		code = db_name_add(host->db, session->row.id, session->name, err);
 	if (code >= 0)
@@ -196,7 +196,7 @@ static int keep_end(struct session *session, const char *why, struct err *err)
 	if (commit_end(session, state_of(session->end), why, err) < 0)
 		return (int)err->code;
 	session->is_uncommitted = true;
-	keep_in_turn(session);
+	transaction_note(session);
 	return 0;
 }
 
@@ -223,22 +223,22 @@ void session_end(struct session *session, enum api_error end, const char *why,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
 	/* One turn for its end and for those of all that waits; its box closes meanwhile. */
-	is_kept = keep_turn_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
+	is_kept = transaction_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
 	if (!is_kept)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	session->end_unkept = !is_kept;
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
-	inquiry_session_ends(session, why);
+	run_session_ends(session, why);
 	session_fail_waiting(session, end, why);
-	beside_fail_waiting(session, end, why);
+	file_queue_fail_waiting(session, end, why);
 	process_fail_waiting(session, end, why);
 	process_lose_all(session, API_PROCESS_STATE_ENDED, API_PROCESS_CAUSE_SESSION_ENDED, why);
 	context_end_all(session, end, why);
 	interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
-	keep_turn_leave(host, is_own, 1); /* the CLOSE */
+	transaction_leave(host, is_own, 1); /* the CLOSE */
 }
 
 /* One that is being opened ends when it is open: nobody is left whom to tell of it. */
@@ -266,7 +266,7 @@ void session_leave(struct session *session)
 		return;
 	}
 	session_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
-	beside_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+	file_queue_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 	process_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 	process_lose_all(session, API_PROCESS_STATE_LOST, 0, "the daemon was stopped");
 	context_end_all(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
@@ -288,9 +288,9 @@ void session_leave(struct session *session)
 /* Whether somebody is there to whom the session is of use. */
 static bool is_wanted(const struct host *host, const struct job *job)
 {
-	if (job->inquiry != NULL)
-		return job->inquiry->state != INQUIRY_ENDED;
-	return peer_is_pending(host, job->request);
+	if (job->run != NULL)
+		return job->run->state != RUN_ENDED;
+	return front_is_pending(host, job->request);
 }
 
 /* From now on it is there, and kept. */
@@ -302,26 +302,26 @@ static int note_opened(struct session *session, struct err *err)
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
 		       reckon_session_template(session->handle));
 	session->phase = SESSION_LIVE;
-	early_note(session);
-	spare_want(session->host);
-	if (session->early_failed.code != ERR_OK) {
-		*err = session->early_failed;
+	row_before_open_note(session);
+	prewarmed_want(session->host);
+	if (session->row_before_open_failed.code != ERR_OK) {
+		*err = session->row_before_open_failed;
 		return (int)err->code;
 	}
 	if (session->is_early)
 		return 0;
 	clock_rfc3339_now(session->row.created_at);
-	keep_use(session);
+	persist_use(session);
 	return session_commit_start(session, err);
 }
 
 void session_reply_opened(const struct session *session, uint64_t request)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct api_session told;
+	struct api_session reply;
 
-	session_show(session->host, &arena, &session->row, &told);
-	reply_session_create(session->host, request, &told);
+	session_show(session->host, &arena, &session->row, &reply);
+	reply_session_create(session->host, request, &reply);
 }
 
 /* The last of them answers (stored_imported()). */
@@ -336,7 +336,7 @@ static void enqueue_imports(struct session *session, struct job *opened)
 		job->about = opened->about;
 		memcpy(job->actor, opened->actor, sizeof(job->actor));
 		job->is_last_import = opened->imports == NULL;
-		beside_enqueue(session, job);
+		file_queue_enqueue(session, job);
 	}
 }
 
@@ -350,27 +350,27 @@ void session_opened(struct session *session, struct job *job)
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
 		interrupt(session);
-		peer_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
-		if (job->inquiry != NULL)
-			inquiry_job_failed(job->inquiry, API_ERR_UNAVAILABLE, session->row.why);
+		front_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
+		if (job->run != NULL)
+			run_job_failed(job->run, API_ERR_UNAVAILABLE, session->row.why);
 		if (session->is_leaving)
-			early_undo(session, session->row.why);
+			row_before_open_undo(session, session->row.why);
 		session_pump(session);
 		return;
 	}
 	if (session->handle == NULL) {
-		peer_fail_reckon(host, job->request, &job->error);
-		if (job->inquiry != NULL)
-			inquiry_job_failed(job->inquiry,
+		front_fail_reckon(host, job->request, &job->error);
+		if (job->run != NULL)
+			run_job_failed(job->run,
 					   job->error.code == RECKON_ENOT_FOUND
 						   ? API_ERR_NOT_FOUND
 						   : API_ERR_UNAVAILABLE, job->error.message);
-		early_undo(session, job->error.message);
+		row_before_open_undo(session, job->error.message);
 		session_forget(session);
 		return;
 	}
 	if (note_opened(session, &err) < 0) {
-		peer_fail_err(host, job->request, &err);
+		front_fail_err(host, job->request, &err);
 		execution_rowless(session, &err);
 		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || host->is_stopping) {
@@ -387,11 +387,11 @@ void session_opened(struct session *session, struct job *job)
 		else
 			session_reply_opened(session, job->request);
 	}
-	if (job->inquiry != NULL)
-		inquiry_opened(job->inquiry);
+	if (job->run != NULL)
+		run_opened(job->run);
 }
 
-/* A turn that could not be brought to the disk may have been committed all the same. */
+/* A transaction that could not be brought to the disk may have been committed all the same. */
 static int keep_end_again(struct session *session, struct err *err)
 {
 	struct db_session row;
@@ -411,7 +411,7 @@ void session_closed(struct session *session, const struct job *job)
 	struct err err;
 
 	if (session->end_unkept && keep_end_again(session, &err) < 0)
-		keep_fail(session->host, &err);
+		transaction_fail(session->host, &err);
 	reply_done(session->host, job->request);
 	session->is_closed = true;
 }
@@ -429,8 +429,8 @@ static void tick_one(struct session *session, uint64_t now)
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
 	if (session->phase != SESSION_LIVE)
 		return;
-	if (keep_expired(session, now) != NULL) {
-		session_end(session, API_ERR_SESSION_EXPIRED, keep_expired(session, now), 0);
+	if (persist_expired(session, now) != NULL) {
+		session_end(session, API_ERR_SESSION_EXPIRED, persist_expired(session, now), 0);
 		return;
 	}
 	if (session->running == NULL && session->first == NULL && session->ran_since &&
@@ -440,7 +440,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	}
 	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
-	    !beside_is_idle(session) || process_is_busy(session) || process_keeps(session) ||
+	    !file_queue_is_idle(session) || process_is_busy(session) || process_keeps(session) ||
 	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
@@ -453,7 +453,7 @@ void session_tick(struct host *host)
 	const uint64_t now = clock_boot_ms() * 1000000u;
 	struct session *next;
 
-	keep_tick(host);
+	persist_tick(host);
 	for (struct session *at = host->sessions; at != NULL; at = next) {
 		next = at->next;
 		tick_one(at, now);

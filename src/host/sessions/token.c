@@ -85,14 +85,14 @@ void session_token_gone(struct host *host, uint64_t request, const char *text)
 
 	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
 	if (db_session_find(host->db, NULL, id, &row, &err) != 1) {
-		peer_fail(host, request, API_ERR_SESSION_NOT_FOUND,
+		front_fail(host, request, API_ERR_SESSION_NOT_FOUND,
 			  "the session of this token is older than what is kept", "",
 			  "create a new session", 0);
 		return;
 	}
 	(void)snprintf(message, sizeof(message), "the session of this token is %s: %s",
 		       strcmp(row.state, "live") == 0 ? "closing" : row.state, row.why);
-	peer_fail(host, request,
+	front_fail(host, request,
 		  strcmp(row.state, "expired") == 0 ? API_ERR_SESSION_EXPIRED
 		  : strcmp(row.state, "lost") == 0  ? API_ERR_SESSION_LOST
 						    : API_ERR_SESSION_CLOSED,
@@ -100,35 +100,35 @@ void session_token_gone(struct host *host, uint64_t request, const char *text)
 	db_session_done(&row);
 }
 
-bool session_token_may(const struct asked *asked)
+bool session_token_may(const struct request *req)
 {
-	const uint16_t offset = asked->call->session_offset;
+	const uint16_t offset = req->call->session_offset;
 	const char *id;
 
-	if (asked->call->scope == API_SCOPE_ANY)
+	if (req->call->scope == API_SCOPE_ANY)
 		return true;
-	if (offset == API_NO_OFFSET || asked->call == &api_calls[API_SESSION_TOKEN])
+	if (offset == API_NO_OFFSET || req->call == &api_calls[API_SESSION_TOKEN])
 		return false;
-	id = *(const char *const *)((const char *)asked->in + offset);
-	return id != NULL && strcmp(id, asked->key->row.id) == 0;
+	id = *(const char *const *)((const char *)req->in + offset);
+	return id != NULL && strcmp(id, req->key->row.id) == 0;
 }
 
 /* What the key may do in a session, as far as a token can say it. */
-static uint32_t scopes_of(const struct host *host, const struct asked *asked)
+static uint32_t scopes_of(const struct host *host, const struct request *req)
 {
-	return host->config.is_private ? TOKEN_SCOPES : asked->key->row.scopes & TOKEN_SCOPES;
+	return host->config.is_private ? TOKEN_SCOPES : req->key->row.scopes & TOKEN_SCOPES;
 }
 
-void handle_session_token(struct host *host, const struct asked *asked,
+void handle_session_token(struct host *host, const struct request *req,
 			  const struct api_session_token_in *in)
 {
-	const struct session *session = answer_session_named(host, asked, in->session, false);
+	const struct session *session = answer_session_named(host, req, in->session, false);
 	char token[SESSION_TOKEN_SIZE];
 
 	if (session == NULL)
 		return;
-	make(host, session->row.id, scopes_of(host, asked), token);
-	reply_session_token(host, asked->id, &(struct api_session_token_out){ .token = token });
+	make(host, session->row.id, scopes_of(host, req), token);
+	reply_session_token(host, req->id, &(struct api_session_token_out){ .token = token });
 }
 
 /* Whether the SHA-256 of before, token and after is what was presented. */
@@ -149,7 +149,7 @@ static bool is_signed(const struct api_session_signed_in *in, const char *token)
 }
 
 /* A token that a key with fewer scopes made is another one. */
-void handle_session_signed(struct host *host, const struct asked *asked,
+void handle_session_signed(struct host *host, const struct request *req,
 			   const struct api_session_signed_in *in)
 {
 	static const uint32_t usual[] = {
@@ -165,11 +165,11 @@ void handle_session_signed(struct host *host, const struct asked *asked,
 			make(host, at->row.id, usual[i], token);
 			if (!is_signed(in, token))
 				continue;
-			reply_session_signed(host, asked->id,
+			reply_session_signed(host, req->id,
 					     &(struct api_session_signed_out){
 						     .session = at->row.id, .token = token });
 			return;
 		}
-	peer_fail(host, asked->id, API_ERR_UNAUTHORIZED, "the signature is of no live session", "",
+	front_fail(host, req->id, API_ERR_UNAUTHORIZED, "the signature is of no live session", "",
 		  "", 0);
 }

@@ -11,4 +11,4 @@ int session_token_judge(struct host *host, const char *text, struct key *ret);
 /* Answers with what became of its session. */
 void session_token_gone(struct host *host, uint64_t request, const char *text);
 /* Whether a call is about the session of the token that brings it. */
-bool session_token_may(const struct asked *asked);
+bool session_token_may(const struct request *req);

@@ -43,7 +43,7 @@ void refuse(struct host *host, uint64_t request, const struct refusal *refusal)
 	const struct api_queue_place place = { refusal->queue.position,
 					       refusal->queue.estimate_ms };
 
-	peer_failure(host, request,
+	front_failure(host, request,
 		     &(struct api_failure){
 			     .error = refusal->error,
 			     .message = refusal->message,
@@ -90,7 +90,7 @@ uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum fro
 /* ---- refusing ------------------------------------------------------------------------------- */
 
 /* Always false, for callers to return. `queue` NULL: waiting is not what helps. */
-static bool reached(struct host *host, const struct asked *asked, enum front_quota quota,
+static bool reached(struct host *host, const struct request *req, enum front_quota quota,
 		    uint64_t value, uint64_t limit, const struct front_queue *queue)
 {
 	const struct front_quota_kind *kind = &front_quota_kinds[quota];
@@ -120,15 +120,15 @@ static bool reached(struct host *host, const struct asked *asked, enum front_quo
 					 : "ask for less, or for a larger quota";
 	}
 	observe_refused(host, "quota");
-	refuse(host, asked->id, &refusal);
+	refuse(host, req->id, &refusal);
 	return false;
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-bool quota_request(struct host *host, const struct asked *asked)
+bool quota_request(struct host *host, const struct request *req)
 {
-	struct tenant *tenant = asked->tenant;
+	struct tenant *tenant = req->tenant;
 	const uint64_t rate = quota_of(host, tenant, FRONT_QUOTA_REQUESTS);
 	const uint64_t now = clock_mono_ns();
 	const struct front_queue soon = { .estimate_ms = 1000 };
@@ -144,7 +144,7 @@ bool quota_request(struct host *host, const struct asked *asked)
 		tenant->tokens = rate * 1000u;
 	tenant->tokens_ns = now;
 	if (tenant->tokens < 1000u)
-		return reached(host, asked, FRONT_QUOTA_REQUESTS, rate, rate, &soon);
+		return reached(host, req, FRONT_QUOTA_REQUESTS, rate, rate, &soon);
 	tenant->tokens -= 1000u;
 	return true;
 }
@@ -157,11 +157,11 @@ uint64_t quota_memory_of(const struct front_limits *limits)
 }
 
 /* What is asked for and what is left out, each against the most that there may be. */
-bool quota_limits(struct host *host, const struct asked *asked, struct front_limits *limits)
+bool quota_limits(struct host *host, const struct request *req, struct front_limits *limits)
 {
 	const struct {
 		enum front_quota quota;
-		uint64_t *asked;
+		uint64_t *wanted;
 		uint64_t otherwise; /* 0: none */
 	} rows[] = {
 		{ FRONT_QUOTA_MAX_WALL, &limits->wall_ms, 30000 },
@@ -177,27 +177,27 @@ bool quota_limits(struct host *host, const struct asked *asked, struct front_lim
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const uint64_t most = quota_of(host, asked->tenant, rows[i].quota);
+		const uint64_t most = quota_of(host, req->tenant, rows[i].quota);
 
 		if (most == 0)
 			continue;
-		if (*rows[i].asked > most)
-			return reached(host, asked, rows[i].quota, *rows[i].asked, most, NULL);
-		if (*rows[i].asked == 0)
-			*rows[i].asked = rows[i].otherwise != 0 && rows[i].otherwise < most
+		if (*rows[i].wanted > most)
+			return reached(host, req, rows[i].quota, *rows[i].wanted, most, NULL);
+		if (*rows[i].wanted == 0)
+			*rows[i].wanted = rows[i].otherwise != 0 && rows[i].otherwise < most
 						 ? rows[i].otherwise
 						 : most;
 	}
 	return true;
 }
 
-bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms)
+bool quota_idle(struct host *host, const struct request *req, uint64_t idle_ms)
 {
-	const uint64_t most = quota_of(host, asked->tenant, FRONT_QUOTA_MAX_IDLE);
+	const uint64_t most = quota_of(host, req->tenant, FRONT_QUOTA_MAX_IDLE);
 
 	if (most == 0 || idle_ms <= most)
 		return true;
-	return reached(host, asked, FRONT_QUOTA_MAX_IDLE, idle_ms, most, NULL);
+	return reached(host, req, FRONT_QUOTA_MAX_IDLE, idle_ms, most, NULL);
 }
 
 uint64_t quota_staying(uint64_t count, uint64_t leaving, uint64_t most)
@@ -205,10 +205,10 @@ uint64_t quota_staying(uint64_t count, uint64_t leaving, uint64_t most)
 	return count - MIN(leaving, most);
 }
 
-bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
+bool quota_session(struct host *host, const struct request *req, struct front_limits *limits,
 		   bool has_idle, uint64_t *idle_ms)
 {
-	const struct tenant *tenant = asked->tenant;
+	const struct tenant *tenant = req->tenant;
 	const struct front_queue queue = quota_session_queue(host, tenant->sessions);
 	const uint64_t sessions = quota_of(host, tenant, FRONT_QUOTA_SESSIONS);
 	const uint64_t memory = quota_of(host, tenant, FRONT_QUOTA_MEMORY);
@@ -217,21 +217,21 @@ bool quota_session(struct host *host, const struct asked *asked, struct front_li
 	const uint64_t staying = quota_staying(tenant->sessions, tenant->leaving, sessions);
 	uint64_t sum;
 
-	if (!quota_limits(host, asked, limits) || !quota_disk(host, asked, 0))
+	if (!quota_limits(host, req, limits) || !quota_disk(host, req, 0))
 		return false;
 	if (!has_idle && idle != 0 && *idle_ms > idle)
 		*idle_ms = idle;
-	if (!quota_idle(host, asked, *idle_ms))
+	if (!quota_idle(host, req, *idle_ms))
 		return false;
 	if (sessions != 0 && staying >= sessions)
-		return reached(host, asked, FRONT_QUOTA_SESSIONS, staying, sessions, &queue);
+		return reached(host, req, FRONT_QUOTA_SESSIONS, staying, sessions, &queue);
 	sum = quota_staying(tenant->memory_limits, tenant->leaving_limits, memory) +
 	      quota_memory_of(limits);
 	if (memory != 0 && sum > memory)
-		return reached(host, asked, FRONT_QUOTA_MEMORY, sum, memory,
+		return reached(host, req, FRONT_QUOTA_MEMORY, sum, memory,
 			       quota_memory_of(limits) > memory ? NULL : &queue);
 	if (used != 0 && tenant->memory_used >= used)
-		return reached(host, asked, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
+		return reached(host, req, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
 			       &queue);
 	return true;
 }
@@ -246,15 +246,15 @@ uint64_t quota_disk_left(const struct host *host, const struct tenant *tenant)
 	return sum < disk ? disk - sum : 0;
 }
 
-bool quota_disk(struct host *host, const struct asked *asked, uint64_t size)
+bool quota_disk(struct host *host, const struct request *req, uint64_t size)
 {
-	const struct tenant *tenant = asked->tenant;
+	const struct tenant *tenant = req->tenant;
 	const uint64_t disk = quota_of(host, tenant, FRONT_QUOTA_DISK);
 	const uint64_t sum = tenant->workspaces + tenant->row.kept_bytes + size;
 
 	if (disk == 0 || (size == 0 ? sum < disk : sum <= disk))
 		return true;
-	return reached(host, asked, FRONT_QUOTA_DISK, sum, disk, NULL);
+	return reached(host, req, FRONT_QUOTA_DISK, sum, disk, NULL);
 }
 
 /* ---- executions ----------------------------------------------------------------------------- */
@@ -278,9 +278,9 @@ void quota_note_cpu(struct tenant *tenant, uint64_t ms)
 }
 
 /* Until so much has left the hour that there is less than `limit`. */
-static bool check_cpu(struct host *host, const struct asked *asked)
+static bool check_cpu(struct host *host, const struct request *req)
 {
-	struct tenant *tenant = asked->tenant;
+	struct tenant *tenant = req->tenant;
 	const uint64_t limit = quota_of(host, tenant, FRONT_QUOTA_CPU);
 	struct front_queue queue = { 0 };
 	uint64_t sum = 0, left;
@@ -298,13 +298,13 @@ static bool check_cpu(struct host *host, const struct asked *asked)
 		queue.estimate_ms = i * (CPU_SLOT_NS / 1000000u) -
 				    clock_mono_ns() % CPU_SLOT_NS / 1000000u;
 	}
-	return reached(host, asked, FRONT_QUOTA_CPU, sum, limit, &queue);
+	return reached(host, req, FRONT_QUOTA_CPU, sum, limit, &queue);
 }
 
-bool quota_execution(struct host *host, const struct asked *asked, const struct session *session,
+bool quota_execution(struct host *host, const struct request *req, const struct session *session,
 		     uint64_t timeout_ms)
 {
-	const struct tenant *tenant = asked->tenant;
+	const struct tenant *tenant = req->tenant;
 	const uint64_t most = quota_of(host, tenant, FRONT_QUOTA_MAX_WALL);
 	const uint64_t executions = quota_of(host, tenant, FRONT_QUOTA_EXECUTIONS);
 	const uint64_t queued = quota_of(host, tenant, FRONT_QUOTA_QUEUED);
@@ -315,38 +315,38 @@ bool quota_execution(struct host *host, const struct asked *asked, const struct 
 		quota_queue(host, waiting, quota_of(host, tenant, FRONT_QUOTA_WORKERS));
 
 	if (most != 0 && timeout_ms > most)
-		return reached(host, asked, FRONT_QUOTA_MAX_WALL, timeout_ms, most, NULL);
+		return reached(host, req, FRONT_QUOTA_MAX_WALL, timeout_ms, most, NULL);
 	if (executions != 0 && tenant->executions >= executions)
-		return reached(host, asked, FRONT_QUOTA_EXECUTIONS, tenant->executions,
+		return reached(host, req, FRONT_QUOTA_EXECUTIONS, tenant->executions,
 			       executions, &queue);
 	/* One that begins at once does not wait. */
 	if (queued != 0 && waiting >= queued && session != NULL && session->running != NULL)
-		return reached(host, asked, FRONT_QUOTA_QUEUED, waiting, queued, &queue);
+		return reached(host, req, FRONT_QUOTA_QUEUED, waiting, queued, &queue);
 	if (used != 0 && tenant->memory_used >= used)
-		return reached(host, asked, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
+		return reached(host, req, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
 			       &queue);
-	return quota_disk(host, asked, 0) && check_cpu(host, asked);
+	return quota_disk(host, req, 0) && check_cpu(host, req);
 }
 
-bool quota_process(struct host *host, const struct asked *asked, uint64_t *timeout_ms)
+bool quota_process(struct host *host, const struct request *req, uint64_t *timeout_ms)
 {
-	const struct tenant *tenant = asked->tenant;
+	const struct tenant *tenant = req->tenant;
 	const uint64_t most = quota_of(host, tenant, FRONT_QUOTA_MAX_WALL);
 	const uint64_t processes = quota_of(host, tenant, FRONT_QUOTA_PROCESSES);
 	const uint64_t used = quota_of(host, tenant, FRONT_QUOTA_MEMORY_USED);
 	const struct front_queue queue = { .estimate_ms = 1000 };
 
 	if (most != 0 && *timeout_ms > most)
-		return reached(host, asked, FRONT_QUOTA_MAX_WALL, *timeout_ms, most, NULL);
+		return reached(host, req, FRONT_QUOTA_MAX_WALL, *timeout_ms, most, NULL);
 	if (*timeout_ms == 0)
 		*timeout_ms = most;
 	if (processes != 0 && tenant->processes >= processes)
-		return reached(host, asked, FRONT_QUOTA_PROCESSES, tenant->processes, processes,
+		return reached(host, req, FRONT_QUOTA_PROCESSES, tenant->processes, processes,
 			       &queue);
 	if (used != 0 && tenant->memory_used >= used)
-		return reached(host, asked, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
+		return reached(host, req, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,
 			       &queue);
-	return quota_disk(host, asked, 0) && check_cpu(host, asked);
+	return quota_disk(host, req, 0) && check_cpu(host, req);
 }
 
 /* ---- estimates ------------------------------------------------------------------------------ */

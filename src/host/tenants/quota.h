@@ -12,7 +12,7 @@
 #include "wire/front.h"
 
 struct host;
-struct asked;
+struct request;
 struct session;
 struct tenant;
 
@@ -35,22 +35,22 @@ uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum fro
 
 /* Limits that are asked for fit the tenant's; those that are not get their defaults. Answers when
  * they do not. */
-bool quota_limits(struct host *host, const struct asked *asked, struct front_limits *limits);
+bool quota_limits(struct host *host, const struct request *req, struct front_limits *limits);
 
 /* A token of the bucket. */
-bool quota_request(struct host *host, const struct asked *asked);
+bool quota_request(struct host *host, const struct request *req);
 /* Room for one more session. Limits that were not named become what the tenant may have. */
-bool quota_session(struct host *host, const struct asked *asked, struct front_limits *limits,
+bool quota_session(struct host *host, const struct request *req, struct front_limits *limits,
 		   bool has_idle, uint64_t *idle_ms);
-bool quota_idle(struct host *host, const struct asked *asked, uint64_t idle_ms);
+bool quota_idle(struct host *host, const struct request *req, uint64_t idle_ms);
 /* Room for one more execution of the session (NULL: of one that is not there yet) that takes at most
  * `timeout_ms` (0: the session's limit). */
-bool quota_execution(struct host *host, const struct asked *asked, const struct session *session,
+bool quota_execution(struct host *host, const struct request *req, const struct session *session,
 		     uint64_t timeout_ms);
 /* Room for one more process that runs at most `timeout_ms` (0: what the quota allows). */
-bool quota_process(struct host *host, const struct asked *asked, uint64_t *timeout_ms);
+bool quota_process(struct host *host, const struct request *req, uint64_t *timeout_ms);
 /* Room on disk for `size` bytes (0: any). */
-bool quota_disk(struct host *host, const struct asked *asked, uint64_t size);
+bool quota_disk(struct host *host, const struct request *req, uint64_t size);
 
 uint64_t quota_disk_left(const struct host *host, const struct tenant *tenant);
 uint64_t quota_memory_of(const struct front_limits *limits);

@@ -63,14 +63,14 @@ int tenant_setup(struct host *host, struct err *err)
 /* Of several tenants none takes all threads: an eighth is left to the others. */
 static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 {
-	const unsigned all = (unsigned)host->config.workers, spare = all / 8 > 0 ? all / 8 : 1;
+	const unsigned all = (unsigned)host->config.workers, prewarmed = all / 8 > 0 ? all / 8 : 1;
 	const uint64_t quota = quota_of(host, tenant, FRONT_QUOTA_WORKERS);
 
 	if (quota != 0)
 		return quota < all ? (unsigned)quota : all;
 	if (host->tenant_count < 2 || all < 2)
 		return all;
-	return all - spare;
+	return all - prewarmed;
 }
 
 /* ---- of the processors -------------------------------------------------------------------- */
@@ -233,16 +233,16 @@ void tenant_deleted(struct host *host, struct tenant *tenant)
 	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
 }
 
-struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id)
+struct tenant *tenant_of_id(struct host *host, const struct request *req, const char *id)
 {
 	struct tenant *tenant;
 	char message[96];
 
-	if (id == NULL || strcmp(id, asked->tenant->row.id) == 0)
-		return asked->tenant;
+	if (id == NULL || strcmp(id, req->tenant->row.id) == 0)
+		return req->tenant;
 	/* Before it is looked for: who may not ask does not learn whether it is there. */
-	if ((asked->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {
-		refuse(host, asked->id,
+	if ((req->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {
+		refuse(host, req->id,
 		       &(struct refusal){ .error = API_ERR_SCOPE,
 					  .message = "another tenant takes a key with the scope "
 						     "admin",
@@ -252,7 +252,7 @@ struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const 
 	tenant = tenant_find(host, id);
 	(void)snprintf(message, sizeof(message), "there is no tenant %s", id);
 	if (tenant == NULL)
-		peer_fail(host, asked->id, API_ERR_TENANT_NOT_FOUND, message, "",
+		front_fail(host, req->id, API_ERR_TENANT_NOT_FOUND, message, "",
 			  "list them: GET /reckon/v1/tenants", 0);
 	return tenant;
 }

@@ -14,7 +14,7 @@
 #include "host/executions/replay.h"
 
 struct host;
-struct asked;
+struct request;
 struct job;
 
 #define TENANTS_MAX 4096u
@@ -81,7 +81,7 @@ void tenant_deleted(struct host *host, struct tenant *tenant); /* here, and its 
 /* Weights and caps of all of them, of threads and of processors. */
 void tenant_apply(struct host *host);
 /* Of that id; NULL: the asking one. */
-struct tenant *tenant_of_id(struct host *host, const struct asked *asked, const char *id);
+struct tenant *tenant_of_id(struct host *host, const struct request *req, const char *id);
 
 /* ---- key.c ---- */
 #define KEY_TEXT_SIZE 64

@@ -156,10 +156,10 @@ static int add_day(const char *tenant, const char *day, const struct front_usage
 }
 
 /* An admin key sees all tenants unless it names one; any other key its own. */
-void handle_usage(struct host *host, const struct asked *asked, const struct api_usage_in *in)
+void handle_usage(struct host *host, const struct request *req, const struct api_usage_in *in)
 {
-	const bool sees_all = (asked->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && in->tenant == NULL;
-	const struct tenant *tenant = tenant_of_id(host, asked, in->tenant);
+	const bool sees_all = (req->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && in->tenant == NULL;
+	const struct tenant *tenant = tenant_of_id(host, req, in->tenant);
 	struct report report = { 0 };
 	struct err err;
 
@@ -168,9 +168,9 @@ void handle_usage(struct host *host, const struct asked *asked, const struct api
 	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id,
 			  in->from != NULL ? in->from : "0000-00-00",
 			  in->to != NULL ? in->to : "9999-99-99", add_day, &report, &err) < 0)
-		peer_fail(host, asked->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
 	else
-		reply_usage(host, asked->id,
+		reply_usage(host, req->id,
 			    &(struct api_usage){ .usage = { report.items, report.count } });
 	free(report.items);
 	arena_done(&report.arena);

@@ -9,7 +9,7 @@
 #include "wire/front.h"
 
 struct host;
-struct asked;
+struct request;
 struct tenant;
 struct job;
 

@@ -317,7 +317,7 @@ static int append_state(struct holder *holder, struct buf *into, struct err *err
 }
 
 /* What shell and holder are heard to say, a line at a time. */
-struct ear {
+struct status_reader {
 	struct pollfd waits[4];
 	sigset_t mask; /* of signals, while waiting */
 	char line[32];
@@ -326,24 +326,24 @@ struct ear {
 
 enum heard { HEARD_LINE, HEARD_NOTHING, HEARD_SIGNAL, HEARD_END };
 
-static void ear_init(struct ear *ear, const struct holder *holder)
+static void status_reader_init(struct status_reader *status_reader, const struct holder *holder)
 {
-	*ear = (struct ear){ .waits = { { .fd = holder->status, .events = POLLIN },
+	*status_reader = (struct status_reader){ .waits = { { .fd = holder->status, .events = POLLIN },
 					{ .fd = shell.pidfd, .events = POLLIN },
 					{ .fd = holder->pidfd, .events = POLLIN },
 					{ .fd = -1, .events = POLLIN } } };
-	(void)sigprocmask(SIG_BLOCK, NULL, &ear->mask);
+	(void)sigprocmask(SIG_BLOCK, NULL, &status_reader->mask);
 }
 
-static enum heard ear_listen(struct ear *ear, const struct timespec *limit)
+static enum heard status_reader_listen(struct status_reader *status_reader, const struct timespec *limit)
 {
-	struct pollfd *tools = &ear->waits[3];
+	struct pollfd *tools = &status_reader->waits[3];
 
 	for (;;) {
 		int n;
 
 		tools->fd = bash_lend_fd();
-		n = ppoll(ear->waits, ARRAY_LEN(ear->waits), limit, &ear->mask);
+		n = ppoll(status_reader->waits, ARRAY_LEN(status_reader->waits), limit, &status_reader->mask);
 
 		if (n < 0 && errno == EINTR)
 			return HEARD_SIGNAL;
@@ -354,22 +354,22 @@ static enum heard ear_listen(struct ear *ear, const struct timespec *limit)
 			if (n == 1)
 				continue;
 		}
-		if (n < 0 || (ear->waits[0].revents & POLLIN) == 0 ||
-		    read(ear->waits[0].fd, &ear->line[ear->len], 1) != 1)
+		if (n < 0 || (status_reader->waits[0].revents & POLLIN) == 0 ||
+		    read(status_reader->waits[0].fd, &status_reader->line[status_reader->len], 1) != 1)
 			return HEARD_END;
-		if (ear->line[ear->len] == '\n' || ear->len + 1 == sizeof(ear->line))
+		if (status_reader->line[status_reader->len] == '\n' || status_reader->len + 1 == sizeof(status_reader->line))
 			break;
-		ear->len++;
+		status_reader->len++;
 	}
-	ear->line[ear->len] = '\0';
-	ear->len = 0;
+	status_reader->line[status_reader->len] = '\0';
+	status_reader->len = 0;
 	return HEARD_LINE;
 }
 
 /* The number behind `tag`; < 0: the line is the answer to something else. */
-static int ear_number(const struct ear *ear, char tag)
+static int status_reader_number(const struct status_reader *status_reader, char tag)
 {
-	return ear->line[0] == tag ? (int)strtol(ear->line + 1, NULL, 10) & 0xff : -1;
+	return status_reader->line[0] == tag ? (int)strtol(status_reader->line + 1, NULL, 10) & 0xff : -1;
 }
 
 /* How long to wait for an answer that may be late or may never come: each time twice as long. */
@@ -390,16 +390,16 @@ static struct timespec patience_after(unsigned asked)
 static bool wait_status(const struct holder *holder, int *ret_status, bool *interrupted)
 {
 	unsigned asked = 0, waited = 0;
-	struct ear ear;
+	struct status_reader status_reader;
 
-	ear_init(&ear, holder);
+	status_reader_init(&status_reader, holder);
 	if (interrupted != NULL)
-		(void)sigdelset(&ear.mask, SIGINT); /* none slips in before the wait */
+		(void)sigdelset(&status_reader.mask, SIGINT); /* none slips in before the wait */
 	for (;;) {
 		const bool insists = interrupted != NULL && *interrupted;
 		const struct timespec patience = patience_after(insists ? 0 : waited);
 
-		switch (ear_listen(&ear, &patience)) {
+		switch (status_reader_listen(&status_reader, &patience)) {
 		case HEARD_SIGNAL:
 			if (interrupted == NULL)
 				return false;
@@ -415,7 +415,7 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 				return false;
 			break;
 		case HEARD_LINE:
-			*ret_status = ear_number(&ear, 's');
+			*ret_status = status_reader_number(&status_reader, 's');
 			if (*ret_status >= 0)
 				return true;
 			break;
@@ -433,10 +433,10 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 static bool fetch_state(const struct holder *holder, struct err *err)
 {
 	const int held = (int)holder->pid;
-	struct ear ear;
+	struct status_reader status_reader;
 	char text[2048];
 
-	ear_init(&ear, holder);
+	status_reader_init(&status_reader, holder);
 	for (int asked = 0; asked < STATE_TRIES; asked++) {
 		const struct timespec patience = patience_after((unsigned)asked);
 		enum heard heard;
@@ -448,8 +448,8 @@ static bool fetch_state(const struct holder *holder, struct err *err)
 		if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
 			return false;
 		do
-			heard = ear_listen(&ear, &patience);
-		while (heard == HEARD_LINE && ear_number(&ear, 'd') != asked);
+			heard = status_reader_listen(&status_reader, &patience);
+		while (heard == HEARD_LINE && status_reader_number(&status_reader, 'd') != asked);
 		if (heard == HEARD_LINE)
 			return true;
 		if (heard != HEARD_NOTHING)

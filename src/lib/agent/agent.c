@@ -2,7 +2,7 @@
  * agent.c - a conversation with a model in a session: questions in, cells run, answers out.
  *
  * Runs in:  libreckon.
- * Reads:    frames of reckon-agent, which src/converse has checked; words of a model.
+ * Reads:    frames of reckon-agent, which src/agent_client has checked; words of a model.
  * Never:    speaks with the model itself, or keeps a key.
  */
 #include <errno.h>
@@ -121,18 +121,18 @@ static const char *approve(const struct driver_cell *cell, void *arg)
 		       : NULL;
 }
 
-static void read_told(const reckon_execution *execution, struct converse_result *ret)
+static void read_told(const reckon_execution *execution, struct agent_client_result *ret)
 {
 	reckon_image image;
 	unsigned same;
 
-	*ret = (struct converse_result){ .status = reckon_execution_status(execution) };
+	*ret = (struct agent_client_result){ .status = reckon_execution_status(execution) };
 	ret->repeat = reckon_execution_repeat(execution, &same);
 	ret->same = same;
 	ret->text = reckon_execution_text(execution, &ret->len);
 	while (ret->image_count < AGENT_IMAGES_MAX &&
 	       reckon_execution_image(execution, ret->image_count, &image) == 1)
-		ret->images[ret->image_count++] = (struct converse_image){
+		ret->images[ret->image_count++] = (struct agent_client_image){
 			.mime = image.mime, .bytes = image.bytes, .len = image.len
 		};
 	while (ret->handle_count < CONVERSE_HANDLES_MAX) {
@@ -243,7 +243,7 @@ static bool wants_stop(void *arg)
 	return atomic_load(&agent->is_stopped) != 0;
 }
 
-/* A converse_open_fn. */
+/* A agent_client_open_fn. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	const reckon_agent *agent = arg;
@@ -266,7 +266,7 @@ static const struct driver_ops ops = {
 
 static int start(reckon_agent *agent, const reckon_agent_options *options, struct err *err)
 {
-	struct converse_model model = {
+	struct agent_client_model model = {
 		.settings = agent->settings,
 		.model = options->model,
 		.base_url = options->base_url,
@@ -279,7 +279,7 @@ static int start(reckon_agent *agent, const reckon_agent_options *options, struc
 	cleanup_free char *path = NULL;
 
 	if (model.ca_file == NULL && model.proxy == NULL && model.no_proxy == NULL)
-		converse_network(&model);
+		agent_client_network(&model);
 	agent->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (agent->wake_fd < 0)
 		return err_sys(err, "eventfd");
@@ -424,7 +424,7 @@ struct request {
 
 static int put_results(reckon_agent *agent, const struct request *request, struct err *err)
 {
-	struct converse_tool_result results[AGENT_CALLS_MAX] = { 0 };
+	struct agent_client_tool_result results[AGENT_CALLS_MAX] = { 0 };
 
 	if (request->count > AGENT_CALLS_MAX)
 		return err_set(err, ERR_LIMIT, "%zu results; at most %u", request->count,
@@ -438,7 +438,7 @@ static int put_results(reckon_agent *agent, const struct request *request, struc
 		if (given.id == NULL || given.text == NULL || !utf8_is_valid(given.text,
 									       strlen(given.text)))
 			return err_set(err, ERR_INVALID, "a result has an id and UTF-8 text");
-		results[i] = (struct converse_tool_result){ .call = given.id,
+		results[i] = (struct agent_client_tool_result){ .call = given.id,
 							    .text = given.text,
 							    .len = strlen(given.text),
 							    .failed = given.failed != 0 };

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "converse/outcome.h"
+#include "agent_client/outcome.h"
 #include "driver/driver.h"
 #include "reckon_agent.h"
 

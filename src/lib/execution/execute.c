@@ -168,7 +168,7 @@ static int open_input(struct run *run, struct err *err)
 		    give_pipe(session, run->feed.theirs, err) < 0)
 			return (int)err->code;
 		none[0] = run->feed.theirs;
-		none[1] = run->feed.peek;
+		none[1] = run->feed.unarchiver;
 	}
 	feed_lend(&run->feed, none[0], none[1]);
 	return 0;
@@ -271,7 +271,7 @@ static void poll_fill(const struct run *run, struct polled *polled)
 	polled->feed_count = feed_poll(&run->feed, polled->fd + polled->count);
 	polled->count += polled->feed_count;
 	if (run->wants_input)
-		poll_add(polled, run->feed.peek);
+		poll_add(polled, run->feed.unarchiver);
 	polled->count += questions_poll(run, polled->fd + polled->count);
 	for (size_t i = 0; i < session->strays.count; i++)
 		poll_add(polled, session->strays.fd[i]);
@@ -413,7 +413,7 @@ static void run_init(struct run *run, struct reckon_session *session,
 	run->output_bytes = (size_t)(options->output_bytes != 0 ? options->output_bytes
 								: session->limits.output_bytes);
 	run->pipe[0] = run->pipe[1] = -1;
-	run->feed = (struct feed){ .source = -1, .target = -1, .theirs = -1, .peek = -1 };
+	run->feed = (struct feed){ .source = -1, .target = -1, .theirs = -1, .unarchiver = -1 };
 	questions_init(run);
 	run->event = BUF_INIT(RECORD_JSON_MAX);
 	run->text = BUF_INIT(RECORD_JSON_MAX);

@@ -96,7 +96,7 @@ const char *reckon_execution_text(const reckon_execution *execution, size_t *ret
 
 uint64_t reckon_execution_repeat(const reckon_execution *execution, unsigned *ret_same)
 {
-	const struct stuck_repeat *repeat = &execution->kept->repeat;
+	const struct repeat_detector_repeat *repeat = &execution->kept->repeat;
 
 	_Static_assert(RECKON_SAME_CODE == AGENT_SAME_CODE && RECKON_SAME_ERROR == AGENT_SAME_ERROR &&
 			       RECKON_SAME_FILES == AGENT_SAME_FILES, "an agent knows the same bits");

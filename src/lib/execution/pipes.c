@@ -118,8 +118,8 @@ static int open_peek(struct feed *feed, struct err *err)
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", feed->theirs);
-	feed->peek = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return feed->peek < 0 ? err_sys(err, "open a pipe anew") : 0;
+	feed->unarchiver = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return feed->unarchiver < 0 ? err_sys(err, "open a pipe anew") : 0;
 }
 
 int feed_open(struct feed *feed, int source, struct err *err)
@@ -127,7 +127,7 @@ int feed_open(struct feed *feed, int source, struct err *err)
 	int ends[2];
 
 	feed->source = source;
-	feed->target = feed->theirs = feed->peek = -1;
+	feed->target = feed->theirs = feed->unarchiver = -1;
 	feed->len = feed->at = 0;
 	feed->is_lent = false;
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -143,11 +143,11 @@ int feed_open(struct feed *feed, int source, struct err *err)
 	return 0;
 }
 
-void feed_lend(struct feed *feed, int theirs, int peek)
+void feed_lend(struct feed *feed, int theirs, int unarchiver)
 {
 	feed->source = feed->target = -1;
 	feed->theirs = theirs;
-	feed->peek = peek;
+	feed->unarchiver = unarchiver;
 	feed->len = feed->at = 0;
 	feed->is_lent = true;
 }
@@ -155,11 +155,11 @@ void feed_lend(struct feed *feed, int theirs, int peek)
 void feed_close(struct feed *feed)
 {
 	if (feed->is_lent)
-		feed->theirs = feed->peek = -1;
+		feed->theirs = feed->unarchiver = -1;
 	if (feed->theirs >= 0)
 		(void)close(TAKE_FD(feed->theirs));
-	if (feed->peek >= 0)
-		(void)close(TAKE_FD(feed->peek));
+	if (feed->unarchiver >= 0)
+		(void)close(TAKE_FD(feed->unarchiver));
 	if (feed->target >= 0)
 		(void)close(TAKE_FD(feed->target));
 }
@@ -213,7 +213,7 @@ int feed_read_line(struct feed *feed, struct buf *line, struct err *err)
 		/* A line past the ceiling is answered in pieces. */
 		if (line->len == line->max)
 			return 1;
-		n = read(feed->peek, &byte, 1);
+		n = read(feed->unarchiver, &byte, 1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

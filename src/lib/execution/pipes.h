@@ -43,7 +43,7 @@ struct feed {
 	int source; /* the caller's, or -1 when it has ended */
 	int target; /* write end, or -1 when closed */
 	int theirs; /* read end for the program; ours too, so that writing never raises SIGPIPE */
-	int peek;   /* the same end opened anew and non-blocking, see feed_read_line() */
+	int unarchiver;   /* the same end opened anew and non-blocking, see feed_read_line() */
 	bool is_lent; /* the descriptors are not ours to close */
 	size_t len;
 	size_t at;
@@ -53,7 +53,7 @@ struct feed {
 /* source -1: an input that is at its end. */
 int feed_open(struct feed *feed, int source, struct err *err);
 /* An input at its end, too, with a `theirs` and a `peek` of before, which stay the caller's. */
-void feed_lend(struct feed *feed, int theirs, int peek);
+void feed_lend(struct feed *feed, int theirs, int unarchiver);
 void feed_close(struct feed *feed);
 /* What to poll for; returns the number of entries written (0..2). */
 size_t feed_poll(const struct feed *feed, struct pollfd *ret);

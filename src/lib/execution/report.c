@@ -503,7 +503,7 @@ static void add_files(struct run *run)
 
 static void note_success(struct run *run, uint64_t code)
 {
-	uint64_t times = stuck_note_success(&run->session->stuck, code,
+	uint64_t times = repeat_detector_note_success(&run->session->stuck, code,
 					    record_output_fingerprint(run->record));
 	char text[160];
 
@@ -519,12 +519,12 @@ static void note_repeats(struct run *run, enum record_status status)
 {
 	struct reckon_session *session = run->session;
 	const struct language_syntax *syntax = &session->language->syntax;
-	const uint64_t code = stuck_code_fingerprint(syntax, run->code, run->code_len);
-	struct stuck_failure failure = { .sequence = session->sequence,
+	const uint64_t code = repeat_detector_code_fingerprint(syntax, run->code, run->code_len);
+	struct repeat_detector_failure failure = { .sequence = session->sequence,
 					 .code = code,
 					 .files_before = shared_changes(session->shared) };
 	struct record_error_view error;
-	struct stuck_repeat repeat;
+	struct repeat_detector_repeat repeat;
 
 	if (record_file_count(run->record) > 0)
 		(void)shared_note_change(session->shared);
@@ -533,10 +533,10 @@ static void note_repeats(struct run *run, enum record_status status)
 	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
 		return;
 	record_view_error(run->record, &error);
-	failure.error = stuck_error_fingerprint(syntax, error.name, error.value, error.source,
+	failure.error = repeat_detector_error_fingerprint(syntax, error.name, error.value, error.source,
 						code);
 	failure.files_after = shared_changes(session->shared);
-	stuck_note_failure(&session->stuck, &failure, &repeat);
+	repeat_detector_note_failure(&session->stuck, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);
 }
 

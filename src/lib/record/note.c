@@ -207,7 +207,7 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 /* ---- images ----------------------------------------------------------------------------- */
 
 /* Kept as it came, to be stored when the execution is over. */
-static void keep_image(struct record_image *image, const char *mime, const char *data, size_t len,
+static void persist_image(struct record_image *image, const char *mime, const char *data, size_t len,
 		       uint32_t width, uint32_t height)
 {
 	struct err ignored; /* without it the image is in the record, and only there */
@@ -227,14 +227,14 @@ bool record_take_scaled(struct record_result *result, const char *data, size_t l
 	if (result->scaled.mime != NULL || len > RECORD_SCALED_MAX ||
 	    !image_size(data, len, &width, &height))
 		return false;
-	keep_image(&result->scaled, mime, data, len, width, height);
+	persist_image(&result->scaled, mime, data, len, width, height);
 	return true;
 }
 
 static void image_copy(struct record_image *to, const struct record_image *from)
 {
 	if (from->mime != NULL)
-		keep_image(to, from->mime, buf_text(&from->bytes), from->bytes.len, from->width,
+		persist_image(to, from->mime, buf_text(&from->bytes), from->bytes.len, from->width,
 			   from->height);
 }
 
@@ -343,7 +343,7 @@ void record_note_data(struct record_result *result, const char *mime, const char
 	if (!image_size(data, len, &width, &height))
 		(void)buf_addf(&result->note, &ignored, "[%s, %s]\n", mime, size);
 	else if (result->image_count < RECORD_IMAGES_MAX)
-		keep_image(&result->images[result->image_count++], mime, data, len, width, height);
+		persist_image(&result->images[result->image_count++], mime, data, len, width, height);
 	else
 		(void)buf_addf(&result->note, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s]\n", mime,
 			       width, height, size);

@@ -80,7 +80,7 @@ void record_order_add(struct record *record, enum record_output_kind kind, size_
 }
 
 /* Parts of one stream that have become neighbours are one. */
-static void keep_entry(struct record_order *order, size_t *kept, const struct record_output *output)
+static void persist_entry(struct record_order *order, size_t *kept, const struct record_output *output)
 {
 	struct record_output *last = *kept > 0 ? &order->at[*kept - 1] : NULL;
 
@@ -97,7 +97,7 @@ void record_order_drop(struct record *record, enum record_output_kind kind)
 
 	for (size_t i = 0; i < order->count; i++)
 		if (order->at[i].kind != kind)
-			keep_entry(order, &kept, &order->at[i]);
+			persist_entry(order, &kept, &order->at[i]);
 	order->count = kept;
 }
 
@@ -148,7 +148,7 @@ void record_order_settle(struct record *record)
 			if (output.end <= output.start)
 				continue;
 		}
-		keep_entry(order, &kept, &output);
+		persist_entry(order, &kept, &output);
 		if (record_output_is_stream(&output))
 			last[output.kind] = kept - 1;
 	}

@@ -187,9 +187,9 @@ bool record_has_output(const struct record *record);
 
 size_t record_file_count(const struct record *record);
 
-struct stuck_repeat;
+struct repeat_detector_repeat;
 /* The failure was seen before; `repeat` is copied. Adds the diagnostic, too. */
-void record_set_repeat(struct record *record, const struct stuck_repeat *repeat);
+void record_set_repeat(struct record *record, const struct repeat_detector_repeat *repeat);
 
 /* ---- the end ---------------------------------------------------------------------------- */
 

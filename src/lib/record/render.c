@@ -409,7 +409,7 @@ static void add_repeat(const struct record *record, struct pieces *pieces)
 
 	if (record->repeat.count == 0)
 		return;
-	stuck_describe(&record->repeat, line);
+	repeat_detector_describe(&record->repeat, line);
 	(void)buf_addf(&piece->after, &ignored, "[%s]\n", line);
 }
 

@@ -58,16 +58,16 @@ size_t record_file_count(const struct record *record)
 	return record->file_count;
 }
 
-static void say(const struct stuck_repeat *repeat, char ret[MESSAGE_SIZE])
+static void say(const struct repeat_detector_repeat *repeat, char ret[MESSAGE_SIZE])
 {
 	char line[STUCK_LINE_SIZE], advice[STUCK_LINE_SIZE];
 
-	stuck_describe(repeat, line);
-	stuck_advise(repeat, advice);
+	repeat_detector_describe(repeat, line);
+	repeat_detector_advise(repeat, advice);
 	(void)snprintf(ret, MESSAGE_SIZE, "%s. %s", line, advice);
 }
 
-void record_set_repeat(struct record *record, const struct stuck_repeat *repeat)
+void record_set_repeat(struct record *record, const struct repeat_detector_repeat *repeat)
 {
 	char message[MESSAGE_SIZE];
 
@@ -78,7 +78,7 @@ void record_set_repeat(struct record *record, const struct stuck_repeat *repeat)
 	record_add_diagnostic(record, "repeated_failure", message, NULL);
 }
 
-static void write_unchanged(struct json_writer *writer, const struct stuck_repeat *repeat)
+static void write_unchanged(struct json_writer *writer, const struct repeat_detector_repeat *repeat)
 {
 	json_write_key(writer, "unchanged");
 	json_write_array_begin(writer);
@@ -93,7 +93,7 @@ static void write_unchanged(struct json_writer *writer, const struct stuck_repea
 
 void record_write_repeat(struct json_writer *writer, const struct record *record)
 {
-	const struct stuck_repeat *repeat = &record->repeat;
+	const struct repeat_detector_repeat *repeat = &record->repeat;
 	char message[MESSAGE_SIZE];
 
 	json_write_key(writer, "repeat");

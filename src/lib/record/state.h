@@ -3,7 +3,7 @@
 
 #include "lib/record/record.h"
 #include "lib/store/store.h"
-#include "lib/record/stuck.h"
+#include "lib/record/repeat_detector.h"
 
 #define RECORD_IMAGES_MAX 4u /* of one result that become artifacts */
 
@@ -128,7 +128,7 @@ struct record {
 	bool has_receipt;
 	struct record_slice part[RECORD_PART_COUNT_]; /* once it is written */
 	struct store *store; /* or NULL */
-	struct stuck_repeat repeat; /* count 0: none */
+	struct repeat_detector_repeat repeat; /* count 0: none */
 	size_t text_max;
 	struct buf text;
 	struct record_left_out *left_out;

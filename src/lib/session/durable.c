@@ -88,17 +88,17 @@ int durable_begin(struct reckon_session *session, const reckon_session_options *
 	return 0;
 }
 
-struct keep_bounds durable_bounds(const struct reckon_session *session)
+struct persist_bounds durable_bounds(const struct reckon_session *session)
 {
 	/* A block more: what a file system rounds up is not the program's doing. */
-	return (struct keep_bounds){ .bytes = session->limits.disk_bytes + (1u << 20),
+	return (struct persist_bounds){ .bytes = session->limits.disk_bytes + (1u << 20),
 				     .entries = session->limits.inodes };
 }
 
 int durable_keep(struct reckon_session *session, bool thorough,
 		 struct shared_not_kept *ret_not_kept, struct err *err)
 {
-	const struct keep_bounds bounds = durable_bounds(session);
+	const struct persist_bounds bounds = durable_bounds(session);
 	struct shared_not_kept ignored;
 
 	return shared_keep(session->shared, session->workspace, session->engine->store, &bounds,

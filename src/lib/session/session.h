@@ -13,7 +13,7 @@
 #include "lib/execution/known.h"
 #include "lib/execution/pipes.h"
 #include "lib/session/shared.h"
-#include "lib/record/stuck.h"
+#include "lib/record/repeat_detector.h"
 #include "reckon.h"
 #include "wire/kernel.h"
 #include "wire/warden.h"
@@ -63,7 +63,7 @@ struct reckon_session {
 	uint64_t sequence; /* of the last execution */
 	struct known known; /* names of variables, as the kernel told them */
 	struct loss loss;
-	struct stuck stuck; /* failures so far */
+	struct repeat_detector stuck; /* failures so far */
 	int no_input[2]; /* an input at its end for every cell that has none, and its peek; or -1 */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
@@ -137,7 +137,7 @@ int durable_begin(struct reckon_session *session, const reckon_session_options *
 /* … and of a context. */
 int durable_context(struct reckon_session *context, const reckon_context_options *options,
 		    struct err *err);
-struct keep_bounds durable_bounds(const struct reckon_session *session);
+struct persist_bounds durable_bounds(const struct reckon_session *session);
 /* Brings what is kept of the workspace up to date; without KEEP it does nothing. *ret_not_kept
  * (or NULL) is zeroed then. */
 int durable_keep(struct reckon_session *session, bool thorough,

@@ -66,7 +66,7 @@ void shared_unref(struct shared *shared)
 		return;
 	client_unref(shared->door);
 	workspace_free(shared->files);
-	keep_free(shared->keep);
+	persist_free(shared->keep);
 	free(shared->apart.inodes);
 	(void)pthread_mutex_destroy(&shared->door_lock);
 	(void)pthread_mutex_destroy(&shared->lock);
@@ -124,7 +124,7 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 	code = workspace_scan(workspace, &shared->apart, &now, err);
 	if (code == 0) {
 		if (shared->keep != NULL)
-			keep_annotate(shared->keep, now);
+			persist_annotate(shared->keep, now);
 		if (record != NULL)
 			workspace_collect(workspace, shared->files, now, store, record);
 		workspace_free(shared->files);
@@ -163,9 +163,9 @@ static void look_at(struct shared *shared, int workspace, const struct part *par
 }
 
 void shared_changed(struct shared *shared, int workspace, struct store *store,
-		    const struct keep_bounds *bounds, const struct part *part)
+		    const struct persist_bounds *bounds, const struct part *part)
 {
-	struct keep_look look = { .part = part };
+	struct persist_look look = { .part = part };
 	struct err ignored; /* what cannot be kept is told with the changes */
 
 	(void)pthread_mutex_lock(&shared->lock);
@@ -267,7 +267,7 @@ int shared_check(struct shared *shared, struct err *err)
 void shared_keep_begin(struct shared *shared)
 {
 	if (shared->keep == NULL)
-		shared->keep = keep_new();
+		shared->keep = persist_new();
 }
 
 bool shared_keeps(const struct shared *shared)
@@ -276,7 +276,7 @@ bool shared_keeps(const struct shared *shared)
 }
 
 int shared_keep(struct shared *shared, int workspace, struct store *store,
-		const struct keep_bounds *bounds, bool thorough,
+		const struct persist_bounds *bounds, bool thorough,
 		struct shared_not_kept *ret_not_kept, struct err *err)
 {
 	struct keep *keep = shared->keep;
@@ -287,7 +287,7 @@ int shared_keep(struct shared *shared, int workspace, struct store *store,
 		return 0;
 	(void)pthread_mutex_lock(&shared->lock);
 	code = keep_run(keep, workspace, store, bounds,
-			&(struct keep_look){ .thorough = thorough, .apart = &shared->apart }, err);
+			&(struct persist_look){ .thorough = thorough, .apart = &shared->apart }, err);
 	ret_not_kept->count = keep->not_kept;
 	memcpy(ret_not_kept->why, keep->why, sizeof(ret_not_kept->why));
 	(void)pthread_mutex_unlock(&shared->lock);
@@ -297,7 +297,7 @@ int shared_keep(struct shared *shared, int workspace, struct store *store,
 void shared_keep_take(struct shared *shared, reckon_workspace **ret)
 {
 	(void)pthread_mutex_lock(&shared->lock);
-	keep_take(shared->keep, ret);
+	persist_take(shared->keep, ret);
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
@@ -305,7 +305,7 @@ void shared_keep_forget(struct shared *shared)
 {
 	(void)pthread_mutex_lock(&shared->lock);
 	if (shared->keep != NULL)
-		keep_forget(shared->keep);
+		persist_forget(shared->keep);
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
@@ -315,7 +315,7 @@ int shared_keep_restore(struct shared *shared, int workspace, struct store *stor
 	int code;
 
 	(void)pthread_mutex_lock(&shared->lock);
-	code = keep_restore(shared->keep, workspace, store, manifest->entries, manifest->count, uid,
+	code = persist_restore(shared->keep, workspace, store, manifest->entries, manifest->count, uid,
 			    gid, err);
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;

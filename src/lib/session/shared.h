@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "lib/client.h"
-#include "lib/store/keep.h"
+#include "lib/store/persist.h"
 #include "lib/workspace/part.h"
 #include "lib/record/record.h"
 #include "lib/store/store.h"
@@ -49,14 +49,14 @@ struct shared_not_kept {
 void shared_keep_begin(struct shared *shared);
 bool shared_keeps(const struct shared *shared);
 int shared_keep(struct shared *shared, int workspace, struct store *store,
-		const struct keep_bounds *bounds, bool thorough,
+		const struct persist_bounds *bounds, bool thorough,
 		struct shared_not_kept *ret_not_kept, struct err *err);
 /*
  * The host changed the workspace in `part`: that is kept, and no execution's doing. While nothing
  * executes the same goes for all of it.
  */
 void shared_changed(struct shared *shared, int workspace, struct store *store,
-		    const struct keep_bounds *bounds, const struct part *part);
+		    const struct persist_bounds *bounds, const struct part *part);
 
 /* A folder of our own, which no look at the workspace sees. */
 int shared_hide(struct shared *shared, int workspace, const char *name, int *ret_fd,

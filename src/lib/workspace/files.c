@@ -51,7 +51,7 @@ int files_full(const struct reckon_session *session, const char *path, struct er
 
 void files_note(struct reckon_session *session, const struct part *part)
 {
-	const struct keep_bounds bounds = durable_bounds(session);
+	const struct persist_bounds bounds = durable_bounds(session);
 
 	shared_changed(session->shared, session->workspace, session->engine->store, &bounds, part);
 }

@@ -1,5 +1,5 @@
 /*
- * pack.c - a folder of a workspace as an archive, by way of a reckon-peek that writes it.
+ * pack.c - a folder of a workspace as an archive, by way of a reckon-unarchiver that writes it.
  *
  * Runs in:  libreckon.
  * Reads:    names, attributes and links of a directory that a hostile box changes meanwhile.
@@ -23,14 +23,14 @@
 #include "base/mem.h"
 #include "lib/api.h"
 #include "lib/workspace/files.h"
-#include "lib/workspace/peek.h"
+#include "lib/workspace/unarchiver.h"
 
 #define NAMES_MAX 200000u /* of one folder */
 #define HOLES 2u	  /* at most so many times what the workspace can hold: files with holes */
 
 struct pack {
 	struct reckon_session *session;
-	struct peek *peek;
+	struct unarchiver *unarchiver;
 	uint64_t entries;
 	reckon_archive_info info;
 };
@@ -86,7 +86,7 @@ static int add_file(struct pack *pack, int dir_fd, const char *name, const char 
 		    struct err *err)
 {
 	const reckon_limits *limits = &pack->session->limits;
-	struct peek_entry entry = { .kind = PEEK_FILE };
+	struct unarchiver_entry entry = { .kind = UNARCHIVER_FILE };
 	cleanup_fd int fd = -1;
 	struct stat st;
 
@@ -104,16 +104,16 @@ static int add_file(struct pack *pack, int dir_fd, const char *name, const char 
 	}
 	pack->info.bytes += entry.size;
 	pack->info.files++;
-	return peek_add(pack->peek, &entry, path, "", fd, err);
+	return unarchiver_add(pack->unarchiver, &entry, path, "", fd, err);
 }
 
 static int add_link(struct pack *pack, int dir_fd, const char *name, const char *path,
 		    const struct stat *st, struct err *err)
 {
-	const struct peek_entry entry = { .kind = PEEK_SYMLINK,
+	const struct unarchiver_entry entry = { .kind = UNARCHIVER_SYMLINK,
 					  .mode = 0777,
 					  .mtime_s = st->st_mtim.tv_sec };
-	char target[PEEK_PATH_MAX + 1];
+	char target[UNARCHIVER_PATH_MAX + 1];
 	const ssize_t len = readlinkat(dir_fd, name, target, sizeof(target));
 
 	if (len < 0 || (size_t)len >= sizeof(target)) {
@@ -122,12 +122,12 @@ static int add_link(struct pack *pack, int dir_fd, const char *name, const char 
 	}
 	target[len] = '\0';
 	/* One that leads out would lead somewhere where the archive is unpacked. */
-	if (peek_check(&entry, path, target, err) < 0) {
+	if (unarchiver_check(&entry, path, target, err) < 0) {
 		pack->info.skipped++;
 		return 0;
 	}
 	pack->info.links++;
-	return peek_add(pack->peek, &entry, path, target, -1, err);
+	return unarchiver_add(pack->unarchiver, &entry, path, target, -1, err);
 }
 
 static int add_folder(struct pack *pack, int dir_fd, const char *above, unsigned depth,
@@ -136,17 +136,17 @@ static int add_folder(struct pack *pack, int dir_fd, const char *above, unsigned
 static int enter(struct pack *pack, int dir_fd, const char *name, const char *path, unsigned depth,
 		 const struct stat *st, struct err *err)
 {
-	const struct peek_entry entry = { .kind = PEEK_FOLDER,
+	const struct unarchiver_entry entry = { .kind = UNARCHIVER_FOLDER,
 					  .mode = st->st_mode & 0777u,
 					  .mtime_s = st->st_mtim.tv_sec };
 	cleanup_fd int below = -1;
 
-	if (depth + 1 >= PEEK_DEPTH_MAX || fs_open_dir_beneath(dir_fd, name, &below, err) < 0) {
+	if (depth + 1 >= UNARCHIVER_DEPTH_MAX || fs_open_dir_beneath(dir_fd, name, &below, err) < 0) {
 		pack->info.skipped++;
 		return 0;
 	}
 	pack->info.folders++;
-	if (peek_add(pack->peek, &entry, path, "", -1, err) < 0)
+	if (unarchiver_add(pack->unarchiver, &entry, path, "", -1, err) < 0)
 		return (int)err->code;
 	return add_folder(pack, below, path, depth + 1, err);
 }
@@ -154,7 +154,7 @@ static int enter(struct pack *pack, int dir_fd, const char *name, const char *pa
 static int add_one(struct pack *pack, int dir_fd, const char *name, const char *above,
 		   unsigned depth, struct err *err)
 {
-	char path[PEEK_PATH_MAX + 1];
+	char path[UNARCHIVER_PATH_MAX + 1];
 	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s%s%s", above, above[0] != '\0' ? "/" : "", name) >=
@@ -201,7 +201,7 @@ static bool is_format(const char *format)
 static int write_archive(struct reckon_session *session, const char *path, const char *format,
 			 int target_fd, reckon_archive_info *ret, struct err *err)
 {
-	cleanup_peek struct peek *peek = NULL;
+	cleanup_unarchiver struct unarchiver *unarchiver = NULL;
 	struct pack pack = { .session = session };
 	cleanup_fd int folder = -1;
 
@@ -215,12 +215,12 @@ static int write_archive(struct reckon_session *session, const char *path, const
 		return err->errnum == ENOENT ? err_set(err, ERR_NOT_FOUND, "no folder %.200s in the "
 						       "workspace", path)
 					     : (int)err->code;
-	if (peek_new(target_fd, format, &peek, err) < 0)
+	if (unarchiver_new(target_fd, format, &unarchiver, err) < 0)
 		return (int)err->code;
-	pack.peek = peek;
-	if (add_folder(&pack, folder, "", 0, err) < 0 || peek_finish(peek, err) < 0)
+	pack.unarchiver = unarchiver;
+	if (add_folder(&pack, folder, "", 0, err) < 0 || unarchiver_finish(unarchiver, err) < 0)
 		return (int)err->code;
-	pack.info.changed = peek->taken.end.changed;
+	pack.info.changed = unarchiver->taken.end.changed;
 	*ret = pack.info;
 	return 0;
 }

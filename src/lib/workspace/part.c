@@ -93,7 +93,7 @@ void part_of_scan(const struct part *part, const struct workspace *old, struct w
 
 /* ---- what is kept --------------------------------------------------------------------------- */
 
-static bool has_links(const struct keep_list *list)
+static bool has_links(const struct persist_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->entries[i].kind == RECKON_ENTRY_HARD_LINK)
@@ -101,15 +101,15 @@ static bool has_links(const struct keep_list *list)
 	return false;
 }
 
-static bool comes_along(const struct part *part, const struct keep_entry *entry)
+static bool comes_along(const struct part *part, const struct persist_entry *entry)
 {
 	return part_holds(part, entry->path) || (entry->kind == RECKON_ENTRY_DIRECTORY &&
 						 part_is_above(part, entry->path));
 }
 
-static void copy_entry(struct keep_list *to, const struct keep_entry *from)
+static void copy_entry(struct persist_list *to, const struct persist_entry *from)
 {
-	struct keep_entry *copy = keep_list_add(to);
+	struct persist_entry *copy = persist_list_add(to);
 
 	*copy = *from;
 	copy->path = mem_strdup(from->path);
@@ -118,13 +118,13 @@ static void copy_entry(struct keep_list *to, const struct keep_entry *from)
 
 static int compare_kept(const void *left, const void *right)
 {
-	return strcmp(((const struct keep_entry *)left)->path,
-		      ((const struct keep_entry *)right)->path);
+	return strcmp(((const struct persist_entry *)left)->path,
+		      ((const struct persist_entry *)right)->path);
 }
 
-bool part_of_list(const struct part *part, const struct keep_list *old, struct keep_list *now)
+bool part_of_list(const struct part *part, const struct persist_list *old, struct persist_list *now)
 {
-	struct keep_list merged = { .unseen = old->unseen };
+	struct persist_list merged = { .unseen = old->unseen };
 
 	if (has_links(old) || has_links(now))
 		return false;
@@ -132,8 +132,8 @@ bool part_of_list(const struct part *part, const struct keep_list *old, struct k
 		if (comes_along(part, &now->entries[i]))
 			copy_entry(&merged, &now->entries[i]);
 	for (size_t i = 0; i < old->count; i++) {
-		const struct keep_entry *entry = &old->entries[i];
-		const struct keep_entry *is = keep_list_find(now, entry->path);
+		const struct persist_entry *entry = &old->entries[i];
+		const struct persist_entry *is = persist_list_find(now, entry->path);
 
 		/* Either it was taken from the new list, or it is not to be touched. */
 		if (!part_holds(part, entry->path) && (is == NULL || !comes_along(part, is)))
@@ -141,7 +141,7 @@ bool part_of_list(const struct part *part, const struct keep_list *old, struct k
 	}
 	if (merged.count > 1)
 		qsort(merged.entries, merged.count, sizeof(*merged.entries), compare_kept);
-	keep_list_clear(now);
+	persist_list_clear(now);
 	*now = merged;
 	return true;
 }

@@ -5,7 +5,7 @@
  * Reads:    objects of the store, whose hashes it checks while it copies.
  * Never:    leaves out in silence what the manifest names.
  */
-#include "lib/store/keep.h"
+#include "lib/store/persist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,23 +57,23 @@ static int lost(const char *path, struct err *err)
 
 static int clear_workspace(int dir_fd, struct err *err)
 {
-	struct keep_list there;
+	struct persist_list there;
 
-	if (keep_scan(dir_fd, NULL, UINT64_MAX, &there, err) < 0)
+	if (persist_scan(dir_fd, NULL, UINT64_MAX, &there, err) < 0)
 		return (int)err->code;
 	err_clear(err);
 	/* What lies in a directory comes behind it. */
 	for (size_t i = there.count; i > 0 && err->code == ERR_OK; i--) {
-		const struct keep_entry *entry = &there.entries[i - 1];
+		const struct persist_entry *entry = &there.entries[i - 1];
 		cleanup_fd int parent = -1;
 		const char *name;
 
-		if (keep_open_parent(dir_fd, entry->path, &parent, &name, err) == 0 &&
+		if (persist_open_parent(dir_fd, entry->path, &parent, &name, err) == 0 &&
 		    unlinkat(parent, name,
 			     entry->kind == RECKON_ENTRY_DIRECTORY ? AT_REMOVEDIR : 0) < 0)
 			(void)err_sys(err, "empty the workspace");
 	}
-	keep_list_clear(&there);
+	persist_list_clear(&there);
 	return (int)err->code;
 }
 
@@ -171,7 +171,7 @@ static int make_link(struct restore *restore, const reckon_workspace_entry *entr
 	cleanup_fd int first_parent = -1;
 	const char *first;
 
-	if (keep_open_parent(restore->dir_fd, entry->content, &first_parent, &first, err) < 0)
+	if (persist_open_parent(restore->dir_fd, entry->content, &first_parent, &first, err) < 0)
 		return (int)err->code;
 	return linkat(first_parent, first, parent, name, 0) < 0 ? err_sys(err, "link it") : 0;
 }
@@ -214,7 +214,7 @@ static int make_entry(struct restore *restore, const reckon_workspace_entry *ent
 	const char *name;
 	int code;
 
-	if (keep_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
+	if (persist_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
 		return (int)err->code;
 	if (entry->kind == RECKON_ENTRY_FILE)
 		code = make_file(restore, entry, parent, name, err);
@@ -234,7 +234,7 @@ static int finish_directory(struct restore *restore, const reckon_workspace_entr
 	cleanup_fd int parent = -1;
 	const char *name;
 
-	if (keep_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
+	if (persist_open_parent(restore->dir_fd, entry->path, &parent, &name, err) < 0)
 		return (int)err->code;
 	if (fchmodat(parent, name, entry->mode & 07777, 0) < 0)
 		return err_sys(err, "set its mode");
@@ -264,11 +264,11 @@ static int learn(struct keep *keep, int dir_fd, const reckon_workspace_entry *en
 {
 	size_t at = 0;
 
-	keep_forget(keep);
-	if (keep_scan(dir_fd, NULL, UINT64_MAX, &keep->list, err) < 0)
+	persist_forget(keep);
+	if (persist_scan(dir_fd, NULL, UINT64_MAX, &keep->list, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < keep->list.count; i++) {
-		struct keep_entry *entry = &keep->list.entries[i];
+		struct persist_entry *entry = &keep->list.entries[i];
 
 		while (at < count && strcmp(entries[at].path, entry->path) < 0)
 			at++;
@@ -298,7 +298,7 @@ static int check(const reckon_workspace_entry *entries, size_t count, struct err
 	return 0;
 }
 
-int keep_restore(struct keep *keep, int dir_fd, struct store *store,
+int persist_restore(struct keep *keep, int dir_fd, struct store *store,
 		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
 		 struct err *err)
 {

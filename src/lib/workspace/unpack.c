@@ -1,11 +1,11 @@
 /*
- * unpack.c - archives into a workspace: entries of a reckon-peek become files.
+ * unpack.c - archives into a workspace: entries of a reckon-unarchiver become files.
  *
  * Runs in:  libreckon.
  * Reads:    frames of a process that parses hostile archives and is taken for captured.
  * Never:    parses an archive, leaves the folder that is filled, or shows half of one.
  *
- *   archive --reckon-peek--> entries --judged (wire/peek.c)--> a hidden folder of the workspace
+ *   archive --reckon-unarchiver--> entries --judged (wire/unarchiver.c)--> a hidden folder of the workspace
  *                                                                 |  all of it is there
  *                                                                 v
  *                              renames, one for each name that is new, one for each file replaced
@@ -28,7 +28,7 @@
 #include "base/mem.h"
 #include "lib/api.h"
 #include "lib/workspace/files.h"
-#include "lib/workspace/peek.h"
+#include "lib/workspace/unarchiver.h"
 #include "lib/store/store.h"
 
 struct unpack {
@@ -46,7 +46,7 @@ struct unpack {
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-static int begin_file(struct unpack *to, const struct peek_frame *frame, int *ret_fd,
+static int begin_file(struct unpack *to, const struct unarchiver_frame *frame, int *ret_fd,
 		      struct err *err)
 {
 	cleanup_fd int fd = -1, before = -1;
@@ -66,7 +66,7 @@ static int begin_file(struct unpack *to, const struct peek_frame *frame, int *re
 	return 0;
 }
 
-static int add_data(struct unpack *to, const struct peek_frame *frame, int fd, struct err *err)
+static int add_data(struct unpack *to, const struct unarchiver_frame *frame, int fd, struct err *err)
 {
 	const reckon_limits *limits = &to->session->limits;
 
@@ -82,7 +82,7 @@ static int add_data(struct unpack *to, const struct peek_frame *frame, int fd, s
 }
 
 /* A box may set times that no file can have; then those of today stay. */
-static void settle_file(const struct peek_entry *entry, int fd)
+static void settle_file(const struct unarchiver_entry *entry, int fd)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 					   { .tv_sec = (time_t)entry->mtime_s } };
@@ -91,26 +91,26 @@ static void settle_file(const struct peek_entry *entry, int fd)
 	(void)futimens(fd, times);
 }
 
-static int take_file(struct unpack *to, struct peek *peek, struct err *err)
+static int take_file(struct unpack *to, struct unarchiver *unarchiver, struct err *err)
 {
-	const struct peek_entry entry = peek->taken.entry;
+	const struct unarchiver_entry entry = unarchiver->taken.entry;
 	cleanup_fd int fd = -1;
 
-	if (begin_file(to, &peek->taken, &fd, err) < 0)
+	if (begin_file(to, &unarchiver->taken, &fd, err) < 0)
 		return (int)err->code;
 	do {
-		if (peek_next(peek, err) < 0)
+		if (unarchiver_next(unarchiver, err) < 0)
 			return (int)err->code;
-		if (peek->taken.type == PEEK_DATA && add_data(to, &peek->taken, fd, err) < 0)
+		if (unarchiver->taken.type == UNARCHIVER_DATA && add_data(to, &unarchiver->taken, fd, err) < 0)
 			return (int)err->code;
-	} while (peek->taken.type == PEEK_DATA);
+	} while (unarchiver->taken.type == UNARCHIVER_DATA);
 	settle_file(&entry, fd);
 	return 0;
 }
 
-static int take_entry(struct unpack *to, struct peek *peek, struct err *err)
+static int take_entry(struct unpack *to, struct unarchiver *unarchiver, struct err *err)
 {
-	const struct peek_frame *frame = &peek->taken;
+	const struct unarchiver_frame *frame = &unarchiver->taken;
 	const uid_t uid = files_uid(to->session);
 	const gid_t gid = files_gid(to->session);
 
@@ -119,16 +119,16 @@ static int take_entry(struct unpack *to, struct peek *peek, struct err *err)
 			      to->session->limits.inodes);
 		return err_remedy(err, "open the session with a larger limits.files");
 	}
-	switch ((enum peek_kind)frame->entry.kind) {
-	case PEEK_FILE:
-		return take_file(to, peek, err);
-	case PEEK_FOLDER:
+	switch ((enum unarchiver_kind)frame->entry.kind) {
+	case UNARCHIVER_FILE:
+		return take_file(to, unarchiver, err);
+	case UNARCHIVER_FOLDER:
 		to->info.folders++;
 		return fs_mkdir_beneath(to->hidden.fd, frame->path, uid, gid, err);
-	case PEEK_SYMLINK:
+	case UNARCHIVER_SYMLINK:
 		to->info.links++;
 		return fs_symlink_beneath(to->hidden.fd, frame->path, frame->target, uid, gid, err);
-	case PEEK_HARDLINK:
+	case UNARCHIVER_HARDLINK:
 		to->info.links++;
 		return fs_link_beneath(to->hidden.fd, frame->target, frame->path, uid, gid, err);
 	}
@@ -137,22 +137,22 @@ static int take_entry(struct unpack *to, struct peek *peek, struct err *err)
 
 static int fill(struct unpack *to, int archive, struct err *err)
 {
-	cleanup_peek struct peek *peek = NULL;
+	cleanup_unarchiver struct unarchiver *unarchiver = NULL;
 
-	if (peek_new(archive, NULL, &peek, err) < 0)
+	if (unarchiver_new(archive, NULL, &unarchiver, err) < 0)
 		return (int)err->code;
 	for (;;) {
-		if (peek_next(peek, err) < 0)
+		if (unarchiver_next(unarchiver, err) < 0)
 			return (int)err->code;
-		if (peek->taken.type == PEEK_END)
+		if (unarchiver->taken.type == UNARCHIVER_END)
 			break;
-		if (take_entry(to, peek, err) < 0) {
+		if (take_entry(to, unarchiver, err) < 0) {
 			if (err->code == ERR_SYSTEM)
 				(void)files_full(to->session, "the archive", err);
-			return err_wrap(err, "%.80s", peek->taken.path);
+			return err_wrap(err, "%.80s", unarchiver->taken.path);
 		}
 	}
-	to->info.renamed = peek->taken.end.renamed;
+	to->info.renamed = unarchiver->taken.end.renamed;
 	return 0;
 }
 

@@ -40,7 +40,7 @@ struct workspace_entry {
 	int64_t mtime_ns;
 	int64_t ctime_ns;
 	uint64_t ino;
-	const char *sha256; /* lent by keep_annotate(): its content is in the store; or NULL */
+	const char *sha256; /* lent by persist_annotate(): its content is in the store; or NULL */
 };
 
 struct workspace {

@@ -1,0 +1,119 @@
+/*
+ * pages.c - what was left out of a result, when the model wants to see it.
+ *
+ * Runs in:  whoever has a model asked.
+ * Reads:    requests of the agent, which were checked; what a box printed.
+ * Never:    shows what no result of this talk named.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "codec/page.h"
+#include "agent_client/inner.h"
+
+#define PAGE_MAX (PAGE_BYTES * 4 + 4096) /* each byte could be escaped */
+
+void agent_client_pages(struct agent_client *talk, agent_client_open_fn *open, void *arg)
+{
+	talk->open = open;
+	talk->open_arg = arg;
+}
+
+static bool is_offered(const struct agent_client *talk, const char *handle)
+{
+	for (size_t i = 0; i < talk->offered_count && i < CONVERSE_OFFERED_MAX; i++)
+		if (strcmp(talk->offered[i], handle) == 0)
+			return true;
+	return false;
+}
+
+void agent_client_offer(struct agent_client *talk, const char *handle)
+{
+	const size_t len = strlen(handle);
+
+	if (len == 0 || len > AGENT_HANDLE_MAX || is_offered(talk, handle))
+		return;
+	memcpy(talk->offered[talk->offered_count++ % CONVERSE_OFFERED_MAX], handle, len + 1);
+}
+
+static void read_choice(const struct agent_part *part, const char *needle,
+			struct page_choice *ret)
+{
+	*ret = (struct page_choice){
+		.has_lines = part->unit == AGENT_UNIT_LINES,
+		.first = part->first,
+		.last = part->last,
+		.head = part->unit == AGENT_UNIT_HEAD ? part->last : 0,
+		.tail = part->unit == AGENT_UNIT_TAIL ? part->last : 0,
+		.has_range = part->unit == AGENT_UNIT_BYTES,
+		.from = part->first,
+		.to = part->last,
+		.needle = needle[0] != '\0' ? needle : NULL,
+		.page_bytes = (size_t)part->bytes_max,
+	};
+}
+
+static int show(const struct page_choice *choice, int fd, const char *handle, struct buf *ret,
+		struct err *err)
+{
+	struct stat st;
+	void *bytes = NULL;
+	size_t len = 0;
+	int rc;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "%s", handle);
+	if (st.st_size > 0) {
+		len = (size_t)st.st_size;
+		bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (bytes == MAP_FAILED)
+			return err_sys(err, "%s", handle);
+	}
+	rc = page_show(choice, len > 0 ? bytes : "", len, handle, ret, err);
+	if (len > 0)
+		(void)munmap(bytes, len);
+	return rc;
+}
+
+/* What is asked for, or why it cannot be had, which is for the model to read. */
+static void find(struct agent_client *talk, const char *handle, const struct page_choice *choice,
+		 struct buf *ret)
+{
+	cleanup_fd int fd = -1;
+	struct err why;
+
+	err_clear(&why);
+	if (!is_offered(talk, handle))
+		(void)err_set(&why, ERR_NOT_FOUND, "no output of this conversation has the handle %s",
+			      handle);
+	else if (talk->open == NULL)
+		(void)err_set(&why, ERR_NOT_FOUND, "outputs cannot be read again here");
+	else if (talk->open(handle, &fd, &why, talk->open_arg) == 0 &&
+		 show(choice, fd, handle, ret, &why) == 0)
+		return;
+	buf_clear(ret);
+	(void)buf_addf(ret, &why, "Error: %s", why.text);
+}
+
+int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, struct err *err)
+{
+	const struct kernel_item *handle = agent_find(talk->items, count, AGENT_TAG_HANDLE);
+	const struct kernel_item *text = agent_find(talk->items, count, AGENT_TAG_TEXT);
+	cleanup_buf struct buf page = BUF_INIT(PAGE_MAX), payload = BUF_INIT(PAGE_MAX + 4096);
+	char name[AGENT_HANDLE_MAX + 1] = "", needle[AGENT_NEEDLE_MAX + 1] = "";
+	struct page_choice choice;
+	struct agent_part part;
+
+	memcpy(name, handle->data, handle->len);
+	if (text != NULL)
+		memcpy(needle, text->data, text->len);
+	memcpy(&part, agent_find(talk->items, count, AGENT_TAG_PART)->data, sizeof(part));
+	read_choice(&part, needle, &choice);
+	find(talk, name, &choice, &page);
+	if (agent_pack_text(&payload, AGENT_TAG_STATUS, "ok", err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&page), page.len, err) < 0)
+		return (int)err->code;
+	return agent_client_send(talk, AGENT_PAGED, id, &payload, err);
+}

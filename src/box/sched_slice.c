@@ -1,0 +1,131 @@
+/*
+ * sched_slice.c - short turns of a processor for a cell that begins, long ones for one that computes.
+ *
+ * Runs in:  the warden.
+ * Reads:    which cells run, and since when.
+ * Never:    gives anybody more of the processors than his weight: only when, not how much.
+ *
+ * Linux (EEVDF, 6.12 or later) runs whom it owes time in the order in which their next turn would be
+ * over. Of two with equally long turns the one that wakes up waits for the other's, which is looked
+ * at with the next tick of the clock, 4 ms later: a short cell beside another tenant's long one
+ * takes several times as long as alone. So a cell begins with short turns, and comes first; when it has
+ * not ended after BEGINS_NS it gets long ones, which also cost less.
+ *
+ * An earlier Linux looks at none of this, nor does a host where the tasks of a box are not ours to
+ * set (rootless, with a range of uids).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process/priority.h"
+#include "box/state.h"
+
+#define BEGINS_NS 2000000u
+#define SHORT_NS 500000u /* longer than those of whoever serves: base/process/priority.c, base/process/rt_boost.c */
+#define LONG_NS 12000000u
+#define TASKS_MAX 256 /* of a kernel that are given long turns */
+
+/* Its threads, too: those of a matrix product compute like itself. */
+static void set_all(pid_t pid, uint64_t turn_ns)
+{
+	const struct dirent *entry;
+	char path[48];
+	int count = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL && count < TASKS_MAX) {
+		const long task = strtol(entry->d_name, NULL, 10);
+
+		if (task > 0) {
+			priority_turns((pid_t)task, turn_ns);
+			count++;
+		}
+	}
+	(void)closedir(dir);
+}
+
+static void arm(struct warden *warden, uint64_t delay_ns)
+{
+	const struct itimerspec when = {
+		.it_value = { .tv_sec = (time_t)(delay_ns / 1000000000u),
+			      .tv_nsec = (long)(delay_ns % 1000000000u) + 1 },
+	};
+
+	warden->sched_slice_armed = timerfd_settime(warden->sched_slice_watch.fd, 0, &when, NULL) == 0;
+}
+
+/* The oldest of those that begin is first. */
+static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
+{
+	const uint64_t now = clock_mono_ns();
+	struct box_kernel *kernel;
+	uint64_t times;
+
+	(void)events;
+	if (read(watch->fd, &times, sizeof(times)) < 0 && errno == EAGAIN)
+		return;
+	warden->sched_slice_armed = false;
+	while ((kernel = warden->beginning) != NULL && now - kernel->begun_ns >= BEGINS_NS) {
+		sched_slice_end(warden, kernel);
+		kernel->turn_ns = LONG_NS;
+		set_all(kernel->made.kernel, LONG_NS);
+	}
+	if (kernel != NULL)
+		arm(warden, BEGINS_NS - (now - kernel->begun_ns));
+}
+
+void sched_slice_begin(struct warden *warden, struct box_kernel *kernel)
+{
+	sched_slice_end(warden, kernel);
+	if (!kernel->is_up)
+		return; /* its number may be another's by now */
+	if (kernel->turn_ns != SHORT_NS)
+		priority_turns(kernel->made.kernel, SHORT_NS);
+	kernel->turn_ns = SHORT_NS;
+	kernel->begun_ns = clock_mono_ns();
+	kernel->is_beginning = true;
+	kernel->begins_after = warden->beginning_last;
+	if (warden->beginning_last != NULL)
+		warden->beginning_last->begins_before = kernel;
+	else
+		warden->beginning = kernel;
+	warden->beginning_last = kernel;
+	if (!warden->sched_slice_armed)
+		arm(warden, BEGINS_NS);
+}
+
+void sched_slice_end(struct warden *warden, struct box_kernel *kernel)
+{
+	if (!kernel->is_beginning)
+		return;
+	if (kernel->begins_after != NULL)
+		kernel->begins_after->begins_before = kernel->begins_before;
+	else
+		warden->beginning = kernel->begins_before;
+	if (kernel->begins_before != NULL)
+		kernel->begins_before->begins_after = kernel->begins_after;
+	else
+		warden->beginning_last = kernel->begins_after;
+	kernel->begins_after = kernel->begins_before = NULL;
+	kernel->is_beginning = false;
+}
+
+int sched_slice_setup(struct warden *warden, struct err *err)
+{
+	const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0)
+		return err_sys(err, "timerfd");
+	warden->sched_slice_watch = (struct watch){ .ready = on_time, .fd = fd };
+	return watch_add(warden, &warden->sched_slice_watch, EPOLLIN, err);
+}

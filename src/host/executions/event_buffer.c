@@ -1,0 +1,263 @@
+/*
+ * event_buffer.c - the events of one execution.
+ *
+ * Runs in:  reckond: pushed by a thread of the pool, read by the loop.
+ * Reads:    events as libreckon gives them out.
+ * Never:    makes the writer wait.
+ */
+#include "host/executions/event_buffer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define PLACES_FIRST 8u
+#define EVENT_HEAD_BYTES 64u /* of each in a frame, about */
+#define BATCH_EVENTS (RING_BATCH_BYTES / EVENT_HEAD_BYTES)
+
+struct event {
+	uint64_t id;
+	char name[24];
+	char *json;
+	size_t len;
+};
+
+struct event_buffer {
+	pthread_mutex_t lock;
+	struct event *events; /* `places`, more of them as they are needed */
+	size_t places, first, count, bytes;
+	uint64_t next_id;
+	bool is_finished;
+	bool is_awaited; /* somebody found nothing new and waits to be told */
+	unsigned away;	 /* readers that got something, but not the end */
+};
+
+static atomic_size_t all_bytes, all_count;
+
+size_t event_buffer_all_bytes(void)
+{
+	return atomic_load(&all_bytes);
+}
+
+struct event_buffer *event_buffer_new(void)
+{
+	struct event_buffer *buffer = mem_new0(1, sizeof(*buffer));
+
+	atomic_fetch_add(&all_count, 1);
+	(void)pthread_mutex_init(&buffer->lock, NULL);
+	buffer->next_id = 1;
+	return buffer;
+}
+
+/* The one so many behind the oldest. */
+static struct event *event_at(const struct event_buffer *buffer, size_t index)
+{
+	size_t at = buffer->first + index; /* both are below `places` */
+
+	if (at >= buffer->places)
+		at -= buffer->places;
+	return &buffer->events[at];
+}
+
+void event_buffer_free(struct event_buffer *buffer)
+{
+	if (buffer == NULL)
+		return;
+	for (size_t i = 0; i < buffer->count; i++)
+		free(event_at(buffer, i)->json);
+	atomic_fetch_sub(&all_bytes, buffer->bytes);
+	atomic_fetch_sub(&all_count, 1);
+	(void)pthread_mutex_destroy(&buffer->lock);
+	free(buffer->events);
+	free(buffer);
+}
+
+static void drop_oldest(struct event_buffer *buffer)
+{
+	struct event *event = &buffer->events[buffer->first];
+
+	buffer->bytes -= event->len;
+	atomic_fetch_sub(&all_bytes, event->len);
+	free(event->json);
+	buffer->first = (buffer->first + 1) % buffer->places;
+	buffer->count--;
+}
+
+/* Most executions have a handful of events: room for all that a ring may hold is 200 KiB. */
+static void make_room(struct event_buffer *buffer)
+{
+	const size_t places = buffer->places > 0 ? buffer->places * 2 : PLACES_FIRST;
+	struct event *events;
+
+	if (buffer->count < buffer->places)
+		return;
+	events = mem_new0(places, sizeof(*events));
+	for (size_t i = 0; i < buffer->count; i++)
+		events[i] = *event_at(buffer, i);
+	free(buffer->events);
+	buffer->events = events;
+	buffer->places = places;
+	buffer->first = 0;
+}
+
+/* The size is a program's choice: without memory for it the event counts as gone. */
+static char *copy(const char *json, size_t len)
+{
+	char *text = len <= RING_EVENT_MAX ? malloc(len + 1) : NULL;
+
+	if (text != NULL) {
+		memcpy(text, json, len);
+		text[len] = '\0';
+	}
+	return text;
+}
+
+/* Sixty-four noisy cells at once would else hold half a gigabyte that hardly anybody reads. */
+static size_t bytes_max(void)
+{
+	const size_t count = atomic_load(&all_count);
+	size_t share;
+
+	if (count == 0 || atomic_load(&all_bytes) <= RING_ALL_BYTES)
+		return RING_BYTES_MAX;
+	share = RING_ALL_BYTES / count;
+	return share < RING_LEAST_BYTES ? RING_LEAST_BYTES : share;
+}
+
+bool event_buffer_push(struct event_buffer *buffer, const char *name, const char *json, size_t len)
+{
+	char *text = copy(json, len);
+	const size_t max = bytes_max();
+	struct event *event;
+	bool was_awaited;
+
+	(void)pthread_mutex_lock(&buffer->lock);
+	while (buffer->count > 0 &&
+	       (buffer->count == RING_EVENTS_MAX || buffer->bytes + len > max))
+		drop_oldest(buffer);
+	if (text != NULL) {
+		make_room(buffer);
+		event = event_at(buffer, buffer->count);
+		*event = (struct event){ .id = buffer->next_id, .json = text, .len = len };
+		strncpy(event->name, name, sizeof(event->name) - 1);
+		buffer->count++;
+		buffer->bytes += len;
+		atomic_fetch_add(&all_bytes, len);
+	}
+	buffer->next_id++;
+	/* The last one is not given out before event_buffer_finish(). */
+	was_awaited = buffer->is_awaited && strcmp(name, "done") != 0;
+	if (was_awaited)
+		buffer->is_awaited = false;
+	(void)pthread_mutex_unlock(&buffer->lock);
+	return was_awaited;
+}
+
+void event_buffer_finish(struct event_buffer *buffer)
+{
+	(void)pthread_mutex_lock(&buffer->lock);
+	buffer->is_finished = true;
+	(void)pthread_mutex_unlock(&buffer->lock);
+}
+
+size_t event_buffer_shrink(struct event_buffer *buffer)
+{
+	struct event *events;
+	size_t bytes;
+
+	(void)pthread_mutex_lock(&buffer->lock);
+	if (buffer->count < buffer->places) {
+		events = buffer->count > 0 ? mem_new0(buffer->count, sizeof(*events)) : NULL;
+		for (size_t i = 0; i < buffer->count; i++)
+			events[i] = *event_at(buffer, i);
+		free(buffer->events);
+		buffer->events = events;
+		buffer->places = buffer->count;
+		buffer->first = 0;
+	}
+	bytes = sizeof(*buffer) + buffer->bytes + buffer->places * sizeof(*buffer->events);
+	(void)pthread_mutex_unlock(&buffer->lock);
+	return bytes;
+}
+
+static void tell(const struct event *event, struct arena *arena, struct api_event *ret)
+{
+	ret->id = event->id;
+	ret->name = arena_text(arena, event->name, strlen(event->name));
+	ret->data = (struct api_bytes){ arena_text(arena, event->json, event->len), event->len };
+}
+
+/* Those from the place `i` on, as many as fit; returns the place of the first that did not. */
+static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *arena, struct api_events *ret)
+{
+	const size_t left = buffer->count - i;
+	struct api_event *events = arena_new(arena, left < BATCH_EVENTS ? left + 1 : BATCH_EVENTS,
+					     sizeof(*events));
+	size_t count = 0, bytes = 0;
+
+	for (; i < buffer->count && count < BATCH_EVENTS; i++) {
+		const struct event *event = event_at(buffer, i);
+
+		/* Of two in a row with a gap between them the second is of the next batch. */
+		if ((!buffer->is_finished && strcmp(event->name, "done") == 0) ||
+		    (count > 0 && (event->id != events[count - 1].id + 1 ||
+				   bytes + event->len > RING_BATCH_BYTES)))
+			break;
+		tell(event, arena, &events[count++]);
+		bytes += event->len + EVENT_HEAD_BYTES;
+	}
+	ret->events = (struct api_list){ events, count };
+	return i;
+}
+
+static bool read_locked(struct event_buffer *buffer, uint64_t after, struct arena *arena,
+			struct api_events *ret)
+{
+	const struct api_event *first;
+	size_t i = 0;
+
+	while (i < buffer->count && event_at(buffer, i)->id <= after)
+		i++;
+	i = tell_batch(buffer, i, arena, ret);
+	first = ret->events.items;
+	if (ret->events.count > 0 && first->id > after + 1) {
+		ret->has_missing = true;
+		ret->missing = first->id - after - 1;
+	}
+	ret->is_last = buffer->is_finished && i == buffer->count;
+	return ret->events.count > 0 || ret->is_last;
+}
+
+bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena, struct api_events *ret)
+{
+	bool found;
+
+	*ret = (struct api_events){ 0 };
+	(void)pthread_mutex_lock(&buffer->lock);
+	found = read_locked(buffer, after, arena, ret);
+	buffer->is_awaited = buffer->is_awaited || !found;
+	buffer->away += found && !ret->is_last;
+	(void)pthread_mutex_unlock(&buffer->lock);
+	return found;
+}
+
+void event_buffer_reader_back(struct event_buffer *buffer)
+{
+	(void)pthread_mutex_lock(&buffer->lock);
+	if (buffer->away > 0)
+		buffer->away--;
+	(void)pthread_mutex_unlock(&buffer->lock);
+}
+
+bool event_buffer_is_unread(struct event_buffer *buffer)
+{
+	bool is_unread;
+
+	(void)pthread_mutex_lock(&buffer->lock);
+	is_unread = buffer->is_finished && buffer->away > 0;
+	(void)pthread_mutex_unlock(&buffer->lock);
+	return is_unread;
+}

@@ -1,0 +1,211 @@
+/*
+ * pending_row.c - the row of an execution that has begun: written with its end, or a moment later.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    requests, the database.
+ * Never:    lets anybody know of an execution whose row is not written.
+ *
+ * Most cells end within a millisecond, and a transaction of its own for "it has begun" would cost
+ * as much as the one for its end. So the row waits: for the end, which then writes both, or for
+ * START_MS, or for whoever looks at executions or at the audit. What must be on the disk before it
+ * runs (first.c) is written at once.
+ *
+ * A start is there until its row is committed. When a turn fails (sessions/keep.c) the rows that it held
+ * were never there, and wait again.
+ */
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define START_MS 5u
+#define AGAIN_MS 1000u /* after a failure: the disk is full */
+
+struct pending_row {
+	struct pending_row *next; /* of those that wait */
+	struct execution *execution;
+	struct db_execution row;
+	char *idempotency;
+	struct log_context about;
+	char actor[72];
+	bool waits;
+};
+
+static void wait_for(struct host *host, struct pending_row *start)
+{
+	if (host->pending_rows == NULL)
+		loop_timer_set(host->start_timer, START_MS);
+	start->waits = true;
+	start->next = NULL;
+	if (host->pending_rows_last != NULL)
+		host->pending_rows_last->next = start;
+	else
+		host->pending_rows = start;
+	host->pending_rows_last = start;
+}
+
+static void wait_no_more(struct host *host, struct pending_row *start)
+{
+	struct pending_row *before = NULL;
+
+	for (struct pending_row *at = host->pending_rows; at != start; at = at->next)
+		before = at;
+	if (before != NULL)
+		before->next = start->next;
+	else
+		host->pending_rows = start->next;
+	if (host->pending_rows_last == start)
+		host->pending_rows_last = before;
+	start->waits = false;
+	if (host->pending_rows == NULL)
+		loop_timer_clear(host->start_timer);
+}
+
+void pending_row_note(struct execution *execution, const struct db_execution *row,
+		const char *idempotency)
+{
+	struct host *host = execution->session->host;
+	struct pending_row *start = mem_new0(1, sizeof(*start));
+
+	start->execution = execution;
+	start->row = *row;
+	memcpy(start->row.asked_by, execution->asked_by, sizeof(start->row.asked_by));
+	start->idempotency = idempotency != NULL ? mem_strdup(idempotency) : NULL;
+	start->about = host->about;
+	memcpy(start->actor, host->actor, sizeof(start->actor));
+	execution->pending_row = start;
+	wait_for(host, start);
+}
+
+bool pending_row_waits(const struct execution *execution)
+{
+	return execution->pending_row != NULL && execution->pending_row->waits;
+}
+
+/* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
+static int put(struct host *host, const struct pending_row *start, const struct db_end *end,
+	       struct err *err)
+{
+	const struct buf *code = &start->execution->code;
+	unsigned char hash[AUDIT_HASH_SIZE];
+	char hex[AUDIT_HASH_SIZE * 2 + 1];
+
+	if (db_execution_add(host->db, &start->row, start->idempotency, code, end, err) < 0)
+		return (int)err->code;
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)buf_text(code),
+				 code->len, NULL, 0);
+	return audit_add(host, "execution.start", start->row.session, "ok", err,
+			 "execution=%s bytes=%zu blake2b=%s", start->row.id, code->len,
+			 sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
+}
+
+int pending_row_write(struct execution *execution, const struct db_end *end, struct err *err)
+{
+	struct host *host = execution->session->host;
+	struct pending_row *start = execution->pending_row;
+	const struct log_context about = host->about;
+	char actor[sizeof(host->actor)];
+	int code;
+
+	if (!pending_row_waits(execution))
+		return 0;
+	/* The audit says who asked for it, not who wanted to see it written. */
+	memcpy(actor, host->actor, sizeof(actor));
+	host->about = start->about;
+	memcpy(host->actor, start->actor, sizeof(host->actor));
+	code = put(host, start, end, err);
+	host->about = about;
+	memcpy(host->actor, actor, sizeof(actor));
+	if (code >= 0)
+		wait_no_more(host, start);
+	return code < 0 ? (int)err->code : 0;
+}
+
+void pending_row_kept(struct execution *execution)
+{
+	struct pending_row *start = execution->pending_row;
+
+	if (start != NULL && !start->waits) {
+		free(start->idempotency);
+		free(start);
+		execution->pending_row = NULL;
+	}
+	/* The kernel has it, and so has the database. */
+	if (execution->pending_row == NULL && execution->state == EXECUTION_FINISHED)
+		buf_done(&execution->code);
+}
+
+void pending_row_not_kept(struct execution *execution)
+{
+	if (execution->pending_row != NULL && !execution->pending_row->waits)
+		wait_for(execution->session->host, execution->pending_row);
+}
+
+void pending_row_forget(struct execution *execution)
+{
+	if (execution->pending_row != NULL && execution->pending_row->waits)
+		wait_no_more(execution->session->host, execution->pending_row);
+	pending_row_kept(execution);
+	buf_done(&execution->code);
+}
+
+void pending_row_drop(struct execution *execution)
+{
+	if (pending_row_waits(execution))
+		wait_no_more(execution->session->host, execution->pending_row);
+}
+
+/* All in one transaction, which is kept or not as a whole. */
+static int write_waiting(struct host *host, struct pending_row **written, struct err *err)
+{
+	struct pending_row *next;
+
+	for (struct pending_row *start = host->pending_rows; start != NULL; start = next) {
+		/* One whose end could not be kept, with its row, has ended all the same. */
+		const struct execution *execution = start->execution;
+		const struct db_end failed = { .status = "failed", .why = execution->why.text };
+		const bool has_ended = execution->state == EXECUTION_FINISHED;
+
+		next = start->next;
+		/* Nobody knows of a session that is not there yet, and it may never be. */
+		if (execution->session->phase == SESSION_OPENING)
+			continue;
+		if (pending_row_write(start->execution, has_ended ? &failed : NULL, err) < 0)
+			return (int)err->code;
+		start->next = *written;
+		*written = start;
+	}
+	return db_commit(host->db, err);
+}
+
+void pending_row_write_all(struct host *host)
+{
+	struct pending_row *written = NULL, *next;
+	struct err err;
+	int code;
+
+	/* A turn holds what ended; what goes on is written behind it. */
+	if (host->pending_rows == NULL || host->transaction_is_open)
+		return;
+	code = db_begin(host->db, &err);
+	if (code >= 0)
+		code = write_waiting(host, &written, &err);
+	if (code < 0) {
+		log_line(LOG_ERROR, "executions that have begun could not be kept", "why=\"%s\"",
+			 err.text);
+		db_rollback(host->db);
+		audit_again(host);
+	}
+	for (struct pending_row *at = written; at != NULL; at = next) {
+		next = at->next;
+		if (code < 0)
+			pending_row_not_kept(at->execution);
+		else
+			pending_row_kept(at->execution);
+	}
+	if (host->pending_rows != NULL)
+		loop_timer_set(host->start_timer, AGAIN_MS);
+}

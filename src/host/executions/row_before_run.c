@@ -1,0 +1,109 @@
+/*
+ * row_before_run.c - executions whose row is on the disk before they run.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    how far the transactions are.
+ * Never:    runs what a crash could make run twice, or lets others wait for its sync.
+ *
+ * What is acknowledged before its end, and what has an Idempotency-Key, must be known after a crash
+ * even when that comes in its first moment. Its row is a transaction of its own (turn.c); until that is on
+ * the disk its job stays at the head of its queue, and the loop goes on with what others asked for.
+ */
+#include "host/executions/row_before_run.h"
+
+#include "host/host.h"
+
+static void add(struct execution *execution)
+{
+	struct host *host = execution->session->host;
+
+	execution->first_transaction = host->transaction;
+	execution->next_first = host->firsts;
+	host->firsts = execution;
+}
+
+void row_before_run_forget(struct execution *execution)
+{
+	struct execution **at = &execution->session->host->firsts;
+
+	if (execution->first_transaction == 0)
+		return;
+	while (*at != execution)
+		at = &(*at)->next_first;
+	*at = execution->next_first;
+	execution->first_transaction = 0;
+}
+
+int row_before_run_write(struct execution *execution, struct err *err)
+{
+	struct host *host = execution->session->host;
+	bool is_own;
+	int code;
+
+	if (transaction_join(host, &is_own, err) < 0)
+		return (int)err->code;
+	add(execution);
+	if (audit_begin(host, err) < 0)
+		code = (int)err->code;
+	else
+		code = audit_end(host, pending_row_write(execution, NULL, err), err);
+	transaction_leave(host, is_own, 0);
+	if (code >= 0 && execution->failed) {
+		*err = execution->why; /* its transaction was over, and has failed */
+		code = (int)err->code;
+	}
+	if (code < 0)
+		row_before_run_forget(execution);
+	return code;
+}
+
+bool row_before_run_holds(const struct job *job)
+{
+	return job->execution != NULL &&
+	       job->execution->first_transaction > job->session->host->synced;
+}
+
+static struct execution *find(struct host *host, uint64_t from, uint64_t to)
+{
+	struct execution *at = host->firsts;
+
+	while (at != NULL && (at->first_transaction < from || at->first_transaction > to))
+		at = at->next_first;
+	return at;
+}
+
+static void pump(struct session *session)
+{
+	session_pump(session);
+	context_pump_all(session);
+}
+
+void row_before_run_kept(struct host *host)
+{
+	struct execution *execution;
+
+	while ((execution = find(host, 1, host->synced)) != NULL) {
+		row_before_run_forget(execution);
+		pending_row_kept(execution);
+		pump(execution->session);
+	}
+}
+
+void row_before_run_failed(struct host *host, uint64_t from, const struct err *failed)
+{
+	struct execution *execution;
+
+	while ((execution = find(host, from, UINT64_MAX)) != NULL) {
+		struct session *session = execution->session;
+		struct job *job = session_unqueue(session, execution);
+
+		row_before_run_forget(execution);
+		execution_drop(execution, failed);
+		execution_release_key(execution); /* asked again, it may run */
+		/* Without a job it is being written just now, and its writer sees what became of it. */
+		if (job == NULL)
+			continue;
+		job_free(job);
+		pump(session);
+	}
+}

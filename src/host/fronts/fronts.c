@@ -1,0 +1,310 @@
+/*
+ * fronts.c - the dialect processes as a set: an answer finds the process that asked by its request's id.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    nothing from a process.
+ * Never:    answers a process what another one, or an earlier one, asked.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/check.h"
+#include "api/image.h"
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "base/log.h"
+#include "host/host.h"
+#include "host/fronts/inner.h"
+
+#define STOP_MS 3000u
+
+struct front_conn *front_of_request(const struct host *host, uint64_t request)
+{
+	const uint64_t generation = request >> PEER_ID_BITS;
+
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL && host->fronts[i]->sock >= 0 &&
+		    host->fronts[i]->generation == generation)
+			return host->fronts[i];
+	return NULL;
+}
+
+struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err)
+{
+	if (host->fronts[dialect] == NULL)
+		host->fronts[dialect] = front_new(host, dialect, err);
+	return host->fronts[dialect];
+}
+
+bool front_is_pending(const struct host *host, uint64_t request)
+{
+	struct front_conn *front = front_of_request(host, request);
+
+	return front != NULL && front_has_pending(front, request);
+}
+
+bool front_is_busy(const struct host *host)
+{
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL && host->fronts[i]->pending_count > 0)
+			return true;
+	return false;
+}
+
+/* Whom to answer, which is done once; NULL when nobody waits any more. */
+static struct front_conn *take_asker(const struct host *host, uint64_t request)
+{
+	struct front_conn *front = front_of_request(host, request);
+
+	return front != NULL && front_take_pending(front, request) ? front : NULL;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+void front_reply_call(struct host *host, uint64_t request, const struct api_type *type,
+		     const void *out)
+{
+	front_reply_call_fd(host, request, type, out, -1);
+}
+
+/*
+ * JSON that is the whole answer and long goes as a sealed file beside the image, which then holds
+ * null in its place: the dialect may send the file as it is. *out becomes a copy with the null.
+ */
+static int put_apart(const struct api_type *type, const void **out, struct arena *arena, int *ret_fd,
+		     struct err *err)
+{
+	for (size_t i = 0; i < type->count; i++) {
+		const struct api_field *field = &type->fields[i];
+		const struct api_bytes *json = api_at(field, *out);
+		void *copy;
+
+		if (field->place != API_WHOLE || field->kind != API_JSON || json->data == NULL ||
+		    json->len <= API_APART_MIN)
+			continue;
+		if (fd_memfd_sealed("reckon-body", json->data, json->len, ret_fd, err) < 0)
+			return (int)err->code;
+		copy = arena_new(arena, 1, type->size);
+		memcpy(copy, *out, type->size);
+		*(struct api_bytes *)api_to(field, copy) = (struct api_bytes){ "null", 4 };
+		*out = copy;
+		return 0;
+	}
+	return 0;
+}
+
+void front_reply_call_fd(struct host *host, uint64_t request, const struct api_type *type,
+			const void *out, int fd)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	cleanup_fd int file = fd;
+	struct front_conn *front;
+	struct err err;
+
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!front_is_pending(host, request))
+		return;
+	if (file < 0 && put_apart(type, &out, &arena, &file, &err) < 0)
+		front_fail(host, request, API_ERR_INTERNAL, err.text, "", "", 0);
+	else if (api_image_write(type, out, &payload, &err) < 0)
+		front_fail(host, request, API_ERR_INTERNAL, err.text, "", "", 0);
+	else if ((front = take_asker(host, request)) != NULL)
+		front_post(front, FRONT_REPLY, request, &payload, TAKE_FD(file));
+}
+
+/* "" is none. */
+static const char *text_or_null(const char *text)
+{
+	return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+static void write_failure(struct buf *payload, const struct api_failure *failure)
+{
+	struct err err;
+
+	if (api_image_write(&api_type_failure, failure, payload, &err) < 0)
+		log_line(LOG_ERROR, "an error was lost", "why=\"%s\"", err.text);
+}
+
+void front_release(struct host *host)
+{
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL)
+			front_flush(host->fronts[i]);
+}
+
+enum api_error front_unkept(const struct err *err)
+{
+	return err->errnum == ENOSPC ? API_ERR_DISK_FULL : API_ERR_INTERNAL;
+}
+
+static void fail_turns(struct front_conn *front, uint64_t first, const struct err *failed)
+{
+	for (struct outgoing *at = front->first; at != NULL; at = at->next) {
+		if (at->transaction < first)
+			continue;
+		buf_clear(&at->payload);
+		if (at->fd >= 0)
+			(void)close(at->fd);
+		at->fd = -1;
+		at->type = FRONT_ERROR;
+		write_failure(&at->payload,
+			      &(struct api_failure){ .error = front_unkept(failed),
+						     .message = "what was done could not be kept",
+						     .cause = text_or_null(failed->text),
+						     .remedy = text_or_null(failed->remedy) });
+		at->transaction = first - 1;
+	}
+	front_flush(front);
+}
+
+void front_fail_transactions(struct host *host, uint64_t first, const struct err *failed)
+{
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL)
+			fail_turns(host->fronts[i], first, failed);
+}
+
+void front_failure(struct host *host, uint64_t request, const struct api_failure *failure)
+{
+	cleanup_buf struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX);
+	struct front_conn *front = take_asker(host, request);
+
+	if (front == NULL)
+		return;
+	write_failure(&payload, failure);
+	front_post(front, FRONT_ERROR, request, &payload, -1);
+}
+
+void front_fail(struct host *host, uint64_t request, enum api_error error, const char *message,
+	       const char *cause, const char *remedy, unsigned retry_s)
+{
+	front_failure(host, request,
+		     &(struct api_failure){ .error = error,
+					    .message = message,
+					    .cause = text_or_null(cause),
+					    .remedy = text_or_null(remedy),
+					    .retry_s = retry_s });
+}
+
+void front_fail_err(struct host *host, uint64_t request, const struct err *err)
+{
+	/* Another process writes: nothing was done, and a moment later it may be. */
+	const bool is_busy = err->errnum == EBUSY;
+
+	front_fail(host, request,
+		  is_busy ? API_ERR_UNAVAILABLE : front_unkept(err),
+		  err->text, "", err->remedy, is_busy ? 1 : 0);
+}
+
+enum api_error front_error_of(const reckon_error *error)
+{
+	static const struct {
+		int code;
+		enum api_error error;
+	} known[] = {
+		{ RECKON_EINVALID, API_ERR_INVALID },
+		{ RECKON_ENOT_FOUND, API_ERR_NOT_FOUND },
+		{ RECKON_EDENIED, API_ERR_DENIED },
+		{ RECKON_ELIMIT, API_ERR_LIMIT },
+		{ RECKON_ETIMEOUT, API_ERR_TIMEOUT },
+		{ RECKON_ELOST, API_ERR_SESSION_LOST },
+		{ RECKON_EUNAVAILABLE, API_ERR_UNAVAILABLE },
+		{ RECKON_EKERNEL_LOST, API_ERR_KERNEL_LOST },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].code == error->code)
+			return known[i].error;
+	return API_ERR_INTERNAL;
+}
+
+void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
+{
+	front_fail(host, request, front_error_of(error), error->message, "", error->remedy, 0);
+}
+
+/* ---- what they count, and how they are ------------------------------------------------------ */
+
+void front_counts(const struct host *host, struct front_stats *ret, unsigned *ret_restarts)
+{
+	memset(ret, 0, sizeof(*ret));
+	*ret_restarts = 0;
+	for (size_t i = 0; i < dialect_count(); i++) {
+		if (host->fronts[i] == NULL)
+			continue;
+		front_child_counts(&host->fronts[i]->child, ret);
+		*ret_restarts += host->fronts[i]->restarts;
+	}
+}
+
+void front_settings(struct host *host)
+{
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL)
+			front_child_settings(&host->fronts[i]->child, &host->config);
+}
+
+static enum api_dialect_state state_of(const struct front_conn *front)
+{
+	if (front == NULL || (front->sock < 0 && !front->was_started))
+		return API_DIALECT_STATE_IDLE;
+	if (front->sock < 0)
+		return API_DIALECT_STATE_DOWN;
+	return front->state == FRONT_STATE_SERVING ? API_DIALECT_STATE_UP
+						  : API_DIALECT_STATE_STARTING;
+}
+
+size_t front_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX])
+{
+	for (size_t i = 0; i < dialect_count(); i++)
+		ret[i] = (struct api_dialect){
+			.name = dialect_name(i),
+			.state = state_of(host->fronts[i]),
+			.restarts = host->fronts[i] != NULL ? host->fronts[i]->restarts : 0,
+		};
+	return dialect_count();
+}
+
+/* ---- the start and the end of all ----------------------------------------------------------- */
+
+int front_start(struct host *host, struct err *err)
+{
+	struct front_conn *native = front_of_dialect(host, DIALECT_NATIVE, err);
+
+	return native == NULL ? (int)err->code : front_spawn(native, err);
+}
+
+static bool all_have_ended(const struct host *host)
+{
+	bool have_ended = true;
+
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL && !front_child_has_ended(&host->fronts[i]->child))
+			have_ended = false;
+	return have_ended;
+}
+
+void front_stop(struct host *host)
+{
+	const uint64_t end = clock_mono_ns() + STOP_MS * 1000000ull;
+	const struct timespec pause = { .tv_nsec = 5000000 };
+
+	/* The end of our side tells each to send what it has and to go. */
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts[i] != NULL && host->fronts[i]->sock >= 0)
+			(void)shutdown(host->fronts[i]->sock, SHUT_WR);
+	while (!all_have_ended(host) && clock_mono_ns() < end)
+		(void)nanosleep(&pause, NULL);
+	for (size_t i = 0; i < dialect_count(); i++) {
+		if (host->fronts[i] == NULL)
+			continue;
+		front_free(host->fronts[i]);
+		host->fronts[i] = NULL;
+	}
+}

@@ -1,0 +1,219 @@
+/*
+ * conversation.c - the driver of a run: begun, stepped by the loop, ended; its events.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    words of a model, which go out as JSON text.
+ * Never:    waits for the agent, or keeps the key once it was told.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "codec/json_write.h"
+#include "host/host.h"
+
+#define EVENT_MAX ((size_t)8 * 1024 * 1024)
+#define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+void run_event_begin(struct json_writer *writer, struct buf *json, const char *name)
+{
+	json_write_init(writer, json);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "event", name);
+}
+
+void run_event_end(struct run *run, struct json_writer *writer, const char *name)
+{
+	struct err err;
+
+	json_write_object_end(writer);
+	if (json_write_finish(writer, &err) == 0)
+		event_buffer_push(run->events, name, writer->out->data, writer->out->len);
+	else
+		log_line(LOG_WARN, "an event could not be told", "run=%s why=\"%s\"", run->id,
+			 err.text);
+}
+
+static void push_text(struct run *run, const char *name, const char *text, size_t len)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	run_event_begin(&writer, &json, name);
+	json_write_member_text(&writer, "text", text, len);
+	run_event_end(run, &writer, name);
+}
+
+static void push_code(struct run *run, const struct driver_event *event)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	run_event_begin(&writer, &json, "code");
+	json_write_member_uint(&writer, "call", event->call);
+	json_write_member_text(&writer, "text", event->text, event->len);
+	run_event_end(run, &writer, "code");
+}
+
+static void push_begin(struct run *run)
+{
+	cleanup_buf struct buf json = BUF_INIT(4096);
+	struct json_writer writer;
+
+	run_event_begin(&writer, &json, "run");
+	json_write_member_string(&writer, "id", run->id);
+	json_write_member_string(&writer, "session", run->session_id);
+	json_write_member_string(&writer, "model", run->model);
+	run_event_end(run, &writer, "run");
+}
+
+static void push_turn(struct run *run)
+{
+	cleanup_buf struct buf json = BUF_INIT(4096);
+	struct json_writer writer;
+
+	run_event_begin(&writer, &json, "turn");
+	outcome_write_usage(&writer, &run->driver.usage);
+	run_event_end(run, &writer, "turn");
+}
+
+static void on_event(const struct driver_event *event, void *arg)
+{
+	switch (event->kind) {
+	case DRIVER_EVENT_TEXT:
+		push_text(arg, "text", event->text, event->len);
+		return;
+	case DRIVER_EVENT_THOUGHT:
+		push_text(arg, "thought", event->text, event->len);
+		return;
+	case DRIVER_EVENT_NOTICE:
+		push_text(arg, "notice", event->text, event->len);
+		return;
+	case DRIVER_EVENT_DISCARD:
+		push_text(arg, "notice", event->text, event->len);
+		push_text(arg, "discard", event->text, event->len);
+		return;
+	case DRIVER_EVENT_TURN:
+		push_turn(arg);
+		return;
+	case DRIVER_EVENT_CODE: /* the cell tells all of it in a moment */
+		push_code(arg, event);
+		return;
+	}
+}
+
+/* ---- the driver ----------------------------------------------------------------------------- */
+
+/* A agent_client_open_fn: of this talk's cells alone. */
+static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
+{
+	const struct run *run = arg;
+	reckon_error error;
+	uint64_t size;
+
+	if (reckon_artifact_open(run->host->engine, handle, ret_fd, &size, &error) == RECKON_OK)
+		return 0;
+	return err_set(err, (enum err_code)error.code, "%s", error.message);
+}
+
+static const struct driver_ops ops = {
+	.event = on_event,
+	.execute = run_cell_execute,
+	.end = run_cell_end,
+	.open_output = open_output,
+};
+
+void run_driver_init(struct run *run)
+{
+	driver_init(&run->driver, &ops, run, RECORDS_MAX);
+}
+
+static void on_readable(unsigned ready, void *arg)
+{
+	struct run *run = arg;
+	struct err err;
+
+	(void)ready;
+	run_act(run);
+	switch (driver_step(&run->driver, &err)) {
+	case DRIVER_WAITS:
+	case DRIVER_RUNS:
+		run_tell(run);
+		break;
+	case DRIVER_PARKED:
+	case DRIVER_ENDED:
+		run_end(run, run->driver.stop, run->driver.message);
+		break;
+	case DRIVER_FAILED:
+		run_end(run, AGENT_STOP_FAILED, err.text);
+		break;
+	}
+	answer_end(run->host);
+}
+
+static int start(struct run *run, struct models_choice *choice, struct err *err)
+{
+	const struct host *host = run->host;
+	struct agent_client_model model = {
+		.settings = run->settings,
+		.model = choice->model,
+		.base_url = choice->base_url,
+		.key = choice->key,
+		.headers = choice->entry != NULL ? choice->entry->headers : NULL,
+		.language = run->session->row.language,
+	};
+	char path[600];
+
+	agent_client_network(&model);
+	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
+	if (driver_open(&run->driver, path, &model, err) < 0)
+		return (int)err->code;
+	if (run->load.len > 0) {
+		if (driver_load(&run->driver, run->load.data, run->load.len, err) < 0)
+			return (int)err->code;
+		buf_done(&run->load);
+		if (run->question.len == 0)
+			return driver_continue(&run->driver, run->results,
+					       run->result_count, err);
+	}
+	return driver_ask(&run->driver,
+			  &(struct driver_question){
+				  .text = buf_text(&run->question),
+				  .len = run->question.len,
+				  .files = (const char *const *)run->files,
+				  .file_count = run->file_count,
+			  }, err);
+}
+
+int run_ask(struct run *run, struct err *err)
+{
+	struct models_choice choice;
+	int rc;
+
+	if (run->session == NULL)
+		return err_set(err, ERR_LOST, "the session is gone");
+	/* The key is fetched when it is needed, and not before. */
+	if (run_model_choose(run->host, run->model, &choice, err) < 0)
+		return (int)err->code;
+	rc = start(run, &choice, err);
+	models_choice_done(&choice);
+	if (rc < 0 || loop_io_new(run->host->loop, driver_fd(&run->driver), on_readable, run,
+				  &run->io, err) < 0)
+		return (int)err->code;
+	loop_io_want(run->io, LOOP_READ);
+	run->state = RUN_ASKING;
+	run->was_asked = true;
+	push_begin(run);
+	run_tell(run);
+	return 0;
+}
+
+void run_hang_up(struct run *run)
+{
+	loop_io_free(TAKE_PTR(run->io));
+	driver_close(&run->driver);
+}

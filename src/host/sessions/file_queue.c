@@ -1,0 +1,127 @@
+/*
+ * file_queue.c - a session's files and ports, beside whatever its kernels do: a queue and a handle of their own.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs about files that came back from the pool.
+ * Never:    waits for a cell, or lets the box go while one of its files is in use.
+ *
+ * One such job of a session runs at a time, in a pool of its own: cells that take every worker leave
+ * files within reach. What two jobs of a session that ran at once found changed in the workspace is
+ * committed in the order in which they looked (session_job_done()).
+ */
+#include "host/host.h"
+#include "host/files/watch.h"
+#include "host/processes/port_work.h"
+
+#define PORT_QUEUE_MAX 512u /* connections to ports, each of which takes no time */
+
+static unsigned *count_of(struct file_queue *file_queue, const struct job *job)
+{
+	const bool is_of_port = job->kind == JOB_PORT_LIST || job->kind == JOB_PORT_CONNECT;
+
+	return is_of_port ? &file_queue->queued_ports : &file_queue->queued;
+}
+
+void file_queue_pump(struct session *session)
+{
+	struct file_queue *file_queue = &session->file_queue;
+	struct job *job = file_queue->first;
+
+	if (file_queue->running != NULL || job == NULL)
+		return;
+	if (session->is_parked) {
+		restore_want(session);
+		return;
+	}
+	file_queue->first = job->next;
+	if (file_queue->first == NULL)
+		file_queue->last = NULL;
+	*count_of(file_queue, job) -= 1;
+	file_queue->running = job;
+	job->forgets = session->forgets;
+	session->forgets = false;
+	if (job->kind == JOB_PROCESS_END)
+		process_take_ended(session, job);
+	job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
+}
+
+void file_queue_enqueue(struct session *session, struct job *job)
+{
+	struct file_queue *file_queue = &session->file_queue;
+
+	job->is_for_files = true;
+	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
+	if (file_queue->last != NULL)
+		file_queue->last->next = job;
+	else
+		file_queue->first = job;
+	file_queue->last = job;
+	*count_of(file_queue, job) += 1;
+	file_queue_pump(session);
+}
+
+bool file_queue_is_full(const struct session *session)
+{
+	return session->file_queue.queued >= HOST_QUEUE_MAX;
+}
+
+/* A page asks for many things at once, and none of them takes long here. */
+bool file_queue_is_full_of_ports(const struct session *session)
+{
+	return session->file_queue.queued_ports >= PORT_QUEUE_MAX;
+}
+
+bool file_queue_is_idle(const struct session *session)
+{
+	return session->file_queue.running == NULL && session->file_queue.first == NULL;
+}
+
+void file_queue_fail_waiting(struct session *session, enum api_error end, const char *why)
+{
+	struct file_queue *file_queue = &session->file_queue;
+	struct job *job;
+
+	while ((job = file_queue->first) != NULL) {
+		file_queue->first = job->next;
+		if (job->watch != NULL)
+			watch_job_dropped(job);
+		job_fail(job, end, why);
+	}
+	file_queue->last = NULL;
+	file_queue->queued = file_queue->queued_ports = 0;
+}
+
+void file_queue_job_done(struct session *session, struct job *job)
+{
+	session->file_queue.running = NULL;
+	if (job->kind != JOB_PROCESS_END)
+		observe_job(session->host, job);
+	if (job->watch != NULL) {
+		watch_job_done(job);
+	} else {
+		persist_job_done(session, job);
+		files_changed(session, job);
+		if (job->kind == JOB_PROCESS_END)
+			process_job_done(session, job);
+		else
+			session_answer_job(session, job);
+	}
+	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
+		restore_park(session, job->why_lost.message);
+	job_free(job);
+	file_queue_pump(session);
+	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
+}
+
+/* In a thread of the pool. */
+reckon_session *file_queue_handle(struct job *job)
+{
+	struct file_queue *file_queue = &job->session->file_queue;
+
+	/* The session's handle is read alone, as for a context. */
+	if (file_queue->handle == NULL)
+		(void)reckon_files_open(job->session->handle, &file_queue->handle, &job->error);
+	return file_queue->handle;
+}

@@ -1,0 +1,132 @@
+/*
+ * prewarmed.c - an engine that is connected to the warden already, for the session that comes next.
+ *
+ * Runs in:  reckond's loop; in a thread of the pool where it says so.
+ * Reads:    nothing.
+ * Never:    makes one before a session was opened, or keeps one that nobody needs.
+ *
+ * Each session has an engine of its own: three dozen system calls and a round trip to the warden
+ * that need not wait for a request. One is made a moment after a session was opened, when its first
+ * cell has most likely run, and goes when no session came for a while: a warden ends by itself when
+ * it has no connection.
+ */
+#include "host/sessions/prewarmed.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define SPARE_AFTER_MS 25u
+#define SPARE_KEPT_NS (30ull * 1000000000u)
+
+struct prewarmed {
+	struct host *host;
+	struct loop_timer *timer;
+	bool is_asked; /* a job makes one */
+	pthread_mutex_t lock;
+	/* with the lock held */
+	reckon_engine *engine;
+	uint64_t since_ns;
+};
+
+static reckon_engine *take(struct prewarmed *prewarmed, uint64_t older_than_ns)
+{
+	reckon_engine *engine = NULL;
+
+	(void)pthread_mutex_lock(&prewarmed->lock);
+	if (prewarmed->since_ns <= older_than_ns)
+		engine = TAKE_PTR(prewarmed->engine);
+	(void)pthread_mutex_unlock(&prewarmed->lock);
+	return engine;
+}
+
+reckon_engine *prewarmed_take(struct host *host)
+{
+	return take(host->prewarmed, UINT64_MAX);
+}
+
+static bool has_one(struct prewarmed *prewarmed)
+{
+	bool found;
+
+	(void)pthread_mutex_lock(&prewarmed->lock);
+	found = prewarmed->engine != NULL;
+	(void)pthread_mutex_unlock(&prewarmed->lock);
+	return found;
+}
+
+static void make(void *arg)
+{
+	struct prewarmed *prewarmed = arg;
+	struct host *host = prewarmed->host;
+	struct job *job;
+
+	if (prewarmed->is_asked || host->is_stopping || host->is_draining || has_one(prewarmed))
+		return;
+	job = job_new(NULL, JOB_SPARE, 0);
+	job->host = host;
+	prewarmed->is_asked = true;
+	pool_submit(host->pool, &job->item);
+}
+
+void prewarmed_want(struct host *host)
+{
+	loop_timer_set(host->prewarmed->timer, SPARE_AFTER_MS);
+}
+
+/* In a thread of the pool. */
+void prewarmed_work(struct job *job)
+{
+	struct prewarmed *prewarmed = job->host->prewarmed;
+	reckon_engine *engine;
+
+	if (work_engine(job->host, &engine, &job->error) < 0)
+		return;
+	if (reckon_engine_connect(engine, &job->error) < 0) {
+		reckon_engine_close(engine);
+		return;
+	}
+	(void)pthread_mutex_lock(&prewarmed->lock);
+	prewarmed->engine = engine;
+	prewarmed->since_ns = clock_mono_ns();
+	(void)pthread_mutex_unlock(&prewarmed->lock);
+}
+
+/* What was wrong the next session is going to find out, and tell. */
+void prewarmed_done(struct job *job)
+{
+	job->host->prewarmed->is_asked = false;
+	job_free(job);
+}
+
+void prewarmed_tick(struct host *host)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (now > SPARE_KEPT_NS)
+		reckon_engine_close(take(host->prewarmed, now - SPARE_KEPT_NS));
+}
+
+int prewarmed_begin(struct host *host, struct err *err)
+{
+	struct prewarmed *prewarmed = mem_new0(1, sizeof(*prewarmed));
+
+	prewarmed->host = host;
+	(void)pthread_mutex_init(&prewarmed->lock, NULL);
+	host->prewarmed = prewarmed;
+	return loop_timer_new(host->loop, make, prewarmed, &prewarmed->timer, err);
+}
+
+void prewarmed_end(struct host *host)
+{
+	if (host->prewarmed == NULL)
+		return;
+	reckon_engine_close(host->prewarmed->engine);
+	(void)pthread_mutex_destroy(&host->prewarmed->lock);
+	loop_timer_free(host->prewarmed->timer);
+	free(host->prewarmed);
+	host->prewarmed = NULL;
+}

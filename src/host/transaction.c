@@ -1,0 +1,431 @@
+/*
+ * transaction.c - what a turn of the loop commits, and when its answers may go out.
+ *
+ * Runs in:  reckond's loop; sync_run() in a thread.
+ * Reads:    the database.
+ * Never:    lets an answer out before what it says is committed, and on the disk.
+ *
+ * A transaction: all jobs that came back since the last one write into one transaction, with what changed
+ * in their workspaces (the contents are in the store already, and synced). Their answers wait in
+ * fronts/peer.c until it is committed and the log synced. When that fails none of it happened, and every
+ * answer becomes an error.
+ *
+ * A sync takes as long as the disk has other things to do, and a loop that waits for it hands out
+ * nobody's cells: then each tenant waits for the syncs of all others. So while others are at work a
+ * thread does it. Turns have numbers: `committed` is the last one that is in the log, `synced` the
+ * last one that is on the disk. One sync is for all that was committed before it began, and the
+ * next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may tell of what is not
+ * on the disk yet, and waits as well. With nobody else at work the loop does it itself, which spares
+ * two changes of threads.
+ *
+ * A request that writes has a transaction of its own.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#define SYNCS_MAX 2u
+#define BUSY_NS (10ull * 1000000000u) /* for another process that writes */
+
+struct sync {
+	struct pool_item item; /* first */
+	int fd, errnum;
+	uint64_t upto;
+};
+
+static bool is_pending(const struct host *host)
+{
+	return host->committed > host->synced;
+}
+
+uint64_t transaction_of_reply(const struct host *host)
+{
+	if (host->transaction_is_open)
+		return host->transaction;
+	return is_pending(host) ? host->committed : 0;
+}
+
+/* ---- who is in one -------------------------------------------------------------------------- */
+
+void transaction_note(struct session *session)
+{
+	struct host *host = session->host;
+
+	if (!host->transaction_is_open)
+		return;
+	session->transaction = host->transaction;
+	if (session->is_in_transaction)
+		return;
+	session->is_in_transaction = true;
+	session->next_in_transaction = host->in_transaction;
+	host->in_transaction = session;
+}
+
+void transaction_forget(struct session *session)
+{
+	struct session **at = &session->host->in_transaction;
+
+	if (!session->is_in_transaction)
+		return;
+	while (*at != session)
+		at = &(*at)->next_in_transaction;
+	*at = session->next_in_transaction;
+	session->is_in_transaction = false;
+}
+
+static struct session *next_of_transaction(struct host *host)
+{
+	struct session *session = host->in_transaction;
+
+	if (session != NULL) {
+		host->in_transaction = session->next_in_transaction;
+		session->is_in_transaction = false;
+	}
+	return session;
+}
+
+/* Those that other transactions have something of. */
+static void put_back(struct host *host, struct session *left)
+{
+	while (left != NULL) {
+		struct session *at = left;
+
+		left = at->next_in_transaction;
+		at->is_in_transaction = true;
+		at->next_in_transaction = host->in_transaction;
+		host->in_transaction = at;
+	}
+}
+
+static void push(struct session **list, struct session *session)
+{
+	session->next_in_transaction = *list;
+	*list = session;
+}
+
+/* ---- what became of it ---------------------------------------------------------------------- */
+
+static void executions_kept(const struct session *session, uint64_t upto)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->transaction > upto)
+			continue;
+		pending_row_kept(each);
+		each->is_uncommitted = false;
+	}
+}
+
+/* All transactions up to `synced` are on the disk. */
+static void note_kept(struct host *host)
+{
+	struct session *left = NULL, *at;
+
+	while ((at = next_of_transaction(host)) != NULL) {
+		if (at->is_unborn && at->unborn_transaction <= host->synced)
+			at->is_unborn = false;
+		context_transaction_kept(at, host->synced);
+		process_transaction_kept(at, host->synced);
+		executions_kept(at, host->synced);
+		if (at->transaction > host->synced)
+			push(&left, at);
+		else
+			at->is_uncommitted = false;
+	}
+	put_back(host, left);
+	row_before_run_kept(host);
+}
+
+static void executions_failed(const struct session *session, uint64_t first,
+			      const struct err *failed)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->transaction < first)
+			continue;
+		each->is_uncommitted = false;
+		pending_row_not_kept(each);
+		each->failed = true;
+		each->failure = front_unkept(failed);
+		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
+			      failed->text);
+	}
+}
+
+/*
+ * What these transactions held did not happen. What a kernel did cannot be undone, but is told.
+ * Returns the sessions that were never kept.
+ */
+static struct session *note_failed(struct host *host, uint64_t first, const struct err *failed)
+{
+	/* A transaction that failed leaves those before it, which are on their way to the disk. */
+	const bool others_wait = host->synced + 1 < first;
+	struct session *left = NULL, *lost = NULL, *at;
+
+	audit_again(host);
+	while ((at = next_of_transaction(host)) != NULL) {
+		const bool is_lost = at->is_unborn && at->unborn_transaction >= first;
+
+		if (at->transaction < first) {
+			push(&left, at);
+			continue;
+		}
+		if (at->is_uncommitted)
+			at->forgets = true;
+		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
+			at->end_unkept = true;
+		context_transaction_failed(at, first);
+		process_transaction_failed(at, first);
+		once_transaction_failed(at, first);
+		executions_failed(at, first, failed);
+		if (is_lost)
+			at->is_unborn = false;
+		at->transaction = first - 1;
+		if (is_lost && at->phase == SESSION_OPENING)
+			at->row_before_open_failed = *failed; /* told when its box is there */
+		/* One that is lost has nothing in an earlier turn. */
+		if (!others_wait || is_lost)
+			at->is_uncommitted = false;
+		if (is_lost)
+			push(&lost, at);
+		else if (others_wait)
+			push(&left, at);
+	}
+	put_back(host, left);
+	return lost;
+}
+
+/* Each end is a transaction of its own, which may fail as well. */
+static void end_lost(struct session *lost, const struct err *failed)
+{
+	while (lost != NULL) {
+		struct session *at = lost;
+
+		lost = at->next_in_transaction;
+		execution_rowless(at, failed);
+		if (at->phase != SESSION_OPENING)
+			session_end(at, API_ERR_SESSION_LOST, failed->text, 0);
+	}
+}
+
+static void fail(struct host *host, uint64_t first, const struct err *failed)
+{
+	struct session *lost;
+
+	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed->text);
+	lost = note_failed(host, first, failed);
+	front_fail_transactions(host, first, failed);
+	row_before_run_failed(host, first, failed);
+	end_lost(lost, failed);
+}
+
+void transaction_fail(struct host *host, const struct err *err)
+{
+	if (host->transaction_is_open && host->transaction_failed.code == ERR_OK)
+		host->transaction_failed = *err;
+	if (host->transaction_is_open)
+		return;
+	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
+	db_rollback(host->db);
+	audit_again(host);
+}
+
+/* ---- to the disk ---------------------------------------------------------------------------- */
+
+static void sync_run(struct pool_item *item)
+{
+	struct sync *sync = (struct sync *)(void *)item;
+
+	sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;
+}
+
+static void sync_failed(struct host *host, struct err *err)
+{
+	const uint64_t first = host->synced + 1;
+
+	db_sync_failed(host->db);
+	host->synced = host->committed;
+	fail(host, first, err);
+}
+
+/* All that is committed, here and now. */
+static void sync_now(struct host *host)
+{
+	struct err err;
+
+	if (db_sync(host->db, &err) < 0) {
+		sync_failed(host, &err);
+		return;
+	}
+	host->synced = host->committed;
+	note_kept(host);
+	front_release(host);
+	replay_trim(host);
+}
+
+/* False: no thread can do it. */
+static bool sync_begin(struct host *host)
+{
+	const int fd = db_sync_fd(host->db);
+	struct sync *sync;
+
+	if (fd < 0)
+		return false;
+	sync = mem_new0(1, sizeof(*sync));
+	sync->fd = fd;
+	sync->upto = host->asked_upto = host->committed;
+	host->syncing++;
+	pool_submit(host->sync_pool, &sync->item);
+	return true;
+}
+
+static void sync_done(struct host *host, const struct sync *sync)
+{
+	struct err err;
+
+	host->syncing--;
+	if (sync->errnum != 0 && is_pending(host)) {
+		errno = sync->errnum;
+		(void)err_sys(&err, "database: sync the log");
+		sync_failed(host, &err);
+	} else if (sync->errnum == 0) {
+		/* The last one that was asked for is also for transactions that changed nothing since. */
+		const bool is_all = sync->upto == host->asked_upto && db_is_synced(host->db);
+		const uint64_t upto = is_all ? host->committed : sync->upto;
+
+		if (upto > host->synced)
+			host->synced = upto;
+		note_kept(host);
+	}
+}
+
+static void on_synced(unsigned ready, void *arg)
+{
+	struct host *host = arg;
+	struct pool_item *item;
+
+	(void)ready;
+	pool_clear(host->sync_pool);
+	while ((item = pool_take(host->sync_pool)) != NULL) {
+		struct sync *sync = (struct sync *)(void *)item;
+
+		sync_done(host, sync);
+		free(sync);
+	}
+	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
+		sync_now(host);
+	front_release(host);
+	replay_trim(host);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------------- */
+
+/*
+ * What has been done waits for somebody who writes the database meanwhile, while the loop goes on;
+ * but not for ever, and what waits longer than that is told that it could not be kept.
+ */
+bool transaction_begin(struct host *host)
+{
+	const uint64_t now = clock_mono_ns();
+	struct err err;
+	const int code = db_try_begin(host->db, &err);
+
+	if (code == 1 && host->busy_since_ns == 0)
+		host->busy_since_ns = now;
+	if (code == 1 && now - host->busy_since_ns < BUSY_NS)
+		return false;
+	if (code == 0)
+		host->busy_since_ns = 0;
+	host->transaction = host->committed + 1;
+	host->transaction_is_open = true;
+	if (code != 0)
+		transaction_fail(host, &err);
+	return true;
+}
+
+/* Besides so many jobs of whoever asks. */
+static bool others_work(const struct host *host, size_t own)
+{
+	return pool_load(host->pool) + pool_load(host->file_pool) > own;
+}
+
+static void end_transaction(struct host *host, size_t own)
+{
+	struct err failed = host->transaction_failed, err;
+	bool was_pending;
+
+	if (failed.code == ERR_OK && db_commit(host->db, &err) < 0)
+		failed = err;
+	db_rollback(host->db); /* of what failed before */
+	host->transaction_is_open = false;
+	err_clear(&host->transaction_failed);
+	if (failed.code != ERR_OK) {
+		fail(host, host->transaction, &failed);
+		return;
+	}
+	was_pending = is_pending(host);
+	host->committed = host->transaction;
+	/* What is on its way to the disk tells us when it is there, and begins the next one. */
+	if (was_pending && (host->syncing >= SYNCS_MAX || db_is_synced(host->db)))
+		return;
+	if ((was_pending || others_work(host, own)) && !db_is_synced(host->db) && sync_begin(host))
+		return;
+	sync_now(host);
+}
+
+void transaction_end(struct host *host)
+{
+	end_transaction(host, 0);
+}
+
+int transaction_join(struct host *host, bool *ret_is_own, struct err *err)
+{
+	*ret_is_own = false;
+	if (host->transaction_is_open)
+		return 0;
+	if (db_begin(host->db, err) < 0)
+		return (int)err->code;
+	host->transaction = host->committed + 1;
+	host->transaction_is_open = *ret_is_own = true;
+	return 0;
+}
+
+void transaction_leave(struct host *host, bool is_own, size_t own_jobs)
+{
+	if (is_own)
+		end_transaction(host, own_jobs);
+}
+
+int transaction_sync(struct host *host, struct err *err)
+{
+	/* A transaction does it at its end. */
+	return host->transaction_is_open ? 0 : db_sync(host->db, err);
+}
+
+int transaction_setup(struct host *host, struct err *err)
+{
+	if (pool_new(SYNCS_MAX, sync_run, &host->sync_pool, err) < 0 ||
+	    loop_io_new(host->loop, pool_fd(host->sync_pool), on_synced, host, &host->sync_io,
+			err) < 0)
+		return (int)err->code;
+	loop_io_want(host->sync_io, LOOP_READ);
+	pool_hurry(host->sync_pool); /* with nobody else at work the loop does it itself */
+	return 0;
+}
+
+void transaction_stop(struct host *host)
+{
+	struct pollfd done = { .events = POLLIN };
+
+	if (host->sync_pool == NULL)
+		return;
+	done.fd = pool_fd(host->sync_pool);
+	while (host->syncing > 0)
+		if (poll(&done, 1, -1) > 0)
+			on_synced(0, host);
+	pool_free(TAKE_PTR(host->sync_pool));
+}

@@ -1,0 +1,37 @@
+/*
+ * transaction.h - what a turn of the loop commits, and when its answers may go out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct host;
+struct session;
+
+int transaction_setup(struct host *host, struct err *err);
+void transaction_stop(struct host *host); /* what is on its way to the disk gets there */
+/*
+ * Everything that jobs which came back changed is committed at once, and only then answered.
+ * False: another process writes the database, so a little later.
+ */
+bool transaction_begin(struct host *host);
+void transaction_end(struct host *host);
+/*
+ * For what one request writes: within the transaction that is open, or else in a transaction of its own, which is
+ * at its end when it is left. The loop brings that to the disk by itself when nobody is at work but
+ * `own_jobs` jobs of the request. An error: the database cannot be written, and no turn was begun.
+ */
+int transaction_join(struct host *host, bool *ret_is_own, struct err *err);
+void transaction_leave(struct host *host, bool is_own, size_t own_jobs);
+void transaction_fail(struct host *host, const struct err *err); /* then nothing of the transaction is kept */
+/* What becomes of the transaction concerns this session, too. */
+void transaction_note(struct session *session);
+void transaction_forget(struct session *session); /* it goes */
+/* Makes what was committed durable; inside a transaction that is done at its end. */
+int transaction_sync(struct host *host, struct err *err);
+/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
+uint64_t transaction_of_reply(const struct host *host);

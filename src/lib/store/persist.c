@@ -1,0 +1,299 @@
+/*
+ * persist.c - a manifest brought up to date: what changed is read, stored, and told.
+ *
+ * Runs in:  libreckon, after an execution and whenever the host changed the workspace.
+ * Reads:    files of a hostile workspace, to hash and copy.
+ * Never:    takes a file for unchanged that may have changed in the same tick of the clock.
+ */
+#include "lib/store/persist.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fs.h"
+#include "base/mem.h"
+#include "lib/workspace/part.h"
+#include "lib/record/text.h"
+
+#define TICKS_MAX 40 /* of 1 ms: what is waited for the clock that stamps files */
+
+struct keep *persist_new(void)
+{
+	return mem_new0(1, sizeof(struct keep));
+}
+
+void persist_free(struct keep *keep)
+{
+	if (keep == NULL)
+		return;
+	persist_list_clear(&keep->list);
+	persist_list_clear(&keep->pending);
+	free(keep);
+}
+
+void persist_forget(struct keep *keep)
+{
+	persist_list_clear(&keep->list);
+	persist_list_clear(&keep->pending);
+	keep->is_known = false;
+}
+
+/* ---- contents ------------------------------------------------------------------------------- */
+
+struct pass {
+	int dir_fd;
+	struct store *store;
+	uint64_t bytes_left;
+	size_t not_kept;
+	char *why; /* of struct keep */
+};
+
+static void complain(struct pass *pass, struct persist_entry *entry, const char *why)
+{
+	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
+
+	free(entry->target);
+	entry->target = NULL;
+	entry->kind = RECKON_ENTRY_NOT_KEPT;
+	entry->sha256[0] = '\0';
+	if (pass->not_kept++ > 0)
+		return;
+	text_show_path(entry->path, &shown);
+	(void)snprintf(pass->why, sizeof(((struct keep *)NULL)->why), "%.60s: %.90s",
+		       buf_text(&shown), why);
+}
+
+static int64_t stamp_ns(struct timespec at)
+{
+	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
+}
+
+/*
+ * Files are stamped with a clock that ticks every few milliseconds. Once it has ticked, a later
+ * change of what is read now has another stamp, however soon it comes.
+ */
+static void wait_tick(int64_t newest_ns)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < TICKS_MAX; i++) {
+		struct timespec now;
+
+		(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (stamp_ns(now) > newest_ns)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int put(struct pass *pass, struct persist_entry *entry, struct err *err)
+{
+	cleanup_fd int fd = fs_open_beneath(pass->dir_fd, entry->path,
+					    O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	struct store_object object;
+	struct stat before, after;
+
+	if (fd < 0 || fstat(fd, &before) < 0)
+		return err_sys(err, "open");
+	if (!S_ISREG(before.st_mode))
+		return err_set(err, ERR_INVALID, "it is no regular file any more");
+	if ((uint64_t)before.st_size > pass->bytes_left)
+		return err_set(err, ERR_LIMIT, "the files together are larger than the workspace "
+					       "may be");
+	if (store_put_fd(pass->store, fd, (uint64_t)before.st_size, &object, err) < 0)
+		return (int)err->code;
+	entry->size = object.size;
+	entry->mode = before.st_mode & 07777;
+	entry->ino = before.st_ino;
+	entry->mtime_ns = stamp_ns(before.st_mtim);
+	entry->ctime_ns = stamp_ns(before.st_ctim);
+	memcpy(entry->sha256, object.sha256, sizeof(entry->sha256));
+	/* Somebody wrote meanwhile: this is neither the old nor the new content, but the last one
+	 * that there is. It is read again next time. */
+	entry->is_unsure = fstat(fd, &after) < 0 || object.size != (uint64_t)before.st_size ||
+			   after.st_ctim.tv_sec != before.st_ctim.tv_sec ||
+			   after.st_ctim.tv_nsec != before.st_ctim.tv_nsec;
+	return 0;
+}
+
+static void keep_content(struct pass *pass, struct persist_entry *entry)
+{
+	struct err err;
+
+	if (entry->size > pass->bytes_left)
+		complain(pass, entry, "the files together are larger than the workspace may be");
+	else if (entry->sha256[0] == '\0' && put(pass, entry, &err) < 0)
+		complain(pass, entry, err.text);
+	if (entry->kind == RECKON_ENTRY_FILE)
+		pass->bytes_left -= entry->size < pass->bytes_left ? entry->size : pass->bytes_left;
+}
+
+/* The hashes of what did not change; returns the newest stamp of what did. */
+static int64_t take_over(const struct persist_list *old, struct persist_list *new, bool thorough)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < new->count; i++) {
+		struct persist_entry *entry = &new->entries[i];
+		const struct persist_entry *was;
+
+		if (entry->kind != RECKON_ENTRY_FILE)
+			continue;
+		was = thorough ? NULL : persist_list_find(old, entry->path);
+		if (was != NULL && was->kind == RECKON_ENTRY_FILE && !was->is_unsure &&
+		    persist_is_same(was, entry))
+			memcpy(entry->sha256, was->sha256, sizeof(entry->sha256));
+		else if (entry->ctime_ns > newest)
+			newest = entry->ctime_ns;
+	}
+	return newest;
+}
+
+/* ---- what differs --------------------------------------------------------------------------- */
+
+static bool is_equal(const struct persist_entry *left, const struct persist_entry *right)
+{
+	const char *a = left->target != NULL ? left->target : "";
+	const char *b = right->target != NULL ? right->target : "";
+
+	return left->kind == right->kind && left->mode == right->mode &&
+	       left->mtime_ns == right->mtime_ns && left->size == right->size &&
+	       strcmp(left->sha256, right->sha256) == 0 && strcmp(a, b) == 0;
+}
+
+static void tell(struct keep *keep, const struct persist_entry *entry, bool is_gone)
+{
+	struct persist_entry *told = persist_list_add(&keep->pending);
+
+	*told = *entry;
+	told->path = mem_strdup(entry->path);
+	told->target = entry->target != NULL ? mem_strdup(entry->target) : NULL;
+	if (is_gone)
+		told->kind = RECKON_ENTRY_GONE;
+}
+
+static void differ(struct keep *keep, const struct persist_list *new)
+{
+	const struct persist_list *old = &keep->list;
+	size_t i = 0, j = 0;
+
+	while (i < old->count || j < new->count) {
+		const int order = i >= old->count ? 1 :
+				  j >= new->count ? -1 :
+				  strcmp(old->entries[i].path, new->entries[j].path);
+
+		if (order < 0) {
+			tell(keep, &old->entries[i++], true);
+			continue;
+		}
+		if (order > 0 || !is_equal(&old->entries[i], &new->entries[j]))
+			tell(keep, &new->entries[j], false);
+		i += order == 0;
+		j++;
+	}
+}
+
+static void count_not_kept(struct keep *keep, const struct persist_list *new, const struct pass *pass)
+{
+	keep->not_kept = new->unseen;
+	for (size_t i = 0; i < new->count; i++)
+		keep->not_kept += new->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
+	if (keep->not_kept > 0 && pass->not_kept == 0)
+		(void)snprintf(keep->why, sizeof(keep->why), "%zu names could not be looked at, or "
+			       "are more than a workspace may have", keep->not_kept);
+}
+
+int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct persist_bounds *bounds,
+	     const struct persist_look *look, struct err *err)
+{
+	struct pass pass = { .dir_fd = dir_fd,
+			     .store = store,
+			     .bytes_left = bounds->bytes,
+			     .why = keep->why };
+	struct persist_list now;
+	int64_t newest;
+
+	if (persist_scan(dir_fd, look->apart, bounds->entries, &now, err) < 0)
+		return (int)err->code;
+	if (look->part != NULL && keep->is_known)
+		(void)part_of_list(look->part, &keep->list, &now);
+	newest = take_over(&keep->list, &now, look->thorough);
+	if (newest > 0)
+		wait_tick(newest);
+	store_batch_begin(store);
+	for (size_t i = 0; i < now.count; i++)
+		if (now.entries[i].kind == RECKON_ENTRY_FILE)
+			keep_content(&pass, &now.entries[i]);
+	if (store_batch_commit(store, err) < 0 || store_sync(store, err) < 0) {
+		persist_list_clear(&now);
+		return (int)err->code;
+	}
+	count_not_kept(keep, &now, &pass);
+	if (!keep->is_known) {
+		persist_list_clear(&keep->list);
+		persist_list_clear(&keep->pending);
+		keep->is_whole = true;
+	}
+	differ(keep, &now);
+	keep->is_known = true;
+	persist_list_clear(&keep->list);
+	keep->list = now;
+	return 0;
+}
+
+/* ---- handing out ---------------------------------------------------------------------------- */
+
+void persist_take(struct keep *keep, reckon_workspace **ret)
+{
+	reckon_workspace *taken = mem_new0(1, sizeof(*taken));
+	reckon_workspace_entry *entries =
+		mem_new0(keep->pending.count + 1, sizeof(*taken->entries));
+
+	for (size_t i = 0; i < keep->pending.count; i++) {
+		struct persist_entry *from = &keep->pending.entries[i];
+
+		/* Texts move; what stays behind is empty. */
+		entries[i] = (reckon_workspace_entry){ .path = from->path,
+						       .content = from->target,
+						       .kind = from->kind,
+						       .mode = from->mode,
+						       .mtime_ns = from->mtime_ns,
+						       .size = from->size };
+		from->path = from->target = NULL;
+		if (from->kind == RECKON_ENTRY_FILE)
+			entries[i].content = mem_strdup(from->sha256);
+	}
+	taken->entries = entries;
+	taken->count = keep->pending.count;
+	taken->is_whole = keep->is_whole;
+	taken->not_kept = keep->not_kept;
+	taken->number = ++keep->taken;
+	(void)snprintf(taken->why, sizeof(taken->why), "%s", keep->not_kept > 0 ? keep->why : "");
+	persist_list_clear(&keep->pending);
+	keep->is_whole = false;
+	*ret = taken;
+}
+
+void persist_annotate(const struct keep *keep, struct workspace *scan)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		struct workspace_entry *entry = &scan->entries[i];
+		const struct persist_entry *known;
+
+		if (entry->kind != WORKSPACE_FILE)
+			continue;
+		known = persist_list_find(&keep->list, entry->path);
+		if (known != NULL && known->kind == RECKON_ENTRY_FILE && !known->is_unsure &&
+		    known->ino == entry->ino && known->size == entry->size &&
+		    known->mtime_ns == entry->mtime_ns && known->ctime_ns == entry->ctime_ns)
+			entry->sha256 = known->sha256;
+	}
+}

@@ -1,0 +1,274 @@
+/*
+ * persist_scan.c - every name of a workspace, whatever its bytes.
+ *
+ * Runs in:  libreckon.
+ * Reads:    names and attributes in a directory that a hostile box changes meanwhile.
+ * Never:    follows a symbolic link, or opens anything but directories.
+ */
+#include "lib/store/persist.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fs.h"
+#include "base/mem.h"
+
+#define PATH_BYTES_MAX 4095u
+
+void persist_list_clear(struct persist_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->entries[i].path);
+		free(list->entries[i].target);
+	}
+	free(list->entries);
+	*list = (struct persist_list){ 0 };
+}
+
+struct persist_entry *persist_list_add(struct persist_list *list)
+{
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity > 0 ? list->capacity * 2 : 64;
+		list->entries = mem_grow(list->entries, list->capacity, sizeof(*list->entries));
+	}
+	memset(&list->entries[list->count], 0, sizeof(*list->entries));
+	return &list->entries[list->count++];
+}
+
+static int compare(const void *left, const void *right)
+{
+	return strcmp(((const struct persist_entry *)left)->path,
+		      ((const struct persist_entry *)right)->path);
+}
+
+const struct persist_entry *persist_list_find(const struct persist_list *list, const char *path)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const int order = strcmp(path, list->entries[middle].path);
+
+		if (order == 0)
+			return &list->entries[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+bool persist_is_same(const struct persist_entry *left, const struct persist_entry *right)
+{
+	return left->ino == right->ino && left->size == right->size &&
+	       left->mtime_ns == right->mtime_ns && left->ctime_ns == right->ctime_ns;
+}
+
+int persist_open_parent(int dir_fd, const char *path, int *ret_fd, const char **ret_name,
+		     struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char above[PATH_BYTES_MAX + 1] = ".";
+
+	if (slash != NULL && (size_t)(slash - path) < sizeof(above)) {
+		memcpy(above, path, (size_t)(slash - path));
+		above[slash - path] = '\0';
+	}
+	*ret_fd = fs_open_beneath(dir_fd, above, O_RDONLY | O_DIRECTORY, 0);
+	if (*ret_fd < 0)
+		return err_sys(err, "open the directory of %.200s", path);
+	*ret_name = slash != NULL ? slash + 1 : path;
+	return 0;
+}
+
+/* ---- one name ------------------------------------------------------------------------------- */
+
+static unsigned kind_of(mode_t mode)
+{
+	if (S_ISREG(mode))
+		return RECKON_ENTRY_FILE;
+	if (S_ISDIR(mode))
+		return RECKON_ENTRY_DIRECTORY;
+	if (S_ISLNK(mode))
+		return RECKON_ENTRY_SYMLINK;
+	return S_ISFIFO(mode) ? RECKON_ENTRY_FIFO : 0;
+}
+
+static int64_t to_ns(struct timespec at)
+{
+	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
+}
+
+/* "dir/name", or NULL when it would be longer than any path can be used. */
+static char *join(const char *dir, const char *name)
+{
+	const size_t dir_len = strlen(dir), name_len = strlen(name), slash = dir_len > 0 ? 1 : 0;
+	char *path;
+
+	if (dir_len + slash + name_len > PATH_BYTES_MAX)
+		return NULL;
+	path = mem_new0(1, dir_len + slash + name_len + 1);
+	memcpy(path, dir, dir_len);
+	if (slash != 0)
+		path[dir_len] = '/';
+	memcpy(path + dir_len + slash, name, name_len);
+	return path;
+}
+
+static char *read_target(int dir_fd, const char *name)
+{
+	char target[PATH_BYTES_MAX + 2];
+	const ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+
+	if (len <= 0 || (size_t)len >= sizeof(target) - 1)
+		return NULL;
+	target[len] = '\0';
+	return mem_strdup(target);
+}
+
+/* Sockets end with whoever listens: there is nothing to keep. */
+static void visit(struct persist_list *found, const struct apart *apart, const char *dir, int dir_fd,
+		  const char *name)
+{
+	struct persist_entry *entry;
+	struct stat st;
+	char *path;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			found->unseen++;
+		return;
+	}
+	if (S_ISSOCK(st.st_mode) || (S_ISDIR(st.st_mode) && apart_has(apart, st.st_ino)))
+		return;
+	path = kind_of(st.st_mode) != 0 ? join(dir, name) : NULL;
+	if (path == NULL) {
+		found->unseen++;
+		return;
+	}
+	entry = persist_list_add(found);
+	*entry = (struct persist_entry){
+		.path = path,
+		.kind = kind_of(st.st_mode),
+		.mode = st.st_mode & 07777,
+		.size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+		.ino = st.st_ino,
+		.mtime_ns = to_ns(st.st_mtim),
+		.ctime_ns = to_ns(st.st_ctim),
+		.is_shared = !S_ISDIR(st.st_mode) && st.st_nlink > 1,
+	};
+	if (entry->kind == RECKON_ENTRY_SYMLINK &&
+	    (entry->target = read_target(dir_fd, name)) == NULL)
+		entry->kind = RECKON_ENTRY_NOT_KEPT;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------- */
+
+/* False when as many names were seen as may be. */
+static bool walk(int root_fd, const struct apart *apart, const char *path, uint64_t entries_max,
+		 struct persist_list *found)
+{
+	int fd = fs_open_beneath(root_fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+	cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (dir == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		if (errno != ENOENT && errno != ENOTDIR)
+			found->unseen++;
+		return true;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (found->count >= entries_max) {
+			found->unseen++;
+			return false;
+		}
+		visit(found, apart, path, dirfd(dir), entry->d_name);
+	}
+	return true;
+}
+
+/* A rename in the middle of readdir() can show one name twice. */
+static void drop_duplicates(struct persist_list *found)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		if (kept > 0 &&
+		    strcmp(found->entries[kept - 1].path, found->entries[i].path) == 0) {
+			free(found->entries[i].path);
+			free(found->entries[i].target);
+		} else {
+			found->entries[kept++] = found->entries[i];
+		}
+	}
+	found->count = kept;
+}
+
+static int compare_inodes(const void *left, const void *right)
+{
+	const struct persist_entry *a = *(struct persist_entry *const *)left;
+	const struct persist_entry *b = *(struct persist_entry *const *)right;
+
+	if (a->ino != b->ino)
+		return a->ino < b->ino ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+/* Of several names of one inode the first is the file, the others lead to it. */
+static void find_links(struct persist_list *found)
+{
+	cleanup_free struct persist_entry **shared = mem_new0(found->count + 1, sizeof(*shared));
+	size_t count = 0, first = 0;
+
+	for (size_t i = 0; i < found->count; i++)
+		if (found->entries[i].is_shared)
+			shared[count++] = &found->entries[i];
+	qsort(shared, count, sizeof(struct persist_entry *), compare_inodes);
+	for (size_t i = 1; i < count; i++) {
+		if (shared[i]->ino != shared[first]->ino) {
+			first = i;
+			continue;
+		}
+		free(shared[i]->target);
+		shared[i]->kind = RECKON_ENTRY_HARD_LINK;
+		shared[i]->target = mem_strdup(shared[first]->path);
+	}
+}
+
+int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct persist_list *ret,
+	      struct err *err)
+{
+	struct persist_list found = { 0 };
+	struct stat st;
+
+	if (fstat(dir_fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_sys(err, "the workspace cannot be read");
+	/* The list is the queue: what a directory holds comes behind it. */
+	if (walk(dir_fd, apart, "", entries_max, &found))
+		for (size_t i = 0; i < found.count; i++) {
+			const struct persist_entry *entry = &found.entries[i];
+			cleanup_free char *path = NULL;
+
+			if (entry->kind != RECKON_ENTRY_DIRECTORY)
+				continue;
+			path = mem_strdup(entry->path); /* the list moves while it grows */
+			if (!walk(dir_fd, apart, path, entries_max, &found))
+				break;
+		}
+	if (found.count > 1)
+		qsort(found.entries, found.count, sizeof(*found.entries), compare);
+	drop_duplicates(&found);
+	find_links(&found);
+	*ret = found;
+	return 0;
+}
