@@ -50,6 +50,8 @@ OF_STREAM = {
                     "properties": {"error": ANY}},
 }
 EXECUTION_EVENTS = OF_CELL | {
+    "ExecutionBeginEvent": event("execution", "First, where the request made the session: who it is",
+                                 id=TEXT, session=TEXT),
     "DoneEvent": event("done", "The end", record=RECORD)} | OF_STREAM
 RUN_EVENTS = {
     "RunBeginEvent": event("run", "The model is about to be asked", id=TEXT, session=TEXT,

@@ -136,7 +136,8 @@ struct session {
 	bool is_over;		   /* which has ended */
 	bool is_to_stay;	   /* once its first execution is answered (calls/once.c) */
 	uint64_t stays_transaction;	   /* the transaction that says so; 0: none */
-	struct once_key *once_key; /* of the request that opens it, until its code is to run */
+	struct once *once; /* of the request that opens it, until its code is to run */
+	bool is_streamed;  /* by that request: it stays until the events of its code are read */
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */

@@ -83,7 +83,7 @@ def test_a_failure_and_a_death_are_records_too(server):
 @as_root
 @pytest.mark.parametrize("body, word", [
     ({}, "code"), ({"code": 1}, "code"), ({"code": "1", "context": "ctx_1"}, "context"),
-    ({"code": "1", "background": True}, "background"), ({"code": "1", "stream": True}, "stream"),
+    ({"code": "1", "background": True}, "background"), ({"code": "1", "on_disconnect": "cancel"}, "on_disconnect"),
     ({"code": "1", "name": "mine"}, "name"), ({"code": "1", "idle_timeout_s": 5}, "idle_timeout_s"),
     ({"code": "1", "limits": {"wings": 2}}, "wings"), ({"code": "1", "env": []}, "env"),
 ])

@@ -44,6 +44,15 @@ ASKS = (
           "stands still", least=1, most=DAY_MS, default=600),
 )
 
+# No session is there before that could have tools.
+ASKS_ONCE = (
+    ASKS[0],
+    Field("tools", "many", "With events: tools that the code may call, each call an event "
+          "`tool_call` that POST …/tool_results of the session and execution answers", of=TOOL,
+          most=64),
+    ASKS[2],
+)
+
 RESULT_MAX = 1 << 20
 TOOL_RESULT = Struct("tool_result", "What a call gave: one of value, error and denied.", (
     Field("id", "id", "Of the event `tool_call`", required=True),
@@ -57,19 +66,24 @@ STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL_RESULT)
 
 CALLS = (
     Call("execute_once", "POST", "executions",
-         "Run code in a new session, which ends with it or stays", "The record", "execute",
+         "Run code in a new session, which ends with it or stays",
+         "The record; with `stream` (or Accept: text/event-stream) events, of which the first, "
+         "`execution`, names session and execution. " + STREAM, "execute",
          description="Opens a session, runs the code in it, and ends the session: for programs that "
          "have nothing to do with each other. With `keep` the session stays: a new one and its "
          "first cell in one request. When the client goes away before the end the code is "
          "interrupted, and the session ends in any case; with an Idempotency-Key the code goes on, "
          "and the same request gets its record. The record, and the artifacts that it names, stay "
          "like those of any session; the record names the session.",
-         takes=(idempotency("for a tenant"), *CODE, *MADE_OF,
+         takes=(idempotency("for a tenant"), *CODE, *MADE_OF, *ASKS_ONCE,
+                Field("stream", "flag", "Answer with events"),
                 Field("keep", "flag", "The session stays; the key needs the scope `sessions` too",
                       default=False),
                 name("; with `keep`", ("keep", True)), *life("; with `keep`", ("keep", True))),
-         gives=(RECORD,), errors=(404, 409, 410, 504, 507), operation="executeOnce",
-         body="ExecutionOnce"),
+         gives=(RECORD, Field("execution", "one", "With `stream`, which asks for its events",
+                              place="whole", of=EXECUTION_STRUCT)),
+         errors=(404, 409, 410, 504, 507), operation="executeOnce", body="ExecutionOnce",
+         streams="ExecutionEvent", head=("Reckon-Execution", "With events: the execution's id")),
     Call("execution_list", "GET", "sessions/{session}/executions",
          "History, newest first; also of sessions that are gone", "A page", "read",
          takes=(SESSION, LIMIT, BEFORE), gives=EXECUTIONS, errors=(404, 410),

@@ -23,7 +23,7 @@
 
 struct stream {
 	struct event_reader reader;
-	const char *headers;
+	struct native_stream as;
 	bool has_begun;
 };
 
@@ -32,7 +32,12 @@ static int begin(struct stream *stream)
 	if (stream->has_begun)
 		return 0;
 	stream->has_begun = true;
-	return sse_begin(stream->reader.request, stream->headers);
+	if (sse_begin(stream->reader.request, stream->as.headers) < 0)
+		return -1;
+	return stream->as.first == NULL
+		       ? 0
+		       : sse_event(stream->reader.request, 0, stream->as.first_name,
+				   stream->as.first->data, stream->as.first->len);
 }
 
 static int send_failure(struct request *request, const struct api_failure *failure)
@@ -97,9 +102,10 @@ static void follow(struct stream *stream)
 	answer_end(request);
 }
 
-void native_follow(struct request *request, enum api_id id, void *in, const char *headers)
+void native_follow(struct request *request, enum api_id id, void *in,
+		   const struct native_stream *as)
 {
-	struct stream stream = { .headers = headers };
+	struct stream stream = { .as = *as };
 
 	events_open(&stream.reader, request, id, in);
 	events_go_on(&stream.reader);

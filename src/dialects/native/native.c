@@ -135,7 +135,7 @@ static int drop_body(struct request *request)
 
 /* ---- calls that are more than a row --------------------------------------------------------- */
 
-static bool wants_media(const struct request *request, const char *media)
+bool native_wants(const struct request *request, const char *media)
 {
 	const char *accept = http_header(request_head(request), "accept");
 
@@ -159,10 +159,9 @@ static const char *etag_header(const struct api_call *row, const void *out, char
 	return text;
 }
 
-/* As JSON; what came as a file goes out as it is. */
-static void answer_out(const struct native *native, const void *out, const struct call *call,
-		       struct buf *body)
+void native_answer(const struct native *native, const void *out, const struct call *call)
 {
+	cleanup_buf struct buf text = BUF_INIT(OUT_MAX);
 	struct request *request = native->request;
 	const struct api_call *row = native->call;
 	const unsigned status = api_status(row, out);
@@ -174,95 +173,17 @@ static void answer_out(const struct native *native, const void *out, const struc
 		if (answer_begin(request, status, media, call->apart_len, NULL) == 0 &&
 		    answer_file(request, call->reply.fd, 0, call->apart_len) == 0)
 			answer_end(request);
-	} else if (api_write_body(row, out, body, &err) < 0) {
+	} else if (api_write_body(row, out, &text, &err) < 0) {
 		answer_refuse_simple(request, 500, "internal", err.text, NULL);
 	} else {
-		answer_text(request, status, media, body,
+		answer_text(request, status, media, &text,
 			    etag_header(row, out, headers, sizeof(headers)));
 	}
 }
 
-static void execute(const struct native *native, struct call *call, struct buf *body)
-{
-	struct request *request = native->request;
-	struct api_execute_in *in = native->in;
-	struct api_execute_out out;
-	char headers[256];
-
-	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
-		in->has_stream = in->stream = true;
-	if (in->on_disconnect == API_EXECUTE_IN_ON_DISCONNECT_CANCEL)
-		request_end_at_eof(request);
-	if (call_or_refuse(request, native->id, in, &out, call) < 0)
-		return;
-	if (!in->stream || out.execution == NULL) {
-		answer_out(native, &out, call, body);
-		return;
-	}
-	upstream_cancel_when_gone(request, call->frame);
-	request_note(request, NULL, NULL, out.execution->id);
-	(void)snprintf(headers, sizeof(headers),
-		       "Reckon-Execution: %s\r\nLocation: /reckon/v1/sessions/%s/executions/%s\r\n",
-		       out.execution->id, in->session, out.execution->id);
-	native_follow(request, API_EXECUTION_EVENTS,
-		      &(struct api_execution_events_in){ .session = in->session,
-							 .execution = out.execution->id },
-		      headers);
-}
-
-static void process_create(const struct native *native, struct call *call, struct buf *body)
-{
-	struct request *request = native->request;
-	struct api_process_create_in *in = native->in;
-	struct api_process out;
-	char headers[256];
-
-	if (!in->stream && wants_media(request, "text/event-stream"))
-		in->has_stream = in->stream = true;
-	if (call_or_refuse(request, native->id, in, &out, call) < 0)
-		return;
-	if (!in->stream) {
-		answer_out(native, &out, call, body);
-		return;
-	}
-	(void)snprintf(headers, sizeof(headers),
-		       "Reckon-Process: %s\r\nLocation: /reckon/v1/sessions/%s/processes/%s\r\n",
-		       out.id, in->session, out.id);
-	native_follow(request, API_PROCESS_EVENTS,
-		      &(struct api_process_events_in){ .session = in->session, .process = out.id },
-		      headers);
-}
-
-static void run_create(const struct native *native, struct call *call, struct buf *body)
-{
-	struct request *request = native->request;
-	struct api_run_create_in *in = native->in;
-	struct api_run_create_out out;
-	char headers[160];
-
-	if (!in->stream && !in->background && wants_media(request, "text/event-stream"))
-		in->has_stream = in->stream = true;
-	in->has_followed = in->followed = in->stream;
-	/* What nobody may be waiting for any more is not worth what a model costs. */
-	if (!in->background && in->on_disconnect != API_RUN_CREATE_IN_ON_DISCONNECT_CONTINUE)
-		request_end_at_eof(request);
-	if (call_or_refuse(request, native->id, in, &out, call) < 0)
-		return;
-	if (!in->stream || out.run == NULL) {
-		answer_out(native, &out, call, body);
-		return;
-	}
-	upstream_cancel_when_gone(request, call->frame);
-	(void)snprintf(headers, sizeof(headers),
-		       "Reckon-Run: %s\r\nLocation: /reckon/v1/agent/%s\r\n", out.run->id,
-		       out.run->id);
-	native_follow(request, API_RUN_EVENTS, &(struct api_run_events_in){ .id = out.run->id },
-		      headers);
-}
-
 /* ---- a call that is only a row -------------------------------------------------------------- */
 
-static void make(const struct native *native, struct call *call, struct buf *body)
+static void make(const struct native *native, struct call *call)
 {
 	struct request *request = native->request;
 	const struct api_call *row = native->call;
@@ -273,12 +194,12 @@ static void make(const struct native *native, struct call *call, struct buf *bod
 	if (native->id == API_USAGE) {
 		const struct api_usage_in *in = native->in;
 
-		if (in->format == API_USAGE_IN_FORMAT_CSV || wants_media(request, "text/csv")) {
+		if (in->format == API_USAGE_IN_FORMAT_CSV || native_wants(request, "text/csv")) {
 			native_usage_csv(request, out);
 			return;
 		}
 	}
-	answer_out(native, out, call, body);
+	native_answer(native, out, call);
 }
 
 static void answer_document(struct request *request)
@@ -290,7 +211,6 @@ static void answer_document(struct request *request)
 
 static void answer_call(const struct native *native)
 {
-	cleanup_buf struct buf body = BUF_INIT(OUT_MAX);
 	cleanup_call struct call call = CALL_INIT;
 
 	if (native->call->is_local)
@@ -299,14 +219,8 @@ static void answer_call(const struct native *native)
 		native_events(native);
 	else if (native->call->gives_descriptor)
 		native_download(native);
-	else if (native->id == API_EXECUTE)
-		execute(native, &call, &body);
-	else if (native->id == API_PROCESS_CREATE)
-		process_create(native, &call, &body);
-	else if (native->id == API_RUN_CREATE)
-		run_create(native, &call, &body);
-	else
-		make(native, &call, &body);
+	else if (!native_begin(native, &call))
+		make(native, &call);
 }
 
 /* ---- a request ------------------------------------------------------------------------------ */
@@ -354,12 +268,8 @@ static bool may_ask(const struct native *native)
 	return false;
 }
 
-/* Without a key nobody else can have its record, or knows of its session. */
 static void before(const struct native *native)
 {
-	if (native->id == API_EXECUTE_ONCE &&
-	    ((const struct api_execute_once_in *)native->in)->idempotency_key == NULL)
-		request_end_at_eof(native->request);
 	if (native->id == API_LINK_GET && request_head(native->request)->verb == HTTP_VERB_HEAD) {
 		struct api_link_get_in *in = native->in;
 

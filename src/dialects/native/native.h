@@ -2,6 +2,7 @@
  * native.h - what the files of the native API share.
  *
  *   native.c    a request: which call, its parts, its answer
+ *   begin.c     calls that begin something, which may be answered with its events
  *   follow.c    answers that are streams of events; socket.c: the same over a WebSocket
  *   terminal.c  the input and output of a process over a WebSocket
  *   download.c  answers that are files: types, names, conditions, ranges
@@ -29,9 +30,23 @@ struct native {
 void native_refuse_invalid(struct request *request, const struct err *err);
 void native_refuse(struct request *request, const struct refusal *refusal);
 
-/* The events of what the request began, as its answer with these lines: by the call `id`, which takes
- * `in`. */
-void native_follow(struct request *request, enum api_id id, void *in, const char *headers);
+/* Whether the client asks for this media type by a header. */
+bool native_wants(const struct request *request, const char *media);
+/* What the call gave, as JSON; what came as a file goes out as it is. */
+void native_answer(const struct native *native, const void *out, const struct call *call);
+/* False: the call begins nothing, and was not made. */
+bool native_begin(const struct native *native, struct call *call);
+
+/* An answer that is a stream: lines of its head, an event that goes before all others, or NULL. */
+struct native_stream {
+	const char *headers;
+	const char *first_name;
+	const struct buf *first;
+};
+
+/* The events of what the request began, as its answer: by the call `id`, which takes `in`. */
+void native_follow(struct request *request, enum api_id id, void *in,
+		   const struct native_stream *as);
 /* A request for events: Last-Event-ID counts. */
 void native_events(const struct native *native);
 /* One event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures too. */

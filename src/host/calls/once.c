@@ -14,6 +14,9 @@
  * What it made is in the store and the history. One that is to stay (`keep`) is the same until its
  * record is kept, which is when it becomes a session like any other: before that nobody has its id.
  *
+ * With events (`stream`) it is answered when its code is about to run, and the session stays until
+ * they were read to the end, or nobody does.
+ *
  * With an Idempotency-Key, which is its tenant's, the client may come back: the code goes on without
  * it, and its row is on the disk, with the key, before it runs (executions/first.c).
  */
@@ -24,16 +27,19 @@
 #include "api/image.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "host/executions/asking.h"
 #include "host/calls/call.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 
+#define READ_NS (10ull * 1000000000u) /* for a client to take the next of its events */
 #define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
 
-struct once_key {
-	char text[FRONT_KEY_MAX + 1];
-	unsigned char hash[32]; /* of all that was asked for with it */
+struct once {
+	char key[FRONT_KEY_MAX + 1]; /* of the request; "": it has none */
+	unsigned char hash[32];	     /* of all that was asked for with it */
+	struct asking *asking;
 };
 
 static const char has_ended[] = "its only execution has ended";
@@ -54,22 +60,37 @@ static int hash_request(const struct host *host, const struct api_execute_once_i
 
 	same.idempotency_key = NULL;
 	same.has_expires_in_ms = same.has_expires_at_ms = false;
+	same.has_stream = same.stream = false;
 	if (api_image_write(&api_type_execute_once_in, &same, &image, err) < 0)
 		return (int)err->code;
 	key_hash(host, image.data, image.len, ret);
 	return 0;
 }
 
+/* Its events are asked for next. */
+static void reply_begun(struct host *host, uint64_t request, const struct api_execution *begun)
+{
+	reply_execute_once(host, request, &(struct api_execute_once_out){ .execution = begun });
+}
+
 static void answer_again(struct host *host, const struct request *req,
 			 const struct db_execution *row)
 {
+	const struct api_execute_once_in *in = req->in;
 	struct session *session = session_find(host, req->tenant, row->session);
 	struct execution *live = session != NULL ? execution_find(session, row->id) : NULL;
 
-	if (row->record.len > 0)
+	if (in->stream)
+		reply_begun(host, req->id,
+			    &(struct api_execution){ .id = row->id,
+						     .session = row->session,
+						     .sequence = row->sequence,
+						     .status = row->status,
+						     .created_at = row->created_at });
+	else if (row->record.len > 0)
 		reply_execute_once(host, req->id,
 				   &(struct api_execute_once_out){
-					   { row->record.data, row->record.len } });
+					   .record = { row->record.data, row->record.len } });
 	else if (live != NULL && live->state != EXECUTION_FINISHED)
 		execution_wait(live, req);
 	else
@@ -85,30 +106,30 @@ static const struct session *find_opening(const struct host *host, const struct 
 	const struct session *at = host->sessions;
 
 	while (at != NULL && (at->tenant != req->tenant || at->phase != SESSION_OPENING ||
-			      at->once_key == NULL || strcmp(at->once_key->text, key) != 0))
+			      at->once == NULL || strcmp(at->once->key, key) != 0))
 		at = at->next;
 	return at;
 }
 
 /* Whether there was, or is, such a request: then it is answered. */
-static bool was_asked(struct host *host, const struct request *req, const struct once_key *key)
+static bool was_asked(struct host *host, const struct request *req, const struct once *once)
 {
-	const struct session *opening = find_opening(host, req, key->text);
+	const struct session *opening = find_opening(host, req, once->key);
 	struct db_execution row;
 	struct err err;
 	int found;
 
 	if (opening != NULL) {
-		if (answer_check_same(host, req, opening->once_key->hash, key->hash))
+		if (answer_check_same(host, req, opening->once->hash, once->hash))
 			front_fail(host, req->id, API_ERR_UNAVAILABLE,
 				  "the session for the code of this Idempotency-Key is being opened",
 				  "", "ask again", 1);
 		return true;
 	}
-	found = db_execution_by_tenant_key(host->db, req->tenant->row.id, key->text, &row, &err);
+	found = db_execution_by_tenant_key(host->db, req->tenant->row.id, once->key, &row, &err);
 	if (found < 0)
 		front_fail_err(host, req->id, &err);
-	if (found == 1 && answer_check_same(host, req, row.request_hash, key->hash))
+	if (found == 1 && answer_check_same(host, req, row.request_hash, once->hash))
 		answer_again(host, req, &row);
 	if (found == 1)
 		db_execution_done(&row);
@@ -119,13 +140,13 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 
 /* Whether it is a new request; what is not, or cannot be, was answered. */
 static bool is_new(struct host *host, const struct request *req,
-		   const struct api_execute_once_in *in, struct once_key *ret)
+		   const struct api_execute_once_in *in, struct once *ret)
 {
 	struct err err;
 
 	if (in->idempotency_key == NULL)
 		return true;
-	(void)snprintf(ret->text, sizeof(ret->text), "%s", in->idempotency_key);
+	(void)snprintf(ret->key, sizeof(ret->key), "%s", in->idempotency_key);
 	if (hash_request(host, in, ret->hash, &err) < 0) {
 		front_fail_err(host, req->id, &err);
 		return false;
@@ -133,26 +154,50 @@ static bool is_new(struct host *host, const struct request *req,
 	return !was_asked(host, req, ret);
 }
 
+/* Whoever only waits for the record would never hear of a question. */
+static bool may_ask(struct host *host, const struct request *req,
+		    const struct api_execute_once_in *in)
+{
+	if (!in->stream && (in->allow_input || in->tools.count > 0)) {
+		front_fail(host, req->id, API_ERR_INVALID,
+			  "allow_input and tools: questions are events", "", "ask with stream: true",
+			  0);
+		return false;
+	}
+	return asking_is_good(host, req, &in->tools);
+}
+
+static void once_free(struct once *once)
+{
+	if (once != NULL)
+		asking_free(once->asking);
+	free(once);
+}
+
 void handle_execute_once(struct host *host, const struct request *req,
 			 const struct api_execute_once_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
-	struct once_key key = { 0 };
+	struct once once = { 0 };
 	struct session *session;
 	struct err err;
 	struct job *job;
 
-	if (in->keep && !answer_check_scope(host, req, FRONT_SCOPE_SESSIONS))
+	if ((in->keep && !answer_check_scope(host, req, FRONT_SCOPE_SESSIONS)) ||
+	    !may_ask(host, req, in))
 		return;
-	if (!is_new(host, req, in, &key) || !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
+	if (!is_new(host, req, in, &once) || !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
 	    !quota_execution(host, req, NULL, in->timeout_ms))
 		return;
 	session = answer_session_add(host, req, &wish);
 	if (session == NULL)
 		return;
-	if (in->idempotency_key != NULL) {
-		session->once_key = mem_new0(1, sizeof(key));
-		*session->once_key = key;
+	session->is_streamed = in->stream;
+	err_clear(&err);
+	if (in->idempotency_key != NULL || in->stream) {
+		session->once = mem_new0(1, sizeof(once));
+		*session->once = once;
+		(void)asking_once(session, in, &session->once->asking, &err);
 	}
 	session->row.policy |= DB_POLICY_ONCE;
 	session->is_to_stay = in->keep;
@@ -160,7 +205,9 @@ void handle_execute_once(struct host *host, const struct request *req,
 	job->is_once = true;
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
-	if (in->code.len > 0 && buf_add(&job->code, in->code.data, in->code.len, &err) < 0)
+	if (err.code == ERR_OK && in->code.len > 0)
+		(void)buf_add(&job->code, in->code.data, in->code.len, &err);
+	if (err.code != ERR_OK)
 		answer_open_failed(session, job, &err);
 	else
 		answer_session_open(host, &wish, session, job);
@@ -169,22 +216,26 @@ void handle_execute_once(struct host *host, const struct request *req,
 /* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
 static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
 {
-	const struct once_key *key = session->once_key;
+	struct once *once = session->once;
+	const bool has_key = once != NULL && once->key[0] != '\0';
 	struct db_execution row = { 0 };
 	struct execution *execution;
 	struct job *job;
 
-	if (key != NULL) {
-		memcpy(row.request_hash, key->hash, sizeof(row.request_hash));
+	if (has_key) {
+		memcpy(row.request_hash, once->hash, sizeof(row.request_hash));
 		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
 	}
-	execution = execution_begin(session, &row, key != NULL ? key->text : NULL,
+	execution = execution_begin(session, &row, has_key ? once->key : NULL,
 				    buf_text(&opened->code), opened->code.len, err);
 	if (execution == NULL)
 		return NULL;
-	if (key != NULL && row_before_run_write(execution, err) < 0) {
-		execution_free(execution);
-		return NULL;
+	if (once != NULL) {
+		execution->asking = TAKE_PTR(once->asking);
+		if (row_before_run_write(execution, err) < 0) {
+			execution_free(execution);
+			return NULL;
+		}
 	}
 	job = execution_job(execution);
 	job->timeout_ms = opened->timeout_ms;
@@ -196,8 +247,8 @@ void once_ready(struct session *session, struct job *opened)
 {
 	struct err ignored; /* asked for again when the session is there */
 
-	/* What has a key waits for its row, which needs that of the session. */
-	if (!opened->is_once || !session->is_early || session->once_key != NULL)
+	/* What is known before its end waits for its row, which needs that of the session. */
+	if (!opened->is_once || !session->is_early || session->once != NULL)
 		return;
 	opened->then = job_of_code(session, opened, &ignored);
 	if (opened->then == NULL)
@@ -231,12 +282,20 @@ void once_opened(struct session *session, const struct job *opened)
 		session_end(session, API_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
-	if (session->once_key == NULL)
+	if (session->once == NULL || session->once->key[0] == '\0')
 		job->execution->lease = lease_new(0, opened->request);
-	free(TAKE_PTR(session->once_key));
-	execution_wait(job->execution, &req);
+	once_free(TAKE_PTR(session->once));
+	if (!session->is_streamed)
+		execution_wait(job->execution, &req);
 	if (opened->then == NULL)
 		session_enqueue(session, job);
+	if (session->is_streamed)
+		reply_begun(host, opened->request,
+			    &(struct api_execution){ .id = job->execution->id,
+						     .session = session->row.id,
+						     .sequence = session->sequence,
+						     .status = "queued",
+						     .created_at = session->row.created_at });
 }
 
 void once_keep(struct session *session, const struct job *executed)
@@ -263,13 +322,22 @@ void once_transaction_failed(struct session *session, uint64_t first)
 	session->stays_transaction = 0;
 }
 
+/* Whether somebody has not had all of its events yet, but goes on taking them. */
+static bool is_unread(const struct session *session)
+{
+	const struct execution *at = session->executions;
+
+	return session->is_streamed && at != NULL && !at->is_read && !cancel_is_abandoned(at) &&
+	       clock_mono_ns() - at->given_ns < READ_NS;
+}
+
 /* Whoever waits for the record need not wait for the end of the session to be kept. */
 void once_done(struct session *session)
 {
 	struct host *host = session->host;
 
 	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
-	    session->first != NULL || session->is_over)
+	    session->first != NULL || session->is_over || is_unread(session))
 		return;
 	session->is_over = true;
 	if (host->over == NULL)
@@ -285,7 +353,7 @@ void once_forget(struct session *session)
 {
 	struct session **at = &session->host->over;
 
-	free(TAKE_PTR(session->once_key));
+	once_free(TAKE_PTR(session->once));
 	if (session->is_over) {
 		session->host->leaving--;
 		session->tenant->leaving--;

@@ -158,6 +158,16 @@ int asking_new(const struct session *session, const struct api_execute_in *in, s
 	return 0;
 }
 
+int asking_once(const struct session *session, const struct api_execute_once_in *in,
+		struct asking **ret, struct err *err)
+{
+	const struct api_execute_in same = { .allow_input = in->allow_input,
+					     .tools = in->tools,
+					     .wait_ms = in->wait_ms };
+
+	return asking_new(session, &same, ret, err);
+}
+
 void asking_free(struct asking *asking)
 {
 	if (asking == NULL)

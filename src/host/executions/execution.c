@@ -120,6 +120,10 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 	if (execution->failed)
 		told.failure = &failure;
 	reply_execution_events(execution->session->host, request, &told);
+	execution->given_ns = clock_mono_ns();
+	execution->is_read = execution->is_read || told.is_last;
+	if (told.is_last)
+		once_done(execution->session);
 	return true;
 }
 
@@ -277,6 +281,7 @@ static void settle(struct execution *execution)
 	execution->state = EXECUTION_FINISHED;
 	free(TAKE_PTR(execution->lease)); /* there is nothing left to cancel */
 	execution->session->tenant->executions--;
+	execution->given_ns = clock_mono_ns();
 	event_buffer_finish(execution->events);
 	publish(execution);
 	execution->waiter_count = 0;

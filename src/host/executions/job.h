@@ -80,6 +80,8 @@ struct execution {
 	uint64_t transaction;	     /* that one */
 	bool is_rowless;     /* its session was never kept, so neither is this */
 	struct replayed replayed;
+	bool is_read;	     /* somebody has the end of its events */
+	uint64_t given_ns;   /* when events of it were last given, or it ended */
 };
 
 enum job_kind {
