@@ -43,6 +43,8 @@ bool api_is_given(const struct api_field *field, const void *value)
 	case API_SECONDS:
 	case API_TIME:
 	case API_MONEY:
+	case API_ENV:
+	case API_MANY:
 		return field->given_offset == API_NO_OFFSET ||
 		       *(const bool *)((const char *)value + field->given_offset);
 	case API_TEXT:
@@ -60,9 +62,6 @@ bool api_is_given(const struct api_field *field, const void *value)
 		return word != 0;
 	case API_WORDS:
 		return !field->is_required || *(const uint64_t *)at != 0;
-	case API_ENV:
-	case API_MANY:
-		return true;
 	}
 	return false;
 }

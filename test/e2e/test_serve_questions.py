@@ -233,10 +233,36 @@ def test_tools_of_a_session(server):
     server.ask("DELETE", f"/sessions/{session}")
 
 
+def test_tools_of_a_session_are_shown_and_changed(server):
+    at = f"/sessions/{server.create(tools=[ADD])}"
+    assert server.ask("GET", at).json["tools"] == [ADD]
+    listed = next(row for row in server.ask("GET", "/sessions").json["sessions"] if row["id"] in at)
+    assert "tools" not in listed
+    # What is left out stays; what runs keeps what it began with.
+    waits = Asking(server, at.split("/")[-1], "print(tools.add.sync())")
+    call = waits.until("tool_call")
+    assert server.ask("PATCH", at, {"metadata": {"a": 1}}).json["tools"] == [ADD]
+    assert server.ask("PATCH", at, {"tools": [{"name": "other"}]}).json["tools"] == [{"name": "other"}]
+    waits.results({"id": call["id"], "value": 1})
+    assert waits.record()["stdout"] == "1\n"
+    record = server.execute(at.split("/")[-1], "[t.__name__ for t in tools]")
+    assert record["results"][0]["data"]["text/plain"] == "['other']"
+    for tools, text in (([{"name": "a b"}], "letters"), ([ADD, ADD], "same name"), ([ADD] * 65, "64"), ({}, "list")):
+        answer = server.ask("PATCH", at, {"tools": tools, "metadata": {"a": 2}})
+        assert answer.status == 400 and text in answer.json["error"]["message"], (tools, answer)
+    assert server.ask("GET", at).json["metadata"] == {"a": 1}
+    for none in ([], None):
+        server.ask("PATCH", at, {"tools": [ADD]})
+        assert "tools" not in server.ask("PATCH", at, {"tools": none}).json
+    assert server.execute(at.split("/")[-1], "tools")["error"]["name"] == "NameError"
+    server.ask("DELETE", at)
+
+
 def test_tools_of_a_session_outlive_the_daemon(reckon):
     with Server(reckon) as server:
-        key, session = server.key, server.create(tools=[ADD])
+        key, session = server.key, server.create(tools=[{"name": "early"}])
         assert server.execute(session, "x = 1")["status"] == "ok"
+        server.ask("PATCH", f"/sessions/{session}", {"tools": [ADD]})
     with Server(reckon, key=key) as server:
         asking = Asking(server, session, "print(tools.add.sync(n=1))")
         assert answered(asking, lambda _: {"value": "kept"}) == [("add", {"n": 1})]

@@ -45,7 +45,8 @@ class Field:
     doc: str = ""
     place: str = "body"
     required: bool = False
-    nullable: bool = False  # of an answer: null when there is none, else it is left out
+    nullable: bool = False  # of an answer: null when there is none, else it is left out; of a
+    #                         `many` that is taken: none is another thing than left out
     excludes: tuple = ()    # names of fields that may not be given (a flag: be true) beside it
     needs: Optional[tuple] = None  # (name, value): the field that must be so beside it; or, with
     #                                a True as third, be left out
@@ -91,7 +92,8 @@ class Field:
     @property
     def has_given(self):
         """Whether a bool beside it says that it is there."""
-        return self.kind in GIVEN_KINDS and not self.required
+        return not self.required and (
+            self.kind in GIVEN_KINDS or (self.kind == "many" and self.nullable))
 
     @property
     def default_value(self):

@@ -58,6 +58,8 @@ SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     moment("restored_at", "When it last got a new box"),
     Field("expires_at", "time", "When it ends, whatever it does"),
     Field("files_not_kept", "one", "Names of the workspace that a restart would lose", of=NOT_KEPT),
+    Field("tools", "json", "Of executions that name none of their own; not in lists", schema={
+        "type": "array", "items": {"$ref": "#/components/schemas/ToolDeclaration"}}),
 ), schema="Session")
 
 SESSIONS = Struct("sessions", "A page of sessions.", (
@@ -126,7 +128,7 @@ CALLS = (
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
     Call("session_change", "PATCH", "sessions/{session}",
-         "Change metadata, time-outs, or limits of executions", "Changed", "sessions", takes=(
+         "Change metadata, time-outs, tools, or limits of executions", "Changed", "sessions", takes=(
              SESSION, METADATA,
              Field("idle_timeout_s", "seconds", "Ends unused so many seconds", least=1000,
                    most=30 * DAY_MS),
@@ -134,6 +136,8 @@ CALLS = (
                    least=1000, most=366 * DAY_MS, excludes=("expires_at",), nullable=True),
              Field("expires_at", "time", "Ends then, within a year; null: never", nullable=True),
              Field("limits", "one", of=CHANGED_LIMITS),
+             Field("tools", "many", "Instead of all that it has, for executions that are asked for "
+                   "from now on", of=TOOL, most=64, nullable=True),
          ), gives=SESSION_STRUCT, errors=(404, 410, 507), operation="changeSession",
          body="SessionPatch"),
     Call("session_delete", "DELETE", "sessions/{session}", "End a session and what runs in it",

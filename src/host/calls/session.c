@@ -124,6 +124,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.limits = tell_limits(arena, &row->limits),
 		.policy = tell_policy(arena, row->policy),
 		.metadata = { copy(arena, metadata), strlen(metadata) },
+		.tools = { row->tools, row->tools != NULL ? strlen(row->tools) : 0 },
 		.idle_timeout_ms = row->idle_ms,
 		.pending = live != NULL ? live->queued + (live->running != NULL) : 0,
 		.created_at = copy(arena, row->created_at),
@@ -312,7 +313,8 @@ static int add_session(const struct db_session *row, void *arg, struct err *err)
 	/* One whose box is not there yet (sessions/early.c). */
 	if (strcmp(row->state, "live") == 0 && session_by_id(page->host, row->id) == NULL)
 		return 0;
-	session_show(page->host, &page->arena, row, &page->items[page->count++]);
+	session_show(page->host, &page->arena, row, &page->items[page->count]);
+	page->items[page->count++].tools = (struct api_bytes){ 0 }; /* they are the row's */
 	return 0;
 }
 
@@ -393,8 +395,13 @@ void handle_session_change(struct host *host, const struct request *req,
 		return;
 	ends_ms = session->kept.expires_ms;
 	if (!quota_idle(host, req, in->idle_timeout_ms) ||
-	    !SESSION_ENDS(host, req, in, &ends_ms) || !change_limits(session, req, in->limits))
+	    !SESSION_ENDS(host, req, in, &ends_ms) || !asking_is_good(host, req, &in->tools) ||
+	    !asking_fits(host, req, &in->tools) || !change_limits(session, req, in->limits))
 		return;
+	if (in->has_tools) {
+		free(session->row.tools);
+		session->row.tools = asking_keep(&in->tools);
+	}
 	if (in->metadata.data != NULL) {
 		free(session->row.metadata);
 		session->row.metadata = metadata_of(&in->metadata);

@@ -63,15 +63,16 @@ int db_session_change(struct db *db, const struct db_session *session, struct er
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ?, limits = ?, policy = ?"
-			   " WHERE id = ?",
+	if (db_prepare(db, "UPDATE session SET metadata = ?, idle_ms = ?, limits = ?, policy = ?,"
+			   " tools = ? WHERE id = ?",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->metadata);
 	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)session->idle_ms);
 	db_bind_bytes(statement, 3, &session->limits, sizeof(session->limits));
 	(void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)session->policy);
-	db_bind_text(statement, 5, session->id);
+	db_bind_text(statement, 5, session->tools);
+	db_bind_text(statement, 6, session->id);
 	return db_step(db, statement, err);
 }
 

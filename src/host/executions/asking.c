@@ -85,7 +85,8 @@ char *asking_keep(const struct api_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		json_write_object_begin(&json);
 		json_write_member_string(&json, "name", tools[i].name);
-		json_write_member_string(&json, "description", tools[i].description);
+		if (tools[i].description != NULL)
+			json_write_member_string(&json, "description", tools[i].description);
 		if (tools[i].parameters.data != NULL) {
 			json_write_key(&json, "parameters");
 			json_write_raw(&json, tools[i].parameters.data, tools[i].parameters.len);
