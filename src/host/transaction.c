@@ -220,6 +220,7 @@ static void fail(struct host *host, uint64_t first, const struct err *failed)
 	lost = note_failed(host, first, failed);
 	front_fail_transactions(host, first, failed);
 	row_before_run_failed(host, first, failed);
+	process_claims_failed(host, first, failed);
 	end_lost(lost, failed);
 }
 

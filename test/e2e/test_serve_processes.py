@@ -348,6 +348,71 @@ def test_a_flood_leaves_the_daemon_usable(server, session):
         assert wait(server, session, process)["cause"] == "signal"
 
 
+# ---- once ---------------------------------------------------------------------------------------
+
+def start_once(server, session, key="one", **body):
+    return server.ask("POST", f"/sessions/{session}/processes", body, headers={"Idempotency-Key": key})
+
+
+@as_root
+def test_one_key_starts_one_process(server, session):
+    again = {"command": "echo x >> /mnt/data/runs; cat", "stdin": True}
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: start_once(server, session, **again), range(16)))
+    started = {answer.json["id"] for answer in answers if answer.status == 201}
+    assert len(started) == 1 and {answer.status for answer in answers} <= {201, 503}, answers
+    (process,) = started
+    shown = start_once(server, session, **again)
+    assert shown.json["id"] == process and shown.json["state"] == "running"
+    write(server, session, process, b"", close=True)
+    wait(server, session, process)
+    # What it was is known when it has ended, and to whoever wants its events.
+    assert start_once(server, session, **again).json["cause"] == "exit"
+    with server.events("POST", f"/sessions/{session}/processes", {**again, "stream": True},
+                       {"Idempotency-Key": "one"}) as (events, response):
+        assert response.headers["Reckon-Process"] == process and collect(events)[1]["exit_code"] == 0
+    assert start_once(server, session, "two", **again).json["id"] != process
+    other = server.create()
+    assert start_once(server, other, **again).json["id"] != process
+    assert len(server.ask("GET", f"/sessions/{session}/processes").json["processes"]) == 2
+    assert server.execute(session, "open('runs').read()")["results"][0]["data"]["text/plain"] == r"'x\nx\n'"
+
+
+@as_root
+@pytest.mark.parametrize("other", [
+    {"command": "false"}, {"argv": ["true"]}, {"command": "true", "env": {"A": "b"}},
+    {"command": "true", "stdin": True}, {"command": "true", "pty": {}}, {"command": "true", "tag": "x"},
+    {"command": "true", "timeout_s": 9}, {"command": "true", "cwd": "/tmp"}], ids=str)
+def test_another_process_of_the_same_key_is_refused(server, session, other):
+    assert start_once(server, session, command="true").status == 201
+    answer = start_once(server, session, **other)
+    assert (answer.status, answer.code) == (409, "idempotency_conflict"), answer
+
+
+@as_root
+def test_what_could_not_be_started_leaves_its_key_free(server, session):
+    refused = start_once(server, session, argv=["/no/such"])
+    assert refused.status == 404, refused
+    assert server.ask("GET", f"/sessions/{session}/processes").json["processes"] == []
+    assert start_once(server, session, command="true").status == 201
+
+
+@as_root
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_a_key_is_known_to_the_next_daemon(reckon, number):
+    body = {"command": "echo x >> /mnt/data/runs; sleep 1000"}
+    server = Server(reckon)
+    server.start()
+    session = server.create()
+    started = start_once(server, session, **body).json
+    server.stop(number)
+    with Server(reckon, key=server.key) as again:
+        shown = start_once(again, session, **body)
+        assert (shown.status, shown.json["id"], shown.json["state"]) == (201, started["id"], "lost"), shown
+        assert start_once(again, session, "two", command="true").json["state"] == "running"
+        assert start_once(again, session, command="false").code == "idempotency_conflict"
+
+
 def test_lists_find_by_tag_pid_and_state_and_have_pages(server, session):
     ended = [start(server, session, "true", tag="t") for _ in range(3)]
     for process in ended:

@@ -1,5 +1,6 @@
 """Processes: programs, with pipes or a terminal, beside a session's kernels."""
-from .common import BEFORE_ROW, EVENTS, FOLLOW, IN_SESSION, LIMIT, NEXT, SESSION, moment
+from .common import (BEFORE_ROW, EVENTS, FOLLOW, IN_SESSION, LIMIT, NEXT, SESSION, idempotency,
+                     moment)
 from .model import Call, Field, Struct
 from .sessions import DAY_MS
 
@@ -70,7 +71,7 @@ CALLS = (
          "Started; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
          description="It runs beside the session's kernels, behind the same walls and within the "
          "session's limits, until it ends or the session does, whoever follows it.", takes=(
-             SESSION,
+             SESSION, idempotency("in a session, and the answer is the process that it began"),
              Field("command", "text", "For /bin/sh -c", least=1, most=128 << 10,
                    excludes=("argv",), example="make -j2"),
              Field("argv", "many", "The program, which is looked for in PATH, and its arguments",

@@ -241,12 +241,13 @@ void handle_process_create(struct host *host, const struct request *req,
 {
 	struct session *session = answer_session_named(host, req, in->session, false);
 	uint64_t timeout_ms = in->timeout_ms;
+	unsigned char hash[32];
 	struct process *process;
 	struct job *job;
 	struct err err;
 
-	if (session == NULL || !may_start(host, req, session, in) ||
-	    !quota_process(host, req, &timeout_ms))
+	if (session == NULL || process_was_asked(host, req, session, in, hash) ||
+	    !may_start(host, req, session, in) || !quota_process(host, req, &timeout_ms))
 		return;
 	process = process_new(session, &err);
 	if (process == NULL) {
@@ -264,7 +265,13 @@ void handle_process_create(struct host *host, const struct request *req,
 		process_drop(process);
 		return;
 	}
-	process_start(process, job);
+	if (in->idempotency_key == NULL) {
+		process_start(process, job);
+		return;
+	}
+	(void)snprintf(process->row.key, sizeof(process->row.key), "%s", in->idempotency_key);
+	memcpy(process->row.request_hash, hash, sizeof(hash));
+	process_claim(process, job);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */

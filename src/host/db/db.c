@@ -190,6 +190,11 @@ static const char *const versions[] = {
 	 "ALTER TABLE run ADD COLUMN usage BLOB;"),
 	/* tools.c */
 	"ALTER TABLE session ADD COLUMN tools TEXT;",
+	/* processes/claim.c */
+	"ALTER TABLE process ADD COLUMN idempotency TEXT;"
+	"ALTER TABLE process ADD COLUMN request_hash BLOB;"
+	"CREATE UNIQUE INDEX process_by_key ON process(session, idempotency)"
+	" WHERE idempotency IS NOT NULL;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -15,7 +15,7 @@
 
 #define COLUMNS                                                                                  \
 	"id, session, asked_by, tag, cwd, created_at, ended_at, why, pid, flags, rows, cols, state," \
-	" cause, exit_code, signal, last_event, argv, usage, files"
+	" cause, exit_code, signal, last_event, argv, usage, files, idempotency, request_hash"
 
 void db_process_init(struct db_process *process)
 {
@@ -56,7 +56,7 @@ int db_process_put(struct db *db, const struct db_process *process, struct err *
 	int index = 1;
 
 	if (db_prepare(db, "INSERT OR REPLACE INTO process(" COLUMNS ")"
-			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
+			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, index++, process->id);
 	db_bind_text(statement, index++, process->session);
@@ -71,6 +71,10 @@ int db_process_put(struct db *db, const struct db_process *process, struct err *
 	bind_json(statement, index++, &process->argv);
 	bind_json(statement, index++, &process->usage);
 	bind_json(statement, index++, &process->files);
+	db_bind_text(statement, index, or_null(process->key));
+	if (process->key[0] != '\0')
+		db_bind_bytes(statement, index + 1, process->request_hash,
+			      sizeof(process->request_hash));
 	return db_step(db, statement, err);
 }
 
@@ -105,19 +109,21 @@ static int take(sqlite3_stmt *row, struct db_process *ret, struct err *err)
 	if (take_json(row, at++, &ret->argv, err) < 0 ||
 	    take_json(row, at++, &ret->usage, err) < 0 || take_json(row, at++, &ret->files, err) < 0)
 		return (int)err->code;
+	db_column_text(row, at++, ret->key, sizeof(ret->key));
+	if (sqlite3_column_bytes(row, at) == (int)sizeof(ret->request_hash))
+		memcpy(ret->request_hash, sqlite3_column_blob(row, at), sizeof(ret->request_hash));
 	return 1;
 }
 
-int db_process_find(struct db *db, const char *session, const char *id, struct db_process *ret,
-		    struct err *err)
+static int find(struct db *db, const char *sql, const char *name, const char *session,
+		struct db_process *ret, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT " COLUMNS " FROM process WHERE id = ? AND session = ?",
-		       &statement, err) < 0)
+	if (db_prepare(db, sql, &statement, err) < 0)
 		return (int)err->code;
-	db_bind_text(statement, 1, id);
+	db_bind_text(statement, 1, name);
 	db_bind_text(statement, 2, session);
 	found = db_step(db, statement, err);
 	if (found != 1)
@@ -129,6 +135,30 @@ int db_process_find(struct db *db, const char *session, const char *id, struct d
 	return found;
 }
 
+int db_process_find(struct db *db, const char *session, const char *id, struct db_process *ret,
+		    struct err *err)
+{
+	return find(db, "SELECT " COLUMNS " FROM process WHERE id = ? AND session = ?", id, session,
+		    ret, err);
+}
+
+int db_process_by_key(struct db *db, const char *session, const char *key, struct db_process *ret,
+		      struct err *err)
+{
+	return find(db, "SELECT " COLUMNS " FROM process WHERE idempotency = ? AND session = ?", key,
+		    session, ret, err);
+}
+
+int db_process_remove(struct db *db, const char *id, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "DELETE FROM process WHERE id = ?", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, id);
+	return db_step(db, statement, err);
+}
+
 int db_process_list(struct db *db, const struct db_process_query *query, db_process_fn *fn,
 		    void *arg, struct err *err)
 {
@@ -138,6 +168,7 @@ int db_process_list(struct db *db, const struct db_process_query *query, db_proc
 	if (db_prepare(db, "SELECT " COLUMNS " FROM process WHERE session = ?1"
 			   " AND (?2 IS NULL OR id < ?2) AND (?3 IS NULL OR tag = ?3)"
 			   " AND (?4 = 0 OR pid = ?4) AND (?5 = 0 OR state = ?5)"
+			   " AND (state <> 1 OR pid > 0)" /* it is being started */
 			   " ORDER BY id DESC LIMIT ?6", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, query->session);

@@ -15,6 +15,7 @@
 #define DB_PROCESS_TEXT_MAX ((size_t)512 * 1024) /* of each text that has no size of its own */
 #define DB_PROCESS_TAG_SIZE 129
 #define DB_PROCESS_CWD_SIZE 1024
+#define DB_PROCESS_KEY_SIZE 129
 
 enum process_flag { PROCESS_STDIN = 1, PROCESS_PTY = 2, PROCESS_DETACH = 4, PROCESS_COMMAND = 8 };
 
@@ -31,6 +32,8 @@ struct db_process {
 	uint64_t last_event;
 	struct buf argv;	 /* JSON */
 	struct buf usage, files; /* JSON, or empty */
+	char key[DB_PROCESS_KEY_SIZE]; /* of the request that began it; "": it had none */
+	unsigned char request_hash[32];
 };
 void db_process_init(struct db_process *process);
 void db_process_done(struct db_process *process);
@@ -40,6 +43,11 @@ int db_process_put(struct db *db, const struct db_process *process, struct err *
 /* 1: found. */
 int db_process_find(struct db *db, const char *session, const char *id, struct db_process *ret,
 		    struct err *err);
+
+int db_process_by_key(struct db *db, const char *session, const char *key, struct db_process *ret,
+		      struct err *err);
+/* It never was. */
+int db_process_remove(struct db *db, const char *id, struct err *err);
 
 struct db_process_query {
 	const char *session;

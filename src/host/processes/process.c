@@ -119,17 +119,22 @@ static void submit(struct session *session, struct job *job)
 
 void process_pump(struct session *session)
 {
-	struct job *job;
+	struct job **at = &session->processes.starts, *job;
 
 	if (session->is_parked && session->processes.starts != NULL) {
 		restore_want(session);
 		return;
 	}
-	while ((job = session->processes.starts) != NULL) {
-		session->processes.starts = job->next;
+	session->processes.pending_rows_last = NULL;
+	while ((job = *at) != NULL) {
+		if (process_is_held(job->process)) {
+			session->processes.pending_rows_last = job;
+			at = &job->next;
+			continue;
+		}
+		*at = job->next;
 		submit(session, job);
 	}
-	session->processes.pending_rows_last = NULL;
 }
 
 void process_start(struct process *process, struct job *job)
@@ -170,7 +175,7 @@ static void close_handle(struct process *process)
 
 /* ---- rows and events ------------------------------------------------------------------------ */
 
-static void put_row(struct process *process)
+void process_put(struct process *process)
 {
 	struct session *session = process->session;
 	struct err err;
@@ -217,7 +222,7 @@ static void settle(struct process *process)
 	event_buffer_finish(process->events);
 	process->phase = PROCESS_ENDED;
 	session->tenant->processes--;
-	put_row(process);
+	process_put(process);
 	metrics_add(&session->host->seen.metrics, METRICS_PROCESSES,
 		    metrics_counter_label(METRICS_PROCESSES,
 					  process_cause_name(process->row.cause)), 1);
@@ -282,10 +287,18 @@ static void fail_start(struct process *process, const struct job *job)
 	else
 		answer_gone(host, process->session->tenant, job->request, process->row.session);
 	if (process->handle == NULL) {
+		process_unclaim(process);
 		process_drop(process);
 		return;
 	}
 	/* The session ended while it was started. */
+	if (process->row.key[0] != '\0') {
+		process->row.state = API_PROCESS_STATE_LOST;
+		(void)snprintf(process->row.why, sizeof(process->row.why), "%s",
+			       "its box went while it was started");
+		clock_rfc3339_now(process->row.ended_at);
+		process_put(process);
+	}
 	process->phase = PROCESS_ENDED;
 	process->session->tenant->processes--;
 	process->wants_close = process->is_unborn = true;
@@ -311,7 +324,7 @@ static void started(struct process *process, const struct job *job)
 	process->row.pid = process->result.pid;
 	process->row.state = API_PROCESS_STATE_RUNNING;
 	clock_rfc3339_now(process->row.created_at);
-	put_row(process);
+	process_put(process);
 	audit_note(host, "process.start", session->row.id, "ok", "process=%s", process->row.id);
 	push_start(process);
 	process_tell(&arena, &process->row, false, &reply);
@@ -536,6 +549,7 @@ void process_fail_waiting(struct session *session, enum api_error error, const c
 
 		session->processes.starts = job->next;
 		job_fail(job, error, why);
+		process_unclaim(process);
 		process_drop(process);
 	}
 	session->processes.pending_rows_last = NULL;
@@ -564,7 +578,7 @@ void process_lose_all(struct session *session, enum api_process_state state,
 void process_transaction_failed(struct session *session, uint64_t first)
 {
 	for (struct process *at = session->processes.first; at != NULL; at = at->next) {
-		if (!at->is_uncommitted || at->transaction < first)
+		if (!at->is_uncommitted || at->transaction < first || process_is_held(at))
 			continue;
 		at->is_uncommitted = false;
 		at->is_unkept = true;
@@ -579,6 +593,8 @@ void process_transaction_kept(struct session *session, uint64_t upto)
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		if (at->is_uncommitted && at->transaction <= upto)
 			at->is_uncommitted = false;
+	if (session->processes.starts != NULL)
+		process_pump(session);
 }
 
 /* ---- now and then --------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * process.h - one process of a session: its descriptors, its events, who follows it; part of host.h.
  *
  *   process.c          its life: start, end, loss
+ *   claim.c    those that begin once, by an Idempotency-Key
  *   io.c       what it writes and reads, in the loop
  *   follow.c   who waits for its events or for its end
  *   calls/process.c   what clients ask
@@ -128,6 +129,8 @@ struct process *process_find(const struct session *session, const char *id);
 void process_start(struct process *process, struct job *job);
 /* A job that asks the warden about it. */
 void process_ask(struct process *process, enum job_kind kind, struct job *job);
+/* The row as it is now. */
+void process_put(struct process *process);
 void process_job_done(struct session *session, struct job *job);
 /* Jobs that waited for a box. */
 void process_pump(struct session *session);
@@ -148,6 +151,18 @@ void process_forget_all(struct session *session); /* the session goes */
 void process_tick(struct session *session);
 void process_transaction_failed(struct session *session, uint64_t first);
 void process_transaction_kept(struct session *session, uint64_t upto);
+
+/* ---- claim.c ---- */
+struct request;
+/* Whether there is one of this request's key, or something is wrong: then it was answered. What the
+ * request asks for goes into `hash`. */
+bool process_was_asked(struct host *host, const struct request *req, struct session *session,
+		       const struct api_process_create_in *in, unsigned char hash[32]);
+/* As process_start(), once its row is on the disk; `process` may be gone when it returns. */
+void process_claim(struct process *process, struct job *job);
+bool process_is_held(const struct process *process); /* by that */
+void process_unclaim(struct process *process);	     /* it was not started: its key is free */
+void process_claims_failed(struct host *host, uint64_t first, const struct err *failed);
 
 /* ---- io.c ---- */
 int process_watch(struct process *process, struct err *err);
