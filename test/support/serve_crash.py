@@ -55,6 +55,10 @@ class Model:
     audited: list = dataclasses.field(default_factory=list)  # (action, target) of what was answered
     documents: dict = dataclasses.field(default_factory=dict)  # id: value
     storing: tuple = ()  # (id, value) of what is asked now; None: it is removed
+    once: dict = dataclasses.field(default_factory=dict)  # key: (session, request, process or "")
+    calling: dict = dataclasses.field(default_factory=dict)  # execution: (session, call or "")
+    stored: dict = dataclasses.field(default_factory=dict)  # file of the tenant: content
+    keeping: tuple = ()  # (file or "", content) of what is asked now; None: it is removed
     old_artifact: tuple = ()  # (handle, content): nobody needs it
 
     def expect(self, session, **files):
@@ -113,6 +117,72 @@ def start(server, model, session, command):
     model.started[answer.json["id"]] = session
     model.audited.append(("process.start", answer.json["id"]))
     return answer.json["id"]
+
+
+def start_once(server, model, session, key, command):
+    """Asked twice: it is one."""
+    request = {"command": command}
+    for _ in range(2):
+        model.once.setdefault(key, (session, request, ""))
+        answer = ask(server, "POST", f"/sessions/{session}/processes", request, {"Idempotency-Key": key})
+        assert answer.status == 201 and model.once[key][2] in ("", answer.json["id"]), answer
+        model.once[key] = (session, request, answer.json["id"])
+        model.started[answer.json["id"]] = session
+    model.audited.append(("process.start", answer.json["id"]))
+    return answer.json["id"]
+
+
+def events_of(server, path):
+    try:
+        with server.events("GET", f"{path}/events") as (events, _):
+            yield from ((name, data) for _, name, data in events)
+    except (OSError, http.client.HTTPException, ValueError, AssertionError) as error:
+        raise Gone from error
+    raise Gone
+
+
+def call_tool(server, model, session, **files):
+    """Code that calls a tool of ours, and goes on with what that gave."""
+    model.expect(session, **files)
+    answer = ask(server, "POST", f"/sessions/{session}/executions", {
+        "code": "open('t', 'w').write(tools.get.sync(n=1))", "tools": [{"name": "get"}], "background": True})
+    assert answer.status == 202, answer
+    execution = answer.json["id"]
+    model.calling[execution] = (session, "")
+    path = f"/sessions/{session}/executions/{execution}"
+    for name, data in events_of(server, path):
+        if name == "tool_call":
+            model.calling[execution] = (session, data["id"])
+            taken = ask(server, "POST", f"{path}/tool_results", {"results": [{"id": data["id"], "value": "given"}]})
+            assert taken.json == {"accepted": 1}, taken
+        elif name == "done":
+            assert data["record"]["status"] == "ok", data
+            model.records[execution] = (session, data["record"])
+            break
+    model.answered()
+
+
+def store_file(server, model, content, name="crash.txt"):
+    model.keeping = ("", content)
+    answer = ask(server, "POST", f"/files?name={name}", content)
+    assert answer.status == 201, answer
+    model.stored[answer.json["id"]] = content
+    model.keeping = ()
+    return answer.json["id"]
+
+
+def remove_file(server, model, file):
+    model.keeping = (file, None)
+    assert ask(server, "DELETE", f"/files/{file}").status == 200
+    del model.stored[file]
+    model.keeping = ()
+
+
+def copy_file(server, model, session, file, path):
+    model.expect(session, **{path: model.stored[file].decode()})
+    answer = ask(server, "POST", f"/sessions/{session}/files/copy", {"file": file, "path": path})
+    assert answer.status == 200, answer
+    model.answered()
 
 
 def wait_for(server, model, process):
@@ -209,6 +279,13 @@ def script(server, model):
     start(server, model, session, "sleep 1000")
     model.expect(session, p="process\n")
     wait_for(server, model, start(server, model, session, "echo process > p; exit 3"))
+    model.expect(session, p="process\n", q="once\n")
+    wait_for(server, model, start_once(server, model, session, "once", "echo once >> q; exit 3"))
+    start_once(server, model, session, "runs", "sleep 1000")
+    call_tool(server, model, session, t="given")
+    passing, file = (store_file(server, model, content) for content in (b"passing", b"stored"))
+    copy_file(server, model, session, file, "s")
+    remove_file(server, model, passing)
     other = create(server, model)
     execute(server, model, other, "import os\nos.makedirs('d')\nopen('d/f', 'w').write('deep')",
             **{"d/f": "deep"})
@@ -330,6 +407,41 @@ def check_processes(server, model):
         assert {each["state"] for each in listed} <= {"lost", "ended"}, listed
 
 
+def check_once(server, model):
+    """What was told of a key holds; what was not may begin now, or is lost, but is there once."""
+    for key, (session, request, process) in model.once.items():
+        answer = server.ask("POST", f"/sessions/{session}/processes", request, {"Idempotency-Key": key})
+        assert answer.status == 201, answer
+        assert process in ("", answer.json["id"]), (process, answer)
+        if process:
+            assert answer.json["state"] == "lost" or answer.json.get("exit_code") == 3, answer
+        else:
+            server.ask("DELETE", f"/sessions/{session}/processes/{answer.json['id']}")
+        listed = server.ask("GET", f"/sessions/{session}/processes").json["processes"]
+        assert len([each for each in listed if each.get("command") == request["command"] and
+                    each["id"] == answer.json["id"]]) == 1, listed
+
+
+def check_tools(server, model):
+    """Code that waited for an answer is gone, and nobody's answer is taken for it."""
+    for execution, (session, call) in model.calling.items():
+        path = f"/sessions/{session}/executions/{execution}"
+        if execution not in model.records:
+            assert server.ask("GET", path).json["status"] in ("lost", "ok")
+        late = server.ask("POST", f"{path}/tool_results", {"results": [{"id": call or "tc_1", "value": 1}]})
+        assert late.code == "not_waiting", late
+
+
+def check_stored(server, model):
+    listed = server.ask("GET", "/files").json["files"]
+    found = {each["id"]: server.ask("GET", f"/files/{each['id']}/content").body for each in listed}
+    file, content = model.keeping or ("", None)
+    assert {name: body for name, body in found.items() if name != file and name in model.stored} == {
+        name: body for name, body in model.stored.items() if name != file}, (found, model.keeping)
+    more = [body for name, body in found.items() if name not in model.stored]
+    assert more in ([], [content]), (found, model.keeping)
+
+
 def check_files(server, model):
     for session in model.closed:
         assert server.ask("GET", f"/sessions/{session}").code == "session_closed"
@@ -432,10 +544,13 @@ def check(reckon, model, state):
         check_keys(server, model)
         check_executions(server, model)
         check_processes(server, model)
+        check_tools(server, model)
+        check_stored(server, model)
         check_files(server, model)
         check_versions(server, model)
         check_documents(server, model)
         check_contexts(server, model)
+        check_once(server, model)
         check_audit(server, model)
         listed = server.ask("GET", "/sessions").json["sessions"]
         assert all(each["status"] in ("live", "closed") for each in listed), listed
