@@ -405,6 +405,14 @@ def test_files_and_folders_go_both_ways(shared, session):
     assert shared("files", "get", "-s", session, "up/a.txt", "-o", "-").expect(0).stdout == b"a"
     shared("files", "get", "-s", session, "up/a.txt", "-o", "named").expect(0)
     assert (shared.cwd / "named").read_bytes() == b"a"
+    # A file comes under its last part: here, into a folder that is there, and into one that is not.
+    shared("files", "get", "-s", session, "up/a.txt").expect(0)
+    shared("files", "get", "-s", session, "up/a.txt", "-o", "down").expect(0)
+    shared("files", "get", "-s", session, "up/a.txt", "up/d", "-o", "new/").expect(0)
+    for path in ("a.txt", "down/a.txt", "new/a.txt"):
+        assert (shared.cwd / path).read_bytes() == b"a"
+    assert (shared.cwd / "new/d/e/f.bin").read_bytes() == tree["up/d/e/f.bin"]
+    assert "is there already" in shared("files", "get", "-s", session, "up/a.txt").expect(2).err
     shared("files", "rm", "-s", session, "up").expect(0)
     assert shared("files", "ls", "-s", session).expect(0).out == ""
     shutil.rmtree(shared.cwd / "up")

@@ -521,8 +521,10 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 	begin_progress(client, &next_ns);
 	code = client_download(client, where, fd, NULL, err);
 	end_progress(client);
+	/* "denied" is what the server says of a file: that it is no folder. */
 	if (code < 0)
-		return is_not_offered(client) ? 1 : code;
+		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0 ? 1
+												  : code;
 	at.fd = fd;
 	tar_reader_init(&at.reader);
 	code = judge_all(&at, err);
