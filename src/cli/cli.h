@@ -51,6 +51,7 @@ extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_audit_table;
 extern const struct opt_command cmd_forward_table; /* remote/tables.c */
 extern const struct opt_command cmd_mcp_table; /* mcp/table.c */
+extern const struct opt_command cmd_daemon_table; /* remote/tables.c */
 extern const struct opt_command cmd_drain_table; /* remote/tables.c */
 extern const struct opt_command cmd_undrain_table;
 extern const struct opt_command cmd_doctor_table;

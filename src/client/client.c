@@ -44,28 +44,32 @@ static int take_key(struct client *client, const char *key, struct err *err)
  * One that was about to end for want of work accepts a connection, and then is gone: whoever gets
  * an answer has a daemon that stays for a while.
  */
-static int open_private(struct client *client, bool no_start, struct err *err)
+static int open_private(struct client *client, enum daemon_start may_start, struct err *err)
 {
 	int code = ERR_UNAVAILABLE;
 
 	client->is_private = true;
 	(void)snprintf(client->name, sizeof(client->name), "your private daemon");
 	for (unsigned tries = 0; tries < START_TRIES && code == ERR_UNAVAILABLE; tries++) {
-		code = daemon_find(client, no_start, err);
+		code = daemon_find(client, may_start, err);
 		if (code == 0)
 			code = client_call(client, "GET", "health", NULL, NULL, err);
 	}
-	return code == 0 ? daemon_renew(client, err) : code;
+	return code == 0 && may_start != DAEMON_START_NEVER ? daemon_renew(client, err) : code;
 }
 
 static int set_up(struct client *client, const struct client_options *options, struct err *err)
 {
-	const char *url = given(options->url, "RECKON_URL");
+	const char *url = options->only_running ? NULL : given(options->url, "RECKON_URL");
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (client->multi = curl_multi_init()) == NULL)
 		return err_set(err, ERR_SYSTEM, "libcurl does not start");
 	if (url == NULL)
-		return open_private(client, options->no_start, err);
+		return open_private(client,
+				    options->only_running ? DAEMON_START_NEVER
+				    : options->no_start   ? DAEMON_START_AGAIN
+							  : DAEMON_START_ANY,
+				    err);
 	if (url_parse(url, &client->url, err) < 0)
 		return (int)err->code;
 	if (client->url.socket[0] != '\0')

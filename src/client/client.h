@@ -48,6 +48,7 @@ struct client_options {
 	const char *url; /* $RECKON_URL; without that the user's private daemon */
 	const char *key; /* $RECKON_API_KEY; the private daemon needs none */
 	bool no_start;	 /* a private daemon that never ran is ERR_NOT_FOUND instead of started */
+	bool only_running; /* so is one that does not run; RECKON_URL is not looked at */
 	/*
 	 * A request that is refused with 429 or 503 and a Retry-After has done nothing: it is made
 	 * again then, as long as all the waiting of this client takes no more than that; 0: never.
@@ -70,6 +71,16 @@ const char *client_name(const struct client *client);
 bool client_is_private(const struct client *client);
 /* Whether the key travels unencrypted to another machine: worth a warning. */
 bool client_is_exposed(const struct client *client);
+
+/* Of the private daemon that client_open() found. */
+struct client_private {
+	pid_t pid;
+	char socket[512]; /* its path */
+	size_t kernels; /* sessions that would lose variables if it ended */
+};
+int client_private(struct client *client, struct client_private *ret, struct err *err);
+/* Ends it, and waits for that. */
+int client_private_end(struct client *client, struct err *err);
 
 /* What the server said last; zero and "" when it said nothing. */
 struct client_answer {

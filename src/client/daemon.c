@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/process/child.h"
@@ -37,6 +38,8 @@
 #define LOG_TAIL 4096
 #define START_MS 30000
 #define STOP_MS 30000
+#define OTHER_MS 50
+#define OTHER_TRIES 200
 #define PAGE 200
 
 /* Made before the fork: a child of a program that may have threads can only call what is safe. */
@@ -49,20 +52,11 @@ struct plan {
 	int ready; /* its stdout: it says so when it is ready, or ends */
 };
 
-/* Who called listen(); 0 when that is nobody whom we could name. */
-static pid_t listener_of(int sock)
-{
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
-}
-
-/* 1: somebody listens, whose number is *ret_pid (may be NULL); 0: nobody. */
-static int try_connect(const struct url *url, pid_t *ret_pid, struct err *err)
+int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup_fd int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*ret_peer);
 	int n;
 
 	if (sock < 0)
@@ -72,11 +66,11 @@ static int try_connect(const struct url *url, pid_t *ret_pid, struct err *err)
 	do
 		n = connect(sock, (const struct sockaddr *)&address, sizeof(address));
 	while (n < 0 && errno == EINTR);
-	if (n == 0 && ret_pid != NULL)
-		*ret_pid = listener_of(sock);
-	if (n == 0)
+	/* The peer of a socket is who called listen(). */
+	if (n == 0 && (ret_peer == NULL ||
+		       getsockopt(sock, SOL_SOCKET, SO_PEERCRED, ret_peer, &len) == 0))
 		return 1;
-	if (errno == ECONNREFUSED || errno == ENOENT)
+	if (n < 0 && (errno == ECONNREFUSED || errno == ENOENT))
 		return 0;
 	return err_sys(err, "connect to your private daemon");
 }
@@ -259,6 +253,17 @@ static bool has_history(const char *state)
 	return access(path, F_OK) == 0;
 }
 
+/* Whether one runs, or is about to: a lock that nobody holds is free for an instant only. */
+static bool is_starting(const char *state)
+{
+	char path[PATH_MAX + 32];
+	cleanup_fd int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/private/reckond.lock", state);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 static int place(struct client *client, char state[PATH_MAX], char name[RUNTIME_NAME_SIZE],
 		 struct err *err)
 {
@@ -269,7 +274,37 @@ static int place(struct client *client, char state[PATH_MAX], char name[RUNTIME_
 	return 0;
 }
 
-int daemon_find(struct client *client, bool no_start, struct err *err)
+/* Where this user's daemon would listen, and then where it says that it listens. */
+static int look(struct client *client, const char *state, const char *name, struct err *err)
+{
+	const int found = daemon_connect(&client->url, NULL, err);
+
+	return found == 0 && daemon_noted(client, state, name) ? 1 : found;
+}
+
+/*
+ * It listens where this user's environment says, which may not be where we looked last. Somebody with
+ * another XDG_RUNTIME_DIR, and so another lock, may have been faster.
+ */
+static int start_and_find(struct client *client, const char *state, const char *name,
+			  struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = OTHER_MS * 1000000L };
+	int found, code = start(client, state, name, err);
+
+	for (unsigned tries = 0; code < 0 && tries < OTHER_TRIES && is_starting(state); tries++) {
+		if (daemon_noted(client, state, name))
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	if (code < 0)
+		return code;
+	found = look(client, state, name, err);
+	return found == 0 ? err_set(err, ERR_UNAVAILABLE, "your private daemon ended at once")
+			  : found < 0 ? found : 0;
+}
+
+int daemon_find(struct client *client, enum daemon_start may_start, struct err *err)
 {
 	char state[PATH_MAX], name[RUNTIME_NAME_SIZE];
 	cleanup_fd int lock = -1;
@@ -281,20 +316,22 @@ int daemon_find(struct client *client, bool no_start, struct err *err)
 	(void)snprintf(client->url.socket, sizeof(client->url.socket), "/proc/self/fd/%d/%s.sock",
 		       client->runtime_fd, name);
 	client->url.is_loopback = true;
-	found = try_connect(&client->url, NULL, err);
+	found = look(client, state, name, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
-	if (no_start && !has_history(state)) {
+	if (may_start == DAEMON_START_NEVER)
+		return err_set(err, ERR_NOT_FOUND, "your private daemon does not run");
+	if (may_start == DAEMON_START_AGAIN && !has_history(state)) {
 		(void)err_set(err, ERR_NOT_FOUND, "your private daemon never ran, so it has nothing");
 		return err_remedy(err, "reckon session create, or reckon run -s NAME, starts it");
 	}
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
 		return (int)err->code;
 	/* Somebody else may have started it while we waited for the lock. */
-	found = try_connect(&client->url, NULL, err);
+	found = look(client, state, name, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
-	return start(client, state, name, err);
+	return start_and_find(client, state, name, err);
 }
 
 /* ---- one of another version ----------------------------------------------------------------- */
@@ -336,7 +373,7 @@ static size_t count_kernels(const struct json_value *sessions)
 	return found;
 }
 
-static int kernels_of(struct client *client, size_t *ret, struct err *err)
+int daemon_kernels(struct client *client, size_t *ret, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
 	char next[ID_SIZE] = "";
@@ -359,17 +396,16 @@ static int kernels_of(struct client *client, size_t *ret, struct err *err)
 	return 0;
 }
 
-/* Its sessions are on the disk, and are there again when the next one has started. */
-static int end_it(const struct client *client, struct err *err)
+int daemon_end(const struct client *client, struct err *err)
 {
 	cleanup_fd int pidfd = -1;
 	struct pollfd ended = { .events = POLLIN };
-	pid_t pid = 0;
+	struct ucred peer = { 0 };
 	int polled;
 
-	if (try_connect(&client->url, &pid, err) < 0)
+	if (daemon_connect(&client->url, &peer, err) < 0)
 		return (int)err->code;
-	pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	pidfd = peer.pid > 0 ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
 	if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
 		return err_sys(err, "end your private daemon");
 	ended.fd = pidfd;
@@ -400,7 +436,7 @@ int daemon_renew(struct client *client, struct err *err)
 	/* Somebody else may have put a new one there while we waited for the lock. */
 	if (!is_outdated(client, name))
 		return 0;
-	if (kernels_of(client, &kernels, err) < 0)
+	if (daemon_kernels(client, &kernels, err) < 0)
 		return (int)err->code;
 	if (kernels > 0) {
 		(void)snprintf(text, sizeof(text),
@@ -410,7 +446,7 @@ int daemon_renew(struct client *client, struct err *err)
 		tell(client, text, "end them (reckon session ls); then the next command starts a new one");
 		return 0;
 	}
-	if (end_it(client, err) < 0 || start(client, state, name, err) < 0)
+	if (daemon_end(client, err) < 0 || start_and_find(client, state, name, err) < 0)
 		return (int)err->code;
 	tell(client, "your private daemon was of another version, and was started anew", "");
 	return 0;

@@ -177,5 +177,5 @@ int client_revive(struct client *client, struct err *err)
 {
 	if (!client->is_private)
 		return err_set(err, ERR_UNAVAILABLE, "cannot connect to %s", client->name);
-	return daemon_find(client, false, err);
+	return daemon_find(client, DAEMON_START_ANY, err);
 }

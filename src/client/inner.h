@@ -2,6 +2,7 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/id.h"
@@ -87,7 +88,23 @@ int answer_error(struct client *client, const struct json_value *error, unsigned
 		 struct err *err);
 
 /* daemon.c: finds the user's private daemon, starts it when it may. */
-int daemon_find(struct client *client, bool no_start, struct err *err);
+enum daemon_start {
+	DAEMON_START_ANY,
+	DAEMON_START_AGAIN, /* if one ran before, and so has something to tell */
+	DAEMON_START_NEVER,
+};
+int daemon_find(struct client *client, enum daemon_start may_start, struct err *err);
+/* daemon.c: 1: somebody listens, who is *ret_peer (may be NULL); 0: nobody. */
+int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *err);
+/* daemon.c: how many sessions would lose variables if it ended. */
+int daemon_kernels(struct client *client, size_t *ret, struct err *err);
+/* daemon.c: waits for its end. Its sessions are on the disk, for the next one. */
+int daemon_end(const struct client *client, struct err *err);
+/*
+ * daemon_noted.c: whether the daemon of `state` answers where it noted that it listens; the client
+ * is led there then.
+ */
+bool daemon_noted(struct client *client, const char *state, const char *name);
 /*
  * daemon.c: one that answers and is not the program that we would start is replaced, when none of its
  * sessions has a kernel to lose; else that is told.

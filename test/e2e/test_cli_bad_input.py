@@ -232,7 +232,7 @@ def test_a_message_cannot_be_forged_by_a_file_name(reckon):
 
 ONLY_IN_THE_MANUAL = {"private", "url", "key"}  # help is one screen
 COMMANDS = ["run", "repl", "ask", "chat", "model", "session", "files", "logs", "serve", "key", "tenant",
-            "usage", "doctor", "forward", "drain", "undrain", "audit", "template", "output", "artifact",
+            "usage", "doctor", "forward", "daemon", "drain", "undrain", "audit", "template", "output", "artifact",
             "bench", "version", "help"]
 
 

@@ -68,6 +68,43 @@ def test_the_private_daemon_is_started_once_for_many(private):
     assert len(parse_json(private("session", "ls", "--json").stdout)) == 6
 
 
+def test_another_runtime_directory_finds_the_same_daemon(private):
+    """As cron and sudo have it: the daemon's lock says where it listens."""
+    private("run", "-s", "kept", "-t", "python", "-c", "x = 6 * 7").expect(0)
+    other = private.cwd / "other"
+    other.mkdir(mode=0o700)
+    private.user.own(other)
+    env = {"XDG_RUNTIME_DIR": str(other)}
+    assert private("run", "-s", "kept", "-c", "x", env=env).expect(0).out == "42\n"
+    assert len(daemons(private)) == 1 and not list(other.rglob("daemon-*.sock"))
+    # One that is started there is found from here, also by a note that is an old one's.
+    end(private)
+    private("run", "-s", "new", "-t", "python", "-c", "y = 7", env=env).expect(0)
+    assert list(other.rglob("daemon-*.sock"))
+    assert private("run", "-s", "new", "-c", "y").expect(0).out == "7\n"
+    assert len(daemons(private)) == 1
+
+
+def test_the_private_daemon_is_shown_and_stopped(private):
+    assert "does not run" in private("daemon", "status").expect(1).out
+    assert parse_json(private("daemon", "status", "--json").expect(1).stdout) == {"running": False}
+    assert "does not run" in private("daemon", "stop").expect(0).out
+    private("run", "-s", "kept", "-t", "python", "-c", "open('f', 'w').write('1'); x = 1").expect(0)
+    (pid,) = daemons(private)
+    shown = private("daemon", "status", env={"RECKON_URL": "http://127.0.0.1:1"}).expect(0).out
+    (path,) = sockets(private)
+    assert f"{pid}\n" in shown and f"{path}\n" in shown and "1 with variables" in shown
+    found = parse_json(private("daemon", "status", "--json").expect(0).stdout)
+    assert found["running"] and found["pid"] == pid and found["sessions_with_variables"] == 1
+    assert "1 session would lose variables (-f" in private("daemon", "stop").expect(2).err
+    assert daemons(private) == [pid]
+    private("daemon", "stop", "-f").expect(0)
+    assert not daemons(private)
+    # What it had is there again with the next one.
+    private("files", "get", "-s", "kept", "f").expect(0)
+    assert (private.cwd / "f").read_text() == "1"
+
+
 def test_the_socket_is_the_users_alone(private):
     private("session", "create").expect(0)
     for path in sockets(private):
@@ -983,7 +1020,7 @@ def test_only_the_client_loads_what_talks_to_the_network(reckon):
 
 
 HELP = ["session", "session create", "session ls", "session show", "session rm",
-        "session restart", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
+        "session restart", "daemon", "daemon status", "daemon stop", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
 
 
 @pytest.mark.parametrize("command", HELP)

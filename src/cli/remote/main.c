@@ -21,6 +21,8 @@ static const struct {
 	{ "ask", remote_ask },
 	{ "chat", remote_ask },
 	{ "forward", remote_forward },
+	{ "daemon status", remote_daemon_status },
+	{ "daemon stop", remote_daemon_stop },
 	{ "drain", remote_drain },
 	{ "undrain", remote_undrain },
 	{ "files get", remote_files_get },

@@ -126,6 +126,8 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 int remote_run(const struct opt_command *self, int argc, char **argv);
 int remote_ask(const struct opt_command *self, int argc, char **argv);
 int remote_forward(const struct opt_command *self, int argc, char **argv);
+int remote_daemon_status(const struct opt_command *self, int argc, char **argv);
+int remote_daemon_stop(const struct opt_command *self, int argc, char **argv);
 int remote_drain(const struct opt_command *self, int argc, char **argv);
 int remote_undrain(const struct opt_command *self, int argc, char **argv);
 int remote_files_get(const struct opt_command *self, int argc, char **argv);

@@ -239,6 +239,50 @@ const struct opt_command cmd_forward_table = {
 	.run = remote_exec,
 };
 
+/* ---- daemon ---- */
+
+static const struct opt_item daemon_status_items[] = {
+	REMOTE_OPTION_JSON,
+};
+
+static const struct opt_command daemon_status_table = {
+	.name = "daemon status",
+	.operands = "",
+	.summary = "show whether your private daemon runs, and where",
+	.items = daemon_status_items,
+	.count = ARRAY_LEN(daemon_status_items),
+	.run = remote_exec,
+};
+
+static const struct opt_item daemon_stop_items[] = {
+	{ 'f', "force", NULL, "also when sessions would lose variables", OPT_HINT_NONE, NULL, false },
+};
+
+static const struct opt_command daemon_stop_table = {
+	.name = "daemon stop",
+	.operands = "",
+	.summary = "end your private daemon; files and history stay",
+	.items = daemon_stop_items,
+	.count = ARRAY_LEN(daemon_stop_items),
+	.run = remote_exec,
+};
+
+static const struct opt_command *const daemon_subs[] = {
+	&daemon_status_table, &daemon_stop_table, NULL,
+};
+
+const struct opt_command cmd_daemon_table = {
+	.name = "daemon",
+	.is_minor = true,
+	.operands = "COMMAND",
+	.summary = "your private daemon, which keeps the sessions of -s: status, stop",
+	.notes = "\n"
+		 "`reckon daemon COMMAND --help` explains one. It starts when it is needed, and\n"
+		 "ends when nobody needs it; see reckon-session(1).",
+	.subs = daemon_subs,
+	.run = remote_exec,
+};
+
 /* ---- drain ---- */
 
 static const struct opt_item drain_items[] = {

@@ -1,0 +1,114 @@
+/*
+ * daemon_noted.c - where the private daemon of a state directory listens, by its own note.
+ *
+ * Runs in:  whoever is a client and names no address.
+ * Reads:    STATE/private/reckond.lock: the daemon's pid and address.
+ * Never:    believes it of another user: whoever listens there must be ours.
+ *
+ * cron, sudo and su have another XDG_RUNTIME_DIR than the shell in which the daemon was started, so
+ * its socket is not where they would look.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "base/process/runtime.h"
+#include "client/inner.h"
+
+#define NOTE_SIZE (PATH_MAX + 64)
+
+/* The second line, "unix:/DIR/NAME.sock". */
+static bool read_note(const char *state, char note[NOTE_SIZE], char **ret_path)
+{
+	char path[PATH_MAX + 32];
+	cleanup_fd int fd = -1;
+	ssize_t len;
+	char *at;
+
+	(void)snprintf(path, sizeof(path), "%s/private/reckond.lock", state);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	len = fd >= 0 ? read(fd, note, NOTE_SIZE - 1) : -1;
+	if (len <= 0)
+		return false;
+	note[len] = '\0';
+	at = strchr(note, '\n');
+	if (at == NULL || strncmp(at, "\nunix:/", 7) != 0)
+		return false;
+	*ret_path = at + 6;
+	(*ret_path)[strcspn(*ret_path, "\n")] = '\0';
+	return true;
+}
+
+/* The directory of the socket, if that is called as the daemon of this state is. */
+static int open_place(const char *state, const char *name)
+{
+	char note[NOTE_SIZE], file[RUNTIME_NAME_SIZE + 8], *path, *slash;
+	cleanup_fd int fd = -1;
+	struct stat st;
+
+	if (!read_note(state, note, &path))
+		return -1;
+	(void)snprintf(file, sizeof(file), "%s.sock", name);
+	slash = strrchr(path, '/');
+	if (slash == path || strcmp(slash + 1, file) != 0)
+		return -1;
+	*slash = '\0';
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return -1;
+	return TAKE_FD(fd);
+}
+
+bool daemon_noted(struct client *client, const char *state, const char *name)
+{
+	struct url url = client->url;
+	cleanup_fd int dir = open_place(state, name);
+	struct ucred peer = { .uid = (uid_t)-1 };
+	struct err ignored;
+
+	if (dir < 0)
+		return false;
+	(void)snprintf(url.socket, sizeof(url.socket), "/proc/self/fd/%d/%s.sock", dir, name);
+	if (daemon_connect(&url, &peer, &ignored) <= 0 || peer.uid != geteuid())
+		return false;
+	cleanup_fd_fn(&client->runtime_fd);
+	client->runtime_fd = TAKE_FD(dir);
+	client->url = url;
+	return true;
+}
+
+/* ---- for its user --------------------------------------------------------------------------- */
+
+int client_private(struct client *client, struct client_private *ret, struct err *err)
+{
+	struct ucred peer = { 0 };
+	char dir[32], *at = ret->socket;
+	ssize_t len;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!client->is_private)
+		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
+	if (daemon_connect(&client->url, &peer, err) < 0 ||
+	    daemon_kernels(client, &ret->kernels, err) < 0)
+		return (int)err->code;
+	ret->pid = peer.pid;
+	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", client->runtime_fd);
+	len = readlink(dir, at, sizeof(ret->socket) - RUNTIME_NAME_SIZE - 8);
+	(void)snprintf(at + (len > 0 ? len : 0), RUNTIME_NAME_SIZE + 8, "%s",
+		       strrchr(client->url.socket, '/'));
+	return 0;
+}
+
+int client_private_end(struct client *client, struct err *err)
+{
+	if (!client->is_private)
+		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
+	return daemon_end(client, err);
+}
