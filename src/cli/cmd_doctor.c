@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/term/look.h"
 #include "codec/json_read.h"
 #include "reckon.h"
 
@@ -61,40 +62,86 @@ static bool is_standing(const struct json_value *wall)
 	return strcmp(text_of(wall, "state"), "on") == 0;
 }
 
+static bool is_optional(const struct json_value *wall)
+{
+	bool optional = false;
+
+	(void)json_read_bool(json_read_member(wall, "optional"), &optional);
+	return optional;
+}
+
+static bool is_missing(const struct json_value *wall)
+{
+	return !is_standing(wall) && !is_absent(wall);
+}
+
 static const char *colour_of(const struct json_value *wall)
 {
-	if (!isatty(STDOUT_FILENO))
-		return "";
-	if (is_absent(wall))
+	if (!term_has_colour(STDOUT_FILENO) || is_absent(wall))
 		return "";
 	if (is_standing(wall))
 		return "\x1b[32m";
 	return strcmp(text_of(wall, "state"), "partial") == 0 ? "\x1b[33m" : "\x1b[31m";
 }
 
-/* Prints the table; returns how many walls are missing, whole or in part. */
-static size_t print_walls(const struct json_value *walls)
+static void print_wall(const struct json_value *wall)
 {
-	const size_t count = json_read_count(walls);
+	const char *colour = colour_of(wall);
+
+	(void)printf("%-22s %s%-8s%s %s\n", text_of(wall, "name"), colour, text_of(wall, "state"),
+		     colour[0] != '\0' ? "\x1b[0m" : "", text_of(wall, "detail"));
+	if (!is_standing(wall) && text_of(wall, "remedy")[0] != '\0')
+		(void)printf("%-31s -> %s\n", "", text_of(wall, "remedy"));
+}
+
+static void print_walls(const struct json_value *walls, bool optional)
+{
+	(void)printf("\n%-22s %-8s %s\n", optional ? "OPTIONAL" : "EVERY HOST", "STATE", "DETAIL");
+	for (size_t i = 0; i < json_read_count(walls); i++)
+		if (is_optional(json_read_at(walls, i)) == optional)
+			print_wall(json_read_at(walls, i));
+}
+
+static size_t count_missing(const struct json_value *walls, bool with_optional)
+{
 	size_t missing = 0;
 
-	(void)printf("%-22s %-8s %s\n", "WALL", "STATE", "DETAIL");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < json_read_count(walls); i++) {
 		const struct json_value *wall = json_read_at(walls, i);
-		const char *colour = colour_of(wall);
 
-		(void)printf("%-22s %s%-8s%s %s\n", text_of(wall, "name"), colour,
-			     text_of(wall, "state"), colour[0] != '\0' ? "\x1b[0m" : "",
-			     text_of(wall, "detail"));
-		if (!is_standing(wall) && text_of(wall, "remedy")[0] != '\0')
-			(void)printf("%-31s -> %s\n", "", text_of(wall, "remedy"));
-		missing += !is_standing(wall) && !is_absent(wall);
+		missing += is_missing(wall) && (with_optional || !is_optional(wall));
 	}
-	if (missing == 0)
-		(void)printf("\nEvery wall stands.\n");
-	else
-		(void)printf("\n%zu of %zu walls missing or partial.\n", missing, count);
 	return missing;
+}
+
+/* One sentence: whether code can be run here, and with all walls. */
+static void print_verdict(const struct json_value *document, const struct json_value *walls)
+{
+	const size_t missing = count_missing(walls, false);
+	const char *separator = "";
+
+	if (json_read_count(walls) == 0) {
+		(void)printf("Nothing is known of this host's walls.\n");
+		return;
+	}
+	if (missing == 0) {
+		(void)printf("Every wall stands");
+	} else {
+		(void)printf("%zu wall%s that every host should have %s missing or partial (", missing,
+			     missing == 1 ? "" : "s", missing == 1 ? "is" : "are");
+		for (size_t i = 0; i < json_read_count(walls); i++) {
+			const struct json_value *wall = json_read_at(walls, i);
+
+			if (!is_missing(wall) || is_optional(wall))
+				continue;
+			(void)printf("%s%s", separator, text_of(wall, "name"));
+			separator = ", ";
+		}
+		(void)printf(")");
+	}
+	if (json_read_count(json_read_member(document, "templates")) == 0)
+		(void)printf(", and no template is built (reckon template build data)");
+	(void)printf(".\n");
 }
 
 /* What `reckon run -t` can name, and whether root's walls or a user's were looked at. */
@@ -105,23 +152,11 @@ static void print_host(const struct json_value *document)
 	bool rootless = false;
 
 	(void)json_read_bool(json_read_member(document, "rootless"), &rootless);
-	(void)printf("reckon %s, %s\n", text_of(document, "version"),
+	(void)printf("reckon %s, %s; templates:", text_of(document, "version"),
 		     rootless ? "without root" : "as root");
-	(void)printf("templates:");
 	for (size_t i = 0; i < count; i++)
 		(void)printf(" %s", json_read_text(json_read_at(templates, i), NULL));
-	(void)printf(count > 0 ? "\n\n" : " none (reckon template build data)\n\n");
-}
-
-static size_t count_missing(const struct json_value *walls)
-{
-	const size_t count = json_read_count(walls);
-	size_t missing = 0;
-
-	for (size_t i = 0; i < count; i++)
-		missing += !is_standing(json_read_at(walls, i)) &&
-			   !is_absent(json_read_at(walls, i));
-	return missing;
+	(void)printf(count > 0 ? "\n" : " none\n");
 }
 
 static int show(const struct doctor *doctor, const char *json)
@@ -139,11 +174,13 @@ static int show(const struct doctor *doctor, const char *json)
 	walls = json_read_member(document, "walls");
 	if (doctor->json) {
 		(void)printf("%s\n", json);
-		missing = count_missing(walls);
 	} else {
+		print_verdict(document, walls);
 		print_host(document);
-		missing = print_walls(walls);
+		print_walls(walls, false);
+		print_walls(walls, true);
 	}
+	missing = count_missing(walls, true);
 	/* No list at all is no proof of a wall. */
 	if (json_read_count(walls) == 0)
 		missing++;
@@ -208,7 +245,7 @@ static const struct opt_item doctor_items[] = {
 const struct opt_command cmd_doctor_table = {
 	.name = "doctor",
 	.operands = "",
-	.summary = "say which walls stand on this host, and what would mend the rest",
+	.summary = "check this host's isolation and how to improve it",
 	.items = doctor_items,
 	.count = ARRAY_LEN(doctor_items),
 	.run = cmd_doctor,

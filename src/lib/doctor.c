@@ -24,6 +24,18 @@ static void member_fixed(struct json_writer *json, const char *key, const char *
 	json_write_member_text(json, key, text, strnlen(text, size));
 }
 
+/* What sessions ask for, or what makes more of a host; every other wall is for every host. */
+static bool is_optional(const char *name, size_t size)
+{
+	static const char *const names[] = { "twins", "cpu groups", "core scheduling",
+					     "speculation control" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strncmp(name, names[i], size) == 0)
+			return true;
+	return false;
+}
+
 static void write_walls(struct json_writer *json, const struct warden_walls *walls)
 {
 	json_write_key(json, "walls");
@@ -36,6 +48,7 @@ static void write_walls(struct json_writer *json, const struct warden_walls *wal
 		member_fixed(json, "state", wall->state, sizeof(wall->state));
 		member_fixed(json, "detail", wall->detail, sizeof(wall->detail));
 		member_fixed(json, "remedy", wall->remedy, sizeof(wall->remedy));
+		json_write_member_bool(json, "optional", is_optional(wall->name, sizeof(wall->name)));
 		json_write_object_end(json);
 	}
 	json_write_array_end(json);

@@ -39,6 +39,24 @@ def test_doctor_explains_what_is_missing(reckon):
     assert "off" in line
 
 
+def test_doctor_leads_with_one_sentence(reckon):
+    """And separates what every host should have from what is optional."""
+    walls = reckon("doctor", "--json").expect(0).lines()[0]["walls"]
+    missing = [wall["name"] for wall in walls
+               if wall["state"] in ("off", "partial") and not wall["optional"]]
+    text = reckon("doctor").expect(0).out
+    first, rest = text.split("\n", 1)
+    assert ("Every wall stands" in first) == (not missing)
+    assert all(name in first for name in missing) and first.endswith(".")
+    every, optional = rest.split("\nOPTIONAL")
+    for wall in walls:
+        assert f"\n{wall['name']} " in (optional if wall["optional"] else every)
+    assert {"seccomp", "user namespace"} <= {wall["name"] for wall in walls if not wall["optional"]}
+    assert "core scheduling" in optional
+    none = reckon("doctor", env={"RECKON_TEMPLATES": str(reckon.cwd)}).expect(0).out
+    assert "no template is built (reckon template build data)" in none.split("\n")[0]
+
+
 @only_a_user
 def test_root_of_a_namespace_with_one_uid(reckon):
     done = in_namespace(reckon, 'exec "$@"', "run", "-t", "python", "--private", "-c",

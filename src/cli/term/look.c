@@ -1,0 +1,37 @@
+/*
+ * look.c - what may be sent to a terminal: colours, moves of the cursor.
+ *
+ * Runs in:  reckon, reckon-client.
+ * Reads:    TERM, NO_COLOR.
+ * Never:    asks the terminal anything.
+ */
+#include "cli/term/look.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool term_is_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
+	       strcmp(term, "emacs") == 0;
+}
+
+bool term_wants_no_colour(void)
+{
+	const char *value = getenv("NO_COLOR");
+
+	return value != NULL && value[0] != '\0';
+}
+
+bool term_can_redraw(int fd)
+{
+	return isatty(fd) && !term_is_dumb();
+}
+
+bool term_has_colour(int fd)
+{
+	return term_can_redraw(fd) && !term_wants_no_colour();
+}
