@@ -608,6 +608,24 @@ def test_what_became_of_a_session_is_said(shared, session):
                                                         "1").expect(125).err
 
 
+def test_a_session_has_one_status(shared, session):
+    """`ls`, `show` and the API have one word for the same state."""
+    def shown(*args):
+        return shared("session", *args).expect(0).out
+
+    rows = parse_json(shared("session", "ls", "--json").expect(0).stdout)
+    (row,) = [row for row in rows if row["name"] == session]
+    assert row["status"] == "live"
+    assert re.search(rf"^{session} +live ", shown("ls"), re.M)
+    assert re.search(r"^status +live$", shown("show", session), re.M)
+    with shared.start("run", "-s", session, "-c", "print('go', flush=True)\nimport time; time.sleep(600)") as process:
+        assert process.stdout.readline() == b"go\n"
+        assert re.search(rf"^{session} +busy ", shown("ls"), re.M)
+        assert re.search(r"^status +busy$", shown("show", session), re.M)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+
+
 def test_restart_keeps_files_and_forgets_variables(shared, session):
     shared("run", "-s", session, "-c", "x = 1; open('f', 'w').close()").expect(0)
     assert shared("session", "restart", session).expect(0).out == ""

@@ -129,10 +129,13 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 	const char *name;
 	double idle = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (remote_text(session, keys[i])[0] != '\0' &&
-		    buf_addf(text, err, "%-14s %s\n", keys[i], remote_text(session, keys[i])) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const char *shown = strcmp(keys[i], "status") == 0 ? remote_session_status(session)
+								   : remote_text(session, keys[i]);
+
+		if (shown[0] != '\0' && buf_addf(text, err, "%-14s %s\n", keys[i], shown) < 0)
 			return (int)err->code;
+	}
 	if (json_read_double(json_read_member(session, "idle_timeout_s"), &idle) &&
 	    add_time(text, "idle timeout", idle, err) < 0)
 		return (int)err->code;

@@ -136,6 +136,19 @@ const char *remote_text(const struct json_value *object, const char *key)
 	return text != NULL ? text : "";
 }
 
+const char *remote_session_status(const struct json_value *session)
+{
+	const char *status = remote_text(session, "status");
+	int64_t pending = 0;
+
+	if (strcmp(status, "live") != 0)
+		return status;
+	(void)json_read_int(json_read_member(session, "pending"), &pending);
+	if (strcmp(remote_text(session, "kernel"), "lost") == 0)
+		return "no kernel";
+	return pending > 0 ? "busy" : status;
+}
+
 int remote_print_json(const struct json_value *value)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);

@@ -78,6 +78,9 @@ int remote_complain(const struct opt_command *self, struct err *err);
 /* Text of an answer, "" when it is missing. */
 const char *remote_text(const struct json_value *object, const char *key);
 
+/* The status of a session for a person: the API's word, and of a live one "busy", "no kernel". */
+const char *remote_session_status(const struct json_value *session);
+
 /* One line of JSON on stdout; returns the exit status. */
 int remote_print_json(const struct json_value *value);
 

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 
@@ -121,15 +122,9 @@ static int fill_row(struct term_table *table, size_t row, const struct json_valu
 {
 	const char *name = remote_text(session, "name"), *kind = remote_text(session, "template");
 	char age[32];
-	int64_t pending = 0;
-	const char *status = remote_text(session, "status");
+	const char *status = remote_session_status(session);
 
 	age_of(remote_text(session, "created_at"), age, sizeof(age));
-	(void)json_read_int(json_read_member(session, "pending"), &pending);
-	if (strcmp(status, "live") == 0)
-		status = strcmp(remote_text(session, "kernel"), "lost") == 0 ? "no kernel"
-			 : pending > 0					     ? "busy"
-										     : "idle";
 	if (kind[0] == '\0')
 		kind = remote_text(session, "language");
 	const char *const cells[] = { name, status, kind, age, remote_text(session, "id"),
@@ -160,7 +155,7 @@ static int print_table(const struct listing *listing)
 	for (size_t i = 0; code == 0 && i < listing->count; i++)
 		code = fill_row(table, i, listing->rows[i], listing->all, &err);
 	if (code == 0)
-		code = term_table_draw(table, width, terminal, &text, &err);
+		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), &text, &err);
 	term_table_free(table);
 	if (code < 0)
 		return cli_complain(&err);
