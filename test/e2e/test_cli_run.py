@@ -2,6 +2,7 @@
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import zipfile
@@ -291,9 +292,23 @@ def test_a_link_in_the_output_directory_is_not_written_through(reckon):
     assert not (out / "a").is_symlink()
 
 
-def test_figures_are_announced_or_saved(reckon):
+def test_figures_are_saved_under_the_name_that_help_says(reckon):
+    assert "reckon-figures/figure-CELL-NUMBER.png" in reckon("run", "--help").expect(0).out
+    for _ in range(2):  # the directory is ours: those of the run before are replaced
+        done = reckon("run", "-c", PICTURE).expect(0)
+        saved = r"^figure \(PNG, \d+ B\): saved as reckon-figures/figure-1-1.png$"
+        assert re.search(saved, done.err, re.M)
+        assert (reckon.cwd / "reckon-figures/figure-1-1.png").read_bytes().startswith(PNG)
+    reckon("run", "--json", "-c", PICTURE, "-c", PICTURE).expect(0)
+    assert [path.name for path in (reckon.cwd / "reckon-figures").iterdir()] == ["figure-1-1.png"]
+    # Where none can be made it is said what would help.
+    shutil.rmtree(reckon.cwd / "reckon-figures")
+    (reckon.cwd / "reckon-figures").write_text("")
     done = reckon("run", "-c", PICTURE).expect(0)
     assert re.search(r"^figure \(PNG, \d+ B\): use -o DIR to save it$", done.err, re.M)
+
+
+def test_figures_are_saved_with_o(reckon):
     done = reckon("run", "-o", "out", "-c", "1", "-c", PICTURE + PICTURE).expect(0)
     assert (reckon.cwd / "out/figure-2-1.png").read_bytes().startswith(PNG)
     assert "figure-2-1.png" in done.err

@@ -442,8 +442,11 @@ def test_displays_are_saved_in_their_best_form(reckon):
 
 def test_what_could_be_saved_is_said(reckon):
     done = reckon("run", "-c", DISPLAYS).expect(0)
-    said = [line.split(",")[0] for line in done.err.splitlines() if "use -o DIR" in line]
+    said = [line.split(",")[0] for line in done.err.splitlines()
+            if "use -o DIR" in line or "saved as reckon-figures/" in line]
     assert said == ["display (WAV", "display (HTML", "figure (SVG", "figure (PDF"]
+    assert sorted(path.name for path in (reckon.cwd / "reckon-figures").iterdir()) == [
+        "figure-1-1.svg", "figure-1-2.pdf"]
 
 
 def test_a_page_of_plotly_is_saved(reckon):

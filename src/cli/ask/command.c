@@ -19,6 +19,7 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "cli/term/look.h"
 #include "cli/term/width.h"
 
 /* ---- signals ---- */
@@ -235,14 +236,12 @@ static int run_session(struct ask *ask)
 static void look_around(struct ask *ask)
 {
 	struct repl *view = &ask->view;
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	term_width_locale();
 	run_output_init(&view->output, &view->run);
 	ask->to_terminal = isatty(STDOUT_FILENO) && !ask->json;
-	view->dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
-	view->coloured = ask->to_terminal && !view->dumb &&
-			 (no_color == NULL || no_color[0] == '\0');
+	view->dumb = term_is_dumb();
+	view->coloured = ask->to_terminal && term_has_colour(STDOUT_FILENO);
 	if (view->images == TERM_IMAGE_AUTO)
 		view->images = ask->to_terminal ? term_image_detect() : TERM_IMAGE_NONE;
 	view->for_model = true;

@@ -19,6 +19,7 @@
 #include "cli/ask/runs.h"
 #include "cli/journal/form.h"
 #include "cli/term/term.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 #include "codec/json_write.h"
@@ -216,7 +217,7 @@ static int list_runs(const struct runs *runs, int dir, struct buf *ret, struct e
 	if (terminal)
 		term_width_window(STDOUT_FILENO, &width, &lines);
 	if (rc == 0 && !runs->json)
-		rc = term_table_draw(table, width, terminal, ret, err);
+		rc = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), ret, err);
 	term_table_free(table);
 	return rc;
 }

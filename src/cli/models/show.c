@@ -14,8 +14,9 @@
 #include "cli/models/catalog.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
-#include "cli/term/term.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
+#include "cli/term/term.h"
 #include "cli/term/width.h"
 #include "codec/json_write.h"
 
@@ -60,7 +61,7 @@ static int draw(struct term_table *table, struct err *err)
 {
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
 
-	if (term_table_draw(table, repl_width(), isatty(STDOUT_FILENO), &shown, err) < 0)
+	if (term_table_draw(table, repl_width(), term_has_colour(STDOUT_FILENO), &shown, err) < 0)
 		return (int)err->code;
 	return cli_write_stdout(buf_text(&shown), shown.len);
 }

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/process/process.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 
@@ -133,7 +134,7 @@ static int print_table(const struct json_value *rows)
 	for (size_t i = 0; code == 0 && i < json_read_count(rows); i++)
 		code = fill_row(table, i, json_read_at(rows, i), &err);
 	if (code == 0)
-		code = term_table_draw(table, width, is_terminal, &text, &err);
+		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), &text, &err);
 	term_table_free(table);
 	return code < 0 ? cli_complain(&err) : cli_write_stdout(buf_text(&text), text.len);
 }

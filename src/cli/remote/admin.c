@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 #include "codec/json_write.h"
@@ -218,7 +219,7 @@ static int print_table(const struct json_value *rows, const struct column *cols,
 		term_table_head(table, i, cols[i].head, cols[i].is_number);
 	code = fill(table, rows, cols, count, &err);
 	if (code == 0)
-		code = term_table_draw(table, width, terminal, &text, &err);
+		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), &text, &err);
 	term_table_free(table);
 	return code < 0 ? cli_complain(&err) : cli_write_stdout(buf_text(&text), text.len);
 }

@@ -24,6 +24,8 @@
 #include "cli/options/parse.h"
 #include "cli/remote/remote.h"
 #include "cli/run/run.h"
+#include "cli/term/look.h"
+#include "cli/term/progress.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 
@@ -217,7 +219,7 @@ static int draw(const struct files *files, struct buf *text, struct err *err)
 		at++;
 	}
 	if (code == 0)
-		code = term_table_draw(table, width, terminal, text, err);
+		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), text, err);
 	term_table_free(table);
 	return code;
 }
@@ -272,7 +274,9 @@ static int get_to(struct files *files, const char *path, int dir_fd, const char 
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
 	char temp[RUN_FILES_TEMP_SIZE];
 	cleanup_fd int fd = -1;
+	struct term_progress progress;
 	struct stat st;
+	int code;
 
 	if (!files->force && fs_path_is_safe(as) &&
 	    fstatat(dir_fd, as, &st, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -282,8 +286,12 @@ static int get_to(struct files *files, const char *path, int dir_fd, const char 
 	if (path_of(files, path, &where, err) < 0 ||
 	    run_files_create(dir_fd, as, temp, &fd, err) < 0)
 		return (int)err->code;
-	if (client_download(files->client, buf_text(&where), fd, NULL, err) == 0 &&
-	    run_files_commit(dir_fd, temp, as, err) == 0)
+	term_progress_begin(&progress, path);
+	client_on_progress(files->client, term_progress_fn, &progress);
+	code = client_download(files->client, buf_text(&where), fd, NULL, err);
+	client_on_progress(files->client, NULL, NULL);
+	term_progress_end(&progress);
+	if (code == 0 && run_files_commit(dir_fd, temp, as, err) == 0)
 		return 0;
 	run_files_abandon(dir_fd, temp);
 	return (int)err->code;
@@ -416,7 +424,9 @@ static int put_file(struct files *files, const char *file, const char *name, str
 {
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
 	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct term_progress progress;
 	struct stat st;
+	int code;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "%.200s", file);
@@ -424,10 +434,14 @@ static int put_file(struct files *files, const char *file, const char *name, str
 		return err_set(err, ERR_INVALID, "%.200s: is not a regular file", file);
 	if (!fs_path_is_safe(name))
 		return err_set(err, ERR_INVALID, "'%.200s' is no name for a file there", name);
-	if (path_of(files, name, &where, err) < 0 ||
-	    client_upload(files->client, buf_text(&where), fd, (uint64_t)st.st_size, NULL, err) < 0)
+	if (path_of(files, name, &where, err) < 0)
 		return err_wrap(err, "%.200s", file);
-	return 0;
+	term_progress_begin(&progress, file);
+	client_on_progress(files->client, term_progress_fn, &progress);
+	code = client_upload(files->client, buf_text(&where), fd, (uint64_t)st.st_size, NULL, err);
+	client_on_progress(files->client, NULL, NULL);
+	term_progress_end(&progress);
+	return code < 0 ? err_wrap(err, "%.200s", file) : 0;
 }
 
 /* nftw() hands nothing through to its function. */

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/remote/remote.h"
+#include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 
@@ -140,7 +141,8 @@ static int draw(struct logs *logs, const struct json_value *rows, size_t skip, s
 	for (size_t i = 0; code == 0 && i < end - skip; i++)
 		code = fill_row(table, i, json_read_at(rows, end - 1 - i), err);
 	if (code == 0)
-		code = term_table_draw(table, width, terminal && first, text, err);
+		code = term_table_draw(table,
+					width, term_has_colour(STDOUT_FILENO) && first, text, err);
 	term_table_free(table);
 	logs->last = sequence_of(json_read_at(rows, skip));
 	return code;

@@ -408,6 +408,7 @@ static int run_all(struct remote_run *this)
 	if (set_signals(&err) < 0 || remote_open(&where, &this->at.client, &err) < 0)
 		return remote_complain(this->self, &err);
 	run_output_init(&this->output, this->at.run);
+	run_output_show_figures(&this->output);
 	this->output.fetch = remote_fetch;
 	this->output.fetch_arg = &this->at;
 	this->record = BUF_INIT(CLIENT_JSON_MAX);

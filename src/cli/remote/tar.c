@@ -28,41 +28,11 @@
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "cli/run/run.h"
+#include "cli/term/progress.h"
 #include "codec/tar.h"
 
 #define OPEN_MAX_WALK 32
 #define CHUNK ((size_t)64 * 1024)
-#define SAY_NS 200000000ull
-
-/* ---- progress ------------------------------------------------------------------------------- */
-
-static void say_progress(uint64_t done, uint64_t total, void *arg)
-{
-	uint64_t *next_ns = arg;
-	char one[CLI_SIZE_TEXT], all[CLI_SIZE_TEXT];
-
-	if (clock_mono_ns() < *next_ns)
-		return;
-	*next_ns = clock_mono_ns() + SAY_NS;
-	cli_format_size(done, one);
-	cli_format_size(total, all);
-	(void)fprintf(stderr, total > 0 ? "\rreckon: %s of %s\033[K" : "\rreckon: %s\033[K", one, all);
-}
-
-/* Nothing is said of what is over before anybody could read it. */
-static void begin_progress(struct client *client, uint64_t *next_ns)
-{
-	*next_ns = clock_mono_ns() + SAY_NS;
-	if (isatty(STDERR_FILENO))
-		client_on_progress(client, say_progress, next_ns);
-}
-
-static void end_progress(struct client *client)
-{
-	client_on_progress(client, NULL, NULL);
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
-}
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
@@ -230,7 +200,7 @@ int remote_tar_put(struct client *client, const char *where, const char *root, s
 	struct json_value *answer = NULL;
 	cleanup_fd int fd = -1;
 	int64_t renamed = 0;
-	uint64_t next_ns;
+	struct term_progress progress;
 	off_t size;
 	int code;
 
@@ -239,9 +209,11 @@ int remote_tar_put(struct client *client, const char *where, const char *root, s
 	size = lseek(fd, 0, SEEK_CUR);
 	if (size < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return err_sys(err, "the archive");
-	begin_progress(client, &next_ns);
+	term_progress_begin(&progress, root);
+	client_on_progress(client, term_progress_fn, &progress);
 	code = client_upload(client, where, fd, (uint64_t)size, &answer, err);
-	end_progress(client);
+	client_on_progress(client, NULL, NULL);
+	term_progress_end(&progress);
 	if (code < 0)
 		return is_not_offered(client) ? 1 : err_wrap(err, "%.200s", root);
 	if (json_read_int(json_read_member(answer, "renamed"), &renamed) && renamed > 0)
@@ -513,14 +485,16 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 	struct unpacking at = { .dir_fd = dir_fd, .base = base, .force = force,
 				.name = BUF_INIT((size_t)128 * 1024) };
 	cleanup_fd int fd = -1;
-	uint64_t next_ns;
+	struct term_progress progress;
 	int code;
 
 	if (open_scratch(&fd, err) < 0)
 		return (int)err->code;
-	begin_progress(client, &next_ns);
+	term_progress_begin(&progress, base[0] != '\0' ? base : NULL);
+	client_on_progress(client, term_progress_fn, &progress);
 	code = client_download(client, where, fd, NULL, err);
-	end_progress(client);
+	client_on_progress(client, NULL, NULL);
+	term_progress_end(&progress);
 	/* "denied" is what the server says of a file: that it is no folder. */
 	if (code < 0)
 		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0 ? 1

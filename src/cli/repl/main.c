@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
+#include "cli/term/look.h"
 #include "cli/term/width.h"
 
 /* ---- signals ---- */
@@ -187,17 +188,12 @@ static int run_engine(struct repl *repl)
 
 static void look_around(struct repl *repl)
 {
-	const char *term = getenv("TERM");
-	const char *no_color = getenv("NO_COLOR");
-
 	term_width_locale();
 	run_output_init(&repl->output, &repl->run);
 	repl->output.wall_option = "%time-limit";
 	repl->interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	repl->dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
-		     strcmp(term, "emacs") == 0;
-	repl->coloured = isatty(STDOUT_FILENO) && !repl->dumb &&
-			 (no_color == NULL || no_color[0] == '\0');
+	repl->dumb = term_is_dumb();
+	repl->coloured = term_has_colour(STDOUT_FILENO);
 	if (repl->images == TERM_IMAGE_AUTO)
 		repl->images = isatty(STDOUT_FILENO) ? term_image_detect() : TERM_IMAGE_NONE;
 	repl->wall_ms = repl->run.limits.wall_ms != 0 ? repl->run.limits.wall_ms : REPL_WALL_MS;

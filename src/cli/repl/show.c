@@ -8,13 +8,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
+#include "cli/term/look.h"
+#include "cli/term/picture.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
 #include "codec/base64.h"
@@ -37,7 +38,8 @@ void repl_print(const char *fmt, ...)
 
 void repl_print_text(const char *text, size_t len)
 {
-	struct term_filter filter = { .escape = isatty(STDOUT_FILENO) };
+	struct term_filter filter = { .escape = isatty(STDOUT_FILENO),
+				      .plain = !term_has_colour(STDOUT_FILENO) };
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
 	struct err ignored;
 
@@ -83,34 +85,9 @@ bool repl_find_image(const struct json_value *data, struct image_found *ret)
 	return false;
 }
 
-static void fill_place(const struct repl *repl, struct term_image_place *place)
-{
-	struct winsize size;
-
-	memset(place, 0, sizeof(*place));
-	place->mode = repl->images;
-	place->coloured = repl->coloured;
-	term_width_window(STDOUT_FILENO, &place->columns, &place->lines);
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_row == 0)
-		return;
-	place->cell_width = size.ws_xpixel / size.ws_col;
-	place->cell_height = size.ws_ypixel / size.ws_row;
-	if (place->cell_width == 0 || place->cell_height == 0)
-		place->cell_width = place->cell_height = 0;
-}
-
 int repl_draw_png(const struct repl *repl, const struct buf *png, struct buf *ret, struct err *err)
 {
-	struct term_image_place place;
-	struct image image = { 0 };
-	int rc;
-
-	if (image_decode_png(buf_text(png), png->len, &image, err) < 0)
-		return (int)err->code;
-	fill_place(repl, &place);
-	rc = term_image_draw(&image, &place, ret, err);
-	image_done(&image);
-	return rc;
+	return term_picture_draw(png, repl->images, repl->coloured, ret, err);
 }
 
 static int draw_png(const struct repl *repl, const struct image_found *found, struct err *err)

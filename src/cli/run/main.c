@@ -165,6 +165,7 @@ static int run_session(const struct run *run, reckon_engine *engine)
 	int status;
 
 	run_output_init(&output, run);
+	run_output_show_figures(&output);
 	status = run_open_session(run, "run", engine, &output.session);
 	if (status != EXIT_CODE_OK)
 		return status;

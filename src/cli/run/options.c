@@ -403,6 +403,9 @@ const struct opt_command cmd_run_table = {
 	.name = "run",
 	.operands = "[-c CODE | FILE | -]...",
 	.summary = "run cells of code in one session",
+	.notes = "\n"
+		 "Figures are shown in terminals that can; else they are saved as\n"
+		 "reckon-figures/figure-CELL-NUMBER.png, or with -o in OUTDIR.",
 	.items = run_items,
 	.count = ARRAY_LEN(run_items),
 	.operand_hint = OPT_HINT_FILE,

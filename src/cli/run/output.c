@@ -13,6 +13,8 @@
 #include "base/file/fd.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
+#include "cli/term/look.h"
+#include "cli/term/width.h"
 
 #define LINE_MAX_BYTES 8192
 
@@ -24,6 +26,15 @@ void run_output_init(struct run_output *output, const struct run *run)
 	output->wall_option = "--timeout";
 	output->out.escape = isatty(STDOUT_FILENO);
 	output->err.escape = isatty(STDERR_FILENO);
+	output->out.plain = !term_has_colour(STDOUT_FILENO);
+	output->err.plain = !term_has_colour(STDERR_FILENO);
+}
+
+void run_output_show_figures(struct run_output *output)
+{
+	term_width_locale();
+	output->shows_figures = true;
+	output->images = isatty(STDOUT_FILENO) ? term_image_detect() : TERM_IMAGE_NONE;
 }
 
 /* The first failure to write decides how the run ends; after it nothing more is written. */

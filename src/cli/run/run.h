@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/term/image.h"
 #include "cli/term/term.h"
 #include "codec/json_read.h"
 #include "languages/languages.h"
@@ -167,10 +168,15 @@ struct run_output {
 	bool unsaved;	 /* a file could not be saved, which was said */
 	const char *wall_option; /* what moves the time limit */
 	struct term_filter out, err;
+	bool shows_figures; /* or saves them, without an OUTDIR */
+	enum term_image_mode images; /* how stdout can show them */
 	int status; /* 0, or the exit status that a failure to write means */
 };
 
 void run_output_init(struct run_output *output, const struct run *run);
+
+/* Figures that nobody saves are drawn on the terminal; else they go to RUN_FIGURES. */
+void run_output_show_figures(struct run_output *output);
 
 /* A reckon_event_fn; `arg` is the struct run_output. */
 int run_output_event(const reckon_event *event, void *arg);
@@ -205,6 +211,10 @@ void run_report_status(struct run_output *output, const struct json_value *recor
 void run_report_receipt(const struct run_output *output, const struct json_value *record);
 
 /* ---- save.c ---- */
+
+/* Where figures go without -o, unless the terminal shows them. */
+#define RUN_FIGURES "reckon-figures"
+
 
 /* Figures and files: saved when there is an OUTDIR; in text mode a line for each. */
 void run_save_all(struct run_output *output, const struct json_value *record);

@@ -13,6 +13,7 @@
 #include "base/file/fd.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
+#include "cli/term/picture.h"
 #include "codec/base64.h"
 
 enum form { FORM_BYTES, FORM_TEXT, FORM_JSON };
@@ -168,6 +169,38 @@ static int save_form(int dir_fd, const char *path, const struct saved *saved, st
 	return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
 }
 
+/* On a terminal that shows pictures. */
+static bool draw_figure(struct run_output *output, const struct saved *saved)
+{
+	cleanup_buf struct buf png = BUF_INIT(IMAGE_PNG_MAX);
+	cleanup_buf struct buf drawn = BUF_INIT(RUN_JSON_MAX);
+	struct err ignored; /* what cannot be drawn is saved */
+
+	if (!output->shows_figures || output->images == TERM_IMAGE_NONE ||
+	    strcmp(saved->kind->mime, "image/png") != 0 ||
+	    base64_decode(saved->text, saved->len, &png, &ignored) < 0 ||
+	    term_picture_draw(&png, output->images, !output->out.plain, &drawn, &ignored) < 0)
+		return false;
+	run_output_drawn(output, &drawn);
+	return true;
+}
+
+/* In a directory of that name, which is ours: the figures of the run before are replaced there. */
+static bool save_figure(struct run_output *output, const char *path, const struct saved *saved,
+			const char *size)
+{
+	cleanup_fd int dir_fd = -1;
+	struct err ignored; /* where nothing can be made: it is told that -o DIR saves */
+
+	if (!output->shows_figures || strcmp(saved->kind->word, "figure") != 0 ||
+	    run_files_open_dir(RUN_FIGURES, &dir_fd, &ignored) < 0 ||
+	    save_form(dir_fd, path, saved, &ignored) < 0)
+		return false;
+	run_output_line("%s (%s, %s): saved as " RUN_FIGURES "/%s", saved->kind->word,
+			saved->kind->label, size, path);
+	return true;
+}
+
 struct numbers {
 	size_t figures, displays;
 };
@@ -187,15 +220,16 @@ static void save_display(struct run_output *output, const struct json_value *dat
 	if (!found)
 		return;
 	cli_format_size(decoded_size(&saved), size);
+	number = strcmp(kind->word, "figure") == 0 ? &numbers->figures : &numbers->displays;
+	(void)snprintf(path, sizeof(path), "%s-%zu-%zu.%s", kind->word, output->cell, ++*number,
+		       kind->suffix);
 	if (output->out_dir < 0) {
-		if (talk && is_news(kind, data))
+		if (talk && is_news(kind, data) && !draw_figure(output, &saved) &&
+		    !save_figure(output, path, &saved, size))
 			run_output_line("%s (%s, %s): use -o DIR to save it", kind->word,
 					kind->label, size);
 		return;
 	}
-	number = strcmp(kind->word, "figure") == 0 ? &numbers->figures : &numbers->displays;
-	(void)snprintf(path, sizeof(path), "%s-%zu-%zu.%s", kind->word, output->cell, ++*number,
-		       kind->suffix);
 	if (save_form(output->out_dir, path, &saved, &err) < 0)
 		save_failed(output, path, &err);
 	else if (talk)

@@ -68,6 +68,8 @@ static int step(struct term_filter *filter, const char *text, size_t len, bool l
 			return 0;
 		if (n == 0 || n == SIZE_MAX)
 			return show_byte(byte, ret, err) < 0 ? (int)err->code : 1;
+		if (filter->plain)
+			return (int)n;
 		filter->coloured = !is_reset(text, n);
 		return buf_add(ret, text, n, err) < 0 ? (int)err->code : (int)n;
 	}

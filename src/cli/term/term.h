@@ -19,6 +19,7 @@
 /* One stream; zero-initialise and set `escape`. Sequences may be cut anywhere between calls. */
 struct term_filter {
 	bool escape;	   /* the other end is a terminal */
+	bool plain;	   /* which shall have no colours */
 	bool coloured;	   /* an SGR other than reset was passed last */
 	bool mid_line;	   /* the last byte put out was not a newline */
 	size_t pending_len; /* beginning of a sequence, waiting for its end */
