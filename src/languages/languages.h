@@ -36,6 +36,15 @@ struct language_syntax {
 	bool has_equal_quotes;	     /* 'x' and "x" are the same string */
 };
 
+/*
+ * Code that gives a program its name and arguments: before_name NAME after_name, before_each ARGUMENT
+ * for each, after_all. Each is quoted: as JSON, or for a shell.
+ */
+struct language_arguments {
+	const char *before_name, *after_name, *before_each, *after_all; /* NULL: it takes none */
+	bool is_shell;
+};
+
 struct language {
 	const char *name;	     /* in options, requests, records and the journal */
 	const char *prose_name;	     /* in a sentence */
@@ -43,6 +52,9 @@ struct language {
 	const char *const *suffixes; /* of files, without the dot, the usual one first; NULL at the end */
 	struct language_syntax syntax;
 	unsigned features; /* LANGUAGE_… */
+
+	struct language_arguments arguments;
+	const char *exit_error; /* name of the error when a program ends itself; its value: how */
 
 	const char *zygote; /* program of libexec that kernels are forked from */
 

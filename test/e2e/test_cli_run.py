@@ -1,5 +1,6 @@
 """reckon run, as people and programs use it."""
 import io
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import zipfile
 
 import pytest
 from cells import PICTURE
+from private_daemon import end
 from reckon_cli import ROOT, parse_json
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -55,7 +57,7 @@ def test_the_suffix_of_a_file_names_its_language(reckon):
     assert done.status == 2
     assert "odd.py is Python, count.sh is bash" in done.err and "-l" in done.err
     # What was asked for holds: a shell takes the file as a script of its own, and fails.
-    assert "syntax error" in reckon("run", "-l", "bash", "odd.py").expect(1).err
+    assert "syntax error" in reckon("run", "-l", "bash", "odd.py").expect(2).err
 
 
 def test_an_alias_is_a_language(reckon):
@@ -73,7 +75,7 @@ def test_a_terminal_gets_colours_and_no_control(reckon):
     code = r"print('\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J')"
     main, side = os.openpty()
     try:
-        with reckon.start("run", "-c", code, stdout=side) as process:
+        with reckon.start("run", "-c", code, stdout=side, env={"TERM": "xterm"}) as process:
             process.wait(timeout=120)
         shown = os.read(main, 4096)
     finally:
@@ -415,3 +417,93 @@ def test_interrupts_work_for_a_background_job(reckon):
         cwd=reckon.cwd, env=reckon.env, capture_output=True, text=True, timeout=120,
         **reckon.user.switch)
     assert (done.returncode, done.stdout) == (124, "5\n"), done.stderr
+
+
+# ---- programs and notebooks --------------------------------------------------------------------
+
+NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"language_info": {"name": "python"}},
+            "cells": [{"cell_type": "markdown", "source": ["1/0"], "metadata": {}},
+                      {"cell_type": "code", "source": ["x = 6\n", "print('one')"], "outputs": [],
+                       "metadata": {}, "execution_count": 7},
+                      {"cell_type": "code", "source": "  \n", "outputs": [], "metadata": {}},
+                      {"cell_type": "code", "source": "x * 7", "outputs": [], "metadata": {}}]}
+
+
+def test_a_notebook_runs_its_code_cells(reckon):
+    reckon.file("nb.ipynb", json.dumps(NOTEBOOK).encode())
+    assert reckon("run", "-t", "python", "nb.ipynb").expect(0).out == "one\n42\n"
+    assert reckon("run", "-t", "python", "nb.ipynb", "-c", "x").expect(0).out == "one\n42\n6\n"
+    bash = {**NOTEBOOK, "metadata": {"kernelspec": {"name": "bash", "language": "bash"}},
+            "cells": [{"cell_type": "code", "source": "echo $((6 * 7))"}]}
+    reckon.file("bash.ipynb", b"\xef\xbb\xbf" + json.dumps(bash).encode())
+    assert reckon("run", "bash.ipynb").expect(0).out == "42\n"
+    old = {"nbformat": 3, "metadata": {}, "worksheets": [
+        {"cells": [{"cell_type": "code", "input": ["6 * ", "7"], "language": "python"}]}]}
+    reckon.file("old.ipynb", json.dumps(old).encode())
+    assert reckon("run", "-t", "python", "old.ipynb").expect(0).out == "42\n"
+
+
+@pytest.mark.parametrize("text, why", [
+    (b"x = 1", "is no notebook: it is not JSON"), (b"{}", "is no notebook: it has no cells"),
+    (b'{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
+     "its language is none that Reckon runs"),
+    (b'{"cells": [{"cell_type": "code", "source": "a\\u0000b"}]}', "")])
+def test_what_is_no_notebook_is_refused(reckon, text, why):
+    reckon.file("nb.ipynb", text)
+    done = reckon("run", "-t", "python", "nb.ipynb")
+    assert done.status in (1, 2) and done.err.count("nb.ipynb: ") == bool(why) and why in done.err
+
+
+def test_a_byte_order_mark_is_no_part_of_the_code(reckon):
+    reckon.file("a.py", b"\xef\xbb\xbfprint(1)\n")
+    reckon.file("a.sh", b"\xef\xbb\xbf#!/bin/sh\necho 2\n")
+    assert reckon("run", "-t", "python", "a.py").expect(0).out == "1\n"
+    assert reckon("run", "a.sh").expect(0).out == "2\n"
+    assert reckon("run", "-t", "python", stdin=b"\xef\xbb\xbf'3'").expect(0).out == "'3'\n"
+
+
+WORDS = ["", "-v", "--x=1", "it's", 'a "b" \\ $HOME `id`', "ü\U0001f600", "a\nb"]
+
+
+def test_a_program_has_its_arguments(reckon):
+    reckon.file("x.py", "import sys; print(sys.argv); 'sys' in dir() and None")
+    done = reckon("run", "-t", "python", "x.py", "--", *WORDS).expect(0)
+    assert done.out == f"{['x.py', *WORDS]}\n"
+    reckon.file("x.sh", "printf '<%s>' \"$0\" \"$@\"")
+    assert reckon("run", "x.sh", "--", *WORDS).expect(0).out == "".join(
+        f"<{word}>" for word in ["x.sh", *WORDS])
+    # The arguments are given in no cell of the user's.
+    (record,) = reckon("run", "-t", "python", "--json", "x.py", "--", "a").lines()
+    assert record["status"] == "ok" and "'a'" in record["text"]
+    assert "one program" in reckon("run", "-c", "1", "-c", "2", "--", "a").expect(2).err
+    # Before any cell it ends the options.
+    reckon.file("-x.py", "print('dash')")
+    assert reckon("run", "-t", "python", "--", "-x.py", "-x.py").expect(0).out == "dash\ndash\n"
+
+
+@pytest.mark.parametrize("code, status, err", [
+    ("import sys; sys.exit(3)", 3, ""), ("exit(4)", 4, ""), ("import sys; sys.exit(0)", 0, ""),
+    ("import sys; sys.exit('it is bad')", 1, "it is bad\n"), ("import sys; sys.exit(-1)", 255, ""),
+    ("import sys; sys.exit(256)", 1, ""), ("raise ValueError('3')", 1, "ValueError: 3")])
+def test_the_exit_status_of_a_program(reckon, code, status, err):
+    done = reckon("run", "-t", "python", "-c", code).expect(status)
+    assert err in done.err and ("Traceback" in done.err) == ("ValueError" in err)
+    assert done.err == err or "ValueError" in err
+
+
+def test_the_exit_status_of_a_script(reckon):
+    assert reckon("run", "-l", "bash", "-c", "echo a; exit 7").expect(7).out == "a\n"
+    reckon("run", "-l", "bash", "-c", "ls /nowhere").expect(2)
+    (record,) = reckon("run", "-l", "bash", "--json", "-c", "exit 7").expect(7).lines()
+    assert record["status"] == "error"
+
+
+def test_programs_in_a_session(reckon):
+    try:
+        reckon.file("x.py", "import sys; print(sys.argv[1:]); sys.exit(len(sys.argv))")
+        done = reckon("run", "-s", "x", "-t", "python", "x.py", "--", "a", "b c").expect(3)
+        assert done.out == "['a', 'b c']\n" and "Traceback" not in done.err
+        reckon.file("nb.ipynb", json.dumps(NOTEBOOK).encode())
+        assert reckon("run", "-s", "x", "nb.ipynb").expect(0).out == "one\n42\n"
+    finally:
+        end(reckon)

@@ -19,6 +19,7 @@ enum opt_hint {
 };
 
 #define OPT_OPERAND 1  /* id given to the handler for what is not an option */
+#define OPT_ARGUMENT 2 /* what stands behind "--", when the command takes arguments of a program */
 #define OPT_LONG 256   /* ids from here on have no letter */
 
 struct opt_item {
@@ -36,6 +37,7 @@ struct opt_command {
 	const char *name;
 	const char *operands; /* as in the synopsis, "" when there are none */
 	const char *summary;  /* one line for the list of commands */
+	bool takes_arguments; /* behind "--", for somebody else: OPT_ARGUMENT */
 	const char *notes;    /* lines below the options in --help, or NULL */
 	const struct opt_item *items;
 	size_t count;

@@ -290,7 +290,8 @@ static int end_cell(struct remote_run *this)
 		(void)err_wrap(&err, "cell %zu: record", this->output.cell);
 		return remote_complain(this->self, &err);
 	}
-	status = exit_code_of(remote_text(record, "status"));
+	status = run_program_status(this->at.run, record,
+				    exit_code_of(remote_text(record, "status")));
 	(void)json_read_bool(json_read_member(record, "streamed"), &is_brief);
 	if (is_brief && this->at.run->mode == RUN_MODE_JSON)
 		code = fetch_record(this, record, &err);
@@ -341,11 +342,46 @@ static int run_cell(struct remote_run *this, const struct run_cell *cell)
 	return remote_complain(this->self, &err);
 }
 
+static int ignore_event(const char *name, const char *json, size_t len, void *arg, struct err *err)
+{
+	(void)name;
+	(void)json;
+	(void)len;
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+/* Gives the program its arguments; no cell of the user's. */
+static int run_prologue(struct remote_run *this)
+{
+	cleanup_buf struct buf body = BUF_INIT(CLIENT_JSON_MAX);
+	const struct buf *code = &this->at.run->prologue;
+	const struct client_execution execution = {
+		.session = remote_text(this->at.session, "id"),
+		.body = &body,
+		.on_event = ignore_event,
+		.wake_fd = -1,
+	};
+	struct err err;
+
+	if (code->len == 0)
+		return EXIT_CODE_OK;
+	if (remote_cell_body(this->at.run, code->data, code->len, &body, &err) < 0 ||
+	    client_execute(this->at.client, &execution, &err) < 0) {
+		(void)err_wrap(&err, "arguments");
+		return remote_complain(this->self, &err);
+	}
+	return EXIT_CODE_OK;
+}
+
 static int run_cells(struct remote_run *this)
 {
 	const struct run *run = this->at.run;
-	int first_failure = EXIT_CODE_OK;
+	int first_failure = run_prologue(this);
 
+	if (first_failure != EXIT_CODE_OK)
+		return first_failure;
 	catch_interrupts();
 	for (size_t i = 0; i < run->cell_count; i++) {
 		int status;
@@ -408,6 +444,7 @@ static int run_all(struct remote_run *this)
 	if (set_signals(&err) < 0 || remote_open(&where, &this->at.client, &err) < 0)
 		return remote_complain(this->self, &err);
 	run_output_init(&this->output, this->at.run);
+	this->output.is_program = true;
 	run_output_show_figures(&this->output);
 	this->output.fetch = remote_fetch;
 	this->output.fetch_arg = &this->at;

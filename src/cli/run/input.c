@@ -38,12 +38,25 @@ void run_done(struct run *run)
 		free((void *)(uintptr_t)run->mounts[i].source);
 		free((void *)(uintptr_t)run->mounts[i].target);
 	}
+	buf_done(&run->prologue);
+	free(run->arguments);
 	free(run->cells);
 	free(run->files);
 	free(run->env);
 	if (run->stdin_fd > STDERR_FILENO)
 		(void)close(run->stdin_fd);
 	run_init(run);
+}
+
+struct run_cell *run_add_cell(struct run *run, const char *origin, const char *inline_text)
+{
+	run->cells = mem_grow(run->cells, run->cell_count + 1, sizeof(*run->cells));
+	run->cells[run->cell_count] = (struct run_cell){
+		.origin = origin,
+		.inline_text = inline_text,
+		.source = BUF_INIT(RUN_SOURCE_MAX),
+	};
+	return &run->cells[run->cell_count++];
 }
 
 /* Opens a regular file. The remedy says what is usually meant. */
@@ -102,6 +115,39 @@ static int too_large(struct err *err)
 	return err_remedy(err, "data goes in with -f FILE");
 }
 
+/* What editors of Windows put before UTF-8 is no part of the text. */
+static void drop_mark(struct buf *source)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t len = sizeof(mark) - 1;
+
+	if (source->len < len || memcmp(source->data, mark, len) != 0)
+		return;
+	source->len -= len;
+	memmove(source->data, source->data + len, source->len);
+	source->data[source->len] = '\0';
+}
+
+static int load_notebook(struct run *run, const char *path, struct err *err)
+{
+	cleanup_buf struct buf text = BUF_INIT(RUN_NOTEBOOK_MAX);
+	cleanup_fd int fd = -1;
+	int rc;
+
+	if (open_regular(path, &fd, err) < 0)
+		return (int)err->code;
+	rc = fd_read_all(fd, &text, err);
+	if (rc == ERR_LIMIT)
+		return err_set(err, ERR_INVALID, "%.200s: is larger than %zu MiB", path,
+			       RUN_NOTEBOOK_MAX >> 20);
+	if (rc < 0)
+		return err_wrap(err, "%.200s", path);
+	drop_mark(&text);
+	return run_notebook_add(run, path, buf_text(&text), text.len, err) < 0
+		       ? err_wrap(err, "%.200s", path)
+		       : 0;
+}
+
 static int load_cell(struct run_cell *cell, struct err *err)
 {
 	cleanup_fd int file = -1;
@@ -122,9 +168,29 @@ static int load_cell(struct run_cell *cell, struct err *err)
 		rc = too_large(err);
 	if (rc == 0 && cell->source.data == NULL)
 		rc = buf_adds(&cell->source, "", err); /* an empty source is still a source */
+	drop_mark(&cell->source);
 	if (rc == 0)
 		rc = run_input_check_source(cell->source.data, cell->source.len, err);
 	return rc < 0 ? err_wrap(err, "%.200s", name) : 0;
+}
+
+/* A notebook becomes its cells, in its place. */
+static int load_each(struct run *run, struct err *err)
+{
+	cleanup_free struct run_cell *named = run->cells;
+	const size_t count = run->cell_count;
+	int code = 0;
+
+	run->cells = NULL;
+	run->cell_count = 0;
+	for (size_t i = 0; i < count && code == 0; i++) {
+		if (named[i].inline_text == NULL && run_is_notebook(named[i].origin))
+			code = load_notebook(run, named[i].origin, err);
+		else
+			code = load_cell(run_add_cell(run, named[i].origin, named[i].inline_text),
+					 err);
+	}
+	return code;
 }
 
 static int load_cells(struct run *run, struct err *err)
@@ -140,10 +206,7 @@ static int load_cells(struct run *run, struct err *err)
 		err_set(err, ERR_INVALID, "stdin can be read only once");
 		return err_remedy(err, "name '-' one time, for a cell or for --stdin");
 	}
-	for (size_t i = 0; i < run->cell_count; i++)
-		if (load_cell(&run->cells[i], err) < 0)
-			return (int)err->code;
-	return 0;
+	return load_each(run, err);
 }
 
 static int load_files(struct run *run, struct err *err)
@@ -215,7 +278,7 @@ static int load_mounts(struct run *run, struct err *err)
 
 int run_input_load(struct run *run, struct err *err)
 {
-	if (load_cells(run, err) < 0 || load_files(run, err) < 0 || load_mounts(run, err) < 0)
+	if (load_cells(run, err) < 0 || run_program_load(run, err) < 0 || load_files(run, err) < 0 || load_mounts(run, err) < 0)
 		return (int)err->code;
 	if (run->stdin_path != NULL && strcmp(run->stdin_path, "-") == 0)
 		run->stdin_fd = STDIN_FILENO;

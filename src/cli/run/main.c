@@ -96,6 +96,38 @@ static int on_input(const char *prompt, size_t prompt_len, int password, char **
 	return RECKON_CONTINUE;
 }
 
+/* Of code that ends itself its own. */
+static int program_status(const struct run *run, const char *json, int status)
+{
+	struct json_value *record;
+	struct err ignored; /* who prints records says so */
+
+	if (status != EXIT_CODE_FAILED ||
+	    json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, &ignored) < 0)
+		return status;
+	status = run_program_status(run, record, status);
+	json_read_free(record);
+	return status;
+}
+
+/* Gives the program its arguments; no cell of the user's. */
+static int run_prologue(const struct run_output *output)
+{
+	const reckon_execute_options options = { .size = sizeof(options) };
+	const struct buf *code = &output->run->prologue;
+	reckon_execution *execution = NULL;
+	reckon_error error;
+	int status;
+
+	if (code->len == 0)
+		return EXIT_CODE_OK;
+	if (reckon_execute(output->session, code->data, code->len, &options, &execution, &error) < 0)
+		return cli_complain_reckon("arguments", &error);
+	status = reckon_execution_exit_code(execution);
+	reckon_execution_free(execution);
+	return status;
+}
+
 static int run_cell(struct run_output *output, const struct run_cell *cell)
 {
 	const struct run *run = output->run;
@@ -126,7 +158,7 @@ static int run_cell(struct run_output *output, const struct run_cell *cell)
 	}
 	record = reckon_execution_record(execution);
 	run_output_record(output, record, strlen(record));
-	status = reckon_execution_exit_code(execution);
+	status = program_status(run, record, reckon_execution_exit_code(execution));
 	reckon_execution_free(execution);
 	return output->status != 0 ? output->status : status;
 }
@@ -135,6 +167,8 @@ static int run_cells(const struct run *run, struct run_output *output)
 {
 	int first_failure = put_files(run, output->session);
 
+	if (first_failure == EXIT_CODE_OK)
+		first_failure = run_prologue(output);
 	if (first_failure != EXIT_CODE_OK)
 		return first_failure;
 	for (size_t i = 0; i < run->cell_count; i++) {
@@ -165,6 +199,7 @@ static int run_session(const struct run *run, reckon_engine *engine)
 	int status;
 
 	run_output_init(&output, run);
+	output.is_program = true;
 	run_output_show_figures(&output);
 	status = run_open_session(run, "run", engine, &output.session);
 	if (status != EXIT_CODE_OK)

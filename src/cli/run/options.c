@@ -58,14 +58,27 @@ static const struct opt_item run_items[] = {
 	  true },
 };
 
-static void add_cell(struct run *run, const char *origin, const char *inline_text)
+/* Behind a FILE or -c "--" begins the program's arguments; before any it ends our options. */
+static int add_argument(struct run *run, const char *value, struct err *err)
 {
-	run->cells = mem_grow(run->cells, run->cell_count + 1, sizeof(*run->cells));
-	run->cells[run->cell_count++] = (struct run_cell){
-		.origin = origin,
-		.inline_text = inline_text,
-		.source = BUF_INIT(RUN_SOURCE_MAX),
-	};
+	if (run->argument_count == RUN_ARGUMENTS_MAX)
+		return err_set(err, ERR_INVALID, "at most %d arguments", RUN_ARGUMENTS_MAX);
+	run->has_arguments = true;
+	run->arguments = mem_grow(run->arguments, run->argument_count + 1, sizeof(*run->arguments));
+	run->arguments[run->argument_count++] = value;
+	return 0;
+}
+
+static int add_cell(struct run *run, int id, const char *value, struct err *err)
+{
+	if (id == OPT_ARGUMENT && run->cell_count == 0)
+		run->ends_options = true;
+	if (id == OPT_ARGUMENT && !run->ends_options)
+		return add_argument(run, value, err);
+	if (run->cell_count == RUN_CELLS_MAX)
+		return err_set(err, ERR_INVALID, "at most %d cells", RUN_CELLS_MAX);
+	(void)run_add_cell(run, id == 'c' ? "-c" : value, id == 'c' ? value : NULL);
+	return 0;
 }
 
 static int add_file(struct run *run, const char *value, struct err *err)
@@ -203,6 +216,7 @@ static int set_language(struct run *run, const char *value, struct err *err)
 	if (language == NULL)
 		return language_unknown(value, err);
 	run->language = language->name;
+	run->language_given = true;
 	return 0;
 }
 
@@ -268,10 +282,8 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	switch (id) {
 	case 'c':
 	case OPT_OPERAND:
-		if (run->cell_count == RUN_CELLS_MAX)
-			return err_set(err, ERR_INVALID, "at most %d cells", RUN_CELLS_MAX);
-		add_cell(run, id == 'c' ? "-c" : value, id == 'c' ? value : NULL);
-		return 0;
+	case OPT_ARGUMENT:
+		return add_cell(run, id, value, err);
 	case 'l':
 		return set_language(run, value, err);
 	case 't':
@@ -332,11 +344,6 @@ int run_options_take(int id, const char *value, void *arg, struct err *err)
 	return (int)err->code;
 }
 
-const struct language *run_language(const struct run *run)
-{
-	return language_find_or_default(run->language);
-}
-
 /* Without -l a file's suffix names the language; all cells run in one kernel. */
 static int choose_language(struct run *run, struct err *err)
 {
@@ -395,13 +402,14 @@ int run_options_check(struct run *run, struct err *err)
 				       "--help");
 	}
 	if (run->cell_count == 0)
-		add_cell(run, "-", NULL);
+		(void)run_add_cell(run, "-", NULL);
 	return choose_language(run, err);
 }
 
 const struct opt_command cmd_run_table = {
 	.name = "run",
-	.operands = "[-c CODE | FILE | -]...",
+	.operands = "[-c CODE | FILE | -]... [-- ARGUMENT...]",
+	.takes_arguments = true,
 	.summary = "run cells of code in one session",
 	.notes = "\n"
 		 "Figures are shown in terminals that can; else they are saved as\n"

@@ -46,8 +46,15 @@ static void report_traceback(struct run_output *output, const struct json_value 
 	const struct json_value *hints = json_read_member(error, "hints");
 	const size_t count = json_read_count(hints);
 	size_t len = 0;
+	const char *message = NULL;
+	int status;
 	const char *traceback = json_read_text(json_read_member(error, "traceback"), &len);
 
+	if (output->is_program && run_program_exited(output->run, record, &status, &message)) {
+		if (message != NULL)
+			run_output_stderr(output, message, strlen(message));
+		return;
+	}
 	if (traceback != NULL && len > 0)
 		run_output_stderr(output, traceback, len);
 	else

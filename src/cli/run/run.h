@@ -34,6 +34,8 @@
 #define RUN_FILES_MAX 1000
 #define RUN_MOUNTS_MAX 8
 #define RUN_ENV_MAX 1000
+#define RUN_ARGUMENTS_MAX 10000
+#define RUN_NOTEBOOK_MAX ((size_t)256 * 1024 * 1024) /* with its outputs */
 
 struct run_cell {
 	const char *origin; /* "-c", a path, or "-" for stdin; from argv */
@@ -59,7 +61,12 @@ struct run {
 	size_t mount_count;
 	const char **env; /* NULL-terminated */
 	size_t env_count;
+	const char **arguments; /* of the program, behind "--" */
+	size_t argument_count;
+	bool has_arguments, ends_options; /* "--" was there: behind a cell, before any */
+	struct buf prologue; /* code that gives them to it; empty: none */
 	const char *language;
+	bool language_given; /* by -l */
 	const char *template_name;
 	const char *out_path;
 	const char *stdin_path;
@@ -100,11 +107,31 @@ const struct language *run_language(const struct run *run);
 void run_init(struct run *run);
 void run_done(struct run *run);
 
+/* One more cell, of which the source is still to come. */
+struct run_cell *run_add_cell(struct run *run, const char *origin, const char *inline_text);
+
 /* Reads every source, opens every file and directory; the first thing wrong is the error. */
 int run_input_load(struct run *run, struct err *err);
 
 /* Whether `text` can be a cell: UTF-8, no NUL byte. */
 int run_input_check_source(const char *text, size_t len, struct err *err);
+
+/* ---- notebook.c ---- */
+
+bool run_is_notebook(const char *path);
+/* Adds its code cells, and takes its language when there is none yet. */
+int run_notebook_add(struct run *run, const char *origin, const char *text, size_t len,
+		     struct err *err);
+
+/* ---- program.c ---- */
+
+/* Makes the prologue, when there are arguments. */
+int run_program_load(struct run *run, struct err *err);
+/* Whether a cell's program ended itself: with which status, and its last words or NULL. */
+bool run_program_exited(const struct run *run, const struct json_value *record, int *ret_status,
+			const char **ret_message);
+/* The exit status of `record`, whose status alone means `status`. */
+int run_program_status(const struct run *run, const struct json_value *record, int status);
 
 /* ---- ask.c ---- */
 struct run_output;
@@ -168,6 +195,7 @@ struct run_output {
 	bool unsaved;	 /* a file could not be saved, which was said */
 	const char *wall_option; /* what moves the time limit */
 	struct term_filter out, err;
+	bool is_program; /* code that ends itself has not failed */
 	bool shows_figures; /* or saves them, without an OUTDIR */
 	enum term_image_mode images; /* how stdout can show them */
 	int status; /* 0, or the exit status that a failure to write means */

@@ -17,6 +17,8 @@ const struct language language_bash = {
 	.suffixes = suffixes,
 	.syntax = { .comment = "#" },
 	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_JUDGES_CELLS,
+	.arguments = { "BASH_ARGV0=", "; set --", " ", "", true },
+	.exit_error = "ExitStatus",
 	.zygote = "reckon-zygote-bash",
 	.prompt_label = "bash",
 	.kernelspec_name = "bash",

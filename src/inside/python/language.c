@@ -20,6 +20,8 @@ const struct language language_python = {
 	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
 		    LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT | LANGUAGE_HAS_MAGICS |
 		    LANGUAGE_PRELOADS,
+	.arguments = { "__import__(\"sys\").argv = [", "", ", ", "]", false },
+	.exit_error = "SystemExit",
 	.zygote = "reckon-zygote-python",
 	.prompt_label = "In",
 	.result_label = "Out",
