@@ -2,6 +2,7 @@
 
 The jupyter_server of the test of a gateway is in build/sdks/jupyter.
 """
+import base64
 import contextlib
 import json
 import os
@@ -169,7 +170,8 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(ask(server, "GET", "/kernels/" + "0" * 2000), 404)
     refused(ask(server, "GET", f"/kernels/{uuid.uuid4()}"), 404)
     refused(ask(server, "GET", "/kernelspecs/x"), 404)
-    refused(ask(server, "GET", "/contents"), 404)
+    refused(ask(server, "GET", "/sessions/x"), 404)
+    refused(ask(server, "GET", "/nothing"), 404)
     refused(ask(server, "POST", "/kernels", '{"name": "cobol"}'), 404)
     refused(ask(server, "POST", "/kernels", "{"), 400)
     refused(ask(server, "GET", f"/kernels/{own}/channels"), 426)  # and no WebSocket
@@ -180,6 +182,220 @@ def test_what_is_wrong_is_told_in_its_form(server):
         bits = bits << 5 | "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
     refused(ask(server, "DELETE", f"/kernels/{uuid.UUID(int=bits)}"), 404)
     assert server.ask("GET", f"/sessions/{session}").json["status"] == "live"
+
+
+def test_what_it_says_of_itself(server):
+    assert ask(server, "GET", "/status").json["kernels"] == 0
+    start(server)
+    status = ask(server, "GET", "/status").json
+    assert set(status) == {"connections", "kernels", "last_activity", "started"}
+    assert status["kernels"] == 1
+    me = ask(server, "GET", '/me?permissions=%7B%22contents%22%3A%5B%22read%22%5D%7D').json
+    assert me["permissions"] == {"contents": ["read"]} and me["identity"]["username"]
+    assert ask(server, "GET", "/me?permissions=%5B").json["permissions"] == {}
+
+
+def test_sessions(server):
+    def post(path, kernel=None, **more):
+        answer = ask(server, "POST", "/sessions", json.dumps(
+            {"path": path, "type": "notebook", "name": "", "kernel": kernel or {}, **more}))
+        assert answer.status == 201, answer
+        assert answer.headers["Location"] == f"{API}/sessions/{answer.json['id']}"
+        return answer.json
+
+    assert ask(server, "GET", "/sessions").json == []
+    one = post("work/a.ipynb", {"name": "python3"})
+    assert (one["path"], one["type"], one["notebook"]["path"]) == (
+        "work/a.ipynb", "notebook", "work/a.ipynb")
+    assert post("work/a.ipynb") == one  # one for each path
+    two = post("b.ipynb", {"name": "bash"})
+    assert two["kernel"]["name"] == "bash" and two["kernel"]["id"] != one["kernel"]["id"]
+    assert {each["id"] for each in ask(server, "GET", "/sessions").json} == {one["id"], two["id"]}
+    kernels = {each["id"] for each in ask(server, "GET", "/kernels").json}
+    assert kernels == {one["kernel"]["id"], two["kernel"]["id"]}
+    # Its kernel runs where its files are, beside the other one.
+    assert ask(server, "PUT", "/contents/in.txt", json.dumps(
+        {"type": "file", "format": "text", "content": "süß"})).status == 201
+    channels = Channels(server, one["kernel"]["id"])
+    assert channels.run("print(open('/mnt/data/in.txt').read())\nx = 1")[1][1]["text"] == "süß\n"
+    [(_, found)] = channels.request("complete_request", {"code": "op", "cursor_pos": 2})
+    assert "open" in found["matches"]
+    assert ask(server, "POST", f"/kernels/{one['kernel']['id']}/restart").status == 200
+    assert channels.run("x")[-1][1]["ename"] == "NameError"
+    channels.close()
+    # A new name, a new kernel: the old one ends.
+    path = f"/sessions/{one['id']}"
+    moved = ask(server, "PATCH", path, json.dumps({"path": "c.ipynb", "name": "c"})).json
+    assert (moved["path"], moved["name"], moved["kernel"]["id"]) == (
+        "c.ipynb", "c", one["kernel"]["id"])
+    other = ask(server, "PATCH", path, json.dumps({"kernel": {"name": "bash"}})).json
+    assert other["id"] == one["id"] and other["kernel"]["name"] == "bash"
+    assert ask(server, "GET", f"/kernels/{one['kernel']['id']}").status == 404
+    assert ask(server, "GET", path).json == other
+    # One of a kernel that is there; the end of the kernel is that of its session.
+    alone = start(server)
+    three = post("d.ipynb", {"id": alone})
+    assert three["kernel"]["id"] == alone
+    assert ask(server, "DELETE", f"/kernels/{alone}").status == 204
+    assert ask(server, "GET", f"/sessions/{three['id']}").status == 404
+    for session in (one, two):
+        assert ask(server, "DELETE", f"/sessions/{session['id']}").status == 204
+        assert ask(server, "DELETE", f"/sessions/{session['id']}").status == 404
+    assert ask(server, "GET", "/sessions").json == ask(server, "GET", "/kernels").json == []
+    for body in ("[]", "{", '{"type": "notebook"}'):
+        assert ask(server, "POST", "/sessions", body).status == 400
+    for body in ('{"path": "e", "kernel": {"name": "cobol"}}', json.dumps(
+            {"path": "e", "kernel": {"id": str(uuid.uuid4())}})):
+        assert ask(server, "POST", "/sessions", body).status == 404
+
+
+def test_contents(server):
+    def contents(method, path="", body=None, status=200):
+        answer = ask(server, method, f"/contents{path}", body if body is None else json.dumps(body))
+        assert answer.status == status, answer
+        return answer.json if answer.body else None
+
+    keys = {"name", "path", "type", "created", "last_modified", "mimetype", "content", "format",
+            "size", "writable", "hash", "hash_algorithm"}
+    assert contents("GET")["content"] == []
+    assert not server.ask("GET", "/sessions").json["sessions"]  # nobody has written anything
+    contents("GET", "/a.txt", status=404)
+    made = contents("POST", "", {"type": "notebook"}, 201)
+    assert set(made) == keys and made["path"] == "Untitled.ipynb" and made["type"] == "notebook"
+    assert contents("POST", "", {"type": "notebook"}, 201)["path"] == "Untitled1.ipynb"
+    assert contents("POST", "", {"type": "file"}, 201)["path"] == "untitled.txt"
+    assert contents("POST", "", {"type": "file", "ext": ".py"}, 201)["path"] == "untitled.py"
+    assert contents("POST", "", {"type": "directory"}, 201)["path"] == "Untitled Folder"
+    inner = contents("POST", "/Untitled%20Folder", {"type": "file"}, 201)
+    assert inner["path"] == "Untitled Folder/untitled.txt"
+    contents("POST", "/nowhere", {"type": "file"}, 404)
+    contents("POST", "", {"type": "file", "ext": "/../x"}, 400)
+    # A notebook is JSON, as it was.
+    notebook = {"cells": [], "metadata": {"ä": [1, 2.5, None]}, "nbformat": 4, "nbformat_minor": 5}
+    saved = contents("PUT", "/Untitled.ipynb", {"type": "notebook", "format": "json",
+                                                "content": notebook})
+    assert set(saved) == keys and saved["content"] is None
+    read = contents("GET", "/Untitled.ipynb?content=1&type=notebook&1795415449341")
+    assert read["content"] == notebook and read["format"] == "json" and set(read) == keys
+    assert contents("GET", "/Untitled.ipynb?content=0")["content"] is None
+    assert json.loads(contents("GET", "/Untitled.ipynb?type=file")["content"]) == notebook
+    # Text and bytes, small and in pieces.
+    contents("PUT", "/a/b/c.txt", {"type": "file", "format": "text", "content": "süß"}, 201)
+    read = contents("GET", "/a/b/c.txt")
+    assert (read["content"], read["format"], read["size"]) == ("süß", "text", 5)
+    data = bytes(range(256)) * 100
+    for chunk, piece in ((1, data[:10000]), (2, data[10000:20000]), (-1, data[20000:])):
+        ask(server, "PUT", "/contents/bytes.bin", json.dumps({
+            "type": "file", "format": "base64", "chunk": chunk,
+            "content": base64.b64encode(piece).decode()}))
+    read = contents("GET", "/bytes.bin")
+    assert read["format"] == "base64" and base64.b64decode(read["content"]) == data
+    assert contents("GET", "/bytes.bin?format=text", status=400)["reason"] == "bad type"
+    answer = ask(server, "GET", "/jupyter/files/bytes.bin?download=1")
+    assert answer.body == data and answer.headers["Content-Disposition"] == "attachment"
+    # Folders.
+    folder = contents("GET", "/a")
+    assert (folder["type"], folder["format"]) == ("directory", "json")
+    [entry] = folder["content"]
+    assert (entry["path"], entry["type"], set(entry)) == ("a/b", "directory", keys)
+    names = {each["name"] for each in contents("GET")["content"]}
+    assert names == {"Untitled.ipynb", "Untitled1.ipynb", "untitled.txt", "untitled.py",
+                     "Untitled Folder", "a", "bytes.bin"}
+    assert contents("GET", "/a?type=file", status=400)["reason"] == "bad type"
+    assert contents("GET", "/a/b/c.txt?type=directory", status=400)["reason"] == "bad type"
+    assert contents("PUT", "/new", {"type": "directory"}, 201)["type"] == "directory"
+    # Copies, other names, the end.
+    assert contents("POST", "", {"copy_from": "/a/b/c.txt"}, 201)["path"] == "c-Copy1.txt"
+    assert contents("POST", "/a", {"copy_from": "a/b/c.txt"}, 201)["path"] == "a/c-Copy1.txt"
+    assert contents("PATCH", "/c-Copy1.txt", {"path": "d.txt"})["path"] == "d.txt"
+    assert "exists" in contents("PATCH", "/d.txt", {"path": "a/b/c.txt"}, 409)["message"]
+    contents("PATCH", "/nothing", {"path": "e"}, 404)
+    contents("DELETE", "/a", status=204)
+    contents("DELETE", "/a", status=404)
+    # What is no content, and what leads out of the folder.
+    for model in ({}, {"type": "file", "format": "text"},
+                  {"type": "file", "format": "base64", "content": "?"},
+                  {"type": "notebook", "format": "json", "content": "text"}):
+        contents("PUT", "/bad", model, 400)
+    contents("PUT", "/no.ipynb", {"type": "file", "format": "text", "content": "[1"}, 201)
+    assert contents("GET", "/no.ipynb", status=400)["reason"] == "bad type"
+    for path in ("/../x", "/%2e%2e/x", "/a/../../x", "/x%00y", "/" + "x" * 5000):
+        answer = ask(server, "GET", f"/contents{path}")
+        assert answer.status in (400, 403, 404), (path, answer)
+        answer = ask(server, "PUT", f"/contents{path}", json.dumps(
+            {"type": "file", "format": "text", "content": "x"}))
+        assert answer.status in (400, 403, 404), (path, answer)
+
+
+def test_checkpoints(server):
+    def put(text):
+        assert ask(server, "PUT", "/contents/d/a.txt", json.dumps(
+            {"type": "file", "format": "text", "content": text})).status in (200, 201)
+
+    place = "/contents/d/a.txt/checkpoints"
+    put("one")
+    assert ask(server, "GET", place).json == []
+    answer = ask(server, "POST", place)
+    assert answer.status == 201 and answer.json["id"] == "checkpoint"
+    assert [each["id"] for each in ask(server, "GET", place).json] == ["checkpoint"]
+    put("two")
+    assert ask(server, "POST", f"{place}/checkpoint").status == 204
+    assert ask(server, "GET", "/contents/d/a.txt").json["content"] == "one"
+    # It lies where Jupyter itself puts it, and is not shown.
+    assert [each["name"] for each in ask(server, "GET", "/contents/d").json["content"]] == ["a.txt"]
+    [home] = server.ask("GET", "/sessions?status=live").json["sessions"]
+    kept = server.ask("GET", f"/sessions/{home['id']}/files/d/.ipynb_checkpoints/a-checkpoint.txt")
+    assert kept.body == b"one" and home["name"] == "jupyter"
+    assert ask(server, "DELETE", f"{place}/checkpoint").status == 204
+    assert ask(server, "POST", f"{place}/checkpoint").status == 404
+    assert ask(server, "POST", f"{place}/other").status == 404
+    assert ask(server, "POST", "/contents/nothing/checkpoints").status == 404
+
+
+def test_terminals(server):
+    def connect(name):
+        return websocket.create_connection(
+            f"ws://127.0.0.1:{server.port}/jupyter/terminals/websocket/{name}?token={server.key}",
+            timeout=SECONDS)
+
+    def until(socket, word):
+        text = ""
+        while word not in text:
+            kind, *rest = json.loads(socket.recv())
+            if kind == "stdout":
+                text += rest[0]
+            else:
+                assert kind == "setup"
+        return text
+
+    assert ask(server, "GET", "/terminals").json == []
+    answer = ask(server, "POST", "/terminals")
+    assert answer.status == 200 and set(answer.json) == {"name", "last_activity"}
+    name = answer.json["name"]
+    assert ask(server, "GET", "/terminals").json == [answer.json]
+    assert ask(server, "GET", f"/terminals/{name}").json == answer.json
+    socket = connect(name)
+    assert json.loads(socket.recv()) == ["setup", {}]
+    socket.send(json.dumps(["set_size", 31, 97, 0, 0]))
+    for text in ("", "{", "[]", '["stdin"]', '["stdin", 1]', '["set_size"]', '["set_size", -1, 1]',
+                 '{"a": 1}'):
+        socket.send(text)
+    socket.send(json.dumps(["stdin", "stty size; printf 'gr\\303\\274n\\377.\\n'\r"]))
+    assert "31 97" in until(socket, "grün\ufffd.")
+    # What was said before is said again.
+    again = connect(name)
+    until(again, "31 97")
+    socket.send(json.dumps(["stdin", "exit\r"]))
+    for each in (socket, again):
+        while json.loads(each.recv())[0] != "disconnect":
+            pass
+        each.close()
+    assert ask(server, "GET", "/terminals").json == []
+    assert ask(server, "DELETE", f"/terminals/{name}").status == 404
+    name = ask(server, "POST", "/terminals", "{}").json["name"]
+    assert ask(server, "DELETE", f"/terminals/{name}").status == 204
+    with pytest.raises(websocket.WebSocketBadStatusException):
+        connect("nothing")
 
 
 # ---- the WebSocket --------------------------------------------------------------------------
@@ -250,6 +466,36 @@ def test_questions(server):
         [(kind, closed)] = channels.request("comm_open", {"comm_id": "c", "target_name": "t",
                                                           "data": {}})
         assert (kind, closed["comm_id"]) == ("comm_close", "c")
+
+
+@pytest.mark.parametrize("is_v1", [False, True])
+def test_input(server, is_v1):
+    with kernel(server, is_v1) as (_, channels):
+        def until(kind):
+            while (message := channels.receive())["msg_type"] != kind:
+                pass
+            return message
+
+        header = channels.send("execute_request", {
+            "code": "import getpass\ninput('? ') + getpass.getpass('! ')", "allow_stdin": True})
+        for prompt, password, answer in (("? ", False, "sü"), ("! ", True, "ß")):
+            asked = until("input_request")
+            assert asked["channel"] == "stdin" and asked["parent_header"] == header
+            assert asked["content"] == {"prompt": prompt, "password": password}
+            channels.send("input_reply", {"value": answer}, "stdin")
+        assert until("execute_result")["content"]["data"]["text/plain"] == "'süß'"
+        assert until("execute_reply")["content"]["status"] == "ok"
+        # An answer that nobody waits for; a question that is interrupted; one too long an answer.
+        channels.send("input_reply", {"value": "x"}, "stdin")
+        header = channels.send("execute_request", {"code": "input()", "allow_stdin": True})
+        until("input_request")
+        channels.send("interrupt_request", {}, "control")
+        assert until("execute_reply")["content"]["ename"] == "KeyboardInterrupt"
+        channels.send("execute_request", {"code": "input()", "allow_stdin": True})
+        until("input_request")
+        channels.send("input_reply", {"value": "x" * 70000}, "stdin")
+        assert until("execute_reply")["content"]["ename"] == "EOFError"
+        assert channels.run("input()", allow_stdin=False)[-1][1]["status"] == "error"
 
 
 def test_what_would_end_a_client_is_left_out(server):

@@ -41,7 +41,7 @@ static void write_again(const struct frame *frame)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), session[SESSION_ID_SIZE], uuid[UUID_SIZE];
+	char *text = malloc(size + 1), id[ID_SIZE], uuid[UUID_SIZE];
 
 	if (text == NULL)
 		return 0;
@@ -55,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			write_again(&frame);
 		frame_done(&frame);
 	}
-	if (server_session_of(text, session) &&
-	    (!server_uuid_of(session, uuid) || strcmp(uuid, text) != 0))
+	if (server_session_of(text, id) && (!server_uuid_of(id, uuid) || strcmp(uuid, text) != 0))
+		abort();
+	if (server_context_of(text, id) && (!server_uuid_of(id, uuid) || strcmp(uuid, text) != 0))
 		abort();
 	(void)server_uuid_of(text, uuid);
 	free(text);

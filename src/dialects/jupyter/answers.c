@@ -32,7 +32,7 @@ static void begin(struct json_writer *json, struct buf *content)
 
 static int kernel_info(struct channels *channels, const struct frame *frame)
 {
-	const bool is_first = strcmp(channels->language, server_language_of("python3")) == 0;
+	const bool is_first = strcmp(channels->kernel.language, server_language_of("python3")) == 0;
 	cleanup_buf struct buf content = BUF_INIT(16384);
 	struct json_writer json;
 	char text[80];
@@ -43,13 +43,13 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
 	json_write_key(&json, "language_info");
 	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", channels->language);
+	json_write_member_string(&json, "name", channels->kernel.language);
 	json_write_member_string(&json, "version", "");
-	(void)snprintf(text, sizeof(text), "text/x-%s", is_first ? channels->language : "sh");
+	(void)snprintf(text, sizeof(text), "text/x-%s", is_first ? channels->kernel.language : "sh");
 	json_write_member_string(&json, "mimetype", text);
 	json_write_member_string(&json, "file_extension", is_first ? ".py" : ".sh");
-	json_write_member_string(&json, "pygments_lexer", channels->language);
-	json_write_member_string(&json, "nbconvert_exporter", channels->language);
+	json_write_member_string(&json, "pygments_lexer", channels->kernel.language);
+	json_write_member_string(&json, "nbconvert_exporter", channels->kernel.language);
 	json_write_object_end(&json);
 	json_write_member_string(&json, "banner", "A kernel in a Reckon session");
 	jupyter_write_value(&json, "help_links", NULL, "[]");
@@ -92,7 +92,8 @@ static int complete(struct channels *channels, const struct frame *frame)
 	int sent;
 
 	if (parse(call_make(channels->request, API_COMPLETE,
-			    &(struct api_complete_in){ .session = channels->session,
+			    &(struct api_complete_in){ .session = channels->kernel.session,
+						       .context = kernels_context(&channels->kernel),
 						       .code = { code, len },
 						       .has_cursor = true,
 						       .cursor = cursor },
@@ -126,7 +127,8 @@ static int inspect(struct channels *channels, const struct frame *frame)
 
 	(void)json_read_int(json_read_member(frame->body, "detail_level"), &detail);
 	if (parse(call_make(channels->request, API_INSPECT,
-			    &(struct api_inspect_in){ .session = channels->session,
+			    &(struct api_inspect_in){ .session = channels->kernel.session,
+						      .context = kernels_context(&channels->kernel),
 						      .code = { code, len },
 						      .has_cursor = true,
 						      .cursor = cursor_of(frame, code, len),
@@ -192,9 +194,7 @@ static int interrupt(struct channels *channels, const struct frame *frame)
 	cleanup_call struct call call = CALL_INIT;
 	struct json_writer json;
 
-	if (call_make(channels->request, API_INTERRUPT,
-		      &(struct api_interrupt_in){ .session = channels->session }, NULL, &call) ==
-	    CALL_GONE)
+	if (kernels_make_interrupt(channels->request, &channels->kernel, &call) == CALL_GONE)
 		return -1;
 	begin(&json, &content);
 	return reply(channels, frame, "interrupt_reply", &json, &content);
@@ -207,17 +207,9 @@ static int shut_down(struct channels *channels, const struct frame *frame)
 	cleanup_call struct call call = CALL_INIT;
 	const bool restarts = frame_flag(frame, "restart", false);
 	struct json_writer json;
-	enum call_status status;
 
-	if (restarts)
-		status = call_make(channels->request, API_RESTART,
-				   &(struct api_restart_in){ .session = channels->session }, NULL,
-				   &call);
-	else
-		status = call_make(channels->request, API_SESSION_DELETE,
-				   &(struct api_session_delete_in){ .session = channels->session },
-				   NULL, &call);
-	if (status == CALL_GONE)
+	if ((restarts ? kernels_make_restart : kernels_make_end)(
+		    channels->request, &channels->kernel, &call) == CALL_GONE)
 		return -1;
 	channels->is_over = !restarts;
 	begin(&json, &content);

@@ -1,5 +1,5 @@
 /*
- * ids.c - a kernel's UUID is a session's id in another spelling: 128 bits, in hexadecimal digits.
+ * ids.c - a UUID is the id of a session, a context or a document in another spelling: 128 bits.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    ids of anybody.
@@ -8,23 +8,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dialects/jupyter/server.h"
 
 __extension__ typedef unsigned __int128 wide;
 
-#define SESSION_CHARS 26u
+#define SESSION "se_"
+#define CONTEXT "ctx_"
+#define DOCUMENT "doc_"
+#define ID_CHARS 26u
 
 static const char crockford[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static const char hexadecimal[] = "0123456789abcdef";
 
-bool server_uuid_of(const char *session, char ret[UUID_SIZE])
+bool server_uuid_of(const char *id, char ret[UUID_SIZE])
 {
+	static const char *const prefixes[] = { SESSION, CONTEXT, DOCUMENT };
+	size_t prefix = 0;
 	wide value = 0;
 
-	if (strncmp(session, "se_", 3) != 0 || strlen(session) != 3 + SESSION_CHARS ||
-	    session[3] > '7')
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strncmp(id, prefixes[i], strlen(prefixes[i])) == 0)
+			prefix = strlen(prefixes[i]);
+	if (prefix == 0 || strlen(id) != prefix + ID_CHARS || id[prefix] > '7')
 		return false;
-	for (const char *at = session + 3; *at != '\0'; at++) {
+	for (const char *at = id + prefix; *at != '\0'; at++) {
 		const char *digit = strchr(crockford, *at);
 
 		if (digit == NULL)
@@ -43,8 +51,9 @@ bool server_uuid_of(const char *session, char ret[UUID_SIZE])
 	return true;
 }
 
-bool server_session_of(const char *uuid, char ret[SESSION_ID_SIZE])
+static bool id_of(const char *prefix, const char *uuid, char ret[ID_SIZE])
 {
+	const size_t before = strlen(prefix);
 	wide value = 0;
 
 	if (strlen(uuid) != UUID_SIZE - 1)
@@ -58,11 +67,26 @@ bool server_session_of(const char *uuid, char ret[SESSION_ID_SIZE])
 		if (!is_dash)
 			value = value << 4 | (wide)(size_t)(digit - hexadecimal);
 	}
-	(void)snprintf(ret, SESSION_ID_SIZE, "se_");
-	ret[3 + SESSION_CHARS] = '\0';
-	for (unsigned i = SESSION_CHARS; i > 0; i--) {
-		ret[2 + i] = crockford[(unsigned)value & 31u];
+	(void)snprintf(ret, ID_SIZE, "%s", prefix);
+	ret[before + ID_CHARS] = '\0';
+	for (unsigned i = ID_CHARS; i > 0; i--) {
+		ret[before + i - 1] = crockford[(unsigned)value & 31u];
 		value >>= 5;
 	}
 	return true;
+}
+
+bool server_session_of(const char *uuid, char ret[ID_SIZE])
+{
+	return id_of(SESSION, uuid, ret);
+}
+
+bool server_context_of(const char *uuid, char ret[ID_SIZE])
+{
+	return id_of(CONTEXT, uuid, ret);
+}
+
+bool server_document_of(const char *uuid, char ret[ID_SIZE])
+{
+	return id_of(DOCUMENT, uuid, ret);
 }

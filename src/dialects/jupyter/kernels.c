@@ -1,5 +1,5 @@
 /*
- * kernels.c - kernels as REST knows them: each is a session, marked as one in its metadata.
+ * kernels.c - kernels as REST knows them: sessions, marked in their metadata, and contexts of the home.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    bodies of anybody.
@@ -15,16 +15,14 @@
 #define WALL_MS (24u * 3600u * 1000u) /* people interrupt, and no clock */
 #define PAGE 500u
 
-static void refuse_missing(struct request *request, const char *uuid)
+const char *kernels_context(const struct kernel_ref *kernel)
 {
-	char message[96];
-
-	(void)snprintf(message, sizeof(message), "Kernel does not exist: %.40s", uuid);
-	answer_refuse_simple(request, 404, "not_found", message, NULL);
+	return kernel->context[0] != '\0' ? kernel->context : NULL;
 }
 
-/* "2026-11-25T06:11:43.196Z", with the six digits that clients insist on. */
-static void write_moment(struct json_writer *json, const char *key, const char *moment)
+/* ---- as JSON -------------------------------------------------------------------------------- */
+
+void kernels_write_moment(struct json_writer *json, const char *key, const char *moment)
 {
 	char text[40];
 	const size_t len = strcspn(moment, ".Z");
@@ -36,20 +34,41 @@ static void write_moment(struct json_writer *json, const char *key, const char *
 	json_write_member_string(json, key, text);
 }
 
-static void write_kernel(struct json_writer *json, const struct api_session *session)
+static bool write_uuid(const struct kernel_ref *kernel, char ret[UUID_SIZE])
+{
+	return server_uuid_of(kernel->context[0] != '\0' ? kernel->context : kernel->session, ret);
+}
+
+void kernels_write(struct json_writer *json, const struct kernel_ref *kernel)
 {
 	char uuid[UUID_SIZE];
 
-	if (!server_uuid_of(session->id, uuid))
+	if (!write_uuid(kernel, uuid))
 		uuid[0] = '\0';
 	json_write_object_begin(json);
 	json_write_member_string(json, "id", uuid);
-	json_write_member_string(json, "name", server_spec_of(session->language));
-	write_moment(json, "last_activity", session->created_at);
-	json_write_member_string(json, "execution_state", session->pending > 0 ? "busy" : "idle");
+	json_write_member_string(json, "name", server_spec_of(kernel->language));
+	kernels_write_moment(json, "last_activity", kernel->created_at);
+	json_write_member_string(json, "execution_state", kernel->is_busy ? "busy" : "idle");
 	json_write_member_uint(json, "connections", 0);
 	json_write_object_end(json);
 }
+
+static void answer_kernel(struct request *request, unsigned status, const struct kernel_ref *kernel)
+{
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	char headers[128] = "", uuid[UUID_SIZE];
+	struct json_writer json;
+
+	if (status == 201 && write_uuid(kernel, uuid))
+		(void)snprintf(headers, sizeof(headers), "Location: /jupyter/api/kernels/%s\r\n",
+			       uuid);
+	json_write_init(&json, &body);
+	kernels_write(&json, kernel);
+	server_answer(request, status, &json, &body, headers);
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
 
 static bool is_kernel(const struct api_session *session)
 {
@@ -65,115 +84,172 @@ static bool is_kernel(const struct api_session *session)
 	return found;
 }
 
-static int take_body(struct request *request, struct buf *ret)
+static void take_session(const struct api_session *session, struct kernel_ref *ret)
 {
-	return call_check_key(request) < 0 ? -1 : request_body(request, SERVER_BODY_MAX, ret);
+	*ret = (struct kernel_ref){ .is_busy = session->pending > 0 };
+	(void)snprintf(ret->session, sizeof(ret->session), "%s", session->id);
+	(void)snprintf(ret->language, sizeof(ret->language), "%s", session->language);
+	(void)snprintf(ret->created_at, sizeof(ret->created_at), "%s", session->created_at);
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+static void take_context(const char *session, const struct api_context *context,
+			 struct kernel_ref *ret)
+{
+	*ret = (struct kernel_ref){ .is_busy = context->pending > 0 };
+	(void)snprintf(ret->session, sizeof(ret->session), "%s", session);
+	(void)snprintf(ret->context, sizeof(ret->context), "%s", context->id);
+	(void)snprintf(ret->language, sizeof(ret->language), "%s", context->language);
+	(void)snprintf(ret->created_at, sizeof(ret->created_at), "%s", context->created_at);
+}
 
-static int write_page(struct request *request, const char *before, struct json_writer *json,
-		      char ret_next[64])
+/* One page; 0: there is no more, or nobody wants it. */
+static int each_session(struct request *request, char before[64], kernels_each_fn *fn, void *arg)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_sessions page;
 	const struct api_session *sessions;
+	struct kernel_ref kernel;
 
 	if (call_or_refuse(request, API_SESSION_LIST,
-			   &(struct api_session_list_in){ .has_limit = true,
-							  .limit = PAGE,
-							  .before = before[0] != '\0' ? before
-										      : NULL },
+			   &(struct api_session_list_in){
+				   .has_limit = true,
+				   .limit = PAGE,
+				   .before = before[0] != '\0' ? before : NULL,
+				   .status = API_SESSION_LIST_IN_STATUS_LIVE },
 			   &page, &call) < 0)
 		return -1;
 	sessions = page.sessions.items;
-	for (size_t i = 0; i < page.sessions.count; i++)
-		if (is_kernel(&sessions[i]))
-			write_kernel(json, &sessions[i]);
-	(void)snprintf(ret_next, 64, "%s", page.next != NULL ? page.next : "");
+	for (size_t i = 0; i < page.sessions.count; i++) {
+		if (!is_kernel(&sessions[i]))
+			continue;
+		take_session(&sessions[i], &kernel);
+		if (!fn(&kernel, arg))
+			return 0;
+	}
+	(void)snprintf(before, 64, "%s", page.next != NULL ? page.next : "");
+	return before[0] != '\0';
+}
+
+static int each_context(struct request *request, kernels_each_fn *fn, void *arg)
+{
+	cleanup_call struct call call = CALL_INIT;
+	const struct api_context *contexts;
+	struct api_contexts all;
+	struct kernel_ref kernel;
+	char session[ID_SIZE];
+	const enum home home = home_find(request, session);
+
+	if (home != HOME_FOUND)
+		return home == HOME_NONE ? 0 : -1;
+	if (call_or_refuse(request, API_CONTEXT_LIST,
+			   &(struct api_context_list_in){ .session = session }, &all, &call) < 0)
+		return -1;
+	contexts = all.contexts.items;
+	for (size_t i = 0; i < all.contexts.count; i++) {
+		take_context(session, &contexts[i], &kernel);
+		if (!fn(&kernel, arg))
+			break;
+	}
 	return 0;
 }
 
-/* Live ones are among the newest: what is older than a few pages is history. */
-void kernels_list(struct request *request)
+int kernels_each(struct request *request, kernels_each_fn *fn, void *arg)
 {
-	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX), unused = BUF_INIT(SERVER_BODY_MAX);
-	struct json_writer json;
-	char before[64] = "", next[64] = "";
+	char before[64] = "";
+	int more;
 
-	if (take_body(request, &unused) < 0)
+	while ((more = each_session(request, before, fn, arg)) > 0)
+		;
+	return more < 0 ? -1 : each_context(request, fn, arg);
+}
+
+struct search {
+	char context[ID_SIZE];
+	struct kernel_ref *ret;
+	bool is_found;
+};
+
+static bool look_for(const struct kernel_ref *kernel, void *arg)
+{
+	struct search *search = arg;
+
+	search->is_found = strcmp(kernel->context, search->context) == 0;
+	if (search->is_found)
+		*search->ret = *kernel;
+	return !search->is_found;
+}
+
+static int find_context(struct request *request, const char *uuid, struct kernel_ref *ret)
+{
+	struct search search = { .ret = ret };
+	char message[96];
+
+	if (server_context_of(uuid, search.context) &&
+	    each_context(request, look_for, &search) < 0)
+		return -1;
+	if (search.is_found)
+		return 0;
+	(void)snprintf(message, sizeof(message), "Kernel does not exist: %.40s", uuid);
+	answer_refuse_simple(request, 404, "not_found", message, NULL);
+	return -1;
+}
+
+int kernels_find(struct request *request, const char *uuid, struct kernel_ref *ret)
+{
+	cleanup_call struct call call = CALL_INIT;
+	enum call_status status = CALL_FAILED;
+	struct api_session session;
+	char id[ID_SIZE];
+
+	if (server_session_of(uuid, id))
+		status = call_make(request, API_SESSION_SHOW,
+				   &(struct api_session_show_in){ .session = id }, &session, &call);
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK && is_kernel(&session)) {
+		take_session(&session, ret);
+		return 0;
+	}
+	if (status == CALL_FAILED && call.failure != NULL &&
+	    (call.failure->error == API_ERR_UNAUTHORIZED || call.failure->error == API_ERR_SCOPE)) {
+		call_refuse(request, call.failure);
+		return -1;
+	}
+	return find_context(request, uuid, ret);
+}
+
+static bool write_one(const struct kernel_ref *kernel, void *arg)
+{
+	kernels_write(arg, kernel);
+	return true;
+}
+
+static void list(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct json_writer json;
+
+	if (server_take_nothing(request) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_array_begin(&json);
-	for (unsigned i = 0; i < 4 && (i == 0 || next[0] != '\0'); i++) {
-		(void)snprintf(before, sizeof(before), "%s", next);
-		if (write_page(request, before, &json, next) < 0)
-			return;
-	}
+	if (kernels_each(request, write_one, &json) < 0)
+		return;
 	json_write_array_end(&json);
 	server_answer(request, 200, &json, &body, NULL);
 }
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- one more ------------------------------------------------------------------------------- */
 
-static void answer_kernel(struct request *request, unsigned status,
-			  const struct api_session *session)
-{
-	cleanup_buf struct buf body = BUF_INIT(16384);
-	char headers[128] = "", uuid[UUID_SIZE];
-	struct json_writer json;
-
-	if (status == 201 && server_uuid_of(session->id, uuid))
-		(void)snprintf(headers, sizeof(headers), "Location: /jupyter/api/kernels/%s\r\n",
-			       uuid);
-	json_write_init(&json, &body);
-	write_kernel(&json, session);
-	server_answer(request, status, &json, &body, headers);
-}
-
-/* The body is empty, or an object; its type is never looked at. */
-static int read_name(struct request *request, char ret[64])
-{
-	cleanup_buf struct buf body = BUF_INIT(SERVER_BODY_MAX);
-	struct json_value *parsed = NULL;
-	const char *name;
-	struct err err;
-
-	(void)snprintf(ret, 64, "python3");
-	if (take_body(request, &body) < 0)
-		return -1;
-	if (body.len == 0)
-		return 0;
-	if (json_read_parse(body.data, body.len, SERVER_BODY_MAX, &parsed, &err) < 0) {
-		answer_refuse_simple(request, 400, "invalid", "Invalid JSON in body of request",
-				     err.text);
-		return -1;
-	}
-	name = json_read_text(json_read_member(parsed, "name"), NULL);
-	if (name != NULL)
-		(void)snprintf(ret, 64, "%s", name);
-	json_read_free(parsed);
-	return 0;
-}
-
-void kernels_start(struct request *request)
+static int make_session(struct request *request, const char *language, struct kernel_ref *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_limits limits = { .has_wall_ms = true, .wall_ms = WALL_MS };
-	struct api_session session;
-	enum call_status status;
-	char name[64], message[128];
-
-	if (read_name(request, name) < 0)
-		return;
-	if (server_language_of(name) == NULL) {
-		(void)snprintf(message, sizeof(message), "No such kernel: %.60s", name);
-		answer_refuse_simple(request, 404, "not_found", message, NULL);
-		return;
-	}
-	struct api_session_create_in in = { .language = server_language_of(name),
+	struct api_session_create_in in = { .language = language,
 					    .limits = &limits,
 					    .metadata = { MARK, strlen(MARK) } };
+	struct api_session session;
+	enum call_status status;
 
 	status = call_make(request, API_SESSION_CREATE, &in, &session, &call);
 	/* A tenant may have less: then as everybody. */
@@ -184,87 +260,179 @@ void kernels_start(struct request *request)
 	if (status == CALL_FAILED)
 		call_refuse(request, call.failure);
 	if (status == CALL_OK)
-		answer_kernel(request, 201, &session);
+		take_session(&session, ret);
+	return status == CALL_OK ? 0 : -1;
 }
 
-/* Negative: it was refused. */
-static int find(struct request *request, const char *uuid, struct api_session *ret,
-		struct call *call)
+/* In the folder of its notebook, when that is there. */
+static int make_context(struct request *request, const char *language, const char *path,
+			struct kernel_ref *ret)
 {
-	char session[SESSION_ID_SIZE];
-	enum call_status status = CALL_FAILED;
-
-	if (server_session_of(uuid, session))
-		status = call_make(request, API_SESSION_SHOW,
-				   &(struct api_session_show_in){ .session = session }, ret, call);
-	if (status == CALL_OK && is_kernel(ret))
-		return 0;
-	if (status == CALL_FAILED && call->failure != NULL &&
-	    (call->failure->error == API_ERR_UNAUTHORIZED || call->failure->error == API_ERR_SCOPE))
-		call_refuse(request, call->failure);
-	else if (status != CALL_GONE)
-		refuse_missing(request, uuid);
-	return -1;
-}
-
-void kernels_show(struct request *request, const char *uuid)
-{
-	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX);
 	cleanup_call struct call call = CALL_INIT;
-	struct api_session session;
+	const char *slash = strrchr(path, '/');
+	char session[ID_SIZE], cwd[1024] = "";
+	struct api_context_create_in in = { .session = session, .language = language };
+	struct api_context context;
+	enum call_status status;
 
-	if (take_body(request, &unused) == 0 && find(request, uuid, &session, &call) == 0)
-		answer_kernel(request, 200, &session);
-}
-
-/* Finds it, then makes one call with its id; 0: both went well. */
-static int act(struct request *request, const char *uuid, char ret_session[SESSION_ID_SIZE])
-{
-	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	struct api_session session;
-
-	if (take_body(request, &unused) < 0 || find(request, uuid, &session, &call) < 0)
+	if (home_open(request, session) < 0)
 		return -1;
-	(void)snprintf(ret_session, SESSION_ID_SIZE, "%s", session.id);
-	return 0;
+	if (slash != NULL && slash > path)
+		(void)snprintf(cwd, sizeof(cwd), "/mnt/data/%.*s", (int)(slash - path), path);
+	in.cwd = cwd[0] != '\0' ? cwd : NULL;
+	status = call_make(request, API_CONTEXT_CREATE, &in, &context, &call);
+	if (status == CALL_FAILED && in.cwd != NULL) {
+		in.cwd = NULL;
+		status = call_make(request, API_CONTEXT_CREATE, &in, &context, &call);
+	}
+	if (status == CALL_FAILED)
+		call_refuse(request, call.failure);
+	if (status == CALL_OK)
+		take_context(session, &context, ret);
+	return status == CALL_OK ? 0 : -1;
 }
 
-void kernels_end(struct request *request, const char *uuid)
+int kernels_make(struct request *request, const char *spec, const char *path,
+		 struct kernel_ref *ret)
 {
-	cleanup_call struct call call = CALL_INIT;
-	char session[SESSION_ID_SIZE];
+	const char *language = server_language_of(spec[0] != '\0' ? spec : "python3");
+	char message[128];
 
-	if (act(request, uuid, session) == 0 &&
-	    call_or_refuse(request, API_SESSION_DELETE,
-			   &(struct api_session_delete_in){ .session = session }, NULL, &call) == 0)
-		server_answer_nothing(request);
+	if (language == NULL) {
+		(void)snprintf(message, sizeof(message), "No such kernel: %.60s", spec);
+		answer_refuse_simple(request, 404, "not_found", message, NULL);
+		return -1;
+	}
+	return path[0] != '\0' ? make_context(request, language, path, ret)
+			       : make_session(request, language, ret);
 }
 
-void kernels_interrupt(struct request *request, const char *uuid)
+static void start(struct request *request)
 {
-	cleanup_call struct call call = CALL_INIT;
-	char session[SESSION_ID_SIZE];
+	cleanup_json struct json_value *body = NULL;
+	struct kernel_ref kernel;
 
-	if (act(request, uuid, session) == 0 &&
-	    call_or_refuse(request, API_INTERRUPT, &(struct api_interrupt_in){ .session = session },
-			   NULL, &call) == 0)
-		server_answer_nothing(request);
+	if (server_take_object(request, SERVER_BODY_MAX, &body) == 0 &&
+	    kernels_make(request, server_text(body, "name"), server_text(body, "path"), &kernel) == 0)
+		answer_kernel(request, 201, &kernel);
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+enum call_status kernels_make_end(struct request *request, const struct kernel_ref *kernel,
+				  struct call *call)
+{
+	if (kernel->context[0] != '\0')
+		return call_make(request, API_CONTEXT_DELETE,
+				 &(struct api_context_delete_in){ .session = kernel->session,
+								  .context = kernel->context },
+				 NULL, call);
+	return call_make(request, API_SESSION_DELETE,
+			 &(struct api_session_delete_in){ .session = kernel->session }, NULL, call);
+}
+
+enum call_status kernels_make_interrupt(struct request *request, const struct kernel_ref *kernel,
+					struct call *call)
+{
+	return call_make(request, API_INTERRUPT,
+			 &(struct api_interrupt_in){ .session = kernel->session,
+						     .context = kernels_context(kernel) },
+			 NULL, call);
 }
 
 /* What runs ends first, as far as it lets itself be interrupted. */
-void kernels_restart(struct request *request, const char *uuid)
+enum call_status kernels_make_restart(struct request *request, const struct kernel_ref *kernel,
+				      struct call *call)
 {
-	cleanup_call struct call call = CALL_INIT, shown = CALL_INIT;
-	char session[SESSION_ID_SIZE];
-	struct api_session now;
+	const enum call_status status = kernels_make_interrupt(request, kernel, call);
 
-	if (act(request, uuid, session) < 0 ||
-	    call_or_refuse(request, API_INTERRUPT, &(struct api_interrupt_in){ .session = session },
-			   NULL, &call) < 0 ||
-	    call_or_refuse(request, API_RESTART, &(struct api_restart_in){ .session = session },
-			   NULL, &call) < 0)
-		return;
-	if (find(request, uuid, &now, &shown) == 0)
+	if (status != CALL_OK)
+		return status;
+	return call_make(request, API_RESTART,
+			 &(struct api_restart_in){ .session = kernel->session,
+						   .context = kernels_context(kernel) },
+			 NULL, call);
+}
+
+typedef enum call_status change_fn(struct request *request, const struct kernel_ref *kernel,
+				   struct call *call);
+
+static int change(struct request *request, const char *uuid, change_fn *fn)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct kernel_ref kernel;
+	enum call_status status;
+
+	if (server_take_nothing(request) < 0 || kernels_find(request, uuid, &kernel) < 0)
+		return -1;
+	status = fn(request, &kernel, &call);
+	if (status == CALL_FAILED)
+		call_refuse(request, call.failure);
+	return status == CALL_OK ? 0 : -1;
+}
+
+static void show(struct request *request, const char *uuid)
+{
+	struct kernel_ref kernel;
+
+	if (server_take_nothing(request) == 0 && kernels_find(request, uuid, &kernel) == 0)
+		answer_kernel(request, 200, &kernel);
+}
+
+static void end(struct request *request, const char *uuid)
+{
+	if (change(request, uuid, kernels_make_end) == 0)
+		server_answer_nothing(request);
+}
+
+static void interrupt(struct request *request, const char *uuid)
+{
+	if (change(request, uuid, kernels_make_interrupt) == 0)
+		server_answer_nothing(request);
+}
+
+static void restart(struct request *request, const char *uuid)
+{
+	struct kernel_ref now;
+
+	if (change(request, uuid, kernels_make_restart) == 0 &&
+	    kernels_find(request, uuid, &now) == 0)
 		answer_kernel(request, 200, &now);
+}
+
+void kernels_route(struct request *request, const char *rest)
+{
+	static const struct {
+		enum http_verb verb;
+		const char *what;
+		void (*fn)(struct request *request, const char *uuid);
+	} routes[] = {
+		{ HTTP_VERB_GET, "", show },
+		{ HTTP_VERB_DELETE, "", end },
+		{ HTTP_VERB_POST, "/interrupt", interrupt },
+		{ HTTP_VERB_POST, "/restart", restart },
+		{ HTTP_VERB_GET, "/channels", channels_serve },
+	};
+	const enum http_verb verb = request_head(request)->verb;
+	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
+	char uuid[64], route[96];
+
+	if (rest[0] == '\0' && verb == HTTP_VERB_GET) {
+		list(request);
+		return;
+	}
+	if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
+		start(request);
+		return;
+	}
+	for (size_t i = 0; len > 0 && i < ARRAY_LEN(routes); i++)
+		if (routes[i].verb == verb && strcmp(routes[i].what, rest + 1 + len) == 0) {
+			(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)len, rest + 1);
+			(void)snprintf(route, sizeof(route), "/jupyter/api/kernels/{id}%s",
+				       routes[i].what);
+			request_note(request, route, NULL, NULL);
+			routes[i].fn(request, uuid);
+			return;
+		}
+	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }

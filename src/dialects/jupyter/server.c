@@ -1,11 +1,11 @@
 /*
- * server.c - Jupyter Server's interface below /jupyter: kernels, and nothing of files.
+ * server.c - Jupyter Server's interface below /jupyter: what it is, and where its parts are.
  *
- *   GET  /jupyter/api, /api/status, /api/me
- *   GET  /jupyter/api/kernelspecs[/NAME]
- *   GET, POST /jupyter/api/kernels; GET, DELETE /jupyter/api/kernels/ID
- *   POST /jupyter/api/kernels/ID/interrupt, /restart
- *   GET  /jupyter/api/kernels/ID/channels      a WebSocket
+ *   /jupyter/api, /api/status, /api/me, /api/kernelspecs[/NAME]
+ *   /jupyter/api/kernels[/ID[/interrupt|/restart|/channels]]
+ *   /jupyter/api/sessions[/ID]
+ *   /jupyter/api/contents[/PATH[/checkpoints[/ID]]], /jupyter/files/PATH
+ *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    heads and bodies of anybody.
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 extern const struct dialect dialect_jupyter;
 
@@ -82,46 +83,128 @@ static void refuse(struct request *request, const struct refusal *refusal)
 		answer_text(request, status, SERVER_JSON, &body, refusal->headers);
 }
 
-static int take_nothing(struct request *request, bool needs_key)
+int server_take_nothing(struct request *request)
 {
 	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX);
 
-	if (needs_key && call_check_key(request) < 0)
+	return call_check_key(request) < 0 ? -1 : request_body(request, SERVER_BODY_MAX, &unused);
+}
+
+int server_take_object(struct request *request, size_t max, struct json_value **ret)
+{
+	cleanup_buf struct buf body = BUF_INIT(max);
+	cleanup_json struct json_value *parsed = NULL;
+	struct err err = { 0 };
+
+	*ret = NULL;
+	if (call_check_key(request) < 0 || request_body(request, max, &body) < 0)
 		return -1;
-	return request_body(request, SERVER_BODY_MAX, &unused);
+	if (body.len == 0)
+		return 0;
+	if (json_read_parse(body.data, body.len, max, &parsed, &err) < 0 ||
+	    json_read_kind(parsed) != JSON_KIND_OBJECT) {
+		answer_refuse_simple(request, 400, "invalid", "Invalid JSON in body of request",
+				     parsed == NULL ? err.text : "send an object");
+		return -1;
+	}
+	*ret = TAKE_PTR(parsed);
+	return 0;
+}
+
+const char *server_text(const struct json_value *object, const char *key)
+{
+	const char *text = json_read_text(json_read_member(object, key), NULL);
+
+	return text != NULL ? text : "";
 }
 
 /* ---- what the server is --------------------------------------------------------------------- */
 
-static void answer_raw(struct request *request, const char *json, bool needs_key)
+static void show_version(struct request *request)
 {
-	cleanup_buf struct buf body = BUF_INIT(4096);
+	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX), body = BUF_INIT(64);
 	struct err err;
 
-	if (take_nothing(request, needs_key) == 0 && buf_adds(&body, json, &err) == 0)
+	if (request_body(request, SERVER_BODY_MAX, &unused) == 0 &&
+	    buf_adds(&body, "{\"version\":\"2.21.1\"}", &err) == 0)
 		answer_text(request, 200, SERVER_JSON, &body, NULL);
 }
 
-static void show_version(struct request *request)
+struct status {
+	uint64_t kernels;
+	char first[40], last[40]; /* when a kernel began */
+};
+
+static bool count(const struct kernel_ref *kernel, void *arg)
 {
-	answer_raw(request, "{\"version\":\"2.21.1\"}", false);
+	struct status *status = arg;
+
+	status->kernels++;
+	if (status->first[0] == '\0' || strcmp(kernel->created_at, status->first) < 0)
+		(void)snprintf(status->first, sizeof(status->first), "%s", kernel->created_at);
+	if (strcmp(kernel->created_at, status->last) > 0)
+		(void)snprintf(status->last, sizeof(status->last), "%s", kernel->created_at);
+	return true;
 }
 
+/* A server of kernels began with the first of them. */
 static void show_status(struct request *request)
 {
-	answer_raw(request,
-		   "{\"connections\":0,\"kernels\":0,\"last_activity\":\"2026-01-01T00:00:00.000000Z\","
-		   "\"started\":\"2026-01-01T00:00:00.000000Z\"}",
-		   true);
+	cleanup_buf struct buf body = BUF_INIT(4096);
+	struct status status = { 0 };
+	struct json_writer json;
+	char now[CLOCK_RFC3339_SIZE];
+
+	if (server_take_nothing(request) < 0 || kernels_each(request, count, &status) < 0)
+		return;
+	clock_rfc3339_now(now);
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_uint(&json, "connections", 0);
+	json_write_member_uint(&json, "kernels", status.kernels);
+	kernels_write_moment(&json, "last_activity", status.kernels > 0 ? status.last : now);
+	kernels_write_moment(&json, "started", status.kernels > 0 ? status.first : now);
+	json_write_object_end(&json);
+	server_answer(request, 200, &json, &body, NULL);
+}
+
+/* Of what is asked about, all is allowed that the key is: that is judged with each request. */
+static void write_permissions(struct request *request, struct json_writer *json)
+{
+	cleanup_buf struct buf compact = BUF_INIT(8192);
+	const char *query = request_head(request)->query;
+	enum json_kind kind = JSON_KIND_NULL;
+	char name[64], value[4096];
+	struct err err;
+
+	json_write_key(json, "permissions");
+	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &err) > 0)
+		if (strcmp(name, "permissions") == 0 && compact.len == 0 &&
+		    json_read_compact(value, strlen(value), sizeof(value), &compact, &kind, &err) == 0 &&
+		    kind == JSON_KIND_OBJECT) {
+			json_write_raw(json, compact.data, compact.len);
+			return;
+		}
+	json_write_raw(json, "{}", 2);
 }
 
 static void show_me(struct request *request)
 {
-	answer_raw(request,
-		   "{\"identity\":{\"username\":\"reckon\",\"name\":\"Reckon\",\"display_name\":"
-		   "\"Reckon\",\"initials\":null,\"avatar_url\":null,\"color\":null},"
-		   "\"permissions\":{}}",
-		   true);
+	static const char identity[] = "{\"username\":\"reckon\",\"name\":\"Reckon\","
+				       "\"display_name\":\"Reckon\",\"initials\":\"R\","
+				       "\"avatar_url\":null,\"color\":null}";
+	cleanup_buf struct buf body = BUF_INIT(16384);
+	struct json_writer json;
+
+	if (server_take_nothing(request) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "identity");
+	json_write_raw(&json, identity, sizeof(identity) - 1);
+	write_permissions(request, &json);
+	json_write_object_end(&json);
+	server_answer(request, 200, &json, &body, NULL);
 }
 
 static void write_spec(struct json_writer *json, size_t i)
@@ -154,7 +237,7 @@ static void list_specs(struct request *request)
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	struct json_writer json;
 
-	if (take_nothing(request, true) < 0)
+	if (server_take_nothing(request) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
@@ -175,7 +258,7 @@ static void show_spec(struct request *request, const char *name)
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	struct json_writer json;
 
-	if (take_nothing(request, true) < 0)
+	if (server_take_nothing(request) < 0)
 		return;
 	json_write_init(&json, &body);
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++)
@@ -189,76 +272,69 @@ static void show_spec(struct request *request, const char *name)
 
 /* ---- a request ------------------------------------------------------------------------------ */
 
-#define PART_SIZE 64u
+struct route {
+	enum http_verb verb; /* 0: any */
+	const char *path;
+	void (*fn)(struct request *request);
+	void (*below)(struct request *request, const char *rest);
+};
 
-/* Behind /api/kernels/: the id, and what of it. */
-static void route_kernel(struct request *request, const char *rest)
+/* A path, or, of those that have something below them, a path or what begins with it and a slash. */
+static bool is_for(const struct route *route, enum http_verb verb, const char *path)
 {
-	static const struct {
-		enum http_verb verb;
-		const char *what;
-		void (*fn)(struct request *request, const char *uuid);
-	} routes[] = {
-		{ HTTP_VERB_GET, "", kernels_show },
-		{ HTTP_VERB_DELETE, "", kernels_end },
-		{ HTTP_VERB_POST, "/interrupt", kernels_interrupt },
-		{ HTTP_VERB_POST, "/restart", kernels_restart },
-		{ HTTP_VERB_GET, "/channels", channels_serve },
-	};
-	const enum http_verb verb = request_head(request)->verb;
-	const size_t len = strcspn(rest, "/");
-	char uuid[PART_SIZE], route[96];
+	const size_t len = strlen(route->path);
 
-	(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)len, rest);
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (routes[i].verb == verb && strcmp(routes[i].what, rest + len) == 0) {
-			(void)snprintf(route, sizeof(route), "/jupyter/api/kernels/{id}%s",
-				       routes[i].what);
-			request_note(request, route, NULL, NULL);
-			routes[i].fn(request, uuid);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+	if ((route->verb != 0 && route->verb != verb) || strncmp(route->path, path, len) != 0)
+		return false;
+	return path[len] == '\0' || (route->below != NULL && path[len] == '/');
 }
 
-static const char *behind(const char *path, const char *prefix)
+static void show_spec_of(struct request *request, const char *rest)
 {
-	const size_t len = strlen(prefix);
+	if (rest[0] == '\0')
+		list_specs(request);
+	else
+		show_spec(request, rest + 1);
+}
 
-	return strncmp(path, prefix, len) == 0 ? path + len : NULL;
+static void download(struct request *request, const char *rest)
+{
+	contents_download(request, rest[0] == '/' ? rest + 1 : rest);
+}
+
+static void serve_terminal(struct request *request, const char *rest)
+{
+	terminals_serve(request, rest[0] == '/' ? rest + 1 : rest);
 }
 
 static void handle(struct request *request)
 {
-	static const struct {
-		enum http_verb verb;
-		const char *path;
-		void (*fn)(struct request *request);
-	} routes[] = {
-		{ HTTP_VERB_GET, "/api", show_version },
-		{ HTTP_VERB_GET, "/api/", show_version },
-		{ HTTP_VERB_GET, "/api/status", show_status },
-		{ HTTP_VERB_GET, "/api/me", show_me },
-		{ HTTP_VERB_GET, "/api/kernelspecs", list_specs },
-		{ HTTP_VERB_GET, "/api/kernels", kernels_list },
-		{ HTTP_VERB_POST, "/api/kernels", kernels_start },
+	static const struct route routes[] = {
+		{ HTTP_VERB_GET, "/api", show_version, NULL },
+		{ HTTP_VERB_GET, "/api/", show_version, NULL },
+		{ HTTP_VERB_GET, "/api/status", show_status, NULL },
+		{ HTTP_VERB_GET, "/api/me", show_me, NULL },
+		{ HTTP_VERB_GET, "/api/kernelspecs", NULL, show_spec_of },
+		{ 0, "/api/kernels", NULL, kernels_route },
+		{ 0, "/api/sessions", NULL, sessions_route },
+		{ 0, "/api/contents", NULL, contents_route },
+		{ 0, "/api/terminals", NULL, terminals_route },
+		{ HTTP_VERB_GET, "/files", NULL, download },
+		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
 	};
 	const struct http *http = request_head(request);
 	const char *path = http->path + strlen("/jupyter");
-	const char *spec = behind(path, "/api/kernelspecs/"), *kernel = behind(path, "/api/kernels/");
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (http->verb == routes[i].verb && strcmp(path, routes[i].path) == 0) {
+		if (is_for(&routes[i], http->verb, path)) {
 			request_note(request, routes[i].path, NULL, NULL);
-			routes[i].fn(request);
+			if (routes[i].below != NULL)
+				routes[i].below(request, path + strlen(routes[i].path));
+			else
+				routes[i].fn(request);
 			return;
 		}
-	if (spec != NULL && http->verb == HTTP_VERB_GET)
-		show_spec(request, spec);
-	else if (kernel != NULL)
-		route_kernel(request, kernel);
-	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }
 
 static const struct key_place keys[] = {

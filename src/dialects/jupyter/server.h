@@ -1,10 +1,15 @@
 /*
  * server.h - what the files of the Jupyter dialect share.
  *
- *   server.c    routes, kernelspecs, the form of an error
- *   ids.c       a kernel's UUID is a session's id in another spelling; pure
+ *   server.c    routes, what the server is, the form of an error
+ *   ids.c       a kernel's UUID is another spelling of an id; pure
+ *   home.c      the session whose workspace is the folder of notebooks
  *   kernels.c   kernels as REST knows them: started, listed, interrupted, restarted, ended
+ *   sessions.c  which notebook has which kernel
+ *   contents.c, change.c, checkpoints.c, bytes.c   files of the workspace
+ *   terminals.c shells in it
  *   channels.c  the WebSocket of a kernel: cells, one after the other, and what is asked beside them
+ *   cell.c      one cell
  *   answers.c   what is answered without running code: kernel_info, completion, …
  *   frames.c    messages on a WebSocket, in both forms; pure
  */
@@ -21,12 +26,21 @@
 #define FRAME_MAX ((size_t)64 * 1024 * 1024)
 #define ANSWER_MAX ((size_t)64 * 1024 * 1024)
 
+static inline void server_json_done(struct json_value **value)
+{
+	json_read_free(*value);
+}
+#define cleanup_json __attribute__((cleanup(server_json_done)))
+
 /* ---- ids.c ---- */
 #define UUID_SIZE 37
-#define SESSION_ID_SIZE 40
+#define ID_SIZE 40
 
-bool server_uuid_of(const char *session, char ret[UUID_SIZE]);
-bool server_session_of(const char *uuid, char ret[SESSION_ID_SIZE]);
+/* Of a session, a context or a document, and back. */
+bool server_uuid_of(const char *id, char ret[UUID_SIZE]);
+bool server_session_of(const char *uuid, char ret[ID_SIZE]);
+bool server_context_of(const char *uuid, char ret[ID_SIZE]);
+bool server_document_of(const char *uuid, char ret[ID_SIZE]);
 
 /* ---- frames.c ---- */
 struct frame_part {
@@ -58,23 +72,99 @@ struct frame_out {
 int frame_write_text(const struct frame_out *out, struct buf *ret, struct err *err);
 int frame_write_binary(const struct frame_out *out, struct buf *ret, struct err *err);
 
+/* ---- home.c ---- */
+enum home { HOME_GONE = -1, HOME_NONE = 0, HOME_FOUND = 1 };
+/* HOME_GONE: it was answered. */
+enum home home_find(struct request *request, char ret[ID_SIZE]);
+/* Made when it is not there yet; negative: it was answered. */
+int home_open(struct request *request, char ret[ID_SIZE]);
+
 /* ---- kernels.c ---- */
-void kernels_list(struct request *request);
-void kernels_start(struct request *request);
-void kernels_show(struct request *request, const char *uuid);
-void kernels_end(struct request *request, const char *uuid);
-void kernels_interrupt(struct request *request, const char *uuid);
-void kernels_restart(struct request *request, const char *uuid);
+/* A session, or a context of the home. */
+struct kernel_ref {
+	char session[ID_SIZE];
+	char context[ID_SIZE]; /* "": its first kernel */
+	char language[64];
+	char created_at[40];
+	bool is_busy;
+};
+
+const char *kernels_context(const struct kernel_ref *kernel);
+void kernels_write(struct json_writer *json, const struct kernel_ref *kernel);
+/* Negative: it was answered. */
+int kernels_find(struct request *request, const char *uuid, struct kernel_ref *ret);
+/* A session of its own, or, with the path of a notebook, a context of the home. */
+int kernels_make(struct request *request, const char *spec, const char *path,
+		 struct kernel_ref *ret);
+/* `fn` for each; it ends when `fn` returns false. Negative: it was answered. */
+typedef bool kernels_each_fn(const struct kernel_ref *kernel, void *arg);
+int kernels_each(struct request *request, kernels_each_fn *fn, void *arg);
+enum call_status kernels_make_end(struct request *request, const struct kernel_ref *kernel,
+				  struct call *call);
+enum call_status kernels_make_interrupt(struct request *request, const struct kernel_ref *kernel,
+					struct call *call);
+enum call_status kernels_make_restart(struct request *request, const struct kernel_ref *kernel,
+				      struct call *call);
+/* "2026-11-25T06:11:43.196Z", with the six digits that clients insist on. */
+void kernels_write_moment(struct json_writer *json, const char *key, const char *moment);
+
+void kernels_route(struct request *request, const char *rest);
+
+/* ---- sessions.c, contents.c, terminals.c: what is behind their paths ---- */
+void sessions_route(struct request *request, const char *rest);
+void contents_route(struct request *request, const char *rest);
+void contents_download(struct request *request, const char *rest);
+void terminals_route(struct request *request, const char *rest);
+void terminals_serve(struct request *request, const char *name);
+
+/* ---- bytes.c ---- */
+#define CONTENTS_MAX ((size_t)64 * 1024 * 1024) /* of one file, read or written through JSON */
+#define CONTENTS_PATH_SIZE 4096u
+
+/* The content of a file. Negative: it was answered. */
+int bytes_read(struct request *request, const char *session, const char *path, struct buf *ret,
+	       struct api_download *ret_file);
+/* Replaces it, or only makes it; API_ERR_EXISTS… are the caller's in `call`. */
+enum call_status bytes_write(struct request *request, const char *session, const char *path,
+			     const struct buf *bytes, bool only_new, struct call *call);
+
+/* ---- contents.c ---- */
+/* A file or folder, as the list of its folder or the file itself tells it. */
+struct entry {
+	const char *path;
+	const char *modified;
+	uint64_t size;
+	bool is_folder, has_size;
+};
+void contents_begin(struct json_writer *json, const struct entry *entry);
+/* Without its content. */
+void contents_write(struct json_writer *json, const struct entry *entry);
+void contents_refuse(struct request *request, const struct api_failure *failure, const char *path);
+bool contents_is_notebook(const char *path);
+/* What is at the path is answered so, without its content. */
+void contents_answer(struct request *request, const char *session, const char *path,
+		     unsigned status);
+/* The names of a folder, as JSON: {"files": [{"path", "kind", "size", "modified"}]} */
+int contents_list(struct request *request, const char *session, const char *folder,
+		  struct json_value **ret);
+
+/* ---- change.c, checkpoints.c ---- */
+void change_make(struct request *request, const char *folder);
+void change_write(struct request *request, const char *path);
+void change_move(struct request *request, const char *path);
+void change_remove(struct request *request, const char *path);
+void checkpoints_route(struct request *request, const char *path, const char *rest);
 
 /* ---- channels.c ---- */
 struct channels {
 	struct request *request;
-	char session[SESSION_ID_SIZE];
-	char language[64];
+	struct kernel_ref kernel;
 	char id[UUID_SIZE]; /* of our messages */
 	uint64_t messages, count;
 	bool is_binary;
 	bool is_over; /* nobody reads, or the kernel was ended */
+	struct waiting *waiting;
+	struct cell *cell; /* that runs, or NULL */
 };
 
 void channels_serve(struct request *request, const char *uuid);
@@ -82,12 +172,27 @@ void channels_serve(struct request *request, const char *uuid);
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content);
 int channels_status(struct channels *channels, const struct frame *parent, const char *state);
+/* While a cell runs: until the next message, which is answered or kept, or until reckond answers. */
+int channels_wait_beside(struct channels *channels);
+
+/* ---- cell.c ---- */
+/* 1: what waits behind it is not to run. */
+int cell_run(struct channels *channels, const struct frame *frame);
+int cell_abort(struct channels *channels, const struct frame *frame);
+/* What the client says to the question of the cell that runs. */
+int cell_answer(struct channels *channels, const struct frame *frame);
 
 /* ---- answers.c ---- */
 /* Whatever is no cell: between busy and idle. */
 int answers_handle(struct channels *channels, const struct frame *frame);
 
 /* ---- server.c ---- */
+/* The key is good, and the body is nothing to us. Negative: it was answered. */
+int server_take_nothing(struct request *request);
+/* The body: an object, or NULL when it is empty; its type is never looked at. */
+int server_take_object(struct request *request, size_t max, struct json_value **ret);
+/* A text of an object; "" when it is missing, null or of another kind. */
+const char *server_text(const struct json_value *object, const char *key);
 /* The language of a kernelspec, or NULL; and back. */
 const char *server_language_of(const char *spec);
 const char *server_spec_of(const char *language);

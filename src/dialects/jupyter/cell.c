@@ -1,0 +1,329 @@
+/*
+ * cell.c - one cell: what it gives and asks becomes messages as it comes.
+ *
+ * Runs in:  reckon-front-jupyter.
+ * Reads:    messages of anybody; events of hostile programs, as JSON that libreckon wrote.
+ * Never:    says idle before all that a cell gave was said, or takes an answer for a later question.
+ *
+ *   cell ──▶ events of its execution ──▶ stream, display_data, … ──▶ execute_reply ──▶ idle
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/jupyter.h"
+#include "dialects/jupyter/server.h"
+
+#define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */
+#define LINE_MAX_BYTES 65536u /* that a program is answered with */
+#define WAIT_MS (24u * 3600u * 1000u) /* for somebody who is asked for a line */
+
+struct cell {
+	struct channels *channels;
+	const struct frame *frame;
+	char execution[64];
+	bool silent, has_error;
+	bool may_ask;
+	uint64_t question; /* that waits for its answer; 0: none does */
+	struct json_value *record; /* NULL: it has not ended, or has none */
+	char why[256];		   /* of one that has none */
+};
+
+/* ---- what a cell gives ---------------------------------------------------------------------- */
+
+/* Instead of what some clients would close the connection at. */
+static int send_notice(const struct cell *cell, size_t len)
+{
+	cleanup_buf struct buf content = BUF_INIT(1024);
+	struct json_writer json;
+	char text[160];
+	struct err err;
+
+	(void)snprintf(text, sizeof(text), "[an output of %zu bytes was left out]\n", len);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", "stderr");
+	json_write_member_string(&json, "text", text);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? 0
+						  : channels_send(cell->channels, "iopub", "stream",
+								  cell->frame, &content);
+}
+
+static int send_event(struct cell *cell, const char *name, const struct json_value *event)
+{
+	struct channels *channels = cell->channels;
+	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
+	struct err err;
+
+	if (cell->silent && strcmp(name, "execute_result") == 0)
+		return 0;
+	cell->has_error = cell->has_error || strcmp(name, "error") == 0;
+	if (!jupyter_content(name, event, channels->count, &content, &err))
+		return 0;
+	if (!channels->is_binary && content.len > TEXT_FRAME_MAX)
+		return send_notice(cell, content.len);
+	return channels_send(channels, "iopub", name, cell->frame, &content);
+}
+
+/* ---- what it asks --------------------------------------------------------------------------- */
+
+/* A line of input, of whoever began the cell. */
+static int ask(struct cell *cell, const struct json_value *event)
+{
+	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
+	const char *prompt;
+	struct json_writer json;
+	bool is_secret = false;
+	int64_t number = 0;
+	size_t len = 0;
+	struct err err;
+
+	prompt = json_read_text(json_read_member(event, "prompt"), &len);
+	(void)json_read_bool(json_read_member(event, "password"), &is_secret);
+	(void)json_read_int(json_read_member(event, "seq"), &number);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_text(&json, "prompt", prompt != NULL ? prompt : "", len);
+	json_write_member_bool(&json, "password", is_secret);
+	json_write_object_end(&json);
+	if (number <= 0 || json_write_finish(&json, &err) < 0)
+		return 0;
+	cell->question = (uint64_t)number;
+	return channels_send(cell->channels, "stdin", "input_request", cell->frame, &content);
+}
+
+int cell_answer(struct channels *channels, const struct frame *frame)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct cell *cell = channels->cell;
+	const char *line = frame_text(frame, "value", NULL);
+	const uint64_t question = cell->question;
+
+	cell->question = 0;
+	if (question == 0)
+		return 0;
+	/* What is too long is refused, and waits: then there is no more input. */
+	struct api_execution_input_in in = { .session = channels->kernel.session,
+					     .execution = cell->execution,
+					     .has_seq = true,
+					     .seq = question };
+
+	if (strlen(line) > LINE_MAX_BYTES)
+		in.has_end = in.end = true;
+	else
+		in.text = line;
+	return call_make(channels->request, API_EXECUTION_INPUT, &in, NULL, &call) == CALL_GONE ? -1
+												: 0;
+}
+
+/* The record of `done` is what the reply is made of. */
+static int take_event(struct cell *cell, const struct api_event *event)
+{
+	struct json_value *parsed;
+	cleanup_buf struct buf record = BUF_INIT(ANSWER_MAX);
+	struct err err;
+	int sent = 0;
+
+	if (json_read_parse(event->data.data, event->data.len, ANSWER_MAX, &parsed, &err) < 0)
+		return 0;
+	if (strcmp(event->name, "input_request") == 0)
+		sent = ask(cell, parsed);
+	else if (strcmp(event->name, "done") != 0)
+		sent = send_event(cell, event->name, parsed);
+	else if (json_read_dump(json_read_member(parsed, "record"), &record, &err) == 0 &&
+		 cell->record == NULL)
+		(void)json_read_parse(record.data, record.len, ANSWER_MAX, &cell->record, &err);
+	json_read_free(parsed);
+	return sent;
+}
+
+/* ---- a cell --------------------------------------------------------------------------------- */
+
+static int follow(struct cell *cell)
+{
+	struct channels *channels = cell->channels;
+	struct api_execution_events_in in = { .session = channels->kernel.session,
+					      .execution = cell->execution };
+	cleanup_call struct call call = CALL_INIT;
+	struct event_reader reader;
+	struct next_event next;
+
+	events_open(&reader, channels->request, API_EXECUTION_EVENTS, &in);
+	events_go_on(&reader);
+	for (;;) {
+		int code = 0;
+
+		switch (events_next(&reader, EVENTS_POLL, &call, &next)) {
+		case EVENT_GONE:
+			return -1;
+		case EVENT_NEXT:
+			code = take_event(cell, &next.event);
+			break;
+		case EVENT_QUIET:
+			code = channels_wait_beside(channels);
+			break;
+		case EVENT_GAP:
+			break;
+		case EVENT_FAILED:
+			(void)snprintf(cell->why, sizeof(cell->why), "%s", next.failure->message);
+			return 0;
+		case EVENT_END:
+			return 0;
+		}
+		if (code < 0)
+			return -1;
+	}
+}
+
+static const char *status_of(const struct cell *cell)
+{
+	const char *status = json_read_text(json_read_member(cell->record, "status"), NULL);
+
+	return status != NULL ? status : "";
+}
+
+static void write_outcome(struct json_writer *json, const struct cell *cell)
+{
+	if (cell->record != NULL) {
+		jupyter_write_failure(json, cell->record);
+		return;
+	}
+	json_write_member_string(json, "ename", "KernelDied");
+	json_write_member_string(json, "evalue", cell->why);
+	jupyter_write_value(json, "traceback", NULL, "[]");
+}
+
+/* The error, where no event told it. */
+static int send_failure(const struct cell *cell)
+{
+	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	write_outcome(&json, cell);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? 0
+						  : channels_send(cell->channels, "iopub", "error",
+								  cell->frame, &content);
+}
+
+static int send_reply(const struct cell *cell, const char *status)
+{
+	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
+	const bool is_good = strcmp(status, "ok") == 0;
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", status);
+	json_write_member_uint(&json, "execution_count", cell->channels->count);
+	if (strcmp(status, "error") == 0)
+		write_outcome(&json, cell);
+	if (is_good)
+		jupyter_write_value(&json, "user_expressions", NULL, "{}");
+	jupyter_write_value(&json, "payload", NULL, "[]");
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0
+		       ? 0
+		       : channels_send(cell->channels, cell->frame->channel, "execute_reply",
+				       cell->frame, &content);
+}
+
+static int send_input(const struct cell *cell, const char *code, size_t len)
+{
+	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_text(&json, "code", code, len);
+	json_write_member_uint(&json, "execution_count", cell->channels->count);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0
+		       ? 0
+		       : channels_send(cell->channels, "iopub", "execute_input", cell->frame,
+				       &content);
+}
+
+static int start(struct cell *cell, const char *code, size_t len)
+{
+	const struct kernel_ref *kernel = &cell->channels->kernel;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_execute_out out;
+	const enum call_status status =
+		call_make(cell->channels->request, API_EXECUTE,
+			  &(struct api_execute_in){ .session = kernel->session,
+						    .context = kernels_context(kernel),
+						    .code = { code, len },
+						    .has_stream = true,
+						    .stream = true,
+						    .has_allow_input = cell->may_ask,
+						    .allow_input = cell->may_ask,
+						    .has_wait_ms = cell->may_ask,
+						    .wait_ms = WAIT_MS },
+			  &out, &call);
+
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK && out.execution != NULL)
+		(void)snprintf(cell->execution, sizeof(cell->execution), "%s", out.execution->id);
+	else
+		(void)snprintf(cell->why, sizeof(cell->why), "%s",
+			       status == CALL_FAILED ? call.failure->message : "it did not begin");
+	return 0;
+}
+
+static bool is_blank(const char *code, size_t len)
+{
+	return strspn(code, " \t\r\n") >= len;
+}
+
+int cell_run(struct channels *channels, const struct frame *frame)
+{
+	struct cell cell = { .channels = channels,
+			     .frame = frame,
+			     .silent = frame_flag(frame, "silent", false),
+			     .may_ask = frame_flag(frame, "allow_stdin", false) };
+	size_t len;
+	const char *code = frame_text(frame, "code", &len);
+	const bool runs = !is_blank(code, len);
+	bool is_good;
+	int sent;
+
+	if (!cell.silent && runs)
+		channels->count++;
+	sent = channels_status(channels, frame, "busy");
+	if (sent == 0 && !cell.silent)
+		sent = send_input(&cell, code, len);
+	if (sent == 0 && runs)
+		sent = start(&cell, code, len);
+	channels->cell = &cell;
+	if (sent == 0 && cell.execution[0] != '\0')
+		sent = follow(&cell);
+	channels->cell = NULL;
+	is_good = !runs || strcmp(status_of(&cell), "ok") == 0;
+	if (sent == 0 && !is_good && !cell.has_error)
+		sent = send_failure(&cell);
+	if (sent == 0)
+		sent = send_reply(&cell, is_good ? "ok" : "error");
+	if (sent == 0)
+		sent = channels_status(channels, frame, "idle");
+	json_read_free(cell.record);
+	return sent < 0 ? -1 : !is_good && frame_flag(frame, "stop_on_error", true);
+}
+
+
+int cell_abort(struct channels *channels, const struct frame *frame)
+{
+	const struct cell cell = { .channels = channels, .frame = frame };
+
+	if (channels_status(channels, frame, "busy") < 0 || send_reply(&cell, "aborted") < 0 ||
+	    channels_status(channels, frame, "idle") < 0)
+		return -1;
+	return 0;
+}
