@@ -31,6 +31,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "dialects/jupyter/frames.c": (r"shell", "a channel of that protocol"),
     "dialects/jupyter/kernels.c": (r"python3", "a word of that protocol"),
     "dialects/jupyter/server.c": (r".*", "the kernelspecs of that protocol"),
+    "dialects/jupyter/terminals.c": (r"if command -v bash.*", "the program of a terminal"),
     "dialects/program.c": (r"bash", "the session whose shell starts programs"),
     "dialects/program_language.c": (r".*", "programs of the host, which need no kernel"),
     "dialects/sandboxfusion/cells.c": (r"python3", "a word of that protocol"),
