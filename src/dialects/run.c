@@ -24,17 +24,32 @@ static void copy_id(char ret[ID_SIZE], const char *id)
 	(void)snprintf(ret, ID_SIZE, "%s", id != NULL ? id : "");
 }
 
+static void end_with_client(struct request *request, struct api_run_create_in *in)
+{
+	in->has_stream = in->stream = true;
+	in->on_disconnect = API_RUN_CREATE_IN_ON_DISCONNECT_CANCEL;
+	in->has_disconnect_grace_ms = true;
+	in->disconnect_grace_ms = 0;
+	request_end_at_eof(request);
+}
+
+void run_follow(struct run *run, struct request *request, const char *id)
+{
+	run->request = request;
+	if (id != run->id)
+		copy_id(run->id, id);
+	run->in = (struct api_run_events_in){ .id = run->id };
+	events_open(&run->reader, request, API_RUN_EVENTS, &run->in);
+}
+
 int run_begin(struct run *run, struct request *request, struct api_run_create_in *in)
 {
 	struct api_run_create_out out;
 
 	run->request = request;
-	in->has_stream = in->stream = true;
 	in->has_followed = in->followed = true;
-	in->on_disconnect = API_RUN_CREATE_IN_ON_DISCONNECT_CANCEL;
-	in->has_disconnect_grace_ms = true;
-	in->disconnect_grace_ms = 0;
-	request_end_at_eof(request);
+	if (!in->background)
+		end_with_client(request, in);
 	if (call_or_refuse(request, API_RUN_CREATE, in, &out, &run->call) < 0)
 		return -1;
 	if (out.run == NULL) {
@@ -44,9 +59,9 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 	}
 	copy_id(run->id, out.run->id);
 	copy_id(run->session, out.run->session);
-	upstream_cancel_when_gone(request, run->call.frame);
-	run->in = (struct api_run_events_in){ .id = run->id };
-	events_open(&run->reader, request, API_RUN_EVENTS, &run->in);
+	if (!in->background)
+		upstream_cancel_when_gone(request, run->call.frame);
+	run_follow(run, request, run->id);
 	return 0;
 }
 
@@ -108,18 +123,21 @@ enum run_event_kind run_next(struct run *run, struct run_event *ret)
 
 	*ret = (struct run_event){ .text = "" };
 	for (;;)
-		switch (events_next(&run->reader, RUN_QUIET_MS, &run->call, &next)) {
+		switch (events_next(&run->reader, run->quiet_ms, &run->call, &next)) {
 		case EVENT_GONE:
 		case EVENT_END: /* its last event comes before */
 			return ret->kind = RUN_GONE;
 		case EVENT_QUIET:
 			return ret->kind = RUN_QUIET;
 		case EVENT_GAP:
+			run->is_partial = true;
 			break;
 		case EVENT_FAILED:
 			ret->failure = next.failure;
 			return ret->kind = RUN_FAILED;
 		case EVENT_NEXT:
+			run->is_partial |= !run->has_begun && strcmp(next.event.name, "run") != 0;
+			run->has_begun = true;
 			if (take(run, &next.event, ret))
 				return ret->kind;
 			break;

@@ -8,7 +8,8 @@
  *           return;
  *   while (run_next(&run, &event) >= 0 && event.kind != RUN_DONE …)
  *
- * The run ends when the client goes away: what nobody reads is not paid for. Everything that an
+ * The run ends when the client goes away: what nobody reads is not paid for. One in the background
+ * goes on, and is followed again by its id, from its first event that is kept. Everything that an
  * event shows lives until the next one.
  */
 #pragma once
@@ -52,11 +53,17 @@ struct run {
 	struct json_value *document;
 	char id[ID_SIZE];
 	char session[ID_SIZE]; /* "" until it is there */
+	uint64_t quiet_ms;     /* for RUN_QUIET */
+	bool has_begun;
+	bool is_partial;       /* events before the first one are no longer kept, or some between */
 };
-#define RUN_INIT ((struct run){ .call = CALL_INIT })
+#define RUN_INIT ((struct run){ .call = CALL_INIT, .quiet_ms = RUN_QUIET_MS })
 void run_done(struct run *run);
 #define cleanup_run __attribute__((cleanup(run_done)))
 
-/* Negative when it was refused, which is answered, or the client is gone. */
+/* Negative when it was refused, which is answered, or the client is gone. `in->background`: whoever
+ * leaves, it goes on. */
 int run_begin(struct run *run, struct request *request, struct api_run_create_in *in);
+/* One that was begun by an earlier request. */
+void run_follow(struct run *run, struct request *request, const char *id);
 enum run_event_kind run_next(struct run *run, struct run_event *ret);

@@ -223,6 +223,11 @@ int input_write(const struct json_value *input, struct order *order, struct talk
 	size_t len;
 	const char *words = json_read_text(input, &len);
 
+	for (size_t i = 0; i < order->earlier_count; i++)
+		if (take_item(json_read_member(order->earlier[i], "object"), order, talk, err) < 0)
+			return err_wrap(err, "conversation: item %zu", i);
+	if (order->earlier_count > 0 && talk_close(talk, err) < 0)
+		return (int)err->code;
 	if (words != NULL)
 		return buf_add(&text, words, len, err) < 0
 			       ? (int)err->code

@@ -26,7 +26,8 @@ void items_init(struct items *items, struct request *request, const struct order
 				 .is_stream = order->is_stream,
 				 .text = BUF_INIT(OPENAI_OUT_MAX),
 				 .code = BUF_INIT(OPENAI_OUT_MAX),
-				 .output = BUF_INIT(OPENAI_OUT_MAX) };
+				 .output = BUF_INIT(OPENAI_OUT_MAX),
+				 .kept = BUF_INIT(OPENAI_OUT_MAX) };
 }
 
 void items_done(struct items *items)
@@ -34,6 +35,7 @@ void items_done(struct items *items)
 	buf_done(&items->text);
 	buf_done(&items->code);
 	buf_done(&items->output);
+	buf_done(&items->kept);
 	free(items->files);
 }
 
@@ -61,7 +63,16 @@ int items_event_end(struct items *items, struct json_writer *json, const char *t
 	json_write_object_end(json);
 	if (json_write_finish(json, &err) < 0)
 		return give_up(items);
+	if (items->sequence <= items->order->skips)
+		return 0;
 	return sse_event(items->request, 0, type, json->out->data, json->out->len);
+}
+
+/* The last one is told whatever the client has. */
+void items_end(struct items *items)
+{
+	if (items->sequence < items->order->skips)
+		items->sequence = items->order->skips;
 }
 
 /* With the place of the open item; `id` NULL: it stands in the item itself. */
@@ -98,15 +109,22 @@ static int send_item(struct items *items, const char *type, const struct buf *it
 	return items_event_end(items, &json, type);
 }
 
-/* The item is complete. */
-static int finish(struct items *items, const struct buf *item)
+static int append(struct buf *list, const struct buf *item, struct err *err)
+{
+	if (list->len > 0 && buf_addc(list, ',', err) < 0)
+		return (int)err->code;
+	return buf_add(list, item->data, item->len, err);
+}
+
+/* The item is complete. `kept`: as a conversation has it. */
+static int finish(struct items *items, const struct buf *item, const struct buf *kept)
 {
 	struct err err;
 
 	if (items->is_stream && send_item(items, "response.output_item.done", item) < 0)
 		return -1;
-	if ((items->output.len > 0 && buf_addc(&items->output, ',', &err) < 0) ||
-	    buf_add(&items->output, item->data, item->len, &err) < 0)
+	if (append(&items->output, item, &err) < 0 ||
+	    (items->order->conversation[0] != '\0' && append(&items->kept, kept, &err) < 0))
 		return give_up(items);
 	items->count++;
 	return 0;
@@ -377,19 +395,13 @@ int items_close(struct items *items)
 		return 0;
 	if ((items->is_stream && send_ends(items) < 0) || write_open(items, true, &item) < 0)
 		return -1;
-	rc = finish(items, &item);
+	rc = finish(items, &item, &item);
 	items->open = ITEM_NONE;
 	buf_clear(&items->text);
 	return rc;
 }
 
 /* ---- cells ---------------------------------------------------------------------------------- */
-
-static void cell_id(const char *execution, char ret[NAME_SIZE])
-{
-	if (execution == NULL || !name_swap(execution, "ex_", "ci_", ret, NAME_SIZE))
-		(void)snprintf(ret, NAME_SIZE, "ci_0");
-}
 
 static void write_image(struct json_writer *json, const char *mime, const char *base64, size_t len)
 {
@@ -463,8 +475,11 @@ static void write_outputs(struct json_writer *json, const struct json_value *rec
 		}
 }
 
+enum outputs { OUTPUTS_NONE, OUTPUTS_ALL, OUTPUTS_LOGS };
+
 static int write_cell(const struct items *items, const char *id, const char *status,
-		      const struct json_value *record, bool is_whole, struct buf *ret)
+		      const struct json_value *record, bool is_whole, enum outputs outputs,
+		      struct buf *ret)
 {
 	char container[NAME_SIZE];
 	struct json_writer json;
@@ -480,11 +495,13 @@ static int write_cell(const struct items *items, const char *id, const char *sta
 			       is_whole ? items->code.len : 0);
 	json_write_member_string(&json, "container_id", container);
 	json_write_key(&json, "outputs");
-	if (is_whole && !items->order->shows_outputs) {
+	if (is_whole && outputs == OUTPUTS_NONE) {
 		json_write_null(&json);
 	} else {
 		json_write_array_begin(&json);
-		if (is_whole)
+		if (is_whole && outputs == OUTPUTS_LOGS)
+			write_logs(&json, record);
+		else if (is_whole)
 			write_outputs(&json, record);
 		json_write_array_end(&json);
 	}
@@ -500,13 +517,13 @@ int items_cell(struct items *items, const struct run_event *cell)
 
 	if (items_close(items) < 0)
 		return -1;
-	cell_id(cell->execution, id);
+	id_of(items, "ci_", id);
 	buf_clear(&items->code);
 	if (buf_add(&items->code, cell->text, cell->len, &err) < 0)
 		return give_up(items);
 	if (!items->is_stream)
 		return 0;
-	if (write_cell(items, id, "in_progress", NULL, false, &item) < 0 ||
+	if (write_cell(items, id, "in_progress", NULL, false, OUTPUTS_ALL, &item) < 0 ||
 	    send_item(items, "response.output_item.added", &item) < 0 ||
 	    send_of_item(items, "response.code_interpreter_call.in_progress", id, NULL, NULL) < 0 ||
 	    send_of_item(items, "response.code_interpreter_call_code.delta", id, "delta",
@@ -519,20 +536,22 @@ int items_cell(struct items *items, const struct run_event *cell)
 
 int items_record(struct items *items, const struct run_event *record)
 {
-	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX), kept = BUF_INIT(OPENAI_OUT_MAX);
 	const struct json_value *files = json_read_member(record->json, "files");
+	const char *status = record->json != NULL ? "completed" : "failed";
+	const enum outputs outputs = items->order->shows_outputs ? OUTPUTS_ALL : OUTPUTS_NONE;
 	char id[NAME_SIZE];
 
-	cell_id(record->execution, id);
+	id_of(items, "ci_", id);
 	for (size_t i = 0; i < json_read_count(files); i++)
 		know_file(items, json_read_at(files, i));
 	if (items->is_stream && send_of_item(items, "response.code_interpreter_call.completed", id,
 					     NULL, NULL) < 0)
 		return -1;
-	if (write_cell(items, id, record->json != NULL ? "completed" : "failed", record->json, true,
-		       &item) < 0)
+	if (write_cell(items, id, status, record->json, true, outputs, &item) < 0 ||
+	    write_cell(items, id, status, record->json, true, OUTPUTS_LOGS, &kept) < 0)
 		return -1;
-	return finish(items, &item);
+	return finish(items, &item, &kept);
 }
 
 /* ---- the application's tools ----------------------------------------------------------------- */
@@ -584,5 +603,5 @@ int items_call(struct items *items, const struct json_value *call)
 	     send_of_item(items, "response.function_call_arguments.done", id, "arguments",
 			  &arguments) < 0))
 		return -1;
-	return finish(items, &done);
+	return finish(items, &done, &done);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/openai/conversations.h"
 
 #define LIST_MAX (1024u * 1024u)
 
@@ -165,7 +166,9 @@ static const struct route {
 	void (*fn)(struct request *request, const char *rest);
 } routes[] = {
 	{ HTTP_VERB_POST, "/v1/responses", true, response_create },
-	{ HTTP_VERB_GET | HTTP_VERB_DELETE, "/v1/responses", false, stored_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/responses", false, stored_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/conversations", false,
+	  conversations_handle },
 	{ HTTP_VERB_POST, "/v1/chat/completions", true, chat_create },
 	{ HTTP_VERB_GET, "/v1/models", false, models },
 	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files_handle },

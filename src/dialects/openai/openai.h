@@ -5,9 +5,10 @@
  *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
  *   input.c       its input becomes messages of the conversation
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
- *   response.c    a run becomes a response, whole or as a stream
+ *   response.h    a run becomes a response, whole or as a stream, at once or later
  *   items.c       the items of its output
- *   stored.c      responses by their ids: documents
+ *   conversations.h  items that stay from one response to the next
+ *   object.h      things that are documents
  *   chat_order.c  a request of Chat Completions becomes an order
  *   chat.c        a run becomes a completion, whole or as a stream
  *   files.c       files of the tenant
@@ -29,6 +30,7 @@
 #define OPENAI_CONTAINER "cntr_"
 #define OPENAI_CONTAINER_FILE "cfile_"
 #define OPENAI_RESPONSE "resp_"
+#define OPENAI_RESPONSES "openai.responses" /* a collection of documents */
 /* What its code interpreter is defined to run; also the name of a small template. */
 #define OPENAI_CODE_LANGUAGE "python"
 #define OPENAI_WORKSPACE "/mnt/data/"
@@ -67,7 +69,11 @@ struct order {
 	size_t file_count;
 	const struct json_value *file_ids; /* of the tool, or NULL */
 	struct buf told; /* lines about files that were put there before, for the model */
-	bool runs_code, is_stream, shows_outputs, shows_thoughts, is_stored;
+	bool runs_code, is_stream, is_background, shows_outputs, shows_thoughts, is_stored;
+	uint64_t skips; /* events of the stream that the client has */
+	char conversation[NAME_SIZE]; /* "": none */
+	struct json_value **earlier;  /* its items; documents */
+	size_t earlier_count;
 };
 /* Everything but the conversation. ERR_INVALID in words for the client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);
@@ -81,10 +87,7 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
 
 /* ---- stored.c ---- */
-/* Keeps a response with its input, for whoever asks for it by its id. */
-void stored_keep(struct request *request, const struct order *order, const char *id,
-		 const struct buf *response);
-/* GET, DELETE, GET …/input_items. */
+/* GET, DELETE, GET …/input_items, POST …/cancel. */
 void stored_handle(struct request *request, const char *rest);
 
 /* ---- chat_order.c ---- */
@@ -120,6 +123,7 @@ struct items {
 	struct buf text;   /* of the open one */
 	struct buf code;   /* of the cell that runs */
 	struct buf output; /* complete ones, comma-separated JSON */
+	struct buf kept;   /* the same for a conversation: with what cells printed */
 	struct items_file *files; /* that code left: the last of each path */
 	size_t file_count;
 };
@@ -132,6 +136,8 @@ int items_close(struct items *items);
 int items_cell(struct items *items, const struct run_event *cell);
 int items_record(struct items *items, const struct run_event *record);
 int items_call(struct items *items, const struct json_value *call);
+/* The event after this one is the last, and is sent whatever the client has. */
+void items_end(struct items *items);
 /* {"type", "sequence_number", …}: between the two, members. */
 void items_event_begin(struct items *items, struct json_writer *json, struct buf *out,
 		       const char *type);

@@ -6,6 +6,7 @@
  * Never:    takes what would mean something else here: it is refused by name.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,6 +15,11 @@
 void order_done(struct order *order)
 {
 	buf_done(&order->told);
+	for (size_t i = 0; i < order->earlier_count; i++)
+		json_read_free(order->earlier[i]);
+	free(order->earlier);
+	order->earlier = NULL;
+	order->earlier_count = 0;
 	json_read_free(order->body);
 	order->body = NULL;
 	arena_done(&order->arena);
@@ -70,17 +76,13 @@ static int take_tool(const struct json_value *tool, struct order *order, struct 
 
 static int check_rest(const struct json_value *body, struct err *err)
 {
-	static const char *const unknown[] = { "conversation", "prompt" };
+	static const char *const unknown[] = { "prompt" };
 	const char *format = text_of(
 		json_read_member(json_read_member(body, "text"), "format"), "type");
-	bool background = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
 		if (is_given(body, unknown[i]))
 			return err_set(err, ERR_INVALID, "%s: it is not supported here", unknown[i]);
-	(void)json_read_bool(json_read_member(body, "background"), &background);
-	if (background)
-		return err_set(err, ERR_INVALID, "background: it is not supported here");
 	if (format != NULL && strcmp(format, "text") != 0)
 		return err_set(err, ERR_INVALID, "text.format: only text is supported here");
 	return 0;
@@ -97,6 +99,24 @@ static void take_include(const struct json_value *body, struct order *order)
 			order->shows_outputs = true;
 	}
 	order->shows_thoughts = is_given(json_read_member(body, "reasoning"), "summary");
+}
+
+/* A name, or an object that has it as its id. */
+static int take_conversation(const struct json_value *body, struct order *order, struct err *err)
+{
+	const struct json_value *given = json_read_member(body, "conversation");
+	const char *id = json_read_kind(given) == JSON_KIND_OBJECT ? text_of(given, "id")
+								  : json_read_text(given, NULL);
+
+	if (json_read_kind(given) == JSON_KIND_NULL)
+		return 0;
+	if (id == NULL || id[0] == '\0' || strlen(id) >= sizeof(order->conversation))
+		return err_set(err, ERR_INVALID, "conversation: an id, or an object with one");
+	if (order->previous != NULL)
+		return err_set(err, ERR_INVALID, "conversation: it does not go with "
+			       "previous_response_id");
+	(void)snprintf(order->conversation, sizeof(order->conversation), "%s", id);
+	return 0;
 }
 
 int order_read(const char *json, size_t len, struct order *ret, struct err *err)
@@ -117,6 +137,11 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 	ret->is_stored = true;
 	(void)json_read_bool(json_read_member(ret->body, "store"), &ret->is_stored);
 	(void)json_read_bool(json_read_member(ret->body, "stream"), &ret->is_stream);
+	(void)json_read_bool(json_read_member(ret->body, "background"), &ret->is_background);
+	if (ret->is_background && !ret->is_stored)
+		return err_set(err, ERR_INVALID, "background: it needs store");
+	if (take_conversation(ret->body, ret, err) < 0)
+		return (int)err->code;
 	take_include(ret->body, ret);
 	tools = json_read_member(ret->body, "tools");
 	for (size_t i = 0; i < json_read_count(tools); i++)

@@ -2,7 +2,7 @@
  * response.c - a request of Responses: asked of a model, its run told as a response.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies of anybody, events of a run, the conversation that an earlier one left.
+ * Reads:    bodies of anybody, the conversation that an earlier one left.
  * Never:    tells of an earlier response what its key may not see: reckond judges that.
  */
 #include <stdio.h>
@@ -10,304 +10,58 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "dialects/openai/openai.h"
-
-struct response {
-	struct request *request;
-	struct order *order;
-	struct run run;
-	struct items items;
-	char id[NAME_SIZE];
-	uint64_t created_s;
-};
+#include "dialects/openai/conversations.h"
+#include "dialects/openai/response.h"
 
 static const char *text_of(const struct json_value *object, const char *key)
 {
 	return json_read_text(json_read_member(object, key), NULL);
 }
 
-/* ---- what it says of itself ------------------------------------------------------------------ */
-
-/* As the client said it, or what holds without it. */
-static void write_echo(struct json_writer *json, const struct order *order)
-{
-	static const struct {
-		const char *key, *otherwise;
-	} members[] = {
-		{ "instructions", "null" },	{ "metadata", "{}" },
-		{ "parallel_tool_calls", "true" }, { "temperature", "1.0" },
-		{ "tool_choice", "\"auto\"" },	{ "tools", "[]" },
-		{ "top_p", "1.0" },		{ "max_output_tokens", "null" },
-		{ "max_tool_calls", "null" },	{ "previous_response_id", "null" },
-		{ "reasoning", "{\"effort\":null,\"summary\":null}" },
-		{ "service_tier", "\"default\"" }, { "store", "true" },
-		{ "text", "{\"format\":{\"type\":\"text\"}}" },
-		{ "truncation", "\"disabled\"" }, { "user", "null" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-		cleanup_buf struct buf value = BUF_INIT(OPENAI_BODY_MAX);
-		const struct json_value *given = json_read_member(order->body, members[i].key);
-		struct err err;
-
-		json_write_key(json, members[i].key);
-		if (json_read_kind(given) != JSON_KIND_NULL &&
-		    json_read_dump(given, &value, &err) == 0)
-			json_write_raw(json, buf_text(&value), value.len);
-		else
-			json_write_raw(json, members[i].otherwise, strlen(members[i].otherwise));
-	}
-	json_write_member_bool(json, "background", false);
-}
-
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
-static void write_usage(struct json_writer *json, const struct json_value *answer)
-{
-	const struct json_value *usage = json_read_member(answer, "usage");
-	const uint64_t in = count_of(usage, "input_tokens");
-	const uint64_t out = count_of(usage, "output_tokens");
-
-	json_write_key(json, "usage");
-	if (usage == NULL) {
-		json_write_null(json);
-		return;
-	}
-	json_write_object_begin(json);
-	json_write_member_uint(json, "input_tokens", in);
-	json_write_key(json, "input_tokens_details");
-	json_write_object_begin(json);
-	json_write_member_uint(json, "cached_tokens", count_of(usage, "cached_tokens"));
-	json_write_member_uint(json, "cache_write_tokens", 0);
-	json_write_object_end(json);
-	json_write_member_uint(json, "output_tokens", out);
-	json_write_key(json, "output_tokens_details");
-	json_write_object_begin(json);
-	json_write_member_uint(json, "reasoning_tokens", count_of(usage, "reasoning_tokens"));
-	json_write_object_end(json);
-	json_write_member_uint(json, "total_tokens", in + out);
-	json_write_object_end(json);
-}
-
-/* Why it is not complete; NULL: it is. */
-static const char *reason_of(const struct json_value *answer)
-{
-	static const char *const lengths[] = { "length", "max_tokens", "budget", "max_time" };
-	const char *stop = text_of(answer, "stop");
-
-	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(lengths); i++)
-		if (strcmp(lengths[i], stop) == 0)
-			return "max_output_tokens";
-	return stop != NULL && strcmp(stop, "refused") == 0 ? "content_filter" : NULL;
-}
-
-static bool has_failed(const struct json_value *answer)
-{
-	const char *stop = text_of(answer, "stop");
-
-	return stop == NULL || strcmp(stop, "failed") == 0 || strcmp(stop, "interrupted") == 0 ||
-	       strcmp(stop, "session_lost") == 0;
-}
-
-static void write_why(struct json_writer *json, const char *status, const char *why,
-		      const struct json_value *answer)
-{
-	json_write_key(json, "error");
-	if (strcmp(status, "failed") == 0) {
-		json_write_object_begin(json);
-		json_write_member_string(json, "code", "server_error");
-		json_write_member_string(json, "message", why);
-		json_write_object_end(json);
-	} else {
-		json_write_null(json);
-	}
-	json_write_key(json, "incomplete_details");
-	if (strcmp(status, "incomplete") == 0) {
-		json_write_object_begin(json);
-		json_write_member_string(json, "reason", reason_of(answer));
-		json_write_object_end(json);
-	} else {
-		json_write_null(json);
-	}
-}
-
-/* `answer` NULL: it has not ended, or has none. */
-static int write_response(const struct response *response, const char *status, const char *why,
-			  const struct json_value *answer, struct buf *ret)
-{
-	cleanup_buf struct buf output = BUF_INIT(OPENAI_OUT_MAX);
-	const struct buf *items = &response->items.output;
-	const char *model = response->order->model;
-	struct json_writer json;
-	struct err err;
-
-	if (buf_addc(&output, '[', &err) < 0 ||
-	    buf_add(&output, buf_text(items), items->len, &err) < 0 ||
-	    buf_addc(&output, ']', &err) < 0)
-		return -1;
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "id", response->id);
-	json_write_member_string(&json, "object", "response");
-	json_write_member_uint(&json, "created_at", response->created_s);
-	json_write_member_string(&json, "status", status);
-	write_why(&json, status, why, answer);
-	json_write_member_string(&json, "model", model != NULL ? model : text_of(answer, "model"));
-	json_write_key(&json, "output");
-	json_write_raw(&json, output.data, output.len);
-	write_echo(&json, response->order);
-	write_usage(&json, answer);
-	json_write_object_end(&json);
-	return json_write_finish(&json, &err);
-}
-
-/* ---- its stream ----------------------------------------------------------------------------- */
-
-static int send_state(struct response *response, const char *type, const char *status,
-		      const char *why, const struct json_value *answer)
-{
-	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX), whole = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_writer json;
-
-	if (write_response(response, status, why, answer, &whole) < 0) {
-		answer_break_off(response->request);
-		return -1;
-	}
-	items_event_begin(&response->items, &json, &out, type);
-	json_write_key(&json, "response");
-	json_write_raw(&json, whole.data, whole.len);
-	return items_event_end(&response->items, &json, type);
-}
-
-static int begin_stream(struct response *response)
-{
-	char headers[160];
-
-	if (!response->order->is_stream)
-		return 0;
-	(void)snprintf(headers, sizeof(headers), "x-request-id: %s\r\n",
-		       request_id(response->request));
-	if (sse_begin(response->request, headers) < 0 ||
-	    send_state(response, "response.created", "in_progress", NULL, NULL) < 0)
-		return -1;
-	return send_state(response, "response.in_progress", "in_progress", NULL, NULL);
-}
-
-/* ---- its end -------------------------------------------------------------------------------- */
-
-static void fail(struct response *response, const char *why)
-{
-	const bool is_asked_wrong = strncmp(why, "conversation: ", 14) == 0;
-
-	if (response->order->is_stream) {
-		if (items_close(&response->items) == 0 &&
-		    send_state(response, "response.failed", "failed", why, NULL) == 0)
-			answer_end(response->request);
-		return;
-	}
-	/* The driver has asked again as often as it may. */
-	answer_refuse(response->request,
-		      &(struct refusal){ .status = is_asked_wrong ? 400 : 500,
-					 .code = is_asked_wrong ? "invalid" : "server_error",
-					 .message = why,
-					 .headers = "x-should-retry: false\r\n" });
-}
-
-static void end(struct response *response, const struct json_value *answer)
-{
-	const struct json_value *calls = json_read_member(answer, "calls");
-	const char *why = text_of(answer, "message");
-	const bool is_short = reason_of(answer) != NULL;
-	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
-
-	if (has_failed(answer)) {
-		fail(response, why != NULL ? why : "the model gave no answer");
-		return;
-	}
-	if (items_close(&response->items) < 0)
-		return;
-	for (size_t i = 0; i < json_read_count(calls); i++)
-		if (items_call(&response->items, json_read_at(calls, i)) < 0)
-			return;
-	if (write_response(response, is_short ? "incomplete" : "completed", NULL, answer, &out) < 0) {
-		fail(response, "the answer is too large");
-		return;
-	}
-	/* Before it is told: a client may ask for it at once. */
-	if (response->order->is_stored)
-		stored_keep(response->request, response->order, response->id, &out);
-	if (!response->order->is_stream)
-		openai_answer(response->request, &out);
-	else if (send_state(response, is_short ? "response.incomplete" : "response.completed",
-			    is_short ? "incomplete" : "completed", NULL, answer) == 0)
-		answer_end(response->request);
-}
-
-/* ---- its events ----------------------------------------------------------------------------- */
-
-static int take(struct response *response, const struct run_event *event)
-{
-	struct items *items = &response->items;
-
-	switch (event->kind) {
-	case RUN_QUIET:
-		return response->order->is_stream ? sse_beat(response->request) : 0;
-	case RUN_TEXT:
-		return event->len > 0 ? items_text(items, ITEM_MESSAGE, event->text, event->len) : 0;
-	case RUN_THOUGHT:
-		return event->len > 0 && response->order->shows_thoughts
-			       ? items_text(items, ITEM_REASONING, event->text, event->len)
-			       : 0;
-	case RUN_CELL:
-		return items_cell(items, event);
-	case RUN_RECORD:
-		return items_record(items, event);
-	case RUN_TURN:
-	case RUN_DISCARD: /* it comes again, in an item of its own */
-		return items_close(items);
-	case RUN_GONE:
-	case RUN_CODE: /* the cell tells all of it in a moment */
-	case RUN_DONE:
-	case RUN_FAILED:
-		break;
-	}
-	return 0;
-}
-
-static void follow(struct response *response)
-{
-	struct run_event event;
-
-	while (run_next(&response->run, &event) != RUN_GONE) {
-		if (event.kind == RUN_DONE) {
-			upstream_cancel_when_gone(response->request, 0);
-			end(response, event.json);
-			return;
-		}
-		if (event.kind == RUN_FAILED) {
-			fail(response, event.failure->message != NULL ? event.failure->message
-								      : "it could not be begun");
-			return;
-		}
-		if (take(response, &event) < 0)
-			return;
-	}
-}
-
 /* ---- what it goes on with -------------------------------------------------------------------- */
+
+static bool is_live(struct request *request, const char *session)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session out;
+
+	return call_make(request, API_SESSION_SHOW,
+			 &(struct api_session_show_in){ .session = session }, &out, &call) ==
+		       CALL_OK &&
+	       strcmp(out.status, "live") == 0;
+}
+
+/* The container of the last cell that an input tells of, when it is still there. */
+static void take_container_of(struct request *request, const struct json_value *item,
+			      struct order *order)
+{
+	const char *id = text_of(item, "container_id");
+	char session[ID_SIZE];
+
+	if (order->session[0] == '\0' && id != NULL &&
+	    name_swap(id, OPENAI_CONTAINER, "se_", session, sizeof(session)) &&
+	    is_live(request, session))
+		(void)snprintf(order->session, sizeof(order->session), "%s", session);
+}
+
+static void take_containers(struct request *request, struct order *order)
+{
+	const struct json_value *input = json_read_member(order->body, "input");
+
+	if (order->container != NULL || !order->runs_code)
+		return;
+	for (size_t i = json_read_count(input); i > 0; i--)
+		take_container_of(request, json_read_at(input, i - 1), order);
+	for (size_t i = order->earlier_count; i > 0; i--)
+		take_container_of(request, json_read_member(order->earlier[i - 1], "object"),
+				  order);
+}
 
 /* The session of an earlier run, when it is still there. */
 static void take_session(struct request *request, const char *run, struct order *order)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct json_value *answer = NULL;
-	struct api_session session;
 	struct api_run_show_out out;
 	const char *id = NULL;
 	struct err err;
@@ -320,11 +74,7 @@ static void take_session(struct request *request, const char *run, struct order 
 	if (id != NULL)
 		(void)snprintf(order->session, sizeof(order->session), "%s", id);
 	json_read_free(answer);
-	if (id == NULL ||
-	    call_make(request, API_SESSION_SHOW,
-		      &(struct api_session_show_in){ .session = order->session }, &session,
-		      &call) != CALL_OK ||
-	    strcmp(session.status, "live") != 0)
+	if (id == NULL || !is_live(request, order->session))
 		order->session[0] = '\0';
 }
 
@@ -335,6 +85,7 @@ static int take_previous(struct request *request, struct order *order, struct js
 	char run[ID_SIZE];
 	struct err err;
 
+	take_containers(request, order);
 	if (order->previous == NULL)
 		return 0;
 	if (!name_swap(order->previous, OPENAI_RESPONSE, "run_", run, sizeof(run)))
@@ -347,12 +98,55 @@ static int take_previous(struct request *request, struct order *order, struct js
 		answer_refuse_simple(request, 500, "server_error", err.text, NULL);
 		return -1;
 	}
-	if (order->container == NULL && order->runs_code)
+	if (order->container == NULL && order->runs_code && order->session[0] == '\0')
 		take_session(request, run, order);
 	return 0;
 }
 
 /* ---- the request ---------------------------------------------------------------------------- */
+
+/* It has an id from which it can be asked for as soon as it is told of. */
+static void answer_queued(struct response *response)
+{
+	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
+
+	items_init(&response->items, response->request, response->order, &response->run);
+	if (response_write(response, "queued", NULL, NULL, &out) == 0)
+		openai_answer(response->request, &out);
+	else
+		answer_break_off(response->request);
+}
+
+/* What is lost when it cannot be kept would be paid for and never read. */
+static int keep_begun(struct response *response)
+{
+	if (!response->order->is_background ||
+	    stored_keep(response->request, response, NULL) == 0)
+		return 0;
+	(void)replay_stop(response->request, response->run.id);
+	answer_refuse_simple(response->request, 413, "limit",
+			     "background: the request cannot be kept", "leave background out");
+	return -1;
+}
+
+static void tell(struct response *response)
+{
+	struct order *order = response->order;
+
+	request_note(response->request, NULL, response->run.session, NULL);
+	response->created_s = clock_wall_ms() / 1000;
+	if (!name_swap(response->run.id, "run_", OPENAI_RESPONSE, response->id,
+		       sizeof(response->id)))
+		response->id[0] = '\0';
+	if (keep_begun(response) < 0)
+		return;
+	if (order->is_background && order->conversation[0] != '\0')
+		conversation_wait(response->request, order->conversation, response->id);
+	if (order->is_background && !order->is_stream)
+		answer_queued(response);
+	else if (response_begin(response) == 0)
+		response_follow(response);
+}
 
 static void answer(struct request *request, struct order *order, const struct buf *conversation)
 {
@@ -365,24 +159,17 @@ static void answer(struct request *request, struct order *order, const struct bu
 		.session = is_new ? NULL : order->session,
 		.has_keep_conversation = true,
 		.keep_conversation = order->is_stored,
+		.has_background = order->is_background,
+		.background = order->is_background,
 	};
 
 	if (is_new && order->runs_code)
 		in.has_keep = in.keep = true;
 	else if (is_new)
 		in.template = OPENAI_CODE_LANGUAGE;
-	if (run_begin(&response.run, request, &in) == 0) {
-		request_note(request, NULL, response.run.session, NULL);
-		response.created_s = clock_wall_ms() / 1000;
-		if (!name_swap(response.run.id, "run_", OPENAI_RESPONSE, response.id,
-			       sizeof(response.id)))
-			response.id[0] = '\0';
-		items_init(&response.items, request, order, &response.run);
-		if (begin_stream(&response) == 0)
-			follow(&response);
-		items_done(&response.items);
-	}
-	run_done(&response.run);
+	if (run_begin(&response.run, request, &in) == 0)
+		tell(&response);
+	response_done(&response);
 }
 
 /* Files of the tenant go into the container before its model is asked. */
@@ -417,7 +204,7 @@ void response_create(struct request *request, const char *rest)
 		return;
 	}
 	buf_done(&body);
-	if (take_previous(request, &order, &before) < 0)
+	if (conversation_load(request, &order) < 0 || take_previous(request, &order, &before) < 0)
 		return;
 	if (order.runs_code && json_read_count(order.file_ids) > 0 &&
 	    bring_files(request, &order) < 0) {

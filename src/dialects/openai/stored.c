@@ -6,68 +6,103 @@
  * Never:    fails a response because it cannot be kept.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/response.h"
 
-#define COLLECTION "openai.responses"
+#define COLLECTION OPENAI_RESPONSES
 #define KEPT_MS (UINT64_C(30) * 24 * 3600 * 1000)
 #define VALUE_MAX (1024u * 1024u)
 
 /* ---- kept ----------------------------------------------------------------------------------- */
 
-static int write_input(struct json_writer *json, const struct order *order, struct err *err)
+static void write_value(struct json_writer *json, const char *key, const struct json_value *value)
 {
-	const struct json_value *input = json_read_member(order->body, "input");
 	cleanup_buf struct buf dumped = BUF_INIT(VALUE_MAX);
+	struct err full; /* the document does not take it either */
 
-	json_write_key(json, "input");
-	if (json_read_dump(input, &dumped, err) < 0)
-		return (int)err->code;
-	json_write_raw(json, buf_text(&dumped), dumped.len);
-	return 0;
+	json_write_key(json, key);
+	if (json_read_dump(value, &dumped, &full) == 0)
+		json_write_raw(json, buf_text(&dumped), dumped.len);
+	else
+		json_write_null(json);
 }
 
-/* Without its input where both are too large for a document. */
-static int write_value(const struct order *order, const struct buf *response, bool has_input,
-		       struct buf *ret, struct err *err)
+/* What was asked, without the input, so that it can be read again. */
+static void write_request(struct json_writer *json, const struct json_value *body)
 {
+	const struct json_value *value;
+	const char *key;
+
+	json_write_key(json, "request");
+	json_write_object_begin(json);
+	for (size_t i = 0; json_read_member_at(body, i, &key, &value); i++)
+		if (strcmp(key, "input") != 0)
+			write_value(json, key, value);
+	json_write_member_string(json, "input", "");
+	json_write_object_end(json);
+}
+
+/* Without its input where all of it is too large for a document. */
+static int write_document(const struct response *response, const struct buf *whole, bool has_input,
+			  struct buf *ret, struct err *err)
+{
+	const struct json_value *body = response->order->body;
+	const struct json_value *from = response->kept != NULL ? response->kept : body;
 	struct json_writer json;
 
 	buf_clear(ret);
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	json_write_key(&json, "response");
-	json_write_raw(&json, buf_text(response), response->len);
-	if (has_input && write_input(&json, order, err) < 0)
-		return (int)err->code;
+	json_write_member_uint(&json, "created_at", response->created_s);
+	write_request(&json, body);
+	if (has_input)
+		write_value(&json, "input", json_read_member(from, "input"));
+	if (whole != NULL) {
+		json_write_key(&json, "response");
+		json_write_raw(&json, buf_text(whole), whole->len);
+	}
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }
 
-void stored_keep(struct request *request, const struct order *order, const char *id,
-		 const struct buf *response)
+int stored_keep(struct request *request, const struct response *response, const struct buf *whole)
 {
 	cleanup_buf struct buf value = BUF_INIT(VALUE_MAX);
 	cleanup_call struct call call = CALL_INIT;
 	struct err err;
 
-	if (write_value(order, response, true, &value, &err) < 0 &&
-	    write_value(order, response, false, &value, &err) < 0)
-		return;
-	(void)call_make(request, API_DOCUMENT_PUT,
-			&(struct api_document_put_in){ .collection = COLLECTION,
-						       .id = id,
-						       .value = { value.data, value.len },
-						       .has_expires_in_ms = true,
-						       .expires_in_ms = KEPT_MS },
-			NULL, &call);
+	if (write_document(response, whole, true, &value, &err) < 0 &&
+	    write_document(response, whole, false, &value, &err) < 0)
+		return -1;
+	return call_make(request, API_DOCUMENT_PUT,
+			 &(struct api_document_put_in){ .collection = COLLECTION,
+							.id = response->id,
+							.value = { value.data, value.len },
+							.has_expires_in_ms = true,
+							.expires_in_ms = KEPT_MS },
+			 NULL, &call) == CALL_OK
+		       ? 0
+		       : -1;
+}
+
+int stored_mark_cancelled(struct request *request, const char *id)
+{
+	static char mark[] = "{\"is_cancelled\":true}";
+	cleanup_call struct call call = CALL_INIT;
+
+	return call_or_refuse(request, API_DOCUMENT_PATCH,
+			      &(struct api_document_patch_in){ .collection = COLLECTION,
+							       .id = name_id(id),
+							       .value = { mark, sizeof(mark) - 1 } },
+			      NULL, &call);
 }
 
 /* ---- told ----------------------------------------------------------------------------------- */
 
-static int find(struct request *request, const char *id, struct json_value **ret)
+int stored_find(struct request *request, const char *id, struct json_value **ret)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_document document;
@@ -81,21 +116,6 @@ static int find(struct request *request, const char *id, struct json_value **ret
 		return 0;
 	answer_refuse_simple(request, 500, "internal", err.text, NULL);
 	return -1;
-}
-
-static void show(struct request *request, const char *id)
-{
-	cleanup_buf struct buf body = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_value *document = NULL;
-	struct err err;
-
-	if (find(request, id, &document) < 0)
-		return;
-	if (json_read_dump(json_read_member(document, "response"), &body, &err) < 0)
-		answer_refuse_simple(request, 500, "internal", err.text, NULL);
-	else
-		openai_answer(request, &body);
-	json_read_free(document);
 }
 
 static int write_item(struct json_writer *json, const struct json_value *item, size_t index,
@@ -185,7 +205,7 @@ static void list_input(struct request *request, const char *id)
 	struct json_value *document = NULL;
 	struct err err;
 
-	if (find(request, id, &document) < 0)
+	if (stored_find(request, id, &document) < 0)
 		return;
 	if (write_items(json_read_member(document, "input"), &body, &err) < 0)
 		answer_refuse_simple(request, 500, "internal", err.text, NULL);
@@ -194,26 +214,45 @@ static void list_input(struct request *request, const char *id)
 	json_read_free(document);
 }
 
+/* One that goes on ends for it. */
+static int delete_run(struct request *request, const char *id)
+{
+	cleanup_call struct call call = CALL_INIT;
+	char run[ID_SIZE];
+
+	if (!name_swap(id, OPENAI_RESPONSE, "run_", run, sizeof(run)))
+		return 0;
+	if (call_make(request, API_RUN_DELETE, &(struct api_run_delete_in){ .id = run }, NULL,
+		      &call) != CALL_FAILED ||
+	    call.failure->error == API_ERR_RUN_NOT_FOUND)
+		return 0;
+	if (call.failure->error != API_ERR_BUSY) {
+		call_refuse(request, call.failure);
+		return -1;
+	}
+	if (replay_stop(request, run) < 0)
+		return -1;
+	return call_or_refuse(request, API_RUN_DELETE, &(struct api_run_delete_in){ .id = run },
+			      NULL, &call);
+}
+
 /* All that is kept of it: the document, and the run with its conversation. */
 static void delete(struct request *request, const char *id)
 {
 	cleanup_buf struct buf body = BUF_INIT(4096);
+	struct json_value *document = NULL;
 	cleanup_call struct call call = CALL_INIT;
 	struct json_writer json;
-	char run[ID_SIZE];
 	struct err err;
+	const int found = stored_find(request, id, &document);
 
-	if (call_or_refuse(request, API_DOCUMENT_DELETE,
-			   &(struct api_document_delete_in){ .collection = COLLECTION, .id = name_id(id) },
+	json_read_free(document);
+	if (found < 0 || delete_run(request, id) < 0 ||
+	    call_or_refuse(request, API_DOCUMENT_DELETE,
+			   &(struct api_document_delete_in){ .collection = COLLECTION,
+							     .id = name_id(id) },
 			   NULL, &call) < 0)
 		return;
-	if (name_swap(id, OPENAI_RESPONSE, "run_", run, sizeof(run)) &&
-	    call_make(request, API_RUN_DELETE, &(struct api_run_delete_in){ .id = run }, NULL,
-		      &call) == CALL_FAILED &&
-	    call.failure->error != API_ERR_RUN_NOT_FOUND) {
-		call_refuse(request, call.failure);
-		return;
-	}
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "id", id);
@@ -224,6 +263,37 @@ static void delete(struct request *request, const char *id)
 		openai_answer(request, &body);
 }
 
+/* ?stream=true&starting_after=N: the events behind the one of that number. */
+static void show(struct request *request, const char *id)
+{
+	const char *at = request_head(request)->query;
+	char name[64], value[NAME_SIZE];
+	uint64_t skips = 0;
+	bool is_stream = false;
+	struct err err;
+
+	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
+		if (strcmp(name, "stream") == 0)
+			is_stream = strcmp(value, "true") == 0;
+		else if (strcmp(name, "starting_after") == 0 && value[0] >= '0' && value[0] <= '9')
+			skips = strtoull(value, NULL, 10) + 1;
+	if (is_stream)
+		replay_stream(request, id, skips);
+	else
+		replay_show(request, id);
+}
+
+static const struct {
+	enum http_verb verb;
+	const char *rest;
+	void (*fn)(struct request *request, const char *id);
+} things[] = {
+	{ HTTP_VERB_GET, "", show },
+	{ HTTP_VERB_DELETE, "", delete },
+	{ HTTP_VERB_GET, "/input_items", list_input },
+	{ HTTP_VERB_POST, "/cancel", replay_cancel },
+};
+
 void stored_handle(struct request *request, const char *rest)
 {
 	const struct http *http = request_head(request);
@@ -231,18 +301,10 @@ void stored_handle(struct request *request, const char *rest)
 	char id[NAME_SIZE];
 
 	(void)snprintf(id, sizeof(id), "%.*s", (int)len, len > 0 ? rest + 1 : "");
-	if (len > 0 && rest[1 + len] == '\0' && http->verb == HTTP_VERB_GET &&
-	    strstr(http->query, "stream=true") != NULL)
-		answer_refuse_simple(request, 400, "invalid", "stream: a response that has ended "
-				     "is not streamed again here", NULL);
-	else if (len > 0 && rest[1 + len] == '\0' && http->verb == HTTP_VERB_GET)
-		show(request, id);
-	else if (len > 0 && rest[1 + len] == '\0')
-		delete(request, id);
-	else if (len > 0 && strcmp(rest + 1 + len, "/input_items") == 0 &&
-		 http->verb == HTTP_VERB_GET)
-		list_input(request, id);
-	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
-				     NULL);
+	for (size_t i = 0; len > 0 && i < ARRAY_LEN(things); i++)
+		if (things[i].verb == http->verb && strcmp(things[i].rest, rest + 1 + len) == 0) {
+			things[i].fn(request, id);
+			return;
+		}
+	answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
 }
