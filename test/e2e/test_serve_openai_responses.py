@@ -3,6 +3,7 @@ import os
 import threading
 
 import openai
+import pydantic
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_openai import CODE, MODEL, OUTPUTS, WEATHER, Speaking, types
@@ -179,3 +180,42 @@ def test_functions_in_a_conversation(reckon):
             {"type": "function_call_output", "call_id": "call_1", "output": "12 degrees"}])
         assert last.output_text == "Warm."
     assert [each["role"] for each in model.asked[1].body["messages"]] == ["user", "assistant", "tool"]
+
+
+class City(pydantic.BaseModel):
+    name: str
+    people: int
+
+
+BERN = '{"name": "Bern", "people": 134000}'
+
+
+def test_structured_output(reckon):
+    with ModelServer(Reply(text="I look.", calls=["print(134000)"]), Reply(text=BERN), Reply(text='{"name": "Bern"}'),
+                     Reply(text=BERN), Reply(text=BERN), Reply(text=BERN), Reply(text="{}"),
+                     *[Reply(text="Bern, of course.")] * 4) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        first = client.responses.create(model=MODEL, input="Bern?", tools=[CODE], text={"format": {
+            "type": "json_schema", "name": "City", "strict": True, "schema": City.model_json_schema()}})
+        assert City.model_validate_json(first.output[-1].content[0].text).people == 134000
+        asked = model.asked[0].body["response_format"]
+        assert (asked["type"], asked["json_schema"]["name"], asked["json_schema"]["strict"]) == ("json_schema", "City", True)
+        assert asked["json_schema"]["schema"]["required"] == ["name", "people"]
+        # What does not obey is never shown: the model is asked again.
+        parsed = client.responses.parse(model=MODEL, input="Bern?", text_format=City)
+        assert parsed.output_parsed == City(name="Bern", people=134000)
+        assert 'has no "people"' in model.asked[3].body["messages"][-1]["content"]
+        with client.responses.stream(model=MODEL, input="Bern?", text_format=City) as stream:
+            assert stream.until_done().get_final_response().output_parsed.name == "Bern"
+        chat = client.chat.completions.parse(model=MODEL, messages=[{"role": "user", "content": "Bern?"}],
+                                             response_format=City)
+        assert chat.choices[0].message.parsed.people == 134000
+        loose = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "?"}],
+                                               response_format={"type": "json_object"})
+        assert loose.choices[0].message.content == "{}"
+        with pytest.raises(openai.InternalServerError, match="did not obey"):
+            client.responses.parse(model=MODEL, input="Bern?", text_format=City)
+        for wrong in ({"type": "json_schema", "name": "x"}, {"type": "grammar"},
+                      {"type": "json_schema", "name": "a b", "schema": {}}):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.create(model=MODEL, input="?", text={"format": wrong})

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/conversation/conversation.h"
+#include "agent/conversation/schema.h"
 #include "agent_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -58,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conversation_init(&conversation);
 	model_conversation_init(&conv);
 	if (conversation_read((const char *)data, size, 7, &conversation, &conv, &err) == 0) {
+		if (conv.sampling.schema != NULL)
+			(void)schema_check(conv.sampling.schema, (const char *)data, size, &err);
 		check_results(&conv);
 		check_again(&conversation, &conv);
 		expect(conversation_close_calls(&conv, &err) == 0);

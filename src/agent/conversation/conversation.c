@@ -182,6 +182,30 @@ static void take_sampling(const struct json_value *document, struct model_sampli
 	}
 }
 
+/* {"name", "schema", "strict"} */
+static int take_output(const struct json_value *document, struct model_sampling *ret, struct err *err)
+{
+	const struct json_value *output = json_read_member(document, "output");
+	const struct json_value *schema = json_read_member(output, "schema");
+	cleanup_buf struct buf json = BUF_INIT(MODEL_ARGS_MAX);
+	size_t len = 0;
+	const char *name = json_read_text(json_read_member(output, "name"), &len);
+
+	if (json_read_kind(output) == JSON_KIND_NULL)
+		return 0;
+	if (json_read_kind(schema) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "conversation: \"output\" has a JSON schema");
+	if (name != NULL && !is_tool_name(name, len))
+		return err_set(err, ERR_INVALID, "conversation: the name of \"output\" is one of "
+			       "letters, digits, '_' and '-'");
+	if (json_read_dump(schema, &json, err) < 0)
+		return (int)err->code;
+	ret->schema = TAKE_PTR(json.data);
+	ret->schema_name = mem_strdup(name != NULL ? name : "answer");
+	(void)json_read_bool(json_read_member(output, "strict"), &ret->is_strict);
+	return 0;
+}
+
 /* ---- messages ---- */
 
 static struct model_turn *last_of(const struct model_conversation *conv)
@@ -494,7 +518,8 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	take_sampling(document, &conv->sampling);
 	if (take_text(document, "instructions", &conversation->instructions, err) < 0 ||
 	    take_tools(document, conv, err) < 0 ||
-	    take_choice(document, &conv->sampling, err) < 0)
+	    take_choice(document, &conv->sampling, err) < 0 ||
+	    take_output(document, &conv->sampling, err) < 0)
 		return (int)err->code;
 	return take_messages(document, conversation->made_by == maker, conversation, conv, err);
 }

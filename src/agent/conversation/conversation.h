@@ -13,6 +13,7 @@
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
  *    "max_calls": 0,                    cells and calls of tools of one run together; 0: no limit
+ *    "output": {"name", "schema", "strict"},   JSON that the last answer is; without it any words
  *    "sampling": {"temperature", "top_p", "seed", "stop": [], "max_tokens", "reasoning_effort"},
  *    "messages": [
  *      {"role": "system", "text"},

@@ -120,6 +120,8 @@ void model_sampling_done(struct model_sampling *sampling)
 	free(sampling->seed);
 	free(sampling->effort);
 	free(sampling->choice_tool);
+	free(sampling->schema);
+	free(sampling->schema_name);
 	*sampling = (struct model_sampling){ 0 };
 }
 

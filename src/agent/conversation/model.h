@@ -116,6 +116,9 @@ struct model_sampling {
 	enum model_choice choice;
 	char *choice_tool;  /* of MODEL_CHOICE_TOOL */
 	bool one_call; /* no calls beside each other */
+	char *schema;  /* JSON schema that the last answer obeys; NULL: it is in any words */
+	char *schema_name;
+	bool is_strict; /* the schema is of the kind that OpenAI's servers enforce */
 };
 
 struct model_conversation {

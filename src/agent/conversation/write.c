@@ -166,6 +166,18 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 	json_write_object_end(writer);
 }
 
+static void write_output(struct json_writer *writer, const struct model_sampling *sampling)
+{
+	if (sampling->schema == NULL)
+		return;
+	json_write_key(writer, "output");
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "name", sampling->schema_name);
+	write_raw(writer, "schema", sampling->schema, strlen(sampling->schema));
+	json_write_member_bool(writer, "strict", sampling->is_strict);
+	json_write_object_end(writer);
+}
+
 static void write_usage(struct json_writer *writer, const struct agent_usage *usage)
 {
 	json_write_key(writer, "usage");
@@ -199,6 +211,7 @@ static int write_once(const struct conversation *conversation, const struct mode
 	write_usage(&writer, &conversation->usage);
 	write_tools(&writer, conv);
 	write_sampling(&writer, &conv->sampling);
+	write_output(&writer, &conv->sampling);
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < conv->count; i++)

@@ -213,16 +213,14 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 		json_write_member_string(writer, "reasoning_effort", sampling->effort);
 }
 
-static void write_schema(struct json_writer *writer, const char *schema)
+static void write_schema(struct json_writer *writer, const struct model_conversation *conv)
 {
 	json_write_key(writer, "response_format");
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "type", "json_schema");
 	json_write_key(writer, "json_schema");
 	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", "step");
-	json_write_key(writer, "schema");
-	json_write_raw(writer, schema, strlen(schema));
+	provider_write_schema(writer, conv, true);
 	json_write_object_end(writer);
 	json_write_object_end(writer);
 }
@@ -264,8 +262,8 @@ static int request(const struct model_conversation *conv, struct provider_reques
 	json_write_array_end(&writer);
 	if (conv->tool_count > 0)
 		write_tools(&writer, conv);
-	if (conv->schema != NULL)
-		write_schema(&writer, conv->schema);
+	if (provider_schema(conv) != NULL)
+		write_schema(&writer, conv);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 ||
 	    provider_url(request, "/chat/completions", err) < 0)

@@ -178,10 +178,10 @@ static void write_config(struct json_writer *writer, const struct model_conversa
 		json_write_member_string(writer, "thinkingLevel", conv->sampling.effort);
 		json_write_object_end(writer);
 	}
-	if (conv->schema != NULL) {
+	if (provider_schema(conv) != NULL) {
 		json_write_member_string(writer, "responseMimeType", "application/json");
 		json_write_key(writer, "responseJsonSchema");
-		json_write_raw(writer, conv->schema, strlen(conv->schema));
+		json_write_raw(writer, provider_schema(conv), strlen(provider_schema(conv)));
 	}
 	json_write_object_end(writer);
 }

@@ -170,15 +170,20 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 	json_write_object_end(writer);
 }
 
-static void write_output(struct json_writer *writer, const char *schema, const char *effort)
+static void write_output(struct json_writer *writer, const struct model_conversation *conv)
 {
+	const char *effort = conv->sampling.effort;
+
 	json_write_key(writer, "output_config");
 	json_write_object_begin(writer);
 	if (effort != NULL)
 		json_write_member_string(writer, "effort", effort);
-	if (schema != NULL) {
+	if (provider_schema(conv) != NULL) {
 		json_write_key(writer, "format");
-		provider_write_schema(writer, NULL, schema);
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "type", "json_schema");
+		provider_write_schema(writer, conv, false);
+		json_write_object_end(writer);
 	}
 	json_write_object_end(writer);
 }
@@ -220,8 +225,8 @@ static int request(const struct model_conversation *conv, struct provider_reques
 	json_write_array_end(&writer);
 	if (conv->tool_count > 0)
 		write_tools(&writer, conv);
-	if (conv->schema != NULL || conv->sampling.effort != NULL)
-		write_output(&writer, conv->schema, conv->sampling.effort);
+	if (provider_schema(conv) != NULL || conv->sampling.effort != NULL)
+		write_output(&writer, conv);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;

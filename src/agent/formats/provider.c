@@ -228,13 +228,21 @@ uint64_t provider_answer_tokens(const struct provider_request *request,
 	return wanted > 0 && wanted < request->answer_tokens ? wanted : request->answer_tokens;
 }
 
-void provider_write_schema(struct json_writer *writer, const char *name, const char *schema)
+const char *provider_schema(const struct model_conversation *conv)
 {
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "type", "json_schema");
-	if (name != NULL)
-		json_write_member_string(writer, "name", name);
+	return conv->schema != NULL ? conv->schema : conv->sampling.schema;
+}
+
+void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv, bool has_name)
+{
+	const char *schema = provider_schema(conv);
+	const bool is_ours = conv->schema != NULL;
+
+	if (has_name)
+		json_write_member_string(writer, "name",
+					 is_ours ? "step" : conv->sampling.schema_name);
+	if (has_name && !is_ours && conv->sampling.is_strict)
+		json_write_member_bool(writer, "strict", true);
 	json_write_key(writer, "schema");
 	json_write_raw(writer, schema, strlen(schema));
-	json_write_object_end(writer);
 }

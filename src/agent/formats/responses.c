@@ -164,20 +164,25 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 }
 
 /* llama.cpp's server looks for it where Chat Completions have it, and OpenAI's refuses that. */
-static void write_schema(struct json_writer *writer, const char *schema, bool is_openai)
+static void write_schema(struct json_writer *writer, const struct model_conversation *conv, bool is_openai)
 {
 	if (!is_openai) {
 		json_write_key(writer, "response_format");
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "type", "json_schema");
 		json_write_key(writer, "json_schema");
-		provider_write_schema(writer, "step", schema);
+		json_write_object_begin(writer);
+		provider_write_schema(writer, conv, true);
+		json_write_object_end(writer);
 		json_write_object_end(writer);
 	}
 	json_write_key(writer, "text");
 	json_write_object_begin(writer);
 	json_write_key(writer, "format");
-	provider_write_schema(writer, "step", schema);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "json_schema");
+	provider_write_schema(writer, conv, true);
+	json_write_object_end(writer);
 	json_write_object_end(writer);
 }
 
@@ -208,8 +213,8 @@ static int request(const struct model_conversation *conv, struct provider_reques
 	json_write_array_end(&writer);
 	if (conv->tool_count > 0)
 		write_tools(&writer, conv);
-	if (conv->schema != NULL)
-		write_schema(&writer, conv->schema, is_openai);
+	if (provider_schema(conv) != NULL)
+		write_schema(&writer, conv, is_openai);
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, err) < 0 || provider_url(request, "/responses", err) < 0)
 		return (int)err->code;

@@ -15,6 +15,7 @@
 #include "agent/conversation/history.h"
 #include "agent/conversation/parked.h"
 #include "agent/conversation/prompt.h"
+#include "agent/conversation/schema.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -162,19 +163,69 @@ static void ask_again(struct loop *loop, struct loop_end *end)
 	(void)model_conversation_remark(&loop->conv, remark.len > 0 ? remark.data : first, &ignored);
 }
 
+bool loop_checks_answer(const struct loop *loop)
+{
+	return loop->conv.sampling.schema != NULL && loop->conv.schema == NULL &&
+	       (loop->settings.calling != AGENT_CALLING_FENCED || !loop->conversation.runs_code);
+}
+
+/* It does not obey the application's schema: whoever asked never sees it. */
+static void reject(struct loop *loop, const struct err *why, struct loop_end *end)
+{
+	cleanup_buf struct buf remark = BUF_INIT(1024);
+	struct err ignored; /* then the model is asked without a remark */
+
+	if (++loop->empty >= REPEAT_MAX) {
+		loop_stop(end, AGENT_STOP_FAILED, "%u answers of the model in a row did not obey the "
+			  "schema: %s", REPEAT_MAX, why->text);
+		return;
+	}
+	model_conversation_cut(&loop->conv, loop->conv.count - 1);
+	(void)buf_addf(&remark, &ignored, "[Your answer was not taken: %s. Answer with JSON that obeys "
+		       "the schema, and nothing else.]", why->text);
+	(void)model_conversation_remark(&loop->conv, buf_text(&remark), &ignored);
+}
+
+static int show_held(struct loop *loop, const struct model_turn *turn, struct err *err)
+{
+	return turn->text.len > 0
+		       ? link_text(loop->link, AGENT_TEXT, turn->text.data, turn->text.len, err)
+		       : 0;
+}
+
+/* Nothing to run, and something was said. */
+static int take_answer(struct loop *loop, const struct model_turn *turn, struct loop_end *end,
+		       struct err *err)
+{
+	struct err why;
+
+	if (loop_checks_answer(loop)) {
+		if (schema_check(loop->conv.sampling.schema, buf_text(&turn->text), turn->text.len,
+				 &why) < 0) {
+			reject(loop, &why, end);
+			return 0;
+		}
+		if (show_held(loop, turn, err) < 0)
+			return (int)err->code;
+	}
+	loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
+	return 0;
+}
+
 /* The model had nothing to run. */
-static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct loop_end *end)
+static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct loop_end *end,
+		       struct err *err)
 {
 	switch (turn->stop) {
 	case MODEL_STOP_LENGTH:
 		loop_stop(end, AGENT_STOP_LENGTH, "the answer was cut at %llu tokens",
 			  (unsigned long long)loop->settings.answer_tokens);
-		return;
+		return loop_checks_answer(loop) ? show_held(loop, turn, err) : 0;
 	case MODEL_STOP_REFUSED:
 		loop_stop(end, AGENT_STOP_REFUSED, "%s refused to answer", loop->provider->name);
-		return;
+		return loop_checks_answer(loop) ? show_held(loop, turn, err) : 0;
 	case MODEL_STOP_PAUSED: /* it goes on when it is sent back */
-		return;
+		return 0;
 	case MODEL_STOP_MALFORMED:
 		if (loop->tried_again)
 			loop_stop(end, AGENT_STOP_FAILED, "%s could not read what its model wrote",
@@ -182,7 +233,7 @@ static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct
 		else
 			model_conversation_cut(&loop->conv, loop->conv.count - 1);
 		loop->tried_again = true;
-		return;
+		return 0;
 	case MODEL_STOP_NONE:
 	case MODEL_STOP_END:
 		break;
@@ -190,11 +241,11 @@ static void end_of_turn(struct loop *loop, const struct model_turn *turn, struct
 	if (loop->out_of_steps)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
-	else if (is_empty(&turn->text) || (loop->settings.calling == AGENT_CALLING_SCHEMA &&
-					   is_empty(&loop->answer)))
+	else if (is_empty(&turn->text) || (loop->conv.schema != NULL && is_empty(&loop->answer)))
 		ask_again(loop, end);
 	else
-		loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
+		return take_answer(loop, turn, end, err);
+	return 0;
 }
 
 /* One answer of the model, and the cells it wants. */
@@ -207,6 +258,9 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 	if (turn_take(loop, end, err) < 0 || end->over)
 		return end->over ? 0 : (int)err->code;
 	at = loop->conv.count - 1;
+	if (loop_checks_answer(loop) && loop->conv.turns[at]->call_count > 0 &&
+	    show_held(loop, loop->conv.turns[at], err) < 0)
+		return (int)err->code;
 	if (link_turn(loop->link, &loop->usage, err) < 0)
 		return (int)err->code;
 	if (loop->conv.turns[at]->stop != MODEL_STOP_PAUSED &&
@@ -218,8 +272,8 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 	if (ran)
 		loop->empty = 0;
 	if (!ran)
-		end_of_turn(loop, loop->conv.turns[at], end);
-	else if (was_out)
+		return end_of_turn(loop, loop->conv.turns[at], end, err);
+	if (was_out)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
 	return 0;

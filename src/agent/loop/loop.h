@@ -72,6 +72,8 @@ int loop_remember(struct loop *loop, struct err *err);
 int loop_talk(struct loop *loop, struct err *err);
 /* Answers the question that is in loop->link; sends DONE. */
 int loop_ask(struct loop *loop, struct err *err);
+/* Whether the last answer has to obey a schema of the application's: it is shown when it does. */
+bool loop_checks_answer(const struct loop *loop);
 /* The same without a question: with the results of calls in loop->link, or the last message's. */
 int loop_continue(struct loop *loop, struct err *err);
 void loop_done(struct loop *loop);

@@ -370,9 +370,12 @@ int step_take(struct loop *loop, struct loop_end *end, bool *ret_ran, struct err
 	case AGENT_CALLING_FENCED:
 		return take_block(loop, turn, ret_ran, end, err);
 	case AGENT_CALLING_SCHEMA:
-		return take_object(loop, turn, ret_ran, end, err);
+		if (loop->conv.schema != NULL)
+			return take_object(loop, turn, ret_ran, end, err);
+		break; /* code cannot run */
 	default:
-		*ret_ran = turn->call_count > 0;
-		return *ret_ran ? take_calls(loop, end, err) : 0;
+		break;
 	}
+	*ret_ran = turn->call_count > 0;
+	return *ret_ran ? take_calls(loop, end, err) : 0;
 }

@@ -43,7 +43,7 @@ static void show(struct attempt *attempt, bool at_end)
 	struct fenced found;
 	struct err err;
 
-	if (loop->settings.calling == AGENT_CALLING_SCHEMA)
+	if (loop->settings.calling == AGENT_CALLING_SCHEMA || loop_checks_answer(loop))
 		return;
 	if (loop->settings.calling == AGENT_CALLING_FENCED) {
 		if (!at_end)

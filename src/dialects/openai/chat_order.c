@@ -213,7 +213,6 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 
 static int check(const struct json_value *body, struct order *ret, struct err *err)
 {
-	const struct json_value *format = json_read_member(body, "response_format");
 	int64_t n = 1;
 
 	if (json_read_kind(body) != JSON_KIND_OBJECT)
@@ -226,8 +225,6 @@ static int check(const struct json_value *body, struct order *ret, struct err *e
 	(void)json_read_int(json_read_member(body, "n"), &n);
 	if (n != 1)
 		return err_set(err, ERR_INVALID, "n: only 1 is supported here");
-	if (json_read_kind(format) != JSON_KIND_NULL && !is(format, "type", "text"))
-		return err_set(err, ERR_INVALID, "response_format: only text is supported here");
 	if (is_given(body, "functions"))
 		return err_set(err, ERR_INVALID, "functions: say tools instead");
 	(void)json_read_bool(json_read_member(body, "stream"), &ret->is_stream);
@@ -237,15 +234,18 @@ static int check(const struct json_value *body, struct order *ret, struct err *e
 int chat_order_read(const char *json, size_t len, struct order *ret, struct buf *conversation,
 		    struct err *err)
 {
+	const struct json_value *format;
 	struct json_writer writer;
 
 	if (json_read_parse(json, len, OPENAI_BODY_MAX, &ret->body, err) < 0 ||
 	    check(ret->body, ret, err) < 0)
 		return (int)err->code;
+	format = json_read_member(ret->body, "response_format");
 	json_write_init(&writer, conversation);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "schema", "reckon.conversation/1");
 	if (write_tools(ret, &writer, err) < 0 || write_sampling(ret->body, &writer, err) < 0 ||
+	    order_write_output(format, json_read_member(format, "json_schema"), &writer, err) < 0 ||
 	    write_messages(ret, &writer, err) < 0)
 		return (int)err->code;
 	json_write_object_end(&writer);

@@ -83,6 +83,11 @@ void order_done(struct order *order);
 int order_write(struct order *order, const struct json_value *before, struct buf *ret,
 		struct err *err);
 
+/* {"type": "json_schema" or "json_object"} becomes the conversation's "output"; `schema`: where name,
+ * schema and strict stand. */
+int order_write_output(const struct json_value *format, const struct json_value *schema,
+		       struct json_writer *writer, struct err *err);
+
 /* Which container a code interpreter is to have. */
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
 

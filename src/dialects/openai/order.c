@@ -77,14 +77,10 @@ static int take_tool(const struct json_value *tool, struct order *order, struct 
 static int check_rest(const struct json_value *body, struct err *err)
 {
 	static const char *const unknown[] = { "prompt" };
-	const char *format = text_of(
-		json_read_member(json_read_member(body, "text"), "format"), "type");
 
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
 		if (is_given(body, unknown[i]))
 			return err_set(err, ERR_INVALID, "%s: it is not supported here", unknown[i]);
-	if (format != NULL && strcmp(format, "text") != 0)
-		return err_set(err, ERR_INVALID, "text.format: only text is supported here");
 	return 0;
 }
 
@@ -232,6 +228,35 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 	return write_number(body, "max_tool_calls", "max_calls", writer, err);
 }
 
+int order_write_output(const struct json_value *format, const struct json_value *schema,
+		       struct json_writer *writer, struct err *err)
+{
+	const char *type = text_of(format, "type"), *name = text_of(schema, "name");
+	bool strict = false;
+
+	if (type == NULL || strcmp(type, "text") == 0)
+		return 0;
+	json_write_key(writer, "output");
+	json_write_object_begin(writer);
+	if (strcmp(type, "json_object") == 0) {
+		json_write_key(writer, "schema");
+		json_write_raw(writer, "{\"type\":\"object\"}", 17);
+	} else if (strcmp(type, "json_schema") != 0 ||
+		   json_read_kind(json_read_member(schema, "schema")) != JSON_KIND_OBJECT) {
+		return err_set(err, ERR_INVALID, "format: its type is text, json_object, or json_schema "
+			       "with a schema");
+	} else {
+		if (name != NULL)
+			json_write_member_string(writer, "name", name);
+		if (write_raw(writer, "schema", json_read_member(schema, "schema"), err) < 0)
+			return (int)err->code;
+		(void)json_read_bool(json_read_member(schema, "strict"), &strict);
+		json_write_member_bool(writer, "strict", strict);
+	}
+	json_write_object_end(writer);
+	return 0;
+}
+
 /* Those of before as they are: what their model thought stays with them. */
 static int write_messages(struct order *order, const struct json_value *before,
 			  struct json_writer *writer, struct err *err)
@@ -276,6 +301,8 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	bool beside = true;
 	size_t len;
 	const char *instructions = json_read_text(json_read_member(body, "instructions"), &len);
+	const struct json_value *format =
+		json_read_member(json_read_member(body, "text"), "format");
 
 	json_write_init(&writer, ret);
 	json_write_object_begin(&writer);
@@ -290,6 +317,7 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0 ||
 	    write_choice(json_read_member(body, "tool_choice"), &writer, err) < 0 ||
 	    write_sampling(body, &writer, err) < 0 ||
+	    order_write_output(format, format, &writer, err) < 0 ||
 	    write_messages(order, before, &writer, err) < 0)
 		return (int)err->code;
 	json_write_object_end(&writer);

@@ -1,0 +1,75 @@
+/*
+ * test_agent_schema.c - whether an answer obeys a JSON schema.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    schemas and answers of its own.
+ * Never:    asks a model.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "agent/conversation/schema.h"
+
+#define PERSON                                                                                     \
+	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"                     \
+	"\"age\":{\"type\":[\"integer\",\"null\"]},\"tags\":{\"type\":\"array\",\"maxItems\":2,"   \
+	"\"items\":{\"enum\":[\"a\",\"b\"]}}},\"required\":[\"name\"],\"additionalProperties\":false}"
+#define TREE                                                                                       \
+	"{\"$defs\":{\"tree\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"properties\":"  \
+	"{\"left\":{\"$ref\":\"#/$defs/tree\"},\"value\":{\"const\":1}},\"required\":[\"left\"]}]}}," \
+	"\"$ref\":\"#/$defs/tree\"}"
+
+static void answers_are_judged(void **state)
+{
+	static const struct {
+		const char *schema, *answer, *why; /* NULL: it obeys */
+	} cases[] = {
+		{ PERSON, "{\"name\":\"Ada\"}", NULL },
+		{ PERSON, "{\"name\":\"Ada\",\"age\":36,\"tags\":[\"a\",\"b\"]}", NULL },
+		{ PERSON, "{\"name\":\"Ada\",\"age\":null}", NULL },
+		{ PERSON, "{\"name\":\"Ada\",\"age\":3.5}", "the answer.age is of another type" },
+		{ PERSON, "{\"age\":3}", "the answer has no \"name\"" },
+		{ PERSON, "{\"name\":\"\",\"x\":1}", "the answer may not have \"x\"" },
+		{ PERSON, "{\"name\":\"\",\"tags\":[\"c\"]}",
+		  "the answer.tags[0] is none of the values that it may have" },
+		{ PERSON, "{\"name\":\"\",\"tags\":[\"a\",\"a\",\"a\"]}",
+		  "the answer.tags has too few or too many items" },
+		{ PERSON, "[]", "the answer is of another type" },
+		{ PERSON, "Here it is: {}", "the answer is no JSON" },
+		{ PERSON, "", "the answer is no JSON" },
+		{ TREE, "{\"left\":{\"left\":null,\"value\":1}}", NULL },
+		{ TREE, "{\"left\":{\"left\":null,\"value\":2}}",
+		  "the answer.left.value is none of the values that it may have" },
+		{ "{\"$ref\":\"#\"}", "1", "the answer is too deep or too large to be checked" },
+		{ "{\"additionalProperties\":{\"type\":\"number\"}}", "{\"a\":\"b\"}",
+		  "the answer.a is of another type" },
+		{ "{\"allOf\":[{\"type\":\"string\"},{\"const\":\"x\"}]}", "\"y\"",
+		  "the answer is none of the values that it may have" },
+		{ "{}", "1", NULL },
+		{ "{\"$ref\":\"#/nothing\"}", "1", NULL },
+	};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *answer = cases[i].answer;
+		const int rc = schema_check(cases[i].schema, answer, strlen(answer), &err);
+
+		if (cases[i].why == NULL) {
+			assert_int_equal(rc, 0);
+			continue;
+		}
+		assert_int_equal(rc, ERR_INVALID);
+		assert_memory_equal(err.text, cases[i].why, strlen(cases[i].why));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_judged),
+	};
+
+	return cmocka_run_group_tests_name("agent_schema", tests, NULL, NULL);
+}
