@@ -8,7 +8,7 @@
 # a second run touches neither network nor package lists. Without root it installs nothing and
 # says what to ask for. The section "test" also makes build/venv, where pytest and Node live, and for
 # each folder NAME of test/sdks build/sdks/NAME with the packages of its requirements.txt in venv and
-# those of its package-lock.json in node_modules.
+# those of its package-lock.json in node_modules, and the source packages of its sources.txt in sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -89,6 +89,7 @@ setup_sdk() { # NAME
 	local from=test/sdks/$1 to=build/sdks/$1 locks=()
 	[ -f "$from/requirements.txt" ] && locks+=("$from/requirements.txt")
 	[ -f "$from/package-lock.json" ] && locks+=("$from/package-lock.json")
+	[ -f "$from/sources.txt" ] && locks+=("$from/sources.txt")
 	is_current "$to" "${locks[@]}" && return 0
 	echo "setup: making $to"
 	mkdir -p "$to"
@@ -99,7 +100,21 @@ setup_sdk() { # NAME
 		cp "$from/package.json" "$from/package-lock.json" "$to"
 		PATH=$PWD/build/venv/bin:$PATH npm --prefix "$to" ci --no-audit --no-fund --silent --ignore-scripts
 	fi
+	[ -f "$from/sources.txt" ] && fetch_sources "$to" "$from/sources.txt"
 	stamp "$to" "${locks[@]}"
+}
+
+# Source packages, unpacked: for what no wheel has.
+fetch_sources() { # FOLDER LIST
+	rm -rf "$1/sources"
+	mkdir -p "$1/sources"
+	"$1/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+		--dest "$1/sources" -r "$2"
+	local each
+	for each in "$1/sources"/*.tar.gz; do
+		tar -xzf "$each" -C "$1/sources"
+		rm "$each"
+	done
 }
 
 setup_sdks() {
