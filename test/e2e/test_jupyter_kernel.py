@@ -194,6 +194,23 @@ def test_nbclient_and_papermill(jupyter):
     assert [cell.outputs[0].text for cell in made.cells if cell.source.startswith("print")] == ["42\n"]
 
 
+def test_autogen(jupyter, tmp_path):
+    """Its executor for kernels of this machine, in an environment of its own."""
+    jupyter("jupyter", "install", "-t", "data", "--name", "reckon-data").expect(0)
+    with open(jupyter.work / "said", "w+") as out:  # no pipe: what the kernel starts may stay behind
+        done = subprocess.run(
+            [ROOT / "build/sdks/autogen/venv/bin/python", ROOT / "test/support/jupyter_clients.py",
+             "autogen_local", "-", "reckon-data", tmp_path], stdout=out, stderr=subprocess.STDOUT,
+            timeout=2 * SECONDS, check=False)
+        out.seek(0)
+        said = out.read()
+    assert done.returncode == 0, said
+    good, bad, plot = json.loads(said.splitlines()[-1])
+    assert (good[0], good[1].split()) == (0, ["42", "6"])
+    assert bad[0] != 0 and "ZeroDivisionError" in bad[1]
+    assert (plot[0], plot[2]) == (0, [".png"])
+
+
 def test_a_folder_of_this_machine(jupyter):
     jupyter("jupyter", "install", "--name", "here", "--display-name", "Here", "-t", "python",
             "-m", ".:/mnt/work:rw", "--memory", "512M").expect(0)

@@ -49,8 +49,6 @@ def outcome(output):
         return kind, output["ename"], output["evalue"]
     data = {}
     for media, value in output["data"].items():
-        if media.startswith("application/vnd.reckon."):
-            continue  # charts and tables as data, which ipykernel has not
         if media.startswith("image/"):
             value = "an image"
         data[media] = re.sub(r"\b0x[0-9a-f]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", value)

@@ -1,6 +1,7 @@
 """Jupyter Server's interface: what its clients send, raw, and jupyter_kernel_client from PyPI.
 
-The jupyter_server of the test of a gateway is in build/sdks/jupyter.
+The jupyter_server of the test of a gateway is in build/sdks/jupyter, AutoGen and a file of Open WebUI in
+build/sdks/autogen.
 """
 import base64
 import contextlib
@@ -22,6 +23,7 @@ from reckon_serve import SECONDS, Server
 API = "/jupyter/api"
 V1 = "v1.kernel.websocket.jupyter.org"
 JUPYTER = ROOT / "build/sdks/jupyter/venv"
+CLIENTS = ROOT / "build/sdks/autogen/venv"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
@@ -451,6 +453,15 @@ def test_a_program_that_dies_and_one_that_is_interrupted(server):
         assert channels.run("never")[-1][1]["ename"] == "NameError"
 
 
+def test_a_cell_after_an_error_runs(server):
+    """A client that has read the error need not wait for the end of the cell."""
+    with kernel(server) as (_, channels):
+        channels.send("execute_request", {"code": "1 / 0"})
+        while channels.receive()["msg_type"] != "error":
+            pass
+        assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
+
+
 def test_questions(server):
     with kernel(server) as (_, channels):
         channels.run("äöü = 1; number_of_things = 2")
@@ -637,3 +648,35 @@ def test_a_gateway(server, reckon):
     finally:
         gateway.terminate()
         gateway.wait(SECONDS)
+
+
+def others(name, *words):
+    """What the code of others found: test/support/jupyter_clients.py."""
+    done = subprocess.run([CLIENTS / "bin/python", ROOT / "test/support/jupyter_clients.py", name,
+                           *map(str, words)], capture_output=True, text=True, timeout=2 * SECONDS,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["ag2", "autogen_ext"])
+def test_autogen(server, name, tmp_path):
+    found = others(name, server.port, server.key, tmp_path)
+    (status, text, files) = found[0]
+    assert (status, text.split(), files) == (0, ["42", "6"], [])
+    assert found[1][0] != 0 and "ZeroDivisionError" in found[1][1]
+    assert (found[2][0], found[2][2]) == (0, [".png"]), found[2]
+    assert "{" not in found[2][1]  # what is no text or picture would be shown to the model as JSON
+    if name == "ag2":  # it restarts
+        assert "NameError" in found[3][1]
+    assert ask(server, "GET", "/kernels").json == []
+
+
+def test_open_webui(server):
+    good, bad, plot, fresh, stranger = others("open_webui", server.port, server.key, "-")
+    assert good == {"stdout": "süß", "stderr": "e", "result": "42"}
+    assert "ZeroDivisionError" in bad["stderr"] and "\x1b" not in bad["stderr"]
+    assert plot["result"].startswith("data:image/png;base64,")
+    assert "NameError" in fresh["stderr"]  # a kernel for each execution
+    assert "403" in stranger["stderr"]
+    assert ask(server, "GET", "/kernels").json == []

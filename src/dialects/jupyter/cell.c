@@ -58,7 +58,10 @@ static int send_event(struct cell *cell, const char *name, const struct json_val
 
 	if (cell->silent && strcmp(name, "execute_result") == 0)
 		return 0;
-	cell->has_error = cell->has_error || strcmp(name, "error") == 0;
+	if (strcmp(name, "error") == 0) {
+		cell->has_error = true;
+		channels_fail(channels);
+	}
 	if (!jupyter_content(name, event, channels->count, &content, &err))
 		return 0;
 	if (!channels->is_binary && content.len > TEXT_FRAME_MAX)
@@ -201,6 +204,7 @@ static int send_failure(const struct cell *cell)
 	struct json_writer json;
 	struct err err;
 
+	channels_fail(cell->channels);
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	write_outcome(&json, cell);

@@ -165,13 +165,22 @@ int channels_wait_beside(struct channels *channels)
 	return what == 1 ? take_beside(channels, &message) : 0;
 }
 
-/* Cells that wait behind one that failed are not run; other messages are answered. */
+void channels_fail(struct channels *channels)
+{
+	channels->to_abort = channels->waiting->count;
+}
+
+/*
+ * Cells that wait behind one that failed are not run; other messages are answered. A client that has
+ * heard of the error, and sends another cell before the end of the one that failed, wants it to run.
+ */
 static int abort_waiting(struct channels *channels)
 {
 	struct frame frame;
 	int code = 0;
 
-	while (code == 0 && take_waiting(channels->waiting, &frame)) {
+	for (; code == 0 && channels->to_abort > 0 && take_waiting(channels->waiting, &frame);
+	     channels->to_abort--) {
 		code = strcmp(frame.type, EXECUTE) == 0 ? cell_abort(channels, &frame)
 							: answers_handle(channels, &frame);
 		frame_done(&frame);

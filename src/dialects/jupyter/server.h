@@ -164,6 +164,7 @@ struct channels {
 	bool is_binary;
 	bool is_over; /* nobody reads, or the kernel was ended */
 	struct waiting *waiting;
+	size_t to_abort;   /* of those: they came before the client was told of an error */
 	struct cell *cell; /* that runs, or NULL */
 };
 
@@ -172,6 +173,8 @@ void channels_serve(struct request *request, const char *uuid);
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content);
 int channels_status(struct channels *channels, const struct frame *parent, const char *state);
+/* What waits now does not run when the cell fails that runs. */
+void channels_fail(struct channels *channels);
 /* While a cell runs: until the next message, which is answered or kept, or until reckond answers. */
 int channels_wait_beside(struct channels *channels);
 
