@@ -324,9 +324,12 @@ void execution_finish(struct execution *execution, const struct job *job)
 		execution->failed = true;
 	} else if (job->json == NULL) {
 		execution->failed = true;
-		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_SESSION_LOST
+		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_UNAVAILABLE
 								     : API_ERR_INTERNAL;
 		(void)err_set(&execution->why, ERR_LOST, "%s", job->error.message);
+		/* Without a record it has not begun (reckon_execute()). */
+		if (job->error.code == RECKON_ELOST)
+			execution_release_key(execution);
 	}
 	keep(execution, job);
 	for (size_t i = 0; i < execution->waiter_count; i++) {

@@ -213,7 +213,8 @@ enum api_error front_error_of(const reckon_error *error)
 		{ RECKON_EDENIED, API_ERR_DENIED },
 		{ RECKON_ELIMIT, API_ERR_LIMIT },
 		{ RECKON_ETIMEOUT, API_ERR_TIMEOUT },
-		{ RECKON_ELOST, API_ERR_SESSION_LOST },
+		/* Of a box: its session gets another one (restore_park()), and then it can be done. */
+		{ RECKON_ELOST, API_ERR_UNAVAILABLE },
 		{ RECKON_EUNAVAILABLE, API_ERR_UNAVAILABLE },
 		{ RECKON_EKERNEL_LOST, API_ERR_KERNEL_LOST },
 	};
@@ -226,7 +227,12 @@ enum api_error front_error_of(const reckon_error *error)
 
 void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
 {
-	front_fail(host, request, front_error_of(error), error->message, "", error->remedy, 0);
+	/* libreckon's remedy is for who has no daemon. */
+	if (error->code == RECKON_ELOST)
+		front_fail(host, request, front_error_of(error), error->message, "",
+			  "ask again: the session gets another box, with its files", 1);
+	else
+		front_fail(host, request, front_error_of(error), error->message, "", error->remedy, 0);
 }
 
 /* ---- what they count, and how they are ------------------------------------------------------ */

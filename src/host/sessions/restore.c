@@ -125,7 +125,7 @@ void restore_park(struct session *session, const char *why)
 	session->kernel_lost = false;
 	process_lose_all(session, API_PROCESS_STATE_LOST, 0, why);
 	context_park_all(session, why);
-	watch_lose_all(session, API_ERR_SESSION_LOST, "the session's box is gone");
+	watch_lose_all(session, API_ERR_UNAVAILABLE, "the session's box is gone");
 	free(session->observed);
 	session->observed = NULL;
 	session->ran_since = false;
