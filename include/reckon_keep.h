@@ -54,6 +54,13 @@ RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, r
  * missing or damaged; then close the session. */
 RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
 					   const reckon_workspace *manifest, reckon_error *err);
+/* The same, of all whose content is there: each that is missing or damaged is told, with its path
+ * as it may be shown. Whether the session is to be used is the caller's to say. */
+typedef void reckon_missing_fn(const char *path, const char *why, void *arg);
+RECKON_PUBLIC int reckon_workspace_restore_intact(reckon_session *session,
+						  const reckon_workspace *manifest,
+						  reckon_missing_fn *tell, void *arg,
+						  reckon_error *err);
 
 /* Both texts stay as long as the program. */
 typedef struct reckon_reason { const char *code, *message; } reckon_reason;

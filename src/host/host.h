@@ -146,6 +146,8 @@ struct session {
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
 	uint64_t parked_sequence; /* of its last execution before that */
 	bool wants_restore;	/* and waits until fewer others do the same */
+	bool wants_intact;	/* its next box does without what the store lacks */
+	struct missing *missing; /* that, as the last try found it, or NULL */
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session *next_in_transaction;

@@ -239,10 +239,11 @@ def objects(reckon):
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
-def test_a_workspace_is_whole_or_lost(reckon, harm):
+def test_a_workspace_is_whole_or_waits_for_what_is_missing(reckon, harm):
     with Server(reckon) as server:
         session, other = server.create(), server.create()
-        server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
+        server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')\n"
+                                "import os\nos.link('b', 'c')")
         server.execute(other, "open('c', 'w').write('third')")
         server.stop(signal.SIGKILL)
         victim, = [path for path in objects(reckon).values() if path.read_bytes() == b"second"]
@@ -251,13 +252,47 @@ def test_a_workspace_is_whole_or_lost(reckon, harm):
         else:
             victim.write_bytes(b"secxnd")
         server.start()
-        for _ in range(2):
-            answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
-            assert (answer.status, answer.code) == (410, "session_lost"), answer
-        answer = server.ask("GET", f"/sessions/{session}")
-        assert "b could not be restored" in answer.json["error"]["cause"]
-        assert harm in answer.json["error"]["cause"]
+        for method, path, body in 2 * [("POST", "executions", {"code": "1"}), ("GET", "files/a", None),
+                                       ("POST", "restore", {})]:
+            answer = server.ask(method, f"/sessions/{session}/{path}", body)
+            assert (answer.status, answer.code) == (503, "unavailable"), answer
+            assert answer.headers["Retry-After"]
+            told = answer.json["error"]["message"]
+            assert "b could not be restored" in told and harm in told and "1 more" in told, told
+            shown = server.ask("GET", f"/sessions/{session}").json
+            assert shown["status"] == "live"
+            assert shown["files_missing"]["count"] == 2, shown
+            assert shown["files_missing"]["paths"] == ["b", "c"], shown
         assert server.execute(other, "print(open('c').read())")["stdout"] == "third\n"
+        # Whoever has the content brings it back, here another session.
+        server.execute(other, "open('again', 'w').write('second')")
+        record = server.execute(session, "print(open('a').read(), open('b').read(), open('c').read())")
+        assert record["stdout"] == "first second second\n"
+        assert "files_missing" not in server.ask("GET", f"/sessions/{session}").json
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_is_intact_is_handed_out_on_request(reckon, is_known):
+    with Server(reckon) as server:
+        session = server.create()
+        server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
+        server.stop(signal.SIGKILL)
+        victim, = [path for path in objects(reckon).values() if path.read_bytes() == b"second"]
+        victim.unlink()
+        server.start()
+        if is_known:
+            assert server.ask("GET", f"/sessions/{session}/files/a").status == 503
+        answer = server.ask("POST", f"/sessions/{session}/restore", {"intact": True})
+        assert answer.status == 200, answer
+        assert server.ask("GET", f"/sessions/{session}/files/a").body == b"first"
+        record = server.execute(session, "import os\nprint(sorted(os.listdir()))")
+        assert record["stdout"] == "['a']\n"
+        lost, = diagnostics(record, "kernel_lost")
+        assert "1 files are missing in the store" in lost["message"] and "b could" in lost["message"]
+        assert "files_missing" not in server.ask("GET", f"/sessions/{session}").json
+        # It is given up: the next box asks nothing.
+        crash(server)
+        assert server.execute(session, "print(os.listdir() if 'os' in dir() else 1)")["stdout"] == "1\n"
 
 
 def test_many_come_back_at_once(reckon):

@@ -151,7 +151,7 @@ static void everything_comes_back(void **state)
 
 	put(fixture->to_fd, "of the template", "x", 1);
 	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
-				     taken->count, (uid_t)-1, (gid_t)-1, &err));
+				     taken->count, (uid_t)-1, (gid_t)-1, NULL, &err));
 	assert_file(fixture->to_fd, "a", "first", 5);
 	assert_file(fixture->to_fd, "empty", "", 0);
 	assert_file(fixture->to_fd, "zeros", zeros, sizeof(zeros));
@@ -328,10 +328,17 @@ static void what_does_not_fit_is_named(void **state)
 	done(taken);
 }
 
+static void note_missing(const char *path, const char *why, void *arg)
+{
+	char *told = arg;
+
+	(void)snprintf(told + strlen(told), 200 - strlen(told), "%s: %s;", path, why);
+}
+
 static void missing_and_damaged_content_is_no_workspace(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[200], trash[220];
+	char path[200], trash[220], told[200] = "";
 	reckon_workspace *taken;
 	struct err err;
 
@@ -343,14 +350,26 @@ static void missing_and_damaged_content_is_no_workspace(void **state)
 		       find(taken, "file")->content);
 	put(fixture->state_fd, path, "abd", 3);
 	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
-				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
+				      taken->count, (uid_t)-1, (gid_t)-1, NULL, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "file could not be restored"));
 	assert_non_null(strstr(err.text, "damaged"));
-	(void)snprintf(trash, sizeof(trash), "%s.away", path);
-	assert_int_equal(renameat(fixture->state_fd, path, fixture->state_fd, trash), 0);
+	(void)snprintf(trash, sizeof(trash), "%s.damaged", path);
+	assert_int_equal(unlinkat(fixture->state_fd, trash, 0), 0);
 	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
-				      taken->count, (uid_t)-1, (gid_t)-1, &err), ERR_LOST);
+				      taken->count, (uid_t)-1, (gid_t)-1, NULL, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "missing"));
+	/* All else is there when somebody hears of it. */
+	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+				     taken->count, (uid_t)-1, (gid_t)-1,
+				     &(struct keep_missing){ note_missing, told }, &err));
+	assert_string_equal(told, "file: its content is missing in the store;");
+	assert_file(fixture->to_fd, "dir", "1", 1);
+	assert_int_equal(faccessat(fixture->to_fd, "file", F_OK, 0), -1);
+	/* And so it is again, once somebody brought it. */
+	put(fixture->state_fd, path, "abc", 3);
+	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+				     taken->count, (uid_t)-1, (gid_t)-1, NULL, &err));
+	assert_file(fixture->to_fd, "file", "abc", 3);
 	done(taken);
 }
 
@@ -366,9 +385,9 @@ static void a_manifest_that_leads_outside_does_not(void **state)
 	struct err err;
 
 	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
-				 (gid_t)-1, &err) < 0);
+				 (gid_t)-1, NULL, &err) < 0);
 	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, through, 2,
-				 (uid_t)-1, (gid_t)-1, &err) < 0);
+				 (uid_t)-1, (gid_t)-1, NULL, &err) < 0);
 }
 
 /* ---- the store's side ----------------------------------------------------------------------- */

@@ -39,6 +39,13 @@ NOT_KEPT = Struct("not_kept", "Names of the workspace that a restart would lose.
     Field("why", "text", "Of the first", required=True),
 ))
 
+MISSING = Struct("missing", "What the store lacks of a session's workspace.", (
+    Field("count", "number", "How many files", required=True),
+    Field("why", "text", "Of the first", required=True),
+    Field("paths", "json", "Of the first 100", required=True,
+          schema={"type": "array", "items": {"type": "string"}}),
+))
+
 SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("id", "text", "se_…", required=True),
     Field("name", "text", "Of one live session at a time", nullable=True),
@@ -60,6 +67,8 @@ SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("files_not_kept", "one", "Names of the workspace that a restart would lose", of=NOT_KEPT),
     Field("tools", "json", "Of executions that name none of their own; not in lists", schema={
         "type": "array", "items": {"$ref": "#/components/schemas/ToolDeclaration"}}),
+    Field("files_missing", "one", "Names of the workspace whose content is gone or damaged: until it "
+          "is there again requests are 503, unless `restore` does without", of=MISSING),
 ), schema="Session")
 
 SESSIONS = Struct("sessions", "A page of sessions.", (
@@ -109,7 +118,7 @@ TOOLS = Field("tools", "many", "For each execution that names none of its own; 2
 HELD = Field("held", "flag", "It ends with the request that opened it: when its client goes away, or "
              "at a CANCEL of this call", place="internal")
 
-STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, SESSION_STRUCT, SESSIONS, TOOL)
+STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, MISSING, SESSION_STRUCT, SESSIONS, TOOL)
 
 CALLS = (
     Call("session_list", "GET", "sessions", "Sessions that are and were, newest first", "A page",
@@ -142,6 +151,13 @@ CALLS = (
          body="SessionPatch"),
     Call("session_delete", "DELETE", "sessions/{session}", "End a session and what runs in it",
          "Ended", "sessions", takes=(SESSION,), errors=(404, 410, 507), operation="deleteSession"),
+    Call("session_restore", "POST", "sessions/{session}/restore",
+         "Make the box of a session that has none", "It has one", "sessions",
+         description="The next request does it, too. What the store lacks of the files makes that "
+         "503, and the session keeps the list (`files_missing`); with `intact` it comes back with "
+         "what is there, and the rest is given up: the next record says so.",
+         takes=(SESSION, Field("intact", "flag", "Do without what is missing", default=False)),
+         errors=(404, 410, 507), operation="restoreSession", body="SessionRestore"),
     Call("session_token", "GET", "sessions/{session}/token", "A token for this session alone",
          "The token, always the same one", "sessions",
          description="It goes where a key goes, may in this session what the key that asked may "

@@ -91,11 +91,21 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 	const struct db_persisted *kept = &session->kept;
 	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
 	struct api_not_kept *not_kept;
+	struct api_missing *missing;
 
 	ret->kernel = is_lost ? API_SESSION_KERNEL_LOST : API_SESSION_KERNEL_READY;
 	ret->restored_at = copy(arena, kept->restored_at);
 	ret->has_expires_at_ms = kept->expires_ms != 0;
 	ret->expires_at_ms = kept->expires_ms;
+	if (session->missing != NULL) {
+		missing = arena_new(arena, 1, sizeof(*missing));
+		missing->count = session->missing->count;
+		missing->why = copy(arena, session->missing->why);
+		missing->paths = (struct api_bytes){
+			arena_text(arena, buf_text(&session->missing->paths), session->missing->paths.len),
+			session->missing->paths.len };
+		ret->files_missing = missing;
+	}
 	if (kept->not_kept == 0)
 		return;
 	not_kept = arena_new(arena, 1, sizeof(*not_kept));
@@ -418,6 +428,19 @@ void handle_session_change(struct host *host, const struct request *req,
 	session_show(host, &arena, &session->row, &reply);
 	reply_session_change(host, req->id, &reply); /* goes out when it is kept */
 	transaction_leave(host, is_own, 0);
+}
+
+void handle_session_restore(struct host *host, const struct request *req,
+			    const struct api_session_restore_in *in)
+{
+	struct session *session = answer_session_named(host, req, in->session, true);
+
+	if (session == NULL)
+		return;
+	if (session->is_parked && in->intact)
+		session->wants_intact = true;
+	/* A look at the workspace needs a box, as everything does. */
+	session_enqueue(session, job_new(session, JOB_KEEP, req->id));
 }
 
 void handle_session_delete(struct host *host, const struct request *req,

@@ -61,6 +61,7 @@ void job_free(struct job *job)
 		job->imports = next;
 	}
 	job_told_free(job->told);
+	missing_free(job->missing);
 	free(job);
 }
 

@@ -44,6 +44,14 @@ struct upload {
 	struct stored *stored; /* a file of the tenant, of no session; or NULL */
 };
 
+/* Files whose content the store has not, or damaged. */
+struct missing {
+	size_t count;
+	char why[160];	 /* of the first */
+	struct buf paths; /* of the first MISSING_PATHS_MAX, a JSON array */
+};
+void missing_free(struct missing *missing); /* NULL is fine */
+
 /* A request that waits for a record or an answer, and the enum api_id of its call. */
 struct waiter {
 	uint64_t request;
@@ -180,6 +188,8 @@ struct job {
 	bool is_lost; /* the session, found after the job */
 	reckon_error why_lost;
 	reckon_workspace *manifest; /* RESTORE: what the workspace was */
+	struct missing *missing;    /* RESTORE: what the store lacks of it, or NULL */
+	bool is_intact;		    /* RESTORE: that is given up */
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */
 	bool is_thorough;	    /* KEEP */
 	reckon_port_entry *ports;   /* PORT_LIST */

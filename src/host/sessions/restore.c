@@ -3,8 +3,8 @@
  *
  * Runs in:  reckond's loop; restore_work() in a thread of the pool.
  * Reads:    the manifest in the database.
- * Never:    gives out a workspace that lacks something: either all of it is there, or the session
- *           is lost and says what was missing.
+ * Never:    gives out a workspace that lacks something, unless a client asked for what is intact;
+ *           or gives up the list of what it was, which is tried again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,61 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "codec/json_write.h"
 #include "host/host.h"
 #include "host/files/watch.h"
 
 #define RESTORING_MAX 4u
+#define MISSING_PATHS_MAX 100u
+#define MISSING_PATHS_SIZE ((size_t)2 << 20)
+
+/* ---- what the store lacks ------------------------------------------------------------------- */
+
+void missing_free(struct missing *missing)
+{
+	if (missing == NULL)
+		return;
+	buf_done(&missing->paths);
+	free(missing);
+}
+
+/* In the pool's thread. */
+static void note_missing(const char *path, const char *why, void *arg)
+{
+	struct job *job = arg;
+	struct missing *missing = job->missing;
+	struct json_writer json;
+	struct err ignored;
+
+	if (missing == NULL) {
+		missing = job->missing = mem_new0(1, sizeof(*missing));
+		missing->paths = BUF_INIT(MISSING_PATHS_SIZE);
+		(void)snprintf(missing->why, sizeof(missing->why), "%.100s could not be restored: %s",
+			       path, why);
+	}
+	if (missing->count++ >= MISSING_PATHS_MAX)
+		return;
+	if (missing->paths.len > 0)
+		missing->paths.len--; /* the bracket */
+	(void)buf_addc(&missing->paths, missing->paths.len > 0 ? ',' : '[', &ignored);
+	json_write_init(&json, &missing->paths);
+	json_write_string(&json, path);
+	(void)json_write_finish(&json, &ignored);
+	(void)buf_addc(&missing->paths, ']', &ignored);
+}
+
+static void refuse_missing(struct job *job)
+{
+	const struct missing *missing = job->missing;
+
+	job->error.code = RECKON_ELOST;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", missing->why);
+	if (missing->count > 1)
+		(void)snprintf(job->error.message, sizeof(job->error.message), "%s, and %zu more",
+			       missing->why, missing->count - 1);
+}
+
+/* ---- a box ---------------------------------------------------------------------------------- */
 
 int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 {
@@ -33,20 +84,27 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 	return 0;
 }
 
+/* To what the next record says of variables. */
+static void tell_lost(struct session *session, size_t count, const char *how, const char *first)
+{
+	char *why = session->kept.lost_why;
+	const size_t len = strlen(why);
+
+	/* Told already by a try that failed. */
+	if (count == 0 || strstr(why, how) != NULL)
+		return;
+	(void)snprintf(why + len, sizeof(session->kept.lost_why) - len, "%s%zu %s and are gone: %s",
+		       len > 0 ? "; " : "", count, how, first);
+}
+
 /* What was there and is not coming back, beside the variables. */
 static void tell_not_kept(struct session *session, const reckon_workspace *manifest)
 {
-	char *why = session->kept.lost_why;
-	const size_t size = sizeof(session->kept.lost_why);
-	size_t len, count = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->count; i++)
 		count += manifest->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
-	if (count == 0)
-		return;
-	len = strlen(why);
-	(void)snprintf(why + len, size - len, "%s%zu files had not been kept and are gone: %s",
-		       len > 0 ? "; " : "", count, session->kept.not_kept_why);
+	tell_lost(session, count, "files had not been kept", session->kept.not_kept_why);
 }
 
 static void fail_waiting(struct session *session, enum api_error error, const char *why)
@@ -77,6 +135,11 @@ static void begin(struct session *session)
 		return;
 	}
 	tell_not_kept(session, job->manifest);
+	/* Only what is known to be missing is given up: the first try finds it out. */
+	job->is_intact = session->wants_intact && session->missing != NULL;
+	if (job->is_intact)
+		tell_lost(session, session->missing->count, "files are missing in the store",
+			  session->missing->why);
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->restoring++;
@@ -110,8 +173,12 @@ void restore_work(struct job *job)
 	work_open(job);
 	if (session->handle == NULL)
 		return;
-	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
-		return;
+	if (reckon_workspace_restore_intact(session->handle, job->manifest, note_missing, job,
+					    &job->error) == RECKON_OK) {
+		if (job->missing == NULL || job->is_intact)
+			return;
+		refuse_missing(job);
+	}
 	close_box(session);
 }
 
@@ -150,7 +217,7 @@ static void restored(struct session *session)
 	struct db_persisted *kept = &session->kept;
 	struct err err;
 
-	session->is_parked = false;
+	session->is_parked = session->wants_intact = false;
 	session->taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);
@@ -178,12 +245,14 @@ void restore_done(struct session *session, struct job *job)
 			 session->row.id, job->error.message);
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
 			       job->error.message);
-		if (job->error.code == RECKON_ELOST)
-			session_end(session, API_ERR_SESSION_LOST, why, 0);
-		else
-			/* Something else is wrong with this host: it may be tried again. */
+		/* The list stays, and each request tries again: what is missing may come back. */
+		if (!session->wants_intact || job->is_intact || job->missing == NULL) {
+			session->wants_intact = false;
 			fail_waiting(session, API_ERR_UNAVAILABLE, why);
+		}
 	}
+	missing_free(session->missing);
+	session->missing = session->handle == NULL ? TAKE_PTR(job->missing) : NULL;
 	job_free(job);
 	session_pump(session);
 	file_queue_pump(session);

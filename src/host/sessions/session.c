@@ -140,6 +140,7 @@ void session_forget(struct session *session)
 	free(session->observed);
 	db_session_done(&session->row);
 	db_persisted_done(&session->kept);
+	missing_free(session->missing);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
 	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)

@@ -175,14 +175,14 @@ int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *e
 }
 
 static int restore(struct reckon_session *session, const reckon_workspace *manifest,
-		   struct err *err)
+		   const struct keep_missing *missing, struct err *err)
 {
 	const bool give = geteuid() == 0;
 
 	if (needs_keep(session, err) < 0 || session_check(session, err) < 0 ||
 	    shared_keep_restore(session->shared, session->workspace, session->engine->store,
 				manifest, give ? session->host_uid : (uid_t)-1,
-				give ? session->host_gid : (gid_t)-1, err) < 0)
+				give ? session->host_gid : (gid_t)-1, missing, err) < 0)
 		return (int)err->code;
 	return shared_look(session->shared, session->workspace, err);
 }
@@ -192,7 +192,18 @@ int reckon_workspace_restore(reckon_session *session, const reckon_workspace *ma
 {
 	struct err inner;
 
-	if (restore(session, manifest, &inner) < 0)
+	if (restore(session, manifest, NULL, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_workspace_restore_intact(reckon_session *session, const reckon_workspace *manifest,
+				    reckon_missing_fn *tell, void *arg, reckon_error *err)
+{
+	const struct keep_missing missing = { tell, arg };
+	struct err inner;
+
+	if (restore(session, manifest, &missing, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }

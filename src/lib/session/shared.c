@@ -310,13 +310,14 @@ void shared_keep_forget(struct shared *shared)
 }
 
 int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
-			const reckon_workspace *manifest, uid_t uid, gid_t gid, struct err *err)
+			const reckon_workspace *manifest, uid_t uid, gid_t gid,
+			const struct keep_missing *missing, struct err *err)
 {
 	int code;
 
 	(void)pthread_mutex_lock(&shared->lock);
 	code = persist_restore(shared->keep, workspace, store, manifest->entries, manifest->count, uid,
-			    gid, err);
+			    gid, missing, err);
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }

@@ -70,7 +70,8 @@ int shared_check(struct shared *shared, struct err *err);
 void shared_keep_take(struct shared *shared, reckon_workspace **ret);
 void shared_keep_forget(struct shared *shared);
 int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
-			const reckon_workspace *manifest, uid_t uid, gid_t gid, struct err *err);
+			const reckon_workspace *manifest, uid_t uid, gid_t gid,
+			const struct keep_missing *missing, struct err *err);
 
 /* Counts changes of the workspace that are known. */
 uint64_t shared_changes(struct shared *shared);

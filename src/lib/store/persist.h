@@ -86,12 +86,17 @@ void persist_annotate(const struct keep *keep, struct workspace *scan);
 
 /*
  * Makes the workspace exactly what the entries say: what is there already is removed. Everything is
- * given to uid:gid (unless (uid_t)-1). ERR_LOST when content is missing or not what its hash says;
- * then what was made so far is still there, and nobody must use it. `keep` knows it afterwards.
+ * given to uid:gid (unless (uid_t)-1). What content is missing, or not what its hash says, `missing`
+ * is told of, and all else is made; without it that is ERR_LOST, what was made so far is still
+ * there, and nobody must use it. `keep` knows it afterwards.
  */
+struct keep_missing {
+	reckon_missing_fn *tell;
+	void *arg;
+};
 int persist_restore(struct keep *keep, int dir_fd, struct store *store,
 		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
-		 struct err *err);
+		 const struct keep_missing *missing, struct err *err);
 
 /* ---- keep_scan.c ---- */
 int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct persist_list *ret,

@@ -90,6 +90,10 @@ bool store_is_sha256(const char *text);
 int store_open_sha256(struct store *store, const char *sha256, int *ret_fd, uint64_t *ret_size,
 		      struct err *err);
 
+/* What its hash does not say is put aside, as SHA256.damaged; whoever has it can store it again. */
+void store_set_damaged(struct store *store, const char *sha256);
+bool store_has_damaged(struct store *store, const char *sha256);
+
 /* As store_put_*() would have described it; for content that is known to be there. */
 int store_describe(struct store *store, const char *sha256, struct store_object *ret,
 		   struct err *err);

@@ -64,6 +64,28 @@ int store_open_sha256(struct store *store, const char *sha256, int *ret_fd, uint
 	return 0;
 }
 
+static void damaged_path(const char *sha256, char *ret, size_t size)
+{
+	(void)snprintf(ret, size, "%.2s/%.64s.damaged", sha256, sha256);
+}
+
+void store_set_damaged(struct store *store, const char *sha256)
+{
+	char from[STORE_SHA256_SIZE + 4], to[STORE_SHA256_SIZE + 16];
+
+	(void)snprintf(from, sizeof(from), "%.2s/%s", sha256, sha256);
+	damaged_path(sha256, to, sizeof(to));
+	(void)renameat(store->root_fd, from, store->root_fd, to);
+}
+
+bool store_has_damaged(struct store *store, const char *sha256)
+{
+	char path[STORE_SHA256_SIZE + 16];
+
+	damaged_path(sha256, path, sizeof(path));
+	return faccessat(store->root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int store_describe(struct store *store, const char *sha256, struct store_object *ret,
 		   struct err *err)
 {

@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon, on a new box whose kernel has not run anything.
  * Reads:    objects of the store, whose hashes it checks while it copies.
- * Never:    leaves out in silence what the manifest names.
+ * Never:    leaves out in silence what the manifest names, or gives out content that is damaged.
  */
 #include "lib/store/persist.h"
 
@@ -29,6 +29,7 @@ struct restore {
 	struct store *store;
 	uid_t uid;
 	gid_t gid;
+	const struct keep_missing *missing; /* NULL: the first one that is missing ends it */
 };
 
 static struct timespec to_timespec(int64_t ns)
@@ -130,23 +131,41 @@ static int copy_checked(int from, int to, const reckon_workspace_entry *entry, s
 	return ftruncate(to, (off_t)at) < 0 ? err_sys(err, "set its size") : 0;
 }
 
-static int make_file(struct restore *restore, const reckon_workspace_entry *entry, int parent,
-		     const char *name, struct err *err)
+/* What is damaged is put aside, so that who has the content can bring it again. */
+static int copy_content(struct restore *restore, const reckon_workspace_entry *entry, int to,
+			struct err *err)
 {
 	cleanup_fd int from = -1;
-	cleanup_fd int to = -1;
 	uint64_t size;
 
 	if (store_open_sha256(restore->store, entry->content, &from, &size, err) < 0) {
-		if (err->code == ERR_NOT_FOUND)
-			return err_set(err, ERR_LOST, "its content is missing in the store");
+		if (err->code != ERR_NOT_FOUND)
+			return (int)err->code;
+		return err_set(err, ERR_LOST, "its content %s",
+			       store_has_damaged(restore->store, entry->content)
+				       ? "in the store is damaged"
+				       : "is missing in the store");
+	}
+	if (copy_checked(from, to, entry, err) < 0) {
+		if (err->code == ERR_LOST)
+			store_set_damaged(restore->store, entry->content);
 		return (int)err->code;
 	}
+	return 0;
+}
+
+static int make_file(struct restore *restore, const reckon_workspace_entry *entry, int parent,
+		     const char *name, struct err *err)
+{
+	cleanup_fd int to = -1;
+
 	to = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return err_sys(err, "make it");
-	if (copy_checked(from, to, entry, err) < 0)
+	if (copy_content(restore, entry, to, err) < 0) {
+		(void)unlinkat(parent, name, 0);
 		return (int)err->code;
+	}
 	if (restore->uid != (uid_t)-1 && fchown(to, restore->uid, restore->gid) < 0)
 		return err_sys(err, "give it to the session");
 	/* After the owner, whose change takes bits away. */
@@ -173,7 +192,10 @@ static int make_link(struct restore *restore, const reckon_workspace_entry *entr
 
 	if (persist_open_parent(restore->dir_fd, entry->content, &first_parent, &first, err) < 0)
 		return (int)err->code;
-	return linkat(first_parent, first, parent, name, 0) < 0 ? err_sys(err, "link it") : 0;
+	if (linkat(first_parent, first, parent, name, 0) == 0)
+		return 0;
+	return errno == ENOENT ? err_set(err, ERR_LOST, "what it is linked to is missing")
+			       : err_sys(err, "link it");
 }
 
 static int make_node(struct restore *restore, const reckon_workspace_entry *entry, int parent,
@@ -243,14 +265,28 @@ static int finish_directory(struct restore *restore, const reckon_workspace_entr
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+/* Told, and gone on from, when somebody wants to hear of it. */
+static int tell_missing(const struct restore *restore, const char *path, struct err *err)
+{
+	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
+
+	if (restore->missing == NULL || err->code != ERR_LOST)
+		return lost(path, err);
+	text_show_path(path, &shown);
+	restore->missing->tell(buf_text(&shown), err->text, restore->missing->arg);
+	err_clear(err);
+	return 0;
+}
+
 /* Hard links after what they lead to, which may be sorted anywhere before them: always. */
 static int make_all(struct restore *restore, const reckon_workspace_entry *entries, size_t count,
 		    struct err *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (entries[i].kind != RECKON_ENTRY_NOT_KEPT &&
-		    make_entry(restore, &entries[i], err) < 0)
-			return lost(entries[i].path, err);
+		    make_entry(restore, &entries[i], err) < 0 &&
+		    tell_missing(restore, entries[i].path, err) < 0)
+			return (int)err->code;
 	for (size_t i = count; i > 0; i--)
 		if (entries[i - 1].kind == RECKON_ENTRY_DIRECTORY &&
 		    finish_directory(restore, &entries[i - 1], err) < 0)
@@ -300,9 +336,11 @@ static int check(const reckon_workspace_entry *entries, size_t count, struct err
 
 int persist_restore(struct keep *keep, int dir_fd, struct store *store,
 		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
-		 struct err *err)
+		 const struct keep_missing *missing, struct err *err)
 {
-	struct restore restore = { .dir_fd = dir_fd, .store = store, .uid = uid, .gid = gid };
+	struct restore restore = {
+		.dir_fd = dir_fd, .store = store, .uid = uid, .gid = gid, .missing = missing
+	};
 
 	if (check(entries, count, err) < 0 || clear_workspace(dir_fd, err) < 0 ||
 	    make_all(&restore, entries, count, err) < 0)
